@@ -1,0 +1,78 @@
+// One delivery: compose, send, mark before the dot, settle. Commits are shared with the deliveries beside it.
+import { type ClaimedDelivery, markDataSent, type Settlement } from '../db/deliveries.ts'
+import { verpAddress } from '../mail/token.ts'
+import type { Outcome } from '../mail/transport.ts'
+import { createBatcher } from './batcher.ts'
+import { createComposer } from './composer.ts'
+import type { ActivityDeps } from './deps.ts'
+import { settleAndTell } from './settle.ts'
+import { toSettlement } from './settlement.ts'
+
+const GROUP_MAX = 500
+const SETTLE_TRIES = 5
+const SETTLE_PAUSE_MS = 500
+
+/** A function that sees one claimed delivery through; it never throws. */
+export function createDelivery(deps: ActivityDeps, leaseToken: string) {
+  const { db, log, now, config, transport } = deps
+  const useEmail = createComposer(deps)
+
+  const mark = createBatcher(async (ids: number[]) => {
+    const marked = await markDataSent(db, ids, leaseToken)
+    return ids.map((id) => marked.has(id))
+  }, GROUP_MAX)
+
+  const settle = createBatcher(async (settlements: Settlement[]) => {
+    await settleAndTell(deps, settlements, leaseToken)
+    return settlements.map(() => undefined)
+  }, GROUP_MAX)
+
+  /** The reply is known only here: it is written again and again for as long as the lease may hold. */
+  const settleSurely = async (settlement: Settlement) => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await settle(settlement)
+      } catch (err) {
+        if (tries === SETTLE_TRIES) throw err
+        log.warn({ err, delivery_id: settlement.id }, 'an outcome was not written; trying again')
+        await new Promise((resolve) => setTimeout(resolve, SETTLE_PAUSE_MS * tries))
+      }
+    }
+  }
+
+  return async (delivery: ClaimedDelivery): Promise<void> => {
+    const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
+    try {
+      const { outcome, acceptedAt, transactional } = await useEmail(
+        delivery.email_id,
+        async (email) => {
+          const from = verpAddress(config.secretKey, delivery.id, email.mailFromDomain)
+          const envelope = { from, to: delivery.recipient, bytes: email.bytes.length }
+          const sent = await transport.send(envelope, email.bytes, () => mark(delivery.id))
+          return { ...email, outcome: sent }
+        },
+      ).catch((err: unknown) => {
+        // A mail that cannot be composed or signed never goes out otherwise: it waits for a repair.
+        log.error({ err, ...fields }, 'a mail could not be composed')
+        const outcome: Outcome = {
+          kind: 'failed',
+          phase: 'body',
+          error: 'the mail could not be composed',
+        }
+        return { outcome, acceptedAt: now().getTime(), transactional: true }
+      })
+      const settlement = toSettlement(outcome, {
+        delivery,
+        acceptedAt,
+        now: now().getTime(),
+        reportingMta: config.ehloName,
+        resendUnknown: config.resendUnknown && transactional,
+        random: Math.random(),
+      })
+      if (settlement) await settleSurely(settlement)
+      log.debug({ ...fields, outcome: outcome.kind, attempt: delivery.attempt }, 'attempt ended')
+    } catch (err) {
+      log.error({ err, ...fields }, 'an attempt ended without a settlement; its lease will expire')
+    }
+  }
+}

@@ -1,0 +1,10 @@
+// All activities over their dependencies: one factory for the worker and the tests.
+import { deliveryActivities } from './deliverShards.ts'
+import type { ActivityDeps } from './deps.ts'
+import { segmentActivities } from './segments.ts'
+
+export function createActivities(deps: ActivityDeps) {
+  return { ...segmentActivities(deps), ...deliveryActivities(deps) }
+}
+
+export type Activities = ReturnType<typeof createActivities>

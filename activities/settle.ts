@@ -1,0 +1,72 @@
+// Settles attempts and tells the automation side: row, recipient's event and contact's event in one transaction.
+import type { Db } from '../db/connect.ts'
+import { type SettledDelivery, type Settlement, settleDeliveries } from '../db/deliveries.ts'
+import { listMailContacts, type MailContact } from '../db/mailContacts.ts'
+import { recordAutomationEvent } from '../db/recordAutomationEvent.ts'
+import type { ActivityDeps } from './deps.ts'
+
+type SettleDeps = Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake'>
+
+/** Writes the settlements that still hold their lease (null: whose lease has expired). */
+export async function settleAndTell(
+  deps: SettleDeps,
+  settlements: Settlement[],
+  leaseToken: string | null,
+): Promise<void> {
+  const withEvent = settlements.filter((settlement) => settlement.event !== null)
+  const contacts = await listMailContacts(
+    deps.db,
+    withEvent.map((settlement) => settlement.id),
+  )
+  if (contacts.length === 0) {
+    await settleDeliveries(deps.db, settlements, leaseToken, deps.now())
+    return
+  }
+  const wroteOutbox = await deps.db
+    .transaction()
+    .execute((trx) => settleWithContacts(deps, trx, settlements, leaseToken, contacts))
+  if (wroteOutbox) deps.wake('dripline_outbox')
+}
+
+async function settleWithContacts(
+  deps: SettleDeps,
+  trx: Parameters<typeof recordAutomationEvent>[0],
+  settlements: Settlement[],
+  leaseToken: string | null,
+  contacts: MailContact[],
+): Promise<boolean> {
+  const now = deps.now()
+  const settled = await settleDeliveries(trx as Db, settlements, leaseToken, now)
+  const rows = new Map<number, SettledDelivery>(settled.map((row) => [row.id, row]))
+  const events = new Map(settlements.map((settlement) => [settlement.id, settlement.event]))
+  let wroteOutbox = false
+  // In the order of the contacts' ids, so that no two settling transactions wait for each other.
+  for (const contact of contacts) {
+    const event = events.get(contact.delivery_id)
+    if (!event || !rows.has(contact.delivery_id)) continue
+    const recorded = await recordAutomationEvent(
+      trx,
+      { newId: deps.newId, now },
+      {
+        workspaceId: contact.workspace_id,
+        eventId: null,
+        eventName: `email.${event.status}`,
+        email: contact.email,
+        properties: {
+          email_id: contact.email_id,
+          subject: contact.subject,
+          workflow_id: contact.workflow_id,
+          execution_id: contact.execution_id,
+          node_id: contact.node_id,
+          ...(event.status === 'bounced' ? event.data : {}),
+        },
+        at: event.at,
+        contactProperties: null,
+        createContact: false,
+        chainDepth: contact.chain_depth,
+      },
+    )
+    wroteOutbox ||= recorded?.wroteOutbox ?? false
+  }
+  return wroteOutbox
+}

@@ -1,0 +1,16 @@
+// The form of an API key, and how a presented one is found: only its SHA-256 is known here.
+import { createHash, randomBytes } from 'node:crypto'
+
+const PREFIX = 'drip_'
+/** Characters of a token that a list may show. */
+const SHOWN_CHARS = 12
+
+/** A new key: `drip_` and 32 random bytes in base64url. The token itself is shown once and stored nowhere. */
+export function newApiKeyToken(): { token: string; prefix: string; hash: Buffer } {
+  const token = PREFIX + randomBytes(32).toString('base64url')
+  return { token, prefix: token.slice(0, SHOWN_CHARS), hash: hashApiKey(token) }
+}
+
+export function hashApiKey(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}

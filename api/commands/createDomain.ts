@@ -1,0 +1,52 @@
+// Registers a sending domain: its name is checked, its DKIM key made and kept encrypted.
+import { findDomainByName, insertDomain } from '../../db/domains.ts'
+import { isUniqueViolation } from '../../db/failures.ts'
+import { isDomainName } from '../../domain/addresses.ts'
+import { encryptKey, generateDkimKey } from '../../mail/dkimKeys.ts'
+import { registrableDomain } from '../../mail/domainRecords.ts'
+import type { ApiDeps } from '../deps.ts'
+import { badRequest, conflict } from '../errors.ts'
+
+const STATUS = 'NOT_STARTED'
+
+/**
+ * @throws ApiError 400 `invalid_domain_name` for what nobody can register, 409 `domain_exists`
+ */
+export async function createDomain(
+  { db, newId, now, config }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'config'>,
+  input: { workspaceId: string; userId: string; name: string },
+) {
+  const name = input.name.toLowerCase()
+  if (!isDomainName(name) || registrableDomain(name) === null) {
+    throw badRequest('name must be a valid domain name', 'invalid_domain_name')
+  }
+  const exists = () => conflict(`Domain ${name} is already registered`, 'domain_exists')
+  // Before the costly key is made; the unique key decides between two at once.
+  if (await findDomainByName(db, input.workspaceId, name)) throw exists()
+  const { publicKey, privateKey } = await generateDkimKey()
+  const id = newId('domain')
+  const domain = { id, name, dkim_selector: selectorOf(id), public_key: publicKey }
+  try {
+    await insertDomain(db, {
+      ...domain,
+      workspace_id: input.workspaceId,
+      status: STATUS,
+      private_key: encryptKey(config.secretKey, privateKey),
+      last_checked_at: null,
+      last_success_at: null,
+      error_type: null,
+      soa_record: '{}',
+      warmed_up_at: null,
+      created_by: input.userId,
+      created_at: now(),
+    })
+  } catch (err) {
+    throw isUniqueViolation(err) ? exists() : err
+  }
+  return { ...domain, status: STATUS } as const
+}
+
+/** Two workspaces may register one name: their keys must not meet in DNS. */
+function selectorOf(id: string): string {
+  return `drip-${id.slice(-10).toLowerCase()}`
+}

@@ -1,0 +1,67 @@
+// The API process: opens Postgres and Temporal, listens, and closes all of it in reverse order.
+import { serve } from '@hono/node-server'
+import { Connection } from '@temporalio/client'
+import { connect } from '../db/connect.ts'
+import { createWake } from '../db/wake.ts'
+import { readConfig } from '../runtime/config.ts'
+import { createNewId } from '../runtime/ids.ts'
+import { createLog } from '../runtime/log.ts'
+import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
+import { createClosers, stopSignal } from '../runtime/shutdown.ts'
+import { createTemporalReads } from '../runtime/temporalReads.ts'
+import { createApp } from './app.ts'
+import { createKeyCache } from './auth.ts'
+import { createCursors } from './cursor.ts'
+
+const DRAIN_MS = 10_000
+
+const config = readConfig(process.env)
+const log = createLog('api', config.logLevel)
+const closers = createClosers(log)
+const now = () => new Date()
+
+const { db, pool } = connect({
+  url: config.databaseUrl,
+  poolSize: config.databasePoolSize,
+  name: 'dripline-api',
+  onIdleError: (err) => log.warn({ err }, 'a database connection broke while idle'),
+})
+closers.add('postgres', () => db.destroy())
+
+const connection = Connection.lazy({ address: config.temporalAddress })
+closers.add('temporal', () => connection.close())
+
+const metrics = await serveMetrics(
+  { host: config.host, port: config.apiMetricsPort, isReady: async () => true },
+  createMetrics('api'),
+)
+closers.add('metrics', metrics.close)
+
+const app = createApp({
+  db,
+  config,
+  log,
+  now,
+  newId: createNewId(now),
+  temporal: createTemporalReads(connection, config.temporalNamespace),
+  wake: createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll')),
+  cursors: createCursors(config.secretKey),
+  keyCache: createKeyCache(),
+})
+
+const server = serve({ fetch: app.fetch, hostname: config.host, port: config.port }, (address) => {
+  log.info({ host: address.address, port: address.port }, 'listening')
+})
+closers.add('http', () => {
+  const drained = new Promise((resolve) => server.close(resolve))
+  if ('closeIdleConnections' in server) server.closeIdleConnections()
+  const timer = setTimeout(() => {
+    if ('closeAllConnections' in server) server.closeAllConnections()
+  }, DRAIN_MS)
+  return drained.finally(() => clearTimeout(timer))
+})
+
+const signal = await stopSignal()
+log.info({ signal }, 'stopping')
+await closers.close()
+process.exit(0)

@@ -1,0 +1,50 @@
+// API keys: list and revoke. The first one comes from the command line.
+import { createRoute, z } from '@hono/zod-openapi'
+import { listApiKeys, revokeApiKey } from '../../db/apiKeys.ts'
+import { limits } from '../../domain/limits.ts'
+import { cutPage } from '../cursor.ts'
+import type { ApiDeps } from '../deps.ts'
+import { notFound } from '../errors.ts'
+import { createRoutes, errorResponses, jsonBody } from '../openapi.ts'
+import { ApiKeyList, toApiKey } from '../schemas/apiKeys.ts'
+
+const listRoute = createRoute({
+  method: 'get',
+  path: '/',
+  tags: ['API keys'],
+  request: { query: z.object({ cursor: z.string().optional() }) },
+  responses: { 200: jsonBody(ApiKeyList, 'Live keys, newest first'), ...errorResponses(400) },
+})
+
+const revokeRoute = createRoute({
+  method: 'delete',
+  path: '/{id}',
+  tags: ['API keys'],
+  request: { params: z.object({ id: z.string() }) },
+  responses: { 204: { description: 'The key works no more' }, ...errorResponses(404) },
+})
+
+export function apiKeyRoutes({ db, now, cursors, keyCache }: ApiDeps) {
+  const app = createRoutes()
+
+  app.openapi(listRoute, async (c) => {
+    const { workspaceId } = c.var
+    const scope = { list: 'api-keys', workspaceId }
+    const after = cursors.open<string>(scope, c.req.valid('query').cursor)
+    const found = await listApiKeys(db, workspaceId, { after, limit: limits.pageSize + 1 })
+    const { rows, more } = cutPage(found, limits.pageSize)
+    const last = rows.at(-1)
+    const cursor = more && last ? cursors.seal(scope, last.id) : null
+    return c.json({ api_keys: rows.map(toApiKey), count: rows.length, cursor }, 200)
+  })
+
+  app.openapi(revokeRoute, async (c) => {
+    const { id } = c.req.valid('param')
+    const revoked = await revokeApiKey(db, c.var.workspaceId, id, now())
+    if (!revoked) throw notFound(`API key ${id} not found`)
+    keyCache.clear()
+    return c.body(null, 204)
+  })
+
+  return app
+}

@@ -1,0 +1,77 @@
+// Emails: send, list and get (operations 1 and 2).
+import { createRoute, z } from '@hono/zod-openapi'
+import { findEmail, listEmailEvents, listEmails } from '../../db/emailReads.ts'
+import { isId } from '../../domain/ids.ts'
+import { limits } from '../../domain/limits.ts'
+import { sendEmail } from '../commands/sendEmail.ts'
+import { cutPage, idCursor } from '../cursor.ts'
+import type { ApiDeps } from '../deps.ts'
+import { invalidJson, notFound } from '../errors.ts'
+import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../openapi.ts'
+import { Email, EmailList, toEmail, toEmailListItem } from '../schemas/emails.ts'
+import { ExpandQuery, PageQuery } from '../schemas/fields.ts'
+import { SendEmail, SentEmail } from '../schemas/sendEmail.ts'
+
+const tags = ['Emails']
+
+const sendRoute = createRoute({
+  method: 'post',
+  path: '/',
+  tags,
+  request: { body: jsonRequest(SendEmail) },
+  responses: {
+    200: jsonBody(SentEmail, 'The email is committed: it is sent, or its failure recorded'),
+    ...errorResponses(400, 404, 413, 415),
+  },
+})
+
+const listRoute = createRoute({
+  method: 'get',
+  path: '/',
+  tags,
+  request: { query: PageQuery.extend(ExpandQuery.shape) },
+  responses: { 200: jsonBody(EmailList, 'Emails, newest first'), ...errorResponses(400) },
+})
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/{id}',
+  tags,
+  request: { params: z.object({ id: z.string() }), query: ExpandQuery },
+  responses: { 200: jsonBody(Email, 'The email'), ...errorResponses(400, 404) },
+})
+
+export function emailRoutes(deps: ApiDeps) {
+  const { db } = deps
+  const app = createRoutes()
+
+  // Not `openapi`: its validator would answer before the contract's own checks could, in another order.
+  app.openAPIRegistry.registerPath(sendRoute)
+  app.post('/', async (c) => {
+    const body: unknown = await c.req.json().catch((err) => {
+      throw err instanceof SyntaxError ? invalidJson() : err
+    })
+    return c.json(await sendEmail(deps, c.var.key, body), 200)
+  })
+
+  app.openapi(listRoute, async (c) => {
+    const { cursor: given, expand } = c.req.valid('query')
+    const after = idCursor('email', given)
+    const page = { after, limit: limits.pageSize + 1 }
+    const found = await listEmails(db, c.var.workspaceId, page)
+    const { rows, more } = cutPage(found, limits.pageSize)
+    const emails = rows.map((row) => toEmailListItem(row, expand === 'details'))
+    const cursor = more ? (rows.at(-1)?.id ?? null) : null
+    return c.json({ emails, count: rows.length, cursor }, 200)
+  })
+
+  app.openapi(getRoute, async (c) => {
+    const { id } = c.req.valid('param')
+    const row = isId('email', id) ? await findEmail(db, c.var.workspaceId, id) : undefined
+    if (!row) throw notFound(`Email ${id} not found`)
+    const events = await listEmailEvents(db, id)
+    return c.json(toEmail(row, events, c.req.valid('query').expand === 'details'), 200)
+  })
+
+  return app
+}

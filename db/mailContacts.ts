@@ -1,0 +1,33 @@
+// Finds the automation contacts behind deliveries: those who are to hear what became of their mail.
+import { sql } from 'kysely'
+import type { Db } from './connect.ts'
+
+export interface MailContact {
+  delivery_id: number
+  workspace_id: string
+  /** The contact's address, in lower case. */
+  email: string
+  email_id: string
+  subject: string
+  workflow_id: string | null
+  execution_id: string | null
+  node_id: string | null
+  /** Of the execution that sent the mail; 0 for other mail. */
+  chain_depth: number
+}
+
+/** The deliveries whose recipient is an automation contact, in the order of the contacts' ids. */
+export async function listMailContacts(db: Db, deliveryIds: number[]): Promise<MailContact[]> {
+  if (deliveryIds.length === 0) return []
+  const { rows } = await sql<MailContact>`
+    select d.id as delivery_id, d.workspace_id, c.email, d.email_id, m.subject,
+      m.workflow_id, m.execution_id, m.node_id, coalesce(x.chain_depth, 0) as chain_depth
+    from deliveries d
+    join contacts c on c.workspace_id = d.workspace_id and c.email = lower(d.recipient)
+    join emails m on m.id = d.email_id
+    left join executions x on x.id = m.execution_id
+    where d.id = any(${deliveryIds}::bigint[])
+    order by c.id, d.id
+  `.execute(db)
+  return rows
+}

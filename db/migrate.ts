@@ -1,0 +1,52 @@
+// Brings the database to the latest schema; run as a script or called at a development start.
+import { readdir } from 'node:fs/promises'
+import { pathToFileURL } from 'node:url'
+import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely'
+import pg from 'pg'
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url)
+
+async function loadMigrations(): Promise<Record<string, Migration>> {
+  const files = (await readdir(MIGRATIONS)).filter((file) => /^\d{4}.*\.(ts|js)$/.test(file))
+  const entries = await Promise.all(
+    files.map(async (file): Promise<[string, Migration]> => {
+      const migration = (await import(new URL(file, MIGRATIONS).href)) as Migration
+      return [file.replace(/\.\w+$/, ''), migration]
+    }),
+  )
+  return Object.fromEntries(entries)
+}
+
+/**
+ * Runs what has not run yet, under the migrator's own lock: any number of processes may call it.
+ * @returns the names of the migrations that ran now
+ */
+export async function migrateToLatest(db: Kysely<unknown>): Promise<string[]> {
+  const migrator = new Migrator({ db, provider: { getMigrations: loadMigrations } })
+  const { error, results } = await migrator.migrateToLatest()
+  if (error) throw error
+  return (results ?? []).map((result) => result.migrationName)
+}
+
+/** The same, over a connection of its own. */
+export async function migrateUrl(url: string): Promise<string[]> {
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
+  try {
+    return await migrateToLatest(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const url = process.env['DATABASE_URL']
+  if (!url) {
+    process.stderr.write(
+      'DATABASE_URL is missing: set it to postgres://user:password@host/database\n',
+    )
+    process.exit(1)
+  }
+  const ran = await migrateUrl(url)
+  process.stdout.write(ran.length ? `Migrated: ${ran.join(', ')}\n` : 'The schema is up to date.\n')
+}

@@ -1,0 +1,50 @@
+// Queries over the outbox: what Temporal must still be told.
+import { sql, type Transaction } from 'kysely'
+import type { Database, Row } from './schema.ts'
+
+export type OutboxRow = Row<'outbox'>
+
+/**
+ * Locks due rows for the length of the transaction, the oldest of each execution alone, so that a start always
+ * comes before its signals and its cancellation. Rows that another worker holds are passed over.
+ */
+export async function lockOutbox(
+  trx: Transaction<Database>,
+  now: Date,
+  limit: number,
+): Promise<OutboxRow[]> {
+  return trx
+    .selectFrom('outbox as o')
+    .selectAll()
+    .where('next_at', '<=', now)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('outbox as earlier')
+            .select('earlier.id')
+            .whereRef('earlier.execution_id', '=', 'o.execution_id')
+            .whereRef('earlier.id', '<', 'o.id'),
+        ),
+      ),
+    )
+    .orderBy('next_at')
+    .orderBy('id')
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+    .execute()
+}
+
+/** Removes what Temporal has taken and puts off what it refused, in one statement. */
+export async function settleOutbox(
+  trx: Transaction<Database>,
+  done: number[],
+  putOff: { ids: number[]; until: Date },
+): Promise<void> {
+  await sql`
+    with gone as (delete from outbox where id = any(${done}::bigint[]))
+    update outbox set attempts = attempts + 1, next_at = ${putOff.until}
+    where id = any(${putOff.ids}::bigint[])
+  `.execute(trx)
+}

@@ -1,0 +1,67 @@
+// The database as Kysely sees it, and the row types that queries return and take.
+import type { Insertable, Selectable } from 'kysely'
+import type {
+  AutomationEventsTable,
+  ContactsTable,
+  EventWaitsTable,
+  ExecutionSegmentsTable,
+  ExecutionStepsTable,
+  ExecutionsTable,
+  OutboxTable,
+  WorkflowsTable,
+  WorkflowTriggersTable,
+  WorkflowUnsubscribesTable,
+  WorkflowVersionsTable,
+} from './tablesAutomation.ts'
+import type {
+  DeliveriesTable,
+  EmailAttachmentsTable,
+  EmailEventsTable,
+  EmailsTable,
+  SuppressionsTable,
+} from './tablesMail.ts'
+import type {
+  ApiKeysTable,
+  AudienceContactsTable,
+  AudiencesTable,
+  DomainsTable,
+  TemplatesTable,
+  TemplateVersionsTable,
+  UsersTable,
+  WorkspacesTable,
+} from './tablesTenants.ts'
+
+export type { KeyPermission } from '../domain/permissions.ts'
+export type { Json, JsonObject } from './columns.ts'
+export type { EndedStatus, OutboxKind, WorkflowStatus } from './tablesAutomation.ts'
+export type { DeliveryState, EmailStatus } from './tablesMail.ts'
+
+export interface Database {
+  workspaces: WorkspacesTable
+  users: UsersTable
+  api_keys: ApiKeysTable
+  domains: DomainsTable
+  templates: TemplatesTable
+  template_versions: TemplateVersionsTable
+  audiences: AudiencesTable
+  audience_contacts: AudienceContactsTable
+  emails: EmailsTable
+  email_attachments: EmailAttachmentsTable
+  deliveries: DeliveriesTable
+  email_events: EmailEventsTable
+  suppressions: SuppressionsTable
+  contacts: ContactsTable
+  automation_events: AutomationEventsTable
+  workflows: WorkflowsTable
+  workflow_versions: WorkflowVersionsTable
+  workflow_triggers: WorkflowTriggersTable
+  executions: ExecutionsTable
+  execution_segments: ExecutionSegmentsTable
+  execution_steps: ExecutionStepsTable
+  event_waits: EventWaitsTable
+  outbox: OutboxTable
+  workflow_unsubscribes: WorkflowUnsubscribesTable
+}
+
+export type Row<T extends keyof Database> = Selectable<Database[T]>
+export type NewRow<T extends keyof Database> = Insertable<Database[T]>

@@ -1,0 +1,150 @@
+// Tables of automation: contacts, automation events, workflows, executions, waits and the outbox.
+import type { Generated } from 'kysely'
+import type { Defaulted, JsonColumn, JsonObject, NullableJson } from './columns.ts'
+
+export interface ContactsTable {
+  id: string
+  workspace_id: string
+  email: string
+  properties: JsonColumn<JsonObject>
+  event_count: Defaulted<number>
+  first_seen: Date
+  last_seen: Date
+  last_event: string
+  created_at: Date
+  updated_at: Date
+}
+
+export interface AutomationEventsTable {
+  id: string
+  workspace_id: string
+  contact_id: string
+  /** The caller's own id, or `id`. */
+  event_id: string
+  event_name: string
+  email: string
+  properties: JsonColumn<JsonObject>
+  at: Date
+  created_at: Date
+}
+
+export type WorkflowStatus = 'draft' | 'active' | 'paused'
+
+export interface WorkflowsTable {
+  id: string
+  workspace_id: string
+  name: string
+  status: WorkflowStatus
+  current_version: number
+  /** 0 until the workflow was first active. */
+  active_version: Defaulted<number>
+  created_by: string
+  created_by_type: 'user' | 'apiKey'
+  created_at: Date
+  updated_at: Date
+  archived_at: Date | null
+}
+
+export interface WorkflowVersionsTable {
+  workflow_id: string
+  version: number
+  workspace_id: string
+  design: JsonColumn<object>
+  created_by: string
+  created_at: Date
+}
+
+export interface WorkflowTriggersTable {
+  workflow_id: string
+  node_id: string
+  workspace_id: string
+  event_name: string
+  version: number
+  /** In the design's order. */
+  position: number
+  filter: NullableJson<object>
+  re_entry: NullableJson<object>
+}
+
+export type EndedStatus = 'COMPLETED' | 'FAILED' | 'CANCELLED'
+
+export interface ExecutionsTable {
+  id: string
+  workspace_id: string
+  workflow_id: string
+  version: number
+  contact_id: string
+  email: string
+  trigger_node_id: string
+  /** automation_events.id; null for a manual start. */
+  trigger_event_id: string | null
+  /** Properties given at a manual start. */
+  properties: NullableJson<JsonObject>
+  /** null while it lives: then Temporal knows its state. */
+  ended_status: EndedStatus | null
+  current_step_id: Defaulted<string>
+  step_count: Defaulted<number>
+  outcome: string | null
+  error: string | null
+  cancellation_reason: string | null
+  /** How many executions led to this one by the mail they sent. */
+  chain_depth: Defaulted<number>
+  created_at: Date
+  updated_at: Date
+  completed_at: Date | null
+}
+
+export interface ExecutionSegmentsTable {
+  execution_id: string
+  segment: number
+  result: JsonColumn<object>
+  created_at: Date
+}
+
+export interface ExecutionStepsTable {
+  execution_id: string
+  seq: number
+  segment: number
+  node_id: string
+  type: string
+  handle: string | null
+  why: string | null
+  at: Date
+}
+
+export interface EventWaitsTable {
+  execution_id: string
+  segment: number
+  node_id: string
+  workspace_id: string
+  contact_id: string
+  event_name: string
+  /** Condition over the arriving event, or null for any. */
+  filter: NullableJson<object>
+  deadline: Date | null
+  /** automation_events.id that ended the wait. */
+  consumed_by: string | null
+  created_at: Date
+}
+
+export type OutboxKind = 'start' | 'signal' | 'cancel'
+
+export interface OutboxTable {
+  id: Generated<number>
+  kind: OutboxKind
+  execution_id: string
+  workspace_id: string
+  workflow_id: string
+  contact_id: string
+  payload: JsonColumn<JsonObject>
+  next_at: Date
+  attempts: Defaulted<number>
+  created_at: Date
+}
+
+export interface WorkflowUnsubscribesTable {
+  workflow_id: string
+  contact_id: string
+  workspace_id: string
+  created_at: Date
+}

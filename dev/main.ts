@@ -1,0 +1,139 @@
+// npm start: brings up all parts on this machine, shows one screen, and stops all of them again.
+import { setTimeout as pause } from 'node:timers/promises'
+import { ensureDemo } from './demo.ts'
+import {
+  claimFolder,
+  type DevFolder,
+  type DevInfo,
+  markStopping,
+  openFolder,
+  readDevInfo,
+  releaseFolder,
+  secretKey,
+  writeDevInfo,
+} from './folder.ts'
+import { createParts, type Parts } from './parts.ts'
+import { choosePorts, type Ports } from './ports.ts'
+import { killAllChildren } from './processes.ts'
+import { createSay, screen } from './screen.ts'
+import { seed } from './seed.ts'
+
+const HURRY_AFTER_MS = 1_000
+const PARENT_POLL_MS = 500
+const env: Record<string, string | undefined> = process.env
+
+const say = createSay()
+const tell = say('dripline')
+
+/** Why everything stops: a signal, which is wanted, or the text of a failure. */
+type Reason = { signal: string } | { failure: string }
+
+let stop: (reason: Reason) => void
+const stopped = new Promise<Reason>((resolve) => {
+  stop = resolve
+})
+
+/** Signals of the terminal reach npm, npm's shell and us: only one that comes later means "now". */
+function listenForSignals(): void {
+  let first_ms: number | undefined
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      first_ms ??= Date.now()
+      stop({ signal })
+      if (Date.now() - first_ms < HURRY_AFTER_MS) return
+      void killAllChildren().then(() => process.exit(1))
+    })
+  }
+  if (env['npm_lifecycle_event'] !== 'start') return
+  // npm was killed: nobody is left to stop us.
+  const parent = process.ppid
+  setInterval(() => {
+    if (process.ppid !== parent) stop({ signal: 'the end of npm' })
+  }, PARENT_POLL_MS).unref()
+}
+
+function wantedPorts(): Partial<Ports> {
+  const api = Number(env['PORT'])
+  const metrics = Number(env['METRICS_PORT'])
+  return { ...(api > 0 ? { api } : {}), ...(metrics > 0 ? { metrics } : {}) }
+}
+
+async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<DevInfo> {
+  const namespace = env['TEMPORAL_NAMESPACE'] || 'default'
+  const secret = env['SECRET_KEY'] || secretKey(folder)
+  const known = readDevInfo(folder)?.api_key
+  const [[databaseUrl, apiKey], temporal, inbox] = await Promise.all([
+    parts.postgres().then(async (databaseUrl) => {
+      return [databaseUrl, await seed({ databaseUrl, secretKey: secret, knownKey: known })] as const
+    }),
+    parts.temporal(namespace),
+    parts.inbox(),
+  ])
+  const apiUrl = `http://127.0.0.1:${ports.api}`
+  const metricsUrl = `http://127.0.0.1:${ports.metrics}`
+  const shared = {
+    NODE_ENV: 'development',
+    HOST: '127.0.0.1',
+    // Both make public links.
+    PORT: String(ports.api),
+    SECRET_KEY: secret,
+    DATABASE_URL: databaseUrl,
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: namespace,
+    SMTP_URL: inbox.smtpUrl,
+  }
+  await Promise.all([
+    parts.service('api', { ...shared, METRICS_PORT: '0' }, `${apiUrl}/readyz`),
+    parts.service(
+      'worker',
+      { ...shared, METRICS_PORT: String(ports.metrics) },
+      `${metricsUrl}/readyz`,
+    ),
+  ])
+  await ensureDemo(apiUrl, apiKey)
+  return {
+    api_url: apiUrl,
+    api_key: apiKey,
+    inbox_url: inbox.webUrl,
+    smtp_url: inbox.smtpUrl,
+    temporal_address: temporal.address,
+    temporal_ui_url: temporal.uiUrl,
+    database_url: databaseUrl,
+    metrics_url: `${metricsUrl}/metrics`,
+  }
+}
+
+async function runUntilStopped(folder: DevFolder): Promise<Reason> {
+  const ports = await choosePorts(wantedPorts())
+  const onGone = (failure: string) => stop({ failure })
+  const parts = createParts({ env, folder, ports, say, onGone })
+  const started = start(folder, ports, parts).then(
+    (info) => {
+      writeDevInfo(folder, info)
+      process.stdout.write(screen(info, folder.root))
+    },
+    (err) => stop({ failure: err instanceof Error ? err.message : String(err) }),
+  )
+  const reason = await stopped
+  markStopping(folder)
+  if ('signal' in reason) tell(`stopping (${reason.signal})`)
+  await parts.stop()
+  // What was still starting when the stop came.
+  await killAllChildren()
+  await Promise.race([started, pause(HURRY_AFTER_MS)])
+  return reason
+}
+
+listenForSignals()
+try {
+  const folder = openFolder(env['DRIPLINE_DATA'])
+  await claimFolder(folder, tell)
+  const reason = await runUntilStopped(folder)
+  releaseFolder(folder)
+  if ('failure' in reason) throw new Error(reason.failure)
+  tell('stopped')
+  process.exit(0)
+} catch (err) {
+  process.stderr.write(`\nnpm start: ${err instanceof Error ? err.message : String(err)}\n`)
+  process.exit(1)
+}

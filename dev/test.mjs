@@ -1,0 +1,53 @@
+// npm test: runs vitest and ends with one line of counts; nothing that failed or did not run passes.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkNode, ensureInstalled, run } from './install.mjs'
+
+checkNode()
+await ensureInstalled()
+
+const given = process.argv.slice(2)
+const projects = given.some((arg) => arg.startsWith('--project'))
+  ? []
+  : ['--project', 'unit', '--project', 'real']
+const folder = mkdtempSync(join(tmpdir(), 'dripline-report-'))
+const report = join(folder, 'report.json')
+const code = await run(process.execPath, [
+  'node_modules/vitest/vitest.mjs',
+  'run',
+  ...projects,
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${report}`,
+  ...given,
+])
+
+const { passed, failed, skipped } = readCounts()
+rmSync(folder, { recursive: true, force: true })
+if (skipped > 0) process.stdout.write(`${skipped} skipped\n`)
+if (passed + failed === 0) process.stderr.write('No test ran.\n')
+// Without arguments every test must have run.
+const incomplete = passed === 0 || (skipped > 0 && given.length === 0)
+process.stdout.write(`${passed} passed, ${failed} failed\n`)
+process.exit(code !== 0 ? code : failed > 0 || incomplete ? 1 : 0)
+
+/** A file that cannot load, or servers that do not start, count as one failure although no test failed. */
+function readCounts() {
+  let counts = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 }
+  try {
+    counts = JSON.parse(readFileSync(report, 'utf8'))
+  } catch {
+    // vitest ended before it could report.
+  }
+  const files = counts.testResults ?? []
+  const unloaded = files.filter(
+    (file) => file.status === 'failed' && file.assertionResults.length === 0,
+  )
+  const failed = counts.numFailedTests + unloaded.length
+  return {
+    passed: counts.numPassedTests,
+    failed: failed === 0 && code !== 0 ? 1 : failed,
+    skipped: counts.numPendingTests + counts.numTodoTests,
+  }
+}

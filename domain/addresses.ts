@@ -1,0 +1,93 @@
+// Strict reading of mail addresses and domain names: whatever passes here cannot be read as anything else.
+import { limits } from './limits.ts'
+
+export interface Mailbox {
+  /** The display name, unquoted; null when there is none. */
+  name: string | null
+  /** `local@domain`, the domain in lower case. */
+  address: string
+}
+
+/**
+ * Line breaks, other controls, half surrogates, and marks that turn the direction of text around (a name that
+ * shows as another): never part of an address or a name.
+ */
+const forbidden = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u
+
+/** RFC 5322 dot-atom. Quoted local parts are legal there, and the root of every parser confusion: refused. */
+const localPart = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
+
+const localCharsMax = 64
+const mailboxCharsMax = limits.addressCharsMax + limits.nameCharsMax + 8
+
+/**
+ * Reads exactly one mailbox: `a@b.com`, `Name <a@b.com>`, `"Quoted, name" <a@b.com>` or `<a@b.com>`.
+ * Null for everything else: lists, groups, comments, quoted local parts, address literals, source routes, control
+ * characters, encoded words, a second `@`, `<` or `>`, anything outside ASCII in the address (internationalised
+ * domains must come as `xn--`), and sizes over RFC 5321 4.5.3.1 (local part 64, whole address 254).
+ */
+export function parseMailbox(text: string): Mailbox | null {
+  if (text.length > mailboxCharsMax || forbidden.test(text)) return null
+  const trimmed = text.trim()
+  if (!trimmed.endsWith('>')) {
+    const address = parseAddress(trimmed)
+    return address === null ? null : { name: null, address }
+  }
+  const open = trimmed.indexOf('<')
+  if (open === -1) return null
+  const name = parseName(trimmed.slice(0, open).trim())
+  const address = parseAddress(trimmed.slice(open + 1, -1))
+  return name === null || address === null ? null : { name: name === '' ? null : name, address }
+}
+
+/** The display name, '' when there is none, null when it is not acceptable. */
+function parseName(text: string): string | null {
+  const quoted = /^"((?:[^"\\]|\\.)*)"$/u.exec(text)
+  const name = quoted ? (quoted[1] ?? '').replace(/\\(.)/gu, '$1').trim() : text
+  if (name.length > limits.nameCharsMax) return null
+  // Angle brackets and encoded words mean something to careless parsers inside quotes too.
+  if (/[<>]|=\?/.test(name)) return null
+  // Unquoted, these would start a list, a group, a comment, a route, a literal or another address.
+  if (!quoted && /[()[\]:;@\\,"]/.test(name)) return null
+  return name
+}
+
+/** `local@domain` with the domain in lower case, or null. */
+function parseAddress(text: string): string | null {
+  if (text.length > limits.addressCharsMax) return null
+  const at = text.indexOf('@')
+  const [local, domain] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
+  if (local.length > localCharsMax || !localPart.test(local) || local.includes('=?')) return null
+  return isHostName(domain) ? `${local}@${domain.toLowerCase()}` : null
+}
+
+/**
+ * A contact's address: bare, whole in lower case. Null when it is not one; spaces around it are not forgiven, so that
+ * one contact has one spelling in paths and bodies.
+ */
+export function normalizeContactEmail(text: string): string | null {
+  return parseAddress(text)?.toLowerCase() ?? null
+}
+
+/** The domain of an address that one of the functions above has returned. */
+export function addressDomain(address: string): string {
+  return address.slice(address.lastIndexOf('@') + 1)
+}
+
+/**
+ * True for a domain that may be registered (operation 8): 4-253 characters, two or more labels of 1-63 letters,
+ * digits and inner hyphens, the last one not all digits (RFC 1123 2.1), no final dot, ASCII.
+ */
+export function isDomainName(text: string): boolean {
+  return text.length >= limits.domainNameCharsMin && isHostName(text)
+}
+
+function isHostName(text: string): boolean {
+  if (text.length > limits.domainNameCharsMax) return false
+  const labels = text.split('.')
+  return (
+    labels.length > 1 &&
+    labels.every((label) => /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/.test(label)) &&
+    !/^\d+$/.test(labels.at(-1) ?? '')
+  )
+}

@@ -1,0 +1,26 @@
+// The form of ids: a prefix that names the resource and 26 Crockford characters that sort by time.
+
+export const idPrefixes = {
+  email: 'em',
+  template: 'tpl',
+  audience: 'aud',
+  audienceContact: 'ac',
+  domain: 'dom',
+  workflow: 'wf',
+  execution: 'exe',
+  automationEvent: 'evt',
+  contact: 'ct',
+  apiKey: 'key',
+  workspace: 'ws',
+  user: 'usr',
+} as const
+
+export type IdKind = keyof typeof idPrefixes
+
+/** Makes an id of a kind. */
+export type NewId = (kind: IdKind) => string
+
+/** True when the text has the form of an id of that kind. */
+export function isId(kind: IdKind, text: string): boolean {
+  return text.startsWith(`${idPrefixes[kind]}_`) && /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/.test(text)
+}

@@ -1,0 +1,78 @@
+// Finds what jsonb cannot hold, or recursion would not survive, in data that came as JSON.
+import { limits } from './limits.ts'
+
+export interface JsonFault {
+  code: 'too_large' | 'too_deep' | 'unstorable_text' | 'unstorable_number' | 'not_json'
+  message: string
+}
+
+/**
+ * The first fault of a value, or null: JSON text over `bytesMax` bytes of UTF-8, nested over `limits.jsonDepthMax`
+ * levels, text with U+0000 or half a surrogate pair (Postgres refuses both in jsonb), a number too large to be one
+ * (1e999), or no JSON at all. Never recurses and stops at the limit, so it is safe to ask before anything else.
+ */
+export function findJsonFault(
+  value: unknown,
+  bytesMax: number = Number.POSITIVE_INFINITY,
+): JsonFault | null {
+  const stack: { value: unknown; depth: number }[] = [{ value, depth: 0 }]
+  let bytes = 0
+  for (let top = stack.pop(); top; top = stack.pop()) {
+    const fault = faultOf(top.value, top.depth)
+    if (fault) return fault
+    if (typeof top.value !== 'object' || top.value === null) {
+      bytes += utf8Bytes(JSON.stringify(top.value))
+    } else {
+      const keys = Object.keys(top.value)
+      if (!keys.every(isStorableText)) return unstorable
+      bytes += 2 + Math.max(keys.length - 1, 0)
+      if (!Array.isArray(top.value)) for (const key of keys) bytes += keyBytes(key)
+      for (const child of Object.values(top.value)) {
+        stack.push({ value: child, depth: top.depth + 1 })
+      }
+    }
+    if (bytes > bytesMax) return { code: 'too_large', message: `over ${bytesMax} bytes of JSON` }
+  }
+  return null
+}
+
+/** A key with its quotes and colon. */
+const keyBytes = (key: string): number => utf8Bytes(JSON.stringify(key)) + 1
+
+const unstorable: JsonFault = {
+  code: 'unstorable_text',
+  message: 'text holds a NUL character or half of a surrogate pair',
+}
+
+function faultOf(value: unknown, depth: number): JsonFault | null {
+  switch (typeof value) {
+    case 'string':
+      return isStorableText(value) ? null : unstorable
+    case 'number':
+      if (Number.isFinite(value)) return null
+      return { code: 'unstorable_number', message: 'a number is too large' }
+    case 'boolean':
+      return null
+    case 'object':
+      if (value === null || depth < limits.jsonDepthMax) return null
+      return { code: 'too_deep', message: `nested deeper than ${limits.jsonDepthMax} levels` }
+    default:
+      return { code: 'not_json', message: `${typeof value} is not JSON` }
+  }
+}
+
+/** True for text that a Postgres text or jsonb column can hold. */
+export function isStorableText(text: string): boolean {
+  return !text.includes('\0') && !/\p{Cs}/u.test(text)
+}
+
+/** The length of a text in UTF-8 bytes. */
+export function utf8Bytes(text: string): number {
+  let bytes = 0
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    // A surrogate is half of a character of four bytes.
+    bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 2 : 3
+  }
+  return bytes
+}

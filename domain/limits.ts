@@ -1,0 +1,48 @@
+// Every number that the interface promises, with its unit in its name.
+
+const MEBIBYTE = 1024 * 1024
+
+export const limits = {
+  pageSize: 50,
+  audiencesPageSize: 10,
+  recipientsPerEmailMax: 50,
+  /** 40 MB of UTF-8. */
+  htmlBytesMax: 40 * MEBIBYTE,
+  /** All attachments of one email, decoded. */
+  attachmentsBytesMax: 25 * MEBIBYTE,
+  /** 40 MB of html may double as JSON. */
+  emailRequestBytesMax: 128 * MEBIBYTE,
+  requestBytesMax: 1 * MEBIBYTE,
+  domainNameCharsMin: 4,
+  domainNameCharsMax: 253,
+  workflowNameCharsMax: 100,
+  eventNameCharsMax: 128,
+  eventIdCharsMax: 128,
+  eventAheadMsMax: 24 * 60 * 60 * 1000,
+  requestIdCharsMax: 128,
+  audienceContactsBatchMax: 1000,
+  /** Names, subjects, headers and the like, where the spec is silent. */
+  nameCharsMax: 255,
+  subjectCharsMax: 998,
+  templateBytesMax: 1 * MEBIBYTE,
+  propertiesBytesMax: 256 * 1024,
+  designNodesMax: 300,
+  designEdgesMax: 600,
+  designBytesMax: 256 * 1024,
+  nodeIdCharsMax: 64,
+  branchesPerNodeMax: 50,
+  /** Free-form data nested deeper than this is refused: neither jsonb nor recursion holds without end. */
+  jsonDepthMax: 64,
+  conditionDepthMax: 20,
+  conditionRulesMax: 200,
+  conditionListMax: 1000,
+  pathCharsMax: 255,
+  /** `{"var"}` values of one update: each may copy all of a contact's properties. */
+  variablesPerNodeMax: 200,
+  /** Waits have no upper bound in meaning; a hundred years is taken for a mistake. */
+  durationYearsMax: 100,
+  /** Nodes that one segment may enter before it is taken for an endless loop. */
+  stepsPerSegmentMax: 1000,
+  shards: 64,
+  addressCharsMax: 254,
+} as const

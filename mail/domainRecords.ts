@@ -1,0 +1,88 @@
+// The DNS records that a sending domain needs, and the zone in which they are to be published.
+import { isIP } from 'node:net'
+import { parse } from 'tldts'
+
+export interface DomainRecord {
+  name: string
+  for: 'DKIM' | 'MAIL FROM domain' | 'DMARC (highly recommended)'
+  type: 'TXT' | 'MX'
+  value: string
+  required: boolean
+  priority?: number
+}
+
+/** What of a domain its records are made from. */
+export interface DomainKeys {
+  name: string
+  dkim_selector: string
+  /** base64 SPKI. */
+  public_key: string
+}
+
+/** Label below a sending domain that takes bounces: its MAIL FROM domain. */
+export const MAIL_FROM_LABEL = 'bounces'
+const MX_PRIORITY = 10
+
+/** The registrable domain of a name (`acme.co.uk` of `news.acme.co.uk`); null for public suffixes and IP addresses. */
+export function registrableDomain(name: string): string | null {
+  // A private suffix (github.io) belongs to somebody else too, though a zone of its own it is not.
+  if (parse(name, { allowPrivateDomains: true }).domain === null) return null
+  return parse(name).domain
+}
+
+/** The labels of a name in front of its registrable domain (`news`), '' when there are none. */
+function ownPrefix(name: string): string {
+  const zone = registrableDomain(name) ?? name
+  return name.slice(0, Math.max(0, name.length - zone.length - 1))
+}
+
+/**
+ * The records of a domain.
+ * @param relativeTo `domain`: names without the domain's own label prefix (operation 8); `zone`: with it
+ * @param mailHost the operator's host: it takes the bounces and is the one that sends
+ */
+export function domainRecords(
+  domain: DomainKeys,
+  relativeTo: 'domain' | 'zone',
+  mailHost: string,
+): DomainRecord[] {
+  const prefix = relativeTo === 'zone' ? ownPrefix(domain.name) : ''
+  const named = (label: string) => (prefix === '' ? label : `${label}.${prefix}`)
+  return [
+    {
+      name: named(`${domain.dkim_selector}._domainkey`),
+      for: 'DKIM',
+      type: 'TXT',
+      value: `v=DKIM1; k=rsa; p=${domain.public_key}`,
+      required: true,
+    },
+    {
+      name: named(MAIL_FROM_LABEL),
+      for: 'MAIL FROM domain',
+      type: 'MX',
+      value: mailHost,
+      required: true,
+      priority: MX_PRIORITY,
+    },
+    {
+      name: named(MAIL_FROM_LABEL),
+      for: 'MAIL FROM domain',
+      type: 'TXT',
+      value: `v=spf1 ${spfMechanism(mailHost)} ~all`,
+      required: true,
+    },
+    {
+      name: named('_dmarc'),
+      for: 'DMARC (highly recommended)',
+      type: 'TXT',
+      value: 'v=DMARC1; p=none;',
+      required: false,
+    },
+  ]
+}
+
+/** The SPF mechanism (RFC 7208) that lets a host send. */
+export function spfMechanism(mailHost: string): string {
+  const version = isIP(mailHost)
+  return version === 0 ? `a:${mailHost}` : `ip${version}:${mailHost}`
+}

@@ -1,0 +1,81 @@
+// The parts of a message: bodies with their encoding, attachments made safe to carry.
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ComposeAttachment } from './mime.ts'
+
+/** Bodies up to this many UTF-16 units are composed in one go, longer ones in slices of it. */
+const SLICE_CHARS = 64 * 1024
+const FILENAME_CHARS_MAX = 255
+const LINE_BYTES_MAX = 998
+
+export type BodyPart = string | { content: Readable; contentTransferEncoding: string }
+
+/**
+ * A body for MailComposer. A long one becomes a stream, so that encoding it leaves the event loop free;
+ * its encoding is chosen from its first slice: quoted-printable, or base64 where most is not Latin.
+ */
+export function bodyPart(body: string): BodyPart {
+  if (body.length <= SLICE_CHARS) return toCrlf(body)
+  const nonLatin = body.slice(0, SLICE_CHARS).match(/[^\x20-\x7e\s]/g)?.length ?? 0
+  return {
+    content: Readable.from(slices(body), { objectMode: false }),
+    contentTransferEncoding: nonLatin > SLICE_CHARS / 4 ? 'base64' : 'quoted-printable',
+  }
+}
+
+async function* slices(body: string): AsyncGenerator<Buffer> {
+  let start = 0
+  while (start < body.length) {
+    let end = start + SLICE_CHARS
+    // neither a surrogate pair nor a CRLF may be cut in two
+    if (/[\uD800-\uDBFF\r]/.test(body.charAt(end - 1))) end++
+    yield Buffer.from(toCrlf(body.slice(start, end)))
+    start = end
+    await nextTurn()
+  }
+}
+
+function toCrlf(text: string): string {
+  return /[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text
+}
+
+/**
+ * An attachment for MailComposer. base64, whatever it is: but a message/* part may not be encoded
+ * (RFC 2046), so one that does not fit 7-bit lines goes out as a plain file.
+ */
+export function safeAttachment(attachment: ComposeAttachment) {
+  const { filename, content, contentId } = attachment
+  const contentType = attachment.contentType?.trim() ?? ''
+  const composite = /^(multipart|message)\//i.test(contentType)
+  const carried = /^message\/rfc822$/i.test(contentType) && fitsSevenBit(content)
+  const usable = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(;[\x20-\x7e]{0,200})?$/.test(contentType)
+  const type = composite && !carried ? 'application/octet-stream' : usable ? contentType : null
+  return {
+    filename: shorten(filename),
+    content,
+    ...(type === null ? {} : { contentType: type }),
+    ...(contentId === null ? {} : { cid: contentId, contentDisposition: 'inline' }),
+  }
+}
+
+/** Keeps the extension, which tells the type where none is given. */
+function shorten(filename: string): string {
+  if (filename.length <= FILENAME_CHARS_MAX) return filename
+  const dot = filename.lastIndexOf('.')
+  const extension = dot > filename.length - 20 && dot >= 0 ? filename.slice(dot) : ''
+  return filename.slice(0, FILENAME_CHARS_MAX - extension.length) + extension
+}
+
+/** ASCII without NUL, CRLF line ends alone, no line over 998 bytes. */
+function fitsSevenBit(content: Buffer): boolean {
+  let lineStart = 0
+  for (let i = 0; i < content.length; i++) {
+    const byte = content[i] ?? 0
+    if (byte === 0 || byte > 0x7f) return false
+    if (byte === 0x0a) {
+      if (content[i - 1] !== 0x0d || i - 1 - lineStart > LINE_BYTES_MAX) return false
+      lineStart = i + 1
+    } else if (byte === 0x0d && content[i + 1] !== 0x0a) return false
+  }
+  return content.length - lineStart <= LINE_BYTES_MAX
+}

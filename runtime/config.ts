@@ -1,0 +1,99 @@
+// Parses the environment once into a frozen config; all faults are listed together.
+import { availableParallelism, hostname } from 'node:os'
+import { z } from 'zod'
+
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+const port = z.coerce.number().int().min(0).max(65_535)
+const roles = z
+  .string()
+  .transform((text) => text.split(',').map((role) => role.trim()))
+  .pipe(z.array(z.enum(['executions', 'delivery'])).min(1))
+
+const Env = z.object({
+  NODE_ENV: z.enum(['development', 'production', 'test']).default('production'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must start with postgres://'),
+  DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(500).default(20),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: port.default(3000),
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
+  API_METRICS_PORT: port.default(9463),
+  METRICS_PORT: port.default(9464),
+  SECRET_KEY: z
+    .string()
+    .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64'),
+  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+  WORKER_ROLES: roles.default(['executions', 'delivery']),
+  SMTP_URL: z.string().regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://'),
+  SMTP_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(10),
+  EHLO_NAME: z.string().default(hostname()),
+  DELIVERY_LANES: z.coerce.number().int().min(1).max(64).default(1),
+  ALLOW_UNVERIFIED_DOMAINS: flag.default(false),
+  UNSUBSCRIBE_LINK_MODE: z.enum(['direct', 'confirm']).default('direct'),
+  RESEND_UNKNOWN: flag.default(true),
+  LEASE_SECONDS: z.coerce.number().int().min(1).max(3600).default(120),
+})
+
+export type Config = Readonly<ReturnType<typeof toConfig>>
+
+/** Thrown with one line for each fault of the environment. */
+export class ConfigError extends Error {}
+
+/**
+ * Reads a config from environment variables.
+ * @throws ConfigError that lists every variable that is missing or wrong
+ */
+export function parseConfig(env: Record<string, string | undefined>): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const parsed = Env.safeParse(given)
+  if (parsed.success) return Object.freeze(toConfig(parsed.data))
+  const faults = parsed.error.issues.map((issue) => {
+    const name = issue.path.join('.')
+    return `  ${name}: ${given[name] === undefined ? 'is missing' : issue.message}`
+  })
+  throw new ConfigError(`The environment is not complete:\n${faults.join('\n')}`)
+}
+
+/** The same for a process that is about to start: on faults it says them and exits 1. */
+export function readConfig(env: Record<string, string | undefined>): Config {
+  try {
+    return parseConfig(env)
+  } catch (err) {
+    if (!(err instanceof ConfigError)) throw err
+    process.stderr.write(`${err.message}\n`)
+    process.exit(1)
+  }
+}
+
+function toConfig(env: z.infer<typeof Env>) {
+  return {
+    env: env.NODE_ENV,
+    logLevel: env.LOG_LEVEL,
+    databaseUrl: env.DATABASE_URL,
+    databasePoolSize: env.DATABASE_POOL_SIZE,
+    host: env.HOST,
+    port: env.PORT,
+    /** Where recipients reach the public links; without a trailing slash. */
+    publicUrl: env.PUBLIC_URL ?? `http://${env.HOST}:${env.PORT}`,
+    apiMetricsPort: env.API_METRICS_PORT,
+    /** Of a worker: metrics, healthz and readyz. */
+    metricsPort: env.METRICS_PORT,
+    secretKey: Buffer.from(env.SECRET_KEY, 'base64'),
+    temporalAddress: env.TEMPORAL_ADDRESS,
+    temporalNamespace: env.TEMPORAL_NAMESPACE,
+    workerRoles: env.WORKER_ROLES,
+    smtpUrl: env.SMTP_URL,
+    smtpConnections: env.SMTP_CONNECTIONS,
+    ehloName: env.EHLO_NAME,
+    deliveryLanes: env.DELIVERY_LANES,
+    allowUnverifiedDomains: env.ALLOW_UNVERIFIED_DOMAINS,
+    unsubscribeLinkMode: env.UNSUBSCRIBE_LINK_MODE,
+    resendUnknown: env.RESEND_UNKNOWN,
+    leaseMs: env.LEASE_SECONDS * 1000,
+    cores: availableParallelism(),
+  }
+}

@@ -1,0 +1,42 @@
+// Makes ids that sort by time.
+import { randomFillSync } from 'node:crypto'
+import { idPrefixes, type NewId } from '../domain/ids.ts'
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** The text form of a 48-bit time in ms: 10 Crockford characters. */
+function encodeTime(ms: number): string {
+  let text = ''
+  for (let i = 0, rest = ms; i < 10; i++) {
+    text = ALPHABET[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+/**
+ * An id maker: `newId('email')` is `em_` + 10 characters of time + 16 of randomness. Ids of one process
+ * never go backwards: within a millisecond, or when the clock steps back, the random part counts up.
+ */
+export function createNewId(now: () => Date): NewId {
+  const random = new Uint8Array(16)
+  let last = -1
+  return (kind) => {
+    const ms = now().getTime()
+    if (ms > last) {
+      last = ms
+      randomFillSync(random)
+      for (let i = 0; i < 16; i++) random[i] = (random[i] ?? 0) & 31
+      random[0] = (random[0] ?? 0) & 15 // leaves room to count up
+    } else {
+      for (let i = 15; i >= 0; i--) {
+        const next = ((random[i] ?? 0) + 1) & 31
+        random[i] = next
+        if (next !== 0) break
+      }
+    }
+    let tail = ''
+    for (let i = 0; i < 16; i++) tail += ALPHABET[random[i] ?? 0]
+    return `${idPrefixes[kind]}_${encodeTime(last)}${tail}`
+  }
+}

@@ -1,0 +1,30 @@
+// Stops a process in the reverse order of its start, once, on SIGTERM or SIGINT.
+import type { Log } from './log.ts'
+
+type Close = () => Promise<unknown> | unknown
+
+/** Collects what was opened; `close()` closes it in reverse order and reports every failure. */
+export function createClosers(log: Log) {
+  const closers: [name: string, close: Close][] = []
+  return {
+    add(name: string, close: Close) {
+      closers.push([name, close])
+    },
+    async close() {
+      for (const [name, close] of closers.splice(0).reverse()) {
+        try {
+          await close()
+        } catch (err) {
+          log.error({ err, part: name }, 'part did not close cleanly')
+        }
+      }
+    },
+  }
+}
+
+/** Resolves with the first signal that asks the process to stop. */
+export function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+  })
+}

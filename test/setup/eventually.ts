@@ -1,0 +1,23 @@
+// Waits for a state instead of sleeping.
+import { setTimeout as pause } from 'node:timers/promises'
+
+const POLL_MS = 20
+
+/**
+ * Calls `check` until it no longer throws, and returns what it returns. After `deadline_ms` the last
+ * error is thrown, so that the test fails with what was seen.
+ */
+export async function eventually<T>(
+  check: () => T | Promise<T>,
+  { deadline_ms = 15_000 }: { deadline_ms?: number } = {},
+): Promise<T> {
+  const deadline = Date.now() + deadline_ms
+  for (;;) {
+    try {
+      return await check()
+    } catch (err) {
+      if (Date.now() > deadline) throw err
+    }
+    await pause(POLL_MS)
+  }
+}

@@ -1,0 +1,98 @@
+// The whole service for one test: database, namespace, SMTP sink, API and worker as real processes, a key, a domain.
+import { onTestFinished } from 'vitest'
+import { createApiKey } from '../../api/commands/createApiKey.ts'
+import type { Db } from '../../db/connect.ts'
+import { encryptKey, generateDkimKey } from '../../mail/dkimKeys.ts'
+import { createNewId } from '../../runtime/ids.ts'
+import type { TestDatabase } from './database.ts'
+import { createTestNamespace } from './namespace.ts'
+import { startApi, startWorker, TEST_SECRET_KEY, type TestProcess } from './processes.ts'
+import { startSmtp } from './smtp.ts'
+
+export const now = () => new Date()
+export const newId = createNewId(now)
+
+export interface Answer<T> {
+  status: number
+  headers: Headers
+  body: T
+}
+
+/** A client of the API with a key. */
+export function createClient(url: () => string, key: string) {
+  return async <T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> => {
+    const response = await fetch(url() + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (text === '' ? null : JSON.parse(text)) as T,
+    }
+  }
+}
+
+/** A key of a fresh workspace with the verified domain `sender.test`. */
+export async function seedWorkspace(db: Db) {
+  const { token, workspaceId, userId } = await createApiKey(
+    { db, newId, now },
+    { workspaceName: newId('workspace'), name: 'test' },
+  )
+  const pair = await generateDkimKey()
+  const domainId = newId('domain')
+  await db
+    .insertInto('domains')
+    .values({
+      id: domainId,
+      workspace_id: workspaceId,
+      name: 'sender.test',
+      status: 'SUCCESS',
+      dkim_selector: 'drip',
+      public_key: pair.publicKey,
+      private_key: encryptKey(Buffer.from(TEST_SECRET_KEY, 'base64'), pair.privateKey),
+      last_checked_at: now(),
+      last_success_at: now(),
+      error_type: null,
+      soa_record: '{}',
+      warmed_up_at: null,
+      created_by: userId,
+      created_at: now(),
+    })
+    .execute()
+  return { key: token, workspaceId, userId, domainId, publicKey: pair.publicKey }
+}
+
+/** Starts all of it; everything ends with the test. */
+export async function createHarness(
+  { url: databaseUrl, db }: TestDatabase,
+  options: { env?: Record<string, string>; workers?: number } = {},
+) {
+  const { address, namespace } = await createTestNamespace()
+  const [workspace, smtp] = await Promise.all([seedWorkspace(db), startSmtp()])
+  onTestFinished(() => smtp.stop())
+  const service = {
+    databaseUrl,
+    temporalAddress: address,
+    temporalNamespace: namespace,
+    smtpUrl: smtp.url,
+    env: { API_METRICS_PORT: '0', LEASE_SECONDS: '3', ...options.env },
+  }
+  const [api, ...workers] = await Promise.all([
+    startApi(service),
+    ...Array.from({ length: options.workers ?? 1 }, () => startWorker(service)),
+  ])
+  const request = createClient(() => api.url, workspace.key)
+  return { ...workspace, db, smtp, api, workers: workers as TestProcess[], service, request }
+}

@@ -1,0 +1,91 @@
+// Runs the real API and worker processes for tests: ready, killed, frozen, restarted on their port.
+import { join } from 'node:path'
+import { inject, onTestFinished } from 'vitest'
+import { recordChild } from '../../dev/children.ts'
+import { randomPort } from '../../dev/ports.ts'
+import { type Child, lastLines } from '../../dev/processes.ts'
+import { type ServiceName, startService, waitReady } from '../../dev/services.ts'
+import { uniqueName } from './unique.ts'
+
+/** 32 bytes in base64, the same in all tests. */
+export const TEST_SECRET_KEY = Buffer.alloc(32, 7).toString('base64')
+
+export interface ServiceEnv {
+  databaseUrl: string
+  temporalAddress: string
+  temporalNamespace: string
+  smtpUrl: string
+  /** Further variables, or other values for those above. */
+  env?: Record<string, string>
+}
+
+export interface TestProcess {
+  /** Where it answers: the API itself, or the worker's metrics and health paths. */
+  url: string
+  port: number
+  readonly pid: number
+  /** The end of its log. */
+  log(lines?: number): string
+  /** SIGTERM, then SIGKILL after 15 s; resolves with how it ended. */
+  stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  kill(): Promise<void>
+  /** SIGSTOP: alive, but does nothing. */
+  freeze(): void
+  thaw(): void
+  /** Starts it again on the same port. `ready: false` does not wait for /readyz. */
+  start(options?: { ready?: boolean }): Promise<void>
+}
+
+/** An API process on a random port, ready; it ends with the test. */
+export function startApi(service: ServiceEnv): Promise<TestProcess> {
+  return startProcess('api', service)
+}
+
+/** A worker process, ready; it ends with the test. */
+export function startWorker(service: ServiceEnv): Promise<TestProcess> {
+  return startProcess('worker', service)
+}
+
+async function startProcess(name: ServiceName, service: ServiceEnv): Promise<TestProcess> {
+  const folder = inject('runFolder')
+  const logFile = join(folder, `${uniqueName(name)}.log`)
+  const port = await randomPort()
+  const url = `http://127.0.0.1:${port}`
+  const env = {
+    NODE_ENV: 'test',
+    LOG_LEVEL: 'info',
+    HOST: '127.0.0.1',
+    SECRET_KEY: TEST_SECRET_KEY,
+    DATABASE_URL: service.databaseUrl,
+    TEMPORAL_ADDRESS: service.temporalAddress,
+    TEMPORAL_NAMESPACE: service.temporalNamespace,
+    SMTP_URL: service.smtpUrl,
+    EHLO_NAME: 'mail.test',
+    ...(name === 'api' ? { PORT: String(port) } : { METRICS_PORT: String(port) }),
+    ...service.env,
+  }
+  let child: Child
+  const start = async ({ ready = true } = {}) => {
+    child = await startService(name, env, logFile)
+    recordChild(join(folder, 'children'), child, ['SIGKILL'])
+    if (ready) await waitReady(child, `${url}/readyz`)
+  }
+  onTestFinished(() => child?.kill())
+  await start()
+  return {
+    url,
+    port,
+    get pid() {
+      return child.pid
+    },
+    log: (lines) => lastLines(logFile, lines),
+    async stop() {
+      await child.stop({ wait_ms: 15_000 })
+      return child.exited
+    },
+    kill: () => child.kill(),
+    freeze: () => child.signal('SIGSTOP'),
+    thaw: () => child.signal('SIGCONT'),
+    start,
+  }
+}

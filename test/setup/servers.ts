@@ -1,0 +1,27 @@
+// Private Postgres and Temporal servers, for tests that stop and start them.
+import { inject, onTestFinished } from 'vitest'
+import { migrateUrl } from '../../db/migrate.ts'
+import type { Postgres } from '../../dev/postgres.ts'
+import type { Temporal } from '../../dev/temporal.ts'
+import { launchPostgres, launchTemporal } from './launch.ts'
+import { uniqueName } from './unique.ts'
+
+/** A Postgres for this test alone, migrated, to be stopped, killed and restarted at will. */
+export async function startPrivatePostgres(): Promise<Postgres> {
+  const postgres = await launchPostgres({ folder: inject('runFolder'), name: uniqueName('pg') })
+  onTestFinished(() => postgres.kill())
+  await migrateUrl(postgres.url)
+  return postgres
+}
+
+/** A Temporal for this test alone, with its data in a file. */
+export async function startPrivateTemporal(): Promise<Temporal> {
+  const temporal = await launchTemporal({
+    folder: inject('runFolder'),
+    name: uniqueName('temporal'),
+    cli: inject('temporalCli'),
+    persistent: true,
+  })
+  onTestFinished(() => temporal.kill())
+  return temporal
+}

@@ -1,0 +1,29 @@
+// Makes the migrated template database that each test file copies.
+import pg from 'pg'
+import { migrateUrl } from '../../db/migrate.ts'
+
+export const TEMPLATE = 'dripline_template'
+
+/** Creates the template on the run's server. Nobody stays connected to it: a copy needs it idle. */
+export async function makeTemplate(postgresUrl: string): Promise<void> {
+  await runSql(postgresUrl, `create database ${TEMPLATE}`)
+  await migrateUrl(databaseUrl(postgresUrl, TEMPLATE))
+}
+
+/** The same server, another database. */
+export function databaseUrl(url: string, database: string): string {
+  const changed = new URL(url)
+  changed.pathname = `/${database}`
+  return changed.href
+}
+
+/** One statement over a connection of its own. */
+export async function runSql(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}

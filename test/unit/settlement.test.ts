@@ -1,0 +1,113 @@
+// From an attempt's outcome to the ledger's next state.
+import { expect, test } from 'vitest'
+import { toSettlement, UNKNOWN_RESPONSE } from '../../activities/settlement.ts'
+import { deliveryTransitions } from '../../domain/states.ts'
+import type { Outcome } from '../../mail/transport.ts'
+
+const NOW = Date.UTC(2026, 0, 2)
+const HOUR_MS = 3_600_000
+
+function settle(
+  outcome: Outcome,
+  over: { attempt?: number; resent?: number; expired?: boolean; resendUnknown?: boolean } = {},
+) {
+  return toSettlement(outcome, {
+    delivery: {
+      id: 7,
+      attempt: over.attempt ?? 1,
+      resent: over.resent ?? 0,
+      expires_at: new Date(NOW + (over.expired ? -1 : 24 * HOUR_MS)),
+    },
+    acceptedAt: NOW - 250,
+    now: NOW,
+    reportingMta: 'mail.test',
+    resendUnknown: over.resendUnknown ?? true,
+    random: 0.5,
+  })
+}
+
+const refused = (code: number, enhanced: string | null, reply: string): Outcome => ({
+  kind: 'rejected',
+  phase: 'rcpt',
+  code,
+  enhanced,
+  reply,
+})
+
+test('2xx after the dot is delivered, with what the contract shows of it', () => {
+  expect(settle({ kind: 'delivered', reply: '250 2.0.0 Ok' })).toEqual({
+    id: 7,
+    state: 'delivered',
+    nextAt: null,
+    response: '250 2.0.0 Ok',
+    resent: 0,
+    suppress: false,
+    event: {
+      status: 'delivered',
+      at: new Date(NOW),
+      data: {
+        processing_time_millis: 250,
+        reporting_mta: 'mail.test',
+        smtp_response: '250 2.0.0 Ok',
+      },
+    },
+  })
+})
+
+test('a permanent refusal bounces and suppresses', () => {
+  const settlement = settle(refused(550, '5.1.1', '550 5.1.1 no such user'))
+  expect(settlement).toMatchObject({
+    state: 'bounced',
+    suppress: true,
+    event: { status: 'bounced', data: { type: 'Permanent', subtype: 'NoEmail' } },
+  })
+})
+
+test('a 4xx is put off, silently', () => {
+  const settlement = settle(refused(451, '4.3.0', '451 4.3.0 later'))
+  expect(settlement).toMatchObject({ state: 'deferred', event: null, suppress: false })
+  expect(settlement?.nextAt?.getTime()).toBe(NOW + 60_000)
+})
+
+test('what failed before the dot is put off; past its expiry it bounces as Transient', () => {
+  const failed: Outcome = { kind: 'failed', phase: 'connect', error: 'ECONNREFUSED' }
+  expect(settle(failed)).toMatchObject({ state: 'deferred', event: null })
+  expect(settle(failed, { expired: true })).toMatchObject({
+    state: 'bounced',
+    suppress: false,
+    event: { data: { type: 'Transient', subtype: 'General' } },
+  })
+})
+
+test('a lost lease settles nothing: its new owner does', () => {
+  expect(settle({ kind: 'lost_lease' })).toBeNull()
+})
+
+test('an unknown outcome is sent once more where that is allowed, and only once', () => {
+  const unknown: Outcome = { kind: 'ambiguous', error: 'reset' }
+  expect(settle(unknown)).toMatchObject({ state: 'queued', resent: 1, event: null })
+  for (const final of [settle(unknown, { resent: 1 }), settle(unknown, { resendUnknown: false })]) {
+    expect(final).toMatchObject({
+      state: 'unknown',
+      event: { status: 'delivered', data: { smtp_response: UNKNOWN_RESPONSE } },
+    })
+  }
+})
+
+test('every settlement is a move that the table of states allows', () => {
+  const outcomes: Outcome[] = [
+    { kind: 'delivered', reply: '250 ok' },
+    refused(550, '5.1.1', 'gone'),
+    refused(451, null, 'later'),
+    { kind: 'failed', phase: 'body', error: 'reset' },
+    { kind: 'ambiguous', error: 'reset' },
+  ]
+  for (const outcome of outcomes) {
+    const state = settle(outcome)?.state
+    const allowed: readonly string[] = [
+      ...deliveryTransitions.sending,
+      ...deliveryTransitions.data_sent,
+    ]
+    expect(allowed).toContain(state)
+  }
+})

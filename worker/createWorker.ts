@@ -1,0 +1,52 @@
+// Makes the Temporal workers of this process: one for executions, one for delivery lanes, as its roles say.
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import {
+  bundleWorkflowCode,
+  type NativeConnection,
+  Worker,
+  type WorkflowBundleOption,
+} from '@temporalio/worker'
+import type { Activities } from '../activities/index.ts'
+import type { Config } from '../runtime/config.ts'
+import { DELIVERY_TASK_QUEUE, EXECUTIONS_TASK_QUEUE } from '../workflows/messages.ts'
+
+const queueOfRole = { executions: EXECUTIONS_TASK_QUEUE, delivery: DELIVERY_TASK_QUEUE } as const
+
+/** A stopping worker finishes what runs; lanes drain within eight seconds by themselves. */
+const SHUTDOWN_GRACE = '10 seconds'
+
+/** The prebuilt bundle of a production build, else one that is made now (about two seconds). */
+export async function loadWorkflowBundle(): Promise<WorkflowBundleOption> {
+  const prebuilt = fileURLToPath(new URL('../workflows.bundle.js', import.meta.url))
+  if (existsSync(prebuilt)) return { codePath: prebuilt }
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  const workflowsPath = fileURLToPath(new URL(`../workflows/index.${extension}`, import.meta.url))
+  return bundleWorkflowCode({ workflowsPath })
+}
+
+export interface WorkerParts {
+  connection: NativeConnection
+  namespace: string
+  roles: Config['workerRoles']
+  activities: Activities
+  workflowBundle: WorkflowBundleOption
+}
+
+/** One worker for each role; none of them polls before it is run. */
+export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
+  const { connection, namespace, activities, workflowBundle } = parts
+  return Promise.all(
+    [...new Set(parts.roles)].map((role) =>
+      Worker.create({
+        connection,
+        namespace,
+        taskQueue: queueOfRole[role],
+        workflowBundle,
+        activities,
+        shutdownGraceTime: SHUTDOWN_GRACE,
+        maxCachedWorkflows: role === 'executions' ? 500 : 64,
+      }),
+    ),
+  )
+}

@@ -1,0 +1,143 @@
+// The worker process: runs executions and delivery lanes, carries the outbox; any number of it may run.
+import { setTimeout as delay } from 'node:timers/promises'
+import { Client } from '@temporalio/client'
+import { NativeConnection, Runtime } from '@temporalio/worker'
+import { sql } from 'kysely'
+import { createActivities } from '../activities/index.ts'
+import { connect } from '../db/connect.ts'
+import { listen } from '../db/listen.ts'
+import { createWake, type WakeChannel } from '../db/wake.ts'
+import { createRelayTransport } from '../mail/smtp/relay.ts'
+import { readConfig } from '../runtime/config.ts'
+import { createNewId } from '../runtime/ids.ts'
+import { createLog } from '../runtime/log.ts'
+import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
+import { createClosers, stopSignal } from '../runtime/shutdown.ts'
+import { registerSearchAttributes } from '../runtime/temporal.ts'
+import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
+import { ensureLanes } from './lanes.ts'
+import { startStarter } from './starter.ts'
+import { startSweeper } from './sweeper.ts'
+import { temporalLogger } from './temporalLogger.ts'
+
+const TEMPORAL_RETRY_MS = 1_000
+
+const config = readConfig(process.env)
+const log = createLog('worker', config.logLevel)
+const closers = createClosers(log)
+const now = () => new Date()
+const newId = createNewId(now)
+const stopping = new AbortController()
+const stopped = stopSignal().then((signal) => {
+  log.info({ signal }, 'stopping')
+  stopping.abort()
+})
+
+// Signals are ours: lanes must hear of a stop before the workers do.
+Runtime.install({ shutdownSignals: [], logger: temporalLogger(log) })
+
+const { db, pool } = connect({
+  url: config.databaseUrl,
+  poolSize: config.databasePoolSize,
+  name: 'dripline-worker',
+  onIdleError: (err) => log.warn({ err }, 'a database connection broke while idle'),
+})
+closers.add('postgres', () => db.destroy())
+
+let polling = false
+const metrics = await serveMetrics(
+  {
+    host: config.host,
+    port: config.metricsPort,
+    isReady: async () =>
+      polling &&
+      sql`select 1`.execute(db).then(
+        () => true,
+        () => false,
+      ),
+  },
+  createMetrics('worker'),
+)
+closers.add('metrics', metrics.close)
+
+/** Temporal may be down when we start: it is waited for, and everything else with it. */
+async function connectTemporal(): Promise<NativeConnection> {
+  for (;;) {
+    try {
+      const connection = await NativeConnection.connect({ address: config.temporalAddress })
+      await registerSearchAttributes(connection, config.temporalNamespace)
+      return connection
+    } catch (err) {
+      if (stopping.signal.aborted) throw err
+      log.warn({ err, address: config.temporalAddress }, 'Temporal is not there yet; trying again')
+      await delay(TEMPORAL_RETRY_MS)
+    }
+  }
+}
+
+const [connection, workflowBundle] = await Promise.all([connectTemporal(), loadWorkflowBundle()])
+closers.add('temporal', () => connection.close())
+const namespace = config.temporalNamespace
+const client = new Client({ connection, namespace })
+
+const transport = createRelayTransport({
+  url: config.smtpUrl,
+  connections: config.smtpConnections,
+  ehloName: config.ehloName,
+})
+closers.add('smtp', () => transport.close())
+
+const onChannel = (channel: WakeChannel) => (wake: () => void) =>
+  listen(config.databaseUrl, channel, wake, (err) =>
+    log.warn({ err, channel }, 'listening broke; connecting again, polling meanwhile'),
+  )
+
+const activities = createActivities({
+  db,
+  log,
+  now,
+  newId,
+  config,
+  transport,
+  wake: createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll')),
+  onDeliveries: onChannel('dripline_deliveries'),
+  stopping: stopping.signal,
+})
+
+const roles = config.workerRoles
+const workers = await createWorkers({ connection, namespace, roles, activities, workflowBundle })
+const running = Promise.all(workers.map((worker) => worker.run()))
+closers.add('workers', async () => {
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+  await running
+})
+
+if (roles.includes('executions')) {
+  const starter = startStarter({
+    db,
+    client,
+    namespace,
+    log,
+    now,
+    onOutbox: onChannel('dripline_outbox'),
+  })
+  closers.add('starter', starter.stop)
+  closers.add('sweeper', startSweeper({ db, client, log, now }).stop)
+}
+if (roles.includes('delivery')) await ensureLanes(client, config.deliveryLanes)
+
+polling = true
+log.info({ roles, namespace, metrics_port: metrics.port }, 'working')
+
+// A worker that gives up polling is of no use: the process ends and whoever supervises it starts another.
+const failure = await Promise.race([
+  stopped,
+  running.then(
+    () => undefined,
+    (err: unknown) => err,
+  ),
+])
+if (failure) log.fatal({ err: failure }, 'a worker ended')
+stopping.abort()
+await closers.close()
+process.exit(failure ? 1 : 0)

@@ -1,0 +1,161 @@
+// Carries the outbox to Temporal: starts, signals and cancels executions; each may be told twice and happens once.
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type Client,
+  defaultPayloadConverter,
+  isGrpcServiceError,
+  WorkflowExecutionAlreadyStartedError,
+} from '@temporalio/client'
+import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common'
+import type { Db } from '../db/connect.ts'
+import { lockOutbox, type OutboxRow, settleOutbox } from '../db/outbox.ts'
+import type { Log } from '../runtime/log.ts'
+import {
+  cancelReasonSignal,
+  EXECUTIONS_TASK_QUEUE,
+  eventArrivedSignal,
+  type RunExecutionInput,
+  runExecutionName,
+  searchAttributes,
+} from '../workflows/messages.ts'
+
+const BATCH_MAX = 64
+const POLL_MS = 1_000
+const RETRY_MS = 2_000
+const GRPC_NOT_FOUND = 5
+
+const workspaceKey = defineSearchAttributeKey(searchAttributes.workspace, 'KEYWORD')
+const workflowKey = defineSearchAttributeKey(searchAttributes.workflow, 'KEYWORD')
+const contactKey = defineSearchAttributeKey(searchAttributes.contact, 'KEYWORD')
+
+export interface StarterDeps {
+  db: Db
+  client: Client
+  namespace: string
+  log: Log
+  now: () => Date
+  /** Listens for committed outbox rows; gives back a function that stops it. */
+  onOutbox: (wake: () => void) => () => Promise<void>
+}
+
+/** Starts the loop; `stop` ends it after the batch that is under way. */
+export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
+  const stopping = new AbortController()
+  let beaten = false
+  let wake: (() => void) | undefined
+  const stopListening = deps.onOutbox(() => {
+    beaten = true
+    wake?.()
+  })
+
+  const rest = async (ms: number) => {
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    if (!beaten) {
+      await Promise.race([woken, delay(ms, null, { signal: stopping.signal }).catch(() => {})])
+    }
+    wake = undefined
+    beaten = false
+  }
+
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      try {
+        const carried = await carryBatch(deps)
+        if (carried < BATCH_MAX) await rest(POLL_MS)
+      } catch (err) {
+        deps.log.warn({ err }, 'the outbox could not be carried; trying again')
+        await delay(POLL_MS, null, { signal: stopping.signal }).catch(() => {})
+      }
+    }
+  }
+  const running = run()
+
+  return {
+    async stop() {
+      stopping.abort()
+      await stopListening()
+      await running
+    },
+  }
+}
+
+/** Carries one batch; @returns how many rows were taken up. */
+async function carryBatch(deps: StarterDeps): Promise<number> {
+  return deps.db.transaction().execute(async (trx) => {
+    const rows = await lockOutbox(trx, deps.now(), BATCH_MAX)
+    if (rows.length === 0) return 0
+    const results = await Promise.all(rows.map((row) => carry(deps, row)))
+    const putOff = rows.filter((_, i) => !results[i]).map((row) => row.id)
+    const done = rows.filter((_, i) => results[i]).map((row) => row.id)
+    await settleOutbox(trx, done, { ids: putOff, until: new Date(deps.now().getTime() + RETRY_MS) })
+    // Rows that wait behind those just done are due at once: a batch of done rows asks for another.
+    return done.length > 0 ? BATCH_MAX : 0
+  })
+}
+
+/** @returns true when Temporal has it, or has no more use for it */
+async function carry(deps: StarterDeps, row: OutboxRow): Promise<boolean> {
+  try {
+    if (row.kind === 'start') await start(deps, row)
+    else if (row.kind === 'signal') await signalEvent(deps, row)
+    else await cancel(deps, row)
+    return true
+  } catch (err) {
+    if (err instanceof WorkflowExecutionAlreadyStartedError) return true
+    // Ended already: there is nothing to signal or cancel.
+    if (isGrpcServiceError(err) && err.code === GRPC_NOT_FOUND && row.kind !== 'start') return true
+    deps.log.warn(
+      { err, execution_id: row.execution_id, kind: row.kind, attempts: row.attempts },
+      'Temporal did not take an outbox row; trying again',
+    )
+    return false
+  }
+}
+
+async function start({ client }: StarterDeps, row: OutboxRow): Promise<void> {
+  const input: RunExecutionInput = { executionId: row.execution_id }
+  await client.workflow.start(runExecutionName, {
+    workflowId: row.execution_id,
+    taskQueue: EXECUTIONS_TASK_QUEUE,
+    args: [input],
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    requestEagerStart: true,
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: workspaceKey, value: row.workspace_id },
+      { key: workflowKey, value: row.workflow_id },
+      { key: contactKey, value: row.contact_id },
+    ]),
+  })
+}
+
+async function signalEvent({ client, namespace }: StarterDeps, row: OutboxRow): Promise<void> {
+  const { segment } = row.payload
+  await client.workflowService.signalWorkflowExecution({
+    namespace,
+    workflowExecution: { workflowId: row.execution_id },
+    signalName: eventArrivedSignal,
+    input: { payloads: [defaultPayloadConverter.toPayload(segment)] },
+    // The same for every try: the server takes it once.
+    requestId: `outbox-${row.id}`,
+  })
+}
+
+async function cancel({ client, namespace }: StarterDeps, row: OutboxRow): Promise<void> {
+  const workflowExecution = { workflowId: row.execution_id }
+  const { reason } = row.payload
+  // A cancel request carries no reason: it is told first.
+  await client.workflowService.signalWorkflowExecution({
+    namespace,
+    workflowExecution,
+    signalName: cancelReasonSignal,
+    input: { payloads: [defaultPayloadConverter.toPayload(reason)] },
+    requestId: `outbox-${row.id}`,
+  })
+  await client.workflowService.requestCancelWorkflowExecution({
+    namespace,
+    workflowExecution,
+    requestId: `outbox-${row.id}`,
+  })
+}

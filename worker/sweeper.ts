@@ -1,0 +1,56 @@
+// Closes the rows of executions that were ended in Temporal behind our back: terminated in the Web UI, or timed out.
+import type { Client } from '@temporalio/client'
+import type { Db } from '../db/connect.ts'
+import { closeExecution } from '../db/segments.ts'
+import type { Log } from '../runtime/log.ts'
+import { runExecutionName } from '../workflows/messages.ts'
+
+const EVERY_MS = 30_000
+/** How far the first sweep of a process looks back, and by how much later ones overlap. */
+const FIRST_LOOK_BACK_MS = 24 * 60 * 60 * 1000
+const OVERLAP_MS = 5 * 60 * 1000
+
+export interface SweeperDeps {
+  db: Db
+  client: Client
+  log: Log
+  now: () => Date
+}
+
+/** Closes what was ended since the given time; safe to run anywhere, any number of times. */
+export async function sweep({ db, client, now }: SweeperDeps, since: Date): Promise<void> {
+  const query = `WorkflowType = '${runExecutionName}' AND ExecutionStatus IN ('Terminated', 'TimedOut', 'Failed') AND CloseTime > '${since.toISOString()}'`
+  for await (const { workflowId, status } of client.workflow.list({ query })) {
+    const end =
+      status.name === 'TERMINATED'
+        ? ({ status: 'CANCELLED', reason: 'terminated', error: null } as const)
+        : ({ status: 'FAILED', reason: null, error: 'the execution failed in Temporal' } as const)
+    await closeExecution(db, workflowId, end, now())
+  }
+}
+
+/** Sweeps now and every thirty seconds; `stop` ends it. */
+export function startSweeper(deps: SweeperDeps): { stop: () => Promise<void> } {
+  let since = new Date(deps.now().getTime() - FIRST_LOOK_BACK_MS)
+  let running = Promise.resolve()
+  const run = async () => {
+    const startedAt = deps.now()
+    try {
+      await sweep(deps, since)
+      since = new Date(startedAt.getTime() - OVERLAP_MS)
+    } catch (err) {
+      deps.log.warn({ err }, 'a sweep of ended executions failed; the next one covers it')
+    }
+  }
+  const next = () => {
+    running = running.then(run)
+  }
+  next()
+  const timer = setInterval(next, EVERY_MS)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}

@@ -1,0 +1,41 @@
+// A delivery lane: keeps one long activity running that sends the mail of its shards, on whichever worker lives.
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { Activities } from '../activities/index.ts'
+import { type DeliveryLaneInput, laneCountSignal } from './messages.ts'
+import { laneActivity } from './options.ts'
+
+const { deliverShards } = proxyActivities<Activities>(laneActivity)
+
+const laneCount = defineSignal<[lanes: number]>(laneCountSignal)
+
+/** Runs until there are fewer lanes than its number; a changed count gives the activity its new shards. */
+export async function deliveryLane(input: DeliveryLaneInput): Promise<void> {
+  const { lane } = input
+  let lanes = input.lanes
+  setHandler(laneCount, (wanted) => {
+    lanes = wanted
+  })
+  while (lane < lanes) {
+    const running = lanes
+    await CancellationScope.cancellable(async () => {
+      const scope = CancellationScope.current()
+      const activity = deliverShards({ lane, lanes: running })
+      await Promise.race([activity, condition(() => lanes !== running)])
+      scope.cancel()
+      await activity.catch((err) => {
+        if (!isCancellation(err)) throw err
+      })
+    })
+    if (workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof deliveryLane>({ lane, lanes })
+  }
+}

@@ -1,0 +1,3 @@
+// Every workflow function that a worker offers.
+export { deliveryLane } from './deliveryLane.ts'
+export { runExecution } from './runExecution.ts'

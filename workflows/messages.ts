@@ -1,0 +1,73 @@
+// Names and payloads that cross Temporal: ids and counts, never an address or a body. No SDK import,
+// so that every process may read it.
+
+export const EXECUTIONS_TASK_QUEUE = 'dripline-executions'
+export const DELIVERY_TASK_QUEUE = 'dripline-delivery'
+
+/** Search attributes, registered at start-up. */
+export const searchAttributes = {
+  workspace: 'DriplineWorkspace',
+  workflow: 'DriplineWorkflow',
+  contact: 'DriplineContact',
+  /** Set while the execution waits; `NO_DEADLINE` when it waits without end. */
+  waitUntil: 'DriplineWaitUntil',
+} as const
+
+/** Stands for a wait without a deadline, since a search attribute must have a value to be found. */
+export const NO_DEADLINE_MS = Date.UTC(9999, 0, 1)
+
+export interface RunExecutionInput {
+  executionId: string
+  /** Carried over by continue-as-new; 0 and nothing at first. */
+  segment?: number
+  wait?: Wait
+  /** Segments whose event had come already. */
+  woken?: number[]
+}
+
+/** What is shown of a running execution; one memo key, under 2 KB. */
+export interface ExecutionMemo {
+  step: string
+  step_count: number
+  /** ms */
+  updated_at: number
+  /** Name of the durable timer of the wait; '' when there is none. */
+  timer: string
+}
+
+export const MEMO_KEY = 'dripline'
+
+export type Wait =
+  | { kind: 'sleep'; segment: number; nodeId: string; until: number }
+  | { kind: 'wait_event'; segment: number; nodeId: string; until: number | null }
+
+export interface SegmentInput {
+  executionId: string
+  segment: number
+}
+
+/** All that the workflow function needs to know of a segment that ran. */
+export interface SegmentResult {
+  next:
+    | { kind: 'sleep'; nodeId: string; until: number }
+    | { kind: 'wait_event'; nodeId: string; until: number | null }
+    | { kind: 'end'; status: 'COMPLETED' | 'FAILED' | 'CANCELLED'; error: string | null }
+  step: string
+  step_count: number
+}
+
+export const runExecutionName = 'runExecution'
+/** Payload: the number of the segment whose wait an event ended. */
+export const eventArrivedSignal = 'eventArrived'
+/** Payload: the reason. Sent before the cancel request, which has none. */
+export const cancelReasonSignal = 'cancelReason'
+
+export interface DeliveryLaneInput {
+  lane: number
+  lanes: number
+}
+
+export const deliveryLaneName = 'deliveryLane'
+/** Payload: the number of lanes that are wanted now. */
+export const laneCountSignal = 'laneCount'
+export const laneWorkflowId = (lane: number) => `lane-delivery-${lane}`

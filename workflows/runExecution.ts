@@ -1,0 +1,98 @@
+// One execution of a customer's workflow: run a segment, wait, run the next, until the end or a cancellation.
+
+import { defineSearchAttributeKey } from '@temporalio/common'
+import {
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineSignal,
+  isCancellation,
+  proxyLocalActivities,
+  setHandler,
+  upsertMemo,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { Activities } from '../activities/index.ts'
+import {
+  cancelReasonSignal,
+  type ExecutionMemo,
+  eventArrivedSignal,
+  MEMO_KEY,
+  NO_DEADLINE_MS,
+  type RunExecutionInput,
+  type SegmentResult,
+  searchAttributes,
+  type Wait,
+} from './messages.ts'
+import { quickDb } from './options.ts'
+
+const { runSegment, closeCancelled } = proxyLocalActivities<Activities>(quickDb)
+const waitUntilKey = defineSearchAttributeKey(searchAttributes.waitUntil, 'DATETIME')
+
+const eventArrived = defineSignal<[segment: number]>(eventArrivedSignal)
+const cancelReason = defineSignal<[reason: string]>(cancelReasonSignal)
+
+/**
+ * Runs an execution whose row and design are in Postgres. Ends COMPLETED, FAILED (with the text of the error) or,
+ * after a cancel request, CANCELED; the row is closed in every case.
+ */
+export async function runExecution(input: RunExecutionInput): Promise<void> {
+  const { executionId } = input
+  const woken = new Set(input.woken)
+  let reason = 'cancelled'
+  setHandler(eventArrived, (segment) => void woken.add(segment))
+  setHandler(cancelReason, (given) => {
+    reason = given
+  })
+
+  let segment = input.segment ?? 0
+  let wait = input.wait
+  let ended: SegmentResult['next'] | undefined
+  try {
+    while (!ended) {
+      if (wait) await waitFor(wait, woken)
+      const result = await runSegment({ executionId, segment })
+      wait = show(result, segment)
+      segment += 1
+      if (!wait) ended = result.next
+      else if (workflowInfo().continueAsNewSuggested) {
+        await continueAsNew<typeof runExecution>({ executionId, segment, wait, woken: [...woken] })
+      }
+    }
+    // The row was cancelled before this segment ran: the request to cancel is on its way.
+    if (ended.kind === 'end' && ended.status === 'CANCELLED') await condition(() => false)
+  } catch (err) {
+    if (isCancellation(err)) {
+      await CancellationScope.nonCancellable(() => closeCancelled({ executionId, reason }))
+    }
+    throw err
+  }
+  if (ended.kind === 'end' && ended.status === 'FAILED') {
+    throw ApplicationFailure.nonRetryable(ended.error ?? 'failed', 'ExecutionFailed')
+  }
+}
+
+/** Sleeps until the wait is due or its event has come; which of them it was, the ledger of waits tells. */
+async function waitFor(wait: Wait, woken: Set<number>): Promise<void> {
+  const arrived = () => woken.has(wait.segment)
+  if (wait.until === null) return condition(arrived)
+  const left_ms = wait.until - Date.now()
+  if (left_ms <= 0) return
+  await condition(arrived, left_ms, { summary: timerName(wait.nodeId, wait.segment) })
+}
+
+/** Puts the state after a segment where the API and the Web UI read it; returns the wait, if there is one. */
+function show(result: SegmentResult, segment: number): Wait | undefined {
+  const { next, step, step_count } = result
+  const wait = next.kind === 'end' ? undefined : { ...next, segment }
+  const timer = wait && wait.until !== null ? timerName(wait.nodeId, segment) : ''
+  const memo: ExecutionMemo = { step, step_count, updated_at: Date.now(), timer }
+  upsertMemo({ [MEMO_KEY]: memo })
+  if (wait)
+    upsertSearchAttributes([{ key: waitUntilKey, value: new Date(wait.until ?? NO_DEADLINE_MS) }])
+  return wait
+}
+
+const timerName = (nodeId: string, segment: number) => `${nodeId}/${segment}`
