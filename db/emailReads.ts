@@ -65,10 +65,7 @@ export async function listEmails(
 }
 
 /** The latest event (by time, ties by id) of each recipient of these emails. */
-async function listLatestEvents(
-  db: Db,
-  emailIds: string[],
-): Promise<Map<string, EmailEventRow[]>> {
+async function listLatestEvents(db: Db, emailIds: string[]): Promise<Map<string, EmailEventRow[]>> {
   const byEmail = new Map<string, EmailEventRow[]>()
   if (emailIds.length === 0) return byEmail
   const { rows } = await sql<EmailEventRow>`

@@ -62,12 +62,12 @@ async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<Dev
   const namespace = env['TEMPORAL_NAMESPACE'] || 'default'
   const secret = env['SECRET_KEY'] || secretKey(folder)
   const known = readDevInfo(folder)?.api_key
-  const [[databaseUrl, apiKey], temporal, inbox] = await Promise.all([
+  const inbox = parts.inbox()
+  const [[databaseUrl, apiKey], temporal] = await Promise.all([
     parts.postgres().then(async (databaseUrl) => {
       return [databaseUrl, await seed({ databaseUrl, secretKey: secret, knownKey: known })] as const
     }),
     parts.temporal(namespace),
-    parts.inbox(),
   ])
   const apiUrl = `http://127.0.0.1:${ports.api}`
   const metricsUrl = `http://127.0.0.1:${ports.metrics}`
@@ -83,6 +83,7 @@ async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<Dev
     SMTP_URL: inbox.smtpUrl,
   }
   await Promise.all([
+    inbox.ready,
     parts.service('api', { ...shared, METRICS_PORT: '0' }, `${apiUrl}/readyz`),
     parts.service(
       'worker',

@@ -87,9 +87,10 @@ export function createParts({ env, folder, ports, say, onGone }: PartsOptions) {
       return { address: temporal.address, uiUrl: temporal.uiUrl }
     },
 
-    async inbox(): Promise<{ smtpUrl: string; webUrl: string | null }> {
+    /** Its addresses are known at once; mail waits until it is ready. */
+    inbox(): { smtpUrl: string; webUrl: string | null; ready: Promise<void> } {
       const given = env['SMTP_URL']
-      if (given) return { smtpUrl: given, webUrl: null }
+      if (given) return { smtpUrl: given, webUrl: null, ready: Promise.resolve() }
       const tell = say('inbox')
       const options = {
         folder: folder.inbox,
@@ -98,10 +99,12 @@ export function createParts({ env, folder, ports, say, onGone }: PartsOptions) {
         logFile: folder.log('inbox'),
       }
       const start = async () => record(await startInbox(options), ['SIGTERM'])
-      const watched = supervise({ child: await start(), start, say: tell, onGone })
-      backing.push(() => watched.stop({ wait_ms: BACKING_STOP_MS }))
-      tell(`ready on port ${ports.inboxWeb}, SMTP on ${ports.inboxSmtp}`)
-      return inboxUrls(options)
+      const ready = start().then((child) => {
+        const watched = supervise({ child, start, say: tell, onGone })
+        backing.push(() => watched.stop({ wait_ms: BACKING_STOP_MS }))
+        tell(`ready on port ${ports.inboxWeb}, SMTP on ${ports.inboxSmtp}`)
+      })
+      return { ...inboxUrls(options), ready }
     },
 
     /** The API or the worker, ready at `readyUrl`. */

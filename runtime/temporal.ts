@@ -1,10 +1,10 @@
 // Connects to Temporal and prepares a namespace: search attributes are registered and seen before anything starts.
 import { Connection } from '@temporalio/client'
-import { temporal } from '@temporalio/proto'
+import proto from '@temporalio/proto'
 import { searchAttributes } from '../workflows/messages.ts'
 
 const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_DATETIME } =
-  temporal.api.enums.v1.IndexedValueType
+  proto.temporal.api.enums.v1.IndexedValueType
 
 const attributeTypes = {
   [searchAttributes.workspace]: INDEXED_VALUE_TYPE_KEYWORD,

@@ -1,6 +1,6 @@
 // Reads executions from Temporal: one by describe (strongly consistent), many by visibility with its page token.
 import { type Connection, defaultPayloadConverter, isGrpcServiceError } from '@temporalio/client'
-import { temporal } from '@temporalio/proto'
+import proto, { type temporal } from '@temporalio/proto'
 import type { ExecutionStatus } from '../domain/states.ts'
 import {
   type ExecutionMemo,
@@ -28,11 +28,19 @@ export interface TemporalExecution {
 
 export interface TemporalPage {
   executions: TemporalExecution[]
-  /** base64; null on the last page. */
+  /** base64; null on the last page. A full last page has one too: nothing follows it. */
   nextPageToken: string | null
 }
 
 export type ListBy = { workflowId: string } | { contactId: string }
+
+/** What `list` may be asked for. Runs that ended by themselves are not: their last state is in Postgres. */
+export interface TemporalFilter {
+  /** null: running in whatever state, or ended from outside. */
+  status: Exclude<ExecutionStatus, 'COMPLETED'> | null
+  /** Runs that were ended from outside before then are left out: their rows have been closed. */
+  endedSince: Date
+}
 
 export interface TemporalReads {
   /** undefined when Temporal has no such execution. */
@@ -41,16 +49,15 @@ export interface TemporalReads {
   list(
     workspaceId: string,
     by: ListBy,
-    page: { status: ExecutionStatus | null; size: number; token: string | null },
+    filter: TemporalFilter,
+    page: { size: number; token: string | null },
   ): Promise<TemporalPage>
-  /** Those of the ids (at most 200) that Temporal still holds. */
-  held(executionIds: string[]): Promise<Set<string>>
   check(): Promise<void>
 }
 
 const DEADLINE_MS = 5_000
 
-const { WorkflowExecutionStatus } = temporal.api.enums.v1
+const { WorkflowExecutionStatus } = proto.temporal.api.enums.v1
 type Info = temporal.api.workflow.v1.IWorkflowExecutionInfo
 
 const closedStatuses = new Map<number, ExecutionStatus>([
@@ -61,12 +68,23 @@ const closedStatuses = new Map<number, ExecutionStatus>([
   [WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_TERMINATED, 'CANCELLED'],
 ])
 
-const queryOfStatus: Record<ExecutionStatus, string> = {
-  IN_PROGRESS: `ExecutionStatus = 'Running' AND ${searchAttributes.waitUntil} IS NULL`,
-  WAITING: `ExecutionStatus = 'Running' AND ${searchAttributes.waitUntil} IS NOT NULL`,
-  COMPLETED: `ExecutionStatus = 'Completed'`,
-  FAILED: `ExecutionStatus IN ('Failed', 'TimedOut')`,
-  CANCELLED: `ExecutionStatus IN ('Canceled', 'Terminated')`,
+const running = `ExecutionStatus = 'Running'`
+
+function statusQuery({ status, endedSince }: TemporalFilter): string {
+  const endedAs = (name: string) =>
+    `(ExecutionStatus = '${name}' AND CloseTime > '${endedSince.toISOString()}')`
+  switch (status) {
+    case null:
+      return `(${running} OR ${endedAs('Terminated')} OR ${endedAs('TimedOut')})`
+    case 'IN_PROGRESS':
+      return `${running} AND ${searchAttributes.waitUntil} IS NULL`
+    case 'WAITING':
+      return `${running} AND ${searchAttributes.waitUntil} IS NOT NULL`
+    case 'FAILED':
+      return endedAs('TimedOut')
+    case 'CANCELLED':
+      return endedAs('Terminated')
+  }
 }
 
 /** Only generated ids may enter a query: Temporal's literals cannot be escaped reliably. */
@@ -81,23 +99,10 @@ export function createTemporalReads(connection: Connection, namespace: string): 
     try {
       return await connection.withDeadline(Date.now() + DEADLINE_MS, work)
     } catch (err) {
-      throw isRefusal(err)
-        ? err
-        : new TemporalUnavailable('Temporal did not answer', { cause: err })
+      if (isUnknownExecution(err)) throw err
+      throw new TemporalUnavailable('Temporal did not answer', { cause: err })
     }
   }
-  const listPage = async (query: string, size: number, token: Uint8Array | null) =>
-    call(() =>
-      service.listWorkflowExecutions({
-        namespace,
-        query,
-        pageSize: size,
-        ...(token ? { nextPageToken: token } : {}),
-      }),
-    )
-  /** A full last page still has a token: one row is looked at to tell. */
-  const hasMore = async (query: string, token: Uint8Array) =>
-    (await listPage(query, 1, token)).executions.length > 0
 
   return {
     async describe(executionId) {
@@ -109,39 +114,35 @@ export function createTemporalReads(connection: Connection, namespace: string): 
           ? toExecution(described.workflowExecutionInfo)
           : undefined
       } catch (err) {
-        if (isGrpcServiceError(err) && err.code === GRPC_NOT_FOUND) return undefined
+        if (isUnknownExecution(err)) return undefined
         throw err
       }
     },
 
-    async list(workspaceId, by, { status, size, token }) {
+    async list(workspaceId, by, filter, { size, token }) {
       const [name, id] =
         'workflowId' in by
           ? [searchAttributes.workflow, by.workflowId]
           : [searchAttributes.contact, by.contactId]
-      const parts = [
+      const query = [
         `WorkflowType = '${runExecutionName}'`,
-        `ExecutionStatus != 'ContinuedAsNew'`,
         `${searchAttributes.workspace} = ${literal(workspaceId)}`,
         `${name} = ${literal(id)}`,
-      ]
-      if (status) parts.push(queryOfStatus[status])
-      const query = parts.join(' AND ')
-      const page = await listPage(query, size, token ? Buffer.from(token, 'base64') : null)
+        statusQuery(filter),
+      ].join(' AND ')
+      const page = await call(() =>
+        service.listWorkflowExecutions({
+          namespace,
+          query,
+          pageSize: size,
+          ...(token ? { nextPageToken: Buffer.from(token, 'base64') } : {}),
+        }),
+      )
       const next = page.nextPageToken
-      const more =
-        next.length > 0 && (page.executions.length < size || (await hasMore(query, next)))
       return {
         executions: page.executions.map(toExecution),
-        nextPageToken: more ? Buffer.from(next).toString('base64') : null,
+        nextPageToken: next.length > 0 ? Buffer.from(next).toString('base64') : null,
       }
-    },
-
-    async held(executionIds) {
-      if (executionIds.length === 0) return new Set()
-      const query = `WorkflowId IN (${executionIds.map(literal).join(', ')})`
-      const page = await listPage(query, executionIds.length * 2, null)
-      return new Set(page.executions.flatMap((info) => info.execution?.workflowId ?? []))
     },
 
     async check() {
@@ -150,13 +151,12 @@ export function createTemporalReads(connection: Connection, namespace: string): 
   }
 }
 
-const GRPC_INVALID_ARGUMENT = 3
 const GRPC_NOT_FOUND = 5
 
-/** Temporal answered, and said no: trying again would not help. */
-function isRefusal(err: unknown): boolean {
+/** Temporal answered that it has no such execution; a missing namespace reads alike, and is a fault of the server. */
+function isUnknownExecution(err: unknown): boolean {
   return (
-    isGrpcServiceError(err) && (err.code === GRPC_NOT_FOUND || err.code === GRPC_INVALID_ARGUMENT)
+    isGrpcServiceError(err) && err.code === GRPC_NOT_FOUND && !/namespace/i.test(err.details ?? '')
   )
 }
 

@@ -6,7 +6,6 @@ import { addressDomain } from '../../domain/addresses.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { isStorableText } from '../../domain/jsonFault.ts'
 import { limits } from '../../domain/limits.ts'
-import { expiry_ms } from '../../mail/retry.ts'
 import { renderEmail } from '../../mail/template.ts'
 import { newOpaqueToken } from '../../mail/token.ts'
 import type { ApiDeps, RequestKey } from '../deps.ts'
@@ -14,8 +13,11 @@ import { ApiError, badRequest, notFound } from '../errors.ts'
 import { isVerified } from '../schemas/domains.ts'
 import { checkHtmlSize, readBody, type SendEmailBody, subjectMissing } from './sendEmailBody.ts'
 import { readDetails, type SendEmailDetails } from './sendEmailDetails.ts'
-import { checkTemplateParts, renderFailed } from './templateFaults.ts'
 import { findTemplateContact } from './templateContact.ts'
+import { checkTemplateParts, renderFailed } from './templateFaults.ts'
+
+/** How long an email is tried (delivery: transactional mail). */
+const EXPIRY_MS = 24 * 60 * 60 * 1000
 
 type Deps = Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>
 
@@ -75,7 +77,7 @@ export async function sendEmail(
     recipients: details.recipients,
     attachments: details.attachments,
     dueAt: now,
-    expiresAt: new Date(now.getTime() + expiry_ms.transactional),
+    expiresAt: new Date(now.getTime() + EXPIRY_MS),
   }
   await commit(deps, email, facts.contactEmails)
   return { id: email.row.id, status: 'queued' }

@@ -1,9 +1,10 @@
 // Checks what the contract leaves open of POST /v1/emails: addresses, headers, attachments, tags.
+
+import type { NewAttachment } from '../../db/emails.ts'
 import { parseMailbox } from '../../domain/addresses.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { isStorableText } from '../../domain/jsonFault.ts'
 import { limits } from '../../domain/limits.ts'
-import type { NewAttachment } from '../../db/emails.ts'
 import { ApiError, badRequest } from '../errors.ts'
 import { listOf, objectOf, type SendEmailBody, textOf } from './sendEmailBody.ts'
 
@@ -123,7 +124,9 @@ function readTags(given: JsonObject): Record<string, string> {
   for (const [key, value] of Object.entries(tags)) {
     for (const text of [key, value]) {
       if (text.length > limits.nameCharsMax || !isStorableText(text)) {
-        throw badRequest(`tags: keys and values are texts of up to ${limits.nameCharsMax} characters`)
+        throw badRequest(
+          `tags: keys and values are texts of up to ${limits.nameCharsMax} characters`,
+        )
       }
     }
   }
@@ -155,13 +158,20 @@ function readAttachments(given: JsonObject): NewAttachment[] {
 function readAttachment(field: string, item: JsonObject, content: string): NewAttachment {
   const filename = textOf(item, 'filename')
   if (filename === undefined) throw badRequest(`${field}.filename is required`)
-  if (filename.length > limits.nameCharsMax || CONTROL.test(filename) || !isStorableText(filename)) {
+  if (
+    filename.length > limits.nameCharsMax ||
+    CONTROL.test(filename) ||
+    !isStorableText(filename)
+  ) {
     throw badRequest(`${field}.filename is not valid`)
   }
   if (content === '') throw badRequest(`${field}.content is required`)
   if (/[^A-Za-z0-9+/=_\s-]/.test(content)) throw badRequest(`${field}.content must be base64`)
   const type = textOf(item, 'content_type')
-  if (type !== undefined && !/^[\w.+-]{1,100}\/[\w.+-]{1,100}(; ?[\w.+-]+=[\w.+"-]+)*$/.test(type)) {
+  if (
+    type !== undefined &&
+    !/^[\w.+-]{1,100}\/[\w.+-]{1,100}(; ?[\w.+-]+=[\w.+"-]+)*$/.test(type)
+  ) {
     throw badRequest(`${field}.content_type is not valid`)
   }
   const id = textOf(item, 'content_id')

@@ -60,7 +60,10 @@ const batchRoute = createRoute({
   tags,
   request: { params, body: jsonRequest(AudienceContactBatch) },
   responses: {
-    200: jsonBody(AudienceContactBatchResult, 'What became of each; the faulty ones change nothing'),
+    200: jsonBody(
+      AudienceContactBatchResult,
+      'What became of each; the faulty ones change nothing',
+    ),
     ...errorResponses(400, 404, 413, 415),
   },
 })
@@ -94,8 +97,7 @@ export function audienceContactRoutes(deps: ApiDeps) {
     const after = given === undefined ? null : normalizeContactEmail(given)
     if (given !== undefined && after === null) throw invalidCursor()
     const { workspaceId } = c.var
-    const known =
-      isId('audience', audienceId) && (await findAudience(db, workspaceId, audienceId))
+    const known = isId('audience', audienceId) && (await findAudience(db, workspaceId, audienceId))
     if (!known) throw audienceNotFound(audienceId)
     const page = { after, limit: limits.pageSize + 1 }
     const found = await listAudienceContacts(db, workspaceId, audienceId, page)

@@ -102,7 +102,8 @@ export function audienceRoutes({ db, config, now, newId }: ApiDeps) {
     const { id } = c.req.valid('param')
     const { name } = c.req.valid('json')
     const { workspaceId } = c.var
-    const known = isId('audience', id) && (await updateAudienceName(db, workspaceId, id, name, now()))
+    const known =
+      isId('audience', id) && (await updateAudienceName(db, workspaceId, id, name, now()))
     if (!known) throw audienceNotFound(id)
     return c.json(await read(workspaceId, id), 200)
   })

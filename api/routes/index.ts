@@ -2,13 +2,27 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiDeps, ApiEnv } from '../deps.ts'
 import { apiKeyRoutes } from './apiKeys.ts'
+import { audienceContactRoutes } from './audienceContacts.ts'
+import { audienceRoutes } from './audiences.ts'
+import { avatarRoutes } from './avatars.ts'
+import { docsRoutes } from './docs.ts'
+import { domainRoutes } from './domains.ts'
+import { emailRoutes } from './emails.ts'
 import { healthRoutes } from './health.ts'
+import { templateRoutes } from './templates.ts'
 
 /** Reached without a key. */
 export function mountPublic(app: OpenAPIHono<ApiEnv>, deps: ApiDeps): void {
   app.route('/', healthRoutes(deps))
+  app.route('/', docsRoutes())
+  app.route('/', avatarRoutes(deps))
 }
 
 export function mountV1(app: OpenAPIHono<ApiEnv>, deps: ApiDeps): void {
   app.route('/v1/api-keys', apiKeyRoutes(deps))
+  app.route('/v1/emails', emailRoutes(deps))
+  app.route('/v1/templates', templateRoutes(deps))
+  app.route('/v1/audiences', audienceRoutes(deps))
+  app.route('/v1/audiences', audienceContactRoutes(deps))
+  app.route('/v1/domains', domainRoutes(deps))
 }

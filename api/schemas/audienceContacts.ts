@@ -45,7 +45,9 @@ export type AudienceContactChange = z.infer<typeof AudienceContactChange>
 
 export const NewAudienceContact = z
   .object({
-    email: z.string().refine((text) => normalizeContactEmail(text) !== null, 'Invalid email format'),
+    email: z
+      .string()
+      .refine((text) => normalizeContactEmail(text) !== null, 'Invalid email format'),
     ...changes,
   })
   .openapi('NewAudienceContact')

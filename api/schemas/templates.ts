@@ -39,7 +39,7 @@ const alias = z
   .regex(/^(?!tpl_)[a-z0-9][a-z0-9_-]{0,63}$/, 'must be 1-64 of a-z, 0-9, _ and -, not tpl_...')
 
 const mailbox = textField(1024).refine(
-  (text) => text === '' || text.includes('{{') || parseMailbox(text) !== null,
+  (text) => text === '' || parseMailbox(text) !== null,
   'Invalid email format',
 )
 const body = textField(limits.templateBytesMax).refine(

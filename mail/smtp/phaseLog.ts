@@ -6,11 +6,15 @@ interface Entry {
   remotePort?: number
 }
 
+type Note = (entry: Entry | undefined, message?: string) => void
+
 export interface PhaseLog {
   /** For SMTPConnection's `logger`, with `transactionLog`. */
-  logger: Record<'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal', typeof noted>
-  /** The first command without a reply, or the phase that was entered last. */
+  logger: Record<'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal', Note>
+  /** What is being waited for: the first command without a reply, or the phase entered last. */
   phase(): Phase
+  /** What the last reply answered. */
+  answered(): Phase
   enter(phase: Phase): void
   lastReply(): string
   /** Replies so far. */
@@ -30,8 +34,6 @@ const phaseOfVerb: Record<string, Phase> = {
   DATA: 'data',
 }
 
-declare function noted(entry: Entry | undefined, message?: string, ...rest: unknown[]): void
-
 /** @param onPhase called whenever the phase may have changed, for timeouts */
 export function createPhaseLog(onPhase: (phase: Phase) => void): PhaseLog {
   let current: Phase = 'connect'
@@ -42,7 +44,7 @@ export function createPhaseLog(onPhase: (phase: Phase) => void): PhaseLog {
   const waiting: Phase[] = []
 
   const phase = () => waiting[0] ?? current
-  const note: typeof noted = (entry, message = '') => {
+  const note: Note = (entry, message = '') => {
     if (entry?.tnx === 'network' && entry.remotePort !== undefined) {
       waiting.push('banner')
     } else if (entry?.tnx === 'client') {
@@ -62,6 +64,7 @@ export function createPhaseLog(onPhase: (phase: Phase) => void): PhaseLog {
   return {
     logger,
     phase,
+    answered: () => current,
     enter(entered) {
       current = entered
       onPhase(phase())

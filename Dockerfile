@@ -1,0 +1,31 @@
+# Dripline's API and worker in one image; what runs is chosen by the command (see docker-compose.yml).
+# Debian, not Alpine: the native part of the Temporal SDK needs glibc.
+FROM node:24-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
+COPY . .
+RUN npm run build
+
+# Packages for production; of the SDK's five native binaries only this machine's kind stays.
+FROM node:24-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+  && cd node_modules/@temporalio/core-bridge \
+  && find releases -mindepth 1 -maxdepth 1 ! -name "$(uname -m)-unknown-linux-gnu" -exec rm -rf {} + \
+  && rm -rf sdk-core src bridge-macros Cargo.lock Cargo.toml
+
+FROM node:24-bookworm-slim
+# The Temporal SDK checks TLS certificates against the system's.
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends ca-certificates \
+  && rm -rf /var/lib/apt/lists/*
+ENV NODE_ENV=production HOST=0.0.0.0
+WORKDIR /app
+COPY package.json ./
+COPY --from=packages /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+USER node
+EXPOSE 3000 9464
+CMD ["node", "--enable-source-maps", "dist/api/main.js"]

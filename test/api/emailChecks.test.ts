@@ -1,0 +1,245 @@
+// POST /v1/emails: what is checked after the contract's own checks; nothing is written when one fails.
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createApp } from '../../api/app.ts'
+import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
+
+let api: TestApi
+
+const mail = {
+  from: 'Acme <hello@acme.test>',
+  to: 'jane@example.com',
+  subject: 'Hi',
+  html: '<p>Hello</p>',
+}
+
+let domainId: string
+
+beforeAll(async () => {
+  api = await createTestApi()
+  domainId = await insertTestDomain(api, 'acme.test')
+  await insertTestDomain(api, 'new.test', 'NOT_STARTED')
+  await insertTestDomain(api, 'shaky.test', 'TEMPORARY_FAILURE')
+})
+
+const send = (body: unknown, headers?: Record<string, string>) =>
+  api.request<{ id: string; status: string }>('POST', '/v1/emails', body, headers)
+
+const countEmails = async () => (await api.db.selectFrom('emails').select('id').execute()).length
+
+const without = (field: keyof typeof mail) => ({ ...mail, [field]: undefined })
+
+describe('our own checks', () => {
+  const attachment = { filename: 'a.txt', content: 'aGVsbG8=' }
+  const table: [string, unknown, number, string, string][] = [
+    ['an array', [], 400, 'invalid_request', 'The body must be a JSON object'],
+    ['null', null, 400, 'invalid_request', 'The body must be a JSON object'],
+    ['not JSON', '{', 400, 'invalid_json', 'Invalid JSON payload'],
+    ['nothing', '', 400, 'invalid_json', 'Invalid JSON payload'],
+    ['from of a wrong type', { ...mail, from: 5 }, 400, 'invalid_request', 'from must be'],
+    ['to of a wrong type', { ...mail, to: {} }, 400, 'invalid_request', 'to must be'],
+    ['a number in to', { ...mail, to: ['a@b.co', 1] }, 400, 'invalid_request', 'to must be'],
+    [
+      'subject of a wrong type',
+      { ...mail, subject: [] },
+      400,
+      'invalid_request',
+      'subject must be',
+    ],
+    ['html of a wrong type', { ...mail, html: 1 }, 400, 'invalid_request', 'html must be'],
+    ['text of a wrong type', { ...mail, text: {} }, 400, 'invalid_request', 'text must be'],
+    ['nothing to send', without('html'), 400, 'content_required', 'html, text or template_id'],
+    [
+      'bad to',
+      { ...mail, to: ['a@b.co', 'x'] },
+      400,
+      'invalid_address',
+      'Invalid email format in to',
+    ],
+    ['bad cc', { ...mail, cc: 'x y@z.co' }, 400, 'invalid_address', 'Invalid email format in cc'],
+    ['bad bcc', { ...mail, bcc: ['a@b'] }, 400, 'invalid_address', 'Invalid email format in bcc'],
+    [
+      'bad reply_to',
+      { ...mail, reply_to: '@' },
+      400,
+      'invalid_address',
+      'Invalid email format in rep',
+    ],
+    ['scheduling', { ...mail, scheduled_at: 1 }, 400, 'scheduling_not_available', 'scheduled_at'],
+    ['long subject', { ...mail, subject: 'x'.repeat(999) }, 400, 'invalid_request', 'subject must'],
+    ['line break in subject', { ...mail, subject: 'a\nb' }, 400, 'invalid_request', 'subject must'],
+    ['NUL in subject', { ...mail, subject: 'a\u0000b' }, 400, 'invalid_request', 'subject must'],
+    ['NUL in html', { ...mail, html: '\u0000' }, 400, 'invalid_request', 'html must not'],
+    ['half a pair in text', { ...mail, text: '\ud800' }, 400, 'invalid_request', 'text must not'],
+    ['headers as a list', { ...mail, headers: [] }, 400, 'invalid_request', 'headers must be'],
+    [
+      'a number in headers',
+      { ...mail, headers: { a: 1 } },
+      400,
+      'invalid_request',
+      'headers must be',
+    ],
+    [
+      'our header',
+      { ...mail, headers: { 'message-ID': 'x' } },
+      400,
+      'reserved_header',
+      'headers: mes',
+    ],
+    [
+      'our content header',
+      { ...mail, headers: { 'Content-X': 'x' } },
+      400,
+      'reserved_header',
+      'head',
+    ],
+    [
+      'a header name',
+      { ...mail, headers: { 'a b': 'x' } },
+      400,
+      'invalid_header',
+      'headers: a name',
+    ],
+    [
+      'a colon in it',
+      { ...mail, headers: { 'a:': 'x' } },
+      400,
+      'invalid_header',
+      'headers: a name',
+    ],
+    [
+      'a line break in a value',
+      { ...mail, headers: { a: 'x\r\ny' } },
+      400,
+      'invalid_header',
+      'headers',
+    ],
+    [
+      'one header twice',
+      { ...mail, headers: { a: '', A: '' } },
+      400,
+      'invalid_header',
+      'headers: A',
+    ],
+    ['tags of a wrong type', { ...mail, tags: { a: 1 } }, 400, 'invalid_request', 'tags must be'],
+    ['NUL in a tag', { ...mail, tags: { 'a\u0000': '' } }, 400, 'invalid_request', 'tags: keys'],
+    ['metadata as a text', { ...mail, metadata: 'x' }, 400, 'invalid_request', 'metadata must be'],
+    [
+      'NUL in metadata',
+      { ...mail, metadata: { a: '\u0000' } },
+      400,
+      'invalid_request',
+      'metadata: ',
+    ],
+    [
+      'variables as a list',
+      { ...mail, variables: [] },
+      400,
+      'invalid_request',
+      'variables must be',
+    ],
+    ['bad Liquid', { ...mail, variables: {}, html: 'a\n{% if' }, 400, 'invalid_template', 'html: '],
+    [
+      'attachments as text',
+      { ...mail, attachments: 'x' },
+      400,
+      'invalid_request',
+      'attachments must',
+    ],
+    [
+      'an attachment as text',
+      { ...mail, attachments: ['x'] },
+      400,
+      'invalid_request',
+      'attachments.0',
+    ],
+    [
+      'no filename',
+      { ...mail, attachments: [{ content: 'aGk=' }] },
+      400,
+      'invalid_request',
+      'attachments.0.filename is required',
+    ],
+    [
+      'no base64',
+      { ...mail, attachments: [attachment, { ...attachment, content: '%%' }] },
+      400,
+      'invalid_request',
+      'attachments.1.content must be base64',
+    ],
+    [
+      'a content type with a line break',
+      { ...mail, attachments: [{ ...attachment, content_type: 'a/b\r\nX: y' }] },
+      400,
+      'invalid_request',
+      'attachments.0.content_type is not valid',
+    ],
+    [
+      'a content id with a bracket',
+      { ...mail, attachments: [{ ...attachment, content_id: 'a>b' }] },
+      400,
+      'invalid_request',
+      'attachments.0.content_id is not valid',
+    ],
+    [
+      'attachments over 25 MB together',
+      { ...mail, attachments: Array(3).fill({ ...attachment, content: 'A'.repeat(12 * 2 ** 20) }) },
+      400,
+      'attachments_too_large',
+      'attachments together exceed 25MB',
+    ],
+    ['a foreign domain', { ...mail, from: 'a@b.test' }, 403, 'domain_not_found', 'Domain b.test'],
+    [
+      'an unverified one',
+      { ...mail, from: 'a@new.test' },
+      403,
+      'domain_not_verified',
+      'Domain new.t',
+    ],
+  ]
+  it.each(table)('%s', async (_name, body, status, code, message) => {
+    const before = await countEmails()
+    const answer = await send(body)
+    expect(answer.body).toMatchObject({ code, message: expect.stringContaining(message) })
+    expect(answer.status).toBe(status)
+    expect(await countEmails()).toBe(before)
+  })
+
+  it('says where Liquid fails', async () => {
+    const { body } = await send({ ...mail, variables: {}, html: 'a\n  {% if' })
+    expect(body).toMatchObject({ field: 'html', line: 2, column: 3 })
+  })
+
+  it('lets a key with a domain send from that domain alone', async () => {
+    const { token, keyId } = await api.createKey()
+    await api.db
+      .updateTable('api_keys')
+      .set({ domain_id: domainId })
+      .where('id', '=', keyId)
+      .execute()
+    const headers = { authorization: `Bearer ${token}` }
+    expect((await send(mail, headers)).status).toBe(200)
+    const refused = await send({ ...mail, from: 'a@shaky.test' }, headers)
+    expect([refused.status, refused.body]).toEqual([
+      403,
+      { message: 'This API key may not send from this domain', code: 'restricted_api_key' },
+    ])
+  })
+
+  it('knows the domains of its own workspace alone', async () => {
+    const { token } = await api.createKey({ workspaceName: 'other' })
+    const answer = await send(mail, { authorization: `Bearer ${token}` })
+    expect(answer.body).toMatchObject({ code: 'domain_not_found' })
+  })
+})
+
+describe('with ALLOW_UNVERIFIED_DOMAINS', () => {
+  it('sends from a domain that is not verified', async () => {
+    const lax = { ...api.deps, config: { ...api.deps.config, allowUnverifiedDomains: true } }
+    const answer = await createApp(lax).request('/v1/emails', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${api.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...mail, from: 'a@new.test' }),
+    })
+    expect(answer.status).toBe(200)
+  })
+})

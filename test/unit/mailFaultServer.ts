@@ -1,0 +1,134 @@
+// A scripted SMTP server over raw sockets: answers, drops or falls silent at any phase, and remembers what it saw.
+import { createServer, type Socket } from 'node:net'
+
+export type Step =
+  | 'banner'
+  | 'ehlo'
+  | 'starttls'
+  | 'auth'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'body'
+  | 'dot'
+  | 'rset'
+  | 'quit'
+
+/** A reply, `drop` (closes), `hang` (says nothing); undefined is the usual answer. */
+export type Script = (step: Step, connection: number) => string | undefined
+
+const usual: Record<Step, string> = {
+  banner: '220 fault.test ESMTP',
+  ehlo: '250-fault.test\r\n250-PIPELINING\r\n250-SIZE 100000000\r\n250 8BITMIME',
+  starttls: '454 4.7.0 no TLS here',
+  auth: '235 2.7.0 welcome',
+  mail: '250 2.1.0 ok',
+  rcpt: '250 2.1.5 ok',
+  data: '354 go ahead',
+  body: '',
+  dot: '250-2.0.0 thank you\r\n250 2.0.0 queued as 42',
+  rset: '250 2.0.0 reset',
+  quit: '221 2.0.0 bye',
+}
+
+export async function startFaultServer(script: Script = () => undefined, port = 0) {
+  const seen = {
+    connections: 0,
+    openMax: 0,
+    commands: [] as string[],
+    /** Bytes between 354 and the final dot, as they came: with dot-stuffing. */
+    messages: [] as string[],
+    /** Bytes of bodies that never came to their dot. */
+    unfinished: [] as string[],
+  }
+  const sockets = new Set<Socket>()
+  const received = { bodyBytes: 0 }
+  const disconnects: (() => void)[] = []
+  let reading = true
+
+  const server = createServer((socket) => {
+    const connection = ++seen.connections
+    sockets.add(socket)
+    seen.openMax = Math.max(seen.openMax, sockets.size)
+    let pending = ''
+    let inData = false
+    let bodyStarted = false
+    let silent = false
+
+    const answer = (step: Step) => {
+      const reply = script(step, connection) ?? usual[step]
+      if (reply === 'drop') socket.destroy()
+      else if (reply === 'hang') silent = true
+      else if (reply !== '' && !silent) socket.write(`${reply}\r\n`)
+      return reply
+    }
+    const command = (line: string) => {
+      seen.commands.push(line)
+      const verb = line.split(/[ :]/)[0]?.toLowerCase() ?? ''
+      const step = (verb === 'helo' ? 'ehlo' : verb) as Step
+      const reply = answer(step)
+      if (step === 'data' && reply.startsWith('3')) {
+        inData = true
+        bodyStarted = false
+        if (pending.startsWith('.\r\n')) pending = `\r\n${pending}`
+      }
+      if (step === 'quit') socket.end()
+    }
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      for (const tell of disconnects.splice(0)) tell()
+      if (inData) seen.unfinished.push(pending)
+    })
+    socket.on('data', (chunk) => {
+      pending += chunk.toString('latin1')
+      while (!socket.destroyed) {
+        if (inData) {
+          if (!bodyStarted) {
+            bodyStarted = true
+            answer('body')
+          }
+          received.bodyBytes = pending.length
+          if (!reading) socket.pause()
+          const end = pending.indexOf('\r\n.\r\n', Math.max(0, pending.length - chunk.length - 4))
+          if (end < 0) return
+          seen.messages.push(pending.slice(0, end + 2))
+          pending = pending.slice(end + 5)
+          inData = false
+          answer('dot')
+        } else {
+          const end = pending.indexOf('\r\n')
+          if (end < 0) return
+          const line = pending.slice(0, end)
+          pending = pending.slice(end + 2)
+          command(line)
+        }
+      }
+    })
+    answer('banner')
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const address = server.address()
+  return {
+    seen,
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    /** Body bytes of the message that is coming in. */
+    received: () => received.bodyBytes,
+    open: () => sockets.size,
+    dropAll() {
+      for (const socket of sockets) socket.destroy()
+    },
+    onDisconnect(tell: () => void) {
+      disconnects.push(tell)
+    },
+    /** From the next body on, bytes are left in the kernel. */
+    stopReading() {
+      reading = false
+    },
+    /** Closes the listening socket and every connection. */
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
