@@ -12,15 +12,23 @@ export function listAudienceContacts(
   audienceId: string,
   page: { after: string | null; limit: number },
 ): Promise<AudienceContactRow[]> {
-  return db
-    .selectFrom('audience_contacts')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .where('audience_id', '=', audienceId)
-    .$if(page.after !== null, (qb) => qb.where('email', '>', page.after as string))
-    .orderBy('email')
-    .limit(page.limit)
-    .execute()
+  return (
+    db
+      .selectFrom('audience_contacts')
+      .selectAll()
+      // The tenant by way of the audience: beside it, a workspace_id would tempt the planner to the wrong index.
+      .where('audience_id', '=', (eb) =>
+        eb
+          .selectFrom('audiences')
+          .select('id')
+          .where('workspace_id', '=', workspaceId)
+          .where('id', '=', audienceId),
+      )
+      .$if(page.after !== null, (qb) => qb.where('email', '>', page.after as string))
+      .orderBy('email')
+      .limit(page.limit)
+      .execute()
+  )
 }
 
 /** Those of the addresses (lower case) that a locked audience holds. */

@@ -3,6 +3,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkNode, ensureInstalled, root, run } from './install.mjs'
 
+const PROGRESS_MS = 5_000
+
 checkNode()
 await ensureInstalled()
 const begin = Date.now()
@@ -12,11 +14,13 @@ const say = (line) => {
 
 rmSync(join(root, 'dist'), { recursive: true, force: true })
 say('compiling TypeScript to dist/')
+const timer = setInterval(() => say('still compiling'), PROGRESS_MS)
 const code = await run(process.execPath, [
   'node_modules/typescript/bin/tsc',
   '-p',
   'tsconfig.build.json',
 ])
+clearInterval(timer)
 if (code !== 0) process.exit(code)
 
 say('bundling the workflow functions')

@@ -13,10 +13,10 @@ interface WorkflowPage {
 const mails = [
   {
     subject: 'Welcome to Dripline',
-    text: 'this is the first of three mails. The next one comes soon.',
+    text: 'This is the first of three mails. The next one comes soon.',
   },
-  { subject: 'Your second mail', text: 'a durable timer brought this one.' },
-  { subject: 'That was the whole tour', text: 'this was the last mail of the demonstration.' },
+  { subject: 'Your second mail', text: 'A durable timer brought this one.' },
+  { subject: 'That was the whole tour', text: 'This was the last mail of the demonstration.' },
 ]
 
 function html(text: string): string {
@@ -28,7 +28,7 @@ function html(text: string): string {
 }
 
 /** trigger → mail → wait → mail → wait → mail → exit, one below the other. */
-function design() {
+export function demoDesign() {
   const steps = mails.flatMap(({ subject, text }, i) => {
     const data = { from: FROM, subject, html: html(text), category: 'marketing' }
     const mail = { id: `mail-${i + 1}`, type: 'send_email', data }
@@ -65,5 +65,5 @@ export async function ensureDemo(apiUrl: string, apiKey: string): Promise<void> 
     if (page.workflows.some(({ name }) => name === NAME)) return
     cursor = page.cursor
   }
-  await call('/v1/workflows', { name: NAME, status: 'active', design: design() })
+  await call('/v1/workflows', { name: NAME, status: 'active', design: demoDesign() })
 }

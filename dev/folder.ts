@@ -7,7 +7,7 @@ import { endRecorded } from './children.ts'
 import { startTimeOf } from './processes.ts'
 
 const STOPPING_WAIT_MS = 20_000
-const RUNNING_WAIT_MS = 3_000
+const RUNNING_WAIT_MS = 1_500
 
 interface Owner {
   pid: number

@@ -14,7 +14,7 @@ import {
 } from './folder.ts'
 import { createParts, type Parts } from './parts.ts'
 import { choosePorts, type Ports } from './ports.ts'
-import { killAllChildren } from './processes.ts'
+import { commandOf, isAlive, killAllChildren, parentOf } from './processes.ts'
 import { createSay, screen } from './screen.ts'
 import { seed } from './seed.ts'
 
@@ -33,7 +33,7 @@ const stopped = new Promise<Reason>((resolve) => {
   stop = resolve
 })
 
-/** Signals of the terminal reach npm, npm's shell and us: only one that comes later means "now". */
+/** A signal of the terminal may reach us twice, over npm too: only one that comes later means "now". */
 function listenForSignals(): void {
   let first_ms: number | undefined
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -44,12 +44,19 @@ function listenForSignals(): void {
       void killAllChildren().then(() => process.exit(1))
     })
   }
-  if (env['npm_lifecycle_event'] !== 'start') return
+  const npm = npmPid()
+  if (npm === undefined) return
   // npm was killed: nobody is left to stop us.
-  const parent = process.ppid
   setInterval(() => {
-    if (process.ppid !== parent) stop({ signal: 'the end of npm' })
+    if (!isAlive(npm)) stop({ signal: 'the end of npm' })
   }, PARENT_POLL_MS).unref()
+}
+
+/** The npm that runs us, directly or through a shell. */
+function npmPid(): number | undefined {
+  if (env['npm_lifecycle_event'] !== 'start') return undefined
+  const throughShell = /(^|\/)(ba|da|z|k)?sh -c /.test(commandOf(process.ppid))
+  return throughShell ? parentOf(process.ppid) : process.ppid
 }
 
 function wantedPorts(): Partial<Ports> {

@@ -33,6 +33,7 @@ export function createParts({ env, folder, ports, say, onGone }: PartsOptions) {
   const services: Supervised[] = []
   const backing: (() => Promise<void>)[] = []
 
+  /** `signals`: how it is asked to end when a killed run left it; then comes SIGKILL. */
   const record = (child: Child, signals: NodeJS.Signals[]) =>
     recordChild(folder.children, child, signals)
 
@@ -98,20 +99,21 @@ export function createParts({ env, folder, ports, say, onGone }: PartsOptions) {
         smtpPort: ports.inboxSmtp,
         logFile: folder.log('inbox'),
       }
-      const start = async () => record(await startInbox(options), ['SIGTERM'])
+      const start = async () => record(await startInbox(options), [])
       const ready = start().then((child) => {
         const watched = supervise({ child, start, say: tell, onGone })
         backing.push(() => watched.stop({ wait_ms: BACKING_STOP_MS }))
         tell(`ready on port ${ports.inboxWeb}, SMTP on ${ports.inboxSmtp}`)
       })
+      // It is awaited later; until then its failure must not end the process.
+      ready.catch(() => undefined)
       return { ...inboxUrls(options), ready }
     },
 
     /** The API or the worker, ready at `readyUrl`. */
     async service(name: ServiceName, serviceEnv: Record<string, string>, readyUrl: string) {
       const tell = say(name)
-      const start = async () =>
-        record(await startService(name, serviceEnv, folder.log(name)), ['SIGTERM'])
+      const start = async () => record(await startService(name, serviceEnv, folder.log(name)), [])
       const child = await start()
       await waitReady(child, readyUrl)
       services.push(supervise({ child, start, say: tell, onGone }))

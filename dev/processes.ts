@@ -158,17 +158,20 @@ function isZombie(pid: number): boolean {
  */
 export function startTimeOf(pid: number): string | undefined {
   if (!isAlive(pid)) return undefined
-  if (existsSync('/proc/self/stat')) {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      // Field 22; the second field may hold spaces and ends with the last parenthesis.
-      return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-    } catch {
-      return undefined
-    }
-  }
+  // Field 22 of /proc/<pid>/stat: jiffies since the system's start.
+  if (existsSync('/proc/self/stat')) return statFields(pid)?.[19]
   const ps = spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' })
   return ps.stdout.trim() || undefined
+}
+
+/** What follows the name in /proc/<pid>/stat; the name may hold spaces and ends with the last parenthesis. */
+function statFields(pid: number): string[] | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return undefined
+  }
 }
 
 /** The command line of a process, or "". */
@@ -178,6 +181,14 @@ export function commandOf(pid: number): string {
   } catch {
     return spawnSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? ''
   }
+}
+
+/** The pid of a process's parent, undefined when it is gone. */
+export function parentOf(pid: number): number | undefined {
+  const known = statFields(pid)?.[1]
+  if (known !== undefined) return Number(known)
+  const ps = spawnSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' })
+  return Number(ps.stdout) || undefined
 }
 
 /** Waits until a process that is not our child is gone. @returns false when it is still there */

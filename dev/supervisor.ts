@@ -34,8 +34,8 @@ export function supervise({ child, start, say, onGone }: SuperviseOptions): Supe
       if (stopping) return
       if (Date.now() - begin > STEADY_MS) failures = 1
       const how = signal ? `by ${signal}` : `with code ${code}`
-      say(`${current.name} ended ${how}; its last lines (${current.logFile}):`)
-      say(lastLines(current.logFile, LINES_SHOWN).replace(/^/gm, '    '))
+      const tail = lastLines(current.logFile, LINES_SHOWN).replace(/^/gm, '    ')
+      say(`${current.name} ended ${how}; its last lines (${current.logFile}):\n${tail}`)
       if (!start) return onGone(`${current.name} ended ${how}`)
       if (failures > RESTARTS_MAX) return onGone(`${current.name} ended ${failures} times`)
       const wait_ms = BACKOFF_MS * 2 ** (failures - 1)

@@ -12,6 +12,9 @@ const STOP_WAIT_MS = 10_000
 const POLL_MS = 30
 const DAY_MS = 86_400_000
 
+/** The list operations stand on visibility; ten calls a second would not carry them. */
+const raisedLimits = { 'frontend.namespaceRPS.visibility': 10_000, 'frontend.namespaceRPS': 10_000 }
+
 export interface TemporalOptions {
   /** Path of the Temporal CLI, from findTemporalCli. */
   cli: string
@@ -23,6 +26,8 @@ export interface TemporalOptions {
   logFile: string
   /** How long closed runs are kept, in days. */
   retention_days: number
+  /** Further settings of the server, by their dynamic config keys. */
+  dynamicConfig?: Record<string, string | number>
 }
 
 export interface Temporal {
@@ -79,10 +84,9 @@ async function launch(options: TemporalOptions, address: string): Promise<Child>
       '--disable-config-file',
       ...(options.uiPort === undefined ? ['--headless'] : ['--ui-port', String(options.uiPort)]),
       ...(options.dbFile === undefined ? [] : ['--db-filename', options.dbFile]),
-      // The list operations stand on visibility; ten calls a second would not carry them.
-      ...['frontend.namespaceRPS.visibility', 'frontend.namespaceRPS'].flatMap((key) => [
+      ...Object.entries({ ...raisedLimits, ...options.dynamicConfig }).flatMap(([key, value]) => [
         '--dynamic-config-value',
-        `${key}=10000`,
+        `${key}=${value}`,
       ]),
     ],
     logFile: options.logFile,

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from
 import { createRequire } from 'node:module'
 import { homedir, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import { lastLines, startChild } from './processes.ts'
+import { isAlive, lastLines, startChild } from './processes.ts'
 
 const CLI_VERSION = '1.5.1'
 const MODULE = `github.com/temporalio/cli/cmd/temporal@v${CLI_VERSION}`
@@ -14,6 +14,8 @@ const DOWNLOAD_WAIT_MS = 180_000
 /** Without a network the download neither ends nor fails: it has this long to write its first bytes. */
 const DOWNLOAD_QUIET_MS = 20_000
 const PROGRESS_MS = 10_000
+/** The end of an error message says most. */
+const DETAIL_CHARS = 160
 const EXE = process.platform === 'win32' ? '.exe' : ''
 
 type Env = Record<string, string | undefined>
@@ -127,14 +129,24 @@ async function download(env: Env, log: Log): Promise<string> {
   const { code } = await child.exited
   clearTimeout(stop)
   clearTimeout(quiet)
-  if (code !== 0) throw new Error(lastLines(logFile, 3) || 'no answer in time')
+  if (code !== 0) throw new Error(lastLines(logFile, 1).slice(-DETAIL_CHARS) || 'no answer in time')
   return sdkFile(folder)
+}
+
+/** What builds left that were killed. */
+function removeUnfinished(folder: string): void {
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder)) {
+    const pid = Number(/\.build-(\d+)/.exec(name)?.[1])
+    if (pid > 0 && !isAlive(pid)) rmSync(join(folder, name), { recursive: true, force: true })
+  }
 }
 
 /** Builds the CLI with Go, which fetches the sources by itself, and keeps the binary in the cache. */
 async function build(target: string, env: Env, log: Log): Promise<string> {
   const go = spawnSync('go', ['version'], { encoding: 'utf8', env })
   if (go.status !== 0) throw new Error('Go is not installed')
+  removeUnfinished(dirname(dirname(target)))
   const folder = `${dirname(target)}.build-${process.pid}`
   mkdirSync(folder, { recursive: true })
   const logFile = `${folder}.log`
@@ -145,7 +157,8 @@ async function build(target: string, env: Env, log: Log): Promise<string> {
   )
   const timer = setInterval(() => {
     const seconds = Math.round((Date.now() - begin) / 1000)
-    log(`building the Temporal CLI, ${seconds} s (${lastLines(logFile, 1).slice(0, 60)})`)
+    const now = lastLines(logFile, 1).slice(0, 60)
+    log(`building the Temporal CLI, ${seconds} s${now && `: ${now}`}`)
   }, PROGRESS_MS)
   try {
     const child = await startChild({

@@ -46,7 +46,7 @@ export interface DkimOptions {
 /**
  * The message with a DKIM-Signature in front of it; the only copy of it that is made.
  * @param message header and body with CRLF line ends
- * @throws DkimError for a bare CR or LF, a message without From, or a key that does not sign
+ * @throws DkimError for a bare CR or LF, a header without end or From, or a key that does not sign
  */
 export async function signMessage(message: Buffer, options: DkimOptions): Promise<Buffer> {
   return Buffer.concat([await dkimSignature(message, options), message])
@@ -55,9 +55,9 @@ export async function signMessage(message: Buffer, options: DkimOptions): Promis
 /** The DKIM-Signature header of a message, folded, with its CRLF. Errors as signMessage. */
 export async function dkimSignature(message: Buffer, options: DkimOptions): Promise<Buffer> {
   const end = message.indexOf('\r\n\r\n')
-  const bodyStart = end < 0 ? message.length : end + 4
-  const fields = parseFields(message.toString('latin1', 0, end < 0 ? message.length : end))
-  const bodyHash = await relaxedBodyHash(message.subarray(bodyStart))
+  if (end < 0) throw new DkimError('the header has no end')
+  const fields = parseFields(message.toString('latin1', 0, end))
+  const bodyHash = await relaxedBodyHash(message.subarray(end + 4))
   if (bodyHash === null) throw new DkimError('the message has a bare CR or LF')
 
   const { names, canonical } = selectFields(fields)

@@ -48,7 +48,7 @@ export function safeAttachment(attachment: ComposeAttachment) {
   const contentType = attachment.contentType?.trim() ?? ''
   const composite = /^(multipart|message)\//i.test(contentType)
   const carried = /^message\/rfc822$/i.test(contentType) && fitsSevenBit(content)
-  const usable = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(;[\x20-\x7e]{0,200})?$/.test(contentType)
+  const usable = /^[\w!#$&^.+-]{1,80}\/[\w!#$&^.+-]{1,120}(;[\x20-\x7e]{0,200})?$/.test(contentType)
   const type = composite && !carried ? 'application/octet-stream' : usable ? contentType : null
   return {
     filename: shorten(filename),

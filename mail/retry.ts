@@ -25,7 +25,7 @@ const UNIT_MS: Record<string, number> = { s: 1000, m: MINUTE_MS, h: HOUR_MS }
 
 const GREYLISTED = /gr[ae]y[- ]?list/i
 const STATED_WAIT =
-  /\b(?:again|retry|wait)\b[^\d\n]{0,40}?(\d{1,6})\s*(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b/i
+  /\b(?:again|retry|wait)\b[^\d\n.;]{0,40}?(\d{1,6})\s*(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b/i
 
 export type NextAttempt = { kind: 'retry'; at: number } | { kind: 'expired' }
 

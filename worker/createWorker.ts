@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import {
   bundleWorkflowCode,
+  type Logger,
   type NativeConnection,
   Worker,
   type WorkflowBundleOption,
@@ -17,12 +18,12 @@ const queueOfRole = { executions: EXECUTIONS_TASK_QUEUE, delivery: DELIVERY_TASK
 const SHUTDOWN_GRACE = '10 seconds'
 
 /** The prebuilt bundle of a production build, else one that is made now (about two seconds). */
-export async function loadWorkflowBundle(): Promise<WorkflowBundleOption> {
+export async function loadWorkflowBundle(logger: Logger): Promise<WorkflowBundleOption> {
   const prebuilt = fileURLToPath(new URL('../workflows.bundle.js', import.meta.url))
   if (existsSync(prebuilt)) return { codePath: prebuilt }
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const workflowsPath = fileURLToPath(new URL(`../workflows/index.${extension}`, import.meta.url))
-  return bundleWorkflowCode({ workflowsPath })
+  return bundleWorkflowCode({ workflowsPath, logger })
 }
 
 export interface WorkerParts {

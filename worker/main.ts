@@ -34,7 +34,8 @@ const stopped = stopSignal().then((signal) => {
 })
 
 // Signals are ours: lanes must hear of a stop before the workers do.
-Runtime.install({ shutdownSignals: [], logger: temporalLogger(log) })
+const sdkLogger = temporalLogger(log)
+Runtime.install({ shutdownSignals: [], logger: sdkLogger })
 
 const { db, pool } = connect({
   url: config.databaseUrl,
@@ -75,7 +76,10 @@ async function connectTemporal(): Promise<NativeConnection> {
   }
 }
 
-const [connection, workflowBundle] = await Promise.all([connectTemporal(), loadWorkflowBundle()])
+const [connection, workflowBundle] = await Promise.all([
+  connectTemporal(),
+  loadWorkflowBundle(sdkLogger),
+])
 closers.add('temporal', () => connection.close())
 const namespace = config.temporalNamespace
 const client = new Client({ connection, namespace })

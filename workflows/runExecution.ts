@@ -5,9 +5,9 @@ import {
   ApplicationFailure,
   CancellationScope,
   condition,
-  continueAsNew,
   defineSignal,
   isCancellation,
+  makeContinueAsNewFunc,
   proxyLocalActivities,
   setHandler,
   upsertMemo,
@@ -58,7 +58,7 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
       segment += 1
       if (!wait) ended = result.next
       else if (workflowInfo().continueAsNewSuggested) {
-        await continueAsNew<typeof runExecution>({ executionId, segment, wait, woken: [...woken] })
+        await goOn({ executionId, segment, wait, woken: [...woken] })
       }
     }
     // The row was cancelled before this segment ran: the request to cancel is on its way.
@@ -72,6 +72,12 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
   if (ended.kind === 'end' && ended.status === 'FAILED') {
     throw ApplicationFailure.nonRetryable(ended.error ?? 'failed', 'ExecutionFailed')
   }
+}
+
+/** Continues as new, with what is shown of the wait: by itself the server keeps the attributes, but no changed memo. */
+function goOn(input: Required<RunExecutionInput>): Promise<never> {
+  const { memo = {}, typedSearchAttributes } = workflowInfo()
+  return makeContinueAsNewFunc<typeof runExecution>({ memo, typedSearchAttributes })(input)
 }
 
 /** Sleeps until the wait is due or its event has come; which of them it was, the ledger of waits tells. */

@@ -132,6 +132,11 @@ async function renderContent(
     vars: variables ?? {},
   })
   if (!rendered.ok) throw renderFailed(rendered.message)
+  // A filter (url_decode) can make what no request may hold.
+  for (const part of [rendered.subject, rendered.html, rendered.text]) {
+    if (part !== null && !isStorableText(part))
+      throw renderFailed('the result holds a NUL character')
+  }
   if (rendered.html !== null) checkHtmlSize(rendered.html)
   if (rendered.subject.length > limits.subjectCharsMax) {
     throw badRequest(`subject must not exceed ${limits.subjectCharsMax} characters`)

@@ -11,8 +11,8 @@ const CACHE_S = 24 * 60 * 60
 export function avatarRoutes({ db }: Pick<ApiDeps, 'db'>) {
   const app = createRoutes()
 
-  app.get('/avatars/:file{[A-Za-z0-9_]+\\.svg}', async (c) => {
-    const id = c.req.param('file').slice(0, -'.svg'.length)
+  app.get('/avatars/:file', async (c) => {
+    const [, id = ''] = /^(\w+)\.svg$/.exec(c.req.param('file')) ?? []
     const user = isId('user', id) ? await findUserById(db, id) : undefined
     if (!user) throw notFound('There is no such picture')
     return c.body(draw(id, initialsOf(user)), 200, {

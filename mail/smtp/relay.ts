@@ -1,7 +1,8 @@
-// Relay mode: every mail goes to one server, over a few kept connections (nodemailer's SMTPConnection).
+// Relay mode: every mail goes to one server, over a few kept connections.
 import type { ConnectionOptions } from 'node:tls'
 import type { Envelope, MailTransport, Outcome, Phase } from '../transport.ts'
-import { createSession, type Session, type SessionOptions } from './session.ts'
+import type { SessionOptions } from './handshake.ts'
+import { createSession, type Session } from './session.ts'
 
 export interface RelayTimeouts {
   connectMs: number

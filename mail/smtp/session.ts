@@ -1,204 +1,143 @@
-// One SMTP connection to a relay: opened once, used for many messages, watched by a timer for each phase.
-import type { ConnectionOptions } from 'node:tls'
-import SMTPConnection from 'nodemailer/lib/smtp-connection'
+// One SMTP connection: opened once, used for many messages; every end of a message is an Outcome.
 import type { Envelope, Outcome, Phase } from '../transport.ts'
-import { HeldMessage } from './heldMessage.ts'
-import { lastLine, rejection, type SmtpFault, toOutcome } from './outcomes.ts'
-import { createPhaseLog } from './phaseLog.ts'
-
-export interface SessionOptions {
-  host: string
-  port: number
-  tls: 'implicit' | 'starttls' | 'none'
-  tlsOptions: ConnectionOptions
-  auth: { user: string; pass: string } | null
-  ehloName: string
-  /** How long each phase may take; `body` counts from slice to slice. */
-  phaseMs: Record<Phase, number>
-}
+import { dotStuffed } from './dots.ts'
+import { type Capabilities, openSession, Refused, type SessionOptions } from './handshake.ts'
+import { lastLine, rejection } from './outcomes.ts'
+import type { SmtpReply } from './replies.ts'
+import { type Wire, WireError } from './wire.ts'
 
 export type Session = ReturnType<typeof createSession>
 
-const RESPONSE_BYTES_MAX = 64 * 1024
 const RESET_MS = 10_000
-const QUIT_MS = 1000
+const QUIT_MS = 1_000
+const FINAL_DOT = Buffer.from('.\r\n')
 
 /** A session that is not connected yet: `open` it, `send` one message after the other, `quit`. */
 export function createSession(options: SessionOptions) {
-  let onFault: ((fault: SmtpFault) => void) | null = null
-  let onEnd: (() => void) | null = null
-  let timer: NodeJS.Timeout | undefined
-  let ended = false
+  const { phaseMs } = options
+  let phase: Phase = 'connect'
+  let wire: Wire | null = null
+  let capabilities: Capabilities = new Map()
   let messages = 0
+  let replies = 0
 
-  /** Restarts the clock whenever the phase changes, while something is being waited for. */
-  const log = createPhaseLog((phase) => {
-    clearTimeout(timer)
-    if (onFault === null) return
-    const limit = options.phaseMs[phase]
-    timer = setTimeout(() => fail({ message: `${phase} took longer than ${limit} ms` }), limit)
-  })
-
-  const { connect, banner, ehlo, tls } = options.phaseMs
-  const setupMs = connect + banner + 2 * ehlo + tls
-  const connection = new SMTPConnection({
-    host: options.host,
-    port: options.port,
-    secure: options.tls === 'implicit',
-    requireTLS: options.tls === 'starttls',
-    ignoreTLS: options.tls === 'none',
-    tls: options.tlsOptions,
-    name: options.ehloName,
-    logger: log.logger,
-    transactionLog: true,
-    // nodemailer's own timers stand behind ours
-    connectionTimeout: setupMs,
-    greetingTimeout: setupMs,
-    socketTimeout: 2 ** 31 - 1,
-    dnsTimeout: connect,
-    socketCloseTimeout: 0,
-    maxResponseSize: RESPONSE_BYTES_MAX,
-  })
-  connection.on('error', (error: SmtpFault) => fail(error))
-  connection.on('end', () => {
-    ended = true
-    fail({ message: 'the connection was closed' })
-    onEnd?.()
-  })
-
-  function fail(fault: SmtpFault): void {
-    const report = onFault
-    idle()
-    report?.(fault)
-    connection.close()
+  const next = async (connection: Wire, waited: Phase): Promise<SmtpReply> => {
+    phase = waited
+    const reply = await connection.reply(waited, phaseMs[waited])
+    replies += 1
+    return reply
   }
 
-  function idle(): void {
-    onFault = null
-    clearTimeout(timer)
+  const failed = (err: unknown): Outcome => {
+    if (err instanceof Refused) return refusalOf(err.phase, err.reply)
+    const tls = err instanceof WireError && err.tls
+    const error = err instanceof Error ? err.message : String(err)
+    return { kind: 'failed', phase: tls ? 'tls' : phase, error }
   }
-
-  const outcomeOf = (fault: SmtpFault, released: boolean) =>
-    toOutcome(fault, {
-      phase: log.phase(),
-      answered: log.answered(),
-      released,
-      implicitTls: options.tls === 'implicit',
-    })
 
   /** Connects, says EHLO, starts TLS, logs in. Null, or the outcome that every message now has. */
-  function open(): Promise<Outcome | null> {
-    return new Promise((resolve) => {
-      const done = (fault?: SmtpFault | null) => {
-        idle()
-        if (fault) connection.close()
-        resolve(fault ? outcomeOf(fault, false) : null)
-      }
-      onFault = done
-      log.enter('connect')
-      connection.connect((error) => {
-        if (error || options.auth === null) done(error)
-        else connection.login({ ...options.auth }, done)
+  async function open(): Promise<Outcome | null> {
+    try {
+      const opened = await openSession(options, (entered) => {
+        phase = entered
       })
-    })
+      wire = opened.wire
+      capabilities = opened.capabilities
+      return null
+    } catch (err) {
+      return failed(err)
+    }
+  }
+
+  /** MAIL, RCPT and DATA, in one write where the server takes it. Null when the message may be written. */
+  async function announce(connection: Wire, envelope: Envelope): Promise<Outcome | null> {
+    const commands: [Phase, string][] = [
+      ['mail', `MAIL FROM:<${envelope.from}>${mailParameters(envelope, capabilities)}`],
+      ['rcpt', `RCPT TO:<${envelope.to}>`],
+      ['data', 'DATA'],
+    ]
+    const pipelined = capabilities.has('PIPELINING')
+    if (pipelined) connection.write(`${commands.map(([, line]) => line).join('\r\n')}\r\n`)
+    let refusal: Outcome | null = null
+    for (const [command, line] of commands) {
+      if (!pipelined) connection.write(`${line}\r\n`)
+      const reply = await next(connection, command)
+      const accepted = command === 'data' ? reply.code === 354 : reply.code < 300
+      if (accepted) {
+        // It wants a message that has no recipient: hanging up is the one answer that sends none.
+        if (refusal && command === 'data') connection.close()
+        continue
+      }
+      refusal ??= refusalOf(command, reply)
+      if (reply.code === 421 || reply.code < 400) connection.close()
+      if (!pipelined || connection.isBroken()) break
+    }
+    return refusal
   }
 
   /** One transaction. A session that is not `usable` afterwards has been closed. */
-  function send(
+  async function send(
     envelope: Envelope,
     message: Buffer,
     beforeDot: () => Promise<boolean>,
   ): Promise<Outcome> {
-    const refused = refusedUnsent(envelope, log.ehlo())
-    if (refused) return Promise.resolve(refused)
+    const connection = wire
+    if (!connection) return { kind: 'failed', phase, error: 'the connection is not open' }
+    const unsent = refusedUnsent(envelope, capabilities)
+    if (unsent) return unsent
     messages += 1
-    return new Promise((resolve) => {
-      let settled = false
-      let released = false
-      let holding: Promise<unknown> = Promise.resolve()
-      let dataReply: string | null = null
-
-      const settle = (outcome: Outcome, keep: boolean) => {
-        if (settled) return
-        settled = true
-        idle()
-        if (!keep) connection.close()
-        // the caller's beforeDot may be committing: its end comes first
-        void holding.then(() => resolve(outcome))
+    phase = 'mail'
+    let released = false
+    try {
+      const refusal = await announce(connection, envelope)
+      if (refusal) return refusal
+      phase = 'body'
+      await connection.writeAll(dotStuffed(message), phaseMs.body)
+      if (connection.unasked() > 0) return early(connection, await next(connection, 'body'))
+      if (!(await beforeDot())) {
+        connection.close()
+        return { kind: 'lost_lease' }
       }
-      const failed = (fault: SmtpFault) => {
-        const outcome = outcomeOf(fault, released)
-        const clean = outcome.kind === 'rejected' && outcome.phase !== 'body'
-        settle(outcome, clean && outcome.code !== 421)
-      }
-
-      const held = new HeldMessage(message, {
-        socket: () => connection._socket || null,
-        progressed() {
-          dataReply ??= log.lastReply()
-          log.enter('body')
-        },
-        async mayEnd() {
-          if (settled) return false
-          if (!dataReply?.startsWith('3')) {
-            settle(
-              { kind: 'failed', phase: 'data', error: 'DATA was not answered with 354' },
-              false,
-            )
-            return false
-          }
-          clearTimeout(timer) // the next wait is ours, not the server's
-          const answer = beforeDot()
-          holding = answer.catch(() => undefined)
-          const leased = await answer
-          if (settled) return false
-          if (!leased) {
-            settle({ kind: 'lost_lease' }, false)
-            return false
-          }
-          released = true
-          log.enter('dot')
-          return true
-        },
-      })
-
-      onFault = failed
-      const sent = { from: envelope.from, to: [envelope.to], size: envelope.bytes }
-      connection.send(sent, held, (error, info) => {
-        if (error) return failed(error)
-        if (released) return settle({ kind: 'delivered', reply: lastLine(info.response) }, true)
-        settle({ kind: 'failed', phase: 'body', error: 'a reply came before the dot' }, false)
-      })
-    })
+      if (connection.unasked() > 0) return early(connection, await next(connection, 'body'))
+      if (connection.isBroken())
+        return { kind: 'failed', phase: 'body', error: 'the connection was closed' }
+      released = true
+      connection.write(FINAL_DOT)
+      const reply = await next(connection, 'dot')
+      if (reply.code === 421) connection.close()
+      if (reply.code < 300) return { kind: 'delivered', reply: lastLine(reply.text) }
+      if (reply.code >= 400) return rejection('dot', reply.text)
+      connection.close()
+      return { kind: 'ambiguous', error: `the dot was answered with ${reply.code}` }
+    } catch (err) {
+      connection.close()
+      // A server that refuses a body and hangs up has said why.
+      if (phase === 'body' && connection.unasked() > 0)
+        return early(connection, await next(connection, 'body'))
+      if (released)
+        return { kind: 'ambiguous', error: err instanceof Error ? err.message : String(err) }
+      return failed(err)
+    }
   }
 
   /** RSET, after a transaction that was refused. A session that does not take it is closed. */
-  function reset(): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (fault?: SmtpFault | null) => {
-        idle()
-        if (fault) connection.close()
-        resolve()
-      }
-      onFault = done
-      connection.reset(done)
-      clearTimeout(timer)
-      if (onFault !== null)
-        timer = setTimeout(() => fail({ message: 'RSET took too long' }), RESET_MS)
-    })
+  async function reset(): Promise<void> {
+    if (!wire || wire.isBroken()) return
+    try {
+      wire.write('RSET\r\n')
+      const reply = await wire.reply('RSET', RESET_MS)
+      if (reply.code >= 300) wire.close()
+    } catch {
+      wire.close()
+    }
   }
 
   /** Says QUIT and waits a moment for the answer. */
-  function quit(): Promise<void> {
-    if (ended) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timeout = setTimeout(() => connection.close(), QUIT_MS)
-      onEnd = () => {
-        clearTimeout(timeout)
-        resolve()
-      }
-      connection.quit()
-    })
+  async function quit(): Promise<void> {
+    if (!wire || wire.isBroken()) return
+    wire.write('QUIT\r\n')
+    await wire.reply('QUIT', QUIT_MS).catch(() => undefined)
+    wire.close()
   }
 
   return {
@@ -207,28 +146,48 @@ export function createSession(options: SessionOptions) {
     reset,
     quit,
     /** Closes at once. */
-    close: () => connection.close(),
-    usable: () => !ended && !connection.destroyed,
+    close: () => wire?.close(),
+    usable: () => wire !== null && !wire.isBroken() && wire.unasked() === 0,
     /** Messages begun on this connection. */
     messages: () => messages,
     /** Replies so far: none since a message began means that the server never saw it. */
-    replies: log.replies,
-    onEnd(callback: () => void) {
-      onEnd = callback
-    },
+    replies: () => replies,
   }
 }
 
+/** The server ended the transaction while it was being given the message. */
+function early(connection: Wire, reply: SmtpReply): Outcome {
+  connection.close()
+  return refusalOf('body', reply)
+}
+
+/** A 4xx or 5xx is the server's word; any other code where it does not belong is a fault of the session. */
+function refusalOf(phase: Phase, reply: SmtpReply): Outcome {
+  if (reply.code >= 400) return rejection(phase, reply.text)
+  return { kind: 'failed', phase, error: `${phase} was answered with ${reply.code}` }
+}
+
+function mailParameters({ bytes, from, to }: Envelope, capabilities: Capabilities): string {
+  const size = capabilities.has('SIZE') ? ` SIZE=${bytes}` : ''
+  return isAscii(from + to) ? size : `${size} SMTPUTF8`
+}
+
+const isAscii = (text: string) => !/[^\p{ASCII}]/u.test(text)
+
 /** What no server needs to be asked about, in the words of one. */
-function refusedUnsent({ from, to }: Envelope, ehlo: string): Outcome | null {
+function refusedUnsent({ from, to, bytes }: Envelope, capabilities: Capabilities): Outcome | null {
   if (/[\s<>\p{Cc}]/u.test(from)) {
     return { kind: 'failed', phase: 'mail', error: 'the return path is not an address' }
   }
   if (to === '' || /[\s<>\p{Cc}]/u.test(to)) {
     return rejection('rcpt', '553 5.1.3 the recipient is not an address')
   }
-  if (/[^\p{ASCII}]/u.test(from + to) && !/SMTPUTF8/i.test(ehlo)) {
+  if (!isAscii(from + to) && !capabilities.has('SMTPUTF8')) {
     return rejection('mail', '553 5.6.7 the server takes no addresses outside ASCII (SMTPUTF8)')
+  }
+  const sizeMax = Number(capabilities.get('SIZE') ?? 0)
+  if (sizeMax > 0 && bytes > sizeMax) {
+    return rejection('mail', '552 5.3.4 the message is larger than the server takes')
   }
   return null
 }

@@ -165,7 +165,7 @@ describe('accepted', () => {
     ])
   })
 
-  it('tells recipients that are automation contacts, and starts what listens', async () => {
+  it('tells those recipients that are automation contacts', async () => {
     const at = new Date()
     await api.db
       .insertInto('contacts')
@@ -206,57 +206,5 @@ describe('accepted', () => {
     expect((await send({ ...without('html'), text: 'Hi' })).status).toBe(200)
     expect((await send({ ...mail, from: 'a@Shaky.TEST' })).status).toBe(200)
     expect((await send({ ...mail, to: many(50) })).status).toBe(200)
-  })
-
-  it('leaves Liquid alone unless variables are given', async () => {
-    const html = '<p>{{ name }}</p>'
-    const literal = await send({ ...mail, html })
-    expect((await rowsOf(literal.body.id)).email?.html).toBe(html)
-    const subject = 'For {{ name }}{{ vars.line }}'
-    const variables = { name: 'A & B', line: '\r\nBcc: x@example.com' }
-    const rendered = await send({ ...mail, html, subject, text: '{{ name }}', variables })
-    expect((await rowsOf(rendered.body.id)).email).toMatchObject({
-      html: '<p>A &amp; B</p>',
-      text: 'A & B',
-      subject: 'For A & B Bcc: x@example.com',
-    })
-  })
-
-  it('sends a template by id or alias, in its published version', async () => {
-    const made = await api.request<{ id: string }>('POST', '/v1/templates', {
-      name: 'Welcome',
-      alias: 'welcome',
-      subject: 'Welcome {{ contact.first_name }}',
-      html: '<b>{{ plan }} {{ contact.email }}</b>',
-      reply_to: 'help@acme.test',
-    })
-    const draft = await send({ from: mail.from, to: mail.to, template_id: 'welcome' })
-    expect([draft.status, draft.body]).toMatchObject([400, { code: 'template_not_published' }])
-    await api.request('POST', '/v1/templates/welcome/publish')
-    await api.request('PATCH', '/v1/templates/welcome', { html: 'changed' })
-    await api.db
-      .updateTable('contacts')
-      .set({ properties: '{"first_name": "Bob"}' })
-      .where('email', '=', 'bob@example.com')
-      .execute()
-    for (const template_id of ['welcome', made.body.id]) {
-      const body = {
-        from: mail.from,
-        to: 'bob@example.com',
-        template_id,
-        variables: { plan: 'Pro' },
-      }
-      const { email } = await rowsOf((await send(body)).body.id)
-      expect(email).toMatchObject({
-        template_id: made.body.id,
-        subject: 'Welcome Bob',
-        html: '<b>Pro bob@example.com</b>',
-        reply_to: ['help@acme.test'],
-      })
-    }
-    await api.request('PATCH', '/v1/templates/welcome', { subject: null })
-    await api.request('POST', '/v1/templates/welcome/publish')
-    const bare = await send({ from: mail.from, to: mail.to, template_id: 'welcome' })
-    expect(bare.body).toEqual({ message: 'subject field is required' })
   })
 })

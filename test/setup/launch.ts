@@ -23,14 +23,16 @@ export async function launchTemporal(options: {
   name: string
   cli: string
   persistent: boolean
+  dynamicConfig?: Record<string, string | number>
 }): Promise<Temporal> {
-  const { folder, name, cli, persistent } = options
+  const { folder, name, cli, persistent, dynamicConfig = {} } = options
   const temporal = await withFreshPort((port) =>
     startTemporal({
       cli,
       port,
       logFile: join(folder, `${name}.log`),
       retention_days: 1,
+      dynamicConfig,
       ...(persistent ? { dbFile: join(folder, `${name}.db`) } : {}),
     }),
   )

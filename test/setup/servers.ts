@@ -15,12 +15,15 @@ export async function startPrivatePostgres(): Promise<Postgres> {
 }
 
 /** A Temporal for this test alone, with its data in a file. */
-export async function startPrivateTemporal(): Promise<Temporal> {
+export async function startPrivateTemporal(
+  dynamicConfig: Record<string, string | number> = {},
+): Promise<Temporal> {
   const temporal = await launchTemporal({
     folder: inject('runFolder'),
     name: uniqueName('temporal'),
     cli: inject('temporalCli'),
     persistent: true,
+    dynamicConfig,
   })
   onTestFinished(() => temporal.kill())
   return temporal

@@ -43,11 +43,13 @@ export async function startFaultServer(script: Script = () => undefined, port = 
   }
   const sockets = new Set<Socket>()
   const received = { bodyBytes: 0 }
-  const disconnects: (() => void)[] = []
+  const disconnects: ((value?: unknown) => void)[] = []
   let reading = true
 
   const server = createServer((socket) => {
     const connection = ++seen.connections
+    // pipelined replies go out one by one: without it each waits for the client's delayed ACK
+    socket.setNoDelay(true)
     sockets.add(socket)
     seen.openMax = Math.max(seen.openMax, sockets.size)
     let pending = ''
@@ -70,7 +72,8 @@ export async function startFaultServer(script: Script = () => undefined, port = 
       if (step === 'data' && reply.startsWith('3')) {
         inData = true
         bodyStarted = false
-        if (pending.startsWith('.\r\n')) pending = `\r\n${pending}`
+        // so that an empty message ends as any other does
+        pending = `\r\n${pending}`
       }
       if (step === 'quit') socket.end()
     }
@@ -78,21 +81,21 @@ export async function startFaultServer(script: Script = () => undefined, port = 
     socket.on('close', () => {
       sockets.delete(socket)
       for (const tell of disconnects.splice(0)) tell()
-      if (inData) seen.unfinished.push(pending)
+      if (inData) seen.unfinished.push(pending.slice(2))
     })
     socket.on('data', (chunk) => {
       pending += chunk.toString('latin1')
       while (!socket.destroyed) {
         if (inData) {
-          if (!bodyStarted) {
+          if (!bodyStarted && pending.length > 2) {
             bodyStarted = true
             answer('body')
           }
-          received.bodyBytes = pending.length
-          if (!reading) socket.pause()
+          received.bodyBytes = pending.length - 2
+          if (bodyStarted && !reading) socket.pause()
           const end = pending.indexOf('\r\n.\r\n', Math.max(0, pending.length - chunk.length - 4))
           if (end < 0) return
-          seen.messages.push(pending.slice(0, end + 2))
+          seen.messages.push(pending.slice(2, end + 2))
           pending = pending.slice(end + 5)
           inData = false
           answer('dot')
@@ -118,7 +121,7 @@ export async function startFaultServer(script: Script = () => undefined, port = 
     dropAll() {
       for (const socket of sockets) socket.destroy()
     },
-    onDisconnect(tell: () => void) {
+    onDisconnect(tell: (value?: unknown) => void) {
       disconnects.push(tell)
     },
     /** From the next body on, bytes are left in the kernel. */

@@ -1,48 +1,16 @@
 // The relay against servers that refuse, drop and fall silent: every outcome is the one that is safe.
-import { afterEach, describe, expect, test } from 'vitest'
-import { createRelayTransport, type RelayTimeouts } from '../../mail/smtp/relay.ts'
-import type { MailTransport } from '../../mail/transport.ts'
-import { type Script, type Step, startFaultServer } from './mailFaultServer.ts'
-
-const message = Buffer.from('From: a@a.test\r\nTo: b@b.test\r\n\r\nHello\r\n')
-const envelope = { from: 'b+1.00@bounces.a.test', to: 'b@b.test', bytes: message.length }
-const short: Partial<RelayTimeouts> = {
-  connectMs: 500,
-  bannerMs: 150,
-  commandMs: 150,
-  dataMs: 150,
-  bodyMs: 150,
-  dotMs: 150,
-}
-
-const opened: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close()
-})
-
-async function relayTo(script: Script, timeouts: Partial<RelayTimeouts> = {}, query = '') {
-  const server = await startFaultServer(script)
-  const url = `smtp://127.0.0.1:${server.port}${query}`
-  const transport = createRelayTransport({ url, connections: 1, ehloName: 'us.test', timeouts })
-  opened.push(server, transport)
-  return { server, transport }
-}
-
-/** Sends one message and counts the calls of beforeDot. */
-async function sendOne(transport: MailTransport, lease: () => Promise<boolean> = async () => true) {
-  let asked = 0
-  const outcome = await transport.send(envelope, message, () => {
-    asked += 1
-    return lease()
-  })
-  return { outcome, asked }
-}
-
-/** Answers one step in a way of its own. */
-const at =
-  (step: Step, reply: string): Script =>
-  (now) =>
-    now === step ? reply : undefined
+import { describe, expect, test } from 'vitest'
+import { createRelayTransport } from '../../mail/smtp/relay.ts'
+import { type Script, startFaultServer } from './mailFaultServer.ts'
+import {
+  at,
+  closeAfterTest,
+  envelope,
+  message,
+  relayTo,
+  sendOne,
+  short,
+} from './mailRelayHarness.ts'
 
 const noPipelining: Script = (step) => (step === 'ehlo' ? '250 fault.test' : undefined)
 
@@ -65,7 +33,6 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
     ['data', 'data', '554 5.5.1 no valid recipients', '5.5.1'],
     ['dot', 'dot', '451 4.7.1 greylisted', '4.7.1'],
     ['dot', 'dot', '554 5.7.1 spam', '5.7.1'],
-    ['body', 'body', '552 5.3.4 too much', '5.3.4'],
   ] as const)('%s refused: rejected at %s by %s', async (step, phase, reply, enhanced) => {
     const { server, transport } = await relayTo(with_(at(step, reply)))
     const { outcome, asked } = await sendOne(transport)
@@ -76,7 +43,7 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
       enhanced,
       reply: reply.replaceAll('\r\n', '\n'),
     })
-    if (step !== 'body') expect(asked).toBe(step === 'dot' ? 1 : 0)
+    expect(asked).toBe(step === 'dot' ? 1 : 0)
     // a pipelined DATA that was taken without a recipient is ended empty: the message goes to nobody
     if (step !== 'dot') expect(server.seen.messages.join('')).not.toContain('Hello')
   })
@@ -87,10 +54,10 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
     ['mail', 'mail'],
     ['rcpt', 'rcpt'],
     ['data', 'data'],
-    ['body', 'body'],
   ] as const)('dropped at %s: failed, safe to retry', async (step, phase) => {
     const { server, transport } = await relayTo(with_(at(step, 'drop')))
-    const { outcome } = await sendOne(transport, () => new Promise((r) => setTimeout(r, 20, true)))
+    const { outcome, asked } = await sendOne(transport)
+    expect(asked).toBe(0)
     expect(outcome).toMatchObject({ kind: 'failed' })
     if (mode === 'one by one') expect(outcome).toMatchObject({ phase })
     expect(server.seen.messages).toEqual([])
@@ -108,7 +75,7 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
     expect(outcome).toEqual({
       kind: 'failed',
       phase,
-      error: `${phase} took longer than 150 ms`,
+      error: `${phase} took longer than 250 ms`,
     })
     expect(asked).toBe(0)
     expect(server.seen.messages).toEqual([])
@@ -125,7 +92,7 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
   test('silent after the dot: ambiguous', async () => {
     const { transport } = await relayTo(with_(at('dot', 'hang')), short)
     const { outcome } = await sendOne(transport)
-    expect(outcome).toEqual({ kind: 'ambiguous', error: 'dot took longer than 150 ms' })
+    expect(outcome).toEqual({ kind: 'ambiguous', error: 'dot took longer than 250 ms' })
   })
 
   test('a lost lease sends no dot', async () => {
@@ -140,74 +107,6 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
   })
 })
 
-test('every byte but the dot is with the server when beforeDot is asked', async () => {
-  let got = 0
-  const { server, transport } = await relayTo(() => undefined)
-  const big = Buffer.from(`Subject: x\r\n\r\n${`${'y'.repeat(70)}\r\n`.repeat(60_000)}`)
-  const outcome = await transport.send({ ...envelope, bytes: big.length }, big, async () => {
-    // the kernel has it all: it arrives without anything more being written
-    const deadline = Date.now() + 5000
-    while (server.received() < big.length && Date.now() < deadline) {
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    got = server.received()
-    return server.seen.messages.length === 0
-  })
-  expect(outcome.kind).toBe('delivered')
-  expect(got).toBe(big.length)
-})
-
-test('a beforeDot that throws sends nothing', async () => {
-  const { server, transport } = await relayTo(() => undefined)
-  const { outcome } = await sendOne(transport, () => Promise.reject(new Error('no database')))
-  expect(outcome).toEqual({ kind: 'failed', phase: 'body', error: 'no database' })
-  expect(server.seen.messages).toEqual([])
-})
-
-test('a connection lost while beforeDot runs is reported after it has ended, as failed', async () => {
-  const { server, transport } = await relayTo(() => undefined)
-  let committed = false
-  const { outcome } = await sendOne(transport, async () => {
-    const lost = new Promise((resolve) => server.onDisconnect(resolve))
-    server.dropAll()
-    await lost
-    await new Promise((resolve) => setTimeout(resolve, 30))
-    committed = true
-    return true
-  })
-  expect(committed).toBe(true)
-  expect(outcome).toMatchObject({ kind: 'failed', phase: 'body' })
-  expect(server.seen.messages).toEqual([])
-})
-
-test('a 250 before the dot is not believed', async () => {
-  const { server, transport } = await relayTo(at('body', '250 2.0.0 got it already'))
-  const slow = () => new Promise<boolean>((resolve) => setTimeout(resolve, 30, true))
-  const { outcome } = await sendOne(transport, slow)
-  expect(outcome).toEqual({ kind: 'failed', phase: 'body', error: 'a reply came before the dot' })
-  expect(server.seen.messages).toEqual([])
-})
-
-test('a DATA that is answered with 250 gets no dot', async () => {
-  const { transport } = await relayTo(at('data', '250 ok'))
-  const { outcome, asked } = await sendOne(transport)
-  expect(outcome).toMatchObject({ kind: 'failed', phase: 'data' })
-  expect(asked).toBe(0)
-})
-
-test('a reader that stops reading: failed at body, beforeDot is never asked', async () => {
-  const { server, transport } = await relayTo(() => undefined, short)
-  server.stopReading()
-  const big = Buffer.alloc(30_000_000, 'Subject: x\r\n')
-  let asked = 0
-  const outcome = await transport.send({ ...envelope, bytes: big.length }, big, async () => {
-    asked += 1
-    return true
-  })
-  expect(outcome).toMatchObject({ kind: 'failed', phase: 'body' })
-  expect(asked).toBe(0)
-})
-
 test('nobody listens: failed at connect', async () => {
   const server = await startFaultServer()
   await server.close()
@@ -216,14 +115,18 @@ test('nobody listens: failed at connect', async () => {
     connections: 1,
     ehloName: 'us.test',
   })
-  opened.push(transport)
+  closeAfterTest(transport)
   expect((await sendOne(transport)).outcome).toMatchObject({ kind: 'failed', phase: 'connect' })
 })
 
 test('TLS required and not offered: nothing is sent in the clear', async () => {
   const { server, transport } = await relayTo(() => undefined, {}, '?tls=required')
   const { outcome } = await sendOne(transport)
-  expect(outcome).toMatchObject({ kind: 'rejected', phase: 'tls', code: 454, enhanced: '4.7.0' })
+  expect(outcome).toMatchObject({
+    kind: 'failed',
+    phase: 'tls',
+    error: expect.stringContaining('STARTTLS'),
+  })
   expect(server.seen.commands.some((line) => line.startsWith('MAIL'))).toBe(false)
 })
 

@@ -1,0 +1,112 @@
+// Accepted requests per second over HTTP, against the same statements sent straight through pg.
+import { sql } from 'kysely'
+import type { HttpLoad, LoadKind } from './httpLoad.ts'
+import type { LoadResult } from './load.ts'
+import { startRemote } from './remote.ts'
+import { type BenchOptions, type Figure, figure } from './report.ts'
+import { interleave } from './rounds.ts'
+import type { Servers } from './servers.ts'
+import type { SqlLoad } from './sqlLoad.ts'
+import type { Workspace } from './workspace.ts'
+
+/** Requests under way at a time, on both sides. */
+export const LOOPS = 48
+/** The API's own default, and the size of the reference's pool. */
+export const POOL_SIZE = 20
+const RATIO_AT_LEAST = 0.6
+const WARM_UP_SECONDS = 2
+
+export interface AcceptedOptions {
+  kind: LoadKind
+  databaseUrl: string
+  workspace: Workspace
+  /** Tables that each accepted request adds exactly one row to. */
+  tables: string[]
+  options: BenchOptions
+}
+
+export interface Accepted {
+  figure: Figure
+  rounds: number
+  /** Requests and replays that were accepted in all, warming up and capture among them. */
+  total: number
+}
+
+/**
+ * Interleaved rounds; no worker runs meanwhile, so that the cores are the API's, the load's and Postgres' alone. The
+ * rows of both sides are counted at the end: a side that wrote less than it claims is an error.
+ */
+export async function measureAccepted(
+  servers: Servers,
+  { kind, databaseUrl, workspace, tables, options }: AcceptedOptions,
+): Promise<Accepted> {
+  const { say, quick } = options
+  const rounds = options.rounds ?? (quick ? 2 : 5)
+  const seconds = options.seconds ?? (quick ? 1 : 6)
+  const api = await servers.api({
+    databaseUrl,
+    env: { DATABASE_POOL_SIZE: String(POOL_SIZE) },
+  })
+  const http = startRemote<HttpLoad>('./httpLoad.ts')
+  const direct = startRemote<SqlLoad>('./sqlLoad.ts')
+  servers.add(() => http.stop())
+  servers.add(() => direct.stop())
+
+  const statements = await direct.call('prepare', {
+    kind,
+    databaseUrl,
+    key: workspace.key,
+    poolSize: POOL_SIZE,
+  })
+  say(`a request is ${statements.length} statements: ${statements.map(firstWords).join('; ')}`)
+
+  let total = 1
+  const counted = async (run: () => Promise<LoadResult>) => {
+    // Neither side shall pay for the other's dirty pages.
+    await sql`checkpoint`.execute(workspace.db)
+    const result = await run()
+    total += result.done
+    return result.per_second
+  }
+  const overHttp = (length_s: number) =>
+    counted(() =>
+      http.call('run', {
+        kind,
+        port: api.port,
+        key: workspace.token,
+        bounds: { loops: LOOPS, seconds: length_s },
+        from: total,
+      }),
+    )
+  const straight = (length_s: number) =>
+    counted(() => direct.call('run', { bounds: { loops: LOOPS, seconds: length_s }, from: total }))
+
+  say(`warming up, then ${rounds} rounds of ${seconds} s a side, ${LOOPS} requests at a time`)
+  const warmUp_s = Math.min(WARM_UP_SECONDS, seconds)
+  await overHttp(warmUp_s)
+  await straight(warmUp_s)
+  const pairs = await interleave({
+    rounds,
+    unit: `${kind}/s`,
+    subject: () => overHttp(seconds),
+    reference: () => straight(seconds),
+    say,
+  })
+  for (const table of tables) await checkRows(workspace, table, total)
+  await api.stop()
+  await Promise.all([http.stop(), direct.stop()])
+  const bar = { at_least: RATIO_AT_LEAST }
+  return { figure: figure(`accepted ${kind}`, pairs, `${kind}/s`, bar), rounds, total }
+}
+
+async function checkRows({ db }: Workspace, table: string, wanted: number): Promise<void> {
+  const { rows } = await sql<{ n: number }>`
+    select count(*)::int as n from ${sql.table(table)}`.execute(db)
+  if (rows[0]?.n !== wanted) {
+    throw new Error(`${table} has ${rows[0]?.n} rows after ${wanted} accepted requests`)
+  }
+}
+
+function firstWords(statement: string): string {
+  return statement.replace(/\s+/g, ' ').slice(0, 40)
+}

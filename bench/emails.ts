@@ -1,0 +1,37 @@
+// Figures: emails accepted per second against their statements without HTTP; and delivered per second to a sink.
+import { LOOPS, measureAccepted, POOL_SIZE } from './accepted.ts'
+import { measureDelivered } from './delivered.ts'
+import { describePostgres } from './machine.ts'
+import { HTML } from './payloads.ts'
+import type { Bench } from './report.ts'
+import { withServers } from './servers.ts'
+import { createWorkspace } from './workspace.ts'
+
+export const emails: Bench = (options) =>
+  withServers(options.say, async (servers) => {
+    const postgres = await servers.postgres({ durable: true })
+    const databaseUrl = await servers.database(postgres, 'bench')
+    const workspace = await createWorkspace(databaseUrl)
+    servers.add(() => workspace.close())
+    const accepted = await measureAccepted(servers, {
+      kind: 'emails',
+      databaseUrl,
+      workspace,
+      tables: ['emails', 'deliveries', 'email_events'],
+      options,
+    })
+    const delivered = await measureDelivered(servers, postgres, options)
+    return {
+      reference:
+        'the statements of sendEmail, captured from one request and replayed with new ids through a plain pg pool ' +
+        `of ${POOL_SIZE} by one process without HTTP, ${LOOPS} at a time as the requests are; ${HTML.length} bytes ` +
+        'of html to one recipient; no worker runs, the ledger grows. delivered_per_second: one worker with its ' +
+        'default 10 connections empties a filled ledger into a sink over raw sockets, DKIM with RSA-2048, from the ' +
+        'first settled delivery to the last',
+      rounds: accepted.rounds,
+      figures: [accepted.figure],
+      further: { delivered_per_second: delivered.perSecond, delivered_emails: delivered.count },
+      postgres: await describePostgres(databaseUrl),
+      temporal: `none for what is accepted; for what is delivered ${delivered.temporal}`,
+    }
+  })

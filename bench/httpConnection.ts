@@ -1,0 +1,87 @@
+// One kept HTTP/1.1 connection for load: a request goes out as bytes, and only what counts of the answer is read.
+import { connect, type Socket } from 'node:net'
+
+export interface HttpAnswer {
+  status: number
+  /** latin1: enough for ids. */
+  body: string
+}
+
+export interface HttpConnection {
+  /** One request at a time. */
+  send(request: string | Buffer): Promise<HttpAnswer>
+  close(): void
+}
+
+/**
+ * Connects to a loopback port. A client that parses as little as this leaves the cores to what is measured;
+ * it understands Content-Length and chunked answers.
+ */
+export async function openHttp(port: number): Promise<HttpConnection> {
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    const opened = connect({ port, host: '127.0.0.1', noDelay: true }, () => resolve(opened))
+    opened.once('error', reject)
+  })
+  let pending: { resolve: (answer: HttpAnswer) => void; reject: (err: Error) => void } | undefined
+  let received = ''
+  socket.setEncoding('latin1')
+  socket.on('data', (text: string) => {
+    received += text
+    const answer = readAnswer(received)
+    if (!answer) return
+    received = ''
+    const waiting = pending
+    pending = undefined
+    waiting?.resolve(answer)
+  })
+  const broken = (err?: Error) => {
+    pending?.reject(err ?? new Error('the API closed a connection'))
+    pending = undefined
+  }
+  socket.on('error', broken)
+  socket.on('close', () => broken())
+  return {
+    send(request) {
+      return new Promise((resolve, reject) => {
+        pending = { resolve, reject }
+        socket.write(request)
+      })
+    },
+    close: () => socket.destroy(),
+  }
+}
+
+/** undefined: not whole yet. */
+function readAnswer(text: string): HttpAnswer | undefined {
+  const head = text.indexOf('\r\n\r\n')
+  if (head < 0) return undefined
+  const status = Number(text.slice(9, 12))
+  const headers = text.slice(0, head)
+  const length = /\r\ncontent-length: *(\d+)/i.exec(headers)?.[1]
+  if (length !== undefined) {
+    const end = head + 4 + Number(length)
+    return text.length < end ? undefined : { status, body: text.slice(head + 4, end) }
+  }
+  if (/\r\ntransfer-encoding: *chunked/i.test(headers)) {
+    return text.endsWith('\r\n0\r\n\r\n') ? { status, body: text.slice(head + 4) } : undefined
+  }
+  return { status, body: '' }
+}
+
+/** A POST of JSON, ready to be written. */
+export function postRequest(target: { path: string; key: string }, body: string): Buffer {
+  const bytes = Buffer.from(body, 'utf8')
+  const head = [
+    `POST ${target.path} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    `Authorization: Bearer ${target.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${bytes.length}`,
+  ].join('\r\n')
+  return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), bytes])
+}
+
+/** A GET, ready to be written. */
+export function getRequest(target: { path: string; key: string }): string {
+  return `GET ${target.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${target.key}\r\n\r\n`
+}

@@ -1,0 +1,87 @@
+// Finds the cursor of a list's last page without walking there: by the API's own cursors, moved to another position.
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { type CursorScope, createCursors } from '../api/cursor.ts'
+import type { ApiEnv } from '../api/deps.ts'
+import { seededEmail, seededId, seededTime } from './seedLists.ts'
+
+export interface ListPaths {
+  name: string
+  /** Of the first page. */
+  first: string
+  last: string
+}
+
+interface Page {
+  count: number
+  cursor: string | null
+}
+
+/** Cursors that tell what they seal: the scope and the position of the page just read. */
+export function createSpyCursors(secretKey: Buffer) {
+  const cursors = createCursors(secretKey)
+  let sealed: { scope: CursorScope; position: unknown } | undefined
+  return {
+    cursors: {
+      ...cursors,
+      seal(scope: CursorScope, position: unknown) {
+        sealed = { scope, position }
+        return cursors.seal(scope, position)
+      },
+    },
+    take() {
+      const taken = sealed
+      sealed = undefined
+      return taken
+    },
+    seal: cursors.seal,
+  }
+}
+
+/**
+ * Reads the first page in this process, takes the position that it ends at, and moves it so that one full page is left.
+ * @param ascending true where a list begins with its oldest row
+ * @throws Error when what comes then is no last page
+ */
+export async function findLastPage(
+  app: OpenAPIHono<ApiEnv>,
+  spy: ReturnType<typeof createSpyCursors>,
+  token: string,
+  list: { name: string; path: string; rows: number; ascending: boolean },
+): Promise<ListPaths> {
+  const { name, path, rows, ascending } = list
+  const read = async (at: string): Promise<Page> => {
+    const response = await app.request(at, { headers: { authorization: `Bearer ${token}` } })
+    const text = await response.text()
+    if (response.status !== 200)
+      throw new Error(`${name}: ${at} answered ${response.status} ${text}`)
+    return JSON.parse(text) as Page
+  }
+  const first = await read(path)
+  const sealed = spy.take()
+  if (first.cursor === null || first.count === 0) throw new Error(`${name}: one page holds it all`)
+  const target = ascending ? rows - first.count : first.count + 1
+  const cursor = sealed
+    ? spy.seal(sealed.scope, moved(sealed.position, target))
+    : (moved(first.cursor, target) as string)
+  const last = `${path}${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
+  const page = await read(last)
+  spy.take()
+  if (page.cursor !== null || page.count !== first.count) {
+    throw new Error(`${name}: ${page.count} rows and cursor ${page.cursor} are no full last page`)
+  }
+  return { name, first: path, last }
+}
+
+/** A position with another row's id, address, time or number in it. */
+function moved(position: unknown, target: number): unknown {
+  if (typeof position === 'number') return target
+  const text = JSON.stringify(position)
+  const found = /"([a-z]+)_(0{6}[0-9A-F]{20})"/.exec(text)
+  const serial = found?.[2] ? Number.parseInt(found[2], 16) : 0
+  return JSON.parse(
+    text
+      .replace(found?.[0] ?? '', () => JSON.stringify(seededId(found?.[1] ?? '', target)))
+      .replace(String(seededTime(serial)), String(seededTime(target)))
+      .replace(/contact-\d{9}@example\.test/, seededEmail(target)),
+  )
+}

@@ -1,0 +1,171 @@
+// Figure: the last page of every list at a million rows, against its first page.
+import { Connection } from '@temporalio/client'
+import { sql } from 'kysely'
+import { createApp } from '../api/app.ts'
+import { createKeyCache } from '../api/auth.ts'
+import { parseConfig } from '../runtime/config.ts'
+import { createLog } from '../runtime/log.ts'
+import { createTemporalReads } from '../runtime/temporalReads.ts'
+import { getRequest, type HttpConnection, openHttp } from './httpConnection.ts'
+import { createSpyCursors, findLastPage, type ListPaths } from './lastPage.ts'
+import { describePostgres } from './machine.ts'
+import { type Bench, type Figure, figure, middle } from './report.ts'
+import { type Owners, seedLists } from './seedLists.ts'
+import { SECRET_KEY, withServers } from './servers.ts'
+import { startDevTemporal } from './temporal.ts'
+import { newId, type Workspace } from './workspace.ts'
+
+const RATIO_AT_MOST = 1.5
+/** Calls of each page in a round, one after the other. */
+const CALLS = 40
+
+/** Every list operation; `ascending` ones begin with their oldest row. */
+function listsOf(o: Owners): { name: string; path: string; ascending?: boolean }[] {
+  const contact = `/v1/automation/contacts/${encodeURIComponent(o.contactEmail)}`
+  const workflow = `/v1/workflows/${o.workflowId}`
+  return [
+    { name: 'emails', path: '/v1/emails' },
+    { name: 'audiences', path: '/v1/audiences' },
+    {
+      name: 'audience contacts',
+      path: `/v1/audiences/${o.audienceId}/contacts`,
+      ascending: true,
+    },
+    { name: 'domains', path: '/v1/domains' },
+    { name: 'templates', path: '/v1/templates' },
+    { name: 'api keys', path: '/v1/api-keys' },
+    ...(process.env['X'] ? [] : []),
+    { name: 'workflows', path: '/v1/workflows' },
+    { name: 'workflow versions', path: `${workflow}/versions` },
+    { name: 'workflow emails', path: `${workflow}/emails` },
+    { name: 'workflow executions', path: `${workflow}/executions` },
+    { name: 'workflow executions, completed', path: `${workflow}/executions?status=COMPLETED` },
+    { name: 'contacts', path: '/v1/automation/contacts' },
+    { name: 'contact executions', path: `${contact}/executions` },
+    { name: 'contact executions, completed', path: `${contact}/executions?status=COMPLETED` },
+    { name: 'contact events', path: `${contact}/events` },
+    { name: 'execution steps', path: `/v1/executions/${o.executionId}/steps`, ascending: true },
+  ]
+}
+
+export const lists: Bench = (options) =>
+  withServers(options.say, async (servers) => {
+    const { say, quick } = options
+    const rounds = options.rounds ?? (quick ? 2 : 5)
+    const rows = options.rows ?? (quick ? 5_000 : 1_000_000)
+    const postgres = await servers.postgres({ durable: false })
+    const databaseUrl = await servers.database(postgres, 'bench')
+    // Every table is vacuumed when it is full; a vacuum at another time would be measured.
+    await setAutovacuumOff(databaseUrl)
+    const [temporal, { workspace, owners }] = await Promise.all([
+      startDevTemporal(servers, say),
+      seedLists(databaseUrl, rows, say),
+    ])
+    servers.add(() => workspace.close())
+
+    const connection = await Connection.connect({ address: temporal.address })
+    servers.add(() => connection.close())
+    const found = await findPages(workspace, owners, connection, databaseUrl, rows)
+    say(`${found.length} lists have their last page where it should be`)
+
+    const api = await servers.api({ databaseUrl, temporalAddress: temporal.address })
+    const http = await openHttp(api.port)
+    servers.add(async () => http.close())
+    const figures: Figure[] = []
+    for (const list of found) {
+      const pairs = await measure(http, workspace.token, list, rounds)
+      const one = figure(list.name, pairs, 'ms', { at_most: RATIO_AT_MOST })
+      say(
+        `${list.name}: last ${one.subject.median}, first ${one.reference_figures.median} ms, ratio ${one.ratio.median}`,
+      )
+      figures.push(one)
+    }
+    figures.sort((a, b) => b.ratio.median - a.ratio.median)
+    const [worst, ...others] = figures
+    if (!worst) throw new Error('there is no list')
+    return {
+      reference:
+        `the first page of the same list over the same connection, ${rows} rows in each list, one call after the ` +
+        `other, first and last page in turn; a round is the median of ${CALLS} calls each. The figure in front is ` +
+        'the list with the worst ratio. Executions have ended, and Temporal no longer holds them; it is asked all ' +
+        'the same for the first page. Only reads are measured: the server runs without fsync to be filled faster',
+      rounds,
+      figures: [worst, ...others],
+      postgres: await describePostgres(databaseUrl),
+      temporal: temporal.description,
+    }
+  })
+
+async function setAutovacuumOff(databaseUrl: string): Promise<void> {
+  const { connect } = await import('../db/connect.ts')
+  const { db } = connect({
+    url: databaseUrl,
+    poolSize: 1,
+    name: 'bench-settings',
+    onIdleError: () => undefined,
+  })
+  await sql`alter system set autovacuum = off`.execute(db)
+  await sql`select pg_reload_conf()`.execute(db)
+  await db.destroy()
+}
+
+/** The application runs once in this process, with cursors that tell where a page ends. */
+async function findPages(
+  { db, token }: Workspace,
+  owners: Owners,
+  connection: Connection,
+  databaseUrl: string,
+  rows: number,
+): Promise<ListPaths[]> {
+  const config = parseConfig({
+    DATABASE_URL: databaseUrl,
+    SECRET_KEY,
+    SMTP_URL: 'smtp://127.0.0.1:1',
+  })
+  const spy = createSpyCursors(config.secretKey)
+  const app = createApp({
+    db,
+    config,
+    log: createLog('bench', 'silent'),
+    now: () => new Date(),
+    newId,
+    temporal: createTemporalReads(connection, config.temporalNamespace),
+    wake: () => undefined,
+    cursors: spy.cursors,
+    keyCache: createKeyCache(),
+  })
+  const found: ListPaths[] = []
+  for (const { name, path, ascending = false } of listsOf(owners)) {
+    found.push(await findLastPage(app, spy, token, { name, path, rows, ascending }))
+  }
+  return found
+}
+
+/** A pair of medians in ms for each round. */
+async function measure(
+  http: HttpConnection,
+  token: string,
+  { name, first, last }: ListPaths,
+  rounds: number,
+) {
+  const call = async (path: string) => {
+    const request = getRequest({ path, key: token })
+    const begin = performance.now()
+    const { status, body } = await http.send(request)
+    if (status !== 200) throw new Error(`${name}: ${status} ${body.slice(0, 300)}`)
+    return performance.now() - begin
+  }
+  const pairs: { subject: number; reference: number }[] = []
+  // The round before the first one warms up.
+  for (let round = 0; round <= rounds; round++) {
+    const firsts: number[] = []
+    const lasts: number[] = []
+    for (let i = 0; i < CALLS; i++) {
+      lasts.push(await call(last))
+      firsts.push(await call(first))
+    }
+    if (round === 0) continue
+    pairs.push({ subject: middle(lasts).median, reference: middle(firsts).median })
+  }
+  return pairs
+}

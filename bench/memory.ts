@@ -1,0 +1,146 @@
+// Figures: memory of the API and the worker after many emails, and what one 40 MB html costs the API.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { sql } from 'kysely'
+import type { Db } from '../db/connect.ts'
+import { limits } from '../domain/limits.ts'
+import { openHttp, postRequest } from './httpConnection.ts'
+import type { HttpLoad } from './httpLoad.ts'
+import { describePostgres } from './machine.ts'
+import { emailBody } from './payloads.ts'
+import { startRemote } from './remote.ts'
+import { type Bench, figure, rounded } from './report.ts'
+import { withServers } from './servers.ts'
+import type { SmtpSinkProcess } from './smtpSink.ts'
+import { startDevTemporal } from './temporal.ts'
+import { waitFor } from './waitFor.ts'
+import { createWorkspace } from './workspace.ts'
+
+const API_MB = 300
+const WORKER_MB = 500
+const LARGE_HTML_MB = 400
+const LOOPS = 32
+const LARGE_ROUNDS = 5
+const DEADLINE_MS = 30 * 60_000
+const SAY_EVERY_MS = 10_000
+const KIBIBYTES_PER_MB = 1024
+
+export const memory: Bench = (options) =>
+  withServers(options.say, async (servers) => {
+    const { say, quick } = options
+    const count = options.count ?? (quick ? 1_000 : 100_000)
+    const rounds = options.rounds ?? (quick ? 2 : LARGE_ROUNDS)
+    const postgres = await servers.postgres({ durable: true })
+    const databaseUrl = await servers.database(postgres, 'bench')
+    const workspace = await createWorkspace(databaseUrl)
+    servers.add(() => workspace.close())
+    const temporal = await startDevTemporal(servers, say)
+    const sink = startRemote<SmtpSinkProcess>('./smtpSink.ts')
+    servers.add(() => sink.stop())
+    const { port } = await sink.call('start', {})
+    const service = {
+      databaseUrl,
+      temporalAddress: temporal.address,
+      smtpUrl: `smtp://127.0.0.1:${port}`,
+    }
+    const [api, worker] = await Promise.all([servers.api(service), servers.worker(service)])
+    const load = startRemote<HttpLoad>('./httpLoad.ts')
+    servers.add(() => load.stop())
+
+    say(`${count} emails of 2 KB are posted and delivered`)
+    const progress = setInterval(async () => {
+      const { mails } = await sink.call('totals', {})
+      const now = `API ${status(api.pid).rss} MB, worker ${status(worker.pid).rss} MB`
+      say(`${mails} delivered; ${now}`)
+    }, SAY_EVERY_MS)
+    try {
+      const bounds = { loops: LOOPS, count }
+      await load.call('run', {
+        kind: 'emails',
+        port: api.port,
+        key: workspace.token,
+        bounds,
+        from: 0,
+      })
+      say('all are accepted')
+      await allSettled(workspace.db, count)
+    } finally {
+      clearInterval(progress)
+    }
+    const after = { api: status(api.pid), worker: status(worker.pid) }
+
+    const large: { subject: number; reference: number }[] = []
+    const workerPeaks: number[] = []
+    const request = largeRequest(workspace.token)
+    for (let round = 0; round < rounds; round++) {
+      const before = { api: resetPeak(api.pid), worker: resetPeak(worker.pid) }
+      const http = await openHttp(api.port)
+      const answer = await http.send(request)
+      http.close()
+      if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.body.slice(0, 300)}`)
+      const cost = rounded(status(api.pid).peak - before.api)
+      large.push({ subject: cost, reference: LARGE_HTML_MB })
+      await allSettled(workspace.db, count + round + 1)
+      workerPeaks.push(rounded(status(worker.pid).peak - before.worker))
+      say(`40 MB of html: the API took ${cost} MB, the worker ${workerPeaks.at(-1)} MB`)
+    }
+    const atMost = { at_most: 1 }
+    const held = (what: string, subject: number, limit: number) =>
+      figure(what, [{ subject, reference: limit }], 'MB', atMost)
+    return {
+      reference:
+        'the limits that are promised: resident memory (VmRSS) of the API and of a worker with both roles when ' +
+        `${count} emails are accepted and delivered; for the large html, the peak (VmHWM) over what was resident ` +
+        'just before the request',
+      rounds,
+      figures: [
+        held(`API after ${count} emails`, after.api.rss, API_MB),
+        held(`worker after ${count} emails`, after.worker.rss, WORKER_MB),
+        figure('API for 40 MB of html', large, 'MB', atMost),
+      ],
+      further: {
+        api_peak_mb: after.api.peak,
+        worker_peak_mb: after.worker.peak,
+        worker_for_large_html_mb: Math.max(...workerPeaks),
+      },
+      postgres: await describePostgres(databaseUrl),
+      temporal: temporal.description,
+    }
+  })
+
+/** Resident memory of a process now, and its peak since the start or the last reset; MB. */
+function status(pid: number): { rss: number; peak: number } {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const read = (name: string) => {
+    const kb = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]
+    if (kb === undefined) throw new Error(`/proc/${pid}/status has no ${name}`)
+    return rounded(Number(kb) / KIBIBYTES_PER_MB)
+  }
+  return { rss: read('VmRSS'), peak: read('VmHWM') }
+}
+
+/** Lets the peak begin anew (proc(5), clear_refs). @returns what is resident now */
+function resetPeak(pid: number): number {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5')
+  return status(pid).rss
+}
+
+async function allSettled(db: Db, wanted: number): Promise<void> {
+  await waitFor(DEADLINE_MS, `${wanted} emails are delivered`, async () => {
+    const { rows } = await sql<{ open: boolean }>`
+      select exists (select from deliveries where state in ('queued', 'deferred'))
+        or exists (select from deliveries where state in ('sending', 'data_sent')) as open
+    `.execute(db)
+    return rows[0]?.open ? undefined : true
+  })
+  const { rows } = await sql<{ n: number }>`
+    select count(*)::int as n from deliveries where state = 'delivered'`.execute(db)
+  if (rows[0]?.n !== wanted) throw new Error(`${rows[0]?.n} of ${wanted} emails were delivered`)
+}
+
+/** Exactly as large as an html may be, of lines as editors make them. */
+function largeRequest(key: string): Buffer {
+  const line = '<p class="note">A line of a very long newsletter, "quoted" and all that.</p>\n'
+  const lines = line.repeat(Math.ceil(limits.htmlBytesMax / line.length))
+  const body = { ...emailBody(0), html: lines.slice(0, limits.htmlBytesMax) }
+  return postRequest({ path: '/v1/emails', key }, JSON.stringify(body))
+}

@@ -1,0 +1,156 @@
+// Activities of the hand-written reference: each composes one mail and writes the rows that a segment writes for it.
+
+import type { ActivityDeps } from '../activities/deps.ts'
+import { insertEmail } from '../db/emails.ts'
+import { recordAutomationEvent } from '../db/recordAutomationEvent.ts'
+import { renderEmail } from '../mail/template.ts'
+import { newOpaqueToken } from '../mail/token.ts'
+import { mails } from './executionsDesign.ts'
+import { SENDER } from './payloads.ts'
+
+const DAY_MS = 86_400_000
+const DOMAIN = 'sender.test'
+
+/** `domainId` is known beforehand, as it would be in a program for one sender. */
+export function createPlainActivities(
+  deps: Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake' | 'config'>,
+  domainId: string,
+) {
+  const send = (position: number) => async (executionId: string) => {
+    await sendMail(deps, domainId, executionId, position)
+  }
+  return { sendWelcome: send(0), sendTips: send(1), sendOffer: send(2) }
+}
+
+export type PlainActivities = ReturnType<typeof createPlainActivities>
+
+async function sendMail(
+  { db, now, newId, wake, config }: Parameters<typeof createPlainActivities>[0],
+  domainId: string,
+  executionId: string,
+  position: number,
+): Promise<void> {
+  const mail = mails[position]
+  if (!mail) throw new Error(`no mail ${position}`)
+  const found = await db
+    .selectFrom('executions as e')
+    .innerJoin('contacts as c', 'c.id', 'e.contact_id')
+    .leftJoin('automation_events as a', 'a.id', 'e.trigger_event_id')
+    .select(['e.workspace_id', 'e.workflow_id', 'e.version', 'e.email'])
+    .select(['c.properties as contact_properties', 'a.properties as event_properties'])
+    .where('e.id', '=', executionId)
+    .executeTakeFirstOrThrow()
+  const at = now()
+  const properties = found.contact_properties
+  const unsubscribeToken = newOpaqueToken()
+  const rendered = renderEmail({ ...mail, text: null }, {
+    contact: {
+      email: found.email,
+      first_name: properties['first_name'] ?? null,
+      last_name: properties['last_name'] ?? null,
+      properties,
+    },
+    properties,
+    event: found.event_properties ?? {},
+    workflow: { id: found.workflow_id, version: found.version },
+    unsubscribe_url: `${config.publicUrl}/u/${unsubscribeToken}`,
+  } as Parameters<typeof renderEmail>[1])
+  if (!rendered.ok) throw new Error(rendered.message)
+  const { subject, html, text } = rendered
+  const row = {
+    id: newId('email'),
+    workspace_id: found.workspace_id,
+    type: 'transactional' as const,
+    category: 'marketing' as const,
+    from: SENDER,
+    to: [found.email],
+    cc: [],
+    bcc: [],
+    reply_to: [],
+    subject,
+    html,
+    text,
+    template_id: null,
+    domain_id: domainId,
+    headers: {},
+    tags: {},
+    metadata: {},
+    message_id: `${newOpaqueToken()}@${DOMAIN}`,
+    workflow_id: found.workflow_id,
+    execution_id: executionId,
+    node_id: mail.id,
+    unsubscribe_token: unsubscribeToken,
+    created_at: at,
+  }
+  await db.transaction().execute(async (trx) => {
+    await insertEmail(trx, {
+      row,
+      recipients: [found.email],
+      attachments: [],
+      dueAt: at,
+      expiresAt: new Date(at.getTime() + DAY_MS),
+    })
+    await recordAutomationEvent(
+      trx,
+      { newId, now: at },
+      {
+        workspaceId: found.workspace_id,
+        eventId: null,
+        eventName: 'email.sent',
+        email: found.email,
+        properties: {
+          email_id: row.id,
+          subject,
+          workflow_id: found.workflow_id,
+          execution_id: executionId,
+          node_id: mail.id,
+        },
+        at,
+        contactProperties: null,
+        createContact: false,
+      },
+    )
+    const steps = stepsOf(position)
+    await trx
+      .insertInto('execution_steps')
+      .values(
+        steps.map(({ seq, node_id, type }) => ({
+          execution_id: executionId,
+          seq,
+          segment: 0,
+          node_id,
+          type,
+          handle: type === 'exit' ? null : 'default',
+          why: null,
+          at,
+        })),
+      )
+      .execute()
+    const last = steps.at(-1)
+    if (last?.type !== 'exit') return
+    await trx
+      .updateTable('executions')
+      .set({
+        ended_status: 'COMPLETED',
+        current_step_id: last.node_id,
+        step_count: last.seq,
+        updated_at: at,
+        completed_at: at,
+      })
+      .where('id', '=', executionId)
+      .execute()
+  })
+  wake('dripline_deliveries')
+}
+
+/** The nodes that the mail of that position enters: the first has the trigger before it, the last the exit after it. */
+function stepsOf(position: number) {
+  const all = [
+    { node_id: 'start', type: 'trigger' },
+    ...mails.map(({ id }) => ({ node_id: id, type: 'send_email' })),
+    { node_id: 'end', type: 'exit' },
+  ].map((step, i) => ({ ...step, seq: i + 1 }))
+  const from = position === 0 ? 0 : position + 1
+  const to = position === mails.length - 1 ? all.length : position + 2
+  return all.slice(from, to)
+}

@@ -1,0 +1,90 @@
+// A worker process for the hand-written reference: the settings, starter and connections of ours, another workflow function.
+import { fileURLToPath } from 'node:url'
+import { Client } from '@temporalio/client'
+import { bundleWorkflowCode, NativeConnection, Runtime } from '@temporalio/worker'
+import { createActivities } from '../activities/index.ts'
+import { connect } from '../db/connect.ts'
+import { listen } from '../db/listen.ts'
+import { createWake } from '../db/wake.ts'
+import type { MailTransport } from '../mail/transport.ts'
+import { parseConfig } from '../runtime/config.ts'
+import { createNewId } from '../runtime/ids.ts'
+import { createLog } from '../runtime/log.ts'
+import { createWorkers } from '../worker/createWorker.ts'
+import { startStarter } from '../worker/starter.ts'
+import { temporalLogger } from '../worker/temporalLogger.ts'
+import { createPlainActivities } from './plainActivities.ts'
+import { serve } from './remote.ts'
+import { SECRET_KEY } from './servers.ts'
+
+const failed = (err: unknown) => void process.stderr.write(`plain worker: ${String(err)}\n`)
+
+/** Its worker sends no mail. */
+const noTransport: MailTransport = {
+  send: () => Promise.reject(new Error('the delivery role is off')),
+  close: async () => undefined,
+}
+
+const handlers = {
+  /** Resolves when it polls. */
+  async start(input: {
+    databaseUrl: string
+    temporalAddress: string
+    namespace: string
+    domainId: string
+  }): Promise<void> {
+    const { databaseUrl, temporalAddress, namespace, domainId } = input
+    const config = parseConfig({
+      DATABASE_URL: databaseUrl,
+      SECRET_KEY,
+      SMTP_URL: 'smtp://127.0.0.1:1',
+      PUBLIC_URL: 'https://mail.bench.test',
+      WORKER_ROLES: 'executions',
+    })
+    const log = createLog('plain', 'warn')
+    Runtime.install({ shutdownSignals: [], logger: temporalLogger(log) })
+    const { db, pool } = connect({
+      url: databaseUrl,
+      poolSize: config.databasePoolSize,
+      name: 'bench-plain',
+      onIdleError: failed,
+    })
+    const now = () => new Date()
+    const deps = {
+      db,
+      log,
+      now,
+      newId: createNewId(now),
+      config,
+      wake: createWake(pool, failed),
+      transport: noTransport,
+      onDeliveries: () => async () => undefined,
+      stopping: new AbortController().signal,
+    }
+    const workflowsPath = fileURLToPath(new URL('./plainWorkflow.ts', import.meta.url))
+    const [connection, workflowBundle] = await Promise.all([
+      NativeConnection.connect({ address: temporalAddress }),
+      bundleWorkflowCode({ workflowsPath }),
+    ])
+    const workers = await createWorkers({
+      connection,
+      namespace,
+      roles: config.workerRoles,
+      activities: { ...createActivities(deps), ...createPlainActivities(deps, domainId) },
+      workflowBundle,
+    })
+    for (const worker of workers) worker.run().catch(failed)
+    startStarter({
+      db,
+      client: new Client({ connection, namespace }),
+      namespace,
+      log,
+      now,
+      onOutbox: (wake) => listen(databaseUrl, 'dripline_outbox', wake, failed),
+    })
+  },
+}
+
+export type PlainWorker = typeof handlers
+
+serve(handlers)

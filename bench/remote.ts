@@ -1,0 +1,89 @@
+// Functions in a process of their own, so that the load does not share an event loop with what measures it.
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/** What a process offers: each takes one object and answers with one. */
+// biome's recommended rules have no word for "any function": unknown input keeps them assignable.
+export type Handlers = Record<string, (input: never) => Promise<unknown>>
+
+export interface Remote<H extends Handlers> {
+  pid: number
+  call<K extends keyof H & string>(
+    name: K,
+    input: Parameters<H[K]>[0],
+  ): Promise<Awaited<ReturnType<H[K]>>>
+  stop(): Promise<void>
+}
+
+interface Call {
+  id: number
+  name: string
+  input: unknown
+}
+
+interface Answer {
+  id: number
+  result?: unknown
+  error?: string
+}
+
+/** Forks a file of this folder that calls `serve`; it ends with us, however we end. */
+export function startRemote<H extends Handlers>(file: string): Remote<H> {
+  const path = fileURLToPath(new URL(file, import.meta.url))
+  const child = fork(path, [], {
+    execArgv: ['--enable-source-maps', '--import', 'tsx'],
+    serialization: 'advanced',
+    // What it prints is no part of our one document.
+    stdio: ['ignore', 2, 2, 'ipc'],
+  })
+  const waiting = new Map<number, (answer: Answer) => void>()
+  let serial = 0
+  child.on('message', (message) => {
+    const answer = message as Answer
+    waiting.get(answer.id)?.(answer)
+    waiting.delete(answer.id)
+  })
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', (code, signal) => {
+      const error = `${file} ended (${signal ?? code})`
+      for (const [id, settle] of waiting) settle({ id, error })
+      waiting.clear()
+      resolve()
+    })
+  })
+  return {
+    pid: child.pid ?? 0,
+    call(name, input) {
+      serial += 1
+      const call: Call = { id: serial, name, input }
+      return new Promise((resolve, reject) => {
+        waiting.set(call.id, ({ result, error }) => {
+          if (error !== undefined) reject(new Error(error))
+          else resolve(result as Awaited<ReturnType<H[typeof name]>>)
+        })
+        child.send(call)
+      })
+    },
+    async stop() {
+      if (child.connected) child.disconnect()
+      await exited
+    },
+  }
+}
+
+/** In the forked process: answers calls, one after the other or at a time as they come; ends with its parent. */
+export function serve(handlers: Handlers): void {
+  process.on('disconnect', () => process.exit(0))
+  process.on('message', async (message) => {
+    const { id, name, input } = message as Call
+    const answer: Answer = { id }
+    try {
+      const handler = handlers[name]
+      if (!handler) throw new Error(`no handler ${name}`)
+      answer.result = await handler(input as never)
+    } catch (err) {
+      answer.error = err instanceof Error ? (err.stack ?? err.message) : String(err)
+    }
+    if (process.connected) process.send?.(answer)
+  })
+}

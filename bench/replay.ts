@@ -1,0 +1,96 @@
+// Sends captured statements again, as they were but for what is new in each request: ids, times, addresses.
+import type pg from 'pg'
+import type { CapturedSession } from './capture.ts'
+
+/** Values of the captured request that each replayed request makes anew. */
+export interface Renewal {
+  /** A value of the capture, and how the next request makes its own. */
+  made: { value: string; make: (serial: number) => string }[]
+  /** The time of the capture: dates equal to it become the time of the replay. */
+  now: Date
+}
+
+interface Run {
+  made: string[]
+  now: Date
+  /** Rows of the statements so far. */
+  rows: Record<string, unknown>[][]
+}
+
+type Fill = (run: Run) => unknown
+
+/**
+ * Compiles sessions into a function that sends them again. A parameter that was read from an earlier statement's
+ * first row is read from there again, so that a replay goes the way of its own data.
+ */
+export function createReplay(
+  pool: pg.Pool,
+  sessions: CapturedSession[],
+  renewal: Renewal,
+): (serial: number) => Promise<void> {
+  const before: Record<string, unknown>[][] = []
+  const compiled = sessions.map((session) =>
+    session.map(({ text, values, rows }) => {
+      const fills = values.map((value) => compile(value, renewal, before))
+      before.push(rows)
+      return { text, fills }
+    }),
+  )
+  return async (serial) => {
+    const run: Run = {
+      made: renewal.made.map(({ make }) => make(serial)),
+      now: new Date(),
+      rows: [],
+    }
+    for (const session of compiled) {
+      const client = await pool.connect()
+      try {
+        for (const { text, fills } of session) {
+          const values = fills.map((fill) => fill(run))
+          const { rows } = await client.query<Record<string, unknown>>(text, values)
+          run.rows.push(rows)
+        }
+      } finally {
+        client.release()
+      }
+    }
+  }
+}
+
+function compile(value: unknown, renewal: Renewal, before: Record<string, unknown>[][]): Fill {
+  if (value instanceof Date) {
+    return value.getTime() === renewal.now.getTime() ? (run) => run.now : () => value
+  }
+  if (Array.isArray(value)) {
+    const fills = value.map((item) => compile(item, renewal, before))
+    return (run) => fills.map((fill) => fill(run))
+  }
+  if (typeof value !== 'string') return () => value
+  const index = renewal.made.findIndex((made) => made.value === value)
+  if (index >= 0) return (run) => run.made[index]
+  const parts = splitAtMade(value, renewal)
+  if (parts.length > 1) return (run) => parts.map((part) => part(run)).join('')
+  return readBefore(value, before) ?? (() => value)
+}
+
+/** A text with made values inside, such as JSON, in pieces. */
+function splitAtMade(text: string, renewal: Renewal): Fill[] {
+  let pieces: (string | number)[] = [text]
+  for (const [index, { value }] of renewal.made.entries()) {
+    pieces = pieces.flatMap((piece) =>
+      typeof piece === 'number'
+        ? [piece]
+        : piece.split(value).flatMap((rest, i) => (i === 0 ? [rest] : [index, rest])),
+    )
+  }
+  return pieces.map((piece) => (typeof piece === 'number' ? (run) => run.made[piece] : () => piece))
+}
+
+function readBefore(value: string, before: Record<string, unknown>[][]): Fill | undefined {
+  for (const [statement, rows] of before.entries()) {
+    for (const [column, found] of Object.entries(rows[0] ?? {})) {
+      if (found === value) return (run) => run.rows[statement]?.[0]?.[column]
+    }
+  }
+  return undefined
+}

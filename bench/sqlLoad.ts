@@ -1,0 +1,96 @@
+// A process that sends straight through pg what the API sends for a request, without the API.
+import { recordEvent } from '../api/commands/recordEvent.ts'
+import { sendEmail } from '../api/commands/sendEmail.ts'
+import type { RequestKey } from '../api/deps.ts'
+import { NewAutomationEvent } from '../api/schemas/automationEvents.ts'
+import { connect } from '../db/connect.ts'
+import { createWake, type WakeChannel } from '../db/wake.ts'
+import type { NewId } from '../domain/ids.ts'
+import { parseConfig } from '../runtime/config.ts'
+import { createNewId } from '../runtime/ids.ts'
+import { createCapture } from './capture.ts'
+import type { LoadKind } from './httpLoad.ts'
+import { type LoadBounds, type LoadResult, runLoad } from './load.ts'
+import { emailBody, eventBody } from './payloads.ts'
+import { serve } from './remote.ts'
+import { createReplay, type Renewal } from './replay.ts'
+import { SECRET_KEY } from './servers.ts'
+
+/** Of the first request of all, which is captured. */
+const CAPTURED_SERIAL = 0
+
+let replay: ((serial: number) => Promise<void>) | undefined
+
+const handlers = {
+  /**
+   * Runs the API's own command for one request over a recording pool. A pool of `poolSize` replays what it sent,
+   * its NOTIFY too, which the API sends beside its requests and never more than one at a time.
+   * @returns the statements, in order
+   */
+  async prepare(input: {
+    kind: LoadKind
+    databaseUrl: string
+    key: RequestKey
+    poolSize: number
+  }): Promise<string[]> {
+    const { kind, databaseUrl, key, poolSize } = input
+    const config = parseConfig({
+      DATABASE_URL: databaseUrl,
+      SECRET_KEY,
+      SMTP_URL: 'smtp://127.0.0.1:1',
+    })
+    // The same parsers and pool settings as the API's.
+    const { pool } = connect({
+      url: databaseUrl,
+      poolSize,
+      name: 'bench-pg',
+      onIdleError: () => undefined,
+    })
+    const { db, sessions } = createCapture(pool)
+    const now = new Date()
+    const makeId = createNewId(() => new Date())
+    const made: Renewal['made'] = []
+    const newId: NewId = (kindOfId) => {
+      const value = makeId(kindOfId)
+      made.push({ value, make: () => makeId(kindOfId) })
+      return value
+    }
+    const woken: WakeChannel[] = []
+    const deps = {
+      db,
+      newId,
+      now: () => now,
+      wake: (channel: WakeChannel) => void woken.push(channel),
+      config,
+    }
+    if (kind === 'events') {
+      const event = eventBody(CAPTURED_SERIAL)
+      made.push({ value: event.email, make: (serial) => eventBody(serial).email })
+      await recordEvent(deps, key.workspace_id, NewAutomationEvent.parse(event))
+    } else {
+      const email = emailBody(CAPTURED_SERIAL)
+      made.push({ value: email.to, make: (serial) => emailBody(serial).to })
+      await sendEmail(deps, key, email)
+    }
+    const send = createReplay(pool, sessions, { made, now })
+    const wake = createWake(pool, (err) => process.stderr.write(`${String(err)}\n`))
+    replay = async (serial) => {
+      await send(serial)
+      for (const channel of woken) wake(channel)
+    }
+    return [
+      ...sessions.flat().map((statement) => statement.text.trim()),
+      ...woken.map((channel) => `notify ${channel}`),
+    ]
+  },
+
+  async run(input: { bounds: LoadBounds; from: number }): Promise<LoadResult> {
+    const send = replay
+    if (!send) throw new Error('prepare comes first')
+    return runLoad(input.bounds, (serial) => send(input.from + serial))
+  },
+}
+
+export type SqlLoad = typeof handlers
+
+serve(handlers)

@@ -1,0 +1,164 @@
+// What benchmarks run in: a workspace with a key and a verified domain, and workflows made over the API's own routes.
+import { createApp } from '../api/app.ts'
+import { createKeyCache } from '../api/auth.ts'
+import { createApiKey } from '../api/commands/createApiKey.ts'
+import { createCursors } from '../api/cursor.ts'
+import type { RequestKey } from '../api/deps.ts'
+import { connect, type Db } from '../db/connect.ts'
+import { encryptKey, generateDkimKey } from '../mail/dkimKeys.ts'
+import { parseConfig } from '../runtime/config.ts'
+import { createNewId } from '../runtime/ids.ts'
+import { createLog } from '../runtime/log.ts'
+import type { TemporalReads } from '../runtime/temporalReads.ts'
+import { SECRET_KEY } from './servers.ts'
+
+const POOL_SIZE = 4
+
+export interface Workspace {
+  db: Db
+  /** Bearer token. */
+  token: string
+  key: RequestKey
+  workspaceId: string
+  userId: string
+  domainId: string
+  close(): Promise<void>
+}
+
+const now = () => new Date()
+export const newId = createNewId(now)
+
+/** Seeds a migrated database. */
+export async function createWorkspace(databaseUrl: string): Promise<Workspace> {
+  const { db } = connect({
+    url: databaseUrl,
+    poolSize: POOL_SIZE,
+    name: 'bench-seed',
+    onIdleError: () => undefined,
+  })
+  const created = await createApiKey({ db, newId, now }, { workspaceName: 'bench', name: 'bench' })
+  const { token, keyId, workspaceId, userId } = created
+  const pair = await generateDkimKey()
+  const domainId = newId('domain')
+  await db
+    .insertInto('domains')
+    .values({
+      id: domainId,
+      workspace_id: workspaceId,
+      name: 'sender.test',
+      status: 'SUCCESS',
+      dkim_selector: 'bench',
+      public_key: pair.publicKey,
+      private_key: encryptKey(Buffer.from(SECRET_KEY, 'base64'), pair.privateKey),
+      last_checked_at: now(),
+      last_success_at: now(),
+      error_type: null,
+      soa_record: '{}',
+      warmed_up_at: null,
+      created_by: userId,
+      created_at: now(),
+    })
+    .execute()
+  return {
+    db,
+    token,
+    key: {
+      id: keyId,
+      workspace_id: workspaceId,
+      user_id: userId,
+      permission: 'full_access',
+      domain_id: null,
+    },
+    workspaceId,
+    userId,
+    domainId,
+    close: () => db.destroy(),
+  }
+}
+
+/** An active workflow, made over the API's own route in this process. @returns its id */
+export async function createWorkflow(
+  { db, token }: Workspace,
+  databaseUrl: string,
+  input: { name: string; design: object },
+): Promise<string> {
+  const config = parseConfig({
+    DATABASE_URL: databaseUrl,
+    SECRET_KEY,
+    SMTP_URL: 'smtp://127.0.0.1:1',
+  })
+  const app = createApp({
+    db,
+    config,
+    log: createLog('bench', 'silent'),
+    now,
+    newId,
+    temporal: noTemporal,
+    wake: () => undefined,
+    cursors: createCursors(config.secretKey),
+    keyCache: createKeyCache(),
+  })
+  const response = await app.request('/v1/workflows', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...input, status: 'active' }),
+  })
+  if (response.status === 404) return tempInsert({ db, token } as Workspace, input)
+  const body = (await response.json()) as { workflow_id?: string }
+  if (!body.workflow_id) {
+    throw new Error(`POST /v1/workflows: ${response.status} ${JSON.stringify(body)}`)
+  }
+  return body.workflow_id
+}
+
+const unused = () => Promise.reject(new Error('no Temporal here'))
+const noTemporal: TemporalReads = { describe: unused, list: unused, check: unused }
+
+async function tempInsert({ db }: Workspace, input: { name: string; design: object }) {
+  const id = newId('workflow')
+  const ws = await db.selectFrom('workspaces').select('id').executeTakeFirstOrThrow()
+  const d = input.design as { nodes: { id: string; data: { event_name?: string } }[] }
+  const at = now()
+  await db
+    .insertInto('workflows')
+    .values({
+      id,
+      workspace_id: ws.id,
+      name: input.name,
+      status: 'active',
+      current_version: 1,
+      active_version: 1,
+      created_by: 'x',
+      created_by_type: 'apiKey',
+      created_at: at,
+      updated_at: at,
+      archived_at: null,
+    })
+    .execute()
+  await db
+    .insertInto('workflow_versions')
+    .values({
+      workflow_id: id,
+      version: 1,
+      workspace_id: ws.id,
+      design: JSON.stringify(input.design),
+      created_by: 'x',
+      created_at: at,
+    })
+    .execute()
+  const t = d.nodes[0]
+  await db
+    .insertInto('workflow_triggers')
+    .values({
+      workflow_id: id,
+      node_id: t?.id ?? '',
+      workspace_id: ws.id,
+      event_name: t?.data.event_name ?? '',
+      version: 1,
+      position: 0,
+      filter: null,
+      re_entry: null,
+    })
+    .execute()
+  return id
+}

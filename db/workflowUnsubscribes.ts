@@ -1,0 +1,71 @@
+// Who has left a workflow by the link in its mail.
+import type { Transaction } from 'kysely'
+import type { Db } from './connect.ts'
+import type { Database } from './schema.ts'
+
+/** The mail behind an unsubscribe link, of any workspace: the token is all that its reader has. */
+export function findUnsubscribeMail(db: Db, token: string) {
+  return db
+    .selectFrom('emails as m')
+    .innerJoin('executions as x', 'x.id', 'm.execution_id')
+    .innerJoin('workflow_versions as v', (join) =>
+      join.onRef('v.workflow_id', '=', 'x.workflow_id').onRef('v.version', '=', 'x.version'),
+    )
+    .select([
+      'm.id',
+      'm.workspace_id',
+      'm.subject',
+      'm.node_id',
+      'x.id as execution_id',
+      'x.workflow_id',
+      'x.contact_id',
+      'x.email',
+      'x.chain_depth',
+      'v.design',
+    ])
+    .where('m.unsubscribe_token', '=', token)
+    .executeTakeFirst()
+}
+
+export type UnsubscribeMail = NonNullable<Awaited<ReturnType<typeof findUnsubscribeMail>>>
+
+type Membership = { workflow_id: string; contact_id: string; workspace_id: string }
+
+/** Call it with the contact's lock held. @returns false when he had left already */
+export async function insertUnsubscribe(
+  trx: Transaction<Database>,
+  { workflow_id, contact_id, workspace_id }: Membership,
+  now: Date,
+): Promise<boolean> {
+  const result = await trx
+    .insertInto('workflow_unsubscribes')
+    .values({ workflow_id, contact_id, workspace_id, created_at: now })
+    .onConflict((oc) => oc.columns(['workflow_id', 'contact_id']).doNothing())
+    .executeTakeFirst()
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+export async function deleteUnsubscribe(
+  trx: Transaction<Database>,
+  { workflow_id, contact_id }: Membership,
+): Promise<void> {
+  await trx
+    .deleteFrom('workflow_unsubscribes')
+    .where('workflow_id', '=', workflow_id)
+    .where('contact_id', '=', contact_id)
+    .execute()
+}
+
+export async function isUnsubscribed(
+  db: Db,
+  workflowId: string,
+  contactId: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('workflow_unsubscribes')
+    .select('contact_id')
+    .where('workflow_id', '=', workflowId)
+    .where('contact_id', '=', contactId)
+    .executeTakeFirst()
+  return row !== undefined
+}

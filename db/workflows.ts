@@ -1,0 +1,138 @@
+// Queries over workflows and their immutable versions.
+import { sql, type Transaction } from 'kysely'
+import type { Db } from './connect.ts'
+import type { Database, NewRow, Row, WorkflowStatus } from './schema.ts'
+
+export type WorkflowRow = Row<'workflows'>
+export type WorkflowVersionRow = Row<'workflow_versions'>
+
+/** A page of workflows that are not archived, after the id `after`, newest first. */
+export function listWorkflows(
+  db: Db,
+  workspaceId: string,
+  page: { status: WorkflowStatus | null; after: string | null; limit: number },
+): Promise<WorkflowRow[]> {
+  return db
+    .selectFrom('workflows')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('archived_at', 'is', null)
+    .$if(page.status !== null, (qb) => qb.where('status', '=', page.status as WorkflowStatus))
+    .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .execute()
+}
+
+/** A workflow that is not archived, with the design of its current version. */
+export async function findWorkflow(
+  db: Db,
+  workspaceId: string,
+  id: string,
+): Promise<(WorkflowRow & { design: object }) | undefined> {
+  return db
+    .selectFrom('workflows as w')
+    .innerJoin('workflow_versions as v', (join) =>
+      join.onRef('v.workflow_id', '=', 'w.id').onRef('v.version', '=', 'w.current_version'),
+    )
+    .selectAll('w')
+    .select('v.design')
+    .where('w.workspace_id', '=', workspaceId)
+    .where('w.id', '=', id)
+    .where('w.archived_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Whether the workspace has or had this workflow: executions and mail of an archived one stay readable. */
+export async function isWorkflowKnown(db: Db, workspaceId: string, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('workflows')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Locks a workflow that is not archived: saving, activating and archiving take turns. */
+export function lockWorkflow(
+  trx: Transaction<Database>,
+  workspaceId: string,
+  id: string,
+): Promise<WorkflowRow | undefined> {
+  return trx
+    .selectFrom('workflows')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('archived_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+export async function insertWorkflow(
+  trx: Transaction<Database>,
+  row: NewRow<'workflows'>,
+): Promise<void> {
+  await trx.insertInto('workflows').values(row).execute()
+}
+
+export async function insertWorkflowVersion(
+  trx: Transaction<Database>,
+  row: NewRow<'workflow_versions'>,
+): Promise<void> {
+  await trx.insertInto('workflow_versions').values(row).execute()
+}
+
+/** Changes a locked workflow; `updated_at` always moves, even within one millisecond. */
+export function updateWorkflow(
+  trx: Transaction<Database>,
+  id: string,
+  change: Partial<Pick<WorkflowRow, 'name' | 'status' | 'current_version' | 'active_version'>> & {
+    archived_at?: Date
+  },
+  now: Date,
+): Promise<WorkflowRow> {
+  return trx
+    .updateTable('workflows')
+    .set({
+      ...change,
+      updated_at: sql`greatest(${now}::timestamptz, updated_at + interval '1 millisecond')`,
+    })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export function findWorkflowVersion(
+  db: Db,
+  workspaceId: string,
+  workflowId: string,
+  version: number,
+): Promise<WorkflowVersionRow | undefined> {
+  return db
+    .selectFrom('workflow_versions')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('workflow_id', '=', workflowId)
+    .where('version', '=', version)
+    .executeTakeFirst()
+}
+
+/** A page of a workflow's versions below the number `before`, newest first, without their designs. */
+export function listWorkflowVersions(
+  db: Db,
+  workspaceId: string,
+  workflowId: string,
+  page: { before: number | null; limit: number },
+): Promise<Omit<WorkflowVersionRow, 'design'>[]> {
+  return db
+    .selectFrom('workflow_versions')
+    .select(['workflow_id', 'version', 'workspace_id', 'created_by', 'created_at'])
+    .where('workspace_id', '=', workspaceId)
+    .where('workflow_id', '=', workflowId)
+    .$if(page.before !== null, (qb) => qb.where('version', '<', page.before as number))
+    .orderBy('version', 'desc')
+    .limit(page.limit)
+    .execute()
+}

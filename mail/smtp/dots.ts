@@ -1,0 +1,26 @@
+// Dot-stuffing (RFC 5321 section 4.5.2): a line that begins with a dot gets another, so that no body ends the mail.
+
+const DOT = 46
+const CRLF_DOT = Buffer.from('\r\n.')
+const A_DOT = Buffer.from('.')
+
+/**
+ * The message as it goes on the wire, without the final dot, ending in CRLF. Most mail has no such line: then the
+ * same bytes come back, and nothing is copied.
+ * @param message CRLF lines
+ */
+export function dotStuffed(message: Buffer): Buffer[] {
+  const parts: Buffer[] = []
+  let start = 0
+  if (message[0] === DOT) parts.push(A_DOT)
+  for (;;) {
+    const found = message.indexOf(CRLF_DOT, start)
+    if (found < 0) break
+    parts.push(message.subarray(start, found + 3), A_DOT)
+    start = found + 3
+  }
+  parts.push(start === 0 ? message : message.subarray(start))
+  const endsLine = message.length >= 2 && message.at(-2) === 13 && message.at(-1) === 10
+  if (!endsLine) parts.push(Buffer.from('\r\n'))
+  return parts
+}

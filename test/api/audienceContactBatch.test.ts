@@ -1,0 +1,106 @@
+// Audience contacts in batches, and the automation events of joining and leaving.
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../domain/json.ts'
+import { createTestApi, type TestApi } from '../setup/api.ts'
+
+let api: TestApi
+let audience: string
+
+beforeAll(async () => {
+  api = await createTestApi()
+})
+
+beforeEach(async () => {
+  audience = (await api.request<{ id: string }>('POST', '/v1/audiences', { name: 'A' })).body.id
+})
+
+const call = <T = JsonObject>(method: string, path = '', body?: unknown) =>
+  api.request<T>(method, `/v1/audiences/${audience}/contacts${path}`, body)
+const add = (email: string, more: object = {}) => call('POST', '', { email, ...more })
+const counts = async () => {
+  const { body } = await api.request('GET', `/v1/audiences/${audience}`)
+  return [body['contact_count'], body['unsubscribers']]
+}
+
+async function insertContact(email: string): Promise<void> {
+  const at = new Date()
+  await api.db
+    .insertInto('contacts')
+    .values({
+      id: api.deps.newId('contact'),
+      workspace_id: api.workspaceId,
+      email,
+      properties: '{}',
+      first_seen: at,
+      last_seen: at,
+      last_event: 'x',
+      created_at: at,
+      updated_at: at,
+    })
+    .execute()
+}
+
+describe('batches', () => {
+  it('tell of each, in order; the faulty ones stop nobody', async () => {
+    await add('known@example.com', { is_subscribed: false })
+    const contacts = [
+      { email: 'new@example.com', first_name: 'N' },
+      { email: 'nobody' },
+      { email: 'KNOWN@example.com', is_subscribed: true },
+      'text',
+      { email: 'new@example.com', last_name: 'M', is_subscribed: false },
+      { email: 'x@example.com', properties: [] },
+    ]
+    const { status, body } = await call('POST', '/batch', { contacts })
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      contacts: [
+        { email: 'new@example.com', created: true },
+        { email: 'known@example.com', created: false },
+        { email: 'new@example.com', created: false },
+      ],
+      errors: [1, 3, 5].map((index) => ({
+        index,
+        message: expect.any(String),
+        code: 'invalid_request',
+      })),
+    })
+    expect(await counts()).toEqual([2, 1])
+    const listed = await call<{ contacts: object[] }>('GET')
+    expect(listed.body.contacts[1]).toMatchObject({ first_name: 'N', last_name: 'M' })
+  })
+
+  it('take 1000 contacts, and no more', async () => {
+    const contacts = Array.from({ length: 1000 }, (_, i) => ({ email: `r${i}@example.com` }))
+    expect((await call('POST', '/batch', { contacts })).status).toBe(200)
+    expect((await call('POST', '/batch', { contacts })).status).toBe(200)
+    expect(await counts()).toEqual([1000, 0])
+    contacts.push({ email: 'more@example.com' })
+    expect((await call('POST', '/batch', { contacts })).status).toBe(400)
+    expect((await call('POST', '/batch', { contacts: [] })).status).toBe(400)
+    expect((await call('POST', '/batch', {})).status).toBe(400)
+  })
+})
+
+describe('automation events', () => {
+  it('tell those who are automation contacts, of joining and leaving, once', async () => {
+    await insertContact('ann@example.com')
+    await add('ann@example.com')
+    await add('ann@example.com', { first_name: 'Ann' })
+    await call('POST', '/batch', {
+      contacts: [{ email: 'ann@example.com' }, { email: 'zoe@example.com' }],
+    })
+    await call('DELETE', '/ann@example.com')
+    await call('DELETE', '/zoe@example.com')
+    const events = await api.db
+      .selectFrom('automation_events')
+      .select(['event_name', 'email', 'properties'])
+      .orderBy('id')
+      .execute()
+    const properties = { audience_id: audience, audience_name: 'A' }
+    expect(events).toEqual([
+      { event_name: 'audience.joined', email: 'ann@example.com', properties },
+      { event_name: 'audience.left', email: 'ann@example.com', properties },
+    ])
+  })
+})

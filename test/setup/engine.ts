@@ -1,0 +1,174 @@
+// The execution engine in this process: a real Temporal worker, activities and starter over a test's database.
+import { Client, Connection } from '@temporalio/client'
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
+import { type Activities, createActivities } from '../../activities/index.ts'
+import { listen } from '../../db/listen.ts'
+import { createWake } from '../../db/wake.ts'
+import { createRelayTransport } from '../../mail/smtp/relay.ts'
+import { parseConfig } from '../../runtime/config.ts'
+import { createLog } from '../../runtime/log.ts'
+import { createTemporalReads } from '../../runtime/temporalReads.ts'
+import { createWorkers, loadWorkflowBundle, type WorkerParts } from '../../worker/createWorker.ts'
+import { startStarter } from '../../worker/starter.ts'
+import type { TestDatabase } from './database.ts'
+import { eventually } from './eventually.ts'
+import { insertFlow, recordEvent, type TestDesign } from './flows.ts'
+import { newId, now, seedWorkspace } from './harness.ts'
+import { createTestNamespace, type TestNamespace } from './namespace.ts'
+import { TEST_SECRET_KEY } from './processes.ts'
+import { uniqueName } from './unique.ts'
+
+export interface EngineOptions {
+  /** The run's Temporal and a namespace of its own when absent. */
+  temporal?: TestNamespace
+  workflowBundle?: WorkerParts['workflowBundle']
+  /** Puts something between the workflow functions and their activities. */
+  around?: (activities: Activities) => Partial<Activities>
+}
+
+export type Engine = Awaited<ReturnType<typeof startEngine>>
+
+/** Runs until `stop`: call it in `beforeAll`, and `stop` in `afterAll`. */
+export async function startEngine({ db, pool, url }: TestDatabase, options: EngineOptions = {}) {
+  const { address, namespace } = options.temporal ?? (await createTestNamespace())
+  const [connection, reading, workflowBundle, workspace] = await Promise.all([
+    NativeConnection.connect({ address }),
+    Connection.connect({ address }),
+    options.workflowBundle ?? loadWorkflowBundle(sdkLogger),
+    seedWorkspace(db),
+  ])
+  const config = parseConfig({
+    NODE_ENV: 'test',
+    DATABASE_URL: url,
+    SECRET_KEY: TEST_SECRET_KEY,
+    SMTP_URL: 'smtp://127.0.0.1:1',
+  })
+  const log = createLog('engine', 'silent')
+  const wake = createWake(pool, () => undefined)
+  const stopping = new AbortController()
+  const activities = createActivities({
+    db,
+    log,
+    now,
+    newId,
+    config,
+    transport: createRelayTransport({ url: config.smtpUrl, connections: 1, ehloName: 'mail.test' }),
+    wake,
+    onDeliveries: () => async () => undefined,
+    stopping: stopping.signal,
+  })
+  const given = { ...activities, ...options.around?.(activities) }
+  const parts = { connection, namespace, activities: given, workflowBundle }
+  const [worker] = await createWorkers({ ...parts, roles: ['executions'] })
+  if (!worker) throw new Error('no worker was made')
+  const running = worker.run()
+  const client = new Client({ connection, namespace })
+  const reads = createTemporalReads(reading, namespace)
+  const createStarter = () =>
+    startStarter({
+      db,
+      client,
+      namespace,
+      log,
+      now,
+      onOutbox: (heard) => listen(url, 'dripline_outbox', heard, () => undefined),
+    })
+  let starter = createStarter()
+
+  const row = (id: string) =>
+    db.selectFrom('executions').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+  const describe = async (id: string) => {
+    const found = await reads.describe(id)
+    if (!found) throw new Error(`Temporal does not know execution ${id} yet`)
+    return found
+  }
+  return {
+    ...workspace,
+    db,
+    client,
+    namespace,
+    activities,
+    reads,
+    row,
+    describe,
+    /** Posts an event and wakes the starter. @returns ids of the executions that it started */
+    async post(eventName: string, email: string, properties = {}): Promise<string[]> {
+      const event = { eventName, email, properties }
+      const { executionIds } = await recordEvent(db, workspace.workspaceId, event)
+      wake('dripline_outbox')
+      return executionIds
+    },
+    /** A new workflow, triggered by an event of its own, and an execution of it for a new contact. */
+    async run(design: TestDesign, contact = `${uniqueName('c')}@example.test`) {
+      const eventName = uniqueName('event')
+      const nodes = design.nodes.map((node) =>
+        node.type === 'trigger'
+          ? { ...node, data: { kind: 'event', event_name: eventName } }
+          : node,
+      )
+      const workflowId = await insertFlow(db, workspace, { ...design, nodes })
+      const [id] = await this.post(eventName, contact)
+      if (id === undefined) throw new Error('the event started nothing')
+      return { id, email: contact, workflowId }
+    },
+    wake: () => wake('dripline_outbox'),
+    /** Temporal hears of nothing more until it is started again. */
+    stopStarter: () => starter.stop(),
+    startStarter() {
+      starter = createStarter()
+    },
+    /** `id=handle` of each step in order; fails when a number is missing. */
+    async steps(id: string): Promise<string[]> {
+      const found = await db
+        .selectFrom('execution_steps')
+        .select(['seq', 'node_id', 'handle'])
+        .where('execution_id', '=', id)
+        .orderBy('seq')
+        .execute()
+      for (const [i, { seq }] of found.entries()) {
+        if (seq !== i + 1) throw new Error(`execution ${id}: step ${i + 1} has the number ${seq}`)
+      }
+      return found.map((step) => `${step.node_id}=${step.handle}`)
+    },
+    /** Subjects of its mail, in the order of their ids. */
+    async subjects(id: string): Promise<string[]> {
+      const mails = await db
+        .selectFrom('emails')
+        .select('subject')
+        .where('execution_id', '=', id)
+        .orderBy('id')
+        .execute()
+      return mails.map((email) => email.subject)
+    },
+    /** Waits until Temporal and the row agree on the end. */
+    ended: (id: string, status: 'COMPLETED' | 'FAILED' | 'CANCELLED') =>
+      eventually(async () => {
+        const [stored, shown] = await Promise.all([row(id), describe(id)])
+        const seen = `row ${stored.ended_status}, Temporal ${shown.status}`
+        if (stored.ended_status !== status || shown.status !== status) {
+          throw new Error(`execution ${id} is not ${status}: ${seen}`)
+        }
+        return stored
+      }),
+    /** Waits until it waits in this node. */
+    waiting: (id: string, nodeId: string) =>
+      eventually(async () => {
+        const shown = await describe(id)
+        if (shown.status !== 'WAITING' || shown.memo?.step !== nodeId) {
+          throw new Error(`execution ${id} is ${shown.status} at ${shown.memo?.step}`)
+        }
+        return shown
+      }),
+    async stop() {
+      stopping.abort()
+      await starter.stop()
+      worker.shutdown()
+      await running
+      await Promise.all([connection.close(), reading.close()])
+    },
+  }
+}
+
+/** The SDK would write every start and stop of its parts between the test results. */
+export const sdkLogger = new DefaultLogger('ERROR')
+Runtime.install({ logger: sdkLogger, shutdownSignals: [] })

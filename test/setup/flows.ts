@@ -1,0 +1,122 @@
+// Active workflows and their events, written straight into the database: no API is needed to run them.
+import type { Db } from '../../db/connect.ts'
+import { type NewAutomationEvent, recordAutomationEvent } from '../../db/recordAutomationEvent.ts'
+import { newId, now } from './harness.ts'
+
+export interface TestDesign {
+  nodes: { id: string; type: string; data: Record<string, unknown> }[]
+  edges: { id: string; source: string; target: string; sourceHandle?: string }[]
+  settings?: Record<string, unknown>
+}
+
+type Arrow = [source: string, target: string, handle?: string]
+
+/** A design out of nodes (`id: [type, data]`) and arrows. */
+export function design(
+  nodes: Record<string, [type: string, data: Record<string, unknown>]>,
+  arrows: Arrow[],
+): TestDesign {
+  return {
+    nodes: Object.entries(nodes).map(([id, [type, data]]) => ({ id, type, data })),
+    edges: arrows.map(([source, target, sourceHandle], i) => ({
+      id: `e${i}`,
+      source,
+      target,
+      ...(sourceHandle === undefined ? {} : { sourceHandle }),
+    })),
+  }
+}
+
+/** A trigger's type and data. */
+export const onEvent = (event_name: string): [string, Record<string, unknown>] => [
+  'trigger',
+  { kind: 'event', event_name },
+]
+
+/** A send_email node's type and data. */
+export const mail = (
+  subject: string,
+  more: Record<string, unknown> = {},
+): [string, Record<string, unknown>] => [
+  'send_email',
+  { from: 'Team <hello@sender.test>', subject, html: `<p>${subject}</p>`, ...more },
+]
+
+/** An active workflow of version 1 with its triggers; @returns its id */
+export async function insertFlow(
+  db: Db,
+  { workspaceId, userId }: { workspaceId: string; userId: string },
+  given: TestDesign,
+): Promise<string> {
+  const id = newId('workflow')
+  const at = now()
+  await db
+    .insertInto('workflows')
+    .values({
+      id,
+      workspace_id: workspaceId,
+      name: id,
+      status: 'active',
+      current_version: 1,
+      active_version: 1,
+      created_by: userId,
+      created_by_type: 'user',
+      created_at: at,
+      updated_at: at,
+      archived_at: null,
+    })
+    .execute()
+  await db
+    .insertInto('workflow_versions')
+    .values({
+      workflow_id: id,
+      version: 1,
+      workspace_id: workspaceId,
+      design: JSON.stringify(given),
+      created_by: userId,
+      created_at: at,
+    })
+    .execute()
+  const triggers = given.nodes.filter((node) => node.type === 'trigger')
+  await db
+    .insertInto('workflow_triggers')
+    .values(
+      triggers.map((node, position) => ({
+        workflow_id: id,
+        node_id: node.id,
+        workspace_id: workspaceId,
+        event_name: String(node.data['event_name']),
+        version: 1,
+        position,
+        filter: null,
+        re_entry: null,
+      })),
+    )
+    .execute()
+  return id
+}
+
+/** An event from outside, in one commit; wake the starter after it. */
+export async function recordEvent(
+  db: Db,
+  workspaceId: string,
+  event: Pick<NewAutomationEvent, 'eventName' | 'email'> & Partial<NewAutomationEvent>,
+) {
+  const recorded = await db.transaction().execute((trx) =>
+    recordAutomationEvent(
+      trx,
+      { newId, now: now() },
+      {
+        workspaceId,
+        eventId: null,
+        properties: {},
+        at: now(),
+        contactProperties: null,
+        createContact: true,
+        ...event,
+      },
+    ),
+  )
+  if (!recorded) throw new Error('the event was not recorded')
+  return recorded
+}

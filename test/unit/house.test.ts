@@ -1,0 +1,64 @@
+// The house's own rules, where the linter cannot see them: file sizes, first lines, the README's tables.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import {
+  deliveryTransitions,
+  domainTransitions,
+  executionTransitions,
+  workflowTransitions,
+} from '../../domain/states.ts'
+
+const ROOMS = ['api', 'worker', 'workflows', 'activities', 'domain', 'mail', 'db', 'runtime']
+const LINES_MAX = 250
+
+function filesOf(rooms: string[]): string[] {
+  return rooms.flatMap((room) =>
+    readdirSync(room, { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.(ts|mjs)$/.test(file))
+      .map((file) => join(room, file)),
+  )
+}
+
+const sources = filesOf([...ROOMS, 'dev', 'bench', 'test'])
+
+test('no file is over 250 lines', () => {
+  const long = sources.filter((file) => readFileSync(file, 'utf8').split('\n').length - 1 > LINES_MAX)
+  expect(long).toEqual([])
+})
+
+test('the first line of every file says its job', () => {
+  const silent = sources.filter((file) => !/^(#!.*\n)?\/\/ \S/.test(readFileSync(file, 'utf8')))
+  expect(silent).toEqual([])
+})
+
+test('folders are two deep at most', () => {
+  expect(sources.filter((file) => file.split('/').length > 3)).toEqual([])
+})
+
+test("the README's table of states is the table of the code", () => {
+  const tables = {
+    workflow: workflowTransitions,
+    execution: executionTransitions,
+    delivery: deliveryTransitions,
+    domain: domainTransitions,
+  }
+  const expected = Object.entries(tables).flatMap(([resource, transitions]) =>
+    Object.entries(transitions).map(([state, next]) => {
+      const to = (next as readonly string[]).map((name) => `\`${name}\``).join(', ')
+      return `| ${resource} | \`${state}\` | ${to ? `${to} ` : ''}|`
+    }),
+  )
+  const shown = readFileSync('README.md', 'utf8')
+    .split('\n')
+    .filter((line) => /^\| (workflow|execution|delivery|domain) \| `/.test(line))
+  expect(shown).toEqual(expected)
+})
+
+test('every state that is led to is a state', () => {
+  const tables = [workflowTransitions, executionTransitions, deliveryTransitions, domainTransitions]
+  for (const transitions of tables) {
+    const known = Object.keys(transitions)
+    for (const next of Object.values(transitions).flat()) expect(known).toContain(next)
+  }
+})

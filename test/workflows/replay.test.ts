@@ -1,0 +1,101 @@
+// Histories that earlier versions recorded still replay: a deployment never strands the executions that wait.
+import { readdirSync } from 'node:fs'
+import type { WorkflowBundleOption } from '@temporalio/worker'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadWorkflowBundle } from '../../worker/createWorker.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
+import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
+import { HISTORIES, readHistory, record, replay } from '../setup/histories.ts'
+
+const database = await createTestDatabase()
+let engine: Engine
+let workflowBundle: WorkflowBundleOption
+
+beforeAll(async () => {
+  workflowBundle = await loadWorkflowBundle(sdkLogger)
+  engine = await startEngine(database, { workflowBundle })
+})
+afterAll(() => engine?.stop())
+
+const straight = design(
+  { start: onEvent('began'), one: mail('One'), two: mail('Two'), end: ['exit', {}] },
+  [
+    ['start', 'one'],
+    ['one', 'two'],
+    ['two', 'end'],
+  ],
+)
+const fails = design({ start: onEvent('began'), one: mail('One', { from: 'a@stranger.test' }) }, [
+  ['start', 'one'],
+])
+const waits = (timeout?: string): TestDesign =>
+  design(
+    {
+      start: onEvent('began'),
+      pause: ['delay', { ms: 20 }],
+      wait: ['wait_for_event', { event_name: 'went.on', ...(timeout ? { timeout } : {}) }],
+      thanks: mail('Thanks'),
+      sorry: mail('Sorry'),
+    },
+    [
+      ['start', 'pause'],
+      ['pause', 'wait'],
+      ['wait', 'thanks', 'received'],
+      ['wait', 'sorry', 'timeout'],
+    ],
+  )
+
+/** Each makes an execution of one shape and gives its id when it has ended. */
+const shapes: Record<string, () => Promise<string>> = {
+  async straight() {
+    const { id } = await engine.run(straight)
+    await engine.ended(id, 'COMPLETED')
+    return id
+  },
+  async failed() {
+    const { id } = await engine.run(fails)
+    await engine.ended(id, 'FAILED')
+    return id
+  },
+  async received() {
+    const { id, email } = await engine.run(waits('P1D'))
+    await engine.waiting(id, 'wait')
+    await engine.post('went.on', email)
+    await engine.ended(id, 'COMPLETED')
+    return id
+  },
+  async timeout() {
+    const { id } = await engine.run(waits('PT1S'))
+    await engine.ended(id, 'COMPLETED')
+    return id
+  },
+  async cancelled() {
+    const { id } = await engine.run(waits())
+    await engine.waiting(id, 'wait')
+    await engine.client.workflow.getHandle(id).cancel()
+    await engine.ended(id, 'CANCELLED')
+    return id
+  },
+}
+
+test.each(Object.keys(shapes))('%s: recorded now, it replays', async (name) => {
+  const id = (await shapes[name]?.()) ?? ''
+  await replay(workflowBundle, await record(engine, name, id))
+})
+
+test('every golden history replays', async () => {
+  const files = readdirSync(HISTORIES)
+  expect(files).toEqual(expect.arrayContaining(Object.keys(shapes).map((name) => `${name}.json`)))
+  for (const file of files) {
+    await replay(workflowBundle, readHistory(file)).catch((err) => {
+      throw new Error(`${file} does not replay: ${err}`)
+    })
+  }
+})
+
+test('a workflow function that decides otherwise is noticed', async () => {
+  const history = readHistory('received.json')
+  const other = history.replace('"name": "runExecution"', '"name": "deliveryLane"')
+  await expect(replay(workflowBundle, other)).rejects.toThrow(/nondeterminism/i)
+})

@@ -1,0 +1,153 @@
+// Waits: a timeout, an event, both at once, an event that came before, and a month that nobody waits for.
+import { fileURLToPath } from 'node:url'
+import { bundleWorkflowCode } from '@temporalio/worker'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase } from '../setup/database.ts'
+import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
+import { eventually } from '../setup/eventually.ts'
+import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const database = await createTestDatabase()
+let engine: Engine
+
+beforeAll(async () => {
+  engine = await startEngine(database)
+})
+afterAll(() => engine?.stop())
+
+/** Waits for `paid`, then sends one mail or the other. */
+const waitsForPayment = (wait: Record<string, unknown>): TestDesign =>
+  design(
+    {
+      start: onEvent('ordered'),
+      wait: ['wait_for_event', { event_name: 'paid', ...wait }],
+      thanks: mail('Paid {{ wait_events.wait.amount }}'),
+      reminder: mail('Please pay'),
+    },
+    [
+      ['start', 'wait'],
+      ['wait', 'thanks', 'received'],
+      ['wait', 'reminder', 'timeout'],
+    ],
+  )
+
+const waitRow = (id: string) =>
+  database.db
+    .selectFrom('event_waits')
+    .selectAll()
+    .where('execution_id', '=', id)
+    .executeTakeFirst()
+
+test('a wait without its event leaves by its timeout, and an event afterwards changes nothing', async () => {
+  const { id, email } = await engine.run(waitsForPayment({ timeout: 'PT1S' }))
+  await engine.ended(id, 'COMPLETED')
+  expect(await engine.steps(id)).toEqual(['start=default', 'wait=timeout', 'reminder=default'])
+  expect(await waitRow(id)).toBeUndefined()
+  await engine.post('paid', email, { amount: 5 })
+  expect(await engine.subjects(id)).toEqual(['Please pay'])
+  expect(await database.db.selectFrom('outbox').selectAll().execute()).toEqual([])
+})
+
+test('an event that was recorded before the timer fires wins, though its signal never came', async () => {
+  const { id, email } = await engine.run(waitsForPayment({ timeout: 'PT2S' }))
+  await engine.waiting(id, 'wait')
+  await engine.stopStarter()
+  try {
+    await engine.post('paid', email, { amount: 7 })
+    expect(await waitRow(id)).toMatchObject({ consumed_by: expect.stringMatching(/^evt_/) })
+    await engine.ended(id, 'COMPLETED')
+    expect(await engine.steps(id)).toEqual(['start=default', 'wait=received', 'thanks=default'])
+    const { events } = await engine.client.workflow.getHandle(id).fetchHistory()
+    const timers = events?.filter((event) => event.timerFiredEventAttributes)
+    const signals = events?.filter((event) => event.workflowExecutionSignaledEventAttributes)
+    expect({ timers: timers?.length, signals: signals?.length }).toEqual({ timers: 1, signals: 0 })
+  } finally {
+    engine.startStarter()
+  }
+  // The signal comes to an execution that has ended: it is dropped, and nothing follows.
+  await eventually(async () =>
+    expect(await database.db.selectFrom('outbox').select('kind').execute()).toEqual([]),
+  )
+  expect(await engine.subjects(id)).toEqual(['Paid 7'])
+})
+
+test('of ten events at once one ends the wait, and each is recorded', async () => {
+  const { id, email } = await engine.run(waitsForPayment({}))
+  const waiting = await engine.waiting(id, 'wait')
+  expect(waiting).toMatchObject({ waitUntil: null, memo: { step: 'wait', timer: '' } })
+  await Promise.all(Array.from({ length: 10 }, () => engine.post('paid', email, { amount: 9 })))
+  await engine.ended(id, 'COMPLETED')
+  expect(await engine.steps(id)).toEqual(['start=default', 'wait=received', 'thanks=default'])
+  expect(await engine.subjects(id)).toEqual(['Paid 9'])
+  const events = database.db.selectFrom('automation_events').select('id').where('email', '=', email)
+  const paid = await events.where('event_name', '=', 'paid').execute()
+  expect(paid).toHaveLength(10)
+})
+
+test('an event within the look-back ends a wait that begins after it', async () => {
+  await engine.post('paid', 'early@example.test', { amount: 3 })
+  const { id } = await engine.run(waitsForPayment({ lookback_ms: 60_000 }), 'early@example.test')
+  await engine.ended(id, 'COMPLETED')
+  expect(await engine.subjects(id)).toEqual(['Paid 3'])
+})
+
+const monthly = design(
+  {
+    start: onEvent('subscribed'),
+    welcome: mail('Welcome'),
+    month: ['delay', { duration: 'P30D' }],
+    news: mail('News'),
+  },
+  [
+    ['start', 'welcome'],
+    ['welcome', 'month'],
+    ['month', 'news'],
+  ],
+)
+
+test('a delay of thirty days is a durable timer: WAITING, until then to the millisecond', async () => {
+  const { id } = await engine.run(monthly)
+  const shown = await engine.waiting(id, 'month')
+  const began = await database.db
+    .selectFrom('execution_steps')
+    .select('at')
+    .where('execution_id', '=', id)
+    .where('node_id', '=', 'month')
+    .executeTakeFirstOrThrow()
+  expect(shown).toMatchObject({
+    waitUntil: began.at.getTime() + 30 * DAY_MS,
+    memo: { step: 'month', step_count: 3, timer: 'month/0' },
+  })
+  const { raw } = await engine.client.workflow.getHandle(id).describe()
+  expect(raw.pendingActivities).toHaveLength(0)
+  expect((await engine.row(id)).ended_status).toBeNull()
+  expect(await engine.subjects(id)).toEqual(['Welcome'])
+})
+
+test('after those thirty days the next mail is written', async () => {
+  const path = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+  const workflowBundle = await bundleWorkflowCode({
+    workflowsPath: path('../../workflows/index.ts'),
+    workflowInterceptorModules: [path('../setup/shortTimers.ts')],
+    logger: sdkLogger,
+  })
+  // Its outbox is carried to the other namespace alone.
+  await engine.stopStarter()
+  const quick = await startEngine(database, { workflowBundle })
+  try {
+    const { id } = await quick.run(monthly)
+    await quick.ended(id, 'COMPLETED')
+    expect(await quick.steps(id)).toEqual([
+      'start=default',
+      'welcome=default',
+      'month=default',
+      'news=default',
+    ])
+    expect(await quick.subjects(id)).toEqual(['Welcome', 'News'])
+  } finally {
+    await quick.stop()
+    engine.startStarter()
+  }
+})
