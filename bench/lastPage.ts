@@ -75,13 +75,12 @@ export async function findLastPage(
 /** A position with another row's id, address, time or number in it. */
 function moved(position: unknown, target: number): unknown {
   if (typeof position === 'number') return target
+  let serial = 0
   const text = JSON.stringify(position)
-  const found = /"([a-z]+)_(0{6}[0-9A-F]{20})"/.exec(text)
-  const serial = found?.[2] ? Number.parseInt(found[2], 16) : 0
-  return JSON.parse(
-    text
-      .replace(found?.[0] ?? '', () => JSON.stringify(seededId(found?.[1] ?? '', target)))
-      .replace(String(seededTime(serial)), String(seededTime(target)))
-      .replace(/contact-\d{9}@example\.test/, seededEmail(target)),
-  )
+    .replace(/"([a-z]+)_(0{6}[0-9A-F]{20})"/, (_, prefix: string, hex: string) => {
+      serial = Number.parseInt(hex, 16)
+      return JSON.stringify(seededId(prefix, target))
+    })
+    .replace(/contact-\d{9}@example\.test/, seededEmail(target))
+  return JSON.parse(text.replace(String(seededTime(serial)), String(seededTime(target))))
 }
