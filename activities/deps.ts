@@ -19,6 +19,7 @@ export interface ActivityDeps {
     /** Whether transactional mail with an unknown outcome is sent once more. */
     resendUnknown: boolean
     smtpConnections: number
+    allowUnverifiedDomains: boolean
   }
   transport: MailTransport
   wake: Wake

@@ -76,7 +76,8 @@ function composeEmail(
   const domain = domainName ? sources.domains.get(domainName) : undefined
   if (!from || !domain)
     return `no domain of this workspace for ${from ? 'the from address' : 'want of a from address'}`
-  if (!domain.verified) return `domain ${domainName} is not verified`
+  if (!domain.verified && !config.allowUnverifiedDomains)
+    return `domain ${domainName} is not verified`
 
   const unsubscribeToken = newOpaqueToken()
   const rendered = renderEmail(

@@ -27,7 +27,7 @@ export const emails: Bench = (options) =>
         `of ${POOL_SIZE} by one process without HTTP, ${LOOPS} at a time as the requests are; ${HTML.length} bytes ` +
         'of html to one recipient; no worker runs, the ledger grows. delivered_per_second: one worker with its ' +
         'default 10 connections empties a filled ledger into a sink over raw sockets, DKIM with RSA-2048, from the ' +
-        'first settled delivery to the last',
+        'commit that fills it to the last settled delivery',
       rounds: accepted.rounds,
       figures: [accepted.figure],
       further: { delivered_per_second: delivered.perSecond, delivered_emails: delivered.count },

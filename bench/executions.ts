@@ -40,7 +40,7 @@ export const executions: Bench = (options) =>
   withServers(options.say, async (servers) => {
     const { say, quick } = options
     const rounds = options.rounds ?? (quick ? 2 : 5)
-    const count = options.count ?? (quick ? 20 : 300)
+    const count = options.count ?? (quick ? 20 : 240)
     const postgres = await servers.postgres({ durable: true })
     const temporal = await startBenchTemporal(servers, postgres, options)
     say(`Temporal: ${temporal.description}`)
@@ -102,7 +102,6 @@ export const executions: Bench = (options) =>
 /** Decides executions in one commit and waits until all are completed. @returns executions per second */
 async function complete(connection: Connection, side: Side, count: number): Promise<number> {
   const { db, workspaceId } = side.workspace
-  await sql`checkpoint`.execute(db)
   await db.transaction().execute(async (trx) => {
     for (let i = 0; i < count; i++) {
       const now = new Date()

@@ -3,28 +3,34 @@ import { rounded } from './report.ts'
 
 export interface Sides {
   rounds: number
+  /** Turns that each side has in a round; a round is their mean. More and shorter turns share bad moments better. */
+  turns?: number
   unit: string
-  /** One measurement of what is judged. */
-  subject: (round: number) => Promise<number>
-  /** One measurement of what it is held against, right after it. */
-  reference: (round: number) => Promise<number>
+  /** One turn of what is judged. */
+  subject: () => Promise<number>
+  /** One turn of what it is held against, right after it. */
+  reference: () => Promise<number>
   say: (line: string) => void
 }
 
+export interface Pair {
+  subject: number
+  reference: number
+}
+
 /** Measures both sides in turn; @returns one pair for each round */
-export async function interleave(
-  sides: Sides,
-): Promise<[{ subject: number; reference: number }, ...{ subject: number; reference: number }[]]> {
-  const measure = async (round: number) => {
-    const subject = await sides.subject(round)
-    const reference = await sides.reference(round)
-    const ratio = rounded(subject / reference)
-    const values = `${rounded(subject)} against ${rounded(reference)} ${sides.unit}`
-    sides.say(`round ${round + 1} of ${sides.rounds}: ${values}, ratio ${ratio}`)
-    return { subject, reference }
+export async function interleave(sides: Sides): Promise<Pair[]> {
+  const { rounds, turns = 1, unit, say } = sides
+  const pairs: Pair[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const pair: Pair = { subject: 0, reference: 0 }
+    for (let turn = 0; turn < turns; turn++) {
+      pair.subject += (await sides.subject()) / turns
+      pair.reference += (await sides.reference()) / turns
+    }
+    const values = `${rounded(pair.subject)} against ${rounded(pair.reference)} ${unit}`
+    say(`round ${round} of ${rounds}: ${values}, ratio ${rounded(pair.subject / pair.reference)}`)
+    pairs.push(pair)
   }
-  const first = await measure(0)
-  const others: { subject: number; reference: number }[] = []
-  for (let round = 1; round < sides.rounds; round++) others.push(await measure(round))
-  return [first, ...others]
+  return pairs
 }

@@ -55,7 +55,11 @@ export async function extendLeases(
  * Marks mails whose bytes are written but for the final dot, in one commit.
  * @returns the ids that still held their lease: only these may be given their dot
  */
-export async function markDataSent(db: Db, ids: number[], leaseToken: string): Promise<Set<number>> {
+export async function markDataSent(
+  db: Db,
+  ids: number[],
+  leaseToken: string,
+): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
     update deliveries set state = 'data_sent'
     where id = any(${ids}::bigint[]) and lease_token = ${leaseToken} and state = 'sending'

@@ -1,4 +1,5 @@
 // What the mail of a design is made from: published templates and sending domains, in two queries.
+import { maySendFrom } from '../domain/states.ts'
 import type { Db } from './connect.ts'
 
 /** The published versions of templates, by the id or alias that the design names. */
@@ -49,5 +50,5 @@ export async function listSendingDomains(db: Db, workspaceId: string, names: str
     .where('workspace_id', '=', workspaceId)
     .where('name', 'in', names)
     .execute()
-  return new Map(rows.map((row) => [row.name, { id: row.id, verified: row.status === 'SUCCESS' }]))
+  return new Map(rows.map((row) => [row.name, { id: row.id, verified: maySendFrom(row.status) }]))
 }

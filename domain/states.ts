@@ -41,3 +41,8 @@ export type DomainStatus = keyof typeof domainTransitions
 
 export const workflowStatuses = Object.keys(workflowTransitions) as WorkflowStatus[]
 export const executionStatuses = Object.keys(executionTransitions) as ExecutionStatus[]
+
+/** Whether mail may be sent from a domain: one that was verified and misses its records for a while still may. */
+export function maySendFrom(status: string): boolean {
+  return status === 'SUCCESS' || status === 'TEMPORARY_FAILURE'
+}

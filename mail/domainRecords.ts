@@ -19,6 +19,14 @@ export interface DomainKeys {
   public_key: string
 }
 
+/** The operator's side of the records. */
+export interface MailSender {
+  /** Takes the bounces: the MX of every MAIL FROM domain. */
+  host: string
+  /** The SPF mechanism (RFC 7208) that lets this service send. */
+  spf: string
+}
+
 /** Label below a sending domain that takes bounces: its MAIL FROM domain. */
 export const MAIL_FROM_LABEL = 'bounces'
 const MX_PRIORITY = 10
@@ -39,12 +47,11 @@ function ownPrefix(name: string): string {
 /**
  * The records of a domain.
  * @param relativeTo `domain`: names without the domain's own label prefix (operation 8); `zone`: with it
- * @param mailHost the operator's host: it takes the bounces and is the one that sends
  */
 export function domainRecords(
   domain: DomainKeys,
   relativeTo: 'domain' | 'zone',
-  mailHost: string,
+  sender: MailSender,
 ): DomainRecord[] {
   const prefix = relativeTo === 'zone' ? ownPrefix(domain.name) : ''
   const named = (label: string) => (prefix === '' ? label : `${label}.${prefix}`)
@@ -60,7 +67,7 @@ export function domainRecords(
       name: named(MAIL_FROM_LABEL),
       for: 'MAIL FROM domain',
       type: 'MX',
-      value: mailHost,
+      value: sender.host,
       required: true,
       priority: MX_PRIORITY,
     },
@@ -68,7 +75,7 @@ export function domainRecords(
       name: named(MAIL_FROM_LABEL),
       for: 'MAIL FROM domain',
       type: 'TXT',
-      value: `v=spf1 ${spfMechanism(mailHost)} ~all`,
+      value: `v=spf1 ${sender.spf} ~all`,
       required: true,
     },
     {

@@ -65,7 +65,8 @@ export function renderEmail(parts: TemplateParts, scope: TemplateScope): Rendere
     if (source === null) continue
     const result = renderPart(source, mode, names, missing)
     if (!result.ok) return { ok: false, message: `${part}: ${result.message}` }
-    rendered[part] = result.output
+    // A filter can make a NUL (url_decode), which neither Postgres nor a mail can hold.
+    rendered[part] = result.output.replaceAll('\0', '')
   }
   let html = rendered['html'] ?? null
   const preview = oneLine(rendered['preview_text'] ?? '')

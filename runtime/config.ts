@@ -31,6 +31,8 @@ const Env = z.object({
   SMTP_URL: z.string().regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://'),
   SMTP_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(10),
   EHLO_NAME: z.string().default(hostname()),
+  MAIL_HOST: z.string().optional(),
+  SPF_MECHANISM: z.string().optional(),
   DELIVERY_LANES: z.coerce.number().int().min(1).max(64).default(1),
   ALLOW_UNVERIFIED_DOMAINS: flag.default(false),
   UNSUBSCRIBE_LINK_MODE: z.enum(['direct', 'confirm']).default('direct'),
@@ -89,6 +91,10 @@ function toConfig(env: z.infer<typeof Env>) {
     smtpUrl: env.SMTP_URL,
     smtpConnections: env.SMTP_CONNECTIONS,
     ehloName: env.EHLO_NAME,
+    /** The host that takes bounces: the MX of every MAIL FROM domain; null: derived from PUBLIC_URL. */
+    mailHost: env.MAIL_HOST ?? null,
+    /** What of SPF lets this service send, for example `include:spf.relay.example`; null: `a:` and the mail host. */
+    spfMechanism: env.SPF_MECHANISM ?? null,
     deliveryLanes: env.DELIVERY_LANES,
     allowUnverifiedDomains: env.ALLOW_UNVERIFIED_DOMAINS,
     unsubscribeLinkMode: env.UNSUBSCRIBE_LINK_MODE,

@@ -21,6 +21,7 @@ import { startSweeper } from './sweeper.ts'
 import { temporalLogger } from './temporalLogger.ts'
 
 const TEMPORAL_RETRY_MS = 1_000
+const SMTP_CLOSE_MS = 1_000
 
 const config = readConfig(process.env)
 const log = createLog('worker', config.logLevel)
@@ -89,7 +90,8 @@ const transport = createRelayTransport({
   connections: config.smtpConnections,
   ehloName: config.ehloName,
 })
-closers.add('smtp', () => transport.close())
+// The lanes have waited for what is on the wire; what is silent still may stay so for minutes.
+closers.add('smtp', () => Promise.race([transport.close(), delay(SMTP_CLOSE_MS)]))
 
 const onChannel = (channel: WakeChannel) => (wake: () => void) =>
   listen(config.databaseUrl, channel, wake, (err) =>

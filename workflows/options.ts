@@ -13,11 +13,12 @@ export const quickDb: LocalActivityOptions = {
 }
 
 /**
- * A lane's activity lives long and says so every two seconds: a dead worker is noticed within ten, and the
- * lane starts elsewhere half a second later, for ever.
+ * A lane's activity lives long and says so every two seconds: a dead worker is noticed within six, and the lane
+ * starts elsewhere half a second later, for ever. A frozen worker may still be given its lane once more, since its
+ * poll is open: twice this time stays under fifteen seconds.
  */
 export const laneActivity: ActivityOptions = {
   startToCloseTimeout: '1 hour',
-  heartbeatTimeout: '10 seconds',
+  heartbeatTimeout: '6 seconds',
   retry: { initialInterval: '500 milliseconds', backoffCoefficient: 1 },
 }

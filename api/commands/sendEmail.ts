@@ -6,18 +6,18 @@ import { addressDomain } from '../../domain/addresses.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { isStorableText } from '../../domain/jsonFault.ts'
 import { limits } from '../../domain/limits.ts'
+import { maySendFrom } from '../../domain/states.ts'
+import { expiry_ms } from '../../mail/retry.ts'
 import { renderEmail } from '../../mail/template.ts'
 import { newOpaqueToken } from '../../mail/token.ts'
 import type { ApiDeps, RequestKey } from '../deps.ts'
 import { ApiError, badRequest, notFound } from '../errors.ts'
-import { isVerified } from '../schemas/domains.ts'
 import { checkHtmlSize, readBody, type SendEmailBody, subjectMissing } from './sendEmailBody.ts'
 import { readDetails, type SendEmailDetails } from './sendEmailDetails.ts'
 import { findTemplateContact } from './templateContact.ts'
 import { checkTemplateParts, renderFailed } from './templateFaults.ts'
 
 /** How long an email is tried (delivery: transactional mail). */
-const EXPIRY_MS = 24 * 60 * 60 * 1000
 
 type Deps = Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>
 
@@ -45,7 +45,7 @@ export async function sendEmail(
   if (key.domain_id !== null && key.domain_id !== domain.id) {
     throw new ApiError(403, 'restricted_api_key', 'This API key may not send from this domain')
   }
-  if (!isVerified(domain.status) && !deps.config.allowUnverifiedDomains) {
+  if (!maySendFrom(domain.status) && !deps.config.allowUnverifiedDomains) {
     throw new ApiError(403, 'domain_not_verified', `Domain ${domainName} is not verified`)
   }
   const content = await renderContent(deps, workspaceId, body, details, template)
@@ -77,7 +77,7 @@ export async function sendEmail(
     recipients: details.recipients,
     attachments: details.attachments,
     dueAt: now,
-    expiresAt: new Date(now.getTime() + EXPIRY_MS),
+    expiresAt: new Date(now.getTime() + expiry_ms.transactional),
   }
   await commit(deps, email, facts.contactEmails)
   return { id: email.row.id, status: 'queued' }

@@ -13,7 +13,7 @@ import {
   CreatedDomain,
   Domain,
   DomainList,
-  mailHost,
+  mailSender,
   NewDomain,
   toDomain,
   toDomainListItem,
@@ -68,7 +68,7 @@ export function domainRoutes(deps: ApiDeps) {
     const { workspaceId, key } = c.var
     const created = await createDomain(deps, { workspaceId, userId: key.user_id, name })
     const { id, status } = created
-    const dns_records = domainRecords(created, 'domain', mailHost(config))
+    const dns_records = domainRecords(created, 'domain', mailSender(config))
     return c.json({ id, name: created.name, status, dns_records }, 201)
   })
 

@@ -2,7 +2,8 @@
 import { z } from '@hono/zod-openapi'
 import type { DomainRow } from '../../db/domains.ts'
 import { limits } from '../../domain/limits.ts'
-import { domainRecords } from '../../mail/domainRecords.ts'
+import { maySendFrom } from '../../domain/states.ts'
+import { domainRecords, type MailSender, spfMechanism } from '../../mail/domainRecords.ts'
 import type { ApiDeps } from '../deps.ts'
 import { CreatedBy, textField, toCreatedBy } from './fields.ts'
 
@@ -66,21 +67,19 @@ export type Domain = z.infer<typeof Domain>
 
 type Status = z.infer<typeof status>
 
-/** A domain that was verified and misses its records for a while may still send. */
-export const isVerified = (value: string): boolean =>
-  value === 'SUCCESS' || value === 'TEMPORARY_FAILURE'
-
-/** The host that takes bounces and sends: that of the public address, or the EHLO name where that is an IP. */
-export function mailHost(config: ApiDeps['config']): string {
-  const host = new URL(config.publicUrl).hostname
-  return /^[\d.]+$|^\[|^localhost$/.test(host) ? config.ehloName : host
+/** The operator's mail host, unless it is named: that of the public address, or the EHLO name where that is an IP. */
+export function mailSender(config: ApiDeps['config']): MailSender {
+  const { hostname } = new URL(config.publicUrl)
+  const derived = /^[\d.]+$|^\[|^localhost$/.test(hostname) ? config.ehloName : hostname
+  const host = config.mailHost ?? derived
+  return { host, spf: config.spfMechanism ?? spfMechanism(host) }
 }
 
 export const toDomainListItem = (row: DomainRow, config: ApiDeps['config']): DomainListItem => ({
   id: row.id,
   name: row.name,
   status: row.status as Status,
-  verified_for_sending_status: isVerified(row.status),
+  verified_for_sending_status: maySendFrom(row.status),
   verification_info: {
     last_checked_timestamp: row.last_checked_at?.toISOString() ?? null,
     last_success_timestamp: row.last_success_at?.toISOString() ?? null,
@@ -88,7 +87,7 @@ export const toDomainListItem = (row: DomainRow, config: ApiDeps['config']): Dom
     soa_record: row.soa_record,
   },
   public_key: row.public_key,
-  dns_records: domainRecords(row, 'zone', mailHost(config)),
+  dns_records: domainRecords(row, 'zone', mailSender(config)),
   created: row.created_at.getTime(),
   is_warmed_up: row.is_warmed_up,
   warmed_up_at: row.warmed_up_at?.getTime() ?? null,

@@ -5,7 +5,7 @@ import type { Db } from '../../db/connect.ts'
 import { encryptKey, generateDkimKey } from '../../mail/dkimKeys.ts'
 import { createNewId } from '../../runtime/ids.ts'
 import type { TestDatabase } from './database.ts'
-import { createTestNamespace } from './namespace.ts'
+import { createTestNamespace, type TestNamespace } from './namespace.ts'
 import { startApi, startWorker, TEST_SECRET_KEY, type TestProcess } from './processes.ts'
 import { startSmtp } from './smtp.ts'
 
@@ -76,10 +76,10 @@ export async function seedWorkspace(db: Db) {
 
 /** Starts all of it; everything ends with the test. */
 export async function createHarness(
-  { url: databaseUrl, db }: TestDatabase,
-  options: { env?: Record<string, string>; workers?: number } = {},
+  { url: databaseUrl, db }: Pick<TestDatabase, 'url' | 'db'>,
+  options: { env?: Record<string, string>; workers?: number; temporal?: TestNamespace } = {},
 ) {
-  const { address, namespace } = await createTestNamespace()
+  const { address, namespace } = options.temporal ?? (await createTestNamespace())
   const [workspace, smtp] = await Promise.all([seedWorkspace(db), startSmtp()])
   onTestFinished(() => smtp.stop())
   const service = {

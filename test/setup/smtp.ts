@@ -14,8 +14,8 @@ export interface ReceivedMail {
 
 /**
  * `rcpt`: answered to RCPT TO. `body`: the connection is cut before the dot, whatever `reply` says.
- * `dot`: answered after the dot, once `hold` is settled. A reply is `code [enhanced] text`, or `drop`: cut
- * without an answer.
+ * `dot`: answered after the dot. Both wait until `hold` is settled. A reply is `code [enhanced] text`, or `drop`:
+ * cut without an answer.
  */
 export interface Reply {
   at: 'rcpt' | 'body' | 'dot'
@@ -100,8 +100,11 @@ export async function startSmtp(
         const reply = script(address, attempt)
         if (reply && reply.at !== 'rcpt') pending.set(session.id, reply)
         if (reply?.at !== 'rcpt') return done()
-        if (reply.reply === 'drop') return cut(session.id)
-        done(toError(reply.reply))
+        void Promise.resolve(reply.hold).then(() => {
+          if (reply.reply === 'drop') cut(session.id)
+          else if (reply.reply.startsWith('2')) done()
+          else done(toError(reply.reply))
+        })
       },
       onData(stream, session, done) {
         const planned = pending.get(session.id)

@@ -1,0 +1,29 @@
+// Cancels an execution: decided by one commit, told to Temporal through the outbox.
+import { type ExecutionRow, findExecution } from '../../db/executionReads.ts'
+import { cancelExecutions } from '../../db/executions.ts'
+import type { ApiDeps } from '../deps.ts'
+import { conflict, notFound } from '../errors.ts'
+
+const DEFAULT_REASON = 'cancelled'
+
+/** Cancelling a cancelled one is no error. @throws ApiError 404, 409 `execution_not_running` */
+export async function cancelExecution(
+  { db, now, wake }: Pick<ApiDeps, 'db' | 'now' | 'wake'>,
+  workspaceId: string,
+  id: string,
+  reason: string | null,
+): Promise<ExecutionRow> {
+  const at = now()
+  const cancelled = await db
+    .transaction()
+    .execute((trx) =>
+      cancelExecutions(trx, workspaceId, { executionId: id }, reason || DEFAULT_REASON, at),
+    )
+  if (cancelled.length > 0) wake('dripline_outbox')
+  const row = await findExecution(db, workspaceId, id)
+  if (!row) throw notFound(`Execution ${id} not found`, null)
+  if (row.ended_status !== 'CANCELLED') {
+    throw conflict('The execution has ended', 'execution_not_running')
+  }
+  return row
+}

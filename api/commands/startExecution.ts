@@ -1,0 +1,64 @@
+// Starts an execution by hand: one commit, as if its trigger had fired for the contact.
+import { type ExecutionRow, findExecution } from '../../db/executionReads.ts'
+import { insertManualStart } from '../../db/executions.ts'
+import { recordAutomationEvent } from '../../db/recordAutomationEvent.ts'
+import { findWorkflow, findWorkflowVersion } from '../../db/workflows.ts'
+import { isUnsubscribed } from '../../db/workflowUnsubscribes.ts'
+import type { Design } from '../../domain/design.ts'
+import { manualTrigger } from '../../domain/matchTrigger.ts'
+import type { ApiDeps } from '../deps.ts'
+import { conflict, notFound } from '../errors.ts'
+import type { StartExecution } from '../schemas/executions.ts'
+
+/** What the contact's history shows of a manual start; it makes the contact when he is new, as any event does. */
+const MANUAL_EVENT = 'workflow.started_manually'
+
+/** @throws ApiError 404, 409 `workflow_not_active`, 409 `contact_unsubscribed` */
+export async function startExecution(
+  { db, newId, now, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake'>,
+  workspaceId: string,
+  workflowId: string,
+  input: StartExecution,
+): Promise<ExecutionRow> {
+  const workflow = await findWorkflow(db, workspaceId, workflowId)
+  if (!workflow) throw notFound(`Workflow ${workflowId} not found`)
+  const version = workflow.active_version
+  const stored = await findWorkflowVersion(db, workspaceId, workflowId, version)
+  if (workflow.status !== 'active' || !stored) {
+    throw conflict('Only an active workflow can be started', 'workflow_not_active')
+  }
+  const design = stored.design as Design
+  const trigger = manualTrigger(design) ?? design.nodes.find(({ type }) => type === 'trigger')?.id
+  if (trigger === undefined) throw new Error(`active workflow ${workflowId} has no trigger`)
+
+  const id = newId('execution')
+  const at = now()
+  const properties = input.properties ?? {}
+  const row = await db.transaction().execute(async (trx) => {
+    const recorded = await recordAutomationEvent(
+      trx,
+      { newId, now: at },
+      {
+        workspaceId,
+        eventId: null,
+        eventName: MANUAL_EVENT,
+        email: input.email,
+        properties: { workflow_id: workflowId, execution_id: id },
+        at,
+        contactProperties: null,
+        createContact: true,
+      },
+    )
+    if (!recorded) throw new Error('a contact that may be made was not made')
+    const { contactId } = recorded
+    if (await isUnsubscribed(trx, workflowId, contactId)) {
+      throw conflict('The contact has unsubscribed from this workflow', 'contact_unsubscribed')
+    }
+    const start = { id, workspaceId, workflowId, version, contactId, email: input.email }
+    await insertManualStart(trx, { ...start, triggerNodeId: trigger, properties, now: at })
+    return findExecution(trx, workspaceId, id)
+  })
+  if (!row) throw new Error('an execution that was started has no row')
+  wake('dripline_outbox')
+  return row
+}

@@ -1,0 +1,115 @@
+// Executions: one, its emails, its steps, its cancellation (operations 13 and 14).
+import { createRoute, z } from '@hono/zod-openapi'
+import { listExecutionEmails } from '../../db/executionEmails.ts'
+import { findExecution, listSteps } from '../../db/executionReads.ts'
+import { limits } from '../../domain/limits.ts'
+import { cancelExecution } from '../commands/cancelExecution.ts'
+import { cutPage } from '../cursor.ts'
+import type { ApiDeps } from '../deps.ts'
+import { notFound } from '../errors.ts'
+import { createRoutes, errorResponses, jsonBody } from '../openapi.ts'
+import {
+  CancelExecution,
+  Execution,
+  ExecutionEmailList,
+  ExecutionStepList,
+  toExecution,
+  toExecutionEmail,
+  toExecutionStep,
+} from '../schemas/executions.ts'
+import { PageQuery } from '../schemas/fields.ts'
+
+const tags = ['Executions']
+const params = z.object({ id: z.string() })
+
+const getRoute = createRoute({
+  method: 'get',
+  path: '/{id}',
+  tags,
+  request: { params },
+  responses: { 200: jsonBody(Execution, 'The execution as it stands'), ...errorResponses(404) },
+})
+
+const emailsRoute = createRoute({
+  method: 'get',
+  path: '/{id}/emails',
+  tags,
+  request: { params },
+  responses: {
+    200: jsonBody(ExecutionEmailList, 'All mail that it has sent, newest first'),
+    ...errorResponses(404),
+  },
+})
+
+const stepsRoute = createRoute({
+  method: 'get',
+  path: '/{id}/steps',
+  tags,
+  request: { params, query: PageQuery },
+  responses: {
+    200: jsonBody(ExecutionStepList, 'The nodes that it entered, in order, with the ways taken'),
+    ...errorResponses(400, 404),
+  },
+})
+
+const cancelRoute = createRoute({
+  method: 'post',
+  path: '/{id}/cancel',
+  tags,
+  request: {
+    params,
+    body: { required: false, content: { 'application/json': { schema: CancelExecution } } },
+  },
+  responses: {
+    200: jsonBody(Execution, 'Cancelled: it takes no further step'),
+    ...errorResponses(400, 404, 409, 413, 415),
+  },
+})
+
+/** The contract's body, without a code. */
+const executionNotFound = () => notFound('Execution not found', null)
+
+export function executionRoutes(deps: ApiDeps) {
+  const { db, temporal, cursors } = deps
+  const app = createRoutes()
+
+  const find = async (workspaceId: string, id: string) => {
+    const row = await findExecution(db, workspaceId, id)
+    if (!row) throw executionNotFound()
+    return row
+  }
+
+  app.openapi(getRoute, async (c) => {
+    const row = await find(c.var.workspaceId, c.req.valid('param').id)
+    return c.json(toExecution(row, await temporal.describe(row.id)), 200)
+  })
+
+  app.openapi(emailsRoute, async (c) => {
+    c.set('failureText', 'Failed to get execution emails')
+    const { workspaceId } = c.var
+    const row = await find(workspaceId, c.req.valid('param').id)
+    const emails = await listExecutionEmails(db, workspaceId, row.id)
+    return c.json({ emails: emails.map(toExecutionEmail), count: emails.length }, 200)
+  })
+
+  app.openapi(stepsRoute, async (c) => {
+    const { workspaceId } = c.var
+    const { id } = await find(workspaceId, c.req.valid('param').id)
+    const scope = { list: 'execution-steps', workspaceId, filter: { id } }
+    const after = cursors.open<number>(scope, c.req.valid('query').cursor) ?? 0
+    const found = await listSteps(db, id, { after, limit: limits.pageSize + 1 })
+    const { rows, more } = cutPage(found, limits.pageSize)
+    const last = rows.at(-1)
+    const cursor = more && last ? cursors.seal(scope, last.seq) : null
+    return c.json({ steps: rows.map(toExecutionStep), count: rows.length, cursor }, 200)
+  })
+
+  app.openapi(cancelRoute, async (c) => {
+    const { id } = c.req.valid('param')
+    const { reason = null } = c.req.valid('json') ?? {}
+    const row = await cancelExecution(deps, c.var.workspaceId, id, reason)
+    return c.json(toExecution(row, undefined), 200)
+  })
+
+  return app
+}

@@ -1,0 +1,101 @@
+// What a workflow has done: its executions, its mail, and a start by hand (operations 11 and 12).
+import { createRoute, z } from '@hono/zod-openapi'
+import { listWorkflowEmails } from '../../db/executionEmails.ts'
+import { isWorkflowKnown } from '../../db/workflows.ts'
+import { limits } from '../../domain/limits.ts'
+import { type ExecutionsPosition, listExecutions } from '../commands/listExecutions.ts'
+import { startExecution } from '../commands/startExecution.ts'
+import { cutPage } from '../cursor.ts'
+import type { ApiDeps } from '../deps.ts'
+import { notFound } from '../errors.ts'
+import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../openapi.ts'
+import {
+  Execution,
+  ExecutionList,
+  ExecutionsQuery,
+  StartExecution,
+  toExecution,
+  toWorkflowEmail,
+  WorkflowEmailList,
+} from '../schemas/executions.ts'
+import { PageQuery } from '../schemas/fields.ts'
+
+const tags = ['Workflows']
+const params = z.object({ id: z.string() })
+
+const executionsRoute = createRoute({
+  method: 'get',
+  path: '/{id}/executions',
+  tags,
+  request: { params, query: ExecutionsQuery },
+  responses: {
+    200: jsonBody(ExecutionList, 'Running first, then by end, newest first'),
+    ...errorResponses(400, 404),
+  },
+})
+
+const emailsRoute = createRoute({
+  method: 'get',
+  path: '/{id}/emails',
+  tags,
+  request: { params, query: PageQuery },
+  responses: {
+    200: jsonBody(WorkflowEmailList, 'Mail of its executions, newest first'),
+    ...errorResponses(400, 404),
+  },
+})
+
+const startRoute = createRoute({
+  method: 'post',
+  path: '/{id}/executions',
+  tags,
+  request: { params, body: jsonRequest(StartExecution) },
+  responses: {
+    201: jsonBody(Execution, 'Decided; it starts by itself'),
+    ...errorResponses(400, 404, 409, 413, 415),
+  },
+})
+
+export function workflowExecutionRoutes(deps: ApiDeps) {
+  const { db, cursors } = deps
+  const app = createRoutes()
+
+  const requireWorkflow = async (workspaceId: string, id: string) => {
+    if (!(await isWorkflowKnown(db, workspaceId, id))) throw notFound(`Workflow ${id} not found`)
+  }
+
+  app.openapi(executionsRoute, async (c) => {
+    const { workspaceId } = c.var
+    const { id } = c.req.valid('param')
+    await requireWorkflow(workspaceId, id)
+    const { cursor: given, status = null } = c.req.valid('query')
+    const scope = { list: 'workflow-executions', workspaceId, filter: { id, status } }
+    const from = cursors.open<ExecutionsPosition>(scope, given)
+    const listing = { workspaceId, by: { workflowId: id }, status }
+    const { executions, next } = await listExecutions(deps, listing, from)
+    const cursor = next && cursors.seal(scope, next)
+    return c.json({ executions, count: executions.length, cursor }, 200)
+  })
+
+  app.openapi(emailsRoute, async (c) => {
+    const { workspaceId } = c.var
+    const { id } = c.req.valid('param')
+    await requireWorkflow(workspaceId, id)
+    const scope = { list: 'workflow-emails', workspaceId, filter: { id } }
+    const after = cursors.open<string>(scope, c.req.valid('query').cursor)
+    const page = { after, limit: limits.pageSize + 1 }
+    const found = await listWorkflowEmails(db, workspaceId, id, page)
+    const { rows, more } = cutPage(found, limits.pageSize)
+    const last = rows.at(-1)
+    const cursor = more && last ? cursors.seal(scope, last.id) : null
+    return c.json({ emails: rows.map(toWorkflowEmail), count: rows.length, cursor }, 200)
+  })
+
+  app.openapi(startRoute, async (c) => {
+    const { id } = c.req.valid('param')
+    const row = await startExecution(deps, c.var.workspaceId, id, c.req.valid('json'))
+    return c.json(toExecution(row, undefined), 201)
+  })
+
+  return app
+}

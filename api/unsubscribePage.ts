@@ -1,0 +1,57 @@
+// The pages behind an unsubscribe link: small, without scripts, the same in every mail reader's browser.
+
+const STYLE = `
+  body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: #f4f5f7;
+    font: 16px/1.5 system-ui, sans-serif; color: #1f2430 }
+  main { max-width: 26rem; margin: 1rem; padding: 2rem; background: #fff; border-radius: 12px;
+    box-shadow: 0 1px 3px rgb(0 0 0 / 12%); text-align: center }
+  h1 { margin: 0 0 .5rem; font-size: 1.4rem }
+  p { margin: 0 0 1.25rem; color: #4a5162 }
+  button { font: inherit; padding: .6rem 1.2rem; border: 1px solid #c6cad3; border-radius: 8px;
+    background: #fff; color: inherit; cursor: pointer }
+  button:focus-visible { outline: 3px solid #5b8def; outline-offset: 2px }
+`
+
+export type UnsubscribePage = 'left' | 'ask' | 'back' | 'unknown'
+
+const pages: Record<UnsubscribePage, { title: string; text: string; action?: [string, string] }> = {
+  left: {
+    title: 'You are unsubscribed',
+    text: 'You will get no more of these mails.',
+    action: ['/undo', 'That was a mistake: subscribe me again'],
+  },
+  ask: {
+    title: 'Unsubscribe?',
+    text: 'You will get no more of these mails.',
+    action: ['', 'Unsubscribe'],
+  },
+  back: {
+    title: 'You are subscribed again',
+    text: 'Changed your mind? You can leave at any time.',
+    action: ['', 'Unsubscribe'],
+  },
+  unknown: {
+    title: 'This link does not work',
+    text: 'It may have been cut off on its way. Please use the link in the latest mail.',
+  },
+}
+
+/** @param token of the link; it has been checked to be one, and is base64url */
+export function unsubscribePage(page: UnsubscribePage, token: string): string {
+  const { title, text, action } = pages[page]
+  const form = action
+    ? `<form method="post" action="/u/${token}${action[0]}"><button>${action[1]}</button></form>`
+    : ''
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body><main><h1>${title}</h1><p>${text}</p>${form}</main></body>
+</html>
+`
+}

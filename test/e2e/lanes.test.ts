@@ -1,0 +1,207 @@
+// Delivery lanes: they leave dead and frozen workers, lose nothing on SIGTERM, and change their number.
+import { hostname } from 'node:os'
+import { Connection, WorkflowClient } from '@temporalio/client'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Db } from '../../db/connect.ts'
+import { deliveryLaneName, laneWorkflowId } from '../../workflows/messages.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { createHarness } from '../setup/harness.ts'
+import { auditMail, expectDrained } from '../setup/ledger.ts'
+import { startLoad } from '../setup/load.ts'
+import { type ServiceEnv, startWorker } from '../setup/processes.ts'
+
+/** Within these a dead worker's lanes have moved, and a stopping process has ended. */
+const MOVE_MS = 15_000
+const EXIT_MS = 15_000
+/** A frozen worker's open poll may take its lane once more. */
+const FROZEN_MOVE_MS = 30_000
+
+const TEST_MS = 120_000
+
+async function connectTemporal(service: ServiceEnv) {
+  const connection = await Connection.connect({ address: service.temporalAddress })
+  onTestFinished(() => connection.close())
+  const client = new WorkflowClient({ connection, namespace: service.temporalNamespace })
+  return {
+    /** pid of the worker whose activity the first lane is. */
+    async laneHolder(): Promise<number> {
+      const { raw } = await client.getHandle(laneWorkflowId(0)).describe()
+      const identity = raw.pendingActivities?.[0]?.lastWorkerIdentity ?? ''
+      if (!identity.endsWith(`@${hostname()}`)) throw new Error(`the lane is held by "${identity}"`)
+      return Number.parseInt(identity, 10)
+    },
+    async runningLanes(): Promise<string[]> {
+      const query = `WorkflowType = '${deliveryLaneName}' AND ExecutionStatus = 'Running'`
+      const ids: string[] = []
+      for await (const { workflowId } of client.list({ query })) ids.push(workflowId)
+      return ids.sort()
+    },
+  }
+}
+
+const deliveryTo = (db: Db, recipient: string) =>
+  db
+    .selectFrom('deliveries')
+    .selectAll()
+    .where('recipient', '=', recipient)
+    .executeTakeFirstOrThrow()
+
+const first = await createTestDatabase()
+
+test('lanes leave a killed worker, and a frozen one that wakes sends no dot and settles nothing', {
+  timeout: TEST_MS,
+}, async () => {
+  const { db } = first
+  const h = await createHarness(first, { workers: 2, env: { LOG_LEVEL: 'debug' } })
+  const temporal = await connectTemporal(h.service)
+  const load = startLoad(h)
+  const pair = async () => {
+    const pid = await temporal.laneHolder()
+    const [holder, other] = [...h.workers].sort((a) => (a.pid === pid ? -1 : 1))
+    if (holder?.pid !== pid || !other) throw new Error(`process ${pid} is none of the workers`)
+    return { holder, other }
+  }
+  await eventually(() => expect(h.smtp.mails.length).toBeGreaterThan(20))
+
+  const killed = await pair()
+  const killedAt = Date.now()
+  await killed.holder.kill()
+  const before = h.smtp.mails.length
+  await eventually(() => expect(h.smtp.mails.length).toBeGreaterThan(before), {
+    deadline_ms: MOVE_MS,
+  })
+  const moved_ms = Date.now() - killedAt
+  expect(await temporal.laneHolder()).toBe(killed.other.pid)
+  await killed.holder.start()
+
+  const send = (to: string) =>
+    h.request('POST', '/v1/emails', {
+      from: 'hello@sender.test',
+      to,
+      subject: 'Held',
+      text: 'Held',
+    })
+  let release = () => {}
+  const hold = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  h.smtp.setScript({
+    'held-at-dot': [{ at: 'dot', reply: '550 5.1.1 no such user', hold }],
+    'held-before-data': [{ at: 'rcpt', reply: '250 2.1.5 ok', hold }],
+  })
+  const [atDot, beforeData] = ['held-at-dot@one.test', 'held-before-data@two.test'] as const
+  await Promise.all([send(atDot), send(beforeData)])
+  await eventually(async () => {
+    const states = (await Promise.all([atDot, beforeData].map((to) => deliveryTo(db, to)))).map(
+      (d) => d.state,
+    )
+    expect(states).toEqual(['data_sent', 'sending'])
+  })
+  expect([atDot, beforeData].map((rcpt) => h.smtp.attempts.get(rcpt))).toEqual([1, 1])
+
+  const zombie = killed.other
+  zombie.freeze()
+  const frozenAt = Date.now()
+  const settled = await eventually(
+    async () => {
+      const rows = await Promise.all([atDot, beforeData].map((to) => deliveryTo(db, to)))
+      expect(rows.map((row) => row.state)).toEqual(['delivered', 'delivered'])
+      return rows
+    },
+    { deadline_ms: FROZEN_MOVE_MS },
+  )
+  const taken_ms = Date.now() - frozenAt
+  expect(settled.map(({ attempt, resent }) => ({ attempt, resent }))).toEqual([
+    { attempt: 2, resent: 1 },
+    { attempt: 2, resent: 0 },
+  ])
+
+  // Its connections get their replies: one says that the mail bounced, the other asks for the message.
+  release()
+  zombie.thaw()
+  await eventually(() => {
+    for (const { id } of settled) {
+      expect(zombie.log(2000)).toMatch(new RegExp(`"delivery_id":${id},.*attempt ended`))
+    }
+  })
+  expect(zombie.log(2000)).toMatch(
+    new RegExp(`"delivery_id":${settled[1]?.id},.*"outcome":"lost_lease"`),
+  )
+  expect(await Promise.all([atDot, beforeData].map((to) => deliveryTo(db, to)))).toEqual(settled)
+  expect(await db.selectFrom('suppressions').selectAll().execute()).toEqual([])
+  expect(h.smtp.mailsTo(beforeData)).toHaveLength(1)
+  // The held dot was refused in the end, so that only the second copy was taken.
+  expect([h.smtp.mailsTo(atDot).length, h.smtp.refused.length]).toEqual([1, 1])
+  expect(h.smtp.refused[0]?.raw).toEqual(h.smtp.mailsTo(atDot)[0]?.raw)
+
+  const answered = await load.stop()
+  await eventually(() => expectDrained(db), { deadline_ms: MOVE_MS })
+  const { faults, counts } = await auditMail(db, h.smtp, answered)
+  console.log('lanes, killed and frozen:', { moved_ms, taken_ms, ...counts })
+  expect([...faults, ...answered.faults]).toEqual([])
+})
+
+const second = await createTestDatabase()
+
+test('SIGTERM gives everything back in time, and the number of lanes changes under load', {
+  timeout: TEST_MS,
+}, async () => {
+  const { db } = second
+  const h = await createHarness(second)
+  const temporal = await connectTemporal(h.service)
+  const withLanes = (lanes: number) =>
+    startWorker({ ...h.service, env: { ...h.service.env, DELIVERY_LANES: String(lanes) } })
+  const load = startLoad(h)
+  const flows = async () => {
+    const before = h.smtp.mails.length
+    await eventually(() => expect(h.smtp.mails.length).toBeGreaterThan(before + 20))
+  }
+  const underWay = () =>
+    db
+      .selectFrom('deliveries')
+      .select(['recipient', 'state'])
+      .where('state', 'in', ['sending', 'data_sent'])
+      .execute()
+  const stops = async (worker: Awaited<ReturnType<typeof withLanes>>) => {
+    const began = Date.now()
+    expect(await worker.stop(), worker.log()).toEqual({ code: 0, signal: null })
+    expect(Date.now() - began).toBeLessThan(EXIT_MS)
+    return Date.now() - began
+  }
+  await flows()
+  const idle_exit_ms = await stops(h.workers[0] ?? (await withLanes(1)))
+  expect(await underWay(), 'nothing is left under way').toEqual([])
+
+  const three = await withLanes(3)
+  await eventually(async () =>
+    expect(await temporal.runningLanes()).toEqual([0, 1, 2].map(laneWorkflowId)),
+  )
+  await flows()
+
+  // A server that is silent after the dot does not keep the process: this mail's outcome is unknown.
+  let release = () => {}
+  const hold = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  onTestFinished(() => release())
+  h.smtp.setScript({ slow: [{ at: 'dot', reply: '250 2.0.0 ok', hold }] })
+  const slow = 'slow@one.test'
+  const mail = { from: 'hello@sender.test', to: slow, subject: 'Slow', text: 'Slow' }
+  const { body } = await h.request<{ id: string }>('POST', '/v1/emails', mail)
+  await eventually(async () => expect((await deliveryTo(db, slow)).state).toBe('data_sent'))
+  const held_exit_ms = await stops(three)
+  expect(await underWay()).toEqual([{ recipient: slow, state: 'data_sent' }])
+  release()
+
+  await withLanes(1)
+  await eventually(async () => expect(await temporal.runningLanes()).toEqual([laneWorkflowId(0)]))
+  await flows()
+  const answered = await load.stop()
+  answered.emails.set(body.id, [slow])
+  await eventually(() => expectDrained(db), { deadline_ms: MOVE_MS })
+  expect(await deliveryTo(db, slow)).toMatchObject({ state: 'delivered', attempt: 2, resent: 1 })
+  const { faults, counts } = await auditMail(db, h.smtp, answered)
+  console.log('lanes, stopped and changed:', { idle_exit_ms, held_exit_ms, ...counts })
+  expect([...faults, ...answered.faults]).toEqual([])
+})

@@ -1,0 +1,23 @@
+// Random choices that a seed repeats.
+
+export type Random = ReturnType<typeof createRandom>
+
+/** mulberry32: good enough to choose moments by. */
+export function createRandom(seed: number) {
+  let state = seed >>> 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = state
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+  const between = (from: number, to: number) => from + Math.floor(next() * (to - from + 1))
+  return {
+    /** 0 ≤ x < 1 */
+    next,
+    /** A whole number, both ends included. */
+    between,
+    pick: <T>(items: readonly [T, ...T[]]): T => items[between(0, items.length - 1)] ?? items[0],
+  }
+}
