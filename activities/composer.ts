@@ -97,9 +97,11 @@ function toComposeInput(email: EmailContent, publicUrl: string) {
       marketing && email.unsubscribe_token
         ? { url: `${publicUrl}/u/${email.unsubscribe_token}` }
         : null,
-    feedbackId: `${email.workflow_id ?? email.id}:${email.type}:${email.workspace_id}:dripline`,
+    feedbackId: `${email.workflow_id ?? email.id}:${kindOf(email)}:${email.workspace_id}:dripline`,
   }
 }
+
+const kindOf = (email: EmailContent) => (email.type === 'broadcast' ? 'broadcast' : email.category)
 
 /** Addresses were parsed when the mail was accepted; one that no longer parses must not be sent to. */
 function mailbox(text: string) {

@@ -134,7 +134,9 @@ async function findPages(
     keyCache: createKeyCache(),
   })
   const found: ListPaths[] = []
-  for (const { name, path, ascending = false } of listsOf(owners).filter((l) => !process.env['X'] || !/workflow|automation|exec/.test(l.path))) {
+  for (const { name, path, ascending = false } of listsOf(owners).filter(
+    (l) => !process.env['X'] || !/workflow|automation|exec/.test(l.path),
+  )) {
     found.push(await findLastPage(app, spy, token, { name, path, rows, ascending }))
   }
   return found

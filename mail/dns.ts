@@ -46,10 +46,13 @@ export interface DnsOptions {
   timeoutMs?: number
   /** How often each server is asked. */
   tries?: number
+  /** How long an answer may be given again, within its TTL; 0 asks anew each time. */
+  renewMs?: number
 }
 
 const TIMEOUT_MS = 4_000
 const TRIES = 2
+const RENEW_MS = 60_000
 
 /** Codes of c-ares (node:dns) that mean something else than a server's error. */
 const kindOfCode: Record<string, 'nodata' | 'nxdomain' | 'timeout'> = {
@@ -63,18 +66,32 @@ const kindOfCode: Record<string, 'nodata' | 'nxdomain' | 'timeout'> = {
 
 /** @throws Error when `servers` names something that is no IP address */
 export function createDns(options: DnsOptions = {}): Dns {
-  const { servers = [], timeoutMs = TIMEOUT_MS, tries = TRIES } = options
-  const resolver = new Resolver({ timeout: timeoutMs, tries })
-  if (servers.length > 0) resolver.setServers(servers)
+  const { servers = [], timeoutMs = TIMEOUT_MS, tries = TRIES, renewMs = RENEW_MS } = options
+  const create = () => {
+    const resolver = new Resolver({ timeout: timeoutMs, tries })
+    if (servers.length > 0) resolver.setServers(servers)
+    return resolver
+  }
+  let current = create()
+  let renewAt = Date.now() + renewMs
+
+  /** c-ares keeps every answer for its whole TTL, however many: a new one forgets them. */
+  const currentResolver = () => {
+    if (Date.now() >= renewAt) {
+      current = create()
+      renewAt = Date.now() + renewMs
+    }
+    return current
+  }
 
   async function ask<T>(
     name: string,
-    query: (name: string) => Promise<T[]>,
+    query: (name: string, resolver: Resolver) => Promise<T[]>,
   ): Promise<DnsAnswer<T>> {
     const ascii = toAscii(name)
     if (ascii === '') return { kind: 'nxdomain' }
     try {
-      const records = await query(ascii)
+      const records = await query(ascii, currentResolver())
       return records.length > 0 ? { kind: 'ok', records } : { kind: 'nodata' }
     } catch (err) {
       return toAnswer(err)
@@ -82,26 +99,26 @@ export function createDns(options: DnsOptions = {}): Dns {
   }
 
   const soaAt = (zone: string) =>
-    ask(zone, async (name) => {
+    ask(zone, async (name, resolver) => {
       const { nsname, hostmaster, serial } = await resolver.resolveSoa(name)
       return [{ zone: name, nsname, hostmaster, serial }]
     })
 
   return {
     mx: (name) =>
-      ask(name, async (asked) =>
+      ask(name, async (asked, resolver) =>
         (await resolver.resolveMx(asked)).map(({ priority, exchange }) => ({
           priority,
           exchange: exchange.toLowerCase(),
         })),
       ),
-    a: (name) => ask(name, (asked) => resolver.resolve4(asked)),
-    aaaa: (name) => ask(name, (asked) => resolver.resolve6(asked)),
+    a: (name) => ask(name, (asked, resolver) => resolver.resolve4(asked)),
+    aaaa: (name) => ask(name, (asked, resolver) => resolver.resolve6(asked)),
     txt: (name) =>
-      ask(name, async (asked) =>
+      ask(name, async (asked, resolver) =>
         (await resolver.resolveTxt(asked)).map((chunks) => chunks.join('')),
       ),
-    cname: (name) => ask(name, (asked) => resolver.resolveCname(asked)),
+    cname: (name) => ask(name, (asked, resolver) => resolver.resolveCname(asked)),
     async soa(name) {
       const labels = toAscii(name).split('.')
       const first = await soaAt(name)
@@ -122,7 +139,9 @@ function toAscii(name: string): string {
   return /^\p{ASCII}*$/u.test(bare) ? bare.toLowerCase() : domainToASCII(bare)
 }
 
-function toAnswer(err: unknown): { kind: Exclude<DnsAnswer<never>['kind'], 'ok'>; error: string } {
+function toAnswer(err: unknown): DnsAnswer<never> {
   const code = err instanceof Error && 'code' in err ? String(err.code) : String(err)
-  return { kind: kindOfCode[code] ?? 'servfail', error: code.replace(/^E/, '') }
+  const kind = kindOfCode[code] ?? 'servfail'
+  if (kind === 'nodata' || kind === 'nxdomain') return { kind }
+  return { kind, error: code.replace(/^E/, '') }
 }

@@ -17,8 +17,11 @@ const queueOfRole = { executions: EXECUTIONS_TASK_QUEUE, delivery: DELIVERY_TASK
 /** A stopping worker finishes what runs; lanes drain within eight seconds by themselves. */
 const SHUTDOWN_GRACE = '10 seconds'
 
-/** One poll, since a frozen process takes a lane with each; beats that are not held back until they are nearly late. */
-const laneTuning = { maxConcurrentActivityTaskPolls: 1, maxHeartbeatThrottleInterval: '2 seconds' }
+/** One poll, since a frozen process takes a lane with each; beats are not held back until they are nearly late. */
+const laneTuning = {
+  activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
+  maxHeartbeatThrottleInterval: '2 seconds',
+} as const
 
 /** The prebuilt bundle of a production build, else one that is made now (about two seconds). */
 export async function loadWorkflowBundle(logger: Logger): Promise<WorkflowBundleOption> {

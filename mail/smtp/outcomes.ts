@@ -1,5 +1,5 @@
 // From a server's reply to an Outcome.
-import type { Phase, Rejection } from '../transport.ts'
+import type { Outcome, Phase, Rejection } from '../transport.ts'
 
 const REPLY_CHARS_MAX = 4096
 
@@ -8,6 +8,11 @@ export function rejection(phase: Phase, response: string): Rejection {
   const reply = printable(response)
   const enhanced = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/m.exec(reply)?.[1] ?? null
   return { kind: 'rejected', phase, code: Number(reply.slice(0, 3)), enhanced, reply }
+}
+
+/** The outcome of a message that no connection was made for. */
+export function failedToConnect(error: string): Outcome {
+  return { kind: 'failed', phase: 'connect', error }
 }
 
 /** The last line of a reply. */

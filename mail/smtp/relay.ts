@@ -1,22 +1,12 @@
 // Relay mode: every mail goes to one server, over a few kept connections.
 import type { ConnectionOptions } from 'node:tls'
-import type { Envelope, MailTransport, Outcome, Phase } from '../transport.ts'
+import type { MailTransport } from '../transport.ts'
 import type { SessionOptions } from './handshake.ts'
-import { createSession, type Session } from './session.ts'
+import { createPool } from './pool.ts'
+import { createSession } from './session.ts'
+import { defaultTimeouts, type SmtpTimeouts, toPhaseMs } from './timeouts.ts'
 
-export interface RelayTimeouts {
-  connectMs: number
-  bannerMs: number
-  /** EHLO, STARTTLS, AUTH, MAIL, RCPT. */
-  commandMs: number
-  dataMs: number
-  /** Without progress while the message is being written. */
-  bodyMs: number
-  /** From the dot to its reply. */
-  dotMs: number
-  /** An unused connection is closed after it. */
-  idleMs: number
-}
+export type RelayTimeouts = SmtpTimeouts
 
 export interface RelayOptions {
   /**
@@ -32,115 +22,25 @@ export interface RelayOptions {
   tls?: ConnectionOptions
 }
 
-/** RFC 5321 section 4.5.3.2. */
-const defaultTimeouts: RelayTimeouts = {
-  connectMs: 30_000,
-  bannerMs: 60_000,
-  commandMs: 300_000,
-  dataMs: 120_000,
-  bodyMs: 180_000,
-  dotMs: 600_000,
-  idleMs: 10_000,
-}
-
-const MESSAGES_PER_CONNECTION = 100
-
 /** @throws Error when the URL is not one of a relay, or would send a password in the clear */
 export function createRelayTransport(options: RelayOptions): MailTransport {
   const timeouts = { ...defaultTimeouts, ...options.timeouts }
   const sessionOptions = toSessionOptions(options, timeouts)
-  const idle: { session: Session; timer: NodeJS.Timeout }[] = []
-  const waiting: (() => void)[] = []
-  const inFlight = new Set<Promise<void>>()
-  let busy = 0
-  let closed = false
-
-  /** A kept connection, the one used last, or a new one; or the outcome of not getting one. */
-  async function take(): Promise<Session | Outcome> {
-    for (;;) {
-      const kept = idle.pop()
-      if (kept === undefined) break
-      clearTimeout(kept.timer)
-      if (kept.session.usable()) return kept.session
-    }
-    const session = createSession(sessionOptions)
-    return (await session.open()) ?? session
-  }
-
-  /** Keeps a connection for the next message; closes it when it is used up or the transport is. */
-  async function giveBack(session: Session, outcome: Outcome): Promise<void> {
-    if (session.usable() && outcome.kind === 'rejected') await session.reset()
-    if (!session.usable()) return
-    if (closed || session.messages() >= MESSAGES_PER_CONNECTION) return session.quit()
-    const entry = { session, timer: setTimeout(() => retire(entry), timeouts.idleMs) }
-    idle.push(entry)
-  }
-
-  function retire(entry: (typeof idle)[number]): void {
-    const index = idle.indexOf(entry)
-    if (index >= 0) idle.splice(index, 1)
-    clearTimeout(entry.timer)
-    void entry.session.quit()
-  }
-
-  /** Reports the outcome as soon as it is known; ends when the connection is ready for the next message. */
-  async function attempt(
-    envelope: Envelope,
-    message: Buffer,
-    beforeDot: () => Promise<boolean>,
-    report: (outcome: Outcome) => void,
-  ): Promise<void> {
-    for (;;) {
-      if (closed) return report(failedToConnect('the transport is closed'))
-      const session = await take()
-      if ('kind' in session) return report(session)
-      const reused = session.messages() > 0
-      const replies = session.replies()
-      const outcome = await session.send(envelope, message, beforeDot)
-      const unheard = outcome.kind === 'failed' && session.replies() === replies
-      const farewell = outcome.kind === 'rejected' && outcome.code === 421
-      const stale = (unheard || farewell) && outcome.phase === 'mail' && !session.usable()
-      // the server had closed a kept connection, which is no news: the message takes the next one
-      if (reused && stale) continue
-      report(outcome)
-      return giveBack(session, outcome)
-    }
-  }
-
-  async function inTurn(work: () => Promise<void>): Promise<void> {
-    if (busy >= options.connections) await new Promise<void>((resolve) => waiting.push(resolve))
-    else busy += 1
-    await work()
-    // the place goes to the one who waits longest
-    const next = waiting.shift()
-    if (next) next()
-    else busy -= 1
-  }
+  const pool = createPool({ limit: () => options.connections, idleMs: timeouts.idleMs })
 
   return {
-    send(envelope, message, beforeDot) {
-      return new Promise((report) => {
-        const sending = inTurn(() =>
-          attempt(envelope, message, beforeDot, report).catch((error: unknown) =>
-            report(failedToConnect(String(error))),
-          ),
-        )
-        inFlight.add(sending)
-        void sending.then(() => inFlight.delete(sending))
-      })
-    },
-    async close() {
-      closed = true
-      await Promise.all(inFlight)
-      const rest = idle.splice(0)
-      for (const { timer } of rest) clearTimeout(timer)
-      await Promise.all(rest.map(({ session }) => session.quit()))
-    },
+    send: (envelope, message, beforeDot) =>
+      pool.send(
+        async () => {
+          const session = createSession(sessionOptions)
+          return (await session.open()) ?? session
+        },
+        envelope,
+        message,
+        beforeDot,
+      ),
+    close: pool.close,
   }
-}
-
-function failedToConnect(error: string): Outcome {
-  return { kind: 'failed', phase: 'connect', error }
 }
 
 function toSessionOptions(options: RelayOptions, timeouts: RelayTimeouts): SessionOptions {
@@ -160,18 +60,6 @@ function toSessionOptions(options: RelayOptions, timeouts: RelayTimeouts): Sessi
   if (auth && !implicit && !required && !loopback) {
     throw new Error('the relay has a password and tls=off')
   }
-  const { connectMs, bannerMs, commandMs, dataMs, bodyMs, dotMs } = timeouts
-  const phaseMs: Record<Phase, number> = {
-    connect: connectMs,
-    banner: bannerMs,
-    ehlo: commandMs,
-    tls: commandMs,
-    mail: commandMs,
-    rcpt: commandMs,
-    data: dataMs,
-    body: bodyMs,
-    dot: dotMs,
-  }
   return {
     host,
     port: url.port === '' ? (implicit ? 465 : 587) : Number(url.port),
@@ -179,6 +67,6 @@ function toSessionOptions(options: RelayOptions, timeouts: RelayTimeouts): Sessi
     tlsOptions: options.tls ?? {},
     auth,
     ehloName: options.ehloName,
-    phaseMs,
+    phaseMs: toPhaseMs(timeouts),
   }
 }

@@ -23,7 +23,9 @@ function filesOf(rooms: string[]): string[] {
 const sources = filesOf([...ROOMS, 'dev', 'bench', 'test'])
 
 test('no file is over 250 lines', () => {
-  const long = sources.filter((file) => readFileSync(file, 'utf8').split('\n').length - 1 > LINES_MAX)
+  const long = sources.filter(
+    (file) => readFileSync(file, 'utf8').split('\n').length - 1 > LINES_MAX,
+  )
   expect(long).toEqual([])
 })
 

@@ -1,0 +1,152 @@
+// Direct delivery: each mail goes to the mail servers of its recipient's domain; domains that share servers share connections.
+import { isIP } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import { addressDomain } from '../../domain/addresses.ts'
+import type { Dns } from '../dns.ts'
+import {
+  findHostAddresses,
+  findMxHosts,
+  type MxHosts,
+  nullMxRejection,
+  unknownDomainRejection,
+} from '../mxHosts.ts'
+import type { MailTransport, Outcome } from '../transport.ts'
+import { createDestination, type Destination } from './destination.ts'
+import { failedToConnect } from './outcomes.ts'
+import { defaultTimeouts, type SmtpTimeouts, toPhaseMs } from './timeouts.ts'
+
+export interface MxTimeouts extends SmtpTimeouts {
+  /** For one connection, over all hosts and addresses that are tried. */
+  openMs: number
+  /** How long a message waits for a connection to its destination. */
+  waitMs: number
+}
+
+export interface MxOptions {
+  /** With a memory (mail/dnsCache.ts): it is asked for every mail. */
+  dns: Dns
+  /** What we call ourselves; an MX of this name is us. */
+  ehloName: string
+  /** 25, except in tests. */
+  port?: number
+  /** Connections to one destination at most. */
+  connections?: number
+  /** An address of ours to send from; hosts of the other IP family are then out of reach. */
+  localAddress?: string
+  /** Lets mail go to private and loopback addresses. */
+  allowPrivate?: boolean
+  timeouts?: Partial<MxTimeouts>
+  tls?: ConnectionOptions
+  random?: () => number
+  now?: () => number
+}
+
+/** What one destination is doing, for operators. */
+export interface DestinationState {
+  /** Its hosts, sorted. */
+  group: string
+  busy: number
+  connected: number
+  idle: number
+  waiting: number
+  /** Connections that it gets now. */
+  limit: number
+  /** When it is tried again, ms; in the past when it is well. */
+  restsUntil: number
+}
+
+export interface MxTransport extends MailTransport {
+  destinations(): DestinationState[]
+}
+
+const SMTP_PORT = 25
+const CONNECTIONS = 10
+const OPEN_MS = 120_000
+const WAIT_MS = 30_000
+/** Many a destination hears from us once: its connection is not kept long. */
+const IDLE_MS = 5_000
+const FORGET_MS = 15 * 60_000
+const SWEEP_MS = 60_000
+
+/** Any TLS is better than none here, so what is weak is taken rather than falling back to the clear. */
+const lenientTls: ConnectionOptions = { minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' }
+
+export function createMxTransport(options: MxOptions): MxTransport {
+  const { dns, allowPrivate = false, random = Math.random, now = Date.now } = options
+  const timeouts = {
+    ...defaultTimeouts,
+    idleMs: IDLE_MS,
+    openMs: OPEN_MS,
+    waitMs: WAIT_MS,
+    ...options.timeouts,
+  }
+  const localAddress = options.localAddress ?? null
+  const family = isIP(localAddress ?? '') as 0 | 4 | 6
+  const ownNames = [options.ehloName.toLowerCase()]
+  const settings = {
+    port: options.port ?? SMTP_PORT,
+    ehloName: options.ehloName,
+    localAddress,
+    phaseMs: toPhaseMs(timeouts),
+    idleMs: timeouts.idleMs,
+    openMs: timeouts.openMs,
+    waitMs: timeouts.waitMs,
+    connections: options.connections ?? CONNECTIONS,
+    tlsOptions: { ...lenientTls, ...options.tls },
+    now,
+    addressesOf: (host: string) => findHostAddresses(dns, host, { allowPrivate, family }),
+  }
+  const destinations = new Map<string, Destination>()
+  let sweptAt = now()
+  let closed = false
+
+  function destinationOf(group: string): Destination {
+    if (now() - sweptAt >= SWEEP_MS) sweep()
+    const known = destinations.get(group)
+    if (known) return known
+    const destination = createDestination(settings)
+    destinations.set(group, destination)
+    return destination
+  }
+
+  function sweep(): void {
+    sweptAt = now()
+    for (const [group, destination] of destinations) {
+      if (destination.forgettable(FORGET_MS)) destinations.delete(group)
+    }
+  }
+
+  return {
+    async send(envelope, message, beforeDot) {
+      try {
+        const domain = addressDomain(envelope.to).toLowerCase()
+        const found = await findMxHosts(dns, domain, { ownNames, random })
+        if (found.kind !== 'hosts') return outcomeOf(found)
+        if (closed) return failedToConnect('the transport is closed')
+        const destination = destinationOf(found.group)
+        return await destination.send(found.names, envelope, message, beforeDot)
+      } catch (err) {
+        return failedToConnect(String(err))
+      }
+    },
+    async close() {
+      closed = true
+      await Promise.all([...destinations.values()].map((destination) => destination.close()))
+    },
+    destinations: () =>
+      [...destinations].map(([group, destination]) => ({ group, ...destination.state() })),
+  }
+}
+
+function outcomeOf(found: Exclude<MxHosts, { kind: 'hosts' }>): Outcome {
+  switch (found.kind) {
+    case 'null_mx':
+      return nullMxRejection()
+    case 'unknown_domain':
+      return unknownDomainRejection(found.error)
+    case 'no_host':
+      return failedToConnect(`the domain of the recipient: ${found.error}`)
+    case 'unanswered':
+      return failedToConnect(`the DNS did not answer for the domain: ${found.error}`)
+  }
+}

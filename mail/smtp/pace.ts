@@ -1,0 +1,123 @@
+// How many connections a destination gets: one more while all goes well, half when it pushes back, none for a while
+// when it cannot be reached. Pure: a pace, what happened, and the pace after it.
+import type { Outcome } from '../transport.ts'
+
+export interface Pace {
+  /** Connections allowed now, 1 to `max`. */
+  readonly limit: number
+  readonly max: number
+  /** Deliveries since the limit last changed. */
+  readonly delivered: number
+  /** Deferrals without a delivery between. */
+  readonly deferred: number
+  /** Replies until then belong to the storm that was answered already; ms. */
+  readonly stormUntil: number
+  /** No growth before; ms. */
+  readonly growAt: number
+  /** Rests in a row; 0 when the last thing heard was good. */
+  readonly rests: number
+  /** Nothing is sent before; ms. */
+  readonly restUntil: number
+}
+
+export type PaceEvent =
+  | 'delivered'
+  /** A 4xx, or a connection that broke. */
+  | 'deferred'
+  /** The destination asks for less: 421, or a 4xx before MAIL. */
+  | 'pushed_back'
+  /** No connection was made, and none is left. */
+  | 'unreachable'
+  /** No connection was made beside the `connected` ones. */
+  | { kind: 'refused'; connected: number }
+
+const INITIAL_CONNECTIONS = 5
+/** So many deferrals in a row are a storm. */
+const STORM_DEFERRALS = 5
+const STORM_MS = 2_000
+const HOLD_MS = 60_000
+const REST_MS = 30_000
+const REST_MS_MAX = 10 * 60_000
+
+export function startPace(max: number): Pace {
+  return {
+    limit: Math.min(max, INITIAL_CONNECTIONS),
+    max,
+    delivered: 0,
+    deferred: 0,
+    stormUntil: 0,
+    growAt: 0,
+    rests: 0,
+    restUntil: 0,
+  }
+}
+
+/** @param now ms, of any clock that is always the same */
+export function paceAfter(pace: Pace, event: PaceEvent, now: number): Pace {
+  if (typeof event === 'object') {
+    const limit = Math.max(1, Math.min(pace.limit, event.connected))
+    return { ...pace, limit, delivered: 0, growAt: now + HOLD_MS }
+  }
+  switch (event) {
+    case 'delivered':
+      return afterDelivery(pace, now)
+    case 'deferred':
+      return pace.deferred + 1 < STORM_DEFERRALS
+        ? { ...pace, deferred: pace.deferred + 1 }
+        : afterPushBack(pace, now)
+    case 'pushed_back':
+      return afterPushBack(pace, now)
+    case 'unreachable':
+      return rested(pace, now)
+  }
+}
+
+/** Additive increase: one more for each round of deliveries over all connections. */
+function afterDelivery(pace: Pace, now: number): Pace {
+  const well = { ...pace, deferred: 0, rests: 0, restUntil: 0 }
+  if (now < pace.growAt || pace.limit >= pace.max) return well
+  const delivered = pace.delivered + 1
+  if (delivered < pace.limit) return { ...well, delivered }
+  return { ...well, delivered: 0, limit: pace.limit + 1 }
+}
+
+function afterPushBack(pace: Pace, now: number): Pace {
+  const heard = { ...pace, deferred: 0 }
+  // What ten connections are told at a time was said once.
+  if (now < pace.stormUntil) return heard
+  if (pace.limit === 1) return rested(heard, now)
+  const limit = Math.floor(pace.limit / 2)
+  return { ...heard, limit, delivered: 0, stormUntil: now + STORM_MS, growAt: now + HOLD_MS }
+}
+
+function rested(pace: Pace, now: number): Pace {
+  if (now < pace.restUntil) return pace
+  const rest = Math.min(REST_MS * 2 ** pace.rests, REST_MS_MAX)
+  return {
+    ...pace,
+    limit: 1,
+    delivered: 0,
+    deferred: 0,
+    growAt: 0,
+    rests: pace.rests + 1,
+    restUntil: now + rest,
+  }
+}
+
+/** What an outcome says of its destination; null when it is about the message or its recipient alone. */
+export function paceEventOf(outcome: Outcome): PaceEvent | null {
+  switch (outcome.kind) {
+    case 'delivered':
+      return 'delivered'
+    case 'lost_lease':
+      return null
+    case 'failed':
+    case 'ambiguous':
+      return 'deferred'
+    case 'rejected':
+      if (outcome.code === 421) return 'pushed_back'
+      if (outcome.code >= 500) return null
+      // 4.1.x and 4.2.x are about one address or one mailbox, as full ones
+      return /^4\.[12]\./.test(outcome.enhanced ?? '') ? null : 'deferred'
+  }
+}
