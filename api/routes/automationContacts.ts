@@ -4,11 +4,11 @@ import { listContactEvents } from '../../db/automationEvents.ts'
 import { findContact, listContacts } from '../../db/contacts.ts'
 import { normalizeContactEmail } from '../../domain/addresses.ts'
 import { limits } from '../../domain/limits.ts'
-import { type ExecutionsPosition, listExecutions } from '../commands/listExecutions.ts'
 import { readProperties, updateContactProperties } from '../commands/updateContactProperties.ts'
 import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { badRequest, notFound } from '../errors.ts'
+import { readExecutionPage } from '../executionPages.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../openapi.ts'
 import {
   AutomationContact,
@@ -126,13 +126,10 @@ export function automationContactRoutes(deps: ApiDeps) {
     c.set('failureText', 'Failed to list contact executions')
     const { workspaceId } = c.var
     const contact = await find(workspaceId, c.req.valid('param').email)
-    const { cursor: given, status = null } = c.req.valid('query')
+    const { cursor, status = null } = c.req.valid('query')
     const scope = { list: 'contact-executions', workspaceId, filter: { id: contact.id, status } }
-    const from = cursors.open<ExecutionsPosition>(scope, given)
-    const listing = { workspaceId, by: { contactId: contact.id }, status }
-    const { executions, next } = await listExecutions(deps, listing, from)
-    const cursor = next && cursors.seal(scope, next)
-    return c.json({ executions, count: executions.length, cursor }, 200)
+    const query = { workspaceId, by: { contactId: contact.id }, status }
+    return c.json(await readExecutionPage(deps, query, { scope, cursor }), 200)
   })
 
   app.openapi(eventsRoute, async (c) => {

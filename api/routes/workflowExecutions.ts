@@ -3,11 +3,11 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { listWorkflowEmails } from '../../db/executionEmails.ts'
 import { isWorkflowKnown } from '../../db/workflows.ts'
 import { limits } from '../../domain/limits.ts'
-import { type ExecutionsPosition, listExecutions } from '../commands/listExecutions.ts'
 import { startExecution } from '../commands/startExecution.ts'
 import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
+import { readExecutionPage } from '../executionPages.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../openapi.ts'
 import {
   Execution,
@@ -68,13 +68,10 @@ export function workflowExecutionRoutes(deps: ApiDeps) {
     const { workspaceId } = c.var
     const { id } = c.req.valid('param')
     await requireWorkflow(workspaceId, id)
-    const { cursor: given, status = null } = c.req.valid('query')
+    const { cursor, status = null } = c.req.valid('query')
     const scope = { list: 'workflow-executions', workspaceId, filter: { id, status } }
-    const from = cursors.open<ExecutionsPosition>(scope, given)
-    const listing = { workspaceId, by: { workflowId: id }, status }
-    const { executions, next } = await listExecutions(deps, listing, from)
-    const cursor = next && cursors.seal(scope, next)
-    return c.json({ executions, count: executions.length, cursor }, 200)
+    const query = { workspaceId, by: { workflowId: id }, status }
+    return c.json(await readExecutionPage(deps, query, { scope, cursor }), 200)
   })
 
   app.openapi(emailsRoute, async (c) => {

@@ -48,6 +48,7 @@ export function createDestination(settings: DestinationSettings) {
     idleMs: settings.idleMs,
     waitMs: settings.waitMs,
     onRefused(outcome, connected) {
+      if (now() < pace.restUntil) return false
       hear(connected > 0 ? { kind: 'refused', connected } : 'unreachable')
       lastRefusal = wordsOf(outcome)
       return connected > 0
@@ -59,19 +60,18 @@ export function createDestination(settings: DestinationSettings) {
     },
   })
 
-  /** Why nothing is to be tried now; null when it may. After a rest one message goes ahead and the others do not wait. */
-  function resting(): Outcome | null {
+  const untried = () =>
+    failedToConnect(`not tried now, since the destination fails: ${lastRefusal}`)
+
+  /** After a rest one message goes ahead, and the others do not wait for what becomes of it. */
+  function isProbing(): boolean {
     const { busy, connected } = pool.size()
-    const probing = pace.rests > 0 && busy > 0 && connected === 0
-    if (now() >= pace.restUntil && !probing) return null
-    return failedToConnect(`not tried now, since the destination fails: ${lastRefusal}`)
+    return pace.rests > 0 && busy > 0 && connected === 0
   }
 
   /** A connection to the first of the hosts that takes one, or what the servers said. */
   async function open(hosts: readonly string[]): Promise<Session | Outcome> {
-    if (now() < pace.restUntil) {
-      return failedToConnect(`not tried now, since the destination fails: ${lastRefusal}`)
-    }
+    if (now() < pace.restUntil) return untried()
     const deadline = now() + settings.openMs
     let said: Outcome = failedToConnect('no host of the domain has an address')
     let tried = 0
@@ -135,7 +135,7 @@ export function createDestination(settings: DestinationSettings) {
     const refusal = await session.open()
     if (!refusal) return session
     if (refusal.kind !== 'failed') return refusal
-    if (refusal.phase === 'tls' && !plain && left > 0) {
+    if (refusal.phase === 'tls' && !plain && now() < deadline) {
       withoutTls.add(address)
       return connectTo(host, address, deadline)
     }
@@ -150,8 +150,7 @@ export function createDestination(settings: DestinationSettings) {
       ...message: Parameters<MailTransport['send']>
     ): Promise<Outcome> {
       usedAt = now()
-      const rest = resting()
-      if (rest) return rest
+      if (now() < pace.restUntil || isProbing()) return untried()
       const outcome = await pool.send(() => open(hosts), ...message)
       // A server that insists on TLS, which failed: that is the session's fault, and may pass.
       if (outcome.kind === 'rejected' && outcome.code === 530 && withoutTls.size() > 0) {

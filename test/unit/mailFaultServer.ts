@@ -31,7 +31,11 @@ const usual: Record<Step, string> = {
   quit: '221 2.0.0 bye',
 }
 
-export async function startFaultServer(script: Script = () => undefined, port = 0) {
+export async function startFaultServer(
+  script: Script = () => undefined,
+  port = 0,
+  host = '127.0.0.1',
+) {
   const seen = {
     connections: 0,
     openMax: 0,
@@ -110,7 +114,7 @@ export async function startFaultServer(script: Script = () => undefined, port = 
     })
     answer('banner')
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
   const address = server.address()
   return {
     seen,
