@@ -1,5 +1,6 @@
 // One delivery: compose, send, mark before the dot, settle. Commits are shared with the deliveries beside it.
 import { type ClaimedDelivery, markDataSent, type Settlement } from '../db/deliveries.ts'
+import { isUnavailable } from '../db/failures.ts'
 import { verpAddress } from '../mail/token.ts'
 import type { Outcome } from '../mail/transport.ts'
 import { createBatcher } from './batcher.ts'
@@ -11,6 +12,7 @@ import { toSettlement } from './settlement.ts'
 const GROUP_MAX = 500
 const SETTLE_TRIES = 5
 const SETTLE_PAUSE_MS = 500
+const SETTLE_PAUSE_MS_MAX = 2_000
 
 /** A function that sees one claimed delivery through; it never throws. */
 export function createDelivery(deps: ActivityDeps, leaseToken: string) {
@@ -27,33 +29,43 @@ export function createDelivery(deps: ActivityDeps, leaseToken: string) {
     return settlements.map(() => undefined)
   }, GROUP_MAX)
 
-  /** The reply is known only here: it is written again and again for as long as the lease may hold. */
+  /** The outcome is known only here: it is written again and again, for as long as the database is away. */
   const settleSurely = async (settlement: Settlement) => {
     for (let tries = 1; ; tries++) {
       try {
         return await settle(settlement)
       } catch (err) {
-        if (tries === SETTLE_TRIES) throw err
+        const away = isUnavailable(err) && !deps.stopping.aborted
+        if (tries >= SETTLE_TRIES && !away) throw err
         log.warn({ err, delivery_id: settlement.id }, 'an outcome was not written; trying again')
-        await new Promise((resolve) => setTimeout(resolve, SETTLE_PAUSE_MS * tries))
+        const pause_ms = Math.min(SETTLE_PAUSE_MS * tries, SETTLE_PAUSE_MS_MAX)
+        await new Promise((resolve) => setTimeout(resolve, pause_ms))
       }
     }
   }
 
   return async (delivery: ClaimedDelivery): Promise<void> => {
     const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
+    // Set when the database was away before the dot: no fault of the mail's, which is due again at once.
+    let away = false
     try {
       const { outcome, acceptedAt, transactional } = await useEmail(
         delivery.email_id,
         async (email) => {
           const from = verpAddress(config.secretKey, delivery.id, email.mailFromDomain)
           const envelope = { from, to: delivery.recipient, bytes: email.bytes.length }
-          const sent = await transport.send(envelope, email.bytes, () => mark(delivery.id))
+          const sent = await transport.send(envelope, email.bytes, () =>
+            mark(delivery.id).catch((err: unknown) => {
+              away = isUnavailable(err)
+              throw err
+            }),
+          )
           return { ...email, outcome: sent }
         },
       ).catch((err: unknown) => {
         // A mail that cannot be composed or signed never goes out otherwise: it waits for a repair.
-        log.error({ err, ...fields }, 'a mail could not be composed')
+        away = isUnavailable(err)
+        if (!away) log.error({ err, ...fields }, 'a mail could not be composed')
         const outcome: Outcome = {
           kind: 'failed',
           phase: 'body',
@@ -61,18 +73,24 @@ export function createDelivery(deps: ActivityDeps, leaseToken: string) {
         }
         return { outcome, acceptedAt: now().getTime(), transactional: true }
       })
-      const settlement = toSettlement(outcome, {
-        delivery,
-        acceptedAt,
-        now: now().getTime(),
-        reportingMta: config.ehloName,
-        resendUnknown: config.resendUnknown && transactional,
-        random: Math.random(),
-      })
+      const settlement = away
+        ? backInQueue(delivery, now())
+        : toSettlement(outcome, {
+            delivery,
+            acceptedAt,
+            now: now().getTime(),
+            reportingMta: config.ehloName,
+            resendUnknown: config.resendUnknown && transactional,
+            random: Math.random(),
+          })
       if (settlement) await settleSurely(settlement)
       log.debug({ ...fields, outcome: outcome.kind, attempt: delivery.attempt }, 'attempt ended')
     } catch (err) {
       log.error({ err, ...fields }, 'an attempt ended without a settlement; its lease will expire')
     }
   }
+}
+
+function backInQueue({ id, resent }: ClaimedDelivery, now: Date): Settlement {
+  return { id, state: 'queued', nextAt: now, response: null, resent, event: null, suppress: false }
 }

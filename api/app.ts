@@ -9,7 +9,7 @@ import { authenticate } from './auth.ts'
 import type { ApiDeps, ApiEnv } from './deps.ts'
 import { ApiError, createErrorHandler, notFound } from './errors.ts'
 import { methodNotAllowed } from './methods.ts'
-import { createRoutes } from './openapi.ts'
+import { createRoutes, isJsonType } from './openapi.ts'
 import { mountPublic, mountV1 } from './routes/index.ts'
 
 const OPENAPI_PATH = '/v1/openapi.json'
@@ -27,8 +27,7 @@ const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
 const jsonOnly: MiddlewareHandler<ApiEnv> = async (c, next) => {
   const hasBody =
     c.req.raw.headers.has('transfer-encoding') || Number(c.req.header('content-length') ?? 0) > 0
-  const type = c.req.header('content-type') ?? ''
-  if (hasBody && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
+  if (hasBody && !isJsonType(c.req.header('content-type'))) {
     throw new ApiError(415, 'unsupported_media_type', 'Send the body as application/json')
   }
   await next()

@@ -57,7 +57,7 @@ export function authenticate(
   cache: KeyCache,
 ): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
-    const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(c.req.header('authorization') ?? '')?.[1]
+    const token = /^Bearer +(\S.*)$/i.exec(c.req.header('authorization') ?? '')?.[1]?.trim()
     if (!token) {
       const text = 'Send the header "Authorization: Bearer <API_KEY>"'
       throw new ApiError(403, 'invalid_authorization_header', text)

@@ -5,18 +5,19 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { isUnavailable } from '../db/failures.ts'
 import { TemporalUnavailable } from '../runtime/temporalReads.ts'
 import type { ApiDeps, ApiEnv } from './deps.ts'
+import type { ErrorCode } from './errorCodes.ts'
 
 /** A failure that the client caused or must know of. `code` is null where the contract's body has none. */
 export class ApiError extends Error {
   readonly status: ContentfulStatusCode
-  readonly code: string | null
+  readonly code: ErrorCode | null
   /** Further keys of the body, e.g. `problems`. */
   readonly extra: Record<string, unknown>
   readonly headers: Record<string, string>
 
   constructor(
     status: ContentfulStatusCode,
-    code: string | null,
+    code: ErrorCode | null,
     message: string,
     more: { extra?: Record<string, unknown>; headers?: Record<string, string> } = {},
   ) {
@@ -28,14 +29,14 @@ export class ApiError extends Error {
   }
 }
 
-export const badRequest = (message: string, code: string | null = 'invalid_request') =>
+export const badRequest = (message: string, code: ErrorCode | null = 'invalid_request') =>
   new ApiError(400, code, message)
-export const notFound = (message: string, code: string | null = 'not_found') =>
+export const notFound = (message: string, code: ErrorCode | null = 'not_found') =>
   new ApiError(404, code, message)
-export const conflict = (message: string, code: string) => new ApiError(409, code, message)
+export const conflict = (message: string, code: ErrorCode) => new ApiError(409, code, message)
 export const invalidCursor = () =>
   new ApiError(400, 'invalid_cursor', 'The cursor is not valid here')
-export const invalidJson = (code: string | null = 'invalid_json') =>
+export const invalidJson = (code: ErrorCode | null = 'invalid_json') =>
   new ApiError(400, code, 'Invalid JSON payload')
 
 const RETRY_AFTER_S = '5'

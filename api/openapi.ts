@@ -1,15 +1,33 @@
 // The Hono app type of every route file, the answer to a body that does not fit, and the shared response schemas.
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import type { ApiEnv } from './deps.ts'
-import { badRequest } from './errors.ts'
+import { errorCodes } from './errorCodes.ts'
+import { badRequest, invalidJson } from './errors.ts'
 
 export const ErrorBody = z
   .object({
     message: z.string().optional(),
     error: z.string().optional(),
-    code: z.string().optional(),
+    code: z
+      .enum(errorCodes)
+      .optional()
+      .openapi({ description: 'Absent where the text alone is the contract' }),
     details: z.string().optional(),
-    request_id: z.string().optional(),
+    request_id: z.string().optional().openapi({ description: 'On a 5xx' }),
+    problems: z
+      .array(
+        z.object({
+          node_id: z.string().nullable(),
+          path: z.string(),
+          message: z.string(),
+          code: z.string(),
+        }),
+      )
+      .optional()
+      .openapi({ description: 'With `invalid_design`: all of them' }),
+    field: z.string().optional().openapi({ description: 'With `invalid_template`' }),
+    line: z.int().optional().openapi({ description: 'With `invalid_template`, from 1' }),
+    column: z.int().optional().openapi({ description: 'With `invalid_template`, from 1' }),
   })
   .openapi('Error', { description: 'Shape A carries `message`, shape B `error`.' })
 
@@ -52,11 +70,20 @@ export function issueText(error: { issues: { path: PropertyKey[]; message: strin
   return field ? `${field}: ${issue?.message}` : (issue?.message ?? 'Invalid request')
 }
 
+/** Whether a body of that content type is read as JSON; the validators below take the same ones. */
+export function isJsonType(contentType: string | undefined): boolean {
+  const mediaType = (contentType ?? '').split(';')[0] ?? ''
+  return /^application\/([\w.-]+\+)?json$/i.test(mediaType.trim())
+}
+
 /** An app for one resource; what does not fit its schemas is a 400 that names the field. */
 export function createRoutes() {
   return new OpenAPIHono<ApiEnv>({
-    defaultHook: (result) => {
-      if (!result.success) throw badRequest(issueText(result.error))
+    defaultHook: (result, c) => {
+      if (result.success) return
+      // No body at all came: the validator took it for `{}`.
+      if (result.target === 'json' && !isJsonType(c.req.header('content-type'))) throw invalidJson()
+      throw badRequest(issueText(result.error))
     },
   })
 }

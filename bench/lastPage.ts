@@ -46,9 +46,9 @@ export async function findLastPage(
   app: OpenAPIHono<ApiEnv>,
   spy: ReturnType<typeof createSpyCursors>,
   token: string,
-  list: { name: string; path: string; rows: number; ascending: boolean },
+  list: { name: string; path: string; oldest: number; newest: number; ascending: boolean },
 ): Promise<ListPaths> {
-  const { name, path, rows, ascending } = list
+  const { name, path, oldest, newest, ascending } = list
   const read = async (at: string): Promise<Page> => {
     const response = await app.request(at, { headers: { authorization: `Bearer ${token}` } })
     const text = await response.text()
@@ -59,7 +59,7 @@ export async function findLastPage(
   const first = await read(path)
   const sealed = spy.take()
   if (first.cursor === null || first.count === 0) throw new Error(`${name}: one page holds it all`)
-  const target = ascending ? rows - first.count : first.count + 1
+  const target = ascending ? newest - first.count : oldest + first.count
   const cursor = sealed
     ? spy.seal(sealed.scope, moved(sealed.position, target))
     : (moved(first.cursor, target) as string)

@@ -10,10 +10,10 @@ import { getRequest, type HttpConnection, openHttp } from './httpConnection.ts'
 import { createSpyCursors, findLastPage, type ListPaths } from './lastPage.ts'
 import { describePostgres } from './machine.ts'
 import { type Bench, type Figure, figure, middle } from './report.ts'
-import { type Owners, seedLists } from './seedLists.ts'
+import { type Owners, type SeededLists, seedLists } from './seedLists.ts'
 import { SECRET_KEY, withServers } from './servers.ts'
 import { startDevTemporal } from './temporal.ts'
-import { newId, type Workspace } from './workspace.ts'
+import { newId } from './workspace.ts'
 
 const RATIO_AT_MOST = 1.5
 /** Calls of each page in a round, one after the other. */
@@ -56,18 +56,17 @@ export const lists: Bench = (options) =>
     const databaseUrl = await servers.database(postgres, 'bench')
     // Every table is vacuumed when it is full; a vacuum at another time would be measured.
     await setAutovacuumOff(databaseUrl)
-    const [temporal, { workspace, owners }] = await Promise.all([
-      startDevTemporal(servers, say),
-      seedLists(databaseUrl, rows, say),
-    ])
+    const temporal = await startDevTemporal(servers, say)
+    const api = await servers.api({ databaseUrl, temporalAddress: temporal.address })
+    const seeded = await seedLists(databaseUrl, rows, say)
+    const { workspace } = seeded
     servers.add(() => workspace.close())
 
     const connection = await Connection.connect({ address: temporal.address })
     servers.add(() => connection.close())
-    const found = await findPages(workspace, owners, connection, databaseUrl, rows)
+    const found = await findPages(seeded, connection, databaseUrl)
     say(`${found.length} lists have their last page where it should be`)
 
-    const api = await servers.api({ databaseUrl, temporalAddress: temporal.address })
     const http = await openHttp(api.port)
     servers.add(async () => http.close())
     const figures: Figure[] = []
@@ -84,7 +83,8 @@ export const lists: Bench = (options) =>
     if (!worst) throw new Error('there is no list')
     return {
       reference:
-        `the first page of the same list over the same connection, ${rows} rows in each list, one call after the ` +
+        `the first page of the same list over the same connection, ${rows} rows in each list, older rows of another ` +
+        'workspace in the same tables, a fifth as many; one call after the ' +
         `other, first and last page in turn; a round is the median of ${CALLS} calls each. The figure in front is ` +
         'the list with the worst ratio. Executions have ended, and Temporal no longer holds them; it is asked all ' +
         'the same for the first page. Only reads are measured: the server runs without fsync to be filled faster',
@@ -110,12 +110,11 @@ async function setAutovacuumOff(databaseUrl: string): Promise<void> {
 
 /** The application runs once in this process, with cursors that tell where a page ends. */
 async function findPages(
-  { db, token }: Workspace,
-  owners: Owners,
+  { workspace, owners, oldest, newest }: SeededLists,
   connection: Connection,
   databaseUrl: string,
-  rows: number,
 ): Promise<ListPaths[]> {
+  const { db, token } = workspace
   const config = parseConfig({
     DATABASE_URL: databaseUrl,
     SECRET_KEY,
@@ -137,7 +136,7 @@ async function findPages(
   for (const { name, path, ascending = false } of listsOf(owners).filter(
     (l) => !process.env['X'] || !/workflow|automation|exec/.test(l.path),
   )) {
-    found.push(await findLastPage(app, spy, token, { name, path, rows, ascending }))
+    found.push(await findLastPage(app, spy, token, { name, path, oldest, newest, ascending }))
   }
   return found
 }

@@ -1,9 +1,21 @@
-// Fills every list with rows by SQL: one workspace that has everything in great numbers.
+// Fills every list with rows by SQL: one workspace that has everything in great numbers, and an older one beside it.
 import pg from 'pg'
 import { createWorkspace, newId, type Workspace } from './workspace.ts'
 
 /** Statements at a time: one core generates rows while the other does. */
 const AT_A_TIME = 2
+/** Tables whose lists are a workspace's: the other one has rows in them, a fifth as many, all of them older. */
+const SHARED = [
+  'emails',
+  'audiences',
+  'domains',
+  'templates',
+  'template_versions',
+  'api_keys',
+  'workflows',
+  'contacts',
+]
+const OTHERS_SHARE = 5
 
 /** Ids that all lists below hang on. */
 export interface Owners {
@@ -87,25 +99,41 @@ function statements(o: Owners): Record<string, string> {
   }
 }
 
-/** Seeds `rows` rows into every table, then leaves the tables as a long-lived database has them: vacuumed. */
+export interface SeededLists {
+  workspace: Workspace
+  owners: Owners
+  /** Number of the oldest row of each list, and of the newest. */
+  oldest: number
+  newest: number
+}
+
+/** Seeds `rows` rows for every list, then leaves the tables as a long-lived database has them: vacuumed. */
 export async function seedLists(
   databaseUrl: string,
   rows: number,
   say: (line: string) => void,
-): Promise<{ workspace: Workspace; owners: Owners }> {
+): Promise<SeededLists> {
   const workspace = await createWorkspace(databaseUrl)
   const { workspaceId, userId, domainId } = workspace
+  const others = Math.ceil(rows / OTHERS_SHARE)
+  const oldest = others + 1
+  const newest = others + rows
   const owners: Owners = {
     workspaceId,
     userId,
     domainId,
-    audienceId: seededId('aud', 1),
+    audienceId: seededId('aud', oldest),
     workflowId: newId('workflow'),
-    contactId: seededId('ct', 1),
-    contactEmail: seededEmail(1),
-    executionId: seededId('exe', 1),
+    contactId: seededId('ct', oldest),
+    contactEmail: seededEmail(oldest),
+    executionId: seededId('exe', oldest),
   }
-  await insertWorkflow(workspace, owners.workflowId, rows)
+  const ofOthers = statements({
+    ...owners,
+    workspaceId: newId('workspace'),
+    workflowId: newId('workflow'),
+  })
+  await insertWorkflow(workspace, owners.workflowId, newest)
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max: AT_A_TIME,
@@ -116,7 +144,10 @@ export async function seedLists(
   try {
     const insert = async ([table, statement]: [string, string]) => {
       const from = Date.now()
-      await pool.query(`${statement} from generate_series(1, ${rows}) as n`)
+      if (SHARED.includes(table)) {
+        await pool.query(`${ofOthers[table]} from generate_series(1, ${others}) as n`)
+      }
+      await pool.query(`${statement} from generate_series(${oldest}, ${newest}) as n`)
       await pool.query(`vacuum analyze ${table}`)
       say(`${rows} rows in ${table}, ${((Date.now() - from) / 1000).toFixed(1)} s`)
     }
@@ -130,7 +161,7 @@ export async function seedLists(
     await pool.end()
   }
   say(`seeded in ${Math.round((Date.now() - begin) / 1000)} s`)
-  return { workspace, owners }
+  return { workspace, owners, oldest, newest }
 }
 
 /** The workflow that versions refer to: newer than all the seeded ones. */

@@ -103,7 +103,6 @@ export async function createWorkflow(
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ ...input, status: 'active' }),
   })
-  if (response.status === 404) return tempInsert({ db, token } as Workspace, input)
   const body = (await response.json()) as { workflow_id?: string }
   if (!body.workflow_id) {
     throw new Error(`POST /v1/workflows: ${response.status} ${JSON.stringify(body)}`)
@@ -113,52 +112,3 @@ export async function createWorkflow(
 
 const unused = () => Promise.reject(new Error('no Temporal here'))
 const noTemporal: TemporalReads = { describe: unused, list: unused, check: unused }
-
-async function tempInsert({ db }: Workspace, input: { name: string; design: object }) {
-  const id = newId('workflow')
-  const ws = await db.selectFrom('workspaces').select('id').executeTakeFirstOrThrow()
-  const d = input.design as { nodes: { id: string; data: { event_name?: string } }[] }
-  const at = now()
-  await db
-    .insertInto('workflows')
-    .values({
-      id,
-      workspace_id: ws.id,
-      name: input.name,
-      status: 'active',
-      current_version: 1,
-      active_version: 1,
-      created_by: 'x',
-      created_by_type: 'apiKey',
-      created_at: at,
-      updated_at: at,
-      archived_at: null,
-    })
-    .execute()
-  await db
-    .insertInto('workflow_versions')
-    .values({
-      workflow_id: id,
-      version: 1,
-      workspace_id: ws.id,
-      design: JSON.stringify(input.design),
-      created_by: 'x',
-      created_at: at,
-    })
-    .execute()
-  const t = d.nodes[0]
-  await db
-    .insertInto('workflow_triggers')
-    .values({
-      workflow_id: id,
-      node_id: t?.id ?? '',
-      workspace_id: ws.id,
-      event_name: t?.data.event_name ?? '',
-      version: 1,
-      position: 0,
-      filter: null,
-      re_entry: null,
-    })
-    .execute()
-  return id
-}

@@ -62,6 +62,9 @@ export function connect(options: {
     keepAlive: true,
   })
   pool.on('error', options.onIdleError)
+  // Between two statements of a transaction nobody else listens, and an unheard error ends the process: the next
+  // statement fails with it.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     db: new Kysely<Database>({ dialect: new PostgresDialect({ pool: withStatementNames(pool) }) }),
     pool,

@@ -3,10 +3,11 @@ import { afterAll, beforeAll } from 'vitest'
 import { randomPort } from '../../dev/ports.ts'
 import { createDns, type Dns } from '../../mail/dns.ts'
 import { createMxTransport, type MxOptions, type MxTransport } from '../../mail/smtp/mx.ts'
+import type { Outcome } from '../../mail/transport.ts'
 import { type NameServer, startNameServer } from '../setup/nameServer.ts'
 import { type Script, startFaultServer } from './mailFaultServer.ts'
 import { closeAfterTest } from './mailRelayHarness.ts'
-import { sendTo } from './mailSmtpServer.ts'
+import { sendTo, small } from './mailSmtpServer.ts'
 
 const FETCH_WAIT_MS = 300_000
 
@@ -94,8 +95,19 @@ export async function createStage(dns: Dns, options: Partial<MxOptions> = {}) {
       return server
     },
     send: (domain: string) => sendTo(transport, `b@${domain}`),
+    /** Resolves when all is sent but the dot, which follows when it is let go. */
+    sendHeld: (domain: string) => sendHeld(transport, domain),
     state: () => stateOf(transport),
   }
+}
+
+function sendHeld(transport: MxTransport, domain: string) {
+  return new Promise<{ sending: Promise<Outcome>; letGo: () => void }>((reach) => {
+    const envelope = { from: 'f@a.test', to: `b@${domain}`, bytes: small.length }
+    const sending = transport.send(envelope, small, () => {
+      return new Promise((resolve) => reach({ sending, letGo: () => resolve(true) }))
+    })
+  })
 }
 
 /** The only destination of a transport. */
