@@ -71,7 +71,7 @@ function composeEmail(
 ): NewEmail | string {
   const template = data.template_id === undefined ? null : sources.templates.get(data.template_id)
   if (template === undefined) return `template ${data.template_id} is not published`
-  const from = data.from ?? template?.from ?? design.settings?.default_from
+  const from = data.from || template?.from || design.settings?.default_from
   const domainName = from ? domainOf(from) : null
   const domain = domainName ? sources.domains.get(domainName) : undefined
   if (!from || !domain)

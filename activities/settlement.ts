@@ -1,6 +1,7 @@
 // What an attempt's outcome means for the ledger: pure, from the outcome to the row's next state.
 import type { ClaimedDelivery, Settlement } from '../db/deliveries.ts'
 import { classifyReply, isFinal, retriesExhausted } from '../mail/bounceRules.ts'
+import { isUnknownDomain } from '../mail/mxHosts.ts'
 import { nextAttempt } from '../mail/retry.ts'
 import type { Outcome } from '../mail/transport.ts'
 
@@ -8,7 +9,7 @@ import type { Outcome } from '../mail/transport.ts'
 export const UNKNOWN_RESPONSE = 'unknown: connection lost after the end of data'
 
 export interface SettleContext {
-  delivery: Pick<ClaimedDelivery, 'id' | 'attempt' | 'expires_at' | 'resent'>
+  delivery: Pick<ClaimedDelivery, 'id' | 'attempt' | 'expires_at' | 'resent' | 'last_response'>
   /** When the mail was accepted by us, ms. */
   acceptedAt: number
   now: number
@@ -66,8 +67,10 @@ export function toSettlement(outcome: Outcome, context: SettleContext): Settleme
         event: delivered(outcome.reply),
       })
     case 'rejected': {
-      if (!isFinal(outcome)) return tryAgain(outcome.reply, outcome.reply)
-      const bounce = classifyReply(outcome)
+      // A domain that cannot be found twice, half an hour apart, does not exist.
+      const confirmed = isUnknownDomain(outcome.reply) && isUnknownDomain(delivery.last_response)
+      if (!isFinal(outcome) && !confirmed) return tryAgain(outcome.reply, outcome.reply)
+      const bounce = classifyReply(confirmed ? { ...outcome, phase: 'rcpt' } : outcome)
       return settle({
         state: 'bounced',
         response: outcome.reply,

@@ -7,6 +7,7 @@ import { openHttp, postRequest } from './httpConnection.ts'
 import type { HttpLoad } from './httpLoad.ts'
 import { describePostgres } from './machine.ts'
 import { emailBody } from './payloads.ts'
+import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
 import { type Bench, figure, rounded } from './report.ts'
 import { withServers } from './servers.ts'
@@ -38,6 +39,7 @@ export const memory: Bench = (options) =>
     servers.add(() => sink.stop())
     const { port } = await sink.call('start', {})
     const service = {
+      dist: await buildProduction(servers, say),
       databaseUrl,
       temporalAddress: temporal.address,
       smtpUrl: `smtp://127.0.0.1:${port}`,
@@ -88,7 +90,8 @@ export const memory: Bench = (options) =>
       figure(what, [{ subject, reference: limit }], 'MB', atMost)
     return {
       reference:
-        'the limits that are promised: resident memory (VmRSS) of the API and of a worker with both roles when ' +
+        'the limits that are promised: resident memory (VmRSS) of the API and of a worker with both roles, both run ' +
+        'from a production build, when ' +
         `${count} emails are accepted and delivered; for the large html, the peak (VmHWM) over what was resident ` +
         'just before the request',
       rounds,

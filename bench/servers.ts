@@ -6,12 +6,13 @@ import { endRecorded, recordChild } from '../dev/children.ts'
 import { claimFolder, openFolder, releaseFolder } from '../dev/folder.ts'
 import { randomPort } from '../dev/ports.ts'
 import { type Postgres, startPostgres } from '../dev/postgres.ts'
-import type { Child } from '../dev/processes.ts'
+import { type Child, startChild } from '../dev/processes.ts'
 import { type ServiceName, startService, waitReady } from '../dev/services.ts'
 import { databaseUrl, runSql } from '../test/setup/template.ts'
 
 /** In the project's own folder, since a temporary one may well be memory, where fsync costs nothing. */
-const FOLDER = join(dirname(import.meta.dirname), '.data', 'bench')
+const ROOT = dirname(import.meta.dirname)
+const FOLDER = join(ROOT, '.data', 'bench')
 const STOP_WAIT_MS = 15_000
 
 /** 32 bytes in base64: what benchmarks encrypt is thrown away with them. */
@@ -23,6 +24,8 @@ export interface ServiceOptions {
   temporalNamespace?: string
   smtpUrl?: string
   env?: Record<string, string>
+  /** A production build to run; the sources when absent. */
+  dist?: string
 }
 
 export interface Service {
@@ -77,7 +80,11 @@ async function openServers(say: (line: string) => void) {
         : { METRICS_PORT: String(port) }),
       ...options.env,
     }
-    const child = record(await startService(name, env, folder.log(`${name}-${port}`)), ['SIGKILL'])
+    const logFile = folder.log(`${name}-${port}`)
+    const started = options.dist
+      ? await startBuilt(name, options.dist, env, logFile)
+      : await startService(name, env, logFile)
+    const child = record(started, ['SIGKILL'])
     // An API is ready to accept without Temporal; a worker is not.
     await waitReady(child, `${url}${name === 'api' ? '/healthz' : '/readyz'}`)
     const stop = () => child.stop({ wait_ms: STOP_WAIT_MS })
@@ -123,4 +130,15 @@ async function openServers(say: (line: string) => void) {
       rmSync(folder.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
     },
   }
+}
+
+function startBuilt(name: ServiceName, dist: string, env: Record<string, string>, logFile: string) {
+  return startChild({
+    name,
+    command: process.execPath,
+    args: ['--enable-source-maps', join(dist, name, 'main.js')],
+    env: { ...process.env, ...env },
+    cwd: ROOT,
+    logFile,
+  })
 }

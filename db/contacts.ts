@@ -73,27 +73,3 @@ export async function updateContactProperties(
     .where('id', '=', contactId)
     .execute()
 }
-
-/** The contact, made without any event when the address is new; locked until the transaction ends. */
-export async function upsertContact(
-  trx: Transaction<Database>,
-  contact: { id: string; workspaceId: string; email: string; now: Date },
-): Promise<Pick<ContactRow, 'id'>> {
-  const { id, workspaceId, email, now } = contact
-  return trx
-    .insertInto('contacts')
-    .values({
-      id,
-      workspace_id: workspaceId,
-      email,
-      properties: '{}',
-      first_seen: now,
-      last_seen: now,
-      last_event: '',
-      created_at: now,
-      updated_at: now,
-    })
-    .onConflict((oc) => oc.columns(['workspace_id', 'email']).doUpdateSet({ email }))
-    .returning('id')
-    .executeTakeFirstOrThrow()
-}

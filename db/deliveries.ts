@@ -11,7 +11,14 @@ export interface ShardRange {
 
 export type ClaimedDelivery = Pick<
   Row<'deliveries'>,
-  'id' | 'email_id' | 'workspace_id' | 'recipient' | 'attempt' | 'expires_at' | 'resent'
+  | 'id'
+  | 'email_id'
+  | 'workspace_id'
+  | 'recipient'
+  | 'attempt'
+  | 'expires_at'
+  | 'resent'
+  | 'last_response'
 >
 
 /** Claims up to `limit` due deliveries, the longest due first, and leases them. */
@@ -32,7 +39,8 @@ export async function claimDeliveries(
       for update skip locked
     ) due
     where d.id = due.id
-    returning d.id, d.email_id, d.workspace_id, d.recipient, d.attempt, d.expires_at, d.resent
+    returning d.id, d.email_id, d.workspace_id, d.recipient, d.attempt, d.expires_at, d.resent,
+      d.last_response
   `.execute(db)
   return rows
 }
@@ -171,7 +179,7 @@ export async function listExpiredLeases(
   limit: number,
 ): Promise<ExpiredLease[]> {
   const { rows } = await sql<ExpiredLease>`
-    select id, email_id, workspace_id, recipient, attempt, expires_at, resent, state
+    select id, email_id, workspace_id, recipient, attempt, expires_at, resent, last_response, state
     from deliveries
     where state in ('sending', 'data_sent') and lease_until <= ${now}
       and shard >= ${shards.from} and shard < ${shards.to}

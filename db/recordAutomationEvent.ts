@@ -126,15 +126,11 @@ async function insertEvent(
 ): Promise<StoredEvent> {
   const { workspaceId, email, eventName, at } = event
   const unknown = event.eventId === null ? sql`true` : sql`not exists (select from prior)`
-  // A contact without an event (started by hand) takes the times of its first one.
   const counted = (at_: ReturnType<typeof sql>, name: ReturnType<typeof sql>) => sql`
     event_count = contacts.event_count + 1,
-    first_seen = case when contacts.event_count = 0 then ${at_}
-      else least(contacts.first_seen, ${at_}) end,
-    last_seen = case when contacts.event_count = 0 then ${at_}
-      else greatest(contacts.last_seen, ${at_}) end,
-    last_event = case when contacts.event_count = 0 or ${at_} >= contacts.last_seen
-      then ${name} else contacts.last_event end,
+    first_seen = least(contacts.first_seen, ${at_}),
+    last_seen = greatest(contacts.last_seen, ${at_}),
+    last_event = case when ${at_} >= contacts.last_seen then ${name} else contacts.last_event end,
     updated_at = ${made.now}`
   const contact = event.createContact
     ? sql`insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,

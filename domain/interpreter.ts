@@ -1,6 +1,6 @@
 // Walks a design from one wait to the next: pure, so that the same facts always give the same steps.
 import { evaluate, explain } from './conditions.ts'
-import type { Design, Node, NodeOf } from './design.ts'
+import type { Design, Node, NodeOf, SendEmailData } from './design.ts'
 import { edgeHandle } from './designShape.ts'
 import { addDuration, parseDuration } from './duration.ts'
 import type {
@@ -9,7 +9,6 @@ import type {
   SegmentOutcome,
   SegmentStart,
   SegmentTools,
-  SendOutcome,
   Step,
 } from './interpreterTypes.ts'
 import { limits } from './limits.ts'
@@ -120,7 +119,7 @@ function enter(node: Node, room: Room): Move {
 function enterSendEmail(node: NodeOf<'send_email'>, room: Room): Move {
   const { guard } = node.data
   if (guard && !evaluate(guard, room.facts)) return skip('guard', room)
-  const sent: SendOutcome = room.tools.sendEmail(node.id, node.data, room.facts)
+  const sent = room.tools.sendEmail(node.id, withoutBlanks(node.data), room.facts)
   if (sent.kind === 'failed') return failStep(node, sent.why, room)
   if (sent.kind === 'skipped') {
     if (sent.why !== suppressedWhy) return skip(sent.why, room)
@@ -135,6 +134,12 @@ function enterSendEmail(node: NodeOf<'send_email'>, room: Room): Move {
     emailActivity: { ...emailActivity, [node.id]: [...statuses, 'sent'] },
   }
   return { handle: 'default', why: null, facts }
+}
+
+/** An empty text counts as missing, as validation counted it: then the template's or the default stands. */
+function withoutBlanks(data: SendEmailData): SendEmailData {
+  const given = Object.entries(data).filter(([, value]) => value !== '' && value !== null)
+  return Object.fromEntries(given)
 }
 
 function skip(why: string, room: Room): Move {

@@ -66,7 +66,7 @@ export function isStorableText(text: string): boolean {
   return !text.includes('\0') && !/\p{Cs}/u.test(text)
 }
 
-/** The length of a text in UTF-8 bytes. */
+/** The length of a text without half surrogate pairs in UTF-8 bytes. */
 export function utf8Bytes(text: string): number {
   let bytes = 0
   for (let i = 0; i < text.length; i++) {

@@ -8,6 +8,7 @@ import {
   checkEventName,
   checkFactName,
   checkMs,
+  checkOneOf,
   checkOptionalCondition,
   checkText,
   isGiven,
@@ -22,8 +23,7 @@ export { checkSendEmail } from './sendEmailCheck.ts'
 
 /** Kinds that a trigger may have. */
 const triggerKinds = ['event', 'manual']
-/** Modes of re_entry that are kept; one that would be ignored must not be accepted. */
-const reEntryModes = ['every']
+const reEntryModes = ['every', 'once', 'after_exit', 'interval']
 const matchRowsMax = 20
 
 export function checkTrigger(at: CheckAt): Problem[] {
@@ -32,15 +32,33 @@ export function checkTrigger(at: CheckAt): Problem[] {
     const message = `kind must be one of ${triggerKinds.join(', ')}`
     return problemAt(at, 'kind', 'unsupported_trigger_kind', message)
   }
-  const reEntry = at.data['re_entry']
-  const mode = isJsonObject(reEntry) ? (reEntry['mode'] ?? 'every') : reEntry
-  const isKept = !isGiven(reEntry) || (typeof mode === 'string' && reEntryModes.includes(mode))
-  const message = `re_entry.mode must be ${reEntryModes.join(' or ')}`
   return [
     ...(kind === 'event' ? checkEventName(at, 'event_name') : []),
     ...(kind === 'event' ? checkOptionalCondition(at, 'filter', 'trigger_filter') : []),
-    ...(isKept ? [] : problemAt(at, 're_entry', 'unsupported_re_entry', message)),
+    ...checkReEntry(at),
   ]
+}
+
+function checkReEntry(at: CheckAt): Problem[] {
+  const value = at.data['re_entry']
+  if (!isGiven(value)) return []
+  if (!isJsonObject(value))
+    return problemAt(at, 're_entry', 'bad_value', 're_entry must be an object')
+  const inner: CheckAt = { ...at, path: `${at.path}.re_entry`, data: value }
+  const { mode, min_interval_ms: interval, key_path: key } = value
+  const problems = [
+    ...checkOneOf(inner, 'mode', reEntryModes),
+    ...checkMs(inner, 'min_interval_ms'),
+  ]
+  if (mode === 'interval' && !isGiven(interval)) {
+    const message = 'mode interval needs min_interval_ms'
+    problems.push(...problemAt(inner, 'min_interval_ms', 'missing_value', message))
+  }
+  if (isGiven(key) && !(typeof key === 'string' && isPropertyPath(key))) {
+    const message = 'key_path must be a path of the event, such as order_id'
+    problems.push(...problemAt(inner, 'key_path', 'unknown_field', message))
+  }
+  return problems
 }
 
 export function checkDelay(at: CheckAt): Problem[] {

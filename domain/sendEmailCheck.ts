@@ -66,12 +66,12 @@ function checkTemplate(at: CheckAt): Problem[] {
   return problems
 }
 
-/** The node's own sender, else the design's default, which is checked with the settings, else the template's. */
+/** The node's own sender, else the template's, else the design's default, which is checked with the settings. */
 function checkFrom(at: CheckAt): Problem[] {
   if (isGiven(at.data['from'])) return checkSender(at, 'from')
-  if (isGiven(at.settings['default_from'])) return []
   const id = at.data['template_id']
   const template = typeof id === 'string' ? at.context.templates.get(id) : undefined
   if (template?.from) return checkSenderDomain(at, 'template_id', template.from)
+  if (isGiven(at.settings['default_from'])) return []
   return problemAt(at, 'from', 'from_missing', 'from or settings.default_from is required')
 }

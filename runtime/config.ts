@@ -1,4 +1,5 @@
 // Parses the environment once into a frozen config; all faults are listed together.
+import { isIP } from 'node:net'
 import { availableParallelism, hostname } from 'node:os'
 import { z } from 'zod'
 
@@ -8,6 +9,12 @@ const roles = z
   .string()
   .transform((text) => text.split(',').map((role) => role.trim()))
   .pipe(z.array(z.enum(['executions', 'delivery'])).min(1))
+
+/** `ip` or `ip:port`, `[ip]:port` for IPv6, with commas between; none: the system's resolvers. */
+const dnsServers = z
+  .string()
+  .refine((text) => listed(text).every(isNameServer), 'must be ip or ip:port, with commas between')
+  .transform(listed)
 
 const Env = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test']).default('production'),
@@ -28,8 +35,15 @@ const Env = z.object({
   TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   WORKER_ROLES: roles.default(['executions', 'delivery']),
-  SMTP_URL: z.string().regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://'),
-  SMTP_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(10),
+  DELIVERY_MODE: z.enum(['relay', 'mx']).default('relay'),
+  SMTP_URL: z
+    .string()
+    .regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://')
+    .optional(),
+  SMTP_CONNECTIONS: z.coerce.number().int().min(1).max(500).optional(),
+  DNS_SERVERS: dnsServers.default([]),
+  MX_PORT: port.default(25),
+  ALLOW_PRIVATE_MX: flag.default(false),
   EHLO_NAME: z.string().default(hostname()),
   MAIL_HOST: z.string().optional(),
   SPF_MECHANISM: z.string().optional(),
@@ -38,6 +52,13 @@ const Env = z.object({
   UNSUBSCRIBE_LINK_MODE: z.enum(['direct', 'confirm']).default('direct'),
   RESEND_UNKNOWN: flag.default(true),
   LEASE_SECONDS: z.coerce.number().int().min(1).max(3600).default(120),
+})
+
+const CompleteEnv = Env.refine((env) => env.DELIVERY_MODE === 'mx' || env.SMTP_URL !== undefined, {
+  path: ['SMTP_URL'],
+  error: 'is needed in the delivery mode relay',
+  // said beside the other faults
+  when: () => true,
 })
 
 export type Config = Readonly<ReturnType<typeof toConfig>>
@@ -51,7 +72,7 @@ export class ConfigError extends Error {}
  */
 export function parseConfig(env: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const parsed = Env.safeParse(given)
+  const parsed = CompleteEnv.safeParse(given)
   if (parsed.success) return Object.freeze(toConfig(parsed.data))
   const faults = parsed.error.issues.map((issue) => {
     const name = issue.path.join('.')
@@ -88,8 +109,14 @@ function toConfig(env: z.infer<typeof Env>) {
     temporalAddress: env.TEMPORAL_ADDRESS,
     temporalNamespace: env.TEMPORAL_NAMESPACE,
     workerRoles: env.WORKER_ROLES,
-    smtpUrl: env.SMTP_URL,
-    smtpConnections: env.SMTP_CONNECTIONS,
+    deliveryMode: env.DELIVERY_MODE,
+    /** Of the relay; '' in mode `mx`, which needs none. */
+    smtpUrl: env.SMTP_URL ?? '',
+    /** To the relay; in mode `mx` to all destinations together, about. */
+    smtpConnections: env.SMTP_CONNECTIONS ?? (env.DELIVERY_MODE === 'mx' ? 100 : 10),
+    dnsServers: env.DNS_SERVERS,
+    mxPort: env.MX_PORT,
+    allowPrivateMx: env.ALLOW_PRIVATE_MX,
     ehloName: env.EHLO_NAME,
     /** The host that takes bounces: the MX of every MAIL FROM domain; null: derived from PUBLIC_URL. */
     mailHost: env.MAIL_HOST ?? null,
@@ -102,4 +129,15 @@ function toConfig(env: z.infer<typeof Env>) {
     leaseMs: env.LEASE_SECONDS * 1000,
     cores: availableParallelism(),
   }
+}
+
+function listed(text: string): string[] {
+  return text.split(',').map((entry) => entry.trim())
+}
+
+function isNameServer(text: string): boolean {
+  const [, bracketed, number] = /^\[(.+)\](?::(\d+))?$/.exec(text) ?? []
+  if (bracketed !== undefined) return isIP(bracketed) === 6 && Number(number ?? 53) < 65_536
+  const [address = '', digits = '53', ...rest] = isIP(text) === 6 ? [text] : text.split(':')
+  return isIP(address) > 0 && /^\d{1,5}$/.test(digits) && Number(digits) < 65_536 && !rest.length
 }

@@ -7,13 +7,13 @@ import { createActivities } from '../activities/index.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
 import { createWake, type WakeChannel } from '../db/wake.ts'
-import { createRelayTransport } from '../mail/smtp/relay.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
+import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { ensureLanes } from './lanes.ts'
 import { startStarter } from './starter.ts'
@@ -85,11 +85,7 @@ closers.add('temporal', () => connection.close())
 const namespace = config.temporalNamespace
 const client = new Client({ connection, namespace })
 
-const transport = createRelayTransport({
-  url: config.smtpUrl,
-  connections: config.smtpConnections,
-  ehloName: config.ehloName,
-})
+const transport = createTransport(config)
 // The lanes have waited for what is on the wire; what is silent still may stay so for minutes.
 closers.add('smtp', () => Promise.race([transport.close(), delay(SMTP_CLOSE_MS)]))
 

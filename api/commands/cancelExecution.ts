@@ -1,29 +1,29 @@
-// Cancels one execution: from the commit on it reads CANCELLED.
+// Cancels an execution: decided by one commit, told to Temporal through the outbox.
 import { type ExecutionRow, findExecution } from '../../db/executionReads.ts'
 import { cancelExecutions } from '../../db/executions.ts'
 import type { ApiDeps } from '../deps.ts'
-import { conflict } from '../errors.ts'
+import { conflict, notFound } from '../errors.ts'
 
 const DEFAULT_REASON = 'cancelled'
 
-/**
- * @returns its last state, also when it was cancelled before; undefined when the workspace has no such execution
- * @throws ApiError 409 `execution_not_running`
- */
+/** Cancelling a cancelled one is no error. @throws ApiError 404, 409 `execution_not_running` */
 export async function cancelExecution(
   { db, now, wake }: Pick<ApiDeps, 'db' | 'now' | 'wake'>,
   workspaceId: string,
-  executionId: string,
+  id: string,
   reason: string | null,
-): Promise<ExecutionRow | undefined> {
-  const given = reason || DEFAULT_REASON
+): Promise<ExecutionRow> {
+  const at = now()
   const cancelled = await db
     .transaction()
-    .execute((trx) => cancelExecutions(trx, workspaceId, { executionId }, given, now()))
+    .execute((trx) =>
+      cancelExecutions(trx, workspaceId, { executionId: id }, reason || DEFAULT_REASON, at),
+    )
   if (cancelled.length > 0) wake('dripline_outbox')
-  const row = await findExecution(db, workspaceId, executionId)
-  if (row && row.ended_status !== 'CANCELLED') {
-    throw conflict(`The execution has ended: ${row.ended_status}`, 'execution_not_running')
+  const row = await findExecution(db, workspaceId, id)
+  if (!row) throw notFound('Execution not found', null)
+  if (row.ended_status !== 'CANCELLED') {
+    throw conflict('The execution has ended', 'execution_not_running')
   }
   return row
 }

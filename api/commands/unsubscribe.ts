@@ -1,10 +1,13 @@
-// Leaving a workflow by the link in its mail, and coming back; both may be asked for any number of times.
+// Unsubscribes a contact from the workflow whose mail he holds, and takes it back; each is one commit, and may repeat.
+
 import { cancelExecutions } from '../../db/executions.ts'
 import { recordAutomationEvent } from '../../db/recordAutomationEvent.ts'
 import { lockContact } from '../../db/segments.ts'
 import {
   deleteUnsubscribe,
+  findUnsubscribeMail,
   insertUnsubscribe,
+  isUnsubscribed,
   type UnsubscribeMail,
 } from '../../db/workflowUnsubscribes.ts'
 import type { Design } from '../../domain/design.ts'
@@ -12,30 +15,36 @@ import type { ApiDeps } from '../deps.ts'
 
 type Deps = Pick<ApiDeps, 'db' | 'now' | 'newId' | 'wake'>
 
-/**
- * Takes the contact out of the workflow, once: no new executions, the running ones cancelled (unless its settings
- * only skip sends), `email.unsubscribed` recorded, all in one commit.
- */
+const REASON = 'unsubscribed'
+
+/** The mail behind a token and whether its reader has left; undefined for an unknown token. */
+export async function findUnsubscribe({ db }: Pick<Deps, 'db'>, token: string) {
+  const mail = /^[\w-]{22}$/.test(token) ? await findUnsubscribeMail(db, token) : undefined
+  if (!mail) return undefined
+  return { mail, left: await isUnsubscribed(db, mail.workflow_id, mail.contact_id) }
+}
+
+/** Leaves: new executions are blocked, running ones are cancelled unless the workflow is to skip its sends alone. */
 export async function unsubscribe(deps: Deps, mail: UnsubscribeMail): Promise<void> {
-  const { db, newId, wake } = deps
-  const now = deps.now()
-  const { on_unsubscribe } = (mail.design as Partial<Design>).settings ?? {}
-  const wroteOutbox = await db.transaction().execute(async (trx) => {
-    await lockContact(trx, mail.contact_id)
-    if (!(await insertUnsubscribe(trx, mail, now))) return false
+  const { db, now, newId, wake } = deps
+  const at = now()
+  const told = await db.transaction().execute(async (trx) => {
+    if (!(await lockContact(trx, mail.contact_id))) return false
+    if (!(await insertUnsubscribe(trx, mail, at))) return false
+    const { settings } = mail.design as Design
     const cancelled =
-      on_unsubscribe === 'skip_sends'
+      settings?.on_unsubscribe === 'skip_sends'
         ? []
         : await cancelExecutions(
             trx,
             mail.workspace_id,
             { workflowId: mail.workflow_id, contactId: mail.contact_id },
-            'unsubscribed',
-            now,
+            REASON,
+            at,
           )
     const recorded = await recordAutomationEvent(
       trx,
-      { newId, now },
+      { newId, now: at },
       {
         workspaceId: mail.workspace_id,
         eventId: null,
@@ -48,7 +57,7 @@ export async function unsubscribe(deps: Deps, mail: UnsubscribeMail): Promise<vo
           execution_id: mail.execution_id,
           node_id: mail.node_id,
         },
-        at: now,
+        at,
         contactProperties: null,
         createContact: false,
         chainDepth: mail.chain_depth,
@@ -56,11 +65,11 @@ export async function unsubscribe(deps: Deps, mail: UnsubscribeMail): Promise<vo
     )
     return cancelled.length > 0 || (recorded?.wroteOutbox ?? false)
   })
-  if (wroteOutbox) wake('dripline_outbox')
+  if (told) wake('dripline_outbox')
 }
 
-/** Lets the contact into the workflow again; what was cancelled stays so. */
-export async function undoUnsubscribe({ db }: Deps, mail: UnsubscribeMail): Promise<void> {
+/** Takes it back: new executions may start again; those that were cancelled stay so. */
+export async function resubscribe({ db }: Pick<Deps, 'db'>, mail: UnsubscribeMail): Promise<void> {
   await db.transaction().execute(async (trx) => {
     await lockContact(trx, mail.contact_id)
     await deleteUnsubscribe(trx, mail)

@@ -1,6 +1,7 @@
 // API keys: list and revoke. The first one comes from the command line.
 import { createRoute, z } from '@hono/zod-openapi'
 import { listApiKeys, revokeApiKey } from '../../db/apiKeys.ts'
+import { isId } from '../../domain/ids.ts'
 import { limits } from '../../domain/limits.ts'
 import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -40,7 +41,7 @@ export function apiKeyRoutes({ db, now, cursors, keyCache }: ApiDeps) {
 
   app.openapi(revokeRoute, async (c) => {
     const { id } = c.req.valid('param')
-    const revoked = await revokeApiKey(db, c.var.workspaceId, id, now())
+    const revoked = isId('apiKey', id) && (await revokeApiKey(db, c.var.workspaceId, id, now()))
     if (!revoked) throw notFound(`API key ${id} not found`)
     keyCache.clear()
     return c.body(null, 204)

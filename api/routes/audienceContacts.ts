@@ -94,7 +94,8 @@ export function audienceContactRoutes(deps: ApiDeps) {
   app.openapi(listRoute, async (c) => {
     const { audienceId } = c.req.valid('param')
     const { cursor: given, expand } = c.req.valid('query')
-    const after = given === undefined ? null : normalizeContactEmail(given)
+    // No address has a space: it was a plus sign that the client left as it is.
+    const after = given === undefined ? null : normalizeContactEmail(given.replaceAll(' ', '+'))
     if (given !== undefined && after === null) throw invalidCursor()
     const { workspaceId } = c.var
     const known = isId('audience', audienceId) && (await findAudience(db, workspaceId, audienceId))

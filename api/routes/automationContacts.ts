@@ -9,6 +9,7 @@ import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { badRequest, notFound } from '../errors.ts'
 import { readExecutionPage } from '../executionPages.ts'
+import { keysInOrder } from '../keysInOrder.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../openapi.ts'
 import {
   AutomationContact,
@@ -116,9 +117,10 @@ export function automationContactRoutes(deps: ApiDeps) {
     if (given.trim() === '') throw emailRequired()
     const email = normalizeContactEmail(given)
     if (email === null) throw badRequest('Invalid email format', null)
-    const patch = readProperties(await c.req.text())
+    const text = await c.req.text()
+    const patch = readProperties(text)
     await updateContactProperties(deps, c.var.workspaceId, email, patch)
-    const updated_properties = Object.keys(patch)
+    const updated_properties = keysInOrder(text, 'properties')
     return c.json({ message: 'Contact properties updated', email, updated_properties }, 200)
   })
 

@@ -2,6 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { listExecutionEmails } from '../../db/executionEmails.ts'
 import { findExecution, listSteps } from '../../db/executionReads.ts'
+import { isId } from '../../domain/ids.ts'
 import { limits } from '../../domain/limits.ts'
 import { cancelExecution } from '../commands/cancelExecution.ts'
 import { cutPage } from '../cursor.ts'
@@ -74,14 +75,18 @@ export function executionRoutes(deps: ApiDeps) {
   const app = createRoutes()
 
   const find = async (workspaceId: string, id: string) => {
-    const row = await findExecution(db, workspaceId, id)
+    const row = isId('execution', id) ? await findExecution(db, workspaceId, id) : undefined
     if (!row) throw executionNotFound()
     return row
   }
 
   app.openapi(getRoute, async (c) => {
     const row = await find(c.var.workspaceId, c.req.valid('param').id)
-    return c.json(toExecution(row, await temporal.describe(row.id)), 200)
+    // What has ended is whole in Postgres: it can be read while Temporal is away.
+    const live = row.ended_status ? undefined : await temporal.describe(row.id)
+    // Closed, so it has ended since the row was read: the row has its last state now.
+    const latest = live && live.closedAt !== null ? await find(row.workspace_id, row.id) : row
+    return c.json(toExecution(latest, live), 200)
   })
 
   app.openapi(emailsRoute, async (c) => {
@@ -107,6 +112,7 @@ export function executionRoutes(deps: ApiDeps) {
   app.openapi(cancelRoute, async (c) => {
     const { id } = c.req.valid('param')
     const { reason = null } = c.req.valid('json') ?? {}
+    if (!isId('execution', id)) throw executionNotFound()
     const row = await cancelExecution(deps, c.var.workspaceId, id, reason)
     return c.json(toExecution(row, undefined), 200)
   })

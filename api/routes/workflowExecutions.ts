@@ -2,6 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { listWorkflowEmails } from '../../db/executionEmails.ts'
 import { isWorkflowKnown } from '../../db/workflows.ts'
+import { isId } from '../../domain/ids.ts'
 import { limits } from '../../domain/limits.ts'
 import { startExecution } from '../commands/startExecution.ts'
 import { cutPage } from '../cursor.ts'
@@ -61,7 +62,8 @@ export function workflowExecutionRoutes(deps: ApiDeps) {
   const app = createRoutes()
 
   const requireWorkflow = async (workspaceId: string, id: string) => {
-    if (!(await isWorkflowKnown(db, workspaceId, id))) throw notFound(`Workflow ${id} not found`)
+    const known = isId('workflow', id) && (await isWorkflowKnown(db, workspaceId, id))
+    if (!known) throw notFound(`Workflow ${id} not found`)
   }
 
   app.openapi(executionsRoute, async (c) => {
@@ -90,6 +92,7 @@ export function workflowExecutionRoutes(deps: ApiDeps) {
 
   app.openapi(startRoute, async (c) => {
     const { id } = c.req.valid('param')
+    if (!isId('workflow', id)) throw notFound(`Workflow ${id} not found`)
     const row = await startExecution(deps, c.var.workspaceId, id, c.req.valid('json'))
     return c.json(toExecution(row, undefined), 201)
   })

@@ -1,6 +1,7 @@
 // The immutable versions of a workflow: list, get, restore.
 import { createRoute, z } from '@hono/zod-openapi'
 import { findWorkflow, findWorkflowVersion, listWorkflowVersions } from '../../db/workflows.ts'
+import { isId } from '../../domain/ids.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { limits } from '../../domain/limits.ts'
 import { changeWorkflow } from '../commands/saveWorkflow.ts'
@@ -59,7 +60,8 @@ export function workflowVersionRoutes(deps: ApiDeps) {
   const app = createRoutes()
 
   const requireWorkflow = async (workspaceId: string, id: string) => {
-    if (!(await findWorkflow(db, workspaceId, id))) throw notFound(`Workflow ${id} not found`)
+    const known = isId('workflow', id) && (await findWorkflow(db, workspaceId, id))
+    if (!known) throw notFound(`Workflow ${id} not found`)
   }
 
   const findVersion = async (workspaceId: string, { id, n }: { id: string; n: string }) => {

@@ -1,6 +1,7 @@
 // Workflows: list, create, get, change, archive, validate, duplicate (operations 9 and 10, and what feeds them).
 import { createRoute, z } from '@hono/zod-openapi'
 import { findWorkflow, listWorkflows } from '../../db/workflows.ts'
+import { isId } from '../../domain/ids.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { limits } from '../../domain/limits.ts'
 import { findDesignProblems } from '../commands/checkDesign.ts'
@@ -104,7 +105,7 @@ export function workflowRoutes(deps: ApiDeps) {
   const app = createRoutes()
 
   const find = async (workspaceId: string, id: string) => {
-    const row = await findWorkflow(db, workspaceId, id)
+    const row = isId('workflow', id) ? await findWorkflow(db, workspaceId, id) : undefined
     if (!row) throw workflowNotFound(id)
     return row
   }
@@ -133,14 +134,16 @@ export function workflowRoutes(deps: ApiDeps) {
 
   app.openapi(patchRoute, async (c) => {
     const { id } = c.req.valid('param')
-    const changed = await changeWorkflow(deps, c.var.key, id, c.req.valid('json'))
+    const change = c.req.valid('json')
+    const changed = isId('workflow', id) && (await changeWorkflow(deps, c.var.key, id, change))
     if (!changed) throw workflowNotFound(id)
     return c.json(toWorkflowUpdated(changed), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
     const { id } = c.req.valid('param')
-    if (!(await archiveWorkflow(deps, c.var.workspaceId, id))) throw workflowNotFound(id)
+    const known = isId('workflow', id) && (await archiveWorkflow(deps, c.var.workspaceId, id))
+    if (!known) throw workflowNotFound(id)
     return c.body(null, 204)
   })
 

@@ -111,9 +111,11 @@ export function paceEventOf(outcome: Outcome): PaceEvent | null {
       return 'delivered'
     case 'lost_lease':
       return null
-    case 'failed':
     case 'ambiguous':
       return 'deferred'
+    case 'failed':
+      // before the dot it may as well be our database that failed
+      return outcome.phase === 'body' ? null : 'deferred'
     case 'rejected':
       if (outcome.code === 421) return 'pushed_back'
       if (outcome.code >= 500) return null

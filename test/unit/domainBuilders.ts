@@ -3,6 +3,7 @@ import type { ConditionFacts } from '../../domain/conditionTypes.ts'
 import type { Design } from '../../domain/design.ts'
 import type { SegmentFacts } from '../../domain/interpreterTypes.ts'
 import type { Json } from '../../domain/json.ts'
+import { type DesignContext, validateDesign } from '../../domain/validateDesign.ts'
 
 export const now = Date.UTC(2026, 2, 10, 12)
 
@@ -109,12 +110,40 @@ export function welcomeDesign(): Design {
   }
 }
 
-export const welcomeContext = {
+export const welcomeContext: DesignContext = {
   templates: new Map([
-    ['welcome', { status: 'published' as const, hasSubject: true, from: null }],
-    ['unfinished', { status: 'draft' as const, hasSubject: false, from: null }],
-    ['untitled', { status: 'published' as const, hasSubject: false, from: 'x@elsewhere.test' }],
+    ['welcome', { status: 'published', hasSubject: true, from: null }],
+    ['unfinished', { status: 'draft', hasSubject: false, from: null }],
+    ['untitled', { status: 'published', hasSubject: false, from: 'x@elsewhere.test' }],
   ]),
   verifiedDomains: new Set(['demo.test']),
   audiences: new Set(['aud_1']),
+}
+
+type Loose = { [key: string]: unknown }
+
+export interface LooseDesign extends Loose {
+  nodes: Loose[]
+  edges: Loose[]
+}
+
+/** The welcome series as plain JSON, free to be broken. */
+export const looseDesign = (): LooseDesign => JSON.parse(JSON.stringify(welcomeDesign()))
+
+/** Each problem as `path code`. */
+export function codesOf(design: unknown, context = welcomeContext): string[] {
+  return validateDesign(design, context).map(({ path, code }) => `${path} ${code}`)
+}
+
+/** trigger `t` → the node `n` → exit `x`, with these handles of the node wired to the exit. */
+export function designAround(type: string, data: unknown, ...handles: string[]): Loose {
+  return {
+    nodes: [
+      { id: 't', type: 'trigger', data: { kind: 'manual' } },
+      { id: 'n', type, data },
+      { id: 'x', type: 'exit', data: {} },
+    ],
+    edges: edgesOf('t>n', ...handles.map((handle) => `n.${handle}>x`)),
+    settings: { default_from: 'a@demo.test' },
+  }
 }

@@ -100,6 +100,8 @@ test('what outcomes say of their destination', () => {
   expect(paceEventOf(rejected(450))).toBe('deferred')
   expect(paceEventOf({ kind: 'failed', phase: 'mail', error: 'reset' })).toBe('deferred')
   expect(paceEventOf({ kind: 'ambiguous', error: 'reset' })).toBe('deferred')
+  // Our own ledger may fail before the dot.
+  expect(paceEventOf({ kind: 'failed', phase: 'body', error: 'no database' })).toBeNull()
   // A full mailbox, or an address that is not there, says nothing of the others.
   expect(paceEventOf(rejected(452, '4.2.2'))).toBeNull()
   expect(paceEventOf(rejected(450, '4.1.1'))).toBeNull()

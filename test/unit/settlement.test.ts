@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { toSettlement, UNKNOWN_RESPONSE } from '../../activities/settlement.ts'
 import { deliveryTransitions } from '../../domain/states.ts'
+import { unknownDomainRejection } from '../../mail/mxHosts.ts'
 import type { Outcome } from '../../mail/transport.ts'
 
 const NOW = Date.UTC(2026, 0, 2)
@@ -9,13 +10,20 @@ const HOUR_MS = 3_600_000
 
 function settle(
   outcome: Outcome,
-  over: { attempt?: number; resent?: number; expired?: boolean; resendUnknown?: boolean } = {},
+  over: {
+    attempt?: number
+    resent?: number
+    expired?: boolean
+    resendUnknown?: boolean
+    lastResponse?: string
+  } = {},
 ) {
   return toSettlement(outcome, {
     delivery: {
       id: 7,
       attempt: over.attempt ?? 1,
       resent: over.resent ?? 0,
+      last_response: over.lastResponse ?? null,
       expires_at: new Date(NOW + (over.expired ? -1 : 24 * HOUR_MS)),
     },
     acceptedAt: NOW - 250,
@@ -60,6 +68,17 @@ test('a permanent refusal bounces and suppresses', () => {
     state: 'bounced',
     suppress: true,
     event: { status: 'bounced', data: { type: 'Permanent', subtype: 'NoEmail' } },
+  })
+})
+
+test('a domain that cannot be found is asked for again half an hour later, then it does not exist', () => {
+  const first = settle(unknownDomainRejection('NXDOMAIN'))
+  expect(first).toMatchObject({ state: 'deferred', event: null })
+  expect((first?.nextAt?.getTime() ?? 0) - NOW).toBeGreaterThanOrEqual(30 * 60_000)
+  const second = settle(unknownDomainRejection('NXDOMAIN'), { lastResponse: first?.response ?? '' })
+  expect(second).toMatchObject({
+    state: 'bounced',
+    event: { data: { type: 'Permanent', subtype: 'General' } },
   })
 })
 

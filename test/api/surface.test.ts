@@ -1,0 +1,254 @@
+// The surface of the whole application, route by route: keys, methods, ids, media types, sizes, request ids.
+import { describe, expect, it } from 'vitest'
+import { limits } from '../../domain/limits.ts'
+import { type Answer, createTestApi } from '../setup/api.ts'
+import { expectGolden } from '../setup/golden.ts'
+import {
+  bodyOf,
+  errorKey,
+  fillPath,
+  guardedRoutes,
+  hasParameter,
+  routesOf,
+  type TestRoute,
+} from '../setup/routes.ts'
+import { seedTenant } from '../setup/tenant.ts'
+
+const api = await createTestApi()
+const own = await seedTenant(api, 'test')
+const other = await seedTenant(api, 'other')
+const routes = routesOf(api)
+const guarded = guardedRoutes(api)
+const paths = [...new Set(routes.map((route) => route.path))].map((path) => ({ path }))
+
+const text = expect.stringMatching(/./)
+const unknown = '0'.repeat(26)
+const noSuch = (route: TestRoute) =>
+  fillPath(route, own, {
+    id: `${(own.ids[route.path.split('/')[2] ?? ''] ?? 'x').split('_')[0]}_${unknown}`,
+    audienceId: `aud_${unknown}`,
+    email: 'nobody@example.test',
+    n: '999',
+  })
+
+/** A 403 for a key, whatever else is wrong with the request. */
+const refusal = (code: string) => ({ status: 403, body: { message: text, code } })
+const told = ({ status, body }: Answer<object>) => ({ status, body })
+const errorBody = (path: string, code: string) => ({ [errorKey(path)]: text, code })
+
+describe('golden files', () => {
+  it('has these routes', () => {
+    const lines = routes.map(({ method, path }) => `  ${JSON.stringify({ method, path })}`)
+    expectGolden('routes.json', `[\n${lines.join(',\n')}\n]\n`)
+  })
+
+  it('describes itself so', async () => {
+    const { body } = await api.request('GET', '/v1/openapi.json', undefined, { authorization: '' })
+    expectGolden('openapi.json', `${JSON.stringify(body, null, 2)}\n`)
+    expect(body['openapi']).toBe('3.1.0')
+  })
+
+  it('describes every route that needs a key, and no other', async () => {
+    const { body } = await api.request('GET', '/v1/openapi.json')
+    const described = Object.entries(body['paths'] as Record<string, object>).flatMap(
+      ([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    const expected = guarded
+      .filter(({ path }) => !path.endsWith('/'))
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
+    expect(described.sort()).toEqual(expected.sort())
+  })
+})
+
+describe.each(guarded)('$name', (route) => {
+  const { method, path } = route
+  // Both wrong in every other way too: the key comes first.
+  const askWith = (authorization: string) =>
+    api.request(method, noSuch(route), method === 'GET' ? undefined : '{broken', { authorization })
+
+  it.each([
+    ['missing', ''],
+    ['of another scheme', `Basic ${own.key}`],
+    ['without a scheme', own.key],
+    ['run together', `Bearer${own.key}`],
+    ['empty', 'Bearer'],
+    ['blank', 'Bearer  '],
+  ])('refuses a header that is %s', async (_, header) => {
+    expect(told(await askWith(header))).toEqual(refusal('invalid_authorization_header'))
+  })
+
+  it('refuses keys that are unknown, of a wrong form or revoked', async () => {
+    const { token, keyId } = await api.createKey()
+    await api.db
+      .updateTable('api_keys')
+      .set({ revoked_at: new Date() })
+      .where('id', '=', keyId)
+      .execute()
+    const changed = own.key.slice(0, -1) + (own.key.endsWith('a') ? 'b' : 'a')
+    for (const key of [changed, 'x', `${own.key} ${own.key}`, 'clé', token]) {
+      expect([key, told(await askWith(`Bearer ${key}`))]).toEqual([key, refusal('invalid_api_key')])
+    }
+  })
+
+  it('refuses a live key whose permission does not reach so far', async () => {
+    const allowed = {
+      read_only: method === 'GET',
+      sending_access: path === '/v1/emails' || path.startsWith('/v1/emails/'),
+      events_only: path === '/v1/automation/events',
+    }
+    for (const [permission, mayPass] of Object.entries(allowed)) {
+      const { token } = await api.createKey({ permission: permission as keyof typeof allowed })
+      const answer = told(await askWith(`Bearer ${token}`))
+      if (mayPass) expect([permission, answer.status]).not.toEqual([permission, 403])
+      else expect([permission, answer]).toEqual([permission, refusal('restricted_api_key')])
+    }
+  })
+})
+
+/** Its texts are the contract's, without a code. */
+const PROPERTIES = 'PATCH /v1/automation/contacts/:email'
+
+describe("another workspace's ids, and unknown ones", () => {
+  it.each(guarded.filter(hasParameter))('$name', async (route) => {
+    const { method, path } = route
+    for (const target of [fillPath(route, other), noSuch(route)]) {
+      // An address is no id: the other workspace's contact is not known here.
+      const answer = await api.request(method, target, bodyOf(route))
+      expect([target, told(answer)]).toMatchObject([
+        target,
+        { status: 404, body: { [errorKey(path)]: text } },
+      ])
+      const bare = path.startsWith('/v1/executions/') || route.name === PROPERTIES
+      expect(Object.keys(answer.body)).toEqual([errorKey(path), ...(bare ? [] : ['code'])])
+    }
+    if (method !== 'GET') return
+    const headers = { authorization: `Bearer ${other.key}` }
+    expect((await api.request('GET', fillPath(route, other), undefined, headers)).status).toBe(200)
+  })
+})
+
+describe('bodies', () => {
+  it.each(guarded.filter(bodyOf))('$name takes JSON alone, of a bounded size', async (route) => {
+    const { method, path } = route
+    const target = fillPath(route, own)
+    const ask = (body: string, headers: Record<string, string>) =>
+      api.request(method, target, body, { 'content-length': `${body.length}`, ...headers })
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/jsonx',
+      '',
+    ]) {
+      const answer = await ask('{"a":1}', { 'content-type': type })
+      expect([type, told(answer)]).toEqual([
+        type,
+        { status: 415, body: errorBody(path, 'unsupported_media_type') },
+      ])
+    }
+    for (const broken of ['{', '', '{"a":1}x', 'undefined', "{'a':1}", '\uFEFF{"a":']) {
+      const answer = await ask(broken, { 'content-type': 'Application/JSON; charset=utf-8' })
+      const bare = route.name === PROPERTIES
+      expect([broken, told(answer)]).toEqual([
+        broken,
+        {
+          status: 400,
+          body: {
+            [errorKey(path)]: 'Invalid JSON payload',
+            ...(bare ? {} : { code: 'invalid_json' }),
+          },
+        },
+      ])
+    }
+    const max = path === '/v1/emails' ? limits.emailRequestBytesMax : limits.requestBytesMax
+    const tooLarge = { status: 413, body: errorBody(path, 'body_too_large') }
+    const stated = await ask('{}', { 'content-length': `${max + 1}` })
+    expect(told(stated)).toEqual(tooLarge)
+    expect((await ask('{}', { 'content-length': `${max}` })).status).not.toBe(413)
+    if (path !== '/v1/emails') expect(await sendChunks(route, target, max + 1)).toEqual(tooLarge)
+  })
+})
+
+async function sendChunks({ method }: TestRoute, target: string, bytes: number) {
+  const chunk = new Uint8Array(64 * 1024).fill(0x20)
+  let left = bytes
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      controller.enqueue(chunk.subarray(0, Math.min(left, chunk.length)))
+      left -= Math.min(left, chunk.length)
+      if (left === 0) controller.close()
+    },
+  })
+  const headers = {
+    authorization: `Bearer ${api.key}`,
+    'content-type': 'application/json',
+    'transfer-encoding': 'chunked',
+  }
+  const response = await api.app.request(target, { method, headers, body, duplex: 'half' })
+  return { status: response.status, body: await response.json() }
+}
+
+const patternOf = ({ path }: TestRoute) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)
+
+describe('methods and unknown paths', () => {
+  it.each(paths)('$path answers 405 with Allow to every other method', async ({ path }) => {
+    const target = path.startsWith('/v1/')
+      ? fillPath({ name: '', method: '', path }, own)
+      : path.replace(/:\w+/g, 'x')
+    const known = routes.filter((route) => patternOf(route).test(target)).map((r) => r.method)
+    const allowed = [...new Set([...known, ...(known.includes('GET') ? ['HEAD'] : [])])].sort()
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      if (allowed.includes(method)) continue
+      const answer = await api.request(method, target)
+      expect([method, answer.status]).toEqual([method, 405])
+      expect(answer.headers.get('allow')).toBe(allowed.join(', '))
+      expect(answer.body).toEqual(errorBody(path, 'method_not_allowed'))
+    }
+  })
+
+  it.each([
+    '/v1',
+    '/v1/',
+    '/v1/nothing',
+    '/v1/workflows/x/y/z',
+    '/v1/executionsx',
+    '/v1/automation',
+    '/v1/emails/',
+    '/v1/%65mails/x/y',
+    '/v1/openapi.json/x',
+  ])('%s is no route: a 403 without a key, a 404 with one', async (path) => {
+    const without = await api.request('GET', path, undefined, { authorization: '' })
+    expect(told(without)).toEqual(refusal('invalid_authorization_header'))
+    const answer = await api.request('GET', path)
+    expect(told(answer)).toEqual({ status: 404, body: errorBody(path, 'not_found') })
+  })
+
+  it.each(['/', '/nothing', '/u', '/avatars', '/v2/emails'])('%s is a 404', async (path) => {
+    const answer = await api.request('GET', path, undefined, { authorization: '' })
+    expect(told(answer)).toEqual({ status: 404, body: { message: text, code: 'not_found' } })
+  })
+})
+
+describe('X-Request-Id', () => {
+  const askWith = async (id: string, path = '/v1/emails') =>
+    (await api.request('GET', path, undefined, { 'x-request-id': id })).headers.get('x-request-id')
+
+  it.each(['a', 'req-1', '!~"#', 'x'.repeat(128)])('is given back: %s', async (id) => {
+    expect(await askWith(id)).toBe(id)
+  })
+
+  it.each(['', 'x'.repeat(129), 'two words', 'é'])('is made in the place of "%s"', async (id) => {
+    const made = await askWith(id)
+    expect(made).toMatch(/^req_[\w-]{16}$/)
+    expect(await askWith(id)).not.toBe(made)
+  })
+
+  it('is on every answer', async () => {
+    for (const path of ['/v1/emails', '/v1/none', '/healthz', '/docs', '/u/x', '/avatars/x.svg']) {
+      expect([path, await askWith('mine', path)]).toEqual([path, 'mine'])
+    }
+    const refused = await api.request('GET', '/v1/emails', undefined, { authorization: '' })
+    expect(refused.headers.get('x-request-id')).toMatch(/^req_/)
+    const wrong = await api.request('PUT', '/v1/emails', '{}')
+    expect(wrong.headers.get('x-request-id')).toMatch(/^req_/)
+  })
+})

@@ -1,0 +1,148 @@
+// Rounds of kill -9 under load at seeded moments, and the audit of what is left.
+import { Connection } from '@temporalio/client'
+import { expect, onTestFinished } from 'vitest'
+import { runExecutionName } from '../../workflows/messages.ts'
+import { eventually } from './eventually.ts'
+import { design, insertFlow, mail, onEvent } from './flows.ts'
+import { createHarness } from './harness.ts'
+import { auditExecutions, auditMail, expectDrained } from './ledger.ts'
+import { startLoad } from './load.ts'
+import { startOwnDatabase } from './ownDatabase.ts'
+import { createRandom } from './random.ts'
+import { startPrivateTemporal } from './servers.ts'
+import type { Reply } from './smtp.ts'
+
+const targets = ['api', 'worker', 'everything'] as const
+type Target = (typeof targets)[number]
+
+/** Mails whose reply after the dot is held back at the moment of a kill: nobody can know what became of them. */
+const HELD_MAX = 3
+/** A killed worker's lane and tasks have moved after this at the latest. */
+const PROGRESS_MS = 60_000
+const DRAIN_MS = 90_000
+
+const journey = design(
+  {
+    start: onEvent('ordered'),
+    receipt: mail('Receipt', { category: 'transactional' }),
+    pause: ['delay', { ms: 300 }],
+    wait: ['wait_for_event', { event_name: 'paid', lookback_ms: 3_600_000 }],
+    thanks: mail('Thanks'),
+  },
+  [
+    ['start', 'receipt'],
+    ['receipt', 'pause'],
+    ['pause', 'wait'],
+    ['wait', 'thanks', 'received'],
+  ],
+)
+const wholeWay = {
+  nodes: ['start', 'receipt', 'pause', 'wait', 'thanks'],
+  mails: ['receipt', 'thanks'],
+}
+
+/** Stops when it gives true; `round` counts from 0. */
+export interface KillOptions {
+  seed: number
+  isOver: (round: number) => boolean
+  contactsMax: number
+}
+
+/** Kills, restarts, drains and audits. @returns what is wrong (nothing, it is hoped) and the counts of it all */
+export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) {
+  const [{ postgres, ...database }, temporal] = await Promise.all([
+    startOwnDatabase(),
+    startPrivateTemporal(),
+  ])
+  const h = await createHarness(database, {
+    temporal: { address: temporal.address, namespace: 'default' },
+  })
+  const [worker] = h.workers
+  if (!worker) throw new Error('there is no worker')
+  await insertFlow(h.db, h, journey)
+  const random = createRandom(seed)
+  const kills = { api: 0, worker: 0, everything: 0 }
+
+  let held = 0
+  let release = () => {}
+  let hold: Promise<void> = Promise.resolve()
+  h.smtp.setScript((_rcpt, attempt): Reply | undefined => {
+    if (attempt > 1 || held >= HELD_MAX || random.next() > 0.05) return undefined
+    held += 1
+    return { at: 'dot', reply: '250 2.0.0 held', hold }
+  })
+
+  const kill: Record<Target, () => Promise<unknown>> = {
+    api: () => h.api.kill(),
+    worker: () => worker.kill(),
+    everything: () => Promise.all([h.api.kill(), worker.kill(), temporal.kill(), postgres.kill()]),
+  }
+  const restart: Record<Target, () => Promise<unknown>> = {
+    api: () => h.api.start(),
+    worker: () => worker.start(),
+    async everything() {
+      await Promise.all([postgres.restart(), temporal.restart()])
+      await Promise.all([h.api.start(), worker.start()])
+    },
+  }
+
+  const load = startLoad({ ...h, events: ['ordered', 'paid'], contactsMax })
+  let order: Target[] = []
+  for (let round = 0; !isOver(round); round++) {
+    if (order.length === 0) order = [...targets].sort(() => random.next() - 0.5)
+    const target = order.shift() ?? 'everything'
+    held = 0
+    hold = new Promise((resolve) => {
+      release = resolve
+    })
+    // A moment is so many more answers and mails, not a time: a slow machine comes to it too.
+    const answers = load.progress() + random.between(10, 60)
+    const mails = h.smtp.mails.length + (target === 'api' ? 0 : random.between(5, 60))
+    await eventually(
+      () => {
+        expect(load.answered.faults, `round ${round}`).toEqual([])
+        expect(load.progress(), `answers in round ${round}`).toBeGreaterThanOrEqual(answers)
+        expect(h.smtp.mails.length, `mails in round ${round}`).toBeGreaterThanOrEqual(mails)
+      },
+      { deadline_ms: PROGRESS_MS },
+    )
+    await kill[target]()
+    kills[target] += 1
+    release()
+    await restart[target]()
+  }
+  h.smtp.setScript({})
+
+  const answered = await load.stop()
+  await eventually(() => expectDrained(h.db), { deadline_ms: DRAIN_MS })
+  const mail = await auditMail(h.db, h.smtp, answered)
+  const executions = await auditExecutions(h.db, answered, wholeWay)
+  const started = await countRuns(temporal.address)
+  const faults = [...answered.faults, ...mail.faults, ...executions.faults]
+  if (started.all !== executions.counts['executions'] || started.completed !== started.all) {
+    faults.push(`Temporal ran ${started.all} executions and completed ${started.completed}`)
+  }
+  const counts = {
+    seed,
+    kills,
+    answered: { emails: answered.emails.size, events: answered.events.size },
+    unanswered: answered.unanswered,
+    ...mail.counts,
+    ...executions.counts,
+  }
+  return { faults, counts }
+}
+
+async function countRuns(address: string) {
+  const connection = await Connection.connect({ address })
+  onTestFinished(() => connection.close())
+  const count = async (more: string) => {
+    const query = `WorkflowType = '${runExecutionName}'${more}`
+    const { count: found } = await connection.workflowService.countWorkflowExecutions({
+      namespace: 'default',
+      query,
+    })
+    return Number(found)
+  }
+  return { all: await count(''), completed: await count(` AND ExecutionStatus = 'Completed'`) }
+}

@@ -1,0 +1,153 @@
+// The routes that the application really has, and a valid request for each of them.
+import type { JsonObject } from '../../domain/json.ts'
+import type { TestApi } from './api.ts'
+import { welcomeDesign } from './designs.ts'
+import type { Tenant } from './tenant.ts'
+
+export interface TestRoute {
+  /** `GET /v1/emails/:id` */
+  name: string
+  method: string
+  path: string
+}
+
+const PUBLIC_DESCRIPTION = '/v1/openapi.json'
+
+/** Every route once, by path and method; no middleware. */
+export function routesOf({ app }: Pick<TestApi, 'app'>): TestRoute[] {
+  const routes = app.routes
+    .filter(({ method }) => method !== 'ALL')
+    .map(({ method, path }) => ({ name: `${method} ${path}`, method, path }))
+  const byName = new Map(routes.map((route) => [route.name, route]))
+  return [...byName.values()].sort((a, b) =>
+    `${a.path} ${a.method}` < `${b.path} ${b.method}` ? -1 : 1,
+  )
+}
+
+/** The routes that need a key. */
+export const guardedRoutes = (api: Pick<TestApi, 'app'>): TestRoute[] =>
+  routesOf(api).filter(({ path }) => path.startsWith('/v1/') && path !== PUBLIC_DESCRIPTION)
+
+export const hasParameter = ({ path }: TestRoute): boolean => path.includes('/:')
+
+/** Shape B for three mounts; every other error is shape A. */
+export function errorKey(path: string): 'error' | 'message' {
+  return /^\/v1\/(workflows|executions|automation)(\/|$)/.test(path) ? 'error' : 'message'
+}
+
+/** The path with a tenant's own ids in the places of its parameters; `given` goes before them. */
+export function fillPath(
+  { path }: TestRoute,
+  tenant: Tenant,
+  given: Record<string, string> = {},
+): string {
+  return path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = given[name] ?? parameterOf(path, name, tenant)
+    if (value === undefined) throw new Error(`no value for :${name} of ${path}`)
+    return given[name] ?? encodeURIComponent(value)
+  })
+}
+
+function parameterOf(path: string, name: string, tenant: Tenant): string | undefined {
+  const resource = path.split('/')[2] ?? ''
+  if (name === 'email') return resource === 'audiences' ? tenant.member : tenant.contact
+  if (name === 'n') return '1'
+  if (name === 'audienceId') return tenant.ids['audiences']
+  return name === 'id' ? tenant.ids[resource] : undefined
+}
+
+const html = '<p>Hello {{ name }}</p>'
+
+/** A valid body for each route that takes one; whoever adds a route adds one here. */
+const bodies: Record<string, JsonObject> = {
+  'POST /v1/emails': {
+    from: 'Shop <hello@sender.test>',
+    to: ['ada@example.test'],
+    subject: 'Hi',
+    html,
+    text: 'Hello',
+    variables: { name: 'Ada' },
+    cc: ['cc@example.test'],
+    bcc: ['bcc@example.test'],
+    reply_to: ['reply@sender.test'],
+    headers: { 'X-Order': '1' },
+    attachments: [
+      { filename: 'a.txt', content: 'aGk=', content_type: 'text/plain', content_id: 'a1' },
+    ],
+    tags: { kind: 'receipt' },
+    metadata: { order: 1 },
+  },
+  'POST /v1/audiences': { name: 'Readers' },
+  'PATCH /v1/audiences/:id': { name: 'Readers' },
+  'POST /v1/audiences/:audienceId/contacts': {
+    email: 'new@example.test',
+    first_name: 'Ada',
+    last_name: 'Lovelace',
+    is_subscribed: true,
+    properties: { plan: 'pro' },
+  },
+  'POST /v1/audiences/:audienceId/contacts/batch': { contacts: [{ email: 'new@example.test' }] },
+  'PATCH /v1/audiences/:audienceId/contacts/:email': {
+    first_name: 'Ada',
+    last_name: 'Lovelace',
+    is_subscribed: false,
+    properties: { plan: 'pro' },
+  },
+  'POST /v1/domains': { name: 'mail.example.com' },
+  'POST /v1/templates': {
+    name: 'Hello',
+    alias: 'hello-new',
+    subject: 'Hi',
+    from: 'hello@sender.test',
+    reply_to: 'reply@sender.test',
+    preview_text: 'See',
+    html,
+    text: 'Hello',
+  },
+  'PATCH /v1/templates/:id': {
+    name: 'Hello',
+    alias: 'hello-changed',
+    subject: 'Hi',
+    from: 'hello@sender.test',
+    reply_to: 'reply@sender.test',
+    preview_text: 'See',
+    html,
+    text: 'Hello',
+  },
+  'POST /v1/templates/:id/render': { variables: { name: 'Ada' }, email: 'ada@example.test' },
+  'POST /v1/workflows': { name: 'Welcome', design: welcomeDesign, status: 'draft' },
+  'PATCH /v1/workflows/:id': {
+    name: 'Welcome',
+    status: 'paused',
+    design: welcomeDesign,
+    expected_version: 1,
+  },
+  'POST /v1/workflows/:id/validate': { design: welcomeDesign },
+  'POST /v1/workflows/:id/executions': { email: 'ada@example.test', properties: { plan: 'pro' } },
+  'POST /v1/executions/:id/cancel': { reason: 'Enough' },
+  'POST /v1/automation/events': {
+    event_name: 'order.placed',
+    email: 'ada@example.test',
+    properties: { total: 1 },
+    contact_properties: { plan: 'pro' },
+    timestamp: 1_700_000_000_000,
+    event_id: 'order-1',
+  },
+  'PATCH /v1/automation/contacts/:email': { properties: { plan: 'pro' } },
+}
+
+const withoutBody = new Set([
+  'PATCH /v1/automation/contacts/',
+  'POST /v1/templates/:id/publish',
+  'POST /v1/templates/:id/duplicate',
+  'POST /v1/workflows/:id/duplicate',
+  'POST /v1/workflows/:id/versions/:n/restore',
+])
+
+/** A valid body of a route; undefined for one that takes none. */
+export function bodyOf({ name, method }: TestRoute): JsonObject | undefined {
+  if (!['POST', 'PATCH', 'PUT'].includes(method) || withoutBody.has(name)) return undefined
+  const body = bodies[name]
+  if (!body) throw new Error(`add a valid body for ${name} to test/setup/routes.ts`)
+  return body
+}

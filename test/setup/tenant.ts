@@ -1,0 +1,59 @@
+// A workspace that has one of everything, made through the API as its owner would.
+import type { JsonObject } from '../../domain/json.ts'
+import { insertTestDomain, type TestApi } from './api.ts'
+import { welcomeDesign } from './designs.ts'
+
+export interface Tenant {
+  key: string
+  workspaceId: string
+  /** By the name of the resource in paths: `emails`, `api-keys`. */
+  ids: Record<string, string>
+  /** The address of the automation contact. */
+  contact: string
+  /** The address of the audience contact. */
+  member: string
+}
+
+/** The workspace of that name with a sending domain, a mail, an active workflow, an execution, and so on. */
+export async function seedTenant(api: TestApi, workspaceName: string): Promise<Tenant> {
+  const { token: key, workspaceId, userId } = await api.createKey({ workspaceName })
+  const { keyId } = await api.createKey({ workspaceName, name: 'spare' })
+  const domainId = await insertTestDomain({ ...api, workspaceId, userId }, 'sender.test')
+  const ask = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${key}` }
+    const answer = await api.request('POST', `/v1${path}`, body, headers)
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`)
+    return answer.body
+  }
+  const idOf = (body: JsonObject) => String(body['id'] ?? body['workflow_id'])
+  const from = 'Shop <hello@sender.test>'
+  const contact = `first@${workspaceName}.test`
+  const member = 'member@example.test'
+  const audience = idOf(await ask('/audiences', { name: 'All' }))
+  await ask(`/audiences/${audience}/contacts`, { email: member })
+  const template = idOf(await ask('/templates', { name: 'T', subject: 'S', html: '<p>H</p>' }))
+  await ask(`/templates/${template}/publish`, {})
+  const email = idOf(
+    await ask('/emails', { from, to: 'you@example.test', subject: 'S', text: 'T' }),
+  )
+  const workflow = idOf(
+    await ask('/workflows', { name: 'Flow', status: 'active', design: welcomeDesign }),
+  )
+  const event = await ask('/automation/events', { event_name: 'user.signed_up', email: contact })
+  const [execution] = event['executions'] as string[]
+  return {
+    key,
+    workspaceId,
+    ids: {
+      'api-keys': keyId,
+      emails: email,
+      templates: template,
+      audiences: audience,
+      domains: domainId,
+      workflows: workflow,
+      executions: execution ?? '',
+    },
+    contact,
+    member,
+  }
+}
