@@ -1,11 +1,10 @@
 // Records the statements that a piece of the API sends to Postgres, with their parameters and what they gave.
-import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
-import type { Db } from '../db/connect.ts'
-import type { Database } from '../db/schema.ts'
 
 export interface CapturedStatement {
   text: string
+  /** Of a prepared statement; undefined where it is planned at each call. */
+  name: string | undefined
   values: readonly unknown[]
   rows: Record<string, unknown>[]
 }
@@ -13,24 +12,30 @@ export interface CapturedStatement {
 /** What went over one connection between its being taken from the pool and given back. */
 export type CapturedSession = CapturedStatement[]
 
-/** A handle that works like `connect`'s over this pool and writes down everything that passes. */
-export function createCapture(pool: pg.Pool): { db: Db; sessions: CapturedSession[] } {
+/** Writes down everything that passes over the pool until `stop`: what reaches pg, after all that is above it. */
+export function captureSessions(pool: pg.Pool): { sessions: CapturedSession[]; stop: () => void } {
   const sessions: CapturedSession[] = []
-  const dialect = new PostgresDialect({
-    pool: {
-      async connect() {
-        const client = await pool.connect()
-        const session: CapturedSession = []
-        sessions.push(session)
-        const query = async (text: string, values: readonly unknown[]) => {
-          const result = await client.query<Record<string, unknown>>(text, [...(values ?? [])])
-          session.push({ text, values: values ?? [], rows: result.rows })
-          return result
-        }
-        return { query: query as never, release: () => client.release() }
+  const connect = pool.connect.bind(pool)
+  const recording = async () => {
+    const client = await connect()
+    const session: CapturedSession = []
+    sessions.push(session)
+    return {
+      async query(given: string | pg.QueryConfig<unknown[]>, values: unknown[] = []) {
+        const config = typeof given === 'string' ? { text: given, values } : given
+        const result = await client.query<Record<string, unknown>>(config)
+        const { text, name } = config
+        session.push({ text, name, values: config.values ?? [], rows: result.rows })
+        return result
       },
-      end: async () => undefined,
+      release: () => client.release(),
+    }
+  }
+  pool.connect = recording as unknown as typeof pool.connect
+  return {
+    sessions,
+    stop() {
+      pool.connect = connect
     },
-  })
-  return { db: new Kysely<Database>({ dialect }), sessions }
+  }
 }

@@ -30,10 +30,10 @@ export function createReplay(
 ): (serial: number) => Promise<void> {
   const before: Record<string, unknown>[][] = []
   const compiled = sessions.map((session) =>
-    session.map(({ text, values, rows }) => {
+    session.map(({ text, name, values, rows }) => {
       const fills = values.map((value) => compile(value, renewal, before))
       before.push(rows)
-      return { text, fills }
+      return { text, name, fills }
     }),
   )
   return async (serial) => {
@@ -45,9 +45,13 @@ export function createReplay(
     for (const session of compiled) {
       const client = await pool.connect()
       try {
-        for (const { text, fills } of session) {
+        for (const { text, name, fills } of session) {
           const values = fills.map((fill) => fill(run))
-          const { rows } = await client.query<Record<string, unknown>>(text, values)
+          const { rows } = await client.query<Record<string, unknown>>({
+            text,
+            values,
+            ...(name ? { name } : {}),
+          })
           run.rows.push(rows)
         }
       } finally {

@@ -52,7 +52,9 @@ export async function withServers<T>(
 
 async function openServers(say: (line: string) => void) {
   const folder = openFolder(FOLDER)
-  await claimFolder(folder, say)
+  await claimFolder(folder, say).catch((err) => {
+    throw new Error(`Another benchmark runs on ${folder.root}: one at a time`, { cause: err })
+  })
   // What a killed run left; the logs are made anew too.
   for (const path of [folder.postgres, `${folder.postgres}.password`, `${folder.postgres}.new`]) {
     rmSync(path, { recursive: true, force: true })

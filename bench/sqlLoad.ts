@@ -8,7 +8,7 @@ import { createWake, type WakeChannel } from '../db/wake.ts'
 import type { NewId } from '../domain/ids.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
-import { createCapture } from './capture.ts'
+import { captureSessions } from './capture.ts'
 import type { LoadKind } from './httpLoad.ts'
 import { type LoadBounds, type LoadResult, runLoad } from './load.ts'
 import { emailBody, eventBody } from './payloads.ts'
@@ -40,13 +40,13 @@ const handlers = {
       SMTP_URL: 'smtp://127.0.0.1:1',
     })
     // The same parsers and pool settings as the API's.
-    const { pool } = connect({
+    const { db, pool } = connect({
       url: databaseUrl,
       poolSize,
       name: 'bench-pg',
       onIdleError: () => undefined,
     })
-    const { db, sessions } = createCapture(pool)
+    const capture = captureSessions(pool)
     const now = new Date()
     const makeId = createNewId(() => new Date())
     const made: Renewal['made'] = []
@@ -72,6 +72,8 @@ const handlers = {
       made.push({ value: email.to, make: (serial) => emailBody(serial).to })
       await sendEmail(deps, key, email)
     }
+    capture.stop()
+    const { sessions } = capture
     const send = createReplay(pool, sessions, { made, now })
     const wake = createWake(pool, (err) => process.stderr.write(`${String(err)}\n`))
     replay = async (serial) => {
@@ -79,7 +81,7 @@ const handlers = {
       for (const channel of woken) wake(channel)
     }
     return [
-      ...sessions.flat().map((statement) => statement.text.trim()),
+      ...sessions.flat().map(({ name, text }) => `${name ? 'prepared ' : ''}${text.trim()}`),
       ...woken.map((channel) => `notify ${channel}`),
     ]
   },

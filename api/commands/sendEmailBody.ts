@@ -65,11 +65,11 @@ export function checkHtmlSize(html: string): void {
   throw badRequest(`html content size (${size}MB) exceeds maximum of ${max}MB`, null)
 }
 
-/** A text; undefined when it is absent, null or empty. */
-export function textOf(given: JsonObject, field: string): string | undefined {
+/** A text; undefined when it is absent, null or empty. `within` names the object where it is not the body. */
+export function textOf(given: JsonObject, field: string, within = ''): string | undefined {
   const value = given[field]
   if (value === undefined || value === null || value === '') return undefined
-  if (typeof value !== 'string') throw badRequest(`${field} must be a string`)
+  if (typeof value !== 'string') throw badRequest(`${within}${field} must be a string`)
   return value
 }
 

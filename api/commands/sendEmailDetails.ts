@@ -144,7 +144,7 @@ function readAttachments(given: JsonObject): NewAttachment[] {
   const contents = value.map((item, index) => {
     const field = `attachments.${index}`
     if (!isJsonObject(item)) throw badRequest(`${field} must be an object`)
-    const content = textOf(item, 'content') ?? ''
+    const content = textOf(item, 'content', `${field}.`) ?? ''
     bytes += Buffer.byteLength(content, 'base64')
     return { field, item, content }
   })
@@ -156,7 +156,7 @@ function readAttachments(given: JsonObject): NewAttachment[] {
 }
 
 function readAttachment(field: string, item: JsonObject, content: string): NewAttachment {
-  const filename = textOf(item, 'filename')
+  const filename = textOf(item, 'filename', `${field}.`)
   if (filename === undefined) throw badRequest(`${field}.filename is required`)
   if (
     filename.length > limits.nameCharsMax ||
@@ -167,14 +167,14 @@ function readAttachment(field: string, item: JsonObject, content: string): NewAt
   }
   if (content === '') throw badRequest(`${field}.content is required`)
   if (/[^A-Za-z0-9+/=_\s-]/.test(content)) throw badRequest(`${field}.content must be base64`)
-  const type = textOf(item, 'content_type')
+  const type = textOf(item, 'content_type', `${field}.`)
   if (
     type !== undefined &&
     !/^[\w.+-]{1,100}\/[\w.+-]{1,100}(; ?[\w.+-]+=[\w.+"-]+)*$/.test(type)
   ) {
     throw badRequest(`${field}.content_type is not valid`)
   }
-  const id = textOf(item, 'content_id')
+  const id = textOf(item, 'content_id', `${field}.`)
   if (id !== undefined && !/^[\x21-\x3b\x3d\x3f-\x7e]{1,255}$/.test(id)) {
     throw badRequest(`${field}.content_id is not valid`)
   }

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { limits } from '../../domain/limits.ts'
 import { type Answer, createTestApi } from '../setup/api.ts'
+import { sendChunks } from '../setup/chunks.ts'
 import { expectGolden } from '../setup/golden.ts'
 import {
   bodyOf,
@@ -164,28 +165,10 @@ describe('bodies', () => {
     const stated = await ask('{}', { 'content-length': `${max + 1}` })
     expect(told(stated)).toEqual(tooLarge)
     expect((await ask('{}', { 'content-length': `${max}` })).status).not.toBe(413)
-    if (path !== '/v1/emails') expect(await sendChunks(route, target, max + 1)).toEqual(tooLarge)
+    if (path !== '/v1/emails')
+      expect(await sendChunks(api, method, target, max + 1)).toEqual(tooLarge)
   })
 })
-
-async function sendChunks({ method }: TestRoute, target: string, bytes: number) {
-  const chunk = new Uint8Array(64 * 1024).fill(0x20)
-  let left = bytes
-  const body = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      controller.enqueue(chunk.subarray(0, Math.min(left, chunk.length)))
-      left -= Math.min(left, chunk.length)
-      if (left === 0) controller.close()
-    },
-  })
-  const headers = {
-    authorization: `Bearer ${api.key}`,
-    'content-type': 'application/json',
-    'transfer-encoding': 'chunked',
-  }
-  const response = await api.app.request(target, { method, headers, body, duplex: 'half' })
-  return { status: response.status, body: await response.json() }
-}
 
 const patternOf = ({ path }: TestRoute) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)
 

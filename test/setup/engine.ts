@@ -1,6 +1,11 @@
 // The execution engine in this process: a real Temporal worker, activities and starter over a test's database.
 import { Client, Connection } from '@temporalio/client'
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
+import {
+  DefaultLogger,
+  makeTelemetryFilterString,
+  NativeConnection,
+  Runtime,
+} from '@temporalio/worker'
 import { type Activities, createActivities } from '../../activities/index.ts'
 import { listen } from '../../db/listen.ts'
 import { createWake } from '../../db/wake.ts'
@@ -22,6 +27,8 @@ export interface EngineOptions {
   /** The run's Temporal and a namespace of its own when absent. */
   temporal?: TestNamespace
   workflowBundle?: WorkerParts['workflowBundle']
+  /** Executions alone when absent. */
+  roles?: WorkerParts['roles']
   /** Puts something between the workflow functions and their activities. */
   around?: (activities: Activities) => Partial<Activities>
 }
@@ -59,9 +66,8 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
   })
   const given = { ...activities, ...options.around?.(activities) }
   const parts = { connection, namespace, activities: given, workflowBundle }
-  const [worker] = await createWorkers({ ...parts, roles: ['executions'] })
-  if (!worker) throw new Error('no worker was made')
-  const running = worker.run()
+  const workers = await createWorkers({ ...parts, roles: options.roles ?? ['executions'] })
+  const running = Promise.all(workers.map((worker) => worker.run()))
   const client = new Client({ connection, namespace })
   const reads = createTemporalReads(reading, namespace)
   const createStarter = () =>
@@ -162,7 +168,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     async stop() {
       stopping.abort()
       await starter.stop()
-      worker.shutdown()
+      for (const worker of workers) worker.shutdown()
       await running
       await Promise.all([connection.close(), reading.close()])
     },
@@ -171,4 +177,10 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
 
 /** The SDK would write every start and stop of its parts between the test results. */
 export const sdkLogger = new DefaultLogger('ERROR')
-Runtime.install({ logger: sdkLogger, shutdownSignals: [] })
+Runtime.install({
+  logger: sdkLogger,
+  shutdownSignals: [],
+  telemetryOptions: {
+    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR' }) },
+  },
+})

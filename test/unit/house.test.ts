@@ -57,6 +57,24 @@ test("the README's table of states is the table of the code", () => {
   expect(shown).toEqual(expected)
 })
 
+test('the tests that the README names are there', () => {
+  const rows = readFileSync('README.md', 'utf8')
+    .split('\n## Decisions\n')[1]
+    ?.split('\n## ')[0]
+    ?.split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| gap'))
+  const named = (rows ?? []).flatMap((row) =>
+    [...(row.split(' | ').at(-1) ?? '').matchAll(/`([\w/*]+)`/g)].map(([, name]) => name ?? ''),
+  )
+  const known = [...filesOf(['test']), ...filesOf(['bench']).map((file) => `test/${file}`)]
+  const missing = named.filter((name) => {
+    const prefix = `test/${name.replace(/\*$/, '')}`
+    return !known.some((file) => file.startsWith(prefix))
+  })
+  expect(named.length).toBeGreaterThan(10)
+  expect(missing).toEqual([])
+})
+
 test('every state that is led to is a state', () => {
   const tables = [workflowTransitions, executionTransitions, deliveryTransitions, domainTransitions]
   for (const transitions of tables) {

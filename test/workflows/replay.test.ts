@@ -3,8 +3,16 @@ import { readdirSync } from 'node:fs'
 import type { WorkflowBundleOption } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadWorkflowBundle } from '../../worker/createWorker.ts'
+import {
+  DELIVERY_TASK_QUEUE,
+  type DeliveryLaneInput,
+  deliveryLaneName,
+  laneCountSignal,
+  laneWorkflowId,
+} from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
+import { eventually } from '../setup/eventually.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
 import { HISTORIES, readHistory, record, replay } from '../setup/histories.ts'
 
@@ -14,7 +22,7 @@ let workflowBundle: WorkflowBundleOption
 
 beforeAll(async () => {
   workflowBundle = await loadWorkflowBundle(sdkLogger)
-  engine = await startEngine(database, { workflowBundle })
+  engine = await startEngine(database, { workflowBundle, roles: ['executions', 'delivery'] })
 })
 afterAll(() => engine?.stop())
 
@@ -46,7 +54,26 @@ const waits = (timeout?: string): TestDesign =>
     ],
   )
 
-/** Each makes an execution of one shape and gives its id when it has ended. */
+/** A lane whose number changes, and that is wanted no more in the end. */
+async function runLane(): Promise<string> {
+  const workflowId = laneWorkflowId(0)
+  const args: [DeliveryLaneInput] = [{ lane: 0, lanes: 1 }]
+  const start = { workflowId, taskQueue: DELIVERY_TASK_QUEUE, args }
+  const handle = await engine.client.workflow.start(deliveryLaneName, start)
+  const runs = (activityId: string) =>
+    eventually(async () => {
+      const { raw } = await handle.describe()
+      expect(raw.pendingActivities).toMatchObject([{ activityId, attempt: 1 }])
+    })
+  await runs('1')
+  await handle.signal(laneCountSignal, 2)
+  await runs('2')
+  await handle.signal(laneCountSignal, 0)
+  await handle.result()
+  return workflowId
+}
+
+/** Each makes an execution of one shape, or a lane, and gives its id when it has ended. */
 const shapes: Record<string, () => Promise<string>> = {
   async straight() {
     const { id } = await engine.run(straight)
@@ -77,6 +104,7 @@ const shapes: Record<string, () => Promise<string>> = {
     await engine.ended(id, 'CANCELLED')
     return id
   },
+  lane: runLane,
 }
 
 test.each(Object.keys(shapes))('%s: recorded now, it replays', async (name) => {

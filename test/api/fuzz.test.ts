@@ -1,0 +1,81 @@
+// Requests made up from the interface description: never a 5xx, always the promised shape, and 2xx bodies as described.
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { errorCodes } from '../../api/errorCodes.ts'
+import { createTestApi } from '../setup/api.ts'
+import { type FuzzedRequest, fuzzedRequests } from '../setup/arbitrary.ts'
+import { closed, readOperations } from '../setup/openapi.ts'
+import { errorKey, guardedRoutes } from '../setup/routes.ts'
+import { seedTenant } from '../setup/tenant.ts'
+
+const BUDGET_MS = 15_000
+const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
+
+const api = await createTestApi()
+const tenant = await seedTenant(api, 'test')
+const operations = await readOperations(api)
+
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
+const validators = new Map(
+  operations.flatMap((operation) =>
+    [...operation.responses].flatMap(([status, schema]) =>
+      schema ? [[`${operation.name} ${status}`, ajv.compile(closed(schema))] as const] : [],
+    ),
+  ),
+)
+
+const codes = new Set<unknown>(errorCodes)
+const seen = new Map<string, number>()
+
+/** What is wrong with the answer; '' when nothing is. */
+async function faultOf({ operation, target, body }: FuzzedRequest): Promise<string> {
+  const { name, method, path } = operation
+  const answer = await api.request(method, target, body)
+  const { status, headers } = answer
+  const outcome = `${name} ${status}`
+  seen.set(outcome, (seen.get(outcome) ?? 0) + 1)
+  if (status >= 500) return `${status}: ${answer.text}`
+  if (!headers.get('x-request-id')) return 'no X-Request-Id'
+  if (!operation.responses.has(status)) return `${status} is not described: ${answer.text}`
+  if (status === 204) return answer.text
+  if (!headers.get('content-type')?.startsWith('application/json')) return 'not JSON'
+  const validate = validators.get(outcome)
+  if (!validate?.(answer.body)) return `${ajv.errorsText(validate?.errors ?? [])}: ${answer.text}`
+  if (status < 300) return ''
+  const text = answer.body[status === 403 ? 'message' : errorKey(path)]
+  if (typeof text !== 'string' || text === '') return `no text: ${answer.text}`
+  const { code } = answer.body
+  return code === undefined || codes.has(code) ? '' : `unknown code: ${answer.text}`
+}
+
+test('the description has every route that needs a key', () => {
+  const described = new Set(operations.map(({ name }) => name))
+  const missing = guardedRoutes(api).filter(
+    ({ name, path }) => !path.endsWith('/') && !described.has(name),
+  )
+  expect(missing).toEqual([])
+})
+
+test(`made-up requests are answered as described (FUZZ_SEED=${seed})`, async () => {
+  const requests = fc.oneof(...operations.map((operation) => fuzzedRequests(operation, tenant)))
+  const property = fc.asyncProperty(requests, async (request) => {
+    const fault = await faultOf(request)
+    if (fault)
+      throw new Error(`${request.operation.method} ${request.target} ${request.body}: ${fault}`)
+  })
+  await fc.assert(property, {
+    seed,
+    numRuns: 1_000_000,
+    interruptAfterTimeLimit: BUDGET_MS,
+    markInterruptAsFailure: false,
+    endOnFailure: true,
+  })
+  const total = [...seen.values()].reduce((sum, count) => sum + count, 0)
+  process.stderr.write(`fuzz: ${total} requests, ${seen.size} outcomes, FUZZ_SEED=${seed}\n`)
+  // Every operation was tried, and most were brought to succeed.
+  const tried = new Set([...seen.keys()].map((outcome) => outcome.replace(/ \d+$/, '')))
+  expect(tried.size).toBe(operations.length)
+  const succeeded = new Set([...seen.keys()].filter((one) => / 2\d\d$/.test(one)))
+  expect(succeeded.size).toBeGreaterThan(operations.length * 0.8)
+})

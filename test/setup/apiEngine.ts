@@ -1,0 +1,105 @@
+// The API and the execution engine over one database and one namespace: executions are started and read for real.
+import { afterAll, beforeAll } from 'vitest'
+import { createTestApi, insertTestDomain } from './api.ts'
+import { type Engine, startEngine } from './engine.ts'
+import { createTestNamespace } from './namespace.ts'
+import { uniqueName } from './unique.ts'
+
+export interface ListedExecution {
+  execution_id: string
+  workflow_id: string
+  status: string
+  email: string
+  current_step_id: string
+  step_count: number
+  completed_at: number | null
+  cancellation_reason: string | null
+  wait_until?: number | null
+}
+
+export interface ExecutionPage {
+  executions: ListedExecution[]
+  count: number
+  cursor: string | null
+}
+
+/** A trigger, and a wait for `went.on`, with a timeout when one is given. */
+export const waitingDesign = (eventName: string, timeout?: string) => ({
+  nodes: [
+    { id: 'start', type: 'trigger', data: { kind: 'event', event_name: eventName } },
+    { id: 'wait', type: 'wait_for_event', data: { event_name: 'went.on', timeout } },
+    { id: 'end', type: 'exit', data: { outcome: 'done' } },
+  ],
+  edges: [
+    { id: 'e1', source: 'start', target: 'wait' },
+    { id: 'e2', source: 'wait', target: 'end', sourceHandle: 'received' },
+    ...(timeout ? [{ id: 'e3', source: 'wait', target: 'end', sourceHandle: 'timeout' }] : []),
+  ],
+})
+
+/** Call it at the top of a file; the engine runs from `beforeAll` to `afterAll`. */
+export async function createApiWithEngine() {
+  const temporal = await createTestNamespace()
+  const api = await createTestApi({ namespace: temporal.namespace })
+  await insertTestDomain(api, 'sender.test')
+  const running: { engine: Engine | undefined } = { engine: undefined }
+  beforeAll(async () => {
+    running.engine = await startEngine(api, { temporal })
+  })
+  afterAll(() => running.engine?.stop())
+
+  const engine = (): Engine => {
+    if (!running.engine) throw new Error('the engine is not running yet')
+    return running.engine
+  }
+  const newContact = () => `${uniqueName('c')}@example.test`
+
+  return {
+    api,
+    engine,
+    newContact,
+    /** An active workflow of that design. */
+    async flow(design: object): Promise<string> {
+      const body = { name: 'Flow', status: 'active', design }
+      const made = await api.request<{ workflow_id: string }>('POST', '/v1/workflows', body)
+      if (made.status !== 201) throw new Error(made.text)
+      return made.body.workflow_id
+    },
+    /** Posts an event. @returns what it started */
+    async post(event_name: string, email: string, properties = {}): Promise<string[]> {
+      const body = { event_name, email, properties }
+      const path = '/v1/automation/events'
+      const accepted = await api.request<{ executions: string[] }>('POST', path, body)
+      engine().wake()
+      return accepted.body.executions
+    },
+    /** One page of a list of executions. */
+    async page(path: string, query = ''): Promise<ExecutionPage> {
+      const answer = await api.request<ExecutionPage>('GET', `${path}/executions${query}`)
+      if (answer.status !== 200) throw new Error(answer.text)
+      return answer.body
+    },
+    /** Every page from the first to the last, each as a list of ids; `between` runs after each but the last. */
+    async pages(path: string, status = '', between = async () => undefined): Promise<string[][]> {
+      const found: string[][] = []
+      let cursor: string | null = null
+      do {
+        if (cursor !== null) await between()
+        const filter: string[] = status === '' ? [] : [`status=${status}`]
+        const query: string = [...filter, ...(cursor ? [`cursor=${cursor}`] : [])].join('&')
+        const page: ExecutionPage = await this.page(path, query && `?${query}`)
+        found.push(page.executions.map((row) => row.execution_id))
+        cursor = page.cursor
+      } while (cursor !== null)
+      return found
+    },
+    /** Makes executions look a minute old: visibility shows them, nothing has to be described. */
+    async age(ids: string[]): Promise<void> {
+      await api.db
+        .updateTable('executions')
+        .set({ created_at: new Date(Date.now() - 60_000) })
+        .where('id', 'in', ids)
+        .execute()
+    },
+  }
+}

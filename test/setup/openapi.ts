@@ -1,0 +1,126 @@
+// Reads the application's own interface description: its operations with plain schemas, without references.
+import type { TestApi } from './api.ts'
+
+/** The part of JSON Schema 2020-12 that the description uses. */
+export interface Schema {
+  type?: string | string[]
+  enum?: unknown[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  additionalProperties?: boolean | Schema
+  anyOf?: Schema[]
+  allOf?: Schema[]
+  $ref?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  minItems?: number
+  maxItems?: number
+  pattern?: string
+  format?: string
+}
+
+export interface Operation {
+  /** As `TestRoute` has it: `GET /v1/emails/:id` */
+  name: string
+  method: string
+  /** With Hono's parameters. */
+  path: string
+  parameters: { name: string; in: string; schema: Schema }[]
+  body: Schema | null
+  /** By status; null where the answer has no body. */
+  responses: Map<number, Schema | null>
+}
+
+interface Content {
+  content?: { 'application/json'?: { schema: Schema } }
+}
+
+interface Described {
+  parameters?: Operation['parameters']
+  requestBody?: Content
+  responses: Record<string, Content>
+}
+
+interface Document {
+  paths: Record<string, Record<string, Described>>
+  components: { schemas: Record<string, Schema> }
+}
+
+export async function readOperations(api: Pick<TestApi, 'request'>): Promise<Operation[]> {
+  const { body } = await api.request<Document>('GET', '/v1/openapi.json')
+  const { schemas } = body.components
+  const plain = (given: Content | undefined) => {
+    const schema = given?.content?.['application/json']?.schema
+    return schema ? flatten(schema, schemas) : null
+  }
+  return Object.entries(body.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) => {
+      const honoPath = path.replace(/\{(\w+)\}/g, ':$1')
+      return {
+        name: `${method.toUpperCase()} ${honoPath}`,
+        method: method.toUpperCase(),
+        path: honoPath,
+        parameters: described.parameters ?? [],
+        body: plain(described.requestBody),
+        responses: new Map(
+          Object.entries(described.responses).map(([status, one]) => [Number(status), plain(one)]),
+        ),
+      }
+    }),
+  )
+}
+
+/** Without `$ref` and `allOf`: what an object is made of stands in one place. */
+function flatten(schema: Schema, named: Record<string, Schema>): Schema {
+  const { $ref, allOf, ...own } = schema
+  if ($ref) {
+    const target = named[$ref.split('/').at(-1) ?? '']
+    if (!target) throw new Error(`the description has no ${$ref}`)
+    return { ...flatten(target, named), ...own }
+  }
+  const parts = (allOf ?? []).map((part) => flatten(part, named))
+  const whole: Schema = {}
+  for (const part of [...parts, own]) {
+    Object.assign(whole, part, {
+      ...(whole.properties || part.properties
+        ? { properties: { ...whole.properties, ...part.properties } }
+        : {}),
+      ...(whole.required || part.required
+        ? { required: [...new Set([...(whole.required ?? []), ...(part.required ?? [])])] }
+        : {}),
+    })
+  }
+  const inner = (one: Schema) => flatten(one, named)
+  if (whole.properties) {
+    const entries = Object.entries(whole.properties)
+    whole.properties = Object.fromEntries(entries.map(([name, one]) => [name, inner(one)]))
+  }
+  if (whole.items) whole.items = inner(whole.items)
+  if (whole.anyOf) whole.anyOf = whole.anyOf.map(inner)
+  if (typeof whole.additionalProperties === 'object') {
+    whole.additionalProperties = inner(whole.additionalProperties)
+  }
+  return whole
+}
+
+/** The same schema where no object may have keys that it does not name. */
+export function closed(schema: Schema): Schema {
+  const result = { ...schema }
+  if (schema.properties) {
+    const entries = Object.entries(schema.properties)
+    result.properties = Object.fromEntries(entries.map(([name, one]) => [name, closed(one)]))
+    result.additionalProperties ??= false
+  }
+  if (schema.items) result.items = closed(schema.items)
+  if (schema.anyOf) result.anyOf = schema.anyOf.map(closed)
+  return result
+}
+
+/** The types that a schema lets through. */
+export function typesOf(schema: Schema): Set<string> {
+  const alternatives = schema.anyOf?.flatMap((one) => [...typesOf(one)]) ?? []
+  return new Set([...[schema.type ?? []].flat(), ...alternatives])
+}
