@@ -10,6 +10,8 @@ const servers = {
 
 export default defineConfig({
   test: {
+    // Most tests wait for servers: two files at a time on two cores, where vitest would run one.
+    maxWorkers: 2,
     projects: [
       { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], pool: 'forks' } },
       {

@@ -44,7 +44,7 @@ export async function measureAccepted(
 ): Promise<Accepted> {
   const { say, quick } = options
   const rounds = options.rounds ?? (quick ? 2 : 5)
-  const seconds = options.seconds ?? (quick ? 1 : 6)
+  const seconds = options.seconds ?? (quick ? 2 : 8)
   const api = await servers.api({
     databaseUrl,
     env: { DATABASE_POOL_SIZE: String(POOL_SIZE) },

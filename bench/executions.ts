@@ -1,4 +1,4 @@
-// Figure: executions completed per second, trigger → 3 × send_email → exit, against a hand-written workflow function.
+// Figure: executions per second, trigger → 3 × send_email → exit, against a hand-written workflow function.
 import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
 import { recordAutomationEvent } from '../db/recordAutomationEvent.ts'

@@ -10,6 +10,8 @@ export interface HttpAnswer {
 export interface HttpConnection {
   /** One request at a time. */
   send(request: string | Buffer): Promise<HttpAnswer>
+  /** False once either side has closed it. */
+  isOpen(): boolean
   close(): void
 }
 
@@ -47,6 +49,7 @@ export async function openHttp(port: number): Promise<HttpConnection> {
         socket.write(request)
       })
     },
+    isOpen: () => !socket.destroyed && socket.writable,
     close: () => socket.destroy(),
   }
 }

@@ -11,8 +11,16 @@ const kinds = {
 
 export type LoadKind = keyof typeof kinds
 
+/** Kept from run to run, as an application keeps its own. */
+let connections: HttpConnection[] = []
+
+async function keepConnections(port: number, wanted: number): Promise<void> {
+  connections = connections.filter((connection) => connection.isOpen())
+  while (connections.length < wanted) connections.push(await openHttp(port))
+}
+
 const handlers = {
-  /** Posts until the bound; any answer but the expected one ends the run with an error. */
+  /** Posts until the bound, to one port all the time; any answer but the expected one ends the run with an error. */
   async run(input: {
     kind: LoadKind
     port: number
@@ -23,21 +31,16 @@ const handlers = {
   }): Promise<LoadResult> {
     const { kind, port, key, bounds, from } = input
     const { path, body, status } = kinds[kind]
-    const connections: HttpConnection[] = []
-    for (let i = 0; i < bounds.loops; i++) connections.push(await openHttp(port))
-    try {
-      return await runLoad(bounds, async (serial, loop) => {
-        const connection = connections[loop]
-        if (!connection) throw new Error('more loops than connections')
-        const request = postRequest({ path, key }, JSON.stringify(body(from + serial)))
-        const answer = await connection.send(request)
-        if (answer.status !== status) {
-          throw new Error(`${path} answered ${answer.status}: ${answer.body.slice(0, 300)}`)
-        }
-      })
-    } finally {
-      for (const connection of connections) connection.close()
-    }
+    await keepConnections(port, bounds.loops)
+    return runLoad(bounds, async (serial, loop) => {
+      const connection = connections[loop]
+      if (!connection) throw new Error('more loops than connections')
+      const request = postRequest({ path, key }, JSON.stringify(body(from + serial)))
+      const answer = await connection.send(request)
+      if (answer.status !== status) {
+        throw new Error(`${path} answered ${answer.status}: ${answer.body.slice(0, 300)}`)
+      }
+    })
   },
 }
 

@@ -1,4 +1,4 @@
-// A worker process for the hand-written reference: the settings, starter and connections of ours, another workflow function.
+// A worker process for the hand-written reference: settings and starter of ours, another workflow function.
 import { fileURLToPath } from 'node:url'
 import { Client } from '@temporalio/client'
 import { bundleWorkflowCode, NativeConnection, Runtime } from '@temporalio/worker'

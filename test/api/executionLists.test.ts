@@ -4,7 +4,8 @@ import { createApiWithEngine, waitingDesign } from '../setup/apiEngine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-const { api, engine, flow, newContact, post, page, pages, age } = await createApiWithEngine()
+const { api, engine, flow, newContact, post, page, pages, age, withoutStarter } =
+  await createApiWithEngine()
 
 const workflow = (id: string) => `/v1/workflows/${id}`
 const contact = (email: string) => `/v1/automation/contacts/${email}`
@@ -22,7 +23,7 @@ async function createFlow() {
     return started
   }
   const idsOf = (list: { id: string }[]) => list.map((execution) => execution.id)
-  const waiting = async (list: { id: string }[]) => {
+  const waiting = async <T extends { id: string }>(list: T[]) => {
     await Promise.all(list.map((execution) => engine().waiting(execution.id, 'wait')))
     return list
   }
@@ -104,10 +105,10 @@ describe('a list of executions', () => {
     const old = idsOf(await waiting(await start(55)))
     await age(old)
     const fresh = idsOf(await waiting(await start(3)))
-    await engine().stopStarter()
-    const pending = idsOf(await start(4))
-    const found = await pages(workflow(id))
-    engine().startStarter()
+    const [pending, found] = await withoutStarter(async () => [
+      idsOf(await start(4)),
+      await pages(workflow(id)),
+    ])
     expect(found.map((ids) => ids.length)).toEqual([50, 50, 22])
     const ids = found.flat()
     expect(ids.slice(0, 7)).toEqual([...pending, ...fresh].sort().reverse())
@@ -128,7 +129,6 @@ describe('a list of executions', () => {
       await Promise.all(now.map(({ email }) => post('went.on', email)))
       await Promise.all(now.map((execution) => engine().ended(execution.id, 'COMPLETED')))
       await start(2)
-      return undefined
     })
     const ids = found.flat()
     expect(idsOf(executions).filter((execution) => !ids.includes(execution))).toEqual([])
@@ -167,37 +167,37 @@ describe('a filter by status', () => {
     await engine()
       .client.workflow.getHandle(stops?.id ?? '')
       .terminate('by hand')
-    await engine().stopStarter()
-    const [pending] = await start(1)
-    await eventually(async () => {
-      expect({
-        IN_PROGRESS: await pages(workflow(id), 'IN_PROGRESS'),
-        WAITING: await pages(workflow(id), 'WAITING'),
-        COMPLETED: await pages(workflow(id), 'COMPLETED'),
-        FAILED: await pages(workflow(id), 'FAILED'),
-        CANCELLED: await pages(workflow(id), 'CANCELLED'),
-      }).toEqual({
-        IN_PROGRESS: [[pending?.id]],
-        WAITING: [[waits?.id]],
-        COMPLETED: [[completes?.id]],
-        FAILED: [[failed]],
-        CANCELLED: [[stops?.id, cancels?.id]],
+    await withoutStarter(async () => {
+      const [pending] = await start(1)
+      await eventually(async () => {
+        expect({
+          IN_PROGRESS: await pages(workflow(id), 'IN_PROGRESS'),
+          WAITING: await pages(workflow(id), 'WAITING'),
+          COMPLETED: await pages(workflow(id), 'COMPLETED'),
+          FAILED: await pages(workflow(id), 'FAILED'),
+          CANCELLED: await pages(workflow(id), 'CANCELLED'),
+        }).toEqual({
+          IN_PROGRESS: [[pending?.id]],
+          WAITING: [[waits?.id]],
+          COMPLETED: [[completes?.id]],
+          FAILED: [[failed]],
+          CANCELLED: [[stops?.id, cancels?.id]],
+        })
       })
     })
-    engine().startStarter()
   })
 
   it('shows a cancelled one as such from the answer on, before Temporal has closed it', async () => {
     const { id, start, waiting } = await createFlow()
     const [execution] = await waiting(await start(1))
     await age([execution?.id ?? ''])
-    await engine().stopStarter()
-    await api.request('POST', `/v1/executions/${execution?.id}/cancel`, { reason: 'why' })
-    const item = { execution_id: execution?.id, status: 'CANCELLED', cancellation_reason: 'why' }
-    expect((await page(workflow(id))).executions).toEqual([expect.objectContaining(item)])
-    expect((await page(workflow(id), '?status=CANCELLED')).executions).toHaveLength(1)
-    expect((await page(workflow(id), '?status=WAITING')).executions).toEqual([])
-    engine().startStarter()
+    await withoutStarter(async () => {
+      await api.request('POST', `/v1/executions/${execution?.id}/cancel`, { reason: 'why' })
+      const item = { execution_id: execution?.id, status: 'CANCELLED', cancellation_reason: 'why' }
+      expect((await page(workflow(id))).executions).toEqual([expect.objectContaining(item)])
+      expect((await page(workflow(id), '?status=CANCELLED')).executions).toHaveLength(1)
+      expect((await page(workflow(id), '?status=WAITING')).executions).toEqual([])
+    })
   })
 
   it('is bound to the cursor, as are the list and the workspace', async () => {

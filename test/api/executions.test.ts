@@ -7,7 +7,7 @@ import { createApiWithEngine, waitingDesign } from '../setup/apiEngine.ts'
 import { welcomeDesign } from '../setup/designs.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-const { api, engine, flow, newContact, post } = await createApiWithEngine()
+const { api, engine, flow, newContact, post, withoutStarter } = await createApiWithEngine()
 const other = await api.createKey({ workspaceName: 'other' })
 
 const read = async (id: string) => (await api.request('GET', `/v1/executions/${id}`)).body
@@ -28,9 +28,10 @@ async function toTheWait(timeout?: string) {
 
 describe('one execution', () => {
   it('reads IN_PROGRESS without a step until Temporal has it', async () => {
-    await engine().stopStarter()
-    const { id, email, workflowId } = await begin()
-    const body = await read(id)
+    const { id, email, workflowId, body } = await withoutStarter(async () => {
+      const execution = await begin()
+      return { ...execution, body: await read(execution.id) }
+    })
     expect(body).toEqual({
       execution_id: id,
       workflow_id: workflowId,
@@ -47,7 +48,6 @@ describe('one execution', () => {
       wait_until: null,
       schedule_name: '',
     })
-    engine().startStarter()
     await engine().waiting(id, 'wait')
   })
 

@@ -54,6 +54,13 @@ export async function createApiWithEngine() {
   }
   const newContact = () => `${uniqueName('c')}@example.test`
 
+  /** One page of a list of executions. */
+  const page = async (path: string, query = ''): Promise<ExecutionPage> => {
+    const answer = await api.request<ExecutionPage>('GET', `${path}/executions${query}`)
+    if (answer.status !== 200) throw new Error(answer.text)
+    return answer.body
+  }
+
   return {
     api,
     engine,
@@ -73,23 +80,31 @@ export async function createApiWithEngine() {
       engine().wake()
       return accepted.body.executions
     },
-    /** One page of a list of executions. */
-    async page(path: string, query = ''): Promise<ExecutionPage> {
-      const answer = await api.request<ExecutionPage>('GET', `${path}/executions${query}`)
-      if (answer.status !== 200) throw new Error(answer.text)
-      return answer.body
+    page,
+    /** Nothing reaches Temporal while `work` runs. */
+    async withoutStarter<T>(work: () => Promise<T>): Promise<T> {
+      await engine().stopStarter()
+      try {
+        return await work()
+      } finally {
+        engine().startStarter()
+      }
     },
     /** Every page from the first to the last, each as a list of ids; `between` runs after each but the last. */
-    async pages(path: string, status = '', between = async () => undefined): Promise<string[][]> {
+    async pages(
+      path: string,
+      status = '',
+      between: () => Promise<void> = async () => undefined,
+    ): Promise<string[][]> {
       const found: string[][] = []
       let cursor: string | null = null
       do {
         if (cursor !== null) await between()
         const filter: string[] = status === '' ? [] : [`status=${status}`]
         const query: string = [...filter, ...(cursor ? [`cursor=${cursor}`] : [])].join('&')
-        const page: ExecutionPage = await this.page(path, query && `?${query}`)
-        found.push(page.executions.map((row) => row.execution_id))
-        cursor = page.cursor
+        const read: ExecutionPage = await page(path, query && `?${query}`)
+        found.push(read.executions.map((row) => row.execution_id))
+        cursor = read.cursor
       } while (cursor !== null)
       return found
     },

@@ -6,10 +6,12 @@ import { Worker, type WorkflowBundleOption } from '@temporalio/worker'
 import type { Engine } from './engine.ts'
 
 export const HISTORIES = fileURLToPath(new URL('../golden/histories/', import.meta.url))
-const scrubbed = new Map([
-  ['identity', 'worker'],
-  ['stackTrace', ''],
-])
+
+/** Without the machine's name, which workers and their sticky queues carry, and without paths. */
+function scrub(key: string, value: unknown): unknown {
+  if (key === 'stackTrace') return ''
+  return typeof value === 'string' && /^\d+@/.test(value) ? 'worker' : value
+}
 
 /** @throws DeterminismViolationError when the functions would decide otherwise than is recorded */
 export function replay(workflowBundle: WorkflowBundleOption, history: string): Promise<void> {
@@ -18,13 +20,13 @@ export function replay(workflowBundle: WorkflowBundleOption, history: string): P
 }
 
 /**
- * The history of an execution's run (its last one when absent) as JSON, without what names the machine. With
- * UPDATE_GOLDEN=1 it becomes the golden history of that name, which has to exist otherwise.
+ * The history of an execution's run (its last one when absent) as JSON. With UPDATE_GOLDEN=1 it becomes the golden
+ * history of that name, which has to exist otherwise.
  */
 export async function record(engine: Engine, name: string, id: string, runId?: string) {
   const handle = engine.client.workflow.getHandle(id, runId)
   const text = historyToJSON(await handle.fetchHistory())
-  const json = JSON.parse(text, (key, value) => scrubbed.get(key) ?? value)
+  const json = JSON.parse(text, scrub)
   const recorded = `${JSON.stringify(json, null, 1)}\n`
   const file = `${HISTORIES}${name}.json`
   if (process.env['UPDATE_GOLDEN'] === '1') {

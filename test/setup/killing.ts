@@ -41,9 +41,9 @@ const wholeWay = {
   mails: ['receipt', 'thanks'],
 }
 
-/** Stops when it gives true; `round` counts from 0. */
 export interface KillOptions {
   seed: number
+  /** Asked before each round, which counts from 0; true ends it. */
   isOver: (round: number) => boolean
   contactsMax: number
 }

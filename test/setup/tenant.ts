@@ -1,4 +1,5 @@
 // A workspace that has one of everything, made through the API as its owner would.
+import { findDomainByName } from '../../db/domains.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { insertTestDomain, type TestApi } from './api.ts'
 import { welcomeDesign } from './designs.ts'
@@ -14,11 +15,15 @@ export interface Tenant {
   member: string
 }
 
-/** The workspace of that name with a sending domain, a mail, an active workflow, an execution, and so on. */
+const DOMAIN = 'sender.test'
+
+/** The workspace of that name with a sending domain, a mail, an active workflow, an execution, and so on; new ones when it is called again. */
 export async function seedTenant(api: TestApi, workspaceName: string): Promise<Tenant> {
   const { token: key, workspaceId, userId } = await api.createKey({ workspaceName })
   const { keyId } = await api.createKey({ workspaceName, name: 'spare' })
-  const domainId = await insertTestDomain({ ...api, workspaceId, userId }, 'sender.test')
+  const domainId =
+    (await findDomainByName(api.db, workspaceId, DOMAIN))?.id ??
+    (await insertTestDomain({ ...api, workspaceId, userId }, DOMAIN))
   const ask = async (path: string, body: object) => {
     const headers = { authorization: `Bearer ${key}` }
     const answer = await api.request('POST', `/v1${path}`, body, headers)
