@@ -1,0 +1,114 @@
+// Every query of every list: what it is, and that it finds its rows by an index among many that are not its own.
+import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
+import { expect, test } from 'vitest'
+import { createApp } from '../../api/app.ts'
+import { findExecutionsByIds } from '../../db/executionReads.ts'
+import type { Database } from '../../db/schema.ts'
+import { createTestApi } from '../setup/api.ts'
+import { expectGolden } from '../setup/golden.ts'
+import { seedListRows } from '../setup/listRows.ts'
+import { readOperations } from '../setup/openapi.ts'
+import { fillPath } from '../setup/routes.ts'
+import { seedTenant } from '../setup/tenant.ts'
+
+/** Tables that stay small whatever the service does. */
+const SMALL = new Set(['workspaces', 'users'])
+/** Rows that an index led to and a filter dropped: a few of a page, never a table's worth. */
+const DROPPED_MAX = 100
+
+const api = await createTestApi()
+const tenant = await seedTenant(api, 'test')
+await seedListRows(api, tenant)
+const operations = await readOperations(api)
+
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Rows Removed by Filter'?: number
+  'Actual Loops': number
+  Plans?: PlanNode[]
+}
+
+/** The application again, over a handle that tells what it asks. */
+const asked: CompiledQuery[] = []
+const db = new Kysely<Database>({
+  dialect: new PostgresDialect({ pool: api.pool }),
+  log: ({ query }) => void asked.push(query),
+})
+const app = createApp({ ...api.deps, db })
+
+async function ask(path: string): Promise<{ queries: CompiledQuery[]; cursor: string | null }> {
+  asked.length = 0
+  const response = await app.request(path, { headers: { authorization: `Bearer ${tenant.key}` } })
+  const text = await response.text()
+  expect([path, response.status, response.status === 200 ? '' : text]).toEqual([path, 200, ''])
+  return { queries: [...asked], cursor: JSON.parse(text).cursor ?? null }
+}
+
+/** First pages, pages further on, and each filter, of every operation that reads. */
+async function readAll(): Promise<Map<string, CompiledQuery[]>> {
+  await ask('/v1/api-keys')
+  const found = new Map<string, CompiledQuery[]>()
+  for (const operation of operations.filter(({ method }) => method === 'GET')) {
+    const { parameters, name } = operation
+    const path = fillPath(operation, tenant)
+    const queries: CompiledQuery[] = []
+    const statuses = parameters.find((one) => one.name === 'status')?.schema.enum ?? []
+    for (const query of ['?', ...statuses.map((status) => `?status=${status}&`)]) {
+      let cursor: string | null = null
+      do {
+        const page = await ask(
+          `${path}${query}${cursor ? `cursor=${encodeURIComponent(cursor)}` : ''}`,
+        )
+        queries.push(...page.queries)
+        cursor = page.cursor
+        // Three pages of the owner's, or as many of a workspace's.
+      } while (cursor && queries.length < 12 * (statuses.length + 1))
+    }
+    found.set(name, queries)
+  }
+  asked.length = 0
+  await findExecutionsByIds(db, tenant.workspaceId, [tenant.ids['executions'] ?? ''])
+  found.set('executions that Temporal lists', [...asked])
+  return found
+}
+
+function* nodesOf(node: PlanNode): Generator<PlanNode> {
+  yield node
+  for (const inner of node.Plans ?? []) yield* nodesOf(inner)
+}
+
+const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
+
+test('lists ask what the golden file says, by an index each', async () => {
+  const found = await readAll()
+  const sections = [...found].map(([name, queries]) => {
+    const texts = [...new Set(queries.map((query) => oneLine(query.sql)))]
+    return `-- ${name}\n${texts.map((text) => `${text};\n`).join('')}`
+  })
+  expectGolden('queries.sql', sections.join('\n'))
+
+  const faults: string[] = []
+  const seen = new Set<string>()
+  for (const [name, queries] of found) {
+    for (const query of queries) {
+      const key = `${query.sql} ${JSON.stringify(query.parameters)}`
+      if (seen.has(key)) continue
+      seen.add(key)
+      const { rows } = await api.pool.query(`explain (analyze, format json) ${query.sql}`, [
+        ...query.parameters,
+      ])
+      for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
+        const table = node['Relation Name'] ?? ''
+        if (SMALL.has(table)) continue
+        const dropped = (node['Rows Removed by Filter'] ?? 0) * node['Actual Loops']
+        if (node['Node Type'] === 'Seq Scan' || dropped > DROPPED_MAX) {
+          const what = `${node['Node Type']} on ${table}, ${dropped} rows dropped`
+          faults.push(`${name}: ${what}: ${oneLine(query.sql)}`)
+        }
+      }
+    }
+  }
+  expect(faults).toEqual([])
+  expect(seen.size).toBeGreaterThan(60)
+})

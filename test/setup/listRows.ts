@@ -1,0 +1,105 @@
+// Fills every listed table by SQL: few rows of the owner whose lists are read, and many newer ones of others.
+import { sql } from 'kysely'
+import type { TestApi } from './api.ts'
+import type { Tenant } from './tenant.ts'
+
+/** Rows of the owner: three pages. They are the oldest, so that no walk from the newest one finds them soon. */
+const OWN = 120
+/** Rows of other owners in the same workspace, then those of another workspace, up to here. */
+const WORKSPACE = 6_000
+const ALL = 12_000
+
+const id = (prefix: string) => `'${prefix}_' || lpad(n::text, 26, '0')`
+const at = `timestamptz '2026-01-01' + n * interval '1 s'`
+const email = `'c-' || lpad(n::text, 9, '0') || '@example.test'`
+const own = (value: string, prefix: string) =>
+  `case when n <= ${OWN} then '${value}' else '${prefix}_other' || n % 50 end`
+
+interface Owners {
+  workspaceId: string
+  userId: string
+  workflow: string
+  execution: string
+  contact: string
+  audience: string
+}
+
+function statements(o: Owners): string[] {
+  const workspace = `case when n <= ${WORKSPACE} then '${o.workspaceId}' else 'ws_other' end`
+  return [
+    `emails (id, workspace_id, type, category, "from", "to", subject, html, domain_id, message_id, workflow_id,
+      execution_id, node_id, created_at)
+    select ${id('em')}, ${workspace}, 'transactional', 'transactional', 'a@b.test', array[${email}], 'Subject',
+      '<p>x</p>', 'dom', n, ${own(o.workflow, 'wf')}, ${own(o.execution, 'exe')}, 'mail', ${at}`,
+    `deliveries (email_id, workspace_id, recipient, shard, state, next_at, expires_at, created_at, settled_at)
+    select ${id('em')}, ${workspace}, ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}`,
+    `email_events (email_id, workspace_id, recipient, status, at)
+    select ${id('em')}, ${workspace}, ${email}, 'sent', ${at}`,
+    `audiences (id, workspace_id, name, created_by, created_at, updated_at)
+    select ${id('aud')}, ${workspace}, 'A', '${o.userId}', ${at}, ${at}`,
+    `audience_contacts (id, audience_id, workspace_id, email, created_at, updated_at)
+    select ${id('ac')}, ${own(o.audience, 'aud')}, ${workspace}, ${email}, ${at}, ${at}`,
+    `domains (id, workspace_id, name, dkim_selector, public_key, private_key, created_by, created_at)
+    select ${id('dom')}, ${workspace}, 'd' || n || '.test', 's', 'none', '', '${o.userId}', ${at}`,
+    `templates (id, workspace_id, name, current_version, created_at, updated_at)
+    select ${id('tpl')}, ${workspace}, 'T', 1, ${at}, ${at}`,
+    `template_versions (template_id, version, workspace_id, subject, created_at)
+    select ${id('tpl')}, 1, ${workspace}, 'S', ${at}`,
+    `api_keys (id, workspace_id, user_id, name, prefix, token_hash, permission, created_at)
+    select ${id('key')}, ${workspace}, '${o.userId}', 'K', 'dk_', sha256(n::text::bytea), 'read_only', ${at}`,
+    `workflows (id, workspace_id, name, status, current_version, created_by, created_by_type, created_at,
+      updated_at)
+    select ${id('wf')}, ${workspace}, 'W', (array['draft', 'active', 'paused'])[1 + n % 3], 1, 'u', 'user', ${at},
+      ${at}`,
+    `workflow_versions (workflow_id, version, workspace_id, design, created_by, created_at)
+    select ${own(o.workflow, 'wf')}, n + 1, ${workspace}, '{}', 'u', ${at}`,
+    `contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
+    select ${id('ct')}, ${workspace}, ${email}, ${at}, ${at}, 'e', ${at}, ${at}`,
+    `automation_events (id, workspace_id, contact_id, event_id, event_name, email, at, created_at)
+    select ${id('evt')}, ${workspace}, ${own(o.contact, 'ct')}, ${id('evt')}, 'e', ${email}, ${at}, ${at}`,
+    `executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id, ended_status,
+      created_at, updated_at, completed_at)
+    select ${id('exe')}, ${workspace}, ${own(o.workflow, 'wf')}, 1, ${own(o.contact, 'ct')}, ${email}, 'start',
+      (array['COMPLETED', 'FAILED', 'CANCELLED', null])[1 + n % 4], ${at}, ${at},
+      case when n % 4 < 3 then ${at} end`,
+    `execution_steps (execution_id, seq, segment, node_id, type, at)
+    select ${own(o.execution, 'exe')}, n, 0, 'n', 'exit', ${at}`,
+    `outbox (kind, execution_id, workspace_id, workflow_id, contact_id, next_at, created_at)
+    select 'start', ${id('exe')}, ${workspace}, ${own(o.workflow, 'wf')}, ${own(o.contact, 'ct')}, ${at}, ${at}
+    from generate_series(1, ${ALL}) as n where n % 40 = 0 and n > ${OWN} union all select 'cancel', ${id('exe')},
+      ${workspace}, ${own(o.workflow, 'wf')}, ${own(o.contact, 'ct')}, ${at}, ${at}`,
+  ]
+}
+
+/** Seeds and analyzes: the planner knows the tables as it would in production. */
+export async function seedListRows(
+  { db, pool, userId }: Pick<TestApi, 'db' | 'pool' | 'userId'>,
+  tenant: Tenant,
+): Promise<void> {
+  const contact = await db
+    .selectFrom('contacts')
+    .select('id')
+    .where('email', '=', tenant.contact)
+    .executeTakeFirstOrThrow()
+  const { ids, workspaceId } = tenant
+  const owners = {
+    workspaceId,
+    userId,
+    workflow: ids['workflows'] ?? '',
+    execution: ids['executions'] ?? '',
+    contact: contact.id,
+    audience: ids['audiences'] ?? '',
+  }
+  const client = await pool.connect()
+  try {
+    // What refers to what is known here; most of the others' rows refer to nothing.
+    await client.query('set session_replication_role = replica')
+    for (const statement of statements(owners)) {
+      await client.query(`insert into ${statement} from generate_series(1, ${ALL}) as n`)
+    }
+    await client.query('reset session_replication_role')
+  } finally {
+    client.release()
+  }
+  await sql`analyze`.execute(db)
+}
