@@ -55,7 +55,7 @@ export interface TemporalReads {
   check(): Promise<void>
 }
 
-const DEADLINE_MS = 5_000
+const DEADLINE_MS = 3_000
 
 const { WorkflowExecutionStatus } = proto.temporal.api.enums.v1
 type Info = temporal.api.workflow.v1.IWorkflowExecutionInfo

@@ -1,7 +1,7 @@
 // The worker process: runs executions and delivery lanes, carries the outbox; any number of it may run.
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
-import { NativeConnection, Runtime } from '@temporalio/worker'
+import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
 import { sql } from 'kysely'
 import { createActivities } from '../activities/index.ts'
 import { connect } from '../db/connect.ts'
@@ -36,7 +36,14 @@ const stopped = stopSignal().then((signal) => {
 
 // Signals are ours: lanes must hear of a stop before the workers do.
 const sdkLogger = temporalLogger(log)
-Runtime.install({ shutdownSignals: [], logger: sdkLogger })
+Runtime.install({
+  shutdownSignals: [],
+  logger: sdkLogger,
+  // The native part's own lines come the same way, as JSON.
+  telemetryOptions: {
+    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) },
+  },
+})
 
 const { db, pool } = connect({
   url: config.databaseUrl,
