@@ -1,6 +1,6 @@
 // Builds the whole HTTP application: rules that hold for every request, then the resources.
 
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { bodyLimit } from 'hono/body-limit'
 import type { MiddlewareHandler } from 'hono/types'
@@ -17,7 +17,7 @@ const OPENAPI_PATH = '/v1/openapi.json'
 const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
   const given = c.req.header('x-request-id') ?? ''
   const valid = given.length <= limits.requestIdCharsMax && /^[\x21-\x7e]+$/.test(given)
-  const id = valid ? given : `req_${randomBytes(12).toString('base64url')}`
+  const id = valid ? given : `req_${randomUUID()}`
   c.set('requestId', id)
   c.header('X-Request-Id', id)
   await next()

@@ -26,6 +26,7 @@ export const errorCodes = [
   'invalid_template',
   'method_not_allowed',
   'not_found',
+  're_entry_refused',
   'reserved_event_name',
   'reserved_header',
   'restricted_api_key',

@@ -2,8 +2,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/** What a process offers: each takes one object and answers with one. */
-// biome's recommended rules have no word for "any function": unknown input keeps them assignable.
+/** What a process offers: each function takes one object and answers with one; `never` fits them all. */
 export type Handlers = Record<string, (input: never) => Promise<unknown>>
 
 export interface Remote<H extends Handlers> {

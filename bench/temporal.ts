@@ -22,7 +22,7 @@ export interface BenchTemporal {
   description: string
 }
 
-/** Its limits are those of temporal.md's production list: none of them may be what is measured. */
+/** The limits that a busy installation raises: none of them may be what is measured. */
 const DYNAMIC_CONFIG = [
   'frontend.namespaceRPS',
   'frontend.namespaceRPS.visibility',

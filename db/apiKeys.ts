@@ -1,5 +1,6 @@
 // Queries over API keys.
 import type { Db } from './connect.ts'
+import { newestFirst } from './listOrder.ts'
 import type { NewRow } from './schema.ts'
 
 /** The live key with that SHA-256, over all workspaces: it is what names the workspace. */
@@ -42,7 +43,7 @@ export function listApiKeys(
     .where('workspace_id', '=', workspaceId)
     .where('revoked_at', 'is', null)
     .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
-    .orderBy('id', 'desc')
+    .orderBy('id', newestFirst)
     .limit(page.limit)
     .execute()
 }

@@ -1,6 +1,7 @@
 // Queries over audiences. Their counts are kept by whoever changes their contacts, under the audience's lock.
 import { sql, type Transaction } from 'kysely'
 import type { Db } from './connect.ts'
+import { newestFirst } from './listOrder.ts'
 import type { Database, NewRow, Row } from './schema.ts'
 
 export type AudienceRow = Row<'audiences'> & {
@@ -30,7 +31,7 @@ export function listAudiences(
   return withUser(db)
     .where('a.workspace_id', '=', workspaceId)
     .$if(page.after !== null, (qb) => qb.where('a.id', '<', page.after as string))
-    .orderBy('a.id', 'desc')
+    .orderBy('a.id', newestFirst)
     .limit(page.limit)
     .execute()
 }

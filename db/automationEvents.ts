@@ -1,5 +1,6 @@
 // Reads automation events of a contact.
 import type { Db } from './connect.ts'
+import { newestFirst } from './listOrder.ts'
 import type { Row } from './schema.ts'
 
 export type AutomationEventRow = Row<'automation_events'>
@@ -15,7 +16,7 @@ export function listContactEvents(
     .selectAll()
     .where('contact_id', '=', contactId)
     .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
-    .orderBy('id', 'desc')
+    .orderBy('id', newestFirst)
     .limit(page.limit)
     .execute()
 }

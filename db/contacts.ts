@@ -1,6 +1,7 @@
 // Queries over automation contacts.
 import type { Transaction } from 'kysely'
 import type { Db } from './connect.ts'
+import { newestFirst } from './listOrder.ts'
 import type { Database, JsonObject, Row } from './schema.ts'
 
 export type ContactRow = Row<'contacts'>
@@ -27,7 +28,7 @@ export function listContacts(
     ])
     .where('workspace_id', '=', workspaceId)
     .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
-    .orderBy('id', 'desc')
+    .orderBy('id', newestFirst)
     .limit(page.limit)
     .execute()
 }

@@ -1,5 +1,6 @@
 // Queries over sending domains. The private key is read only by who signs.
 import type { Db } from './connect.ts'
+import { newestFirst } from './listOrder.ts'
 import type { NewRow, Row } from './schema.ts'
 
 export type DomainRow = Omit<Row<'domains'>, 'private_key'> & {
@@ -44,7 +45,7 @@ export function listDomains(
   return withUser(db)
     .where('d.workspace_id', '=', workspaceId)
     .$if(page.after !== null, (qb) => qb.where('d.id', '<', page.after as string))
-    .orderBy('d.id', 'desc')
+    .orderBy('d.id', newestFirst)
     .limit(page.limit)
     .execute()
 }

@@ -1,6 +1,7 @@
 // Reads emails and what happened to them; nothing of that is stored on the email itself.
 import { sql } from 'kysely'
 import type { Db } from './connect.ts'
+import { newestFirst } from './listOrder.ts'
 import type { Row } from './schema.ts'
 
 export type EmailEventRow = Pick<
@@ -15,8 +16,9 @@ export type EmailListRow = Omit<Row<'emails'>, 'html' | 'text'> & {
   latest: EmailEventRow[]
 }
 
-const isOpen = sql<boolean>`exists (
-  select from deliveries d where d.email_id = emails.id and d.settled_at is null)`
+// Not `exists`, which the planner may turn into a hash of the whole table.
+const isOpen = sql<boolean>`coalesce((
+  select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false)`
 
 const columns = [
   'id',
@@ -54,7 +56,7 @@ export async function listEmails(
     .select(isOpen.as('open'))
     .where('workspace_id', '=', workspaceId)
     .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
-    .orderBy('id', 'desc')
+    .orderBy('id', newestFirst)
     .limit(page.limit)
     .execute()
   const events = await listLatestEvents(

@@ -50,7 +50,7 @@ async function listWithEvents(
       ), '[]') as events
     from emails m
     where m.workspace_id = ${workspaceId} and ${fits}
-    order by m.id desc ${limit === null ? sql`` : sql`limit ${limit}`}
+    order by m.id desc nulls last ${limit === null ? sql`` : sql`limit ${limit}`}
   `.execute(db)
   return rows
 }

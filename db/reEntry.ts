@@ -31,7 +31,7 @@ export async function mayEnter(
 }
 
 function sameKey(keyPath: string | undefined, properties: JsonObject) {
-  const parts = keyPath ? parsePath(keyPath.replace(/^event\./, '')) : null
+  const parts = keyPath ? parsePath(keyPath.replace(/^(event|properties)\./, '')) : null
   if (!parts) return sql`true`
   const key = readPath(properties, parts)[0]
   const path = parts.map((part) => part.name)

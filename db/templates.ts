@@ -2,6 +2,7 @@
 import { sql, type Transaction } from 'kysely'
 import { isId } from '../domain/ids.ts'
 import type { Db } from './connect.ts'
+import { newestFirst } from './listOrder.ts'
 import type { Database, NewRow, Row } from './schema.ts'
 
 /** What a version holds: a change of any of it makes a new version. */
@@ -51,7 +52,7 @@ export function listTemplates(
     .select(headColumns)
     .where('t.workspace_id', '=', workspaceId)
     .$if(page.after !== null, (qb) => qb.where('t.id', '<', page.after as string))
-    .orderBy('t.id', 'desc')
+    .orderBy('t.id', newestFirst)
     .limit(page.limit)
     .execute()
 }

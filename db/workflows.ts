@@ -1,6 +1,7 @@
 // Queries over workflows and their immutable versions.
 import { sql, type Transaction } from 'kysely'
 import type { Db } from './connect.ts'
+import { newestFirst } from './listOrder.ts'
 import type { Database, NewRow, Row, WorkflowStatus } from './schema.ts'
 
 export type WorkflowRow = Row<'workflows'>
@@ -19,7 +20,7 @@ export function listWorkflows(
     .where('archived_at', 'is', null)
     .$if(page.status !== null, (qb) => qb.where('status', '=', page.status as WorkflowStatus))
     .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
-    .orderBy('id', 'desc')
+    .orderBy('id', newestFirst)
     .limit(page.limit)
     .execute()
 }
@@ -30,17 +31,25 @@ export async function findWorkflow(
   workspaceId: string,
   id: string,
 ): Promise<(WorkflowRow & { design: object }) | undefined> {
-  return db
+  // The design by a subquery: a join may be planned over every version of every workflow.
+  const row = await db
     .selectFrom('workflows as w')
-    .innerJoin('workflow_versions as v', (join) =>
-      join.onRef('v.workflow_id', '=', 'w.id').onRef('v.version', '=', 'w.current_version'),
-    )
     .selectAll('w')
-    .select('v.design')
+    .select((eb) =>
+      eb
+        .selectFrom('workflow_versions as v')
+        .select('v.design')
+        .whereRef('v.workflow_id', '=', 'w.id')
+        .whereRef('v.version', '=', 'w.current_version')
+        .as('design'),
+    )
     .where('w.workspace_id', '=', workspaceId)
     .where('w.id', '=', id)
     .where('w.archived_at', 'is', null)
     .executeTakeFirst()
+  if (!row) return undefined
+  if (!row.design) throw new Error(`workflow ${id} has no version ${row.current_version}`)
+  return { ...row, design: row.design }
 }
 
 /** Whether the workspace has or had this workflow: executions and mail of an archived one stay readable. */

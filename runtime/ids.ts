@@ -2,6 +2,7 @@
 import { randomFillSync } from 'node:crypto'
 import { idPrefixes, type NewId } from '../domain/ids.ts'
 
+const POOL_BYTES = 16 * 256
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** The text form of a 48-bit time in ms: 10 Crockford characters. */
@@ -20,13 +21,20 @@ function encodeTime(ms: number): string {
  */
 export function createNewId(now: () => Date): NewId {
   const random = new Uint8Array(16)
+  // One call to the system's randomness for many ids: it costs more than all the rest of an id.
+  const pool = new Uint8Array(POOL_BYTES)
+  let used = POOL_BYTES
   let last = -1
   return (kind) => {
     const ms = now().getTime()
     if (ms > last) {
       last = ms
-      randomFillSync(random)
-      for (let i = 0; i < 16; i++) random[i] = (random[i] ?? 0) & 31
+      if (used === POOL_BYTES) {
+        randomFillSync(pool)
+        used = 0
+      }
+      for (let i = 0; i < 16; i++) random[i] = (pool[used + i] ?? 0) & 31
+      used += 16
       random[0] = (random[0] ?? 0) & 15 // leaves room to count up
     } else {
       for (let i = 15; i >= 0; i--) {

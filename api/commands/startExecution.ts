@@ -2,6 +2,7 @@
 import { type ExecutionRow, findExecution } from '../../db/executionReads.ts'
 import { insertManualStart } from '../../db/executions.ts'
 import { recordAutomationEvent } from '../../db/recordAutomationEvent.ts'
+import { mayEnter } from '../../db/reEntry.ts'
 import { findWorkflow, findWorkflowVersion } from '../../db/workflows.ts'
 import { isUnsubscribed } from '../../db/workflowUnsubscribes.ts'
 import type { Design } from '../../domain/design.ts'
@@ -13,7 +14,10 @@ import type { StartExecution } from '../schemas/executions.ts'
 /** What the contact's history shows of a manual start; it makes the contact when he is new, as any event does. */
 const MANUAL_EVENT = 'workflow.started_manually'
 
-/** @throws ApiError 404, 409 `workflow_not_active`, 409 `contact_unsubscribed` */
+/**
+ * Starts at the manual trigger, or at the first one when there is none; its re-entry rule holds, its filter does not.
+ * @throws ApiError 404, 409 `workflow_not_active`, `contact_unsubscribed` or `re_entry_refused`
+ */
 export async function startExecution(
   { db, newId, now, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake'>,
   workspaceId: string,
@@ -28,8 +32,8 @@ export async function startExecution(
     throw conflict('Only an active workflow can be started', 'workflow_not_active')
   }
   const design = stored.design as Design
-  const trigger = manualTrigger(design) ?? design.nodes.find(({ type }) => type === 'trigger')?.id
-  if (trigger === undefined) throw new Error(`active workflow ${workflowId} has no trigger`)
+  const trigger = triggerOf(design)
+  if (!trigger) throw new Error(`active workflow ${workflowId} has no trigger`)
 
   const id = newId('execution')
   const at = now()
@@ -54,11 +58,21 @@ export async function startExecution(
     if (await isUnsubscribed(trx, workflowId, contactId)) {
       throw conflict('The contact has unsubscribed from this workflow', 'contact_unsubscribed')
     }
+    const entry = { contactId, workflowId, now: at }
+    if (!(await mayEnter(trx, entry, trigger.data.re_entry ?? null, properties))) {
+      throw conflict('The re-entry rule of the trigger keeps the contact out', 're_entry_refused')
+    }
     const start = { id, workspaceId, workflowId, version, contactId, email: input.email }
-    await insertManualStart(trx, { ...start, triggerNodeId: trigger, properties, now: at })
+    await insertManualStart(trx, { ...start, triggerNodeId: trigger.id, properties, now: at })
     return findExecution(trx, workspaceId, id)
   })
   if (!row) throw new Error('an execution that was started has no row')
   wake('dripline_outbox')
   return row
+}
+
+function triggerOf(design: Design) {
+  const manualId = manualTrigger(design)
+  const triggers = design.nodes.flatMap((node) => (node.type === 'trigger' ? [node] : []))
+  return triggers.find((trigger) => trigger.id === manualId) ?? triggers[0]
 }

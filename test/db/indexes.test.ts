@@ -15,6 +15,8 @@ import { seedTenant } from '../setup/tenant.ts'
 const SMALL = new Set(['workspaces', 'users'])
 /** Rows that an index led to and a filter dropped: a few of a page, never a table's worth. */
 const DROPPED_MAX = 100
+/** The first page and some that follow it; an owner has three. */
+const PAGES = 4
 
 const api = await createTestApi()
 const tenant = await seedTenant(api, 'test')
@@ -42,12 +44,13 @@ async function ask(path: string): Promise<{ queries: CompiledQuery[]; cursor: st
   const response = await app.request(path, { headers: { authorization: `Bearer ${tenant.key}` } })
   const text = await response.text()
   expect([path, response.status, response.status === 200 ? '' : text]).toEqual([path, 200, ''])
-  return { queries: [...asked], cursor: JSON.parse(text).cursor ?? null }
+  // The key of a request is looked up once a second, whatever is asked.
+  const queries = asked.filter((query) => !query.sql.includes('"token_hash"'))
+  return { queries, cursor: JSON.parse(text).cursor ?? null }
 }
 
 /** First pages, pages further on, and each filter, of every operation that reads. */
 async function readAll(): Promise<Map<string, CompiledQuery[]>> {
-  await ask('/v1/api-keys')
   const found = new Map<string, CompiledQuery[]>()
   for (const operation of operations.filter(({ method }) => method === 'GET')) {
     const { parameters, name } = operation
@@ -56,14 +59,13 @@ async function readAll(): Promise<Map<string, CompiledQuery[]>> {
     const statuses = parameters.find((one) => one.name === 'status')?.schema.enum ?? []
     for (const query of ['?', ...statuses.map((status) => `?status=${status}&`)]) {
       let cursor: string | null = null
-      do {
-        const page = await ask(
-          `${path}${query}${cursor ? `cursor=${encodeURIComponent(cursor)}` : ''}`,
-        )
-        queries.push(...page.queries)
-        cursor = page.cursor
-        // Three pages of the owner's, or as many of a workspace's.
-      } while (cursor && queries.length < 12 * (statuses.length + 1))
+      for (let page = 0; page < PAGES; page++) {
+        const more = cursor ? `cursor=${encodeURIComponent(cursor)}` : ''
+        const read = await ask(`${path}${query}${more}`)
+        queries.push(...read.queries)
+        cursor = read.cursor
+        if (cursor === null) break
+      }
     }
     found.set(name, queries)
   }

@@ -1,26 +1,26 @@
 -- GET /v1/api-keys
-select "id", "name", "prefix", "permission", "domain_id", "expires_at", "last_used_at", "created_at" from "api_keys" where "workspace_id" = $1 and "revoked_at" is null order by "id" desc limit $2;
-select "id", "name", "prefix", "permission", "domain_id", "expires_at", "last_used_at", "created_at" from "api_keys" where "workspace_id" = $1 and "revoked_at" is null and "id" < $2 order by "id" desc limit $3;
+select "id", "name", "prefix", "permission", "domain_id", "expires_at", "last_used_at", "created_at" from "api_keys" where "workspace_id" = $1 and "revoked_at" is null order by "id" desc nulls last limit $2;
+select "id", "name", "prefix", "permission", "domain_id", "expires_at", "last_used_at", "created_at" from "api_keys" where "workspace_id" = $1 and "revoked_at" is null and "id" < $2 order by "id" desc nulls last limit $3;
 
 -- GET /v1/emails
-select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "created_at", exists ( select from deliveries d where d.email_id = emails.id and d.settled_at is null) as "open" from "emails" where "workspace_id" = $1 order by "id" desc limit $2;
+select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "created_at", coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 order by "id" desc nulls last limit $2;
 select id, email_id, recipient, status, at, data from ( select distinct on (email_id, recipient) id, email_id, recipient, status, at, data, min(id) over (partition by email_id, recipient) as first_id from email_events where email_id = any($1::text[]) order by email_id, recipient, at desc, id desc ) latest order by email_id, first_id;
-select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "created_at", exists ( select from deliveries d where d.email_id = emails.id and d.settled_at is null) as "open" from "emails" where "workspace_id" = $1 and "id" < $2 order by "id" desc limit $3;
+select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "created_at", coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "id" < $2 order by "id" desc nulls last limit $3;
 
 -- GET /v1/emails/:id
-select *, exists ( select from deliveries d where d.email_id = emails.id and d.settled_at is null) as "open" from "emails" where "workspace_id" = $1 and "id" = $2;
+select *, coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "id" = $2;
 select "id", "email_id", "recipient", "status", "at", "data" from "email_events" where "email_id" = $1 order by "at", "id";
 
 -- GET /v1/templates
-select "t"."id", "t"."workspace_id", "t"."name", "t"."alias", "t"."current_version", "t"."published_version", "t"."created_at", "t"."updated_at", "v"."subject", "v"."from", "v"."reply_to", "v"."preview_text" from "templates" as "t" inner join "template_versions" as "v" on "v"."template_id" = "t"."id" and "v"."version" = "t"."current_version" where "t"."workspace_id" = $1 order by "t"."id" desc limit $2;
-select "t"."id", "t"."workspace_id", "t"."name", "t"."alias", "t"."current_version", "t"."published_version", "t"."created_at", "t"."updated_at", "v"."subject", "v"."from", "v"."reply_to", "v"."preview_text" from "templates" as "t" inner join "template_versions" as "v" on "v"."template_id" = "t"."id" and "v"."version" = "t"."current_version" where "t"."workspace_id" = $1 and "t"."id" < $2 order by "t"."id" desc limit $3;
+select "t"."id", "t"."workspace_id", "t"."name", "t"."alias", "t"."current_version", "t"."published_version", "t"."created_at", "t"."updated_at", "v"."subject", "v"."from", "v"."reply_to", "v"."preview_text" from "templates" as "t" inner join "template_versions" as "v" on "v"."template_id" = "t"."id" and "v"."version" = "t"."current_version" where "t"."workspace_id" = $1 order by "t"."id" desc nulls last limit $2;
+select "t"."id", "t"."workspace_id", "t"."name", "t"."alias", "t"."current_version", "t"."published_version", "t"."created_at", "t"."updated_at", "v"."subject", "v"."from", "v"."reply_to", "v"."preview_text" from "templates" as "t" inner join "template_versions" as "v" on "v"."template_id" = "t"."id" and "v"."version" = "t"."current_version" where "t"."workspace_id" = $1 and "t"."id" < $2 order by "t"."id" desc nulls last limit $3;
 
 -- GET /v1/templates/:id
 select "t"."id", "t"."workspace_id", "t"."name", "t"."alias", "t"."current_version", "t"."published_version", "t"."created_at", "t"."updated_at", "v"."subject", "v"."from", "v"."reply_to", "v"."preview_text", "v"."html", "v"."text" from "templates" as "t" inner join "template_versions" as "v" on "v"."template_id" = "t"."id" and "v"."version" = "t"."current_version" where "t"."workspace_id" = $1 and "t"."id" = $2;
 
 -- GET /v1/audiences
-select "a".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "audiences" as "a" inner join "users" as "u" on "u"."id" = "a"."created_by" where "a"."workspace_id" = $1 order by "a"."id" desc limit $2;
-select "a".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "audiences" as "a" inner join "users" as "u" on "u"."id" = "a"."created_by" where "a"."workspace_id" = $1 and "a"."id" < $2 order by "a"."id" desc limit $3;
+select "a".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "audiences" as "a" inner join "users" as "u" on "u"."id" = "a"."created_by" where "a"."workspace_id" = $1 order by "a"."id" desc nulls last limit $2;
+select "a".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "audiences" as "a" inner join "users" as "u" on "u"."id" = "a"."created_by" where "a"."workspace_id" = $1 and "a"."id" < $2 order by "a"."id" desc nulls last limit $3;
 
 -- GET /v1/audiences/:id
 select "a".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "audiences" as "a" inner join "users" as "u" on "u"."id" = "a"."created_by" where "a"."workspace_id" = $1 and "a"."id" = $2;
@@ -31,17 +31,17 @@ select * from "audience_contacts" where "audience_id" = (select "id" from "audie
 select * from "audience_contacts" where "audience_id" = (select "id" from "audiences" where "workspace_id" = $1 and "id" = $2) and "email" > $3 order by "email" limit $4;
 
 -- GET /v1/domains
-select "d"."id", "d"."workspace_id", "d"."name", "d"."status", "d"."dkim_selector", "d"."public_key", "d"."last_checked_at", "d"."last_success_at", "d"."error_type", "d"."soa_record", "d"."is_warmed_up", "d"."warmed_up_at", "d"."open_tracking_enabled", "d"."click_tracking_enabled", "d"."created_by", "d"."created_at", "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "domains" as "d" inner join "users" as "u" on "u"."id" = "d"."created_by" where "d"."workspace_id" = $1 order by "d"."id" desc limit $2;
-select "d"."id", "d"."workspace_id", "d"."name", "d"."status", "d"."dkim_selector", "d"."public_key", "d"."last_checked_at", "d"."last_success_at", "d"."error_type", "d"."soa_record", "d"."is_warmed_up", "d"."warmed_up_at", "d"."open_tracking_enabled", "d"."click_tracking_enabled", "d"."created_by", "d"."created_at", "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "domains" as "d" inner join "users" as "u" on "u"."id" = "d"."created_by" where "d"."workspace_id" = $1 and "d"."id" < $2 order by "d"."id" desc limit $3;
+select "d"."id", "d"."workspace_id", "d"."name", "d"."status", "d"."dkim_selector", "d"."public_key", "d"."last_checked_at", "d"."last_success_at", "d"."error_type", "d"."soa_record", "d"."is_warmed_up", "d"."warmed_up_at", "d"."open_tracking_enabled", "d"."click_tracking_enabled", "d"."created_by", "d"."created_at", "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "domains" as "d" inner join "users" as "u" on "u"."id" = "d"."created_by" where "d"."workspace_id" = $1 order by "d"."id" desc nulls last limit $2;
+select "d"."id", "d"."workspace_id", "d"."name", "d"."status", "d"."dkim_selector", "d"."public_key", "d"."last_checked_at", "d"."last_success_at", "d"."error_type", "d"."soa_record", "d"."is_warmed_up", "d"."warmed_up_at", "d"."open_tracking_enabled", "d"."click_tracking_enabled", "d"."created_by", "d"."created_at", "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "domains" as "d" inner join "users" as "u" on "u"."id" = "d"."created_by" where "d"."workspace_id" = $1 and "d"."id" < $2 order by "d"."id" desc nulls last limit $3;
 
 -- GET /v1/domains/:id
 select "d"."id", "d"."workspace_id", "d"."name", "d"."status", "d"."dkim_selector", "d"."public_key", "d"."last_checked_at", "d"."last_success_at", "d"."error_type", "d"."soa_record", "d"."is_warmed_up", "d"."warmed_up_at", "d"."open_tracking_enabled", "d"."click_tracking_enabled", "d"."created_by", "d"."created_at", "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name" from "domains" as "d" inner join "users" as "u" on "u"."id" = "d"."created_by" where "d"."workspace_id" = $1 and "d"."id" = $2;
 
 -- GET /v1/workflows
-select * from "workflows" where "workspace_id" = $1 and "archived_at" is null order by "id" desc limit $2;
-select * from "workflows" where "workspace_id" = $1 and "archived_at" is null and "id" < $2 order by "id" desc limit $3;
-select "id", "workspace_id", "user_id", "permission", "domain_id", "last_used_at" from "api_keys" where "token_hash" = $1 and "revoked_at" is null and ("expires_at" is null or "expires_at" > $2);
-select * from "workflows" where "workspace_id" = $1 and "archived_at" is null and "status" = $2 order by "id" desc limit $3;
+select * from "workflows" where "workspace_id" = $1 and "archived_at" is null order by "id" desc nulls last limit $2;
+select * from "workflows" where "workspace_id" = $1 and "archived_at" is null and "id" < $2 order by "id" desc nulls last limit $3;
+select * from "workflows" where "workspace_id" = $1 and "archived_at" is null and "status" = $2 order by "id" desc nulls last limit $3;
+select * from "workflows" where "workspace_id" = $1 and "archived_at" is null and "status" = $2 and "id" < $3 order by "id" desc nulls last limit $4;
 
 -- GET /v1/workflows/:id
 select "w".*, "v"."design" from "workflows" as "w" inner join "workflow_versions" as "v" on "v"."workflow_id" = "w"."id" and "v"."version" = "w"."current_version" where "w"."workspace_id" = $1 and "w"."id" = $2 and "w"."archived_at" is null;
@@ -64,24 +64,23 @@ select e.* from unnest($1::text[]) as wanted(status) cross join lateral ( select
 
 -- GET /v1/workflows/:id/emails
 select "id" from "workflows" where "workspace_id" = $1 and "id" = $2;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.workflow_id = $2 and true order by m.id desc limit $3;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.workflow_id = $2 and m.id < $3 order by m.id desc limit $4;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.workflow_id = $2 and true order by m.id desc nulls last limit $3;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.workflow_id = $2 and m.id < $3 order by m.id desc nulls last limit $4;
 
 -- GET /v1/executions/:id
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
 
 -- GET /v1/executions/:id/emails
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.execution_id = $2 order by m.id desc;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.execution_id = $2 order by m.id desc nulls last;
 
 -- GET /v1/executions/:id/steps
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
 select "seq", "segment", "node_id", "type", "handle", "why", "at" from "execution_steps" where "execution_id" = $1 and "seq" > $2 order by "seq" limit $3;
 
 -- GET /v1/automation/contacts
-select "id", "workspace_id", "email", "event_count", "first_seen", "last_seen", "last_event", "created_at", "updated_at" from "contacts" where "workspace_id" = $1 order by "id" desc limit $2;
-select "id", "workspace_id", "email", "event_count", "first_seen", "last_seen", "last_event", "created_at", "updated_at" from "contacts" where "workspace_id" = $1 and "id" < $2 order by "id" desc limit $3;
-select "id", "workspace_id", "user_id", "permission", "domain_id", "last_used_at" from "api_keys" where "token_hash" = $1 and "revoked_at" is null and ("expires_at" is null or "expires_at" > $2);
+select "id", "workspace_id", "email", "event_count", "first_seen", "last_seen", "last_event", "created_at", "updated_at" from "contacts" where "workspace_id" = $1 order by "id" desc nulls last limit $2;
+select "id", "workspace_id", "email", "event_count", "first_seen", "last_seen", "last_event", "created_at", "updated_at" from "contacts" where "workspace_id" = $1 and "id" < $2 order by "id" desc nulls last limit $3;
 
 -- GET /v1/automation/contacts/:email
 select * from "contacts" where "workspace_id" = $1 and "email" = $2;
@@ -95,8 +94,8 @@ select e.* from unnest($1::text[]) as wanted(status) cross join lateral ( select
 
 -- GET /v1/automation/contacts/:email/events
 select * from "contacts" where "workspace_id" = $1 and "email" = $2;
-select * from "automation_events" where "contact_id" = $1 order by "id" desc limit $2;
-select * from "automation_events" where "contact_id" = $1 and "id" < $2 order by "id" desc limit $3;
+select * from "automation_events" where "contact_id" = $1 order by "id" desc nulls last limit $2;
+select * from "automation_events" where "contact_id" = $1 and "id" < $2 order by "id" desc nulls last limit $3;
 
 -- executions that Temporal lists
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and id = any($2::text[]);

@@ -117,10 +117,15 @@ export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) 
   await eventually(() => expectDrained(h.db), { deadline_ms: DRAIN_MS })
   const mail = await auditMail(h.db, h.smtp, answered)
   const executions = await auditExecutions(h.db, answered, wholeWay)
-  const started = await countRuns(temporal.address)
+  // A row ends a moment before its run is closed, and visibility hears of that a moment later.
+  const started = await eventually(async () => {
+    const runs = await countRuns(temporal.address)
+    expect(runs.completed, 'runs that Temporal has completed, of all').toBe(runs.all)
+    return runs
+  })
   const faults = [...answered.faults, ...mail.faults, ...executions.faults]
-  if (started.all !== executions.counts['executions'] || started.completed !== started.all) {
-    faults.push(`Temporal ran ${started.all} executions and completed ${started.completed}`)
+  if (started.all !== executions.counts['executions']) {
+    faults.push(`Temporal ran ${started.all} executions`)
   }
   const counts = {
     seed,
