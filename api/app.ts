@@ -7,7 +7,7 @@ import type { MiddlewareHandler } from 'hono/types'
 import { limits } from '../domain/limits.ts'
 import { authenticate } from './auth.ts'
 import type { ApiDeps, ApiEnv } from './deps.ts'
-import { ApiError, createErrorHandler, notFound } from './errors.ts'
+import { ApiError, createErrorHandler, notFound, unsupportedMediaType } from './errors.ts'
 import { methodNotAllowed } from './methods.ts'
 import { createRoutes, isJsonType } from './openapi.ts'
 import { mountPublic, mountV1 } from './routes/index.ts'
@@ -28,7 +28,7 @@ const jsonOnly: MiddlewareHandler<ApiEnv> = async (c, next) => {
   const hasBody =
     c.req.raw.headers.has('transfer-encoding') || Number(c.req.header('content-length') ?? 0) > 0
   if (hasBody && !isJsonType(c.req.header('content-type'))) {
-    throw new ApiError(415, 'unsupported_media_type', 'Send the body as application/json')
+    throw unsupportedMediaType()
   }
   await next()
 }

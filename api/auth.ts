@@ -34,7 +34,7 @@ export function createKeyCache() {
 
 export type KeyCache = ReturnType<typeof createKeyCache>
 
-/** What each permission may do. Reading is part of every one but `events_only`, which only posts events. */
+/** What each permission may do: `sending_access` all of emails alone, `events_only` only post events. */
 function isAllowed(permission: KeyPermission, method: string, path: string): boolean {
   switch (permission) {
     case 'full_access':

@@ -39,6 +39,9 @@ export const invalidCursor = () =>
 export const invalidJson = (code: ErrorCode | null = 'invalid_json') =>
   new ApiError(400, code, 'Invalid JSON payload')
 
+export const unsupportedMediaType = () =>
+  new ApiError(415, 'unsupported_media_type', 'Send the body as application/json')
+
 const RETRY_AFTER_S = '5'
 
 /** Shape B for these mounts, shape A for all others; a 403 is always shape A. */
@@ -83,7 +86,8 @@ export function createErrorHandler(deps: Pick<ApiDeps, 'log'>) {
 function fromHttpException(err: HTTPException): ApiError {
   if (err.status === 413)
     return new ApiError(413, 'body_too_large', 'The request body is too large')
-  // Hono's validator: malformed JSON, or a body that it could not read.
+  // Hono's validators: malformed JSON or a body that it could not read, or no body under another media type.
   if (err.status === 400) return invalidJson()
+  if (err.status === 415) return unsupportedMediaType()
   return new ApiError(err.status, 'http_error', err.message)
 }

@@ -64,8 +64,10 @@ describe('golden files', () => {
 describe.each(guarded)('$name', (route) => {
   const { method, path } = route
   // Both wrong in every other way too: the key comes first.
+  const body = method === 'GET' ? undefined : '{broken'
+  const wrong = body ? { 'content-type': 'text/plain', 'content-length': '999999999' } : {}
   const askWith = (authorization: string) =>
-    api.request(method, noSuch(route), method === 'GET' ? undefined : '{broken', { authorization })
+    api.request(method, noSuch(route), body, { ...wrong, authorization })
 
   it.each([
     ['missing', ''],
@@ -221,7 +223,7 @@ describe('X-Request-Id', () => {
 
   it.each(['', 'x'.repeat(129), 'two words', 'é'])('is made in the place of "%s"', async (id) => {
     const made = await askWith(id)
-    expect(made).toMatch(/^req_[\w-]{16}$/)
+    expect(made).toMatch(/^req_[\w-]{16,}$/)
     expect(await askWith(id)).not.toBe(made)
   })
 

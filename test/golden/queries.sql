@@ -44,15 +44,15 @@ select * from "workflows" where "workspace_id" = $1 and "archived_at" is null an
 select * from "workflows" where "workspace_id" = $1 and "archived_at" is null and "status" = $2 and "id" < $3 order by "id" desc nulls last limit $4;
 
 -- GET /v1/workflows/:id
-select "w".*, "v"."design" from "workflows" as "w" inner join "workflow_versions" as "v" on "v"."workflow_id" = "w"."id" and "v"."version" = "w"."current_version" where "w"."workspace_id" = $1 and "w"."id" = $2 and "w"."archived_at" is null;
+select "w".*, (select "v"."design" from "workflow_versions" as "v" where "v"."workflow_id" = "w"."id" and "v"."version" = "w"."current_version") as "design" from "workflows" as "w" where "w"."workspace_id" = $1 and "w"."id" = $2 and "w"."archived_at" is null;
 
 -- GET /v1/workflows/:id/versions
-select "w".*, "v"."design" from "workflows" as "w" inner join "workflow_versions" as "v" on "v"."workflow_id" = "w"."id" and "v"."version" = "w"."current_version" where "w"."workspace_id" = $1 and "w"."id" = $2 and "w"."archived_at" is null;
+select "w".*, (select "v"."design" from "workflow_versions" as "v" where "v"."workflow_id" = "w"."id" and "v"."version" = "w"."current_version") as "design" from "workflows" as "w" where "w"."workspace_id" = $1 and "w"."id" = $2 and "w"."archived_at" is null;
 select "workflow_id", "version", "workspace_id", "created_by", "created_at" from "workflow_versions" where "workspace_id" = $1 and "workflow_id" = $2 order by "version" desc limit $3;
 select "workflow_id", "version", "workspace_id", "created_by", "created_at" from "workflow_versions" where "workspace_id" = $1 and "workflow_id" = $2 and "version" < $3 order by "version" desc limit $4;
 
 -- GET /v1/workflows/:id/versions/:n
-select "w".*, "v"."design" from "workflows" as "w" inner join "workflow_versions" as "v" on "v"."workflow_id" = "w"."id" and "v"."version" = "w"."current_version" where "w"."workspace_id" = $1 and "w"."id" = $2 and "w"."archived_at" is null;
+select "w".*, (select "v"."design" from "workflow_versions" as "v" where "v"."workflow_id" = "w"."id" and "v"."version" = "w"."current_version") as "design" from "workflows" as "w" where "w"."workspace_id" = $1 and "w"."id" = $2 and "w"."archived_at" is null;
 select * from "workflow_versions" where "workspace_id" = $1 and "workflow_id" = $2 and "version" = $3;
 
 -- GET /v1/workflows/:id/executions

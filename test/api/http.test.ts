@@ -1,0 +1,129 @@
+// The same answers through a real listener: sizes, chunks, HEAD, and clients that go away.
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import { serve } from '@hono/node-server'
+import { afterAll, expect, it } from 'vitest'
+import { limits } from '../../domain/limits.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { describeTables } from '../setup/tables.ts'
+
+const api = await createTestApi()
+await insertTestDomain(api, 'sender.test')
+const server = serve({ fetch: api.app.fetch, hostname: '127.0.0.1', port: 0 })
+await new Promise((resolve) => server.once('listening', resolve))
+const { port } = server.address() as AddressInfo
+afterAll(() => server.close())
+
+interface Told {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+}
+
+/** One request; `write` sends its body, and may leave off in the middle. */
+function ask(
+  method: string,
+  path: string,
+  headers: Record<string, string | number>,
+  write: (chunk: (text: string) => void, end: () => void) => void = (_, end) => end(),
+): Promise<Told> {
+  return new Promise((resolve, reject) => {
+    const auth = { authorization: `Bearer ${api.key}`, 'content-type': 'application/json' }
+    const sent = httpRequest(
+      { host: '127.0.0.1', port, method, path, headers: { ...auth, ...headers } },
+      (answer) => {
+        let text = ''
+        answer.on('data', (chunk) => {
+          text += chunk
+        })
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text }),
+        )
+      },
+    )
+    sent.on('error', reject)
+    write(
+      (text) => sent.write(text),
+      () => sent.end(),
+    )
+  })
+}
+
+it.each(['/v1/emails', '/v1/audiences', '/v1/automation/events'])(
+  'says 413 to a stated length over the limit of %s before anything is sent',
+  async (path) => {
+    const max = path === '/v1/emails' ? limits.emailRequestBytesMax : limits.requestBytesMax
+    const answer = await ask('POST', path, { 'content-length': max + 1 }, (write) => write('{'))
+    expect([answer.status, JSON.parse(answer.text).code]).toEqual([413, 'body_too_large'])
+    expect(answer.headers['x-request-id']).toMatch(/./)
+  },
+)
+
+it('says 413 to chunks that grow over the limit', async () => {
+  const chunk = ' '.repeat(64 * 1024)
+  const answer = await ask('POST', '/v1/audiences', {}, (write, end) => {
+    for (let bytes = 0; bytes <= limits.requestBytesMax; bytes += chunk.length) write(chunk)
+    end()
+  })
+  expect([answer.status, JSON.parse(answer.text).code]).toEqual([413, 'body_too_large'])
+})
+
+it('takes chunks that make one valid body', async () => {
+  const body = '{"from":"a@sender.test","to":"b@example.test","subject":"Hi","text":"é"}'
+  const answer = await ask('POST', '/v1/emails', {}, (write, end) => {
+    for (const letter of body) write(letter)
+    end()
+  })
+  expect([answer.status, JSON.parse(answer.text).status]).toEqual([200, 'queued'])
+})
+
+it('says 415 to a body of another type, and none to a request without one', async () => {
+  const text = { 'content-type': 'text/plain' }
+  const refused = await ask('POST', '/v1/audiences', text, (write, end) => {
+    write('{"name":"x"}')
+    end()
+  })
+  expect([refused.status, JSON.parse(refused.text).code]).toEqual([415, 'unsupported_media_type'])
+  expect((await ask('GET', '/v1/audiences', text)).status).toBe(200)
+  const empty = await ask('POST', '/v1/audiences', { ...text, 'content-length': 0 })
+  expect([empty.status, JSON.parse(empty.text).code]).toEqual([415, 'unsupported_media_type'])
+  const auth = { authorization: `Bearer ${api.key}` }
+  const url = `http://127.0.0.1:${port}/v1/audiences`
+  const bare = await fetch(url, { method: 'POST', headers: auth })
+  expect([bare.status, await bare.json()]).toEqual([
+    400,
+    { message: 'Invalid JSON payload', code: 'invalid_json' },
+  ])
+})
+
+it('answers HEAD as GET, without the body', async () => {
+  const get = await ask('GET', '/v1/audiences', {})
+  const head = await ask('HEAD', '/v1/audiences', {})
+  expect([head.status, head.text]).toEqual([200, ''])
+  expect(head.headers['content-type']).toBe(get.headers['content-type'])
+  expect((await ask('HEAD', '/v1/nothing', {})).status).toBe(404)
+})
+
+it('writes nothing of a request whose client goes away in its middle', async () => {
+  const before = await describeTables(api.db)
+  for (const head of ['content-length: 500', 'transfer-encoding: chunked']) {
+    await new Promise<void>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => {
+        const lines = [
+          'POST /v1/audiences HTTP/1.1',
+          'host: x',
+          `authorization: Bearer ${api.key}`,
+          'content-type: application/json',
+          head,
+        ]
+        const part = head.startsWith('transfer') ? '10\r\n{"name":"half of' : '{"name":"half of'
+        socket.end(`${lines.join('\r\n')}\r\n\r\n${part}`)
+      })
+      socket.on('close', () => resolve())
+      socket.resume()
+    })
+  }
+  expect((await ask('GET', '/v1/audiences', {})).status).toBe(200)
+  expect(await describeTables(api.db)).toBe(before)
+})
