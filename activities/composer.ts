@@ -1,13 +1,13 @@
 // Loads, composes and signs mail; recipients of one email that are under way together share its bytes.
-import type { KeyObject } from 'node:crypto'
 import { type EmailContent, isTransactional, listEmailContents } from '../db/emailContents.ts'
 import { parseMailbox } from '../domain/addresses.ts'
 import { signMessage } from '../mail/dkim.ts'
-import { loadKey } from '../mail/dkimKeys.ts'
+import { MAIL_FROM_LABEL } from '../mail/domainRecords.ts'
 import { composeMessage } from '../mail/mime.ts'
 import { textFromHtml } from '../mail/text.ts'
 import { createBatcher } from './batcher.ts'
 import type { ActivityDeps } from './deps.ts'
+import { createSigners } from './signers.ts'
 
 export interface ComposedEmail {
   /** CRLF bytes, DKIM-signed: the same for each attempt and each recipient. */
@@ -19,11 +19,10 @@ export interface ComposedEmail {
 }
 
 const LOAD_MAX = 100
-const KEYS_MAX = 1000
 
 /** A composer: `use` runs work with an email's bytes, which are forgotten when its last user is done. */
-export function createComposer(deps: Pick<ActivityDeps, 'db' | 'config'>) {
-  const keys = new Map<string, KeyObject>()
+export function createComposer(deps: Pick<ActivityDeps, 'db' | 'config' | 'now'>) {
+  const signers = createSigners(deps)
   const inUse = new Map<string, { email: Promise<ComposedEmail>; users: number }>()
 
   const load = createBatcher(async (ids: string[]) => {
@@ -31,31 +30,17 @@ export function createComposer(deps: Pick<ActivityDeps, 'db' | 'config'>) {
     return ids.map((id) => found.get(id))
   }, LOAD_MAX)
 
-  /** Keys are immutable; a rotated one has another ciphertext. */
-  const keyOf = (encrypted: Buffer): KeyObject => {
-    const name = encrypted.toString('base64')
-    const known = keys.get(name)
-    if (known) return known
-    const key = loadKey(deps.config.secretKey, encrypted)
-    if (keys.size >= KEYS_MAX) keys.clear()
-    keys.set(name, key)
-    return key
-  }
-
   const compose = async (id: string): Promise<ComposedEmail> => {
     const email = await load(id)
-    if (!email) throw new Error(`email ${id} or its domain is gone`)
+    if (!email) throw new Error(`email ${id} is gone`)
+    const { domain, keys } = await signers(email.domain_id, email.created_at)
     const message = await composeMessage(toComposeInput(email, deps.config.publicUrl))
-    const bytes = await signMessage(message, {
-      domain: email.domain_name,
-      selector: email.dkim_selector,
-      key: keyOf(email.private_key),
-      date: email.created_at,
-    })
+    const options = keys.map((key) => ({ ...key, domain, date: email.created_at }))
+    const bytes = await signMessage(message, options)
     return {
       bytes,
       acceptedAt: email.created_at.getTime(),
-      mailFromDomain: `bounces.${email.domain_name}`,
+      mailFromDomain: `${MAIL_FROM_LABEL}.${domain}`,
       transactional: isTransactional(email),
     }
   }

@@ -80,6 +80,12 @@ export function toSettlement(outcome: Outcome, context: SettleContext): Settleme
     }
     case 'failed':
       return tryAgain(`${outcome.phase}: ${outcome.error}`, null)
+    case 'busy':
+      return settle({
+        state: 'queued',
+        nextAt: new Date(now + outcome.retryAfter_ms),
+        response: delivery.last_response,
+      })
     case 'lost_lease':
       return null
     case 'ambiguous':

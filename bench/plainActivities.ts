@@ -80,6 +80,9 @@ async function sendMail(
     execution_id: executionId,
     node_id: mail.id,
     unsubscribe_token: unsubscribeToken,
+    track_opens: false,
+    track_clicks: false,
+    tracking_host: null,
     created_at: at,
   }
   await db.transaction().execute(async (trx) => {

@@ -58,18 +58,20 @@ function statements(o: Owners): Record<string, string> {
       select ${id('em')}, '${o.workspaceId}', 'transactional', 'transactional', 'Shop <hello@sender.test>',
         array[${email}], 'Receipt ' || n, '<p>Thank you for order ' || n || '</p>', '${o.domainId}',
         n || '@sender.test', '${o.workflowId}', ${id('exe')}, 'mail', ${at}`,
-    deliveries: `insert into deliveries (email_id, workspace_id, recipient, shard, state, attempt, next_at,
+    deliveries: `insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, attempt, next_at,
         expires_at, created_at, settled_at)
-      select ${id('em')}, '${o.workspaceId}', ${email}, n % 64, 'delivered', 1, ${at}, ${at}, ${at}, ${at}`,
+      select ${id('em')}, '${o.workspaceId}', 'dom', ${email}, n % 64, 'delivered', 1, ${at}, ${at}, ${at}, ${at}`,
     email_events: `insert into email_events (email_id, workspace_id, recipient, status, at)
       select ${id('em')}, '${o.workspaceId}', ${email}, 'sent', ${at}`,
     audiences: `insert into audiences (id, workspace_id, name, created_by, created_at, updated_at)
       select ${id('aud')}, '${o.workspaceId}', 'Audience ' || n, '${o.userId}', ${at}, ${at}`,
     audience_contacts: `insert into audience_contacts (id, audience_id, workspace_id, email, created_at, updated_at)
       select ${id('ac')}, '${o.audienceId}', '${o.workspaceId}', ${email}, ${at}, ${at}`,
-    domains: `insert into domains (id, workspace_id, name, dkim_selector, public_key, private_key, created_by,
-        created_at)
-      select ${id('dom')}, '${o.workspaceId}', 'd' || n || '.example.test', 's', 'none', '', '${o.userId}', ${at}`,
+    domains: `insert into domains (id, workspace_id, name, created_by, created_at)
+      select ${id('dom')}, '${o.workspaceId}', 'd' || n || '.example.test', '${o.userId}', ${at}`,
+    domain_keys: `insert into domain_keys (id, domain_id, workspace_id, selector, algorithm, public_key, private_key,
+        created_at, activated_at)
+      select ${id('dk')}, ${id('dom')}, '${o.workspaceId}', 's', 'rsa', 'none', '', ${at}, ${at}`,
     templates: `insert into templates (id, workspace_id, name, current_version, created_at, updated_at)
       select ${id('tpl')}, '${o.workspaceId}', 'Template ' || n, 1, ${at}, ${at}`,
     template_versions: `insert into template_versions (template_id, version, workspace_id, subject, html, created_at)

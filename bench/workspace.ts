@@ -5,7 +5,7 @@ import { createApiKey } from '../api/commands/createApiKey.ts'
 import { createCursors } from '../api/cursor.ts'
 import type { RequestKey } from '../api/deps.ts'
 import { connect, type Db } from '../db/connect.ts'
-import { encryptKey, generateDkimKey } from '../mail/dkimKeys.ts'
+import { insertVerifiedDomain } from '../dev/verifiedDomain.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
@@ -38,27 +38,10 @@ export async function createWorkspace(databaseUrl: string): Promise<Workspace> {
   })
   const created = await createApiKey({ db, newId, now }, { workspaceName: 'bench', name: 'bench' })
   const { token, keyId, workspaceId, userId } = created
-  const pair = await generateDkimKey()
-  const domainId = newId('domain')
-  await db
-    .insertInto('domains')
-    .values({
-      id: domainId,
-      workspace_id: workspaceId,
-      name: 'sender.test',
-      status: 'SUCCESS',
-      dkim_selector: 'bench',
-      public_key: pair.publicKey,
-      private_key: encryptKey(Buffer.from(SECRET_KEY, 'base64'), pair.privateKey),
-      last_checked_at: now(),
-      last_success_at: now(),
-      error_type: null,
-      soa_record: '{}',
-      warmed_up_at: null,
-      created_by: userId,
-      created_at: now(),
-    })
-    .execute()
+  const { domainId } = await insertVerifiedDomain(
+    { db, newId, now: now(), secretKey: Buffer.from(SECRET_KEY, 'base64') },
+    { workspaceId, userId, name: 'sender.test', selector: 'bench' },
+  )
   return {
     db,
     token,

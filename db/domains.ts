@@ -1,9 +1,18 @@
 // Queries over sending domains. The private key is read only by who signs.
+import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { Db } from './connect.ts'
+import { insertDomainKey } from './domainKeys.ts'
 import { newestFirst } from './listOrder.ts'
 import type { NewRow, Row } from './schema.ts'
 
-export type DomainRow = Omit<Row<'domains'>, 'private_key'> & {
+/** A key as its DNS record shows it. */
+export type PublicKey = Pick<Row<'domain_keys'>, 'selector' | 'algorithm' | 'public_key'> & {
+  active: boolean
+}
+
+export type DomainRow = Row<'domains'> & {
+  /** Keys whose records are to be published, the first made first. */
+  keys: PublicKey[]
   user_email: string
   user_first_name: string | null
   user_last_name: string | null
@@ -13,27 +22,22 @@ function withUser(db: Db) {
   return db
     .selectFrom('domains as d')
     .innerJoin('users as u', 'u.id', 'd.created_by')
-    .select([
-      'd.id',
-      'd.workspace_id',
-      'd.name',
-      'd.status',
-      'd.dkim_selector',
-      'd.public_key',
-      'd.last_checked_at',
-      'd.last_success_at',
-      'd.error_type',
-      'd.soa_record',
-      'd.is_warmed_up',
-      'd.warmed_up_at',
-      'd.open_tracking_enabled',
-      'd.click_tracking_enabled',
-      'd.created_by',
-      'd.created_at',
+    .selectAll('d')
+    .select((eb) => [
       'u.email as user_email',
       'u.first_name as user_first_name',
       'u.last_name as user_last_name',
+      jsonArrayFrom(
+        eb
+          .selectFrom('domain_keys as k')
+          .select(['k.selector', 'k.algorithm', 'k.public_key'])
+          .select((kb) => kb('k.activated_at', 'is not', null).$castTo<boolean>().as('active'))
+          .whereRef('k.domain_id', '=', 'd.id')
+          .where('k.retired_at', 'is', null)
+          .orderBy('k.id'),
+      ).as('keys'),
     ])
+    .where('d.deleted_at', 'is', null)
 }
 
 /** A page of domains after the id `after`, newest first. */
@@ -72,10 +76,27 @@ export function findDomainByName(
     .select(['id', 'name', 'status'])
     .where('workspace_id', '=', workspaceId)
     .where('name', '=', name)
+    .where('deleted_at', 'is', null)
     .executeTakeFirst()
 }
 
-/** @throws a unique violation of `domains_workspace_id_name_key` when the workspace has that name */
-export async function insertDomain(db: Db, row: NewRow<'domains'>): Promise<void> {
-  await db.insertInto('domains').values(row).execute()
+/**
+ * Writes a domain with its first key, which signs at once.
+ * @throws a unique violation of `domains_name` when the workspace has that name
+ */
+export async function insertDomain(
+  db: Db,
+  row: NewRow<'domains'>,
+  key: Omit<NewRow<'domain_keys'>, 'domain_id' | 'workspace_id' | 'created_at' | 'activated_at'>,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await trx.insertInto('domains').values(row).execute()
+    await insertDomainKey(trx, {
+      ...key,
+      domain_id: row.id,
+      workspace_id: row.workspace_id,
+      created_at: row.created_at,
+      activated_at: row.created_at,
+    })
+  })
 }

@@ -1,16 +1,10 @@
-// Reads emails whole, with what signing them needs, for the lane that sends them.
+// Reads emails whole for the lane that sends them.
 import type { Db } from './connect.ts'
 
-/** The emails of those ids with their domain's name and key, and their attachments. */
+/** The emails of those ids with their attachments. */
 export async function listEmailContents(db: Db, ids: string[]) {
   const [emails, attachments] = await Promise.all([
-    db
-      .selectFrom('emails as e')
-      .innerJoin('domains as d', 'd.id', 'e.domain_id')
-      .selectAll('e')
-      .select(['d.name as domain_name', 'd.dkim_selector', 'd.private_key'])
-      .where('e.id', 'in', ids)
-      .execute(),
+    db.selectFrom('emails').selectAll().where('id', 'in', ids).execute(),
     db
       .selectFrom('email_attachments')
       .selectAll()

@@ -41,6 +41,9 @@ const columns = [
   'execution_id',
   'node_id',
   'unsubscribe_token',
+  'track_opens',
+  'track_clicks',
+  'tracking_host',
   'created_at',
 ] as const
 
@@ -74,7 +77,7 @@ async function listLatestEvents(db: Db, emailIds: string[]): Promise<Map<string,
     select id, email_id, recipient, status, at, data from (
       select distinct on (email_id, recipient) id, email_id, recipient, status, at, data,
         min(id) over (partition by email_id, recipient) as first_id
-      from email_events where email_id = any(${emailIds}::text[])
+      from email_events where email_id = any(${emailIds}::text[]) and machine is null
       order by email_id, recipient, at desc, id desc
     ) latest
     order by email_id, first_id
@@ -105,6 +108,7 @@ export function listEmailEvents(db: Db, emailId: string): Promise<EmailEventRow[
     .selectFrom('email_events')
     .select(['id', 'email_id', 'recipient', 'status', 'at', 'data'])
     .where('email_id', '=', emailId)
+    .where('machine', 'is', null)
     .orderBy('at')
     .orderBy('id')
     .execute()

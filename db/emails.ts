@@ -38,17 +38,17 @@ export async function insertEmail(db: Db, email: NewEmail): Promise<void> {
     ), email as (
       insert into emails (id, workspace_id, type, category, "from", "to", cc, bcc, reply_to, subject,
         html, text, template_id, domain_id, headers, tags, metadata, message_id, workflow_id,
-        execution_id, node_id, unsubscribe_token, created_at)
+        execution_id, node_id, unsubscribe_token, track_opens, track_clicks, tracking_host, created_at)
       values (${row.id}, ${row.workspace_id}, ${row.type}, ${row.category}, ${row.from}, ${row.to},
         ${row.cc}, ${row.bcc}, ${row.reply_to}, ${row.subject}, ${row.html}, ${row.text},
         ${row.template_id}, ${row.domain_id}, ${JSON.stringify(row.headers)},
         ${JSON.stringify(row.tags)}, ${JSON.stringify(row.metadata)}, ${row.message_id},
         ${row.workflow_id}, ${row.execution_id}, ${row.node_id}, ${row.unsubscribe_token},
-        ${row.created_at})
+        ${row.track_opens}, ${row.track_clicks}, ${row.tracking_host}, ${row.created_at})
     ), delivery as (
-      insert into deliveries (email_id, workspace_id, recipient, shard, state, next_at, expires_at,
-        created_at, settled_at)
-      select ${row.id}, ${row.workspace_id}, address, shard,
+      insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
+        expires_at, created_at, settled_at)
+      select ${row.id}, ${row.workspace_id}, ${row.domain_id}, address, shard,
         case when suppressed then 'suppressed' else 'queued' end,
         ${email.dueAt}::timestamptz, ${email.expiresAt}::timestamptz, ${row.created_at}::timestamptz,
         case when suppressed then ${row.created_at}::timestamptz end
@@ -100,6 +100,7 @@ export async function findSendFacts(
     ) as contact_emails
     from (values (1)) as one
     left join domains d on d.workspace_id = ${workspaceId} and d.name = ${domainName}
+      and d.deleted_at is null
   `.execute(db)
   const found = rows[0]
   const domain = found?.id && found.status ? { id: found.id, status: found.status } : null

@@ -15,15 +15,20 @@ import type {
 } from './tablesAutomation.ts'
 import type {
   DeliveriesTable,
+  DeliveryAttemptsTable,
   EmailAttachmentsTable,
   EmailEventsTable,
+  EmailLinksTable,
   EmailsTable,
+  SoftBouncesTable,
   SuppressionsTable,
 } from './tablesMail.ts'
 import type {
   ApiKeysTable,
   AudienceContactsTable,
   AudiencesTable,
+  DomainDaysTable,
+  DomainKeysTable,
   DomainsTable,
   TemplatesTable,
   TemplateVersionsTable,
@@ -41,15 +46,20 @@ export interface Database {
   users: UsersTable
   api_keys: ApiKeysTable
   domains: DomainsTable
+  domain_keys: DomainKeysTable
+  domain_days: DomainDaysTable
   templates: TemplatesTable
   template_versions: TemplateVersionsTable
   audiences: AudiencesTable
   audience_contacts: AudienceContactsTable
   emails: EmailsTable
   email_attachments: EmailAttachmentsTable
+  email_links: EmailLinksTable
   deliveries: DeliveriesTable
+  delivery_attempts: DeliveryAttemptsTable
   email_events: EmailEventsTable
   suppressions: SuppressionsTable
+  soft_bounces: SoftBouncesTable
   contacts: ContactsTable
   automation_events: AutomationEventsTable
   workflows: WorkflowsTable

@@ -49,6 +49,7 @@ export async function listSendingDomains(db: Db, workspaceId: string, names: str
     .select(['id', 'name', 'status'])
     .where('workspace_id', '=', workspaceId)
     .where('name', 'in', names)
+    .where('deleted_at', 'is', null)
     .execute()
   return new Map(rows.map((row) => [row.name, { id: row.id, verified: maySendFrom(row.status) }]))
 }

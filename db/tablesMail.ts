@@ -29,6 +29,10 @@ export interface EmailsTable {
   node_id: string | null
   /** 128-bit opaque text; set when the mail can be unsubscribed from. */
   unsubscribe_token: string | null
+  track_opens: Defaulted<boolean>
+  track_clicks: Defaulted<boolean>
+  /** Host of its pixel and links, the domain's tracking_domain when it was accepted; null: the public URL. */
+  tracking_host: string | null
   created_at: Date
 }
 
@@ -39,6 +43,12 @@ export interface EmailAttachmentsTable {
   content_type: string | null
   content_id: string | null
   content: Buffer
+}
+
+/** The targets of an email's tracked links, in the order of the html: a link's token names its place. */
+export interface EmailLinksTable {
+  email_id: string
+  urls: string[]
 }
 
 export type DeliveryState =
@@ -68,6 +78,10 @@ export interface DeliveriesTable {
   /** Times that an `unknown` outcome was sent again. */
   resent: Defaulted<number>
   last_response: string | null
+  /** The sending domain. */
+  domain_id: string
+  /** Day (UTC) of the place that it has in its domain's warm-up, `YYYY-MM-DD`; null: it has none. */
+  slot_day: string | null
   created_at: Date
   settled_at: Date | null
 }
@@ -83,6 +97,36 @@ export interface EmailEventsTable {
   at: Date
   /** The fields that the status adds: smtp_response, type, subtype, link, ip, ... */
   data: JsonColumn<JsonObject>
+  /** Why an open or click counts as a machine's, which is shown to nobody; null: a person's. */
+  machine: string | null
+}
+
+/** One attempt at one delivery, with what was said. */
+export interface DeliveryAttemptsTable {
+  delivery_id: number
+  attempt: number
+  started_at: Date
+  ended_at: Date
+  /** Kind of the outcome: delivered, rejected, failed, ambiguous, ... */
+  outcome: string
+  phase: string | null
+  /** SMTP reply code. */
+  code: number | null
+  response: string | null
+  /** Name of the mail server. */
+  host: string | null
+  /** Its `ip:port`. */
+  address: string | null
+  /** TLS version, null in the clear. */
+  tls: string | null
+  conversation: JsonColumn<object[]>
+}
+
+/** Days (UTC) on which mail to an address failed for good in a way that may pass. */
+export interface SoftBouncesTable {
+  workspace_id: string
+  email: string
+  day: string
 }
 
 export interface SuppressionsTable {

@@ -38,11 +38,6 @@ export interface DomainsTable {
   workspace_id: string
   name: string
   status: string
-  dkim_selector: string
-  /** base64 SPKI, as it stands in the DKIM record. */
-  public_key: string
-  /** PKCS#8, encrypted with SECRET_KEY. */
-  private_key: Buffer
   last_checked_at: Date | null
   last_success_at: Date | null
   error_type: string | null
@@ -51,8 +46,41 @@ export interface DomainsTable {
   warmed_up_at: Date | null
   open_tracking_enabled: Defaulted<boolean>
   click_tracking_enabled: Defaulted<boolean>
+  /** A host of the customer's that is a CNAME to ours. */
+  tracking_domain: Defaulted<string | null>
+  /** What the last check found, by record. */
+  record_states: Defaulted<JsonObject>
+  /** When the checks of this round began; a round that finds nothing ends after 72 hours. */
+  checking_since: Defaulted<Date | null>
+  /** The first miss since the last success. */
+  failing_since: Defaulted<Date | null>
+  misses: Defaulted<number>
+  deleted_at: Defaulted<Date | null>
   created_by: string
   created_at: Date
+}
+
+/** A DKIM key of a domain. It signs from `activated_at` on; its record is to stay published until `retired_at`. */
+export interface DomainKeysTable {
+  id: string
+  domain_id: string
+  workspace_id: string
+  selector: string
+  algorithm: 'rsa' | 'ed25519'
+  /** base64, as it stands in the DKIM record. */
+  public_key: string
+  /** PKCS#8, encrypted with SECRET_KEY. */
+  private_key: Buffer
+  created_at: Date
+  activated_at: Date | null
+  retired_at: Date | null
+}
+
+/** Places that a domain in its warm-up has given out for a day (UTC). */
+export interface DomainDaysTable {
+  domain_id: string
+  day: string
+  reserved: number
 }
 
 export interface TemplatesTable {

@@ -2,10 +2,11 @@
 import { hashApiKey } from '../api/apiKeys.ts'
 import { createApiKey } from '../api/commands/createApiKey.ts'
 import { findApiKeyByHash } from '../db/apiKeys.ts'
-import { connect, type Db } from '../db/connect.ts'
+import { connect } from '../db/connect.ts'
+import { findDomainByName } from '../db/domains.ts'
 import { upsertUser, upsertWorkspace } from '../db/workspaces.ts'
-import { encryptKey, generateDkimKey } from '../mail/dkimKeys.ts'
 import { createNewId } from '../runtime/ids.ts'
+import { insertVerifiedDomain } from './verifiedDomain.ts'
 
 const WORKSPACE = 'demo'
 const DOMAIN = 'demo.test'
@@ -43,8 +44,8 @@ export async function seed({ databaseUrl, secretKey, knownKey }: SeedOptions): P
       last_name: OWNER.lastName,
       created_at: now(),
     })
-    const domain = { id: newId('domain'), workspaceId: workspace.id, userId: user.id }
-    await ensureDomain(db, domain, Buffer.from(secretKey, 'base64'), now())
+    const deps = { db, newId, now: now(), secretKey: Buffer.from(secretKey, 'base64') }
+    await ensureDomain(deps, { workspaceId: workspace.id, userId: user.id })
     const known = knownKey && (await findApiKeyByHash(db, hashApiKey(knownKey), now()))
     if (knownKey && known && known.workspace_id === workspace.id) return knownKey
     const input = { workspaceName: WORKSPACE, name: 'npm start', user: OWNER }
@@ -56,37 +57,10 @@ export async function seed({ databaseUrl, secretKey, knownKey }: SeedOptions): P
 }
 
 async function ensureDomain(
-  db: Db,
-  { id, workspaceId, userId }: { id: string; workspaceId: string; userId: string },
-  secret: Buffer,
-  now: Date,
+  deps: Parameters<typeof insertVerifiedDomain>[0],
+  owner: { workspaceId: string; userId: string },
 ): Promise<void> {
-  const found = await db
-    .selectFrom('domains')
-    .select('id')
-    .where('workspace_id', '=', workspaceId)
-    .where('name', '=', DOMAIN)
-    .executeTakeFirst()
-  if (found) return
-  const key = await generateDkimKey()
-  await db
-    .insertInto('domains')
-    .values({
-      id,
-      workspace_id: workspaceId,
-      name: DOMAIN,
-      // Nothing outside knows .test: the domain counts as checked.
-      status: 'SUCCESS',
-      dkim_selector: 'drip1',
-      public_key: key.publicKey,
-      private_key: encryptKey(secret, key.privateKey),
-      last_checked_at: now,
-      last_success_at: now,
-      error_type: null,
-      soa_record: '{}',
-      warmed_up_at: null,
-      created_by: userId,
-      created_at: now,
-    })
-    .execute()
+  const found = await findDomainByName(deps.db, owner.workspaceId, DOMAIN)
+  // Nothing outside knows .test: the domain counts as checked.
+  if (!found) await insertVerifiedDomain(deps, { ...owner, name: DOMAIN, selector: 'drip1' })
 }

@@ -6,6 +6,7 @@ export const idPrefixes = {
   audience: 'aud',
   audienceContact: 'ac',
   domain: 'dom',
+  domainKey: 'dk',
   workflow: 'wf',
   execution: 'exe',
   automationEvent: 'evt',

@@ -44,12 +44,14 @@ export interface DkimOptions {
 }
 
 /**
- * The message with a DKIM-Signature in front of it; the only copy of it that is made.
+ * The message with a DKIM-Signature for each key in front of it; the only copy of it that is made.
  * @param message header and body with CRLF line ends
- * @throws DkimError for a bare CR or LF, a header without end or From, or a key that does not sign
+ * @throws DkimError for no key, a bare CR or LF, a header without end or From, or a key that does not sign
  */
-export async function signMessage(message: Buffer, options: DkimOptions): Promise<Buffer> {
-  return Buffer.concat([await dkimSignature(message, options), message])
+export async function signMessage(message: Buffer, signers: DkimOptions[]): Promise<Buffer> {
+  if (signers.length === 0) throw new DkimError('there is no key to sign with')
+  const signatures = await Promise.all(signers.map((options) => dkimSignature(message, options)))
+  return Buffer.concat([...signatures, message])
 }
 
 /** The DKIM-Signature header of a message, folded, with its CRLF. Errors as signMessage. */

@@ -14,9 +14,8 @@ export interface DomainRecord {
 /** What of a domain its records are made from. */
 export interface DomainKeys {
   name: string
-  dkim_selector: string
-  /** base64 SPKI. */
-  public_key: string
+  /** Each has a DKIM record; `public_key` is base64. */
+  keys: readonly { selector: string; algorithm: 'rsa' | 'ed25519'; public_key: string }[]
 }
 
 /** The operator's side of the records. */
@@ -56,13 +55,15 @@ export function domainRecords(
   const prefix = relativeTo === 'zone' ? ownPrefix(domain.name) : ''
   const named = (label: string) => (prefix === '' ? label : `${label}.${prefix}`)
   return [
-    {
-      name: named(`${domain.dkim_selector}._domainkey`),
-      for: 'DKIM',
-      type: 'TXT',
-      value: `v=DKIM1; k=rsa; p=${domain.public_key}`,
-      required: true,
-    },
+    ...domain.keys.map(
+      (key): DomainRecord => ({
+        name: named(`${key.selector}._domainkey`),
+        for: 'DKIM',
+        type: 'TXT',
+        value: `v=DKIM1; k=${key.algorithm}; p=${key.public_key}`,
+        required: key.algorithm === 'rsa',
+      }),
+    ),
     {
       name: named(MAIL_FROM_LABEL),
       for: 'MAIL FROM domain',

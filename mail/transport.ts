@@ -33,6 +33,11 @@ export type Outcome =
   | Rejection
   /** Before the dot: safe to retry. */
   | { kind: 'failed'; phase: Phase; error: string }
+  /**
+   * Not tried: no connection was free in time, or the destination is left alone for now. No attempt, no fault of the
+   * mail's.
+   */
+  | { kind: 'busy'; error: string; retryAfter_ms: number }
   /** beforeDot said no: the connection was dropped, the message never ended. */
   | { kind: 'lost_lease' }
   /** After the dot, no reply (RFC 1047): delivered or not, nobody knows. */
@@ -47,6 +52,27 @@ export interface Envelope {
   bytes: number
 }
 
+/** One line of an SMTP conversation; credentials and the message itself are left out. */
+export interface TraceLine {
+  /** ms since the attempt began */
+  at_ms: number
+  from: 'client' | 'server'
+  text: string
+}
+
+/** What an attempt said and heard; the transport fills it in while it runs. */
+export interface Trace {
+  /** Name of the mail server, null until one is connected to. */
+  host: string | null
+  /** Its `ip:port`. */
+  address: string | null
+  /** TLS version (`TLSv1.3`), null in the clear. */
+  tls: string | null
+  lines: TraceLine[]
+  /** ms that each phase took; a reused connection has none of the first. */
+  phase_ms: Partial<Record<Phase, number>>
+}
+
 export interface MailTransport {
   /**
    * Sends one message to one recipient. Never throws: every end is an Outcome.
@@ -54,8 +80,14 @@ export interface MailTransport {
    * @param beforeDot called at most once, when the server has said 354 and has been given every byte
    *   but the dot. Only when it resolves true does the dot follow. When it throws, nothing is sent
    *   (`failed`). An outcome is never reported while it is still running.
+   * @param trace is told of servers, lines and times
    */
-  send(envelope: Envelope, message: Buffer, beforeDot: () => Promise<boolean>): Promise<Outcome>
+  send(
+    envelope: Envelope,
+    message: Buffer,
+    beforeDot: () => Promise<boolean>,
+    trace?: Trace,
+  ): Promise<Outcome>
   /** Takes no more mail, waits for what is in flight, says QUIT on the rest. */
   close(): Promise<void>
 }

@@ -16,6 +16,12 @@ const dnsServers = z
   .refine((text) => listed(text).every(isNameServer), 'must be ip or ip:port, with commas between')
   .transform(listed)
 
+/** `ip` or `ip/bits`, with commas between. */
+const proxies = z
+  .string()
+  .refine((text) => listed(text).every(isNetwork), 'must be ip or ip/bits, with commas between')
+  .transform(listed)
+
 const Env = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test']).default('production'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -49,6 +55,12 @@ const Env = z.object({
   SPF_MECHANISM: z.string().optional(),
   DELIVERY_LANES: z.coerce.number().int().min(1).max(64).default(1),
   ALLOW_UNVERIFIED_DOMAINS: flag.default(false),
+  WARM_UP: flag.default(true),
+  INBOUND_HOST: z.string().optional(),
+  INBOUND_PORT: port.optional(),
+  INBOUND_TLS_CERT: z.string().optional(),
+  INBOUND_TLS_KEY: z.string().optional(),
+  TRUSTED_PROXIES: proxies.default([]),
   UNSUBSCRIBE_LINK_MODE: z.enum(['direct', 'confirm']).default('direct'),
   RESEND_UNKNOWN: flag.default(true),
   LEASE_SECONDS: z.coerce.number().int().min(1).max(3600).default(120),
@@ -124,6 +136,21 @@ function toConfig(env: z.infer<typeof Env>) {
     spfMechanism: env.SPF_MECHANISM ?? null,
     deliveryLanes: env.DELIVERY_LANES,
     allowUnverifiedDomains: env.ALLOW_UNVERIFIED_DOMAINS,
+    /** Whether mail of a new domain is let out by the ladder of its warm-up. */
+    warmUp: env.WARM_UP,
+    /** Where bounces and complaints come in by SMTP; null: this worker takes none. */
+    inbound:
+      env.INBOUND_PORT === undefined
+        ? null
+        : {
+            host: env.INBOUND_HOST ?? env.HOST,
+            port: env.INBOUND_PORT,
+            /** Files in PEM form; both or none. */
+            tlsCert: env.INBOUND_TLS_CERT ?? null,
+            tlsKey: env.INBOUND_TLS_KEY ?? null,
+          },
+    /** Addresses and networks (CIDR) whose X-Forwarded-For is believed. */
+    trustedProxies: env.TRUSTED_PROXIES,
     unsubscribeLinkMode: env.UNSUBSCRIBE_LINK_MODE,
     resendUnknown: env.RESEND_UNKNOWN,
     leaseMs: env.LEASE_SECONDS * 1000,
@@ -133,6 +160,15 @@ function toConfig(env: z.infer<typeof Env>) {
 
 function listed(text: string): string[] {
   return text.split(',').map((entry) => entry.trim())
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return (
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  )
 }
 
 function isNameServer(text: string): boolean {

@@ -25,25 +25,33 @@ export async function createDomain(
   if (await findDomainByName(db, input.workspaceId, name)) throw exists()
   const { publicKey, privateKey } = await generateDkimKey()
   const id = newId('domain')
-  const domain = { id, name, dkim_selector: selectorOf(id), public_key: publicKey }
+  const key = { selector: selectorOf(id), algorithm: 'rsa', public_key: publicKey } as const
   try {
-    await insertDomain(db, {
-      ...domain,
-      workspace_id: input.workspaceId,
-      status: STATUS,
-      private_key: encryptKey(config.secretKey, privateKey),
-      last_checked_at: null,
-      last_success_at: null,
-      error_type: null,
-      soa_record: '{}',
-      warmed_up_at: null,
-      created_by: input.userId,
-      created_at: now(),
-    })
+    await insertDomain(
+      db,
+      {
+        id,
+        name,
+        workspace_id: input.workspaceId,
+        status: STATUS,
+        last_checked_at: null,
+        last_success_at: null,
+        error_type: null,
+        soa_record: '{}',
+        warmed_up_at: null,
+        created_by: input.userId,
+        created_at: now(),
+      },
+      {
+        ...key,
+        id: newId('domainKey'),
+        private_key: encryptKey(config.secretKey, privateKey),
+      },
+    )
   } catch (err) {
     throw isUniqueViolation(err) ? exists() : err
   }
-  return { ...domain, status: STATUS } as const
+  return { id, name, keys: [key], status: STATUS } as const
 }
 
 /** Two workspaces may register one name: their keys must not meet in DNS. */

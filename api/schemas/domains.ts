@@ -75,6 +75,10 @@ export function mailSender(config: ApiDeps['config']): MailSender {
   return { host, spf: config.spfMechanism ?? spfMechanism(host) }
 }
 
+/** The RSA key that signs now: of those that are active the one made last. */
+const signingKey = ({ keys }: DomainRow) =>
+  keys.findLast((key) => key.algorithm === 'rsa' && key.active)
+
 export const toDomainListItem = (row: DomainRow, config: ApiDeps['config']): DomainListItem => ({
   id: row.id,
   name: row.name,
@@ -86,7 +90,7 @@ export const toDomainListItem = (row: DomainRow, config: ApiDeps['config']): Dom
     error_type: row.error_type,
     soa_record: row.soa_record,
   },
-  public_key: row.public_key,
+  public_key: signingKey(row)?.public_key ?? '',
   dns_records: domainRecords(row, 'zone', mailSender(config)),
   created: row.created_at.getTime(),
   is_warmed_up: row.is_warmed_up,

@@ -109,6 +109,7 @@ export function paceEventOf(outcome: Outcome): PaceEvent | null {
   switch (outcome.kind) {
     case 'delivered':
       return 'delivered'
+    case 'busy':
     case 'lost_lease':
       return null
     case 'ambiguous':

@@ -83,6 +83,9 @@ describe('accepted', () => {
       metadata: { deep: { a: [null] } },
       message_id: expect.stringMatching(/^[\w-]{22}@acme\.test$/),
       unsubscribe_token: null,
+      track_opens: false,
+      track_clicks: false,
+      tracking_host: null,
     })
     const recipients = ['jane@example.com', 'b@example.org', 'secret@example.net']
     expect(deliveries.map((row) => row.recipient)).toEqual(recipients)

@@ -55,6 +55,9 @@ async function insertMail(n: number): Promise<string> {
       execution_id: execution,
       node_id: 'hello',
       unsubscribe_token: null,
+      track_opens: false,
+      track_clicks: false,
+      tracking_host: null,
       created_at,
     })
     .execute()

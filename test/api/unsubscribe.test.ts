@@ -53,6 +53,9 @@ async function sentMail(api: TestApi, settings: object = {}) {
       execution_id: executionId,
       node_id: 'send',
       unsubscribe_token: token,
+      track_opens: false,
+      track_clicks: false,
+      tracking_host: null,
       created_at: new Date(),
     })
     .execute()

@@ -52,6 +52,9 @@ async function subscriber() {
       execution_id,
       node_id: 'send',
       unsubscribe_token: token,
+      track_opens: false,
+      track_clicks: false,
+      tracking_host: null,
       created_at: new Date(),
     })
     .execute()

@@ -7,6 +7,7 @@ import { createKeyCache } from '../../api/auth.ts'
 import { type CreateApiKeyInput, createApiKey } from '../../api/commands/createApiKey.ts'
 import { createCursors } from '../../api/cursor.ts'
 import type { ApiDeps } from '../../api/deps.ts'
+import { insertDomain } from '../../db/domains.ts'
 import type { WakeChannel } from '../../db/wake.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { parseConfig } from '../../runtime/config.ts'
@@ -117,24 +118,29 @@ export async function insertTestDomain(
   status = 'SUCCESS',
 ): Promise<string> {
   const id = api.deps.newId('domain')
-  await api.db
-    .insertInto('domains')
-    .values({
+  await insertDomain(
+    api.db,
+    {
       id,
       workspace_id: api.workspaceId,
       name,
       status,
-      dkim_selector: 'test',
-      public_key: 'none',
-      private_key: Buffer.alloc(0),
       last_checked_at: null,
       last_success_at: null,
       error_type: null,
       soa_record: '{}',
+      is_warmed_up: true,
       warmed_up_at: null,
       created_by: api.userId,
       created_at: api.deps.now(),
-    })
-    .execute()
+    },
+    {
+      id: api.deps.newId('domainKey'),
+      selector: 'test',
+      algorithm: 'rsa',
+      public_key: 'none',
+      private_key: Buffer.alloc(0),
+    },
+  )
   return id
 }

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { createApiKey } from '../../api/commands/createApiKey.ts'
 import type { Db } from '../../db/connect.ts'
-import { encryptKey, generateDkimKey } from '../../mail/dkimKeys.ts'
+import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
 import { createNewId } from '../../runtime/ids.ts'
 import type { TestDatabase } from './database.ts'
 import { createTestNamespace, type TestNamespace } from './namespace.ts'
@@ -50,28 +50,11 @@ export async function seedWorkspace(db: Db) {
     { db, newId, now },
     { workspaceName: newId('workspace'), name: 'test' },
   )
-  const pair = await generateDkimKey()
-  const domainId = newId('domain')
-  await db
-    .insertInto('domains')
-    .values({
-      id: domainId,
-      workspace_id: workspaceId,
-      name: 'sender.test',
-      status: 'SUCCESS',
-      dkim_selector: 'drip',
-      public_key: pair.publicKey,
-      private_key: encryptKey(Buffer.from(TEST_SECRET_KEY, 'base64'), pair.privateKey),
-      last_checked_at: now(),
-      last_success_at: now(),
-      error_type: null,
-      soa_record: '{}',
-      warmed_up_at: null,
-      created_by: userId,
-      created_at: now(),
-    })
-    .execute()
-  return { key: token, workspaceId, userId, domainId, publicKey: pair.publicKey }
+  const { domainId, publicKey } = await insertVerifiedDomain(
+    { db, newId, now: now(), secretKey: Buffer.from(TEST_SECRET_KEY, 'base64') },
+    { workspaceId, userId, name: 'sender.test', selector: 'drip' },
+  )
+  return { key: token, workspaceId, userId, domainId, publicKey }
 }
 
 /** Starts all of it; everything ends with the test. */

@@ -31,16 +31,19 @@ function statements(o: Owners): string[] {
       execution_id, node_id, created_at)
     select ${id('em')}, ${workspace}, 'transactional', 'transactional', 'a@b.test', array[${email}], 'Subject',
       '<p>x</p>', 'dom', n, ${own(o.workflow, 'wf')}, ${own(o.execution, 'exe')}, 'mail', ${at}`,
-    `deliveries (email_id, workspace_id, recipient, shard, state, next_at, expires_at, created_at, settled_at)
-    select ${id('em')}, ${workspace}, ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}`,
+    `deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at,
+      settled_at)
+    select ${id('em')}, ${workspace}, 'dom', ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}`,
     `email_events (email_id, workspace_id, recipient, status, at)
     select ${id('em')}, ${workspace}, ${email}, 'sent', ${at}`,
     `audiences (id, workspace_id, name, created_by, created_at, updated_at)
     select ${id('aud')}, ${workspace}, 'A', '${o.userId}', ${at}, ${at}`,
     `audience_contacts (id, audience_id, workspace_id, email, created_at, updated_at)
     select ${id('ac')}, ${own(o.audience, 'aud')}, ${workspace}, ${email}, ${at}, ${at}`,
-    `domains (id, workspace_id, name, dkim_selector, public_key, private_key, created_by, created_at)
-    select ${id('dom')}, ${workspace}, 'd' || n || '.test', 's', 'none', '', '${o.userId}', ${at}`,
+    `domains (id, workspace_id, name, created_by, created_at)
+    select ${id('dom')}, ${workspace}, 'd' || n || '.test', '${o.userId}', ${at}`,
+    `domain_keys (id, domain_id, workspace_id, selector, algorithm, public_key, private_key, created_at, activated_at)
+    select ${id('dk')}, ${id('dom')}, ${workspace}, 's', 'rsa', 'none', '', ${at}, ${at}`,
     `templates (id, workspace_id, name, current_version, created_at, updated_at)
     select ${id('tpl')}, ${workspace}, 'T', 1, ${at}, ${at}`,
     `template_versions (template_id, version, workspace_id, subject, created_at)

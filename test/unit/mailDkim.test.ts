@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 const keyOf = (type: string): KeyObject => keys[type]?.key ?? createPrivateKey('')
 const sign = (message: Buffer, type = 'rsa') =>
-  signMessage(message, { domain: 'a.test', selector: 's1', key: keyOf(type), date })
+  signMessage(message, [{ domain: 'a.test', selector: 's1', key: keyOf(type), date }])
 
 /** The verifier's results, one for each signature: pass, or why not. */
 async function verify(message: Buffer): Promise<string[]> {
@@ -123,7 +123,7 @@ test('what cannot be signed is not sent: DkimError', async () => {
   await expect(sign(Buffer.from('To: a@a.test\r\n\r\na'))).rejects.toThrow(DkimError)
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const options = { domain: 'a.test', selector: 's1', key: publicKey, date }
-  await expect(signMessage(Buffer.from(`${from}\r\na`), options)).rejects.toThrow(DkimError)
+  await expect(signMessage(Buffer.from(`${from}\r\na`), [options])).rejects.toThrow(DkimError)
 })
 
 describe('the relaxed body hash', () => {
