@@ -2,7 +2,7 @@
 import type { Db } from '../db/connect.ts'
 import { type SettledDelivery, type Settlement, settleDeliveries } from '../db/deliveries.ts'
 import { listMailContacts, type MailContact } from '../db/mailContacts.ts'
-import { recordAutomationEvent } from '../db/recordAutomationEvent.ts'
+import { recordMailEvent } from '../db/recordMailEvent.ts'
 import type { ActivityDeps } from './deps.ts'
 
 type SettleDeps = Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake'>
@@ -30,7 +30,7 @@ export async function settleAndTell(
 
 async function settleWithContacts(
   deps: SettleDeps,
-  trx: Parameters<typeof recordAutomationEvent>[0],
+  trx: Parameters<typeof recordMailEvent>[0],
   settlements: Settlement[],
   leaseToken: string | null,
   contacts: MailContact[],
@@ -44,29 +44,13 @@ async function settleWithContacts(
   for (const contact of contacts) {
     const event = events.get(contact.delivery_id)
     if (!event || !rows.has(contact.delivery_id)) continue
-    const recorded = await recordAutomationEvent(
-      trx,
-      { newId: deps.newId, now },
-      {
-        workspaceId: contact.workspace_id,
-        eventId: null,
-        eventName: `email.${event.status}`,
-        email: contact.email,
-        properties: {
-          email_id: contact.email_id,
-          subject: contact.subject,
-          workflow_id: contact.workflow_id,
-          execution_id: contact.execution_id,
-          node_id: contact.node_id,
-          ...(event.status === 'bounced' ? event.data : {}),
-        },
-        at: event.at,
-        contactProperties: null,
-        createContact: false,
-        chainDepth: contact.chain_depth,
-      },
-    )
-    wroteOutbox ||= recorded?.wroteOutbox ?? false
+    const data = event.status === 'bounced' ? event.data : {}
+    const told = await recordMailEvent(trx, { newId: deps.newId, now }, contact, {
+      name: event.status,
+      at: event.at,
+      data,
+    })
+    wroteOutbox ||= told
   }
   return wroteOutbox
 }

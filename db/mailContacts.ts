@@ -1,19 +1,10 @@
 // Finds the automation contacts behind deliveries: those who are to hear what became of their mail.
 import { sql } from 'kysely'
 import type { Db } from './connect.ts'
+import type { MailOfContact } from './recordMailEvent.ts'
 
-export interface MailContact {
+export interface MailContact extends MailOfContact {
   delivery_id: number
-  workspace_id: string
-  /** The contact's address, in lower case. */
-  email: string
-  email_id: string
-  subject: string
-  workflow_id: string | null
-  execution_id: string | null
-  node_id: string | null
-  /** Of the execution that sent the mail; 0 for other mail. */
-  chain_depth: number
 }
 
 /** The deliveries whose recipient is an automation contact, in the order of the contacts' ids. */
