@@ -1,5 +1,6 @@
 // Cursors: an id or an address where the contract says so, else signed text bound to its list and filter.
 import { type IdKind, isId } from '../domain/ids.ts'
+import { limits } from '../domain/limits.ts'
 import { open, seal } from '../mail/token.ts'
 import { invalidCursor } from './errors.ts'
 
@@ -29,6 +30,20 @@ export function createCursors(secretKey: Buffer) {
       const text = open(secretKey, 'cursor', cursor, contextOf(scope))
       if (text === null) throw invalidCursor()
       return JSON.parse(text) as T
+    },
+    /**
+     * Cuts a list that was read with one row more than its page into the page and its cursor.
+     * @param positionOf where the next page begins: after this row
+     */
+    page<T>(
+      scope: CursorScope,
+      found: T[],
+      positionOf: (last: T) => unknown,
+      size: number = limits.pageSize,
+    ): { rows: T[]; cursor: string | null } {
+      const { rows, more } = cutPage(found, size)
+      const last = rows.at(-1)
+      return { rows, cursor: more && last ? this.seal(scope, positionOf(last)) : null }
     },
   }
 }

@@ -3,7 +3,6 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { listApiKeys, revokeApiKey } from '../../db/apiKeys.ts'
 import { isId } from '../../domain/ids.ts'
 import { limits } from '../../domain/limits.ts'
-import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
 import { createRoutes, errorResponses, jsonBody } from '../openapi.ts'
@@ -33,9 +32,7 @@ export function apiKeyRoutes({ db, now, cursors, keyCache }: ApiDeps) {
     const scope = { list: 'api-keys', workspaceId }
     const after = cursors.open<string>(scope, c.req.valid('query').cursor)
     const found = await listApiKeys(db, workspaceId, { after, limit: limits.pageSize + 1 })
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.id) : null
+    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
     return c.json({ api_keys: rows.map(toApiKey), count: rows.length, cursor }, 200)
   })
 

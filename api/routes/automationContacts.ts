@@ -5,7 +5,6 @@ import { findContact, listContacts } from '../../db/contacts.ts'
 import { normalizeContactEmail } from '../../domain/addresses.ts'
 import { limits } from '../../domain/limits.ts'
 import { readProperties, updateContactProperties } from '../commands/updateContactProperties.ts'
-import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { badRequest, notFound } from '../errors.ts'
 import { readExecutionPage } from '../executionPages.ts'
@@ -97,9 +96,7 @@ export function automationContactRoutes(deps: ApiDeps) {
     const scope = { list: 'automation-contacts', workspaceId }
     const after = cursors.open<string>(scope, c.req.valid('query').cursor)
     const found = await listContacts(db, workspaceId, { after, limit: limits.pageSize + 1 })
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.id) : null
+    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
     const contacts = rows.map(toAutomationContactListItem)
     return c.json({ contacts, count: rows.length, cursor }, 200)
   })
@@ -140,9 +137,7 @@ export function automationContactRoutes(deps: ApiDeps) {
     const scope = { list: 'contact-events', workspaceId, filter: { id: contact.id } }
     const after = cursors.open<string>(scope, c.req.valid('query').cursor)
     const found = await listContactEvents(db, contact.id, { after, limit: limits.pageSize + 1 })
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.id) : null
+    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
     return c.json({ events: rows.map(toAutomationEvent), count: rows.length, cursor }, 200)
   })
 

@@ -5,7 +5,6 @@ import { findExecution, listSteps } from '../../db/executionReads.ts'
 import { isId } from '../../domain/ids.ts'
 import { limits } from '../../domain/limits.ts'
 import { cancelExecution } from '../commands/cancelExecution.ts'
-import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
 import { createRoutes, errorResponses, jsonBody } from '../openapi.ts'
@@ -103,9 +102,7 @@ export function executionRoutes(deps: ApiDeps) {
     const scope = { list: 'execution-steps', workspaceId, filter: { id } }
     const after = cursors.open<number>(scope, c.req.valid('query').cursor) ?? 0
     const found = await listSteps(db, id, { after, limit: limits.pageSize + 1 })
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.seq) : null
+    const { rows, cursor } = cursors.page(scope, found, ({ seq }) => seq)
     return c.json({ steps: rows.map(toExecutionStep), count: rows.length, cursor }, 200)
   })
 

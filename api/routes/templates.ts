@@ -13,7 +13,6 @@ import {
 } from '../commands/changeTemplate.ts'
 import { findTemplateContact } from '../commands/templateContact.ts'
 import { renderFailed } from '../commands/templateFaults.ts'
-import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../openapi.ts'
@@ -120,9 +119,7 @@ export function templateRoutes(deps: ApiDeps) {
     const scope = { list: 'templates', workspaceId }
     const after = cursors.open<string>(scope, c.req.valid('query').cursor)
     const found = await listTemplates(db, workspaceId, { after, limit: limits.pageSize + 1 })
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.id) : null
+    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
     return c.json({ templates: rows.map(toTemplateListItem), count: rows.length, cursor }, 200)
   })
 

@@ -5,7 +5,6 @@ import { isWorkflowKnown } from '../../db/workflows.ts'
 import { isId } from '../../domain/ids.ts'
 import { limits } from '../../domain/limits.ts'
 import { startExecution } from '../commands/startExecution.ts'
-import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
 import { readExecutionPage } from '../executionPages.ts'
@@ -84,9 +83,7 @@ export function workflowExecutionRoutes(deps: ApiDeps) {
     const after = cursors.open<string>(scope, c.req.valid('query').cursor)
     const page = { after, limit: limits.pageSize + 1 }
     const found = await listWorkflowEmails(db, workspaceId, id, page)
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.id) : null
+    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
     return c.json({ emails: rows.map(toWorkflowEmail), count: rows.length, cursor }, 200)
   })
 

@@ -5,7 +5,6 @@ import { isId } from '../../domain/ids.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { limits } from '../../domain/limits.ts'
 import { changeWorkflow } from '../commands/saveWorkflow.ts'
-import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
 import { createRoutes, errorResponses, jsonBody } from '../openapi.ts'
@@ -80,9 +79,7 @@ export function workflowVersionRoutes(deps: ApiDeps) {
     const before = cursors.open<number>(scope, c.req.valid('query').cursor)
     const page = { before, limit: limits.pageSize + 1 }
     const found = await listWorkflowVersions(db, workspaceId, id, page)
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.version) : null
+    const { rows, cursor } = cursors.page(scope, found, ({ version }) => version)
     return c.json(
       { versions: rows.map(toWorkflowVersionListItem), count: rows.length, cursor },
       200,

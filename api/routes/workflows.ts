@@ -11,7 +11,6 @@ import {
   copyName,
   createWorkflow,
 } from '../commands/saveWorkflow.ts'
-import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../openapi.ts'
@@ -116,9 +115,8 @@ export function workflowRoutes(deps: ApiDeps) {
     const scope = { list: 'workflows', workspaceId, filter: { status } }
     const after = cursors.open<string>(scope, given)
     const page = { status, after, limit: limits.pageSize + 1 }
-    const { rows, more } = cutPage(await listWorkflows(db, workspaceId, page), limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.id) : null
+    const found = await listWorkflows(db, workspaceId, page)
+    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
     return c.json({ workflows: rows.map(toWorkflowListItem), count: rows.length, cursor }, 200)
   })
 
