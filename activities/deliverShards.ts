@@ -8,19 +8,27 @@ import {
   extendLeases,
   releaseDeliveries,
 } from '../db/deliveries.ts'
-import { limits } from '../domain/limits.ts'
 import type { DeliveryLaneInput } from '../workflows/messages.ts'
 import { createDelivery } from './delivery.ts'
 import type { ActivityDeps } from './deps.ts'
 import { recoverExpired } from './expiredLeases.ts'
+import { createInFlight } from './inFlight.ts'
+import { laneShards } from './laneShards.ts'
+import { createPulse } from './pulse.ts'
+import { createShares } from './shares.ts'
+import { createWarmUp } from './warmUp.ts'
 
 const HEARTBEAT_MS = 2_000
 const POLL_MS = 1_000
+/** A full lane looks this often whether what it has under way has become slow, and counts no more. */
+const FULL_POLL_MS = 200
 /** The activity returns now and then, so that its workflow can take up new code and a fresh history. */
 const TURN_MS = 20 * 60 * 1000
 /** Mails under way for each connection: while one is on the wire the next are being composed. */
 const CLAIMS_PER_CONNECTION = 3
 const CLAIM_MAX = 500
+/** Direct deliveries that may wait for slow servers beside those that count; a relay is waited for. */
+const SLOW_MAX = 1_000
 /** How long a stopping lane waits for what is on the wire. */
 const DRAIN_MS = 8_000
 
@@ -32,10 +40,7 @@ export function deliveryActivities(deps: ActivityDeps) {
      */
     async deliverShards({ lane, lanes }: DeliveryLaneInput): Promise<void> {
       const context = Context.current()
-      const shards = {
-        from: Math.floor((lane * limits.shards) / lanes),
-        to: Math.floor(((lane + 1) * limits.shards) / lanes),
-      }
+      const shards = laneShards(lane, lanes)
       const stop = AbortSignal.any([context.cancellationSignal, deps.stopping])
       await runLane(deps, shards, stop, () => context.heartbeat())
       if (context.cancellationSignal.aborted) await context.cancelled
@@ -51,10 +56,15 @@ async function runLane(
   stop: AbortSignal,
   heartbeat: () => void,
 ): Promise<void> {
-  const { db, log, now, config } = deps
+  const { db, log, now, config, metrics } = deps
   const leaseToken = randomUUID()
   const capacity = config.smtpConnections * CLAIMS_PER_CONNECTION
-  const inFlight = new Map<number, Promise<void>>()
+  const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0
+  // Small claims cost as much as large ones.
+  const claimMin = Math.ceil(Math.min(capacity, CLAIM_MAX) / 2)
+  const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax })
+  const shares = createShares(shards)
+  const admit = createWarmUp(deps, leaseToken)
   const pulse = createPulse()
   const deliver = createDelivery(deps, leaseToken)
   const endsAt = Date.now() + TURN_MS
@@ -73,8 +83,8 @@ async function runLane(
   const upkeep = setInterval(
     () =>
       void quietly('upkeep', async () => {
-        if (inFlight.size > 0)
-          await extendLeases(db, [...inFlight.keys()], leaseToken, leaseUntil())
+        const ids = inFlight.items().map(({ id }) => id)
+        if (ids.length > 0) await extendLeases(db, ids, leaseToken, leaseUntil())
         if (await recoverExpired(deps, shards)) pulse.beat()
       }),
     Math.max(200, config.leaseMs / 4),
@@ -82,61 +92,52 @@ async function runLane(
   const onStop = () => pulse.beat()
   stop.addEventListener('abort', onStop)
 
+  /** Claims up to so many, and begins those that may go now. @returns whether more is due */
+  const claim = async (limit: number): Promise<boolean> => {
+    const share = shares.next(limit)
+    const began = performance.now()
+    const claimed = await claimDeliveries(db, {
+      ...share,
+      limit,
+      leaseToken,
+      leaseUntil: leaseUntil(),
+      now: now(),
+    })
+    metrics?.claimed(claimed.length, performance.now() - began)
+    try {
+      for (const delivery of await admit(claimed)) {
+        void inFlight.add(delivery, deliver).then(pulse.beat)
+      }
+    } catch (err) {
+      await releaseDeliveries(db, claimed, leaseToken)
+      throw err
+    }
+    return shares.learn(claimed, limit, share.perShard)
+  }
+
   try {
     while (!stop.aborted && Date.now() < endsAt) {
-      const free = Math.min(capacity - inFlight.size, CLAIM_MAX)
-      let claimed: ClaimedDelivery[] = []
-      if (free >= Math.ceil(capacity / 2)) {
+      const free = Math.min(inFlight.free(), CLAIM_MAX)
+      let more = false
+      if (free >= claimMin) {
         await quietly('claim', async () => {
-          const claim = { shards, limit: free, leaseToken, leaseUntil: leaseUntil(), now: now() }
-          claimed = await claimDeliveries(db, claim)
+          more = await claim(free)
         })
       }
-      for (const delivery of claimed) {
-        const work = deliver(delivery).finally(() => {
-          inFlight.delete(delivery.id)
-          pulse.beat()
-        })
-        inFlight.set(delivery.id, work)
-      }
-      // A full claim means that more is due: look again as soon as there is room.
-      if (claimed.length < free || inFlight.size > capacity / 2) await pulse.next(POLL_MS)
+      // More is due: look again as soon as there is room.
+      const full = inFlight.free() < claimMin
+      if (!more || full) await pulse.next(full ? FULL_POLL_MS : POLL_MS)
     }
   } finally {
     stop.removeEventListener('abort', onStop)
     clearInterval(upkeep)
     await stopListening()
-    await Promise.race([Promise.all(inFlight.values()), delay(DRAIN_MS, null, { ref: false })])
+    await Promise.race([inFlight.settled(), delay(DRAIN_MS, null, { ref: false })])
     // Without its lease a mail that is still being written gets no dot.
-    const left = [...inFlight.keys()]
+    const left = inFlight.items()
     if (left.length > 0) {
       await quietly('giving leases back', () => releaseDeliveries(db, left, leaseToken))
     }
     clearInterval(beats)
-  }
-}
-
-/** A wake-up that is never missed: a beat between two waits ends the next one at once. */
-function createPulse() {
-  let beaten = false
-  let wake: (() => void) | undefined
-  return {
-    beat() {
-      beaten = true
-      wake?.()
-    },
-    async next(timeout_ms: number) {
-      if (!beaten) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, timeout_ms)
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-        wake = undefined
-      }
-      beaten = false
-    },
   }
 }

@@ -1,13 +1,17 @@
 // One delivery: compose, send, mark before the dot, settle. Commits are shared with the deliveries beside it.
-import { type ClaimedDelivery, markDataSent, type Settlement } from '../db/deliveries.ts'
+import { type ClaimedDelivery, markDataSent } from '../db/deliveries.ts'
 import { isUnavailable } from '../db/failures.ts'
+import type { Settlement } from '../db/settlements.ts'
+import { addressDomain } from '../domain/addresses.ts'
 import { verpAddress } from '../mail/token.ts'
 import type { Outcome } from '../mail/transport.ts'
+import { createTrace, toAttempt } from './attempts.ts'
 import { createBatcher } from './batcher.ts'
 import { createComposer } from './composer.ts'
 import type { ActivityDeps } from './deps.ts'
 import { settleAndTell } from './settle.ts'
 import { toSettlement } from './settlement.ts'
+import { createWaitingLines } from './waitingLines.ts'
 
 const GROUP_MAX = 500
 const SETTLE_TRIES = 5
@@ -16,8 +20,9 @@ const SETTLE_PAUSE_MS_MAX = 2_000
 
 /** A function that sees one claimed delivery through; it never throws. */
 export function createDelivery(deps: ActivityDeps, leaseToken: string) {
-  const { db, log, now, config, transport } = deps
+  const { db, log, now, config, transport, metrics } = deps
   const useEmail = createComposer(deps)
+  const lines = createWaitingLines()
 
   const mark = createBatcher(async (ids: number[]) => {
     const marked = await markDataSent(db, ids, leaseToken)
@@ -44,27 +49,45 @@ export function createDelivery(deps: ActivityDeps, leaseToken: string) {
     }
   }
 
+  /** What was not tried comes back when it is its turn. */
+  const inLine = (recipient: string, outcome: Outcome): Outcome => {
+    const domain = addressDomain(recipient).toLowerCase()
+    const time = now().getTime()
+    if (outcome.kind !== 'busy') {
+      lines.took(domain, time)
+      return outcome
+    }
+    return { ...outcome, retryAfter_ms: lines.join(domain, outcome.retryAfter_ms, time) }
+  }
+
   return async (delivery: ClaimedDelivery): Promise<void> => {
     const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
     // Set when the database was away before the dot: no fault of the mail's, which is due again at once.
     let away = false
+    let composed = true
+    const trace = createTrace()
+    let startedAt = now()
     try {
       const { outcome, acceptedAt, transactional } = await useEmail(
         delivery.email_id,
         async (email) => {
           const from = verpAddress(config.secretKey, delivery.id, email.mailFromDomain)
           const envelope = { from, to: delivery.recipient, bytes: email.bytes.length }
-          const sent = await transport.send(envelope, email.bytes, () =>
+          const beforeDot = () =>
             mark(delivery.id).catch((err: unknown) => {
               away = isUnavailable(err)
               throw err
-            }),
-          )
-          return { ...email, outcome: sent }
+            })
+          startedAt = now()
+          const sent = await transport.send(envelope, email.bytes, beforeDot, trace)
+          metrics?.attempted(sent, trace)
+          return { ...email, outcome: inLine(delivery.recipient, sent) }
         },
+        delivery.id,
       ).catch((err: unknown) => {
         // A mail that cannot be composed or signed never goes out otherwise: it waits for a repair.
         away = isUnavailable(err)
+        composed = false
         if (!away) log.error({ err, ...fields }, 'a mail could not be composed')
         const outcome: Outcome = {
           kind: 'failed',
@@ -82,8 +105,11 @@ export function createDelivery(deps: ActivityDeps, leaseToken: string) {
             reportingMta: config.ehloName,
             resendUnknown: config.resendUnknown && transactional,
             random: Math.random(),
+            ours: !composed,
           })
-      if (settlement) await settleSurely(settlement)
+      const times = { attempt: delivery.attempt, startedAt, endedAt: now() }
+      const attempt = away ? null : toAttempt(outcome, trace, times)
+      if (settlement) await settleSurely({ ...settlement, attempt })
       log.debug({ ...fields, outcome: outcome.kind, attempt: delivery.attempt }, 'attempt ended')
     } catch (err) {
       log.error({ err, ...fields }, 'an attempt ended without a settlement; its lease will expire')
@@ -91,6 +117,8 @@ export function createDelivery(deps: ActivityDeps, leaseToken: string) {
   }
 }
 
-function backInQueue({ id, resent }: ClaimedDelivery, now: Date): Settlement {
-  return { id, state: 'queued', nextAt: now, response: null, resent, event: null, suppress: false }
+/** Due again at once, as if it had not been claimed. */
+function backInQueue({ id, resent, was, last_response }: ClaimedDelivery, now: Date): Settlement {
+  const nothing = { response: last_response, event: null, suppress: 'no', attempt: null } as const
+  return { ...nothing, id, state: was, nextAt: now, resent, counted: false }
 }

@@ -1,6 +1,7 @@
 // Takes over deliveries whose owner died: what was not marked goes back, what was marked may have been delivered.
-import { listExpiredLeases, type ShardRange } from '../db/deliveries.ts'
+import { type ExpiredLease, listExpiredLeases, type ShardRange } from '../db/deliveries.ts'
 import { listEmailCategories } from '../db/emailContents.ts'
+import type { Settlement } from '../db/settlements.ts'
 import type { ActivityDeps } from './deps.ts'
 import { settleAndTell } from './settle.ts'
 import { toSettlement } from './settlement.ts'
@@ -14,32 +15,46 @@ export async function recoverExpired(deps: ActivityDeps, shards: ShardRange): Pr
   const expired = await listExpiredLeases(db, shards, time, BATCH_MAX)
   if (expired.length === 0) return false
   const emails = await listEmailCategories(db, [...new Set(expired.map((row) => row.email_id))])
-  const settlements = expired.flatMap((delivery) => {
+  const settlements = expired.flatMap((delivery): Settlement | [] => {
     if (delivery.state === 'sending') {
-      return {
-        id: delivery.id,
-        state: 'queued' as const,
-        nextAt: time,
-        response: null,
-        resent: delivery.resent,
-        event: null,
-        suppress: false,
-      }
+      const { id, resent } = delivery
+      const attempt = unfinished(
+        delivery,
+        'interrupted',
+        'the worker ended before the message',
+        time,
+      )
+      const back = { state: 'queued', nextAt: time, counted: true, suppress: 'no' } as const
+      return { ...back, id, resent, response: null, event: null, attempt }
     }
     const email = emails.get(delivery.email_id)
-    const outcome = { kind: 'ambiguous', error: 'the lane died' } as const
-    return (
-      toSettlement(outcome, {
-        delivery,
-        acceptedAt: email?.acceptedAt ?? time.getTime(),
-        now: time.getTime(),
-        reportingMta: config.ehloName,
-        resendUnknown: config.resendUnknown && (email?.transactional ?? false),
-        random: Math.random(),
-      }) ?? []
-    )
+    const outcome = { kind: 'ambiguous', error: 'the worker ended before the reply' } as const
+    const settlement = toSettlement(outcome, {
+      delivery: { ...delivery, was: 'queued' },
+      acceptedAt: email?.acceptedAt ?? time.getTime(),
+      now: time.getTime(),
+      reportingMta: config.ehloName,
+      resendUnknown: config.resendUnknown && (email?.transactional ?? false),
+      random: Math.random(),
+    })
+    if (!settlement) return []
+    return { ...settlement, attempt: unfinished(delivery, outcome.kind, outcome.error, time) }
   })
   log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
   await settleAndTell(deps, settlements, null)
   return true
+}
+
+/** The attempt of a worker that cannot tell of it any more. */
+function unfinished({ attempt }: ExpiredLease, outcome: string, response: string, found: Date) {
+  const nothing = { phase: null, code: null, host: null, address: null, tls: null }
+  return {
+    ...nothing,
+    attempt,
+    started_at: found,
+    ended_at: found,
+    outcome,
+    response,
+    conversation: [],
+  }
 }

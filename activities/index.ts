@@ -1,10 +1,11 @@
 // All activities over their dependencies: one factory for the worker and the tests.
 import { deliveryActivities } from './deliverShards.ts'
 import type { ActivityDeps } from './deps.ts'
+import { domainActivities } from './domains.ts'
 import { segmentActivities } from './segments.ts'
 
 export function createActivities(deps: ActivityDeps) {
-  return { ...segmentActivities(deps), ...deliveryActivities(deps) }
+  return { ...segmentActivities(deps), ...deliveryActivities(deps), ...domainActivities(deps) }
 }
 
 export type Activities = ReturnType<typeof createActivities>

@@ -1,11 +1,12 @@
 // Settles attempts and tells the automation side: row, recipient's event and contact's event in one transaction.
 import type { Db } from '../db/connect.ts'
-import { type SettledDelivery, type Settlement, settleDeliveries } from '../db/deliveries.ts'
 import { listMailContacts, type MailContact } from '../db/mailContacts.ts'
 import { recordMailEvent } from '../db/recordMailEvent.ts'
+import { type SettledDelivery, type Settlement, settleDeliveries } from '../db/settlements.ts'
 import type { ActivityDeps } from './deps.ts'
+import { UNKNOWN_RESPONSE } from './settlement.ts'
 
-type SettleDeps = Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake'>
+type SettleDeps = Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake' | 'metrics'>
 
 /** Writes the settlements that still hold their lease (null: whose lease has expired). */
 export async function settleAndTell(
@@ -19,13 +20,28 @@ export async function settleAndTell(
     withEvent.map((settlement) => settlement.id),
   )
   if (contacts.length === 0) {
-    await settleDeliveries(deps.db, settlements, leaseToken, deps.now())
+    const settled = await settleDeliveries(deps.db, settlements, leaseToken, deps.now())
+    count(deps, settlements, settled)
     return
   }
-  const wroteOutbox = await deps.db
+  const { settled, wroteOutbox } = await deps.db
     .transaction()
     .execute((trx) => settleWithContacts(deps, trx, settlements, leaseToken, contacts))
+  count(deps, settlements, settled)
   if (wroteOutbox) deps.wake('dripline_outbox')
+}
+
+/** What an operator watches: the outcomes that nobody knows, the second copies, the addresses that are given up. */
+function count(deps: SettleDeps, settlements: Settlement[], settled: SettledDelivery[]): void {
+  const ids = new Set(settled.map((row) => row.id))
+  const written = settlements.filter(({ id }) => ids.has(id))
+  deps.metrics?.settled({
+    unknown: written.filter(({ state }) => state === 'unknown').length,
+    resent: written.filter(
+      ({ response, state }) => state === 'queued' && response === UNKNOWN_RESPONSE,
+    ).length,
+    suppressed: settled.filter((row) => row.suppressed).length,
+  })
 }
 
 async function settleWithContacts(
@@ -34,7 +50,7 @@ async function settleWithContacts(
   settlements: Settlement[],
   leaseToken: string | null,
   contacts: MailContact[],
-): Promise<boolean> {
+): Promise<{ settled: SettledDelivery[]; wroteOutbox: boolean }> {
   const now = deps.now()
   const settled = await settleDeliveries(trx as Db, settlements, leaseToken, now)
   const rows = new Map<number, SettledDelivery>(settled.map((row) => [row.id, row]))
@@ -52,5 +68,5 @@ async function settleWithContacts(
     })
     wroteOutbox ||= told
   }
-  return wroteOutbox
+  return { settled, wroteOutbox }
 }

@@ -1,6 +1,7 @@
 // What an attempt's outcome means for the ledger: pure, from the outcome to the row's next state.
-import type { ClaimedDelivery, Settlement } from '../db/deliveries.ts'
-import { classifyReply, isFinal, retriesExhausted } from '../mail/bounceRules.ts'
+import type { ClaimedDelivery } from '../db/deliveries.ts'
+import type { Settlement } from '../db/settlements.ts'
+import { type Bounce, classifyReply, isFinal, retriesExhausted } from '../mail/bounceRules.ts'
 import { isUnknownDomain } from '../mail/mxHosts.ts'
 import { nextAttempt } from '../mail/retry.ts'
 import type { Outcome } from '../mail/transport.ts'
@@ -9,7 +10,10 @@ import type { Outcome } from '../mail/transport.ts'
 export const UNKNOWN_RESPONSE = 'unknown: connection lost after the end of data'
 
 export interface SettleContext {
-  delivery: Pick<ClaimedDelivery, 'id' | 'attempt' | 'expires_at' | 'resent' | 'last_response'>
+  delivery: Pick<
+    ClaimedDelivery,
+    'id' | 'attempt' | 'expires_at' | 'resent' | 'last_response' | 'was'
+  >
   /** When the mail was accepted by us, ms. */
   acceptedAt: number
   now: number
@@ -19,6 +23,8 @@ export interface SettleContext {
   resendUnknown: boolean
   /** 0 ≤ x < 1 */
   random: number
+  /** The mail could not be made, which is nothing that the recipient's address is to blame for. */
+  ours?: boolean
 }
 
 /** The row's next state; null when the lease was lost and another owner decides. */
@@ -29,8 +35,10 @@ export function toSettlement(outcome: Outcome, context: SettleContext): Settleme
     nextAt: null,
     response: null,
     resent: delivery.resent,
+    counted: true,
     event: null,
-    suppress: false,
+    suppress: 'no',
+    attempt: null,
     ...rest,
   })
   const delivered = (response: string) =>
@@ -45,7 +53,11 @@ export function toSettlement(outcome: Outcome, context: SettleContext): Settleme
     }) as const
   const bounced = (type: string, subtype: string) =>
     ({ status: 'bounced', at: new Date(now), data: { type, subtype } }) as const
-  const tryAgain = (response: string, reply: string | null) => {
+  const giveUp = (response: string, suppress: Settlement['suppress']) => {
+    const { type, subtype } = retriesExhausted
+    return settle({ state: 'bounced', response, event: bounced(type, subtype), suppress })
+  }
+  const tryAgain = (response: string, reply: string | null, ours: boolean) => {
     const next = nextAttempt({
       attempt: delivery.attempt,
       now,
@@ -55,8 +67,7 @@ export function toSettlement(outcome: Outcome, context: SettleContext): Settleme
     })
     if (next.kind === 'retry')
       return settle({ state: 'deferred', nextAt: new Date(next.at), response })
-    const { type, subtype } = retriesExhausted
-    return settle({ state: 'bounced', response, event: bounced(type, subtype) })
+    return giveUp(response, suppressionOf({ ...retriesExhausted, ours }))
   }
 
   switch (outcome.kind) {
@@ -69,20 +80,24 @@ export function toSettlement(outcome: Outcome, context: SettleContext): Settleme
     case 'rejected': {
       // A domain that cannot be found twice, half an hour apart, does not exist.
       const confirmed = isUnknownDomain(outcome.reply) && isUnknownDomain(delivery.last_response)
-      if (!isFinal(outcome) && !confirmed) return tryAgain(outcome.reply, outcome.reply)
+      if (!isFinal(outcome) && !confirmed) {
+        return tryAgain(outcome.reply, outcome.reply, classifyReply(outcome).ours)
+      }
       const bounce = classifyReply(confirmed ? { ...outcome, phase: 'rcpt' } : outcome)
       return settle({
         state: 'bounced',
         response: outcome.reply,
         event: bounced(bounce.type, bounce.subtype),
-        suppress: bounce.suppress,
+        suppress: suppressionOf(bounce),
       })
     }
     case 'failed':
-      return tryAgain(`${outcome.phase}: ${outcome.error}`, null)
+      return tryAgain(`${outcome.phase}: ${outcome.error}`, null, context.ours ?? false)
     case 'busy':
+      if (now >= delivery.expires_at.getTime()) return giveUp(outcome.error, 'no')
       return settle({
-        state: 'queued',
+        state: delivery.was,
+        counted: false,
         nextAt: new Date(now + outcome.retryAfter_ms),
         response: delivery.last_response,
       })
@@ -103,4 +118,10 @@ export function toSettlement(outcome: Outcome, context: SettleContext): Settleme
         event: delivered(UNKNOWN_RESPONSE),
       })
   }
+}
+
+/** What a final bounce means for the address: what is our fault means nothing. */
+function suppressionOf(bounce: Bounce): Settlement['suppress'] {
+  if (bounce.suppress) return 'for_good'
+  return bounce.type === 'Transient' && !bounce.ours ? 'soft' : 'no'
 }

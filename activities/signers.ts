@@ -57,8 +57,10 @@ export function createSigners({ db, config, now }: Pick<ActivityDeps, 'db' | 'co
     if (!signer) throw new Error(`domain ${domainId} has no key`)
     const chosen = (['rsa', 'ed25519'] as const).flatMap((algorithm) => {
       const mine = signer.keys.filter((key) => key.algorithm === algorithm)
-      // The one that was active then; a key is first used for mail that was accepted after its activation.
-      return mine.findLast((key) => (key.activated_at ?? acceptedAt) <= acceptedAt) ?? mine[0] ?? []
+      const active = mine.findLast((key) => (key.activated_at ?? acceptedAt) <= acceptedAt)
+      if (active) return active
+      // No mail goes out without an RSA signature; a second one that a first attempt lacked is not added later.
+      return algorithm === 'rsa' ? (mine[0] ?? []) : []
     })
     const ready = chosen.map(
       (key): SigningKey => ({ selector: key.selector, key: keyOf(domainId, key) }),

@@ -12,6 +12,16 @@ const STYLE = `
   button:focus-visible { outline: 3px solid #5b8def; outline-offset: 2px }
 `
 
+/** Of every such page: kept nowhere, sent nowhere, in nobody's frame. */
+export const pageHeaders = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Robots-Tag': 'noindex',
+}
+
 export type UnsubscribePage = 'left' | 'ask' | 'back' | 'unknown'
 
 const pages: Record<UnsubscribePage, { title: string; text: string; action?: [string, string] }> = {

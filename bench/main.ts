@@ -10,6 +10,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   executions: async () => (await import('./executions.ts')).executions,
   emails: async () => (await import('./emails.ts')).emails,
   lists: async () => (await import('./lists.ts')).lists,
+  smtp: async () => (await import('./smtp.ts')).smtp,
   memory: async () => (await import('./memory.ts')).memory,
 }
 

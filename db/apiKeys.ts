@@ -64,3 +64,19 @@ export async function revokeApiKey(
     .executeTakeFirst()
   return result.numUpdatedRows > 0n
 }
+
+/** Revokes the keys that are restricted to a domain. */
+export async function revokeDomainKeys(
+  db: Db,
+  workspaceId: string,
+  domainId: string,
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('workspace_id', '=', workspaceId)
+    .where('domain_id', '=', domainId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}

@@ -1,7 +1,7 @@
-// Queries over the delivery ledger: claim, lease, mark, settle. Every move is guarded by the lease token.
+// The delivery ledger: claims and leases. Every move is guarded by the lease token.
 import { sql } from 'kysely'
 import type { Db } from './connect.ts'
-import type { DeliveryState, JsonObject, Row } from './schema.ts'
+import type { DeliveryState, Row } from './schema.ts'
 
 /** A half-open range of shards that one lane owns. */
 export interface ShardRange {
@@ -14,33 +14,51 @@ export type ClaimedDelivery = Pick<
   | 'id'
   | 'email_id'
   | 'workspace_id'
+  | 'domain_id'
   | 'recipient'
+  | 'shard'
   | 'attempt'
   | 'expires_at'
   | 'resent'
   | 'last_response'
->
+  | 'slot_day'
+> & {
+  /** The state that it was claimed from, and goes back to when this is no attempt after all. */
+  was: Extract<DeliveryState, 'queued' | 'deferred'>
+}
 
-/** Claims up to `limit` due deliveries, the longest due first, and leases them. */
-export async function claimDeliveries(
-  db: Db,
-  claim: { shards: ShardRange; limit: number; leaseToken: string; leaseUntil: Date; now: Date },
-): Promise<ClaimedDelivery[]> {
+export interface Claim {
+  /** In the order in which they are asked. */
+  shards: readonly number[]
+  limit: number
+  /** No shard gives more, so that a long queue for one destination does not stand before all the others. */
+  perShard: number
+  leaseToken: string
+  leaseUntil: Date
+  now: Date
+}
+
+/** Claims due deliveries and leases them: of each shard those that have waited longest, until there are `limit`. */
+export async function claimDeliveries(db: Db, claim: Claim): Promise<ClaimedDelivery[]> {
+  // Planned anew each time (no `with`, so no name): a plan made for an empty queue is none for a million rows.
   const { rows } = await sql<ClaimedDelivery>`
     update deliveries d
     set state = 'sending', attempt = attempt + 1,
         lease_token = ${claim.leaseToken}, lease_until = ${claim.leaseUntil}
     from (
-      select id from deliveries
-      where state in ('queued', 'deferred') and next_at <= ${claim.now}
-        and shard >= ${claim.shards.from} and shard < ${claim.shards.to}
-      order by next_at
+      select due.id, due.state from unnest(${[...claim.shards]}::smallint[]) as s (shard)
+      cross join lateral (
+        select id, state from deliveries
+        where shard = s.shard and lease_until is null and settled_at is null
+          and next_at <= ${claim.now}
+        order by next_at limit ${claim.perShard}
+        for update skip locked
+      ) due
       limit ${claim.limit}
-      for update skip locked
     ) due
     where d.id = due.id
-    returning d.id, d.email_id, d.workspace_id, d.recipient, d.attempt, d.expires_at, d.resent,
-      d.last_response
+    returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt,
+      d.expires_at, d.resent, d.last_response, d.slot_day::text, due.state as was
   `.execute(db)
   return rows
 }
@@ -77,99 +95,24 @@ export async function markDataSent(
 }
 
 /** Gives back what was claimed and not yet begun; the attempt does not count. */
-export async function releaseDeliveries(db: Db, ids: number[], leaseToken: string): Promise<void> {
-  await sql`
-    update deliveries
-    set state = 'queued', attempt = attempt - 1, lease_token = null, lease_until = null
-    where id = any(${ids}::bigint[]) and lease_token = ${leaseToken} and state = 'sending'
-  `.execute(db)
-}
-
-/** What became of one attempt. */
-export interface Settlement {
-  id: number
-  state: DeliveryState
-  /** When it is due again; null leaves the time as it is. */
-  nextAt: Date | null
-  response: string | null
-  resent: number
-  /** The recipient's event, or null for what is internal (a deferral). */
-  event: { status: 'delivered' | 'bounced'; at: Date; data: JsonObject } | null
-  /** Puts the recipient on the suppression list. */
-  suppress: boolean
-}
-
-export interface SettledDelivery {
-  id: number
-  email_id: string
-  workspace_id: string
-  recipient: string
-}
-
-/**
- * Settles deliveries that still hold the lease (or, with no token, whose lease has expired), writes their events
- * and suppressions: one statement, so one commit.
- * @returns the deliveries that were settled now
- */
-export async function settleDeliveries(
+export async function releaseDeliveries(
   db: Db,
-  settlements: Settlement[],
-  leaseToken: string | null,
-  now: Date,
-): Promise<SettledDelivery[]> {
-  const input = settlements.map((s) => ({
-    id: s.id,
-    state: s.state,
-    next_at: s.nextAt,
-    response: s.response,
-    resent: s.resent,
-    status: s.event?.status ?? null,
-    at: s.event?.at ?? null,
-    data: s.event?.data ?? null,
-    suppress: s.suppress,
-  }))
-  const held =
-    leaseToken === null
-      ? sql`d.lease_until <= ${now} and d.state in ('sending', 'data_sent')`
-      : sql`d.lease_token = ${leaseToken}`
-  const { rows } = await sql<SettledDelivery>`
-    with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
-        id bigint, state text, next_at timestamptz, response text, resent smallint,
-        status text, at timestamptz, data jsonb, suppress boolean)
-    ),
-    settled as (
-      update deliveries d
-      set state = g.state, next_at = coalesce(g.next_at, d.next_at), last_response = g.response,
-          resent = g.resent, lease_token = null, lease_until = null,
-          settled_at = case when g.state in ('queued', 'deferred') then null
-            else ${now}::timestamptz end
-      from given g
-      where d.id = g.id and ${held}
-      returning d.id, d.email_id, d.workspace_id, d.recipient
-    ),
-    events as (
-      insert into email_events (email_id, workspace_id, recipient, status, at, data)
-      select s.email_id, s.workspace_id, s.recipient, g.status, g.at, g.data
-      from settled s join given g using (id) where g.status is not null
-      on conflict do nothing
-    ),
-    suppressed as (
-      insert into suppressions (workspace_id, email, reason, source_id, created_at)
-      select distinct on (s.workspace_id, lower(s.recipient))
-        s.workspace_id, lower(s.recipient), 'bounce', s.email_id, ${now}::timestamptz
-      from settled s join given g using (id) where g.suppress
-      on conflict (workspace_id, email) do update set expires_at = null
-      where suppressions.expires_at is not null
-    )
-    select id, email_id, workspace_id, recipient from settled
+  deliveries: readonly Pick<ClaimedDelivery, 'id' | 'was'>[],
+  leaseToken: string,
+): Promise<void> {
+  await sql`
+    update deliveries d
+    set state = g.was, attempt = attempt - 1, lease_token = null, lease_until = null
+    from unnest(${deliveries.map(({ id }) => id)}::bigint[], ${deliveries.map(({ was }) => was)}::text[])
+      as g (id, was)
+    where d.id = g.id and lease_token = ${leaseToken} and state = 'sending'
   `.execute(db)
-  return rows
 }
 
-export interface ExpiredLease extends ClaimedDelivery {
-  state: 'sending' | 'data_sent'
-}
+export type ExpiredLease = Pick<
+  ClaimedDelivery,
+  'id' | 'email_id' | 'attempt' | 'expires_at' | 'resent' | 'last_response'
+> & { state: 'sending' | 'data_sent' }
 
 /** Deliveries whose owner died: what is to become of each depends on whether its dot may have been sent. */
 export async function listExpiredLeases(
@@ -179,10 +122,9 @@ export async function listExpiredLeases(
   limit: number,
 ): Promise<ExpiredLease[]> {
   const { rows } = await sql<ExpiredLease>`
-    select id, email_id, workspace_id, recipient, attempt, expires_at, resent, last_response, state
+    select id, email_id, attempt, expires_at, resent, last_response, state
     from deliveries
-    where state in ('sending', 'data_sent') and lease_until <= ${now}
-      and shard >= ${shards.from} and shard < ${shards.to}
+    where lease_until <= ${now} and shard >= ${shards.from} and shard < ${shards.to}
     order by lease_until
     limit ${limit}
   `.execute(db)

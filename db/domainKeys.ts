@@ -42,3 +42,20 @@ export async function listDomainSigners(db: Db, ids: string[]): Promise<DomainSi
     return first ? { id, name: first.name, keys } : []
   })
 }
+
+/** Whether the domain has a key of that algorithm whose record was not seen yet. */
+export async function hasWaitingKey(
+  db: Db,
+  domainId: string,
+  algorithm: Row<'domain_keys'>['algorithm'],
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('domain_keys')
+    .select('id')
+    .where('domain_id', '=', domainId)
+    .where('algorithm', '=', algorithm)
+    .where('activated_at', 'is', null)
+    .where('retired_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}

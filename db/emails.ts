@@ -78,6 +78,19 @@ function attachments(emailId: string, files: NewAttachment[]) {
     )`
 }
 
+/** What mail takes from the domain that it is sent from. */
+export type SendingDomain = Pick<
+  Row<'domains'>,
+  'id' | 'status' | 'open_tracking_enabled' | 'click_tracking_enabled'
+> & {
+  /** Host of links and pixel; null: the public URL's. */
+  tracking_host: string | null
+}
+
+/** The tracking domain once its CNAME was seen: links to a name that leads nowhere would be dead. */
+export const trackingHost = sql<string | null>`
+  case when record_states ->> 'tracking' = 'SUCCESS' then tracking_domain end`
+
 /**
  * What accepting an email has to know, in one round trip: the workspace's domain of that name, and which of
  * the addresses (lower case) are automation contacts.
@@ -87,13 +100,9 @@ export async function findSendFacts(
   workspaceId: string,
   domainName: string,
   addresses: string[],
-): Promise<{ domain: { id: string; status: string } | null; contactEmails: string[] }> {
-  const { rows } = await sql<{
-    id: string | null
-    status: string | null
-    contact_emails: string[]
-  }>`
-    select d.id, d.status, array(
+): Promise<{ domain: SendingDomain | null; contactEmails: string[] }> {
+  const { rows } = await sql<Partial<SendingDomain> & { contact_emails: string[] }>`
+    select d.id, d.status, d.open_tracking_enabled, d.click_tracking_enabled, ${trackingHost} as tracking_host, array(
       select c.email from contacts c
       where c.workspace_id = ${workspaceId} and c.email = any(${addresses}::text[])
       order by c.id
@@ -103,8 +112,9 @@ export async function findSendFacts(
       and d.deleted_at is null
   `.execute(db)
   const found = rows[0]
-  const domain = found?.id && found.status ? { id: found.id, status: found.status } : null
-  return { domain, contactEmails: found?.contact_emails ?? [] }
+  if (!found) return { domain: null, contactEmails: [] }
+  const { contact_emails: contactEmails, ...domain } = found
+  return { domain: domain.id ? (domain as SendingDomain) : null, contactEmails }
 }
 
 /** Which of the addresses (lower case) are automation contacts, in the order in which contacts are locked. */

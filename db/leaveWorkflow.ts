@@ -13,15 +13,17 @@ const REASON = 'unsubscribed'
 /**
  * Leaves: new executions are blocked, running ones are cancelled unless the workflow is to skip its sends alone, and
  * `email.unsubscribed` is recorded. May repeat.
+ * @param unconfirmed a GET of the link did it, which a scanner may have made: fetches of the mail's other links undo it
  * @returns whether the outbox was written, so that its reader is to be woken after the commit
  */
 export async function leaveWorkflow(
   trx: Transaction<Database>,
   deps: { newId: NewId; now: Date },
   mail: UnsubscribeMail,
+  unconfirmed = false,
 ): Promise<boolean> {
   if (!(await lockContact(trx, mail.contact_id))) return false
-  if (!(await insertUnsubscribe(trx, mail, deps.now))) return false
+  if (!(await insertUnsubscribe(trx, mail, deps.now, unconfirmed))) return false
   const { settings } = mail.design as Design
   const whose = { workflowId: mail.workflow_id, contactId: mail.contact_id }
   const cancelled =

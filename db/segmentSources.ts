@@ -1,6 +1,7 @@
 // What the mail of a design is made from: published templates and sending domains, in two queries.
 import { maySendFrom } from '../domain/states.ts'
 import type { Db } from './connect.ts'
+import { type SendingDomain, trackingHost } from './emails.ts'
 
 /** The published versions of templates, by the id or alias that the design names. */
 export async function listPublishedTemplates(db: Db, workspaceId: string, names: string[]) {
@@ -41,15 +42,18 @@ export interface PublishedTemplate {
   text: string | null
 }
 
-/** The workspace's domains of those names: name → id and whether it may send. */
+export type SegmentDomain = SendingDomain & { name: string; verified: boolean }
+
+/** The workspace's domains of those names, and whether each may send. */
 export async function listSendingDomains(db: Db, workspaceId: string, names: string[]) {
-  if (names.length === 0) return new Map<string, { id: string; verified: boolean }>()
+  if (names.length === 0) return new Map<string, SegmentDomain>()
   const rows = await db
     .selectFrom('domains')
-    .select(['id', 'name', 'status'])
+    .select(['id', 'name', 'status', 'open_tracking_enabled', 'click_tracking_enabled'])
+    .select(trackingHost.as('tracking_host'))
     .where('workspace_id', '=', workspaceId)
     .where('name', 'in', names)
     .where('deleted_at', 'is', null)
     .execute()
-  return new Map(rows.map((row) => [row.name, { id: row.id, verified: maySendFrom(row.status) }]))
+  return new Map(rows.map((row) => [row.name, { ...row, verified: maySendFrom(row.status) }]))
 }

@@ -127,11 +127,12 @@ export interface EventWaitsTable {
   created_at: Date
 }
 
-export type OutboxKind = 'start' | 'signal' | 'cancel'
+export type OutboxKind = 'start' | 'signal' | 'cancel' | 'domain_start' | 'domain_check'
 
 export interface OutboxTable {
   id: Generated<number>
   kind: OutboxKind
+  /** Of the two kinds about domains: the domain's id; workflow and contact are ''. */
   execution_id: string
   workspace_id: string
   workflow_id: string
@@ -146,5 +147,7 @@ export interface WorkflowUnsubscribesTable {
   workflow_id: string
   contact_id: string
   workspace_id: string
+  /** The mail whose link a GET followed, which may have been a scanner; null: he left for sure. */
+  unconfirmed_email_id: Defaulted<string | null>
   created_at: Date
 }

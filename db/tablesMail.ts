@@ -127,6 +127,8 @@ export interface SoftBouncesTable {
   workspace_id: string
   email: string
   day: string
+  /** The email that was delivered after it, so that it counts no more; a report may take that back. */
+  cleared_by: string | null
 }
 
 export interface SuppressionsTable {

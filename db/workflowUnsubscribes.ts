@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import type { Db } from './connect.ts'
 import type { Database } from './schema.ts'
+import { lockContact } from './segments.ts'
 
 /** The mail behind an unsubscribe link, of any workspace: the token is all that its reader has. */
 export function findUnsubscribeMail(db: Db, token: string) {
@@ -31,18 +32,53 @@ export type UnsubscribeMail = NonNullable<Awaited<ReturnType<typeof findUnsubscr
 
 type Membership = { workflow_id: string; contact_id: string; workspace_id: string }
 
-/** Call it with the contact's lock held. @returns false when he had left already */
+/**
+ * Call it with the contact's lock held. One that is sure confirms what was not.
+ * @param mail its `id` is kept when it is unconfirmed
+ * @returns false when he had left already
+ */
 export async function insertUnsubscribe(
   trx: Transaction<Database>,
-  { workflow_id, contact_id, workspace_id }: Membership,
+  { id, workflow_id, contact_id, workspace_id }: Membership & { id: string },
   now: Date,
+  unconfirmed: boolean,
 ): Promise<boolean> {
+  const unconfirmed_email_id = unconfirmed ? id : null
   const result = await trx
     .insertInto('workflow_unsubscribes')
-    .values({ workflow_id, contact_id, workspace_id, created_at: now })
+    .values({ workflow_id, contact_id, workspace_id, unconfirmed_email_id, created_at: now })
     .onConflict((oc) => oc.columns(['workflow_id', 'contact_id']).doNothing())
     .executeTakeFirst()
-  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
+  if ((result.numInsertedOrUpdatedRows ?? 0n) > 0n) return true
+  if (unconfirmed) return false
+  await trx
+    .updateTable('workflow_unsubscribes')
+    .set({ unconfirmed_email_id: null })
+    .where('workflow_id', '=', workflow_id)
+    .where('contact_id', '=', contact_id)
+    .where('unconfirmed_email_id', 'is not', null)
+    .execute()
+  return false
+}
+
+/** Takes back what a GET of that mail's link did after a moment, when nothing has confirmed it. */
+export async function deleteUnconfirmed(
+  trx: Transaction<Database>,
+  emailId: string,
+  after: Date,
+): Promise<void> {
+  const row = await trx
+    .selectFrom('workflow_unsubscribes')
+    .select('contact_id')
+    .where('unconfirmed_email_id', '=', emailId)
+    .where('created_at', '>', after)
+    .executeTakeFirst()
+  if (!row) return
+  await lockContact(trx, row.contact_id)
+  await trx
+    .deleteFrom('workflow_unsubscribes')
+    .where('unconfirmed_email_id', '=', emailId)
+    .execute()
 }
 
 export async function deleteUnsubscribe(

@@ -15,12 +15,12 @@ export const executionTransitions = {
 } as const
 
 export const deliveryTransitions = {
-  queued: ['sending', 'cancelled', 'suppressed'],
+  queued: ['sending', 'bounced', 'cancelled', 'suppressed'],
   sending: ['data_sent', 'deferred', 'bounced', 'queued'],
   data_sent: ['delivered', 'deferred', 'bounced', 'unknown'],
   deferred: ['sending', 'queued', 'bounced'],
-  unknown: ['queued'],
-  delivered: [],
+  unknown: ['queued', 'bounced'],
+  delivered: ['bounced'],
   bounced: [],
   cancelled: [],
   suppressed: [],

@@ -59,10 +59,22 @@ export const onSuppressionList: Bounce = {
 
 // A rule's parts must all match. Above each: a reply of the kind it is for.
 const rules: readonly Rule[] = [
+  // 550-5.2.1 The mailbox gets mail faster than it may at the moment.
+  {
+    enhanced: /^\d\.2\.1$/,
+    text: /receiving mail (at a rate|too (quickly|fast|often))/i,
+    bounce: general,
+  },
   // 550-5.1.1 The account that you wrote to does not exist here.
   { enhanced: /^\d\.1\.[136]$/, code: /^5/, bounce: noEmail },
   // 550 5.2.1 This mailbox has been closed and takes no messages.
   { enhanced: /^\d\.2\.1$/, code: /^5/, bounce: noEmail },
+  // 550 5.1.10 RESOLVER.ADR.RecipientNotFound; no mailbox has this address (Exchange)
+  { enhanced: /^5\.1\.10$/, text: /RecipientNotFound|recipient not found/i, bounce: noEmail },
+  // 553 5.1.8 The domain of the sender's address cannot be found.
+  { enhanced: /^\d\.1\.[78]$/, code: /^5/, bounce: ours },
+  // 550 5.4.7 It was tried until its time was over. (Exchange; others say 4.4.7)
+  { enhanced: /^\d\.4\.7$/, bounce: general },
   // 550 5.1.2 No host for the domain of the recipient could be found.
   // 556 5.1.10 The domain of the recipient takes no mail (null MX).
   { enhanced: /^\d\.1\.(2|10)$/, code: /^5/, bounce: permanent },
@@ -73,12 +85,14 @@ const rules: readonly Rule[] = [
   // 550 5.7.26 Unauthenticated mail from this domain is not accepted: neither SPF nor DKIM passed.
   // 550 5.7.515 Access denied, the sending domain does not meet the required authentication level.
   { enhanced: /^\d\.7\.(2[0-9]|509|515)$/, bounce: ours },
+  // 550 5.7.606 This sending address is banned; 5.7.705: its tenant sends too much. (Microsoft)
+  { enhanced: /^\d\.7\.(5(0[1-9]|1[1-4])|6[0-4]\d|7[0-5]\d)$/, bounce: ours },
   // 535 5.7.8 User name or password not accepted.
   { code: /^(530|534|535|538)$/, bounce: ours },
   // 554 5.7.1 Service unavailable; client host [192.0.2.1] blocked using zen.spamhaus.example
   {
     code: /^[45]/,
-    text: /\b(spamhaus|spamcop|barracudacentral|dnsbl|rbl|blocklist(ed)?|block list|black ?list(ed)?)\b/i,
+    text: /\b(spamhaus|spamcop|barracudacentral|dnsbl|rbl|proofpoint|blocklist(ed)?|block list|black ?list(ed)?)\b/i,
     bounce: ours,
   },
   // 550 5.7.1 Rejected by the DMARC policy of the sender's domain.
@@ -121,6 +135,14 @@ const rules: readonly Rule[] = [
   {
     code: /^5/,
     text: /no such (user|recipient|mailbox|person|account|address)|(user|recipient|mailbox|account|address)( \S+)? (is )?(unknown|not (found|known|exist(ing)?)|unavailable|invalid|does(n't| not) exist|inactive|disabled)|(unknown|invalid|nonexistent|non-existent) (user|recipient|mailbox|local part|account|address)|not a (valid|known) (user|recipient|mailbox)/i,
+    bounce: noEmail,
+  },
+  // 554 delivery error: this person does not have an account here (Yahoo)
+  // 550 Nobody of that name, no mailbox here by that name. (qmail)
+  // 550 User not listed in the directory. (Domino)
+  {
+    code: /^5/,
+    text: /(does(n't| not)|do(n't| not)) have an? .{0,60}account|no mailbox here|not listed in .{0,60}(directory|address book)|(unknown|illegal|invalid) (or (unknown|illegal|invalid) )?alias|(account|mailbox) (has been |is |was )?(disabled|deactivated|closed|deleted|suspended|discontinued)/i,
     bounce: noEmail,
   },
   // 550 5.4.1 Recipient address rejected: Access denied.

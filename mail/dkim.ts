@@ -43,26 +43,51 @@ export interface DkimOptions {
   date: Date
 }
 
+/** A header field as it is on the wire. */
+export interface Field {
+  /** In lower case. */
+  name: string
+  /** The whole field with its folds, without the last CRLF; bytes as latin1. */
+  raw: string
+}
+
 /**
  * The message with a DKIM-Signature for each key in front of it; the only copy of it that is made.
  * @param message header and body with CRLF line ends
  * @throws DkimError for no key, a bare CR or LF, a header without end or From, or a key that does not sign
  */
 export async function signMessage(message: Buffer, signers: DkimOptions[]): Promise<Buffer> {
-  if (signers.length === 0) throw new DkimError('there is no key to sign with')
-  const signatures = await Promise.all(signers.map((options) => dkimSignature(message, options)))
-  return Buffer.concat([...signatures, message])
-}
-
-/** The DKIM-Signature header of a message, folded, with its CRLF. Errors as signMessage. */
-export async function dkimSignature(message: Buffer, options: DkimOptions): Promise<Buffer> {
   const end = message.indexOf('\r\n\r\n')
   if (end < 0) throw new DkimError('the header has no end')
   const fields = parseFields(message.toString('latin1', 0, end))
   const bodyHash = await relaxedBodyHash(message.subarray(end + 4))
   if (bodyHash === null) throw new DkimError('the message has a bare CR or LF')
+  const signatures = await signFields(fields, bodyHash, signers)
+  return Buffer.concat([Buffer.from(signatures, 'latin1'), message])
+}
 
-  const { names, canonical } = selectFields(fields)
+/**
+ * The DKIM-Signature headers of a message that we wrote ourselves, folded, each with its CRLF.
+ * @param fields its header
+ * @param bodyHash relaxed, base64
+ * @throws DkimError for no key, no From, or a key that does not sign
+ */
+export async function signFields(
+  fields: readonly Field[],
+  bodyHash: string,
+  signers: readonly DkimOptions[],
+): Promise<string> {
+  if (signers.length === 0) throw new DkimError('there is no key to sign with')
+  const selected = selectFields(fields)
+  const made = await Promise.all(signers.map((options) => signature(selected, bodyHash, options)))
+  return made.join('')
+}
+
+async function signature(
+  { names, canonical }: ReturnType<typeof selectFields>,
+  bodyHash: string,
+  options: DkimOptions,
+): Promise<string> {
   const isRsa = options.key.asymmetricKeyType === 'rsa'
   const tags = [
     'v=1',
@@ -76,9 +101,9 @@ export async function dkimSignature(message: Buffer, options: DkimOptions): Prom
   ]
   const unsigned = `DKIM-Signature: ${foldTags(tags)}\r\n b=`
   const data = Buffer.from(`${canonical}${relaxedField(unsigned)}`, 'latin1')
-  const signature = await signData(data, options.key, isRsa)
-  const b = signature.toString('base64').replace(/.{1,72}(?!$)/g, '$&\r\n ')
-  return Buffer.from(`${unsigned}${b}\r\n`, 'latin1')
+  const signed = await signData(data, options.key, isRsa)
+  const b = signed.toString('base64').replace(/.{1,72}(?!$)/g, '$&\r\n ')
+  return `${unsigned}${b}\r\n`
 }
 
 async function signData(data: Buffer, key: KeyObject, isRsa: boolean): Promise<Buffer> {
@@ -89,12 +114,6 @@ async function signData(data: Buffer, key: KeyObject, isRsa: boolean): Promise<B
   } catch (error) {
     throw new DkimError('the key does not sign', { cause: error })
   }
-}
-
-interface Field {
-  name: string
-  /** The whole field with its folds, without the last CRLF. */
-  raw: string
 }
 
 function parseFields(header: string): Field[] {
@@ -109,7 +128,7 @@ function parseFields(header: string): Field[] {
 }
 
 /** The h= list, and the canonical text of the fields that it names: of equal ones the last first. */
-function selectFields(fields: Field[]): { names: string[]; canonical: string } {
+function selectFields(fields: readonly Field[]): { names: string[]; canonical: string } {
   const names: string[] = []
   let canonical = ''
   for (const name of signedHeaders) {

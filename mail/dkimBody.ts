@@ -15,10 +15,13 @@ const BLANK_LINES = Buffer.alloc(32 * 1024, '\r\n')
 /**
  * SHA-256 of the canonical body, in base64; null when the body has a CR or LF that stands alone, since
  * the wire would change it. Memory: one scratch buffer, whatever the size.
+ * @param body one buffer, or the pieces of one
  */
-export async function relaxedBodyHash(body: Buffer): Promise<string | null> {
+export async function relaxedBodyHash(body: Buffer | readonly Buffer[]): Promise<string | null> {
+  const chunks = Buffer.isBuffer(body) ? [body] : body
   const hash = createHash('sha256')
-  const scratch = Buffer.allocUnsafe(Math.min(SCRATCH_BYTES, 2 * body.length + 16))
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+  const scratch = Buffer.allocUnsafe(Math.min(SCRATCH_BYTES, 2 * length + 16))
   const state = { space: false, cr: false, breaks: 0, used: 0, empty: true }
 
   /** Feeds one slice through the state machine; false for a bare CR or LF. */
@@ -67,9 +70,17 @@ export async function relaxedBodyHash(body: Buffer): Promise<string | null> {
     return true
   }
 
-  for (let start = 0; start < body.length; start += SLICE_BYTES) {
-    if (start > 0) await nextTurn()
-    if (!feed(body.subarray(start, start + SLICE_BYTES))) return null
+  let fed = 0
+  for (const chunk of chunks) {
+    for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
+      if (fed >= SLICE_BYTES) {
+        await nextTurn()
+        fed = 0
+      }
+      const slice = chunk.subarray(start, start + SLICE_BYTES)
+      if (!feed(slice)) return null
+      fed += slice.length
+    }
   }
   if (state.cr) return null
   hash.update(scratch.subarray(0, state.used))

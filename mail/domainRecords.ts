@@ -4,8 +4,8 @@ import { parse } from 'tldts'
 
 export interface DomainRecord {
   name: string
-  for: 'DKIM' | 'MAIL FROM domain' | 'DMARC (highly recommended)'
-  type: 'TXT' | 'MX'
+  for: 'DKIM' | 'MAIL FROM domain' | 'DMARC (highly recommended)' | 'Tracking'
+  type: 'TXT' | 'MX' | 'CNAME'
   value: string
   required: boolean
   priority?: number
@@ -16,6 +16,8 @@ export interface DomainKeys {
   name: string
   /** Each has a DKIM record; `public_key` is base64. */
   keys: readonly { selector: string; algorithm: 'rsa' | 'ed25519'; public_key: string }[]
+  /** A host below its registrable domain; null or absent: links name the operator's. */
+  tracking_domain?: string | null
 }
 
 /** The operator's side of the records. */
@@ -24,6 +26,8 @@ export interface MailSender {
   host: string
   /** The SPF mechanism (RFC 7208) that lets this service send. */
   spf: string
+  /** What the tracking host of a domain is to be a CNAME of. */
+  tracking: string
 }
 
 /** Label below a sending domain that takes bounces: its MAIL FROM domain. */
@@ -86,7 +90,39 @@ export function domainRecords(
       value: 'v=DMARC1; p=none;',
       required: false,
     },
+    ...trackingRecords(domain, sender),
   ]
+}
+
+function trackingRecords(domain: DomainKeys, sender: MailSender): DomainRecord[] {
+  const { tracking_domain: host } = domain
+  if (!host) return []
+  const zone = registrableDomain(host) ?? host
+  const name = host.slice(0, Math.max(0, host.length - zone.length - 1))
+  return [{ name, for: 'Tracking', type: 'CNAME', value: sender.tracking, required: false }]
+}
+
+/** The operator's mail host, unless it is named: that of the public address, or the EHLO name where that is an IP. */
+export function mailSender(config: {
+  publicUrl: string
+  ehloName: string
+  mailHost: string | null
+  spfMechanism: string | null
+}): MailSender {
+  const { hostname } = new URL(config.publicUrl)
+  const derived = /^[\d.]+$|^\[|^localhost$/.test(hostname) ? config.ehloName : hostname
+  const host = config.mailHost ?? derived
+  return { host, spf: config.spfMechanism ?? spfMechanism(host), tracking: hostname }
+}
+
+/**
+ * Whether that host may be a domain's tracking host: below the same registrable domain, and none of the names that
+ * the other records of the domain need.
+ */
+export function mayTrack(host: string, domain: string): boolean {
+  const zone = registrableDomain(domain)
+  const taken = [domain, zone, `${MAIL_FROM_LABEL}.${domain}`]
+  return zone !== null && registrableDomain(host) === zone && !taken.includes(host)
 }
 
 /** The SPF mechanism (RFC 7208) that lets a host send. */

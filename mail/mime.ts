@@ -1,7 +1,8 @@
 // Composes an email into bytes: the same input gives the same bytes, on every attempt and machine.
-import { createHash } from 'node:crypto'
-import MailComposer from 'nodemailer/lib/mail-composer'
-import { type BodyPart, bodyPart, safeAttachment } from './mimeParts.ts'
+import { type Bodies, bodyCacheLimits, createBodies } from './bodyCache.ts'
+import { type DkimOptions, type Field, signFields, signMessage } from './dkim.ts'
+import { headerFields } from './mimeHeader.ts'
+import { composeParts } from './mimeParts.ts'
 
 export interface MailAddress {
   /** Display name; null or empty for none. */
@@ -27,6 +28,7 @@ export interface ComposeInput {
   replyTo: MailAddress[]
   subject: string
   html: string | null
+  /** null: made from the html. */
   text: string | null
   /** When the email was accepted. */
   date: Date
@@ -40,94 +42,41 @@ export interface ComposeInput {
   feedbackId: string | null
 }
 
-/** Headers that no caller may set, as lower-case names; `list-unsubscribe*` only where we set it. */
-const ownedHeaders =
-  /^(from|to|cc|bcc|subject|date|message-id|reply-to|mime-.*|content-.*|dkim-signature|received|return-path|feedback-id)$/
-
-const headerName = /^[\x21-\x39\x3b-\x7e]{1,100}$/
-
-/** Room in a line of 998 characters for the name and for what may be folded in front. */
-const TOKEN_CHARS_MAX = 800
-const ENCODED_WORD_BYTES = 45
+/** Keeps nothing: for a message on its own. */
+const noBodies = createBodies({ ...bodyCacheLimits, bytesMax: 0 })
 
 /**
  * The message in CRLF bytes, 7-bit but for SMTPUTF8 addresses in its header, no line over 998 characters.
  * Bcc has no place in the input: nobody sees it. Addresses are not checked here.
  */
 export async function composeMessage(email: ComposeInput): Promise<Buffer> {
-  const composer = new MailComposer({
-    newline: 'windows',
-    disableFileAccess: true,
-    disableUrlAccess: true,
-    boundaryPrefix: '--dl',
-    baseBoundary: createHash('sha256').update(email.id).digest('hex').slice(0, 24),
-    from: toAddress(email.from),
-    to: email.to.map(toAddress),
-    cc: email.cc.map(toAddress),
-    replyTo: email.replyTo.map(toAddress),
-    date: email.date,
-    messageId: `<${email.messageId}>`,
-    headers: composeHeaders(email),
-    ...toBodyOption('text', email.text),
-    ...toBodyOption('html', email.html),
-    attachments: email.attachments.map(safeAttachment),
-  })
-  return await composer.compile().build()
+  const header = email.attachments.length === 0 ? headerFields(email) : null
+  if (header === null) return composeParts(email)
+  const body = await noBodies.of(email.html, email.text, email.id)
+  return joined('', [...header, ...body.fields], body.chunks)
 }
 
-function toAddress({ name, address }: MailAddress) {
-  return { name: name ?? '', address }
+/**
+ * The message as it goes out, DKIM-signed; one copy of it is made.
+ * @param bodies where encoded bodies are kept between mails
+ * @param once for a body that no other mail has
+ * @throws DkimError as signMessage
+ */
+export async function composeSigned(
+  email: ComposeInput,
+  signers: DkimOptions[],
+  bodies: Bodies,
+  once = false,
+): Promise<Buffer> {
+  const header = email.attachments.length === 0 ? headerFields(email) : null
+  if (header === null) return signMessage(await composeParts(email), signers)
+  const body = await bodies.of(email.html, email.text, email.id, once)
+  const fields = [...header, ...body.fields]
+  return joined(await signFields(fields, body.hash, signers), fields, body.chunks)
 }
 
-function toBodyOption(name: 'text' | 'html', body: string | null): { [key: string]: BodyPart } {
-  return body === null || body === '' ? {} : { [name]: bodyPart(body) }
-}
-
-function composeHeaders(email: ComposeInput) {
-  const headers = [{ key: 'Subject', value: headerValue(email.subject) }]
-  for (const [key, value] of Object.entries(email.headers)) {
-    const name = key.toLowerCase()
-    if (ownedHeaders.test(name) || !headerName.test(name)) continue
-    if (email.unsubscribe !== null && name.startsWith('list-unsubscribe')) continue
-    headers.push({ key, value: headerValue(value) })
-  }
-  if (email.unsubscribe !== null) {
-    const { url, mailto } = email.unsubscribe
-    const ways = mailto === undefined ? `<${url}>` : `<${url}>, <mailto:${mailto}>`
-    headers.push({ key: 'List-Unsubscribe', value: verbatim(ways) })
-    headers.push({
-      key: 'List-Unsubscribe-Post',
-      value: verbatim('List-Unsubscribe=One-Click'),
-    })
-  }
-  if (email.feedbackId !== null) {
-    headers.push({ key: 'Feedback-ID', value: verbatim(email.feedbackId) })
-  }
-  return headers
-}
-
-type HeaderValue = string | { prepared: true; foldLines: true; value: string }
-
-/** A structured value that must not become encoded words; folded at spaces alone. */
-function verbatim(value: string): HeaderValue {
-  // anything but visible ASCII and space would end the header or need an encoding
-  return { prepared: true, foldLines: true, value: value.replace(/[^\x20-\x7e]/g, '') }
-}
-
-/** nodemailer folds at spaces alone: text with an overlong word goes out as encoded words (RFC 2047). */
-function headerValue(text: string): HeaderValue {
-  const value = text.replace(/[\r\n]+/g, ' ')
-  if (!value.split(/[ \t]/).some((word) => word.length > TOKEN_CHARS_MAX)) return value
-  const words: string[] = []
-  let word = ''
-  for (const character of value) {
-    if (Buffer.byteLength(word + character) > ENCODED_WORD_BYTES) {
-      words.push(word)
-      word = ''
-    }
-    word += character
-  }
-  words.push(word)
-  const encoded = words.map((part) => `=?UTF-8?B?${Buffer.from(part).toString('base64')}?=`)
-  return { prepared: true, foldLines: true, value: encoded.join(' ') }
+function joined(signatures: string, fields: Field[], chunks: Buffer[]): Buffer {
+  let header = signatures
+  for (const { raw } of fields) header += `${raw}\r\n`
+  return Buffer.concat([Buffer.from(`${header}\r\n`, 'latin1'), ...chunks])
 }

@@ -1,20 +1,55 @@
-// The parts of a message: bodies with their encoding, attachments made safe to carry.
+// Messages of many parts, through nodemailer: attachments made safe to carry, and headers that we do not write ourselves.
+import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ComposeAttachment } from './mime.ts'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import type { ComposeAttachment, ComposeInput, MailAddress } from './mime.ts'
+import { contentHeaders } from './mimeHeader.ts'
+import { textInTurns } from './text.ts'
 
 /** Bodies up to this many UTF-16 units are composed in one go, longer ones in slices of it. */
 const SLICE_CHARS = 64 * 1024
 const FILENAME_CHARS_MAX = 255
 const LINE_BYTES_MAX = 998
 
-export type BodyPart = string | { content: Readable; contentTransferEncoding: string }
+type BodyPart = string | { content: Readable; contentTransferEncoding: string }
+
+/** As composeMessage, for any email. */
+export async function composeParts(email: ComposeInput): Promise<Buffer> {
+  const text = email.text ?? (email.html ? await textInTurns(email.html) : null)
+  const composer = new MailComposer({
+    newline: 'windows',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    boundaryPrefix: '--dl',
+    baseBoundary: createHash('sha256').update(email.id).digest('hex').slice(0, 24),
+    from: toAddress(email.from),
+    to: email.to.map(toAddress),
+    cc: email.cc.map(toAddress),
+    replyTo: email.replyTo.map(toAddress),
+    date: email.date,
+    messageId: `<${email.messageId}>`,
+    headers: contentHeaders(email),
+    ...toBodyOption('text', text),
+    ...toBodyOption('html', email.html),
+    attachments: email.attachments.map(safeAttachment),
+  })
+  return await composer.compile().build()
+}
+
+function toAddress({ name, address }: MailAddress) {
+  return { name: name ?? '', address }
+}
+
+function toBodyOption(name: 'text' | 'html', body: string | null): { [key: string]: BodyPart } {
+  return body === null || body === '' ? {} : { [name]: bodyPart(body) }
+}
 
 /**
  * A body for MailComposer. A long one becomes a stream, so that encoding it leaves the event loop free;
  * its encoding is chosen from its first slice: quoted-printable, or base64 where most is not Latin.
  */
-export function bodyPart(body: string): BodyPart {
+function bodyPart(body: string): BodyPart {
   if (body.length <= SLICE_CHARS) return toCrlf(body)
   const nonLatin = body.slice(0, SLICE_CHARS).match(/[^\x20-\x7e\s]/g)?.length ?? 0
   return {
@@ -43,7 +78,7 @@ function toCrlf(text: string): string {
  * An attachment for MailComposer. base64, whatever it is: but a message/* part may not be encoded
  * (RFC 2046), so one that does not fit 7-bit lines goes out as a plain file.
  */
-export function safeAttachment(attachment: ComposeAttachment) {
+function safeAttachment(attachment: ComposeAttachment) {
   const { filename, content, contentId } = attachment
   const contentType = attachment.contentType?.trim() ?? ''
   const composite = /^(multipart|message)\//i.test(contentType)

@@ -3,6 +3,7 @@ import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const SEAL_MAC_BYTES = 16
 const VERP_MAC_BYTES = 10
+const MAILBOX_LOCAL_PART = /^u\+([0-9a-f]{32})$/
 const VERP_LOCAL_PART = /^b\+([1-9][0-9]{0,15})\.([0-9a-f]{20})$/
 
 const derivedKeys = new WeakMap<Buffer, Map<string, Buffer>>()
@@ -84,4 +85,20 @@ export function parseVerp(secret: Buffer, address: string): { deliveryId: number
 
 function verpMac(secret: Buffer, id: string, domain: string): string {
   return mac(secret, 'verp', `${id}@${domain.toLowerCase()}`, VERP_MAC_BYTES).toString('hex')
+}
+
+/**
+ * The address of List-Unsubscribe's mailto (RFC 2369): `u+<token>@<domain>`, the token's 128 bits in hex, since servers
+ * on the way may change the case of a local part.
+ * @param token one of `newOpaqueToken`
+ */
+export function unsubscribeMailbox(token: string, mailFromDomain: string): string {
+  return `u+${Buffer.from(token, 'base64url').toString('hex')}@${mailFromDomain}`
+}
+
+/** The unsubscribe token in such an address; null when it is none. The token is to be looked up. */
+export function parseUnsubscribeMailbox(address: string): string | null {
+  const at = address.lastIndexOf('@')
+  const hex = MAILBOX_LOCAL_PART.exec(address.slice(0, at).toLowerCase())?.[1]
+  return at < 0 || hex === undefined ? null : Buffer.from(hex, 'hex').toString('base64url')
 }

@@ -4,7 +4,10 @@ import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
 import { sql } from 'kysely'
 import { createActivities } from '../activities/index.ts'
+import { takeReport } from '../activities/reports.ts'
+import { takeUnsubscribe } from '../activities/unsubscribes.ts'
 import { connect } from '../db/connect.ts'
+import { startMissingChecks } from '../db/domainChecks.ts'
 import { listen } from '../db/listen.ts'
 import { createWake, type WakeChannel } from '../db/wake.ts'
 import { readConfig } from '../runtime/config.ts'
@@ -15,6 +18,9 @@ import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
+import { createDeliveryMetrics } from './deliveryMetrics.ts'
+import { startInbound } from './inbound.ts'
+import { createReportCounter } from './inboundMetrics.ts'
 import { ensureLanes } from './lanes.ts'
 import { startStarter } from './starter.ts'
 import { startSweeper } from './sweeper.ts'
@@ -54,6 +60,7 @@ const { db, pool } = connect({
 closers.add('postgres', () => db.destroy())
 
 let polling = false
+const registry = createMetrics('worker')
 const metrics = await serveMetrics(
   {
     host: config.host,
@@ -65,9 +72,28 @@ const metrics = await serveMetrics(
         () => false,
       ),
   },
-  createMetrics('worker'),
+  registry,
 )
 closers.add('metrics', metrics.close)
+
+const wake = createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll'))
+// Reports need Postgres alone: they are taken while Temporal is away too.
+if (config.inbound) {
+  const deps = { db, now, newId, wake }
+  const take = takeReport.bind(null, deps)
+  const unsubscribe = takeUnsubscribe.bind(null, deps)
+  const count = createReportCounter(registry)
+  const inbound = await startInbound({
+    listen: config.inbound,
+    config,
+    log,
+    take,
+    unsubscribe,
+    count,
+  })
+  closers.add('inbound', inbound.stop)
+  log.info({ port: inbound.port }, 'taking reports')
+}
 
 /** Temporal may be down when we start: it is waited for, and everything else with it. */
 async function connectTemporal(): Promise<NativeConnection> {
@@ -108,7 +134,8 @@ const activities = createActivities({
   newId,
   config,
   transport,
-  wake: createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll')),
+  metrics: createDeliveryMetrics(registry, { db, log, now, transport }),
+  wake,
   onDeliveries: onChannel('dripline_deliveries'),
   stopping: stopping.signal,
 })
@@ -131,6 +158,8 @@ if (roles.includes('executions')) {
     onOutbox: onChannel('dripline_outbox'),
   })
   closers.add('starter', starter.stop)
+  // Domains from before there were checks.
+  await startMissingChecks(db, now())
   closers.add('sweeper', startSweeper({ db, client, log, now }).stop)
 }
 if (roles.includes('delivery')) await ensureLanes(client, config.deliveryLanes)

@@ -1,4 +1,5 @@
-// Carries the outbox to Temporal: starts, signals and cancels executions; each may be told twice and happens once.
+// Carries the outbox to Temporal: starts, signals and cancels executions, and has domains checked; each may be told
+// twice and happens once.
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Client,
@@ -18,6 +19,7 @@ import {
   runExecutionName,
   searchAttributes,
 } from '../workflows/messages.ts'
+import { tellDomain } from './domains.ts'
 
 const BATCH_MAX = 64
 const POLL_MS = 1_000
@@ -100,12 +102,14 @@ async function carry(deps: StarterDeps, row: OutboxRow): Promise<boolean> {
   try {
     if (row.kind === 'start') await start(deps, row)
     else if (row.kind === 'signal') await signalEvent(deps, row)
-    else await cancel(deps, row)
+    else if (row.kind === 'cancel') await cancel(deps, row)
+    else await tellDomain(deps.client, row.kind, row.execution_id)
     return true
   } catch (err) {
     if (err instanceof WorkflowExecutionAlreadyStartedError) return true
     // Ended already: there is nothing to signal or cancel.
-    if (isGrpcServiceError(err) && err.code === GRPC_NOT_FOUND && row.kind !== 'start') return true
+    const needsRunning = row.kind === 'signal' || row.kind === 'cancel'
+    if (isGrpcServiceError(err) && err.code === GRPC_NOT_FOUND && needsRunning) return true
     deps.log.warn(
       { err, execution_id: row.execution_id, kind: row.kind, attempts: row.attempts },
       'Temporal did not take an outbox row; trying again',

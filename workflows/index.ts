@@ -1,3 +1,4 @@
 // Every workflow function that a worker offers.
 export { deliveryLane } from './deliveryLane.ts'
 export { runExecution } from './runExecution.ts'
+export { verifyDomain } from './verifyDomain.ts'

@@ -71,3 +71,23 @@ export const deliveryLaneName = 'deliveryLane'
 /** Payload: the number of lanes that are wanted now. */
 export const laneCountSignal = 'laneCount'
 export const laneWorkflowId = (lane: number) => `lane-delivery-${lane}`
+
+export interface VerifyDomainInput {
+  domainId: string
+  /** Until the first check; the schedule's when absent, carried over by continue-as-new. */
+  wait_ms?: number
+}
+
+export interface CheckDomainInput {
+  domainId: string
+}
+
+export interface CheckDomainResult {
+  /** Until the next check; null: none, the domain is gone or was given up. */
+  next_ms: number | null
+}
+
+export const verifyDomainName = 'verifyDomain'
+/** No payload: the records may have changed, look at them now. */
+export const checkNowSignal = 'checkNow'
+export const domainWorkflowId = (domainId: string) => `domain-${domainId}`

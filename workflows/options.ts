@@ -22,3 +22,9 @@ export const laneActivity: ActivityOptions = {
   heartbeatTimeout: '6 seconds',
   retry: { initialInterval: '500 milliseconds', backoffCoefficient: 1 },
 }
+
+/** A handful of DNS questions, each with its own patience, and one transaction. */
+export const dnsCheck: ActivityOptions = {
+  startToCloseTimeout: '2 minutes',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
+}

@@ -1,11 +1,12 @@
 // Registers a sending domain: its name is checked, its DKIM key made and kept encrypted.
-import { findDomainByName, insertDomain } from '../../db/domains.ts'
+import { findDomainByName, registerDomain } from '../../db/domains.ts'
 import { isUniqueViolation } from '../../db/failures.ts'
 import { isDomainName } from '../../domain/addresses.ts'
 import { encryptKey, generateDkimKey } from '../../mail/dkimKeys.ts'
 import { registrableDomain } from '../../mail/domainRecords.ts'
 import type { ApiDeps } from '../deps.ts'
 import { badRequest, conflict } from '../errors.ts'
+import { selectorOf } from './rotateDkim.ts'
 
 const STATUS = 'NOT_STARTED'
 
@@ -13,7 +14,7 @@ const STATUS = 'NOT_STARTED'
  * @throws ApiError 400 `invalid_domain_name` for what nobody can register, 409 `domain_exists`
  */
 export async function createDomain(
-  { db, newId, now, config }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'config'>,
+  { db, newId, now, config, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'config' | 'wake'>,
   input: { workspaceId: string; userId: string; name: string },
 ) {
   const name = input.name.toLowerCase()
@@ -27,7 +28,7 @@ export async function createDomain(
   const id = newId('domain')
   const key = { selector: selectorOf(id), algorithm: 'rsa', public_key: publicKey } as const
   try {
-    await insertDomain(
+    await registerDomain(
       db,
       {
         id,
@@ -51,10 +52,6 @@ export async function createDomain(
   } catch (err) {
     throw isUniqueViolation(err) ? exists() : err
   }
+  wake('dripline_outbox')
   return { id, name, keys: [key], status: STATUS } as const
-}
-
-/** Two workspaces may register one name: their keys must not meet in DNS. */
-function selectorOf(id: string): string {
-  return `drip-${id.slice(-10).toLowerCase()}`
 }

@@ -17,6 +17,8 @@ export interface SendEmailDetails {
   metadata: JsonObject
   variables: JsonObject | undefined
   attachments: NewAttachment[]
+  /** Over what the domain says. */
+  tracking: { opens?: boolean; clicks?: boolean }
 }
 
 const HEADERS_MAX = 50
@@ -67,6 +69,7 @@ export function readDetails(body: SendEmailBody): SendEmailDetails {
     metadata: objectOf(given, 'metadata') ?? {},
     variables: objectOf(given, 'variables'),
     attachments: readAttachments(given),
+    tracking: readTracking(given),
   }
 }
 
@@ -131,6 +134,20 @@ function readTags(given: JsonObject): Record<string, string> {
     }
   }
   return tags
+}
+
+function readTracking(given: JsonObject): SendEmailDetails['tracking'] {
+  const value = given['tracking']
+  if (value === undefined || value === null) return {}
+  if (!isJsonObject(value)) throw badRequest('tracking must be an object')
+  const tracking: SendEmailDetails['tracking'] = {}
+  for (const field of ['opens', 'clicks'] as const) {
+    const wanted = value[field]
+    if (wanted === undefined || wanted === null) continue
+    if (typeof wanted !== 'boolean') throw badRequest(`tracking.${field} must be a boolean`)
+    tracking[field] = wanted
+  }
+  return tracking
 }
 
 function readAttachments(given: JsonObject): NewAttachment[] {

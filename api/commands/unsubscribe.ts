@@ -1,12 +1,14 @@
 // Unsubscribes a contact from the workflow whose mail he holds, and takes it back; each is one commit, and may repeat.
 import { leaveWorkflow } from '../../db/leaveWorkflow.ts'
 import { lockContact } from '../../db/segments.ts'
+import { listLinkFetches, lockMailTracking } from '../../db/tracking.ts'
 import {
   deleteUnsubscribe,
   findUnsubscribeMail,
   isUnsubscribed,
   type UnsubscribeMail,
 } from '../../db/workflowUnsubscribes.ts'
+import { SCAN_WINDOW_MS, showsScanner } from '../../mail/tracking/machines.ts'
 import type { ApiDeps } from '../deps.ts'
 
 type Deps = Pick<ApiDeps, 'db' | 'now' | 'newId' | 'wake'>
@@ -18,12 +20,26 @@ export async function findUnsubscribe({ db }: Pick<Deps, 'db'>, token: string) {
   return { mail, left: await isUnsubscribed(db, mail.workflow_id, mail.contact_id) }
 }
 
-/** Leaves; running executions end with the reason. */
-export async function unsubscribe(deps: Deps, mail: UnsubscribeMail): Promise<void> {
+/**
+ * Leaves; running executions end with the reason. By GET it may be a scanner that follows every link of the mail: it
+ * does nothing when the minute before shows one, and is undone when the minute after does (see recordTracking).
+ * @returns false when nothing was done
+ */
+export async function unsubscribe(
+  deps: Deps,
+  mail: UnsubscribeMail,
+  by: 'get' | 'post',
+): Promise<boolean> {
   const { db, now, newId, wake } = deps
-  const at = { newId, now: now() }
-  const told = await db.transaction().execute((trx) => leaveWorkflow(trx, at, mail))
-  if (told) wake('dripline_outbox')
+  const done = await db.transaction().execute(async (trx) => {
+    await lockMailTracking(trx, mail.id)
+    const at = now()
+    const since = new Date(at.getTime() - SCAN_WINDOW_MS)
+    if (by === 'get' && showsScanner(await listLinkFetches(trx, mail.id, since))) return null
+    return { told: await leaveWorkflow(trx, { newId, now: at }, mail, by === 'get') }
+  })
+  if (done?.told) wake('dripline_outbox')
+  return done !== null
 }
 
 /** Takes it back: new executions may start again; those that were cancelled stay so. */

@@ -1,24 +1,33 @@
-// Sending domains: list, get, register (operations 6 to 8).
+// Sending domains: list, get, register (operations 6 to 8), check, change, rotate a key, delete.
 import { createRoute, z } from '@hono/zod-openapi'
 import { findDomain, listDomains } from '../../db/domains.ts'
 import { isId } from '../../domain/ids.ts'
 import { limits } from '../../domain/limits.ts'
-import { domainRecords } from '../../mail/domainRecords.ts'
+import { domainRecords, mailSender } from '../../mail/domainRecords.ts'
+import {
+  changeDomain,
+  deleteDomain,
+  domainNotFound,
+  verifyDomain,
+} from '../commands/changeDomain.ts'
 import { createDomain } from '../commands/createDomain.ts'
+import { rotateDkim } from '../commands/rotateDkim.ts'
 import { cutPage } from '../cursor.ts'
 import type { ApiDeps } from '../deps.ts'
-import { notFound } from '../errors.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../openapi.ts'
 import {
   CreatedDomain,
   Domain,
+  DomainChange,
+  DomainDetails,
   DomainList,
-  mailSender,
   NewDomain,
+  RotateDkim,
   toDomain,
+  toDomainDetails,
   toDomainListItem,
 } from '../schemas/domains.ts'
-import { PageQuery } from '../schemas/fields.ts'
+import { ExpandQuery, PageQuery } from '../schemas/fields.ts'
 
 const listRoute = createRoute({
   method: 'get',
@@ -39,12 +48,64 @@ const createRouteEntry = createRoute({
   },
 })
 
+const params = z.object({ id: z.string() })
+
 const getRoute = createRoute({
   method: 'get',
   path: '/{id}',
   tags: ['Domains'],
-  request: { params: z.object({ id: z.string() }) },
-  responses: { 200: jsonBody(Domain, 'The domain'), ...errorResponses(404) },
+  request: { params, query: ExpandQuery },
+  responses: {
+    200: jsonBody(z.union([Domain, DomainDetails]), 'The domain'),
+    ...errorResponses(400, 404),
+  },
+})
+
+const verifyRoute = createRoute({
+  method: 'post',
+  path: '/{id}/verify',
+  tags: ['Domains'],
+  request: { params },
+  responses: {
+    200: jsonBody(DomainDetails, 'The records are looked at now; the domain as it is until then'),
+    ...errorResponses(404),
+  },
+})
+
+const changeRoute = createRoute({
+  method: 'patch',
+  path: '/{id}',
+  tags: ['Domains'],
+  request: { params, body: jsonRequest(DomainChange) },
+  responses: {
+    200: jsonBody(DomainDetails, 'The changed domain'),
+    ...errorResponses(400, 404, 413, 415),
+  },
+})
+
+const deleteRoute = createRoute({
+  method: 'delete',
+  path: '/{id}',
+  tags: ['Domains'],
+  request: { params },
+  responses: {
+    204: { description: 'Nothing more is sent from it but what was accepted' },
+    ...errorResponses(404),
+  },
+})
+
+const rotateRoute = createRoute({
+  method: 'post',
+  path: '/{id}/rotate-dkim',
+  tags: ['Domains'],
+  request: {
+    params,
+    body: { required: false, content: { 'application/json': { schema: RotateDkim } } },
+  },
+  responses: {
+    200: jsonBody(DomainDetails, 'With the records of the new key and of the one that signs still'),
+    ...errorResponses(400, 404, 413, 415),
+  },
 })
 
 export function domainRoutes(deps: ApiDeps) {
@@ -73,11 +134,42 @@ export function domainRoutes(deps: ApiDeps) {
   })
 
   app.openapi(getRoute, async (c) => {
-    const { id } = c.req.valid('param')
-    const row = isId('domain', id) ? await findDomain(db, c.var.workspaceId, id) : undefined
-    if (!row) throw notFound(`Domain ${id} not found`)
-    return c.json(toDomain(row, config), 200)
+    const id = idOf(c.req.valid('param'))
+    const row = await findDomain(db, c.var.workspaceId, id)
+    if (!row) throw domainNotFound(id)
+    const details = c.req.valid('query').expand === 'details'
+    return c.json(details ? toDomainDetails(row, config) : toDomain(row, config), 200)
+  })
+
+  app.openapi(verifyRoute, async (c) => {
+    const row = await verifyDomain(deps, c.var.workspaceId, idOf(c.req.valid('param')))
+    return c.json(toDomainDetails(row, config), 200)
+  })
+
+  app.openapi(changeRoute, async (c) => {
+    const change = c.req.valid('json')
+    const row = await changeDomain(deps, c.var.workspaceId, idOf(c.req.valid('param')), change)
+    return c.json(toDomainDetails(row, config), 200)
+  })
+
+  app.openapi(deleteRoute, async (c) => {
+    await deleteDomain(deps, c.var.workspaceId, idOf(c.req.valid('param')))
+    deps.keyCache.clear()
+    return c.body(null, 204)
+  })
+
+  app.openapi(rotateRoute, async (c) => {
+    const { algorithm = 'rsa' } = c.req.valid('json') ?? {}
+    const id = idOf(c.req.valid('param'))
+    const row = await rotateDkim(deps, c.var.workspaceId, id, algorithm)
+    return c.json(toDomainDetails(row, config), 200)
   })
 
   return app
+}
+
+/** @throws ApiError 404 for what is no id of a domain */
+function idOf({ id }: { id: string }): string {
+  if (!isId('domain', id)) throw domainNotFound(id)
+  return id
 }

@@ -1,32 +1,32 @@
 // Unsubscribe links (spec, What the service does, 5; RFC 8058). Public, without a key; the token is the proof.
 import type { Context } from 'hono'
+import { type MachineReason, machineOf } from '../../mail/tracking/machines.ts'
+import { createClientIp, peerOf } from '../clientIp.ts'
 import { findUnsubscribe, resubscribe, unsubscribe } from '../commands/unsubscribe.ts'
 import type { ApiDeps, ApiEnv } from '../deps.ts'
 import { createRoutes } from '../openapi.ts'
-import { type UnsubscribePage, unsubscribePage } from '../unsubscribePage.ts'
+import { pageHeaders, type UnsubscribePage, unsubscribePage } from '../unsubscribePage.ts'
 
-const HEADERS = {
-  'Cache-Control': 'no-store',
-  'Content-Security-Policy':
-    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-  'X-Robots-Tag': 'noindex',
-}
-
-/** A browser or proxy that looks ahead: nobody has followed the link yet. */
-function isPrefetch(c: Context<ApiEnv>): boolean {
-  const purposes = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].map((name) =>
-    c.req.header(name),
-  )
-  return purposes.some((purpose) => /prefetch|prerender|preview/i.test(purpose ?? ''))
-}
+/** Machines that open every link of a mail, by what they say of themselves; they never act. */
+const LOOKERS: readonly (MachineReason | null)[] = [
+  'head',
+  'prefetch',
+  'link_scanner',
+  'link_preview',
+]
 
 export function unsubscribeRoutes(deps: ApiDeps) {
   const app = createRoutes()
+  const clientIp = createClientIp(deps.config.trustedProxies)
+
+  const isLooker = (c: Context<ApiEnv>): boolean => {
+    const header = (name: string) => c.req.header(name)
+    const ip = clientIp(peerOf(c), header('x-forwarded-for'))
+    return LOOKERS.includes(machineOf({ method: c.req.method, header, ip }))
+  }
 
   const show = (c: Context<ApiEnv>, page: UnsubscribePage, token: string) =>
-    c.html(unsubscribePage(page, token), page === 'unknown' ? 404 : 200, HEADERS)
+    c.html(unsubscribePage(page, token), page === 'unknown' ? 404 : 200, pageHeaders)
 
   // HEAD comes here too (it is GET without its body), and never acts.
   app.get('/u/:token', async (c) => {
@@ -35,9 +35,9 @@ export function unsubscribeRoutes(deps: ApiDeps) {
     if (!found) return show(c, 'unknown', '')
     if (found.left) return show(c, 'left', token)
     const acts = deps.config.unsubscribeLinkMode === 'direct'
-    if (!acts || c.req.method === 'HEAD' || isPrefetch(c)) return show(c, 'ask', token)
-    await unsubscribe(deps, found.mail)
-    return show(c, 'left', token)
+    if (!acts || isLooker(c)) return show(c, 'ask', token)
+    const left = await unsubscribe(deps, found.mail, 'get')
+    return show(c, left ? 'left' : 'ask', token)
   })
 
   // One-click: no redirect, no cookie, and the same answer however often it comes.
@@ -45,7 +45,7 @@ export function unsubscribeRoutes(deps: ApiDeps) {
     const token = c.req.param('token')
     const found = await findUnsubscribe(deps, token)
     if (!found) return show(c, 'unknown', '')
-    await unsubscribe(deps, found.mail)
+    await unsubscribe(deps, found.mail, 'post')
     return show(c, 'left', token)
   })
 

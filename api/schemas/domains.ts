@@ -3,15 +3,15 @@ import { z } from '@hono/zod-openapi'
 import type { DomainRow } from '../../db/domains.ts'
 import { limits } from '../../domain/limits.ts'
 import { maySendFrom } from '../../domain/states.ts'
-import { domainRecords, type MailSender, spfMechanism } from '../../mail/domainRecords.ts'
+import { domainRecords, mailSender } from '../../mail/domainRecords.ts'
 import type { ApiDeps } from '../deps.ts'
 import { CreatedBy, textField, toCreatedBy } from './fields.ts'
 
 export const DnsRecord = z
   .object({
     name: z.string(),
-    for: z.enum(['DKIM', 'MAIL FROM domain', 'DMARC (highly recommended)']),
-    type: z.enum(['TXT', 'MX']),
+    for: z.enum(['DKIM', 'MAIL FROM domain', 'DMARC (highly recommended)', 'Tracking']),
+    type: z.enum(['TXT', 'MX', 'CNAME']),
     value: z.string(),
     required: z.boolean(),
     priority: z.int().optional().openapi({ description: 'MX alone' }),
@@ -65,15 +65,51 @@ export const Domain = DomainListItem.extend({
 }).openapi('Domain')
 export type Domain = z.infer<typeof Domain>
 
-type Status = z.infer<typeof status>
+/** A field that is absent stays as it is; at least one is given. */
+export const DomainChange = z
+  .object({
+    open_tracking_enabled: z.boolean().optional(),
+    click_tracking_enabled: z.boolean().optional(),
+    tracking_domain: textField(limits.domainNameCharsMax).nullable().optional().openapi({
+      description:
+        'A host below the registrable domain, to be a CNAME; null: links name this service',
+    }),
+  })
+  .refine((change) => Object.values(change).some((value) => value !== undefined), {
+    error: 'give open_tracking_enabled, click_tracking_enabled or tracking_domain',
+  })
+  .openapi('DomainChange')
+export type DomainChange = z.infer<typeof DomainChange>
 
-/** The operator's mail host, unless it is named: that of the public address, or the EHLO name where that is an IP. */
-export function mailSender(config: ApiDeps['config']): MailSender {
-  const { hostname } = new URL(config.publicUrl)
-  const derived = /^[\d.]+$|^\[|^localhost$/.test(hostname) ? config.ehloName : hostname
-  const host = config.mailHost ?? derived
-  return { host, spf: config.spfMechanism ?? spfMechanism(host) }
-}
+export const RotateDkim = z
+  .object({ algorithm: z.enum(['rsa', 'ed25519']).optional() })
+  .openapi('RotateDkim')
+
+const recordState = z.enum([
+  'SUCCESS',
+  'HOST_NOT_FOUND',
+  'TYPE_NOT_FOUND',
+  'INVALID_VALUE',
+  'DNS_SERVER_ERROR',
+  'SERVICE_ERROR',
+])
+
+/** With what we know beyond the contract: of `?expand=details`, and of the operations that are ours. */
+export const DomainDetails = Domain.extend({
+  tracking_domain: z.string().nullable(),
+  record_states: z
+    .object({
+      mx: recordState.optional(),
+      spf: recordState.optional(),
+      dmarc: recordState.optional(),
+      dkim: z.record(z.string(), recordState).optional().openapi({ description: 'By selector' }),
+      tracking: recordState.optional(),
+    })
+    .openapi({ description: 'What the last check found; empty before the first' }),
+}).openapi('DomainDetails')
+export type DomainDetails = z.infer<typeof DomainDetails>
+
+type Status = z.infer<typeof status>
 
 /** The RSA key that signs now: of those that are active the one made last. */
 const signingKey = ({ keys }: DomainRow) =>
@@ -103,4 +139,10 @@ export const toDomain = (row: DomainRow, config: ApiDeps['config']): Domain => (
   created_by: { ...toCreatedBy(row, config), type: 'user' },
   open_tracking_enabled: row.open_tracking_enabled,
   click_tracking_enabled: row.click_tracking_enabled,
+})
+
+export const toDomainDetails = (row: DomainRow, config: ApiDeps['config']): DomainDetails => ({
+  ...toDomain(row, config),
+  tracking_domain: row.tracking_domain,
+  record_states: row.record_states as DomainDetails['record_states'],
 })

@@ -37,6 +37,10 @@ export const SendEmail = z
     attachments: z.array(Attachment).optional().openapi({ description: 'At most 25 MB together' }),
     tags: texts.optional(),
     metadata: freeForm.optional(),
+    tracking: z
+      .object({ opens: z.boolean().optional(), clicks: z.boolean().optional() })
+      .optional()
+      .openapi({ description: 'What is absent is as the domain says' }),
   })
   .openapi('SendEmail', {
     description: `At most ${limits.recipientsPerEmailMax} recipients; one of html, text and template_id is required.`,

@@ -38,6 +38,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     drop index domains_list;
     create index domains_list on domains (workspace_id, id desc nulls last) where deleted_at is null;
 
+    alter table outbox
+      drop constraint outbox_kind_check,
+      add constraint outbox_kind_check
+        check (kind in ('start', 'signal', 'cancel', 'domain_start', 'domain_check'));
+
     -- Mail of a domain that is still warming up is let out day by day.
     create table domain_days (
       domain_id text collate "C" not null,
@@ -54,12 +59,25 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       email_id text collate "C" primary key,
       urls text[] not null
     );
+    -- Who left by following a link may have been a scanner, which its other fetches show.
+    alter table workflow_unsubscribes add column unconfirmed_email_id text collate "C";
+    create index workflow_unsubscribes_unconfirmed on workflow_unsubscribes (unconfirmed_email_id)
+      where unconfirmed_email_id is not null;
 
     alter table deliveries
       add column domain_id text collate "C" not null default '',
       add column slot_day date;
     update deliveries d set domain_id = m.domain_id from emails m where m.id = d.email_id;
     alter table deliveries alter column domain_id drop default;
+
+    -- A claim asks each of its shards for what has waited longest there. The indexes know a delivery by its lease and
+    -- its end, not by its state: the mark before the dot then changes no index, in the room that each page keeps.
+    drop index deliveries_due;
+    drop index deliveries_leased;
+    create index deliveries_due on deliveries (shard, next_at)
+      where lease_until is null and settled_at is null;
+    create index deliveries_leased on deliveries (lease_until, shard) where lease_until is not null;
+    alter table deliveries set (fillfactor = 70);
 
     create table delivery_attempts (
       delivery_id bigint not null,
@@ -84,6 +102,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       workspace_id text collate "C" not null,
       email text collate "C" not null,
       day date not null,
+      cleared_by text collate "C",
       primary key (workspace_id, email, day)
     );
     create index suppressions_list on suppressions (workspace_id, created_at desc, email desc);

@@ -1,9 +1,10 @@
 // One destination of direct delivery: the mail servers that a group of domains shares, with its connections and its pace.
 import type { ConnectionOptions } from 'node:tls'
 import type { MailTransport, Outcome, Phase } from '../transport.ts'
-import { failedToConnect } from './outcomes.ts'
+import { busy, failedToConnect } from './outcomes.ts'
 import { type PaceEvent, paceAfter, paceEventOf, startPace } from './pace.ts'
 import { createPool } from './pool.ts'
+import type { Recorder } from './recorder.ts'
 import { createSession, type Session } from './session.ts'
 
 export interface DestinationSettings {
@@ -17,6 +18,8 @@ export interface DestinationSettings {
   /** How long a message waits for a connection. */
   waitMs: number
   connections: number
+  /** 0 ≤ x < 1 */
+  random: () => number
   tlsOptions: ConnectionOptions
   now: () => number
   /** The addresses of a host, or why there are none. */
@@ -30,14 +33,22 @@ const ADDRESSES_MAX = 5
 /** How long an address that did not answer comes last, and one whose TLS failed is spoken to without. */
 const AVOID_MS = 60_000
 const WITHOUT_TLS_MS = 10 * 60_000
+/** Messages that wait for each connection, of a destination that takes mail and of one that has not been reached yet. */
+const WAITING = { reached: 10, unproven: 4 }
+/** What comes back after a rest comes over this time, not all at once. */
+const SPREAD_MS = 10_000
+/** How soon others may ask what became of the one that went ahead; to twice as much. */
+const PROBE_MS = 5_000
 
 export function createDestination(settings: DestinationSettings) {
-  const { now, phaseMs } = settings
+  const { now, phaseMs, random } = settings
   const silent = createMemory(AVOID_MS, now)
   const withoutTls = createMemory(WITHOUT_TLS_MS, now)
   let pace = startPace(settings.connections)
   let usedAt = now()
   let lastRefusal = ''
+  /** False before the first connection, and when none could be made and none was left. */
+  let reached = false
 
   const hear = (event: PaceEvent) => {
     pace = paceAfter(pace, event, now())
@@ -45,10 +56,13 @@ export function createDestination(settings: DestinationSettings) {
 
   const pool = createPool({
     limit: () => pace.limit,
+    random: settings.random,
+    waitingMax: () => pace.limit * (reached ? WAITING.reached : WAITING.unproven),
     idleMs: settings.idleMs,
     waitMs: settings.waitMs,
     onRefused(outcome, connected) {
       if (now() < pace.restUntil) return false
+      if (connected === 0) reached = false
       hear(connected > 0 ? { kind: 'refused', connected } : 'unreachable')
       lastRefusal = wordsOf(outcome)
       return connected > 0
@@ -56,12 +70,15 @@ export function createDestination(settings: DestinationSettings) {
     onOutcome(outcome) {
       const event = paceEventOf(outcome)
       if (event) hear(event)
-      if (event === 'pushed_back') lastRefusal = wordsOf(outcome)
+      if (event === 'pushed_back' || event === 'deferred') lastRefusal = wordsOf(outcome)
     },
   })
 
-  const untried = () =>
-    failedToConnect(`not tried now, since the destination fails: ${lastRefusal}`)
+  const untried = () => {
+    const rest_ms = pace.restUntil - now()
+    const wait_ms = rest_ms > 0 ? rest_ms + SPREAD_MS * random() : PROBE_MS * (1 + random())
+    return busy(`not tried now, since the destination fails: ${lastRefusal}`, wait_ms)
+  }
 
   /** After a rest one message goes ahead, and the others do not wait for what becomes of it. */
   function isProbing(): boolean {
@@ -70,7 +87,10 @@ export function createDestination(settings: DestinationSettings) {
   }
 
   /** A connection to the first of the hosts that takes one, or what the servers said. */
-  async function open(hosts: readonly string[]): Promise<Session | Outcome> {
+  async function open(
+    hosts: readonly string[],
+    recorder: Recorder | null,
+  ): Promise<Session | Outcome> {
     if (now() < pace.restUntil) return untried()
     const deadline = now() + settings.openMs
     let said: Outcome = failedToConnect('no host of the domain has an address')
@@ -78,8 +98,11 @@ export function createDestination(settings: DestinationSettings) {
     const attempt = async (host: string, address: string): Promise<Session | null> => {
       if (tried >= ADDRESSES_MAX || now() >= deadline) return null
       tried += 1
-      const session = await connectTo(host, address, deadline)
-      if (!('kind' in session)) return session
+      const session = await connectTo(host, address, deadline, recorder)
+      if (!('kind' in session)) {
+        reached = true
+        return session
+      }
       // What a server said tells more than that another one said nothing.
       if (said.kind !== 'rejected') said = session
       return null
@@ -112,12 +135,14 @@ export function createDestination(settings: DestinationSettings) {
     host: string,
     address: string,
     deadline: number,
+    recorder: Recorder | null,
   ): Promise<Session | Outcome> {
     const left = deadline - now()
     const within = (wait_ms: number) => Math.max(1, Math.min(wait_ms, left))
     const plain = withoutTls.has(address)
     const session = createSession({
       host: address,
+      name: host,
       port: settings.port,
       tls: plain ? 'none' : 'opportunistic',
       tlsOptions: { ...settings.tlsOptions, rejectUnauthorized: false, servername: host },
@@ -132,12 +157,12 @@ export function createDestination(settings: DestinationSettings) {
       },
       ...(settings.localAddress === null ? {} : { localAddress: settings.localAddress }),
     })
-    const refusal = await session.open()
+    const refusal = await session.open(recorder)
     if (!refusal) return session
     if (refusal.kind !== 'failed') return refusal
     if (refusal.phase === 'tls' && !plain && now() < deadline) {
       withoutTls.add(address)
-      return connectTo(host, address, deadline)
+      return connectTo(host, address, deadline, recorder)
     }
     if (refusal.phase === 'connect' || refusal.phase === 'banner') silent.add(address)
     return { ...refusal, error: `${host}[${address}]: ${refusal.error}` }
@@ -151,7 +176,7 @@ export function createDestination(settings: DestinationSettings) {
     ): Promise<Outcome> {
       usedAt = now()
       if (now() < pace.restUntil || isProbing()) return untried()
-      const outcome = await pool.send(() => open(hosts), ...message)
+      const outcome = await pool.send((recorder) => open(hosts, recorder), ...message)
       // A server that insists on TLS, which failed: that is the session's fault, and may pass.
       if (outcome.kind === 'rejected' && outcome.code === 530 && withoutTls.size() > 0) {
         withoutTls.clear()

@@ -1,6 +1,7 @@
 // Dot-stuffing (RFC 5321 section 4.5.2): a line that begins with a dot gets another, so that no body ends the mail.
 
 const DOT = 46
+const CR = 13
 const CRLF_DOT = Buffer.from('\r\n.')
 const A_DOT = Buffer.from('.')
 
@@ -23,4 +24,19 @@ export function dotStuffed(message: Buffer): Buffer[] {
   const endsLine = message.length >= 2 && message.at(-2) === 13 && message.at(-1) === 10
   if (!endsLine) parts.push(Buffer.from('\r\n'))
   return parts
+}
+
+const LF_DOT = Buffer.from('\n.')
+const CR_DOT = Buffer.from('\r.')
+
+/**
+ * True when a dot follows a bare CR or LF. Some servers take such a line for the end of the mail, and what follows
+ * for the next one's commands (SMTP smuggling); stuffing it would change the message for all others.
+ */
+export function hasLoneDot(message: Buffer): boolean {
+  if (message.includes(CR_DOT)) return true
+  for (let at = message.indexOf(LF_DOT); at >= 0; at = message.indexOf(LF_DOT, at + 2)) {
+    if (message[at - 1] !== CR) return true
+  }
+  return false
 }

@@ -1,6 +1,7 @@
 // Opens an SMTP session: banner, EHLO, STARTTLS, AUTH, each with its phase and its clock.
 import type { ConnectionOptions } from 'node:tls'
 import type { Phase } from '../transport.ts'
+import type { Recorder } from './recorder.ts'
 import type { SmtpReply } from './replies.ts'
 import { openWire, type Wire } from './wire.ts'
 
@@ -13,6 +14,8 @@ export interface SmtpAuth {
 
 export interface SessionOptions {
   host: string
+  /** What the server is called in traces, when `host` is an address. */
+  name?: string
   port: number
   /** `starttls`: required; `opportunistic`: where the server offers it. */
   tls: 'implicit' | 'starttls' | 'opportunistic' | 'none'
@@ -52,17 +55,19 @@ export class HandshakeError extends Error {
 export async function openSession(
   options: SessionOptions,
   enter: (phase: Phase) => void,
+  recorder: Recorder | null,
 ): Promise<{ wire: Wire; capabilities: Capabilities }> {
   const { host, port, phaseMs, tlsOptions, localAddress } = options
   enter('connect')
   const implicit = options.tls === 'implicit'
   const target = {
     host,
+    name: options.name ?? host,
     port,
     tls: implicit ? tlsOptions : null,
     ...(localAddress ? { localAddress } : {}),
   }
-  const wire = await openWire(target, phaseMs.connect)
+  const wire = await openWire(target, phaseMs.connect, recorder)
   try {
     enter('banner')
     const banner = await wire.reply('banner', phaseMs.banner)
@@ -89,8 +94,14 @@ export async function openSession(
   }
 }
 
-async function ask(wire: Wire, what: Phase, line: string, timeout_ms: number): Promise<SmtpReply> {
-  wire.write(`${line}\r\n`)
+async function ask(
+  wire: Wire,
+  what: Phase,
+  line: string,
+  timeout_ms: number,
+  shown = line,
+): Promise<SmtpReply> {
+  wire.writeLines(line, shown)
   return wire.reply(what, timeout_ms)
 }
 
@@ -126,20 +137,21 @@ async function authenticate(
 ): Promise<void> {
   const methods = (capabilities.get('AUTH') ?? '').split(' ')
   const send = (line: string) => ask(wire, 'ehlo', line, phaseMs.ehlo)
+  const sendSecret = (command: string, secret: string) =>
+    ask(wire, 'ehlo', command + base64(secret), phaseMs.ehlo, `${command}***`)
   let reply: SmtpReply
   if (auth.method === 'xoauth2') {
     if (!methods.includes('XOAUTH2')) throw new HandshakeError('the server offers no AUTH XOAUTH2')
-    reply = await send(
-      `AUTH XOAUTH2 ${base64(`user=${auth.user}\x01auth=Bearer ${auth.pass}\x01\x01`)}`,
-    )
+    const token = `user=${auth.user}\x01auth=Bearer ${auth.pass}\x01\x01`
+    reply = await sendSecret('AUTH XOAUTH2 ', token)
     // The reason comes as a challenge, and wants an empty answer before the refusal.
     if (reply.code === 334) reply = await send('')
   } else if (methods.includes('PLAIN')) {
-    reply = await send(`AUTH PLAIN ${base64(`\0${auth.user}\0${auth.pass}`)}`)
+    reply = await sendSecret('AUTH PLAIN ', `\0${auth.user}\0${auth.pass}`)
   } else if (methods.includes('LOGIN')) {
     reply = await send('AUTH LOGIN')
-    if (reply.code === 334) reply = await send(base64(auth.user))
-    if (reply.code === 334) reply = await send(base64(auth.pass))
+    if (reply.code === 334) reply = await sendSecret('', auth.user)
+    if (reply.code === 334) reply = await sendSecret('', auth.pass)
   } else {
     throw new HandshakeError('the server offers neither AUTH PLAIN nor AUTH LOGIN')
   }

@@ -12,7 +12,7 @@ import {
 } from '../mxHosts.ts'
 import type { MailTransport, Outcome } from '../transport.ts'
 import { createDestination, type Destination } from './destination.ts'
-import { failedToConnect } from './outcomes.ts'
+import { busy, failedToConnect } from './outcomes.ts'
 import { defaultTimeouts, type SmtpTimeouts, toPhaseMs } from './timeouts.ts'
 
 export interface MxTimeouts extends SmtpTimeouts {
@@ -67,6 +67,7 @@ const WAIT_MS = 30_000
 const IDLE_MS = 5_000
 const FORGET_MS = 15 * 60_000
 const SWEEP_MS = 60_000
+const CLOSED_MS = 1_000
 
 /** Any TLS is better than none here, so what is weak is taken rather than falling back to the clear. */
 const lenientTls: ConnectionOptions = { minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' }
@@ -92,6 +93,7 @@ export function createMxTransport(options: MxOptions): MxTransport {
     openMs: timeouts.openMs,
     waitMs: timeouts.waitMs,
     connections: options.connections ?? CONNECTIONS,
+    random,
     tlsOptions: { ...lenientTls, ...options.tls },
     now,
     addressesOf: (host: string) => findHostAddresses(dns, host, { allowPrivate, family }),
@@ -117,14 +119,14 @@ export function createMxTransport(options: MxOptions): MxTransport {
   }
 
   return {
-    async send(envelope, message, beforeDot) {
+    async send(envelope, ...message) {
       try {
         const domain = addressDomain(envelope.to).toLowerCase()
         const found = await findMxHosts(dns, domain, { ownNames, random })
         if (found.kind !== 'hosts') return outcomeOf(found)
-        if (closed) return failedToConnect('the transport is closed')
+        if (closed) return busy('the transport is closed', CLOSED_MS)
         const destination = destinationOf(found.group)
-        return await destination.send(found.names, envelope, message, beforeDot)
+        return await destination.send(found.names, envelope, ...message)
       } catch (err) {
         return failedToConnect(String(err))
       }

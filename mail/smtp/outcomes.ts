@@ -5,22 +5,37 @@ const REPLY_CHARS_MAX = 4096
 
 /** A Rejection out of a reply of 4xx or 5xx. */
 export function rejection(phase: Phase, response: string): Rejection {
-  const reply = printable(response)
+  const reply = printable(response, REPLY_CHARS_MAX)
   const enhanced = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/m.exec(reply)?.[1] ?? null
   return { kind: 'rejected', phase, code: Number(reply.slice(0, 3)), enhanced, reply }
 }
 
-/** The outcome of a message that no connection was made for. */
+/** The outcome of a message that no connection could be made for. */
 export function failedToConnect(error: string): Outcome {
   return { kind: 'failed', phase: 'connect', error }
 }
 
-/** The last line of a reply. */
-export function lastLine(response: string): string {
-  return printable(response.slice(response.trimEnd().lastIndexOf('\n') + 1)).trimEnd()
+/** The outcome of a message that was not tried. */
+export function busy(error: string, retryAfter_ms: number): Outcome {
+  return { kind: 'busy', error, retryAfter_ms: Math.max(0, Math.ceil(retryAfter_ms)) }
 }
 
-/** At most 4 KiB, without control characters: replies are stored, and Postgres takes no NUL. */
-function printable(text: string): string {
-  return text.slice(0, REPLY_CHARS_MAX).replace(/[^\P{Cc}\n]/gu, '?')
+/** The last line of a reply. */
+export function lastLine(response: string): string {
+  return printable(
+    response.slice(response.trimEnd().lastIndexOf('\n') + 1),
+    REPLY_CHARS_MAX,
+  ).trimEnd()
 }
+
+/** At most so many characters, without control characters or halves of one: Postgres takes neither. */
+export function printable(text: string, chars_max: number): string {
+  if (text.length <= chars_max && PLAIN.test(text)) return text
+  return text
+    .slice(0, chars_max)
+    .replace(/[^\P{Cc}\n]/gu, '?')
+    .replace(/[\uD800-\uDBFF]$/, '')
+}
+
+/** What nearly all replies are made of. */
+const PLAIN = /^[ -~\n]*$/

@@ -29,15 +29,13 @@ export function createRelayTransport(options: RelayOptions): MailTransport {
   const pool = createPool({ limit: () => options.connections, idleMs: timeouts.idleMs })
 
   return {
-    send: (envelope, message, beforeDot) =>
+    send: (...message) =>
       pool.send(
-        async () => {
+        async (recorder) => {
           const session = createSession(sessionOptions)
-          return (await session.open()) ?? session
+          return (await session.open(recorder)) ?? session
         },
-        envelope,
-        message,
-        beforeDot,
+        ...message,
       ),
     close: pool.close,
   }

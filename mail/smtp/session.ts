@@ -3,14 +3,22 @@ import type { Envelope, Outcome, Phase } from '../transport.ts'
 import { dotStuffed } from './dots.ts'
 import { type Capabilities, openSession, Refused, type SessionOptions } from './handshake.ts'
 import { lastLine, rejection } from './outcomes.ts'
+import type { Recorder } from './recorder.ts'
 import type { SmtpReply } from './replies.ts'
-import { type Wire, WireError } from './wire.ts'
+import { WireError } from './sockets.ts'
+import { mailParameters, refusedUnsent } from './unsent.ts'
+import type { Wire } from './wire.ts'
 
 export type Session = ReturnType<typeof createSession>
 
+/** A message of a session. */
+export interface Mail {
+  envelope: Envelope
+  message: Buffer
+}
+
 const RESET_MS = 10_000
 const QUIT_MS = 1_000
-const FINAL_DOT = Buffer.from('.\r\n')
 
 /** A session that is not connected yet: `open` it, `send` one message after the other, `quit`. */
 export function createSession(options: SessionOptions) {
@@ -20,9 +28,17 @@ export function createSession(options: SessionOptions) {
   let capabilities: Capabilities = new Map()
   let messages = 0
   let replies = 0
+  let recorder: Recorder | null = null
+  /** The message whose commands went out with the dot of the one before. */
+  let announced: Mail | null = null
+
+  const enter = (entered: Phase) => {
+    phase = entered
+    recorder?.enter(entered)
+  }
 
   const next = async (connection: Wire, waited: Phase): Promise<SmtpReply> => {
-    phase = waited
+    if (phase !== waited) enter(waited)
     const reply = await connection.reply(waited, phaseMs[waited])
     replies += 1
     return reply
@@ -35,32 +51,38 @@ export function createSession(options: SessionOptions) {
     return { kind: 'failed', phase: tls ? 'tls' : phase, error }
   }
 
+  /** Whose attempt this is from now on. */
+  function recordTo(next: Recorder | null): void {
+    recorder?.enter(null)
+    recorder = next
+    wire?.recordTo(next)
+  }
+
   /** Connects, says EHLO, starts TLS, logs in. Null, or the outcome that every message now has. */
-  async function open(): Promise<Outcome | null> {
+  async function open(observer: Recorder | null): Promise<Outcome | null> {
+    recorder = observer
     try {
-      const opened = await openSession(options, (entered) => {
-        phase = entered
-      })
+      const opened = await openSession(options, enter, observer)
       wire = opened.wire
       capabilities = opened.capabilities
       return null
     } catch (err) {
       return failed(err)
+    } finally {
+      recordTo(null)
     }
   }
 
   /** MAIL, RCPT and DATA, in one write where the server takes it. Null when the message may be written. */
-  async function announce(connection: Wire, envelope: Envelope): Promise<Outcome | null> {
-    const commands: [Phase, string][] = [
-      ['mail', `MAIL FROM:<${envelope.from}>${mailParameters(envelope, capabilities)}`],
-      ['rcpt', `RCPT TO:<${envelope.to}>`],
-      ['data', 'DATA'],
-    ]
+  async function announce(connection: Wire, mail: Mail): Promise<Outcome | null> {
+    const commands = commandsOf(mail.envelope, capabilities)
     const pipelined = capabilities.has('PIPELINING')
-    if (pipelined) connection.write(`${commands.map(([, line]) => line).join('\r\n')}\r\n`)
+    if (announced === mail) recorder?.say(joined(commands))
+    else if (pipelined) connection.writeLines(joined(commands))
+    announced = null
     let refusal: Outcome | null = null
     for (const [command, line] of commands) {
-      if (!pipelined) connection.write(`${line}\r\n`)
+      if (!pipelined) connection.writeLines(line)
       const reply = await next(connection, command)
       const accepted = command === 'data' ? reply.code === 354 : reply.code < 300
       if (accepted) {
@@ -75,25 +97,42 @@ export function createSession(options: SessionOptions) {
     return refusal
   }
 
-  /** One transaction. A session that is not `usable` afterwards has been closed. */
+  /** The dot, and in the same write the commands of what comes next (RFC 2920 section 3.1): a round trip less. */
+  function writeDot(connection: Wire, upNext: () => Mail | null): void {
+    const next = capabilities.has('PIPELINING') ? upNext() : null
+    announced = next && !refusedUnsent(next, capabilities) ? next : null
+    const ahead = announced ? `\r\n${joined(commandsOf(announced.envelope, capabilities))}` : ''
+    connection.writeLines(`.${ahead}`, '.')
+  }
+
+  /**
+   * One transaction. A session that is not `usable` afterwards has been closed.
+   * @param upNext asked once, with the dot: the message that is sent on this session next, if one is known. It is
+   *   to be given to `send` right after this one, whatever becomes of this one
+   */
   async function send(
-    envelope: Envelope,
-    message: Buffer,
+    mail: Mail,
     beforeDot: () => Promise<boolean>,
+    upNext: () => Mail | null,
+    observer: Recorder | null,
   ): Promise<Outcome> {
+    const { message } = mail
     const connection = wire
     if (!connection) return { kind: 'failed', phase, error: 'the connection is not open' }
-    const unsent = refusedUnsent(envelope, capabilities)
+    const unsent = announced === mail ? null : refusedUnsent(mail, capabilities)
     if (unsent) return unsent
     messages += 1
-    phase = 'mail'
+    recordTo(observer)
+    enter('mail')
     let released = false
     try {
-      const refusal = await announce(connection, envelope)
+      const refusal = await announce(connection, mail)
       if (refusal) return refusal
-      phase = 'body'
+      enter('body')
+      recorder?.say(`<${message.length} bytes>`)
       await connection.writeAll(dotStuffed(message), phaseMs.body)
       if (connection.unasked() > 0) return early(connection, await next(connection, 'body'))
+      recorder?.enter(null)
       if (!(await beforeDot())) {
         connection.close()
         return { kind: 'lost_lease' }
@@ -102,7 +141,8 @@ export function createSession(options: SessionOptions) {
       if (connection.isBroken())
         return { kind: 'failed', phase: 'body', error: 'the connection was closed' }
       released = true
-      connection.write(FINAL_DOT)
+      enter('dot')
+      writeDot(connection, upNext)
       const reply = await next(connection, 'dot')
       if (reply.code === 421) connection.close()
       if (reply.code < 300) return { kind: 'delivered', reply: lastLine(reply.text) }
@@ -117,6 +157,8 @@ export function createSession(options: SessionOptions) {
       if (released)
         return { kind: 'ambiguous', error: err instanceof Error ? err.message : String(err) }
       return failed(err)
+    } finally {
+      recordTo(null)
     }
   }
 
@@ -124,7 +166,7 @@ export function createSession(options: SessionOptions) {
   async function reset(): Promise<void> {
     if (!wire || wire.isBroken()) return
     try {
-      wire.write('RSET\r\n')
+      wire.writeLines('RSET')
       const reply = await wire.reply('RSET', RESET_MS)
       if (reply.code >= 300) wire.close()
     } catch {
@@ -135,7 +177,7 @@ export function createSession(options: SessionOptions) {
   /** Says QUIT and waits a moment for the answer. */
   async function quit(): Promise<void> {
     if (!wire || wire.isBroken()) return
-    wire.write('QUIT\r\n')
+    wire.writeLines('QUIT')
     await wire.reply('QUIT', QUIT_MS).catch(() => undefined)
     wire.close()
   }
@@ -147,7 +189,7 @@ export function createSession(options: SessionOptions) {
     quit,
     /** Closes at once. */
     close: () => wire?.close(),
-    usable: () => wire !== null && !wire.isBroken() && wire.unasked() === 0,
+    usable: () => wire !== null && !wire.isBroken() && (announced !== null || wire.unasked() === 0),
     /** Messages begun on this connection. */
     messages: () => messages,
     /** Replies so far: none since a message began means that the server never saw it. */
@@ -167,27 +209,12 @@ function refusalOf(phase: Phase, reply: SmtpReply): Outcome {
   return { kind: 'failed', phase, error: `${phase} was answered with ${reply.code}` }
 }
 
-function mailParameters({ bytes, from, to }: Envelope, capabilities: Capabilities): string {
-  const size = capabilities.has('SIZE') ? ` SIZE=${bytes}` : ''
-  return isAscii(from + to) ? size : `${size} SMTPUTF8`
+function commandsOf(envelope: Envelope, capabilities: Capabilities): [Phase, string][] {
+  return [
+    ['mail', `MAIL FROM:<${envelope.from}>${mailParameters(envelope, capabilities)}`],
+    ['rcpt', `RCPT TO:<${envelope.to}>`],
+    ['data', 'DATA'],
+  ]
 }
 
-const isAscii = (text: string) => !/[^\p{ASCII}]/u.test(text)
-
-/** What no server needs to be asked about, in the words of one. */
-function refusedUnsent({ from, to, bytes }: Envelope, capabilities: Capabilities): Outcome | null {
-  if (/[\s<>\p{Cc}]/u.test(from)) {
-    return { kind: 'failed', phase: 'mail', error: 'the return path is not an address' }
-  }
-  if (to === '' || /[\s<>\p{Cc}]/u.test(to)) {
-    return rejection('rcpt', '553 5.1.3 the recipient is not an address')
-  }
-  if (!isAscii(from + to) && !capabilities.has('SMTPUTF8')) {
-    return rejection('mail', '553 5.6.7 the server takes no addresses outside ASCII (SMTPUTF8)')
-  }
-  const sizeMax = Number(capabilities.get('SIZE') ?? 0)
-  if (sizeMax > 0 && bytes > sizeMax) {
-    return rejection('mail', '552 5.3.4 the message is larger than the server takes')
-  }
-  return null
-}
+const joined = (commands: [Phase, string][]) => commands.map(([, line]) => line).join('\r\n')

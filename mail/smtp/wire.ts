@@ -1,22 +1,15 @@
 // The two directions of an SMTP connection: bytes out with their back-pressure, replies in with a clock on each.
 import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import type { Recorder } from './recorder.ts'
 import { createReplyParser, type SmtpReply } from './replies.ts'
-
-/** The connection broke, closed, was too slow, or did not speak SMTP. */
-export class WireError extends Error {
-  override name = 'WireError'
-  /** True when TLS itself failed: its certificate or its handshake. */
-  readonly tls: boolean
-
-  constructor(message: string, tls = false) {
-    super(message)
-    this.tls = tls
-  }
-}
+import { describeSocket, opened, serverName, WireError, writeAll } from './sockets.ts'
 
 export interface WireTarget {
+  /** Name or address to connect to. */
   host: string
+  /** What the server is called in traces. */
+  name: string
   port: number
   /** TLS from the first byte. */
   tls: ConnectionOptions | null
@@ -26,19 +19,28 @@ export interface WireTarget {
 
 export type Wire = Awaited<ReturnType<typeof openWire>>
 
-/** Opens a connection. @throws WireError within `timeout_ms` */
-export async function openWire(target: WireTarget, timeout_ms: number) {
+/**
+ * Opens a connection.
+ * @param recorder hears what is said, until `recordTo` names another
+ * @throws WireError within `timeout_ms`
+ */
+export async function openWire(target: WireTarget, timeout_ms: number, recorder: Recorder | null) {
   const { host, port, localAddress } = target
   const address = { host, port, ...(localAddress ? { localAddress } : {}) }
   const socket = target.tls
     ? connectTls({ ...address, servername: serverName(host), ...target.tls })
     : connectTcp(address)
   await opened(socket, target.tls ? 'secureConnect' : 'connect', timeout_ms, 'connect')
-  return createWire(socket, host)
+  const wire = createWire(socket, target)
+  wire.recordTo(recorder)
+  return wire
 }
 
-function createWire(first: Socket, host: string) {
+function createWire(first: Socket, target: WireTarget) {
+  const { host, name } = target
   let socket = first
+  let recorder: Recorder | null = null
+  let peer = { host: name, ...describeSocket(first, target) }
   let parser = createReplyParser()
   let broken: WireError | null = null
   /** What the server said after its last sound reply, as a reason to hang up: its sound replies come first. */
@@ -83,7 +85,10 @@ function createWire(first: Socket, host: string) {
     /** The next reply, to `what`. @throws WireError when it does not come in time, or the connection ends */
     reply(what: string, timeout_ms: number): Promise<SmtpReply> {
       const ready = replies.shift()
-      if (ready) return Promise.resolve(ready)
+      if (ready) {
+        recorder?.hear(ready.text)
+        return Promise.resolve(ready)
+      }
       if (fault) fail(fault)
       if (broken) return Promise.reject(broken)
       return new Promise((resolve, reject) => {
@@ -94,6 +99,7 @@ function createWire(first: Socket, host: string) {
         waiting = {
           resolve: (reply) => {
             clearTimeout(timer)
+            recorder?.hear(reply.text)
             resolve(reply)
           },
           reject: (err) => {
@@ -104,9 +110,11 @@ function createWire(first: Socket, host: string) {
       })
     },
 
-    /** Hands bytes to the socket; true when more may follow at once. */
-    write(bytes: string | Buffer): boolean {
-      return broken ? false : socket.write(bytes)
+    /** Hands lines to the socket, without their last CRLF. `shown` is what a trace has in their place. */
+    writeLines(lines: string, shown = lines): void {
+      if (broken) return
+      recorder?.say(shown)
+      socket.write(`${lines}\r\n`)
     },
 
     /** Writes all of it and resolves when the kernel has every byte. `timeout_ms` counts from progress to progress. */
@@ -140,101 +148,21 @@ function createWire(first: Socket, host: string) {
         throw broken
       }
       socket = secure
+      peer = { host: name, ...describeSocket(secure, target) }
+      recorder?.meet(peer)
       parser = createReplyParser()
       attach()
     },
 
+    /** Whose attempt the connection serves from now on; null: nobody's. */
+    recordTo(next: Recorder | null): void {
+      recorder = next
+      recorder?.meet(peer)
+    },
     isBroken: () => broken !== null,
     close: () => fail('closed by us'),
     onEnd(callback: () => void) {
       onEnd = callback
     },
   }
-}
-
-const SLICE_BYTES = 256 * 1024
-
-/** Large mail goes in slices, so that other connections have their turn between them. */
-async function writeAll(
-  current: () => Socket,
-  parts: Buffer[],
-  timeout_ms: number,
-  broken: () => WireError | null,
-  fail: (message: string) => void,
-): Promise<void> {
-  const stall = setTimeout(() => fail(`body took longer than ${timeout_ms} ms`), timeout_ms)
-  try {
-    const socket = current()
-    socket.cork()
-    const small = parts.length <= 8 && parts.every((part) => part.length <= SLICE_BYTES)
-    if (small) {
-      for (const part of parts) socket.write(part)
-      const done = written(socket)
-      socket.uncork()
-      await done
-    } else {
-      socket.uncork()
-      for (const part of parts) {
-        for (let at = 0; at < part.length; at += SLICE_BYTES) {
-          if (broken()) break
-          socket.write(part.subarray(at, at + SLICE_BYTES))
-          await written(socket)
-          stall.refresh()
-        }
-      }
-    }
-    const failure = broken()
-    if (failure) throw failure
-  } finally {
-    clearTimeout(stall)
-  }
-}
-
-const NOTHING = Buffer.alloc(0)
-
-/** Called back when all writes before it are done, or when the socket breaks. */
-function written(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    if (socket.destroyed) resolve()
-    else socket.write(NOTHING, () => resolve())
-  })
-}
-
-/** SNI wants a name: an IP address is none. */
-function serverName(host: string): string {
-  return /^[\d.]+$|:/.test(host) ? '' : host
-}
-
-function opened(
-  socket: Socket,
-  event: 'connect' | 'secureConnect',
-  timeout_ms: number,
-  what: string,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => end(new WireError(`${what} took longer than ${timeout_ms} ms`, what === 'tls')),
-      timeout_ms,
-    )
-    const onError = (err: Error) => end(new WireError(err.message, !/^E[A-Z]+$/.test(codeOf(err))))
-    const onClose = () => end(new WireError(`the connection was closed in ${what}`))
-    const end = (err: WireError | null) => {
-      clearTimeout(timer)
-      socket.off(event, onOpen)
-      socket.off('error', onError)
-      socket.off('close', onClose)
-      if (!err) return resolve()
-      socket.on('error', () => {})
-      socket.destroy()
-      reject(err)
-    }
-    const onOpen = () => end(null)
-    socket.once(event, onOpen)
-    socket.once('error', onError)
-    socket.once('close', onClose)
-  })
-}
-
-function codeOf(err: Error): string {
-  return 'code' in err ? String(err.code) : ''
 }

@@ -213,6 +213,7 @@ describe('refusals', () => {
 })
 
 it('lists by 50 under a sealed cursor', async () => {
+  await api.db.deleteFrom('domain_keys').execute()
   await api.db.deleteFrom('domains').execute()
   const ids: string[] = []
   for (let i = 0; i < 51; i++) ids.unshift(await insertTestDomain(api, `d${i}.test`))

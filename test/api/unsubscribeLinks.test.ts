@@ -190,7 +190,9 @@ describe('leaving', () => {
     await open('POST', `/u/${token}/undo`)
     await open('HEAD', `/u/${token}`)
     expect(await describeTables(api.db)).toBe(before)
+    // A POST confirms what the GET did; from then on nothing changes.
     await open('GET', `/u/${token}`)
+    await open('POST', `/u/${token}`)
     const after = await describeTables(api.db)
     for (const method of ['GET', 'HEAD', 'POST']) await open(method, `/u/${token}`)
     expect(await describeTables(api.db)).toBe(after)

@@ -130,6 +130,25 @@ test('lanes leave a killed worker, and a frozen one that wakes sends no dot and 
   )
   expect(await Promise.all([atDot, beforeData].map((to) => deliveryTo(db, to)))).toEqual(settled)
   expect(await db.selectFrom('suppressions').selectAll().execute()).toEqual([])
+  const attempts = await db
+    .selectFrom('delivery_attempts')
+    .select(['delivery_id', 'attempt', 'outcome'])
+    .where(
+      'delivery_id',
+      'in',
+      settled.map(({ id }) => id),
+    )
+    .execute()
+  const told = attempts.map(({ delivery_id, attempt, outcome }) => {
+    const which = delivery_id === settled[0]?.id ? 'at dot' : 'before data'
+    return `${which} ${attempt} ${outcome}`
+  })
+  expect(told.sort(), 'the zombie tells of no attempt').toEqual([
+    'at dot 1 ambiguous',
+    'at dot 2 delivered',
+    'before data 1 interrupted',
+    'before data 2 delivered',
+  ])
   expect(h.smtp.mailsTo(beforeData)).toHaveLength(1)
   // The held dot was refused in the end, so that only the second copy was taken.
   expect([h.smtp.mailsTo(atDot).length, h.smtp.refused.length]).toEqual([1, 1])

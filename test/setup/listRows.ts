@@ -34,8 +34,12 @@ function statements(o: Owners): string[] {
     `deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at,
       settled_at)
     select ${id('em')}, ${workspace}, 'dom', ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}`,
+    `delivery_attempts (delivery_id, attempt, started_at, ended_at, outcome)
+    select n, 1, ${at}, ${at}, 'delivered'`,
     `email_events (email_id, workspace_id, recipient, status, at)
     select ${id('em')}, ${workspace}, ${email}, 'sent', ${at}`,
+    `suppressions (workspace_id, email, reason, created_at)
+    select ${workspace}, ${email}, 'bounce', ${at}`,
     `audiences (id, workspace_id, name, created_by, created_at, updated_at)
     select ${id('aud')}, ${workspace}, 'A', '${o.userId}', ${at}, ${at}`,
     `audience_contacts (id, audience_id, workspace_id, email, created_at, updated_at)

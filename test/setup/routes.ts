@@ -50,6 +50,7 @@ export function fillPath(
 
 function parameterOf(path: string, name: string, tenant: Tenant): string | undefined {
   const resource = path.split('/')[2] ?? ''
+  if (name === 'email' && resource === 'suppressions') return tenant.suppressed
   if (name === 'email') return resource === 'audiences' ? tenant.member : tenant.contact
   if (name === 'n') return '1'
   if (name === 'audienceId') return tenant.ids['audiences']
@@ -94,6 +95,9 @@ const bodies: Record<string, JsonObject> = {
     properties: { plan: 'pro' },
   },
   'POST /v1/domains': { name: 'mail.example.com' },
+  'PATCH /v1/domains/:id': { open_tracking_enabled: true, click_tracking_enabled: true },
+  'POST /v1/domains/:id/rotate-dkim': { algorithm: 'rsa' },
+  'POST /v1/suppressions': { email: 'gone@example.test' },
   'POST /v1/templates': {
     name: 'Hello',
     alias: 'hello-new',
@@ -137,6 +141,7 @@ const bodies: Record<string, JsonObject> = {
 }
 
 const withoutBody = new Set([
+  'POST /v1/domains/:id/verify',
   'PATCH /v1/automation/contacts/',
   'POST /v1/templates/:id/publish',
   'POST /v1/templates/:id/duplicate',

@@ -13,6 +13,8 @@ export interface Tenant {
   contact: string
   /** The address of the audience contact. */
   member: string
+  /** An address that is suppressed. */
+  suppressed: string
 }
 
 const DOMAIN = 'sender.test'
@@ -34,6 +36,8 @@ export async function seedTenant(api: TestApi, workspaceName: string): Promise<T
   const from = 'Shop <hello@sender.test>'
   const contact = `first@${workspaceName}.test`
   const member = 'member@example.test'
+  const suppressed = `suppressed@${workspaceName}.test`
+  await ask('/suppressions', { email: suppressed })
   const audience = idOf(await ask('/audiences', { name: 'All' }))
   await ask(`/audiences/${audience}/contacts`, { email: member })
   const template = idOf(await ask('/templates', { name: 'T', subject: 'S', html: '<p>H</p>' }))
@@ -60,5 +64,6 @@ export async function seedTenant(api: TestApi, workspaceName: string): Promise<T
     },
     contact,
     member,
+    suppressed,
   }
 }

@@ -42,7 +42,7 @@ test('the manual trigger', () => {
 const tables: [string, Record<string, readonly string[]>, string[]][] = [
   ['workflow', states.workflowTransitions, []],
   ['execution', states.executionTransitions, ['COMPLETED', 'FAILED', 'CANCELLED']],
-  ['delivery', states.deliveryTransitions, ['delivered', 'bounced', 'cancelled', 'suppressed']],
+  ['delivery', states.deliveryTransitions, ['bounced', 'cancelled', 'suppressed']],
   ['domain', states.domainTransitions, []],
 ]
 

@@ -81,14 +81,20 @@ test('headers, both bodies, nothing random', async () => {
   expect(message.toString()).not.toContain('secret@x.test')
 })
 
-test('another id gives other boundaries', async () => {
-  const boundary = (message: Buffer) => /boundary="?([^";\r]+)/.exec(message.toString())?.[1]
-  expect(boundary(await compose())).not.toBe(boundary(await compose({ id: 'em_2' })))
+test('another content gives another boundary; with attachments another id does', async () => {
+  const boundary = async (change: Partial<ComposeInput>) =>
+    /boundary="?([^";\r]+)/.exec((await compose(change)).toString())?.[1]
+  expect(await boundary({})).toBeTruthy()
+  expect(await boundary({})).toBe(await boundary({ id: 'em_2' }))
+  expect(await boundary({})).not.toBe(await boundary({ text: 'Hallo' }))
+  const attachments = [file]
+  expect(await boundary({ attachments })).toBeTruthy()
+  expect(await boundary({ attachments })).not.toBe(await boundary({ attachments, id: 'em_2' }))
 })
 
 test('an attachment with a content id is inline, beside the html', async () => {
   const logo = { ...file, filename: 'l.png', contentType: 'image/png', contentId: 'logo' }
-  const root = await read({ text: null, attachments: [logo] })
+  const root = await read({ text: '', attachments: [logo] })
   expect(root.header('content-type')).toContain('multipart/related')
   const image = leaves(root)[1]
   expect(image?.header('content-id')).toBe('<logo>')
@@ -97,7 +103,8 @@ test('an attachment with a content id is inline, beside the html', async () => {
 
 test.each([
   ['text alone', { html: null }, ['text/plain']],
-  ['html alone', { text: null }, ['text/html']],
+  ['html alone', { text: '' }, ['text/html']],
+  ['html, whose text is made', { text: null }, ['text/plain', 'text/html']],
   ['nothing', { html: null, text: null }, ['text/plain']],
   ['empty html', { html: '', text: null }, ['text/plain']],
 ])('%s', async (_, change, types) => {
@@ -172,7 +179,7 @@ test.each([
 })
 
 test.each([
-  ['Latin', '<p>Grüße 😀 a\r\nb\nc  </p>\r', 'quoted-printable'],
+  ['Latin', '<p>Viele Grüße an dich und alle 😀 anderen a\r\nb\nc  </p>\r', 'quoted-printable'],
   ['Chinese', '你好，世界。\n', 'base64'],
 ])(
   'a long %s body: same text, same bytes, the event loop stays free',
@@ -183,14 +190,14 @@ test.each([
     const ticking = (async () => {
       for (; composing; turns++) await nextTurn()
     })()
-    const message = await compose({ html, text: null })
+    const message = await compose({ html, text: '' })
     composing = false
     await ticking
     expect(turns).toBeGreaterThan(40)
     const part = leaves(readMessage(message))[0]
     expect(part?.header('content-transfer-encoding')).toBe(encoding)
     expect(part?.content.toString().trimEnd()).toBe(html.replace(/\r\n?|\n/g, '\r\n').trimEnd())
-    expect(message.equals(await compose({ html, text: null }))).toBe(true)
+    expect(message.equals(await compose({ html, text: '' }))).toBe(true)
   },
 )
 

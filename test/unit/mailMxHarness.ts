@@ -95,6 +95,9 @@ export async function createStage(dns: Dns, options: Partial<MxOptions> = {}) {
       return server
     },
     send: (domain: string) => sendTo(transport, `b@${domain}`),
+    /** So many at a time, all to one destination. */
+    sendMany: (count: number) =>
+      Promise.all(Array.from({ length: count }, () => sendTo(transport, 'b@one.acme.test'))),
     /** Resolves when all is sent but the dot, which follows when it is let go. */
     sendHeld: (domain: string) => sendHeld(transport, domain),
     state: () => stateOf(transport),

@@ -123,8 +123,8 @@ test('close lets what is in flight end, and takes nothing more', async () => {
   const closing = transport.close()
   letGo()
   await closing
-  expect(await queued).toMatchObject({ kind: 'failed', phase: 'connect' })
-  expect(await sendTo(transport, 'c@b.test')).toMatchObject({ kind: 'failed' })
+  expect(await queued).toMatchObject({ kind: 'busy', error: 'the transport is closed' })
+  expect(await sendTo(transport, 'c@b.test')).toMatchObject({ kind: 'busy' })
   expect(server.seen.messages).toHaveLength(1)
   expect(server.seen.commands.at(-1)).toBe('QUIT')
 })

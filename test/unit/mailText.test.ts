@@ -1,6 +1,6 @@
 // Text out of html: readable for people, harmless whatever comes in.
 import { expect, test } from 'vitest'
-import { textFromHtml } from '../../mail/text.ts'
+import { textFromHtml, textInTurns } from '../../mail/text.ts'
 
 test('reads like the mail', () => {
   const html = `<html><head><title>T</title><style>p { color: red }</style></head><body>
@@ -32,6 +32,31 @@ test('the first megabyte alone is read', () => {
 test('too deep: what stands between the tags', () => {
   const html = `<style>x</style><!-- y -->${'<div>'.repeat(5000)}Hello<script>z</script> <b>you</b>`
   expect(textFromHtml(html)).toBe('Hello you')
+})
+
+test.each([
+  ['a&nbsp;b <b>c</b>d', 'a b cd'],
+  ['a<br>b<br><br><br>c', 'a\nb\n\nc'],
+  ['<pre>x  y\n  z</pre>', 'x  y\n  z'],
+  ['<ol><li>a<li>b<ul><li>c</ul><li>d</ol>', ' 1. a\n 2. b\n   * c\n 3. d'],
+  ['<blockquote><p>q</p><p>r</p></blockquote>s', '> q\n\n> r\n\ns'],
+  ['<a href="mailto:x@y.z"><img src=x></a> end', '[x@y.z] end'],
+  ['<a href="#top">up</a> <a>none</a>', 'up none'],
+  ['<a href=http://a.test>a <b>c</b></a>, d', 'a c [http://a.test], d'],
+  ['<a href="http://a.test">a<a href="http://b.test">b', 'a [http://a.test]b [http://b.test]'],
+  ['a<hr>b', `a\n\n${'-'.repeat(40)}\n\nb`],
+  ['<title>T</title><!--[if mso]><p>no</p><![endif]-->a &lt;b&gt;', 'a <b>'],
+])('%j', (html, text) => {
+  expect(textFromHtml(html)).toBe(text)
+})
+
+test('in turns: the same text, wherever a slice ends', async () => {
+  const html = '<p>Grüße &amp; <a href="https://a.test/?b&amp;c">mehr</a> 😀<script>x</script></p>'
+  for (let shift = 0; shift < html.length; shift += 7) {
+    const long = '.'.repeat(shift) + html.repeat(1_700)
+    expect(long.length).toBeGreaterThan(2 * 64 * 1024)
+    expect(await textInTurns(long)).toBe(textFromHtml(long))
+  }
 })
 
 const megabyte = 1024 * 1024

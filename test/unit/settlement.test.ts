@@ -16,6 +16,8 @@ function settle(
     expired?: boolean
     resendUnknown?: boolean
     lastResponse?: string
+    was?: 'queued' | 'deferred'
+    ours?: boolean
   } = {},
 ) {
   return toSettlement(outcome, {
@@ -24,6 +26,7 @@ function settle(
       attempt: over.attempt ?? 1,
       resent: over.resent ?? 0,
       last_response: over.lastResponse ?? null,
+      was: over.was ?? 'queued',
       expires_at: new Date(NOW + (over.expired ? -1 : 24 * HOUR_MS)),
     },
     acceptedAt: NOW - 250,
@@ -31,6 +34,7 @@ function settle(
     reportingMta: 'mail.test',
     resendUnknown: over.resendUnknown ?? true,
     random: 0.5,
+    ours: over.ours ?? false,
   })
 }
 
@@ -49,7 +53,9 @@ test('2xx after the dot is delivered, with what the contract shows of it', () =>
     nextAt: null,
     response: '250 2.0.0 Ok',
     resent: 0,
-    suppress: false,
+    counted: true,
+    suppress: 'no',
+    attempt: null,
     event: {
       status: 'delivered',
       at: new Date(NOW),
@@ -66,7 +72,7 @@ test('a permanent refusal bounces and suppresses', () => {
   const settlement = settle(refused(550, '5.1.1', '550 5.1.1 no such user'))
   expect(settlement).toMatchObject({
     state: 'bounced',
-    suppress: true,
+    suppress: 'for_good',
     event: { status: 'bounced', data: { type: 'Permanent', subtype: 'NoEmail' } },
   })
 })
@@ -84,7 +90,7 @@ test('a domain that cannot be found is asked for again half an hour later, then 
 
 test('a 4xx is put off, silently', () => {
   const settlement = settle(refused(451, '4.3.0', '451 4.3.0 later'))
-  expect(settlement).toMatchObject({ state: 'deferred', event: null, suppress: false })
+  expect(settlement).toMatchObject({ state: 'deferred', event: null, suppress: 'no' })
   expect(settlement?.nextAt?.getTime()).toBe(NOW + 60_000)
 })
 
@@ -93,7 +99,46 @@ test('what failed before the dot is put off; past its expiry it bounces as Trans
   expect(settle(failed)).toMatchObject({ state: 'deferred', event: null })
   expect(settle(failed, { expired: true })).toMatchObject({
     state: 'bounced',
-    suppress: false,
+    suppress: 'soft',
+    event: { data: { type: 'Transient', subtype: 'General' } },
+  })
+})
+
+test('a final soft bounce counts against the address, but never what is our own fault', () => {
+  const full = refused(552, '5.2.2', '552 5.2.2 mailbox full')
+  const blocked = refused(451, '4.7.1', '451 4.7.1 blocked by the rbl of spamhaus.example')
+  const broken: Outcome = { kind: 'failed', phase: 'body', error: 'the mail could not be composed' }
+  expect(settle(full)).toMatchObject({ state: 'bounced', suppress: 'soft' })
+  expect(settle(blocked, { expired: true })).toMatchObject({ state: 'bounced', suppress: 'no' })
+  expect(settle(broken, { expired: true, ours: true })).toMatchObject({
+    state: 'bounced',
+    suppress: 'no',
+  })
+  expect(settle(full, { expired: true })?.event?.data).toEqual({
+    type: 'Transient',
+    subtype: 'MailboxFull',
+  })
+})
+
+test('what was not tried goes back as it was, later, and is no attempt', () => {
+  const busy: Outcome = { kind: 'busy', error: 'no connection was free', retryAfter_ms: 1500 }
+  for (const was of ['queued', 'deferred'] as const) {
+    expect(settle(busy, { was, attempt: 9, lastResponse: '451 later' })).toEqual({
+      id: 7,
+      state: was,
+      nextAt: new Date(NOW + 1500),
+      response: '451 later',
+      resent: 0,
+      counted: false,
+      suppress: 'no',
+      attempt: null,
+      event: null,
+    })
+  }
+  expect(settle(busy, { expired: true }), 'but not for ever').toMatchObject({
+    state: 'bounced',
+    response: 'no connection was free',
+    suppress: 'no',
     event: { data: { type: 'Transient', subtype: 'General' } },
   })
 })
@@ -120,6 +165,7 @@ test('every settlement is a move that the table of states allows', () => {
     refused(451, null, 'later'),
     { kind: 'failed', phase: 'body', error: 'reset' },
     { kind: 'ambiguous', error: 'reset' },
+    { kind: 'busy', error: 'full', retryAfter_ms: 1 },
   ]
   for (const outcome of outcomes) {
     const state = settle(outcome)?.state

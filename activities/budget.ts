@@ -1,0 +1,33 @@
+// Bounds how many bytes are in use at a time: who asks for more waits for those before to be done.
+
+/**
+ * A function that runs work when its bytes have room, in order of asking. Work of more than the whole budget runs
+ * alone; work of none at once.
+ */
+export function createBudget(bytesMax: number) {
+  let used = 0
+  const waiting: { bytes: number; start: () => void }[] = []
+
+  const fits = (bytes: number) => used === 0 || used + bytes <= bytesMax
+  const startWaiting = () => {
+    for (let first = waiting[0]; first && fits(first.bytes); first = waiting[0]) {
+      waiting.shift()
+      used += first.bytes
+      first.start()
+    }
+  }
+
+  return async <T>(bytes: number, work: () => Promise<T>): Promise<T> => {
+    if (bytes === 0) return work()
+    await new Promise<void>((start) => {
+      waiting.push({ bytes, start })
+      startWaiting()
+    })
+    try {
+      return await work()
+    } finally {
+      used -= bytes
+      startWaiting()
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// A wake-up that is never missed.
+
+/** A beat between two waits ends the next one at once. */
+export function createPulse() {
+  let beaten = false
+  let wake: (() => void) | undefined
+  return {
+    beat() {
+      beaten = true
+      wake?.()
+    },
+    async next(timeout_ms: number) {
+      if (!beaten) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, timeout_ms)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+        wake = undefined
+      }
+      beaten = false
+    },
+  }
+}

@@ -1,0 +1,143 @@
+// Figures: our SMTP client against smtp-source, nodemailer and openssl; and the whole path from the ledger to the sink.
+import { spawnSync } from 'node:child_process'
+import { describePostgres } from './machine.ts'
+import { buildProduction } from './production.ts'
+import { startRemote } from './remote.ts'
+import { type Bench, figure, middle } from './report.ts'
+import { interleave } from './rounds.ts'
+import { withServers } from './servers.ts'
+import type { SmtpClientProcess } from './smtpClient.ts'
+import { measureLatency } from './smtpLatency.ts'
+import { deliverLedger } from './smtpLedger.ts'
+import { findSmtpTools, runSmtpSource, startSmtpSink } from './smtpTools.ts'
+import { startDevTemporal } from './temporal.ts'
+import { createWorkspace } from './workspace.ts'
+
+const CONNECTIONS = 10
+/** Emails per second that the whole path is held to. */
+const WHOLE_PATH_PER_SECOND = 2_000
+
+export const smtp: Bench = (options) =>
+  withServers(options.say, async (servers) => {
+    const { say, quick } = options
+    const rounds = options.rounds ?? (quick ? 2 : 5)
+    const mails = quick ? 2_000 : 20_000
+    const count = options.count ?? (quick ? 500 : 10_000)
+    const tools = findSmtpTools()
+    const port = await startSmtpSink(servers, tools)
+    const client = startRemote<SmtpClientProcess>('./smtpClient.ts')
+    servers.add(() => client.stop())
+    const bytes = await client.call('messageBytes', {})
+    const load = { port, mails, connections: CONNECTIONS, bytes }
+    const few = { ...load, mails: Math.ceil(mails / 5) }
+    for (const way of ['unsigned', 'nodemailer', 'signed'] as const) await client.call(way, few)
+
+    const sides = { rounds, unit: 'mails/s', say }
+    say(`the client alone, ${bytes} bytes, against smtp-source`)
+    const ours = () => client.call('unsigned', load)
+    const source = await interleave({
+      ...sides,
+      subject: ours,
+      reference: async () => runSmtpSource(tools, load),
+    })
+    say("the client alone against nodemailer's pool")
+    const nodemailer = await interleave({
+      ...sides,
+      subject: ours,
+      reference: () => client.call('nodemailer', few),
+    })
+    say('signing with RSA-2048 against openssl speed on one core')
+    const signed = await interleave({
+      ...sides,
+      subject: () => client.call('signed', few),
+      reference: async () => opensslSigns(),
+    })
+    await client.stop()
+    const oneThread = startWithOneThread()
+    servers.add(() => oneThread.stop())
+    await oneThread.call('signed', few)
+    const signedByOne = await interleave({
+      ...sides,
+      subject: () => oneThread.call('signed', few),
+      reference: async () => opensslSigns(),
+    })
+    await oneThread.stop()
+
+    const postgres = await servers.postgres({ durable: true })
+    const databaseUrl = await servers.database(postgres, 'bench_smtp')
+    const workspace = await createWorkspace(databaseUrl)
+    servers.add(() => workspace.close())
+    const temporal = await startDevTemporal(servers, say)
+    const dist = await buildProduction(servers, say)
+    const worker = await servers.worker({
+      databaseUrl,
+      temporalAddress: temporal.address,
+      smtpUrl: `smtp://127.0.0.1:${port}`,
+      env: { WORKER_ROLES: 'delivery' },
+      dist,
+    })
+    say(`the whole path, ${count} emails each time; warming up`)
+    await deliverLedger(workspace, { count: Math.ceil(count / 5), distinct: true })
+    const whole = (distinct: boolean) =>
+      interleave({
+        ...sides,
+        unit: 'emails/s',
+        subject: () => deliverLedger(workspace, { count, distinct }),
+        reference: async () => WHOLE_PATH_PER_SECOND,
+      })
+    const distinct = await whole(true)
+    const same = await whole(false)
+    say('one email at a time, from its request on')
+    const api = await servers.api({ databaseUrl, dist })
+    const latency = await measureLatency(workspace, api.url, quick ? 20 : 200)
+    await api.stop()
+    await worker.stop()
+
+    const atLeast = (value: number) => ({ at_least: value })
+    return {
+      reference:
+        `client alone: smtp-source of Postfix and nodemailer's pool, ${CONNECTIONS} connections each, into smtp-sink; ` +
+        'signed: RSA-2048 signatures per second of openssl on one core (ours signs on one thread, and composes and sends ' +
+        `each mail on another); whole path: the bar of ${WHOLE_PATH_PER_SECOND} emails/s, one worker with its default ` +
+        'connections from the commit that fills the ledger to the last settled delivery, signed with RSA-2048',
+      rounds,
+      figures: [
+        figure('whole path, a body for each mail', distinct, 'emails/s', atLeast(1)),
+        figure('whole path, one body for all', same, 'emails/s', atLeast(1)),
+        figure('client alone against smtp-source', source, 'mails/s', atLeast(0.8)),
+        figure("client alone against nodemailer's pool", nodemailer, 'mails/s', atLeast(5)),
+        figure(
+          'client signing on one thread, against openssl',
+          signedByOne,
+          'mails/s',
+          atLeast(0.85),
+        ),
+      ],
+      further: {
+        signing_on_all_threads: middle(signed.map((pair) => pair.subject)).median,
+        p99_of_one_at_a_time: latency,
+      },
+      postgres: await describePostgres(databaseUrl),
+      temporal: temporal.description,
+    }
+  })
+
+/** As many signatures at a time as openssl makes; libuv reads this when its first work is queued. */
+function startWithOneThread() {
+  process.env['UV_THREADPOOL_SIZE'] = '1'
+  try {
+    return startRemote<SmtpClientProcess>('./smtpClient.ts')
+  } finally {
+    delete process.env['UV_THREADPOOL_SIZE']
+  }
+}
+
+/** RSA-2048 signatures per second of one core. */
+function opensslSigns(): number {
+  const args = ['speed', '-mr', '-seconds', '1', 'rsa2048']
+  const { stdout } = spawnSync('openssl', args, { encoding: 'utf8' })
+  // +F2:2:2048:<signatures per second>:<verifications per second>
+  const perSecond = Number(/^\+F2:\d+:2048:([\d.]+)/m.exec(stdout ?? '')?.[1])
+  if (!(perSecond > 1)) throw new Error('openssl speed gave no figure')
+  return perSecond
+}

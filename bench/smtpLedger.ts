@@ -1,0 +1,106 @@
+// Fills the ledger by SQL and waits until it is delivered: mail that is queued costs the measurement nothing.
+import { sql } from 'kysely'
+import { insertEmail } from '../db/emails.ts'
+import { emailBody } from './payloads.ts'
+import { waitFor } from './waitFor.ts'
+import { newId, type Workspace } from './workspace.ts'
+
+const DAY_MS = 86_400_000
+const DEADLINE_MS = 180_000
+
+export interface LedgerLoad {
+  count: number
+  /** Whether each mail has a body of its own. */
+  distinct: boolean
+}
+
+/** @returns emails per second, from the commit that queues them to the last settled delivery */
+export async function deliverLedger(workspace: Workspace, load: LedgerLoad): Promise<number> {
+  const { db } = workspace
+  const { rows: marks } = await sql<{ id: number }>`
+    select coalesce(max(id), 0) as id from deliveries`.execute(db)
+  const last = marks[0]?.id ?? 0
+  await fill(workspace, load)
+  const begin = Date.now()
+  await sql`notify dripline_deliveries`.execute(db)
+  const end = await waitFor(DEADLINE_MS, 'all deliveries are settled', async () => {
+    const { rows } = await sql<{ delivered: number; settled: number; last_at: Date }>`
+      select count(*) filter (where state = 'delivered')::int as delivered,
+        count(settled_at)::int as settled, max(settled_at) as last_at
+      from deliveries where id > ${last}`.execute(db)
+    const [row] = rows
+    if (row?.settled !== load.count) return undefined
+    if (row.delivered !== load.count) {
+      throw new Error(`only ${row.delivered} of ${load.count} were delivered`)
+    }
+    return row.last_at.getTime()
+  })
+  return load.count / ((end - begin) / 1000)
+}
+
+/** One email as the API writes it, and copies of its rows under other names, in one transaction. */
+async function fill(workspace: Workspace, { count, distinct }: LedgerLoad): Promise<void> {
+  const id = newId('email')
+  await workspace.db.transaction().execute(async (trx) => {
+    await insertEmail(trx, newEmail(workspace, id))
+    await sql`
+      create temp table copies on commit drop as
+      select n, ${id} || '-' || n as id, 'user-' || n || '@mail-' || n % 300 || '.example.test' as recipient
+      from generate_series(2, ${count}::int) n`.execute(trx)
+    await sql`
+      insert into emails select (jsonb_populate_record(e, jsonb_build_object('id', c.id,
+        'message_id', c.id || '@sender.test', 'subject', e.subject || c.n, 'to', jsonb_build_array(c.recipient),
+        'html', e.html || case when ${distinct} then '<p>' || c.n || '</p>' else '' end))).*
+      from emails e, copies c where e.id = ${id}`.execute(trx)
+    await sql`
+      insert into deliveries overriding system value
+      select (jsonb_populate_record(d, jsonb_build_object('id', nextval(pg_get_serial_sequence('deliveries', 'id')),
+        'email_id', c.id, 'recipient', c.recipient, 'shard', c.n % 64))).*
+      from deliveries d, copies c where d.email_id = ${id}`.execute(trx)
+    await sql`
+      insert into email_events overriding system value
+      select (jsonb_populate_record(v, jsonb_build_object(
+        'id', nextval(pg_get_serial_sequence('email_events', 'id')), 'email_id', c.id, 'recipient', c.recipient))).*
+      from email_events v, copies c where v.email_id = ${id}`.execute(trx)
+  })
+  await sql`analyze deliveries`.execute(workspace.db)
+}
+
+function newEmail({ workspaceId, domainId }: Workspace, id: string) {
+  const { from, to, subject, html } = emailBody(1)
+  const now = new Date()
+  return {
+    row: {
+      id,
+      workspace_id: workspaceId,
+      type: 'transactional' as const,
+      category: 'transactional' as const,
+      from,
+      to: [to],
+      cc: [],
+      bcc: [],
+      reply_to: [],
+      subject,
+      html,
+      text: null,
+      template_id: null,
+      domain_id: domainId,
+      headers: {},
+      tags: {},
+      metadata: {},
+      message_id: `${id}@sender.test`,
+      workflow_id: null,
+      execution_id: null,
+      node_id: null,
+      unsubscribe_token: null,
+      track_opens: false,
+      track_clicks: false,
+      tracking_host: null,
+      created_at: now,
+    },
+    recipients: [to],
+    attachments: [],
+    dueAt: now,
+    expiresAt: new Date(now.getTime() + DAY_MS),
+  }
+}

@@ -1,0 +1,201 @@
+// Encodes a text body for the wire (RFC 2045): 7bit, quoted-printable or base64, in slices, with CRLF line ends.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+export interface EncodedBody {
+  encoding: '7bit' | 'quoted-printable' | 'base64'
+  /** In order; one for a body of ordinary size. The last ends with CRLF, unless there is nothing. */
+  chunks: Buffer[]
+}
+
+/** UTF-16 units that are encoded between two turns of the event loop: a few milliseconds of work. */
+const SLICE_CHARS = 64 * 1024
+/** Columns of an encoded line, without the `=` that ends a soft one. */
+const COLUMNS_MAX = 75
+const LINE_MAX = 76
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const DOT = 0x2e
+const EQUALS = 0x3d
+const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
+/** Bytes that quoted-printable writes as they are; space and tab have rules of their own. */
+const isLiteral = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte > SPACE && byte < 0x7f && byte !== EQUALS ? 1 : 0,
+)
+/** The worst byte takes three columns, and each line a soft break of three. */
+const scratch = Buffer.allocUnsafe(10 * SLICE_CHARS + 64)
+
+/**
+ * Encodes a body of any size. 7bit where every line is short and plain, quoted-printable, or base64 where that is
+ * smaller; what a long body takes is judged by its first slice. Any line break becomes CRLF, half a surrogate pair U+FFFD.
+ */
+export async function encodeBody(text: string): Promise<EncodedBody> {
+  if (text.length <= SLICE_CHARS) {
+    if (isSevenBit(text)) return { encoding: '7bit', chunks: [Buffer.from(toCrlf(text), 'latin1')] }
+    const bytes = Buffer.from(text)
+    if (prefersBase64(bytes))
+      return { encoding: 'base64', chunks: [wrapBase64(Buffer.from(toCrlf(text)))] }
+    const quoted = createQuoted()
+    return {
+      encoding: 'quoted-printable',
+      chunks: [Buffer.concat([quoted.add(bytes), quoted.end()])],
+    }
+  }
+  const isBase64 = prefersBase64(Buffer.from(text.slice(0, SLICE_CHARS)))
+  const encoder = isBase64 ? createBase64() : createQuoted()
+  const chunks: Buffer[] = []
+  for (const slice of slices(text)) {
+    chunks.push(encoder.add(Buffer.from(slice)))
+    await nextTurn()
+  }
+  chunks.push(encoder.end())
+  return { encoding: isBase64 ? 'base64' : 'quoted-printable', chunks }
+}
+
+function* slices(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    let end = start + SLICE_CHARS
+    // no surrogate pair may be cut in two
+    if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end++
+    yield text.slice(start, end)
+    start = end
+  }
+}
+
+/** Printable ASCII and tabs, no line over 76. */
+function isSevenBit(text: string): boolean {
+  let column = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === LF || code === CR) column = 0
+    else if ((code < SPACE && code !== TAB) || code > 0x7e || ++column > LINE_MAX) return false
+  }
+  return true
+}
+
+/** Quoted-printable triples a byte, base64 adds a third to all of them. */
+function prefersBase64(bytes: Buffer): boolean {
+  let escaped = 0
+  for (const byte of bytes) {
+    if (
+      byte >= 0x7f ||
+      byte === EQUALS ||
+      (byte < SPACE && byte !== LF && byte !== CR && byte !== TAB)
+    )
+      escaped++
+  }
+  return escaped * 6 > bytes.length
+}
+
+function toCrlf(text: string): string {
+  const lines = /[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text
+  return lines === '' || lines.endsWith('\r\n') ? lines : `${lines}\r\n`
+}
+
+interface Encoder {
+  add(bytes: Buffer): Buffer
+  end(): Buffer
+}
+
+/** Quoted-printable. Space at the end of a line and a dot at its beginning are escaped, characters never cut. */
+function createQuoted(): Encoder {
+  let column = 0
+  /** A space or tab that is not written yet: how depends on what follows. */
+  let blank = 0
+  let cr = false
+  let begun = false
+  let at = 0
+
+  const room = (width: number) => {
+    if (column + width <= COLUMNS_MAX) return
+    scratch[at++] = EQUALS
+    scratch[at++] = CR
+    scratch[at++] = LF
+    column = 0
+  }
+  const writeEscaped = (byte: number) => {
+    scratch[at++] = EQUALS
+    scratch[at++] = HEX[byte >> 4] ?? 0
+    scratch[at++] = HEX[byte & 15] ?? 0
+    column += 3
+  }
+  const endLine = () => {
+    if (blank !== 0) {
+      room(3)
+      writeEscaped(blank)
+      blank = 0
+    }
+    scratch[at++] = CR
+    scratch[at++] = LF
+    column = 0
+  }
+  const take = () => {
+    const written = Buffer.from(scratch.subarray(0, at))
+    at = 0
+    return written
+  }
+
+  return {
+    add(bytes) {
+      begun ||= bytes.length > 0
+      for (let i = 0; i < bytes.length; i++) {
+        const byte = bytes[i] ?? 0
+        if (byte === LF || byte === CR) {
+          if (byte === CR || !cr) endLine()
+          cr = byte === CR
+          continue
+        }
+        cr = false
+        if (blank !== 0) {
+          room(1)
+          scratch[at++] = blank
+          column++
+          blank = 0
+        }
+        if (byte === SPACE || byte === TAB) blank = byte
+        else if (isLiteral[byte] === 1) {
+          room(1)
+          // one that no server on the way could take for the end
+          if (byte === DOT && column === 0) writeEscaped(byte)
+          else {
+            scratch[at++] = byte
+            column++
+          }
+        } else {
+          room(byte < 0xc0 ? 3 : byte < 0xe0 ? 6 : byte < 0xf0 ? 9 : 12)
+          writeEscaped(byte)
+        }
+      }
+      return take()
+    },
+    end() {
+      if (begun && (column > 0 || blank !== 0)) endLine()
+      return take()
+    },
+  }
+}
+
+/** base64 in lines of 76. */
+function createBase64(): Encoder {
+  const LINE_BYTES = 57
+  let rest: Buffer = Buffer.alloc(0)
+  let cr = false
+  return {
+    add(bytes) {
+      const text = bytes.toString()
+      const first = cr && text.startsWith('\n') ? text.slice(1) : text
+      cr = text.endsWith('\r')
+      const lines = first.replace(/\r\n?|\n/g, '\r\n')
+      const all = Buffer.concat([rest, Buffer.from(lines)])
+      const whole = all.length - (all.length % LINE_BYTES)
+      rest = Buffer.from(all.subarray(whole))
+      return wrapBase64(all.subarray(0, whole))
+    },
+    end: () => wrapBase64(rest),
+  }
+}
+
+function wrapBase64(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString('base64').replace(/.{1,76}/g, '$&\r\n'), 'latin1')
+}

@@ -1,0 +1,40 @@
+// Reads the groups of fields that the machine-readable parts of reports are made of (RFC 3464, RFC 5965).
+
+/** Field name in lower case → its first value, unfolded and trimmed. */
+export type Fields = ReadonlyMap<string, string>
+
+const FIELD = /^([!-9;-~]{1,100})[ \t]*:(.*)$/
+const VALUE_CHARS_MAX = 4096
+
+/**
+ * The groups of a part, in order; blank lines part them. Lines that are no field are skipped, of a field that
+ * comes twice in a group the first counts, and long values are cut. Linear in the text, and never throws.
+ */
+export function readFieldGroups(text: string): Fields[] {
+  const groups: Map<string, string>[] = []
+  let group = new Map<string, string>()
+  let name: string | null = null
+  for (const line of text.split(/\r\n|\n|\r/)) {
+    if (line.trim() === '') {
+      if (group.size > 0) groups.push(group)
+      group = new Map()
+      name = null
+    } else if (name !== null && /^[ \t]/.test(line)) {
+      append(group, name, line)
+    } else {
+      const [, key, value] = FIELD.exec(line) ?? []
+      const known = key !== undefined && group.has(key.toLowerCase())
+      name = key === undefined || known ? null : key.toLowerCase()
+      if (name !== null) group.set(name, (value ?? '').trim().slice(0, VALUE_CHARS_MAX))
+    }
+  }
+  if (group.size > 0) groups.push(group)
+  return groups
+}
+
+function append(group: Map<string, string>, name: string, line: string): void {
+  const value = group.get(name) ?? ''
+  if (value.length < VALUE_CHARS_MAX) {
+    group.set(name, `${value} ${line.trim()}`.trim().slice(0, VALUE_CHARS_MAX))
+  }
+}

@@ -1,0 +1,75 @@
+// Writes down what an attempt says and hears, so that people can see why a mail did not arrive.
+import type { Phase, Trace, TraceLine } from '../transport.ts'
+import { printable } from './outcomes.ts'
+
+/** The server at the other end of a connection. */
+export interface Peer {
+  host: string
+  /** `ip:port`, an IPv6 address in brackets. */
+  address: string
+  /** `TLSv1.3`; null in the clear. */
+  tls: string | null
+}
+
+/** What a server says without end is nobody's help: lines are stored with each attempt. */
+const LINE_CHARS_MAX = 1_000
+const REPLY_LINES_MAX = 20
+const LINES_MAX = 200
+
+/** Fills a trace; its clock starts with the first thing that happens. One is made for each mail: a class is cheap. */
+export class Recorder {
+  readonly #trace: Trace
+  #startedAt = 0
+  #phase: Phase | null = null
+  #enteredAt = 0
+
+  constructor(trace: Trace) {
+    this.#trace = trace
+  }
+
+  /** What follows is said to and by this server. */
+  meet({ host, address, tls }: Peer): void {
+    this.#trace.host = host
+    this.#trace.address = address
+    this.#trace.tls = tls
+  }
+
+  /** A phase begins, and the one before ends; null: nothing is waited for on the wire. */
+  enter(phase: Phase | null): void {
+    const now = this.#elapsed()
+    const { phase_ms } = this.#trace
+    if (this.#phase) {
+      phase_ms[this.#phase] = tenths((phase_ms[this.#phase] ?? 0) + now - this.#enteredAt)
+    }
+    this.#phase = phase
+    this.#enteredAt = now
+  }
+
+  /** Lines of ours, CRLF between them. */
+  say(text: string): void {
+    this.#add('client', text, '\r\n')
+  }
+
+  /** A reply, \n between its lines. */
+  hear(text: string): void {
+    this.#add('server', text, '\n')
+  }
+
+  #elapsed(): number {
+    const now = performance.now()
+    if (this.#startedAt === 0) this.#startedAt = now
+    return now - this.#startedAt
+  }
+
+  #add(from: TraceLine['from'], text: string, separator: string): void {
+    const { lines } = this.#trace
+    const at_ms = tenths(this.#elapsed())
+    const room = Math.min(REPLY_LINES_MAX, LINES_MAX - lines.length)
+    for (const line of text.includes(separator) ? text.split(separator, room) : [text]) {
+      if (room > 0) lines.push({ at_ms, from, text: printable(line, LINE_CHARS_MAX) })
+    }
+  }
+}
+
+/** ms, to a tenth. */
+const tenths = (ms: number) => Math.round(ms * 10) / 10

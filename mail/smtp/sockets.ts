@@ -1,0 +1,112 @@
+// What every socket of the wire needs: to be opened within a time, and to be written to with back-pressure.
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+
+/** The connection broke, closed, was too slow, or did not speak SMTP. */
+export class WireError extends Error {
+  override name = 'WireError'
+  /** True when TLS itself failed: its certificate or its handshake. */
+  readonly tls: boolean
+
+  constructor(message: string, tls = false) {
+    super(message)
+    this.tls = tls
+  }
+}
+
+const SLICE_BYTES = 256 * 1024
+const NOTHING = Buffer.alloc(0)
+
+/** Large mail goes in slices, so that other connections have their turn between them. */
+export async function writeAll(
+  current: () => Socket,
+  parts: Buffer[],
+  timeout_ms: number,
+  broken: () => WireError | null,
+  fail: (message: string) => void,
+): Promise<void> {
+  const stall = setTimeout(() => fail(`body took longer than ${timeout_ms} ms`), timeout_ms)
+  try {
+    const socket = current()
+    socket.cork()
+    const small = parts.length <= 8 && parts.every((part) => part.length <= SLICE_BYTES)
+    if (small) {
+      for (const part of parts) socket.write(part)
+      const done = written(socket)
+      socket.uncork()
+      await done
+    } else {
+      socket.uncork()
+      for (const part of parts) {
+        for (let at = 0; at < part.length; at += SLICE_BYTES) {
+          if (broken()) break
+          socket.write(part.subarray(at, at + SLICE_BYTES))
+          await written(socket)
+          stall.refresh()
+        }
+      }
+    }
+    const failure = broken()
+    if (failure) throw failure
+  } finally {
+    clearTimeout(stall)
+  }
+}
+
+/** Called back when all writes before it are done, or when the socket breaks. */
+function written(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.destroyed) resolve()
+    else socket.write(NOTHING, () => resolve())
+  })
+}
+
+/** SNI wants a name: an IP address is none. */
+export function serverName(host: string): string {
+  return /^[\d.]+$|:/.test(host) ? '' : host
+}
+
+/** @throws WireError when `event` does not come in time */
+export function opened(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  timeout_ms: number,
+  what: string,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => end(new WireError(`${what} took longer than ${timeout_ms} ms`, what === 'tls')),
+      timeout_ms,
+    )
+    const onError = (err: Error) => end(new WireError(err.message, !/^E[A-Z]+$/.test(codeOf(err))))
+    const onClose = () => end(new WireError(`the connection was closed in ${what}`))
+    const end = (err: WireError | null) => {
+      clearTimeout(timer)
+      socket.off(event, onOpen)
+      socket.off('error', onError)
+      socket.off('close', onClose)
+      if (!err) return resolve()
+      socket.on('error', () => {})
+      socket.destroy()
+      reject(err)
+    }
+    const onOpen = () => end(null)
+    socket.once(event, onOpen)
+    socket.once('error', onError)
+    socket.once('close', onClose)
+  })
+}
+
+function codeOf(err: Error): string {
+  return 'code' in err ? String(err.code) : ''
+}
+
+/** `ip:port` and the TLS version of an open socket; `host` where the address is gone already. */
+export function describeSocket(
+  socket: Socket,
+  { host, port }: { host: string; port: number },
+): { address: string; tls: string | null } {
+  const ip = socket.remoteAddress ?? host
+  const address = `${ip.includes(':') ? `[${ip}]` : ip}:${port}`
+  return { address, tls: socket instanceof TLSSocket ? socket.getProtocol() : null }
+}

@@ -1,0 +1,41 @@
+// What of an envelope and a message needs no server to say: MAIL's parameters, and refusals in the words of one.
+import type { Envelope, Outcome } from '../transport.ts'
+import { hasLoneDot } from './dots.ts'
+import type { Capabilities } from './handshake.ts'
+import { rejection } from './outcomes.ts'
+import type { Mail } from './session.ts'
+
+/** What follows the return path in MAIL. */
+export function mailParameters({ bytes, from, to }: Envelope, capabilities: Capabilities): string {
+  const size = capabilities.has('SIZE') ? ` SIZE=${bytes}` : ''
+  return isAscii(from + to) ? size : `${size} SMTPUTF8`
+}
+
+const isAscii = (text: string) => !/[^\p{ASCII}]/u.test(text)
+
+/** Ends of an address or a line, and halves of a character, which would arrive as another. */
+const notInAddress = /[\s<>\p{Cc}\p{Cs}]/u
+
+/** What no server needs to be asked about, in the words of one. */
+export function refusedUnsent(
+  { envelope: { from, to, bytes }, message }: Mail,
+  capabilities: Capabilities,
+): Outcome | null {
+  if (notInAddress.test(from)) {
+    return { kind: 'failed', phase: 'mail', error: 'the return path is not an address' }
+  }
+  if (to === '' || notInAddress.test(to)) {
+    return rejection('rcpt', '553 5.1.3 the recipient is not an address')
+  }
+  if (!isAscii(from + to) && !capabilities.has('SMTPUTF8')) {
+    return rejection('mail', '553 5.6.7 the server takes no addresses outside ASCII (SMTPUTF8)')
+  }
+  const sizeMax = Number(capabilities.get('SIZE') ?? 0)
+  if (sizeMax > 0 && bytes > sizeMax) {
+    return rejection('mail', '552 5.3.4 the message is larger than the server takes')
+  }
+  if (hasLoneDot(message)) {
+    return rejection('mail', '554 5.6.0 the message has a dot after half a line end')
+  }
+  return null
+}

@@ -1,0 +1,135 @@
+// Tells opens and clicks of machines from those of people: rules as data, and the reason as a word.
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
+
+/** Why an open or click counts as a machine's; stored in `email_events.machine`. */
+export type MachineReason =
+  | 'head'
+  | 'prefetch'
+  | 'too_soon'
+  | 'burst'
+  | 'mail_proxy'
+  | 'link_scanner'
+  | 'link_preview'
+  | 'no_browser'
+
+/** By the name that a client gives itself; the first match counts. */
+const AGENTS: readonly { agent: RegExp; reason: MachineReason }[] = [
+  // "... (via ggpht.com GoogleImageProxy)"
+  { agent: /GoogleImageProxy/i, reason: 'mail_proxy' },
+  // "YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html"
+  { agent: /YahooMailProxy/i, reason: 'mail_proxy' },
+  // Apple's Mail Privacy Protection says this and nothing more.
+  { agent: /^Mozilla\/5\.0$/, reason: 'mail_proxy' },
+  { agent: /SafeLinks|MSOffice Preview|BingPreview|SkypeUriPreview/i, reason: 'link_scanner' },
+  { agent: /Barracuda|Proofpoint|Mimecast|IronPort|FireEye|Trend ?Micro/i, reason: 'link_scanner' },
+  { agent: /Symantec|Sophos|Forcepoint|Cloudmark|Fortinet|Zscaler/i, reason: 'link_scanner' },
+  { agent: /facebookexternalhit|Twitterbot|LinkedInBot|Slackbot/i, reason: 'link_preview' },
+  { agent: /Discordbot|TelegramBot|WhatsApp|Pinterestbot|redditbot/i, reason: 'link_preview' },
+  {
+    agent: /Googlebot|bingbot|Applebot|YandexBot|DuckDuckBot|Baiduspider/i,
+    reason: 'link_preview',
+  },
+  { agent: /\b(?:bot|crawler|spider|scanner|preview)\b/i, reason: 'link_scanner' },
+  {
+    agent: /^(?:curl|Wget|python|Go-http-client|okhttp|axios|node|undici|Java|libwww|Ruby|PHP)\b/i,
+    reason: 'no_browser',
+  },
+  { agent: /HeadlessChrome|PhantomJS|Puppeteer|Playwright/i, reason: 'no_browser' },
+  { agent: /^\s*$/, reason: 'no_browser' },
+]
+
+/** Networks whose owners publish them and let nobody else use them. */
+const NETWORKS: readonly { networks: readonly string[]; reason: MachineReason }[] = [
+  // Google's image proxy.
+  { networks: ['66.102.0.0/20', '66.249.64.0/19'], reason: 'mail_proxy' },
+  // Exchange Online Protection, which Safe Links scans from.
+  {
+    networks: [
+      '40.92.0.0/15',
+      '40.107.0.0/16',
+      '52.100.0.0/14',
+      '104.47.0.0/17',
+      '2a01:111:f400::/48',
+    ],
+    reason: 'link_scanner',
+  },
+  // Proofpoint, Barracuda, Mimecast.
+  { networks: ['67.231.144.0/20', '148.163.128.0/19'], reason: 'link_scanner' },
+  { networks: ['64.235.144.0/20', '209.222.80.0/21'], reason: 'link_scanner' },
+  { networks: ['205.139.110.0/23', '207.211.30.0/23'], reason: 'link_scanner' },
+]
+
+const lists = NETWORKS.map(({ networks, reason }) => ({ list: blockList(networks), reason }))
+
+/** Networks as a list that addresses are looked up in. @param networks `ip` or `ip/bits` */
+export function blockList(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
+  }
+  return list
+}
+
+/** Whether an address is of one of the networks; an IPv4 one may be written as IPv6. */
+export function isListed(list: BlockList, ip: string): boolean {
+  if (isIPv4(ip)) return list.check(ip, 'ipv4')
+  return isIPv6(ip) && list.check(ip, 'ipv6')
+}
+
+/** Opens and clicks this soon after the delivery are of whoever checks mail on its way in. */
+export const TOO_SOON_MS = 2_000
+/** So many links of a mail within so long are more than a person follows. */
+const BURST_LINKS = 3
+export const BURST_MS = 1_000
+/** So many other links, so fast, around an unsubscribe by GET say that a scanner made it. */
+const SCAN_LINKS = 3
+const SCAN_MS = 5_000
+/** How far from the unsubscribe they may lie. */
+export const SCAN_WINDOW_MS = 60_000
+
+export interface TrackedRequest {
+  method: string
+  header: (name: string) => string | undefined
+  ip: string | null
+}
+
+/** A browser or proxy that looks ahead: nobody has followed the link yet. */
+export function isPrefetch(header: TrackedRequest['header']): boolean {
+  const purposes = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].map(header)
+  return purposes.some((purpose) => /prefetch|prerender|preview/i.test(purpose ?? ''))
+}
+
+/** Why a request is a machine's, by what it says of itself and where it comes from; null: a person's. */
+export function machineOf({ method, header, ip }: TrackedRequest): MachineReason | null {
+  if (method === 'HEAD') return 'head'
+  if (isPrefetch(header)) return 'prefetch'
+  const agent = header('user-agent') ?? ''
+  const named = AGENTS.find((rule) => rule.agent.test(agent))
+  if (named) return named.reason
+  return (ip === null ? undefined : lists.find(({ list }) => isListed(list, ip)))?.reason ?? null
+}
+
+/** One fetch of a link. */
+export interface LinkFetch {
+  at: Date
+  link: string
+}
+
+/** Whether the last second holds more links of one mail than a person follows. @param fetches newest within */
+export function isBurst(fetches: readonly LinkFetch[], now: Date): boolean {
+  return linksWithin(fetches, now.getTime() - BURST_MS, now.getTime()) >= BURST_LINKS
+}
+
+/** Whether some five seconds hold as many links of one mail as a scanner fetches. */
+export function showsScanner(fetches: readonly LinkFetch[]): boolean {
+  return fetches.some(({ at }) => {
+    return linksWithin(fetches, at.getTime() - SCAN_MS, at.getTime()) >= SCAN_LINKS
+  })
+}
+
+function linksWithin(fetches: readonly LinkFetch[], from: number, to: number): number {
+  const within = fetches.filter(({ at }) => at.getTime() > from && at.getTime() <= to)
+  return new Set(within.map(({ link }) => link)).size
+}

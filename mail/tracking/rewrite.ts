@@ -1,0 +1,192 @@
+// Finds the links of an html text that are to be tracked, and writes it anew with ours in their places.
+import { QuoteType, Tokenizer } from 'htmlparser2'
+
+/** A text that stays as it is, a link (its place among `urls`), or the pixel. */
+export type TrackedPiece = string | { link: number } | { pixel: true }
+
+/** An html text cut at its links; plain data. */
+export interface TrackedHtml {
+  pieces: TrackedPiece[]
+  /** Targets as a browser reads them (entities decoded, no line breaks), each once, in the order of the html. */
+  urls: string[]
+}
+
+export interface TrackingOptions {
+  opens: boolean
+  clicks: boolean
+  /** Whether a target is the service's own, which is never tracked: the unsubscribe link. */
+  isOwnUrl: (url: string) => boolean
+}
+
+/** Links after these are left as they are. */
+export const LINKS_MAX = 10_000
+/** Longer targets are left as they are: servers refuse them, and so might a proxy on the way. */
+export const URL_CHARS_MAX = 8_192
+/** With the value `false` on a link it is left as it is. */
+const OPT_OUT = 'data-dripline-track'
+
+const HTTP_URL = /^https?:\/\/[^/?#]/i
+/** What a template's leftover looks like: no reader should follow it, so nobody counts it. */
+const LEFTOVER = /\{\{|\}\}|\{%|%\}/
+/** What a browser strips around a URL, and takes out of its middle (WHATWG URL, 4.4). */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is stripped
+const AROUND = /^[\u0000-\u0020]+|[\u0000-\u0020]+$/g
+const WITHIN = /[\t\r\n]/g
+
+/** Where a value stands in the html, without its quotes, and what it says. */
+interface Value {
+  start: number
+  end: number
+  text: string
+}
+
+/**
+ * Cuts an html text where links are to be replaced and where the pixel goes. Only `href` of `a` and `area` with an
+ * http or https target counts; comments, conditional ones too, scripts, styles and all else stay as they are.
+ * @param html up to 40 MB; one pass, no recursion
+ */
+export function planTracking(html: string, options: TrackingOptions): TrackedHtml {
+  const found = scan(html, options.clicks)
+  const urls: string[] = []
+  const places = new Map<string, number>()
+  const pieces: TrackedPiece[] = []
+  const pixelAt = options.opens ? (found.bodyEnd ?? html.length) : null
+  let done = 0
+  const cut = (start: number, piece: TrackedPiece, end: number) => {
+    if (start > done) pieces.push(html.slice(done, start))
+    pieces.push(piece)
+    done = end
+  }
+  let pixelled = pixelAt === null
+  let links = 0
+  for (const { start, end, text } of found.hrefs) {
+    if (links >= LINKS_MAX) break
+    const url = toTarget(text)
+    if (url === null || options.isOwnUrl(url)) continue
+    if (!pixelled && pixelAt !== null && start > pixelAt) {
+      cut(pixelAt, { pixel: true }, pixelAt)
+      pixelled = true
+    }
+    let place = places.get(url)
+    if (place === undefined) {
+      place = urls.push(url) - 1
+      places.set(url, place)
+    }
+    cut(start, { link: place }, end)
+    links += 1
+  }
+  if (!pixelled && pixelAt !== null) cut(pixelAt, { pixel: true }, pixelAt)
+  if (done < html.length) pieces.push(html.slice(done))
+  return { pieces, urls }
+}
+
+/**
+ * The html text with our addresses in it.
+ * @param to.openUrl of the pixel
+ * @param to.clickUrl of the link at that place of `urls`
+ */
+export function applyTracking(
+  plan: TrackedHtml,
+  to: { openUrl: string; clickUrl: (index: number) => string },
+): string {
+  return plan.pieces
+    .map((piece) => {
+      if (typeof piece === 'string') return piece
+      if ('link' in piece) return escapeValue(to.clickUrl(piece.link))
+      return pixel(to.openUrl)
+    })
+    .join('')
+}
+
+const pixel = (url: string) =>
+  `<img src="${escapeValue(url)}" width="1" height="1" alt="" style="border:0;width:1px;height:1px">`
+
+/** Safe in double quotes, in single ones, and in none. */
+const escapeValue = (text: string) =>
+  text.replace(/[\s"'`=<>&]/g, (char) => `&#${char.charCodeAt(0)};`)
+
+/** The target of a link as a browser reads it; null when it is not one that can be redirected to. */
+function toTarget(text: string): string | null {
+  const url = text.replace(AROUND, '').replace(WITHIN, '')
+  if (url.length > URL_CHARS_MAX || !HTTP_URL.test(url) || LEFTOVER.test(url)) return null
+  return URL.canParse(url) ? url : null
+}
+
+const isLinkTag = (name: string) => /^(?:a|area)$/i.test(name)
+
+/** The hrefs of links, in the order of the html, and where its last `</body>` begins. */
+function scan(html: string, clicks: boolean): { hrefs: Value[]; bodyEnd: number | null } {
+  const hrefs: Value[] = []
+  let bodyEnd: number | null = null
+  let inLink = false
+  let name = ''
+  let nameEnd = 0
+  let text = ''
+  // Of a tag that has the attribute twice, the first counts (HTML, 13.2.5.33).
+  let href: Value | null = null
+  let optOut: string | null = null
+
+  const endTag = () => {
+    if (inLink && href !== null && optOut?.trim().toLowerCase() !== 'false') hrefs.push(href)
+    inLink = false
+  }
+  const nothing = () => {}
+  const tokenizer = new Tokenizer(
+    { decodeEntities: true, xmlMode: false },
+    {
+      onopentagname(start, end) {
+        inLink = clicks && isLinkTag(html.slice(start, Math.min(end, start + 5)))
+        href = null
+        optOut = null
+      },
+      onattribname(start, end) {
+        if (!inLink) return
+        name = html.slice(start, end).toLowerCase()
+        nameEnd = end
+        text = ''
+      },
+      onattribdata(start, end) {
+        if (inLink) text += html.slice(start, end)
+      },
+      onattribentity(codepoint) {
+        if (inLink) text += String.fromCodePoint(codepoint)
+      },
+      onattribend(quote, end) {
+        if (!inLink) return
+        if (name === OPT_OUT) optOut ??= text
+        if (name === 'href') href ??= placeOf(html, nameEnd, end, quote, text)
+      },
+      onopentagend: endTag,
+      onselfclosingtag: endTag,
+      onclosetag(start, end) {
+        if (html.slice(start - 2, end).toLowerCase() === '</body') bodyEnd = start - 2
+      },
+      ontext: nothing,
+      ontextentity: nothing,
+      oncomment: nothing,
+      oncdata: nothing,
+      ondeclaration: nothing,
+      onprocessinginstruction: nothing,
+      onend: nothing,
+    },
+  )
+  tokenizer.write(html)
+  tokenizer.end()
+  return { hrefs, bodyEnd }
+}
+
+/** The place of a value: after the name come space, an equals sign, space, and a quote when there is one. */
+function placeOf(
+  html: string,
+  nameEnd: number,
+  end: number,
+  quote: QuoteType,
+  text: string,
+): Value {
+  const lead = /\s*=\s*["']?/y
+  lead.lastIndex = nameEnd
+  if (text === '' || lead.exec(html) === null) return { start: end, end, text: '' }
+  // The end that the tokenizer says is after the closing quote.
+  const quoted = quote === QuoteType.Single || quote === QuoteType.Double
+  return { start: lead.lastIndex, end: quoted ? end - 1 : end, text }
+}

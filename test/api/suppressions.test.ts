@@ -1,0 +1,230 @@
+// Suppressions: put on by hand, listed newest first, taken off; whose they are, and which one is stronger.
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { recordSoftBounce } from '../../db/softBounces.ts'
+import { upsertSuppression } from '../../db/suppressions.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+
+interface Suppression {
+  email: string
+  reason: string
+  source_id: string | null
+  created: number
+  expires_at: number | null
+}
+interface Page {
+  suppressions: Suppression[]
+  count: number
+  cursor: string | null
+}
+
+const DAY_MS = 86_400_000
+let time = Date.UTC(2026, 0, 1)
+const now = () => new Date(time)
+const api = await createTestApi({ now })
+await insertTestDomain(api, 'sender.test')
+
+const add = (email: unknown) => api.request('POST', '/v1/suppressions', { email })
+const remove = (email: string) => api.request('DELETE', `/v1/suppressions/${email}`)
+const list = (query = '') => api.request<Page>('GET', `/v1/suppressions${query}`)
+const insert = (email: string, reason: 'bounce' | 'complaint', expires_at: Date | null = null) =>
+  upsertSuppression(
+    api.db,
+    { workspace_id: api.workspaceId, email, reason, source_id: 'em_1', expires_at },
+    now(),
+  )
+const find = async (email: string) =>
+  (await list()).body.suppressions.find((row) => row.email === email)
+
+describe('by hand', () => {
+  it('is 201, then 200 with the same body, and off again 204, then 404', async () => {
+    const made = await add('Ada@Example.test')
+    expect([made.status, made.body]).toEqual([
+      201,
+      {
+        email: 'ada@example.test',
+        reason: 'manual',
+        source_id: null,
+        created: time,
+        expires_at: null,
+      },
+    ])
+    time += 1000
+    const again = await add('ada@example.test')
+    expect([again.status, again.body]).toEqual([200, made.body])
+    expect((await remove('ADA@example.test')).status).toBe(204)
+    const gone = await remove('ada@example.test')
+    expect([gone.status, gone.body]).toMatchObject([404, { code: 'not_found' }])
+    expect(await find('ada@example.test')).toBeUndefined()
+  })
+
+  it('holds back the next mail, until it is taken off', async () => {
+    await add('held@example.test')
+    const send = async () => {
+      const mail = { from: 'a@sender.test', to: 'Held@example.test', subject: 'S', text: 'T' }
+      const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
+      const read = await api.request<{ last_event: object }>('GET', `/v1/emails/${body.id}`)
+      return read.body.last_event
+    }
+    expect(await send()).toMatchObject({
+      status: 'bounced',
+      type: 'Permanent',
+      subtype: 'OnAccountSuppressionList',
+    })
+    await remove('held%40example.test')
+    expect(await send()).toMatchObject({ status: 'sent' })
+  })
+
+  it('makes one that ends the one that lasts, and leaves a complaint as it is', async () => {
+    await insert('soft@example.test', 'bounce', new Date(time + DAY_MS))
+    const { created } = (await find('soft@example.test')) ?? {}
+    time += 1000
+    const lasting = await add('soft@example.test')
+    expect([lasting.status, lasting.body]).toMatchObject([
+      200,
+      { reason: 'manual', expires_at: null, created },
+    ])
+    await insert('angry@example.test', 'complaint')
+    expect((await add('angry@example.test')).body).toMatchObject({ reason: 'complaint' })
+    await insert('soft@example.test', 'complaint')
+    expect(await find('soft@example.test')).toMatchObject({ reason: 'complaint', created })
+    await insert('soft@example.test', 'bounce', new Date(time + DAY_MS))
+    expect(await find('soft@example.test')).toMatchObject({ reason: 'complaint', expires_at: null })
+  })
+
+  it('takes one address at a time, however many ask at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => add('race@example.test')))
+    expect(answers.map((answer) => answer.status).sort()).toEqual([...Array(7).fill(200), 201])
+  })
+
+  it.each([
+    [undefined],
+    [null],
+    [7],
+    [''],
+    ['x'],
+    ['a@b'],
+    ['A <a@example.test>'],
+    ['a@example.test,b@example.test'],
+    ['a\u0000@example.test'],
+    [`${'a'.repeat(250)}@example.test`],
+    [['a@example.test']],
+  ])('refuses %j', async (email) => {
+    const answer = await add(email)
+    expect([answer.status, answer.body]).toMatchObject([400, { code: 'invalid_request' }])
+  })
+
+  it.each([
+    ['%20', 'email_required'],
+    ['x', 'invalid_email'],
+    ['%00', 'invalid_email'],
+  ])('refuses the path address %s', async (email, code) => {
+    const answer = await remove(email)
+    expect([answer.status, answer.body]).toMatchObject([400, { code }])
+  })
+})
+
+describe('one that ends', () => {
+  it('is shown until then, and not listed, found or counted afterwards', async () => {
+    await insert('later@example.test', 'bounce', new Date(time + DAY_MS))
+    expect(await find('later@example.test')).toMatchObject({
+      reason: 'bounce',
+      source_id: 'em_1',
+      expires_at: time + DAY_MS,
+    })
+    time += DAY_MS
+    expect(await find('later@example.test')).toBeUndefined()
+    expect((await remove('later@example.test')).status).toBe(404)
+    await insert('later@example.test', 'bounce', new Date(time + DAY_MS))
+    time += DAY_MS
+    const anew = await add('later@example.test')
+    expect([anew.status, anew.body]).toMatchObject([201, { reason: 'manual', created: time }])
+  })
+
+  it('taken off, its soft bounces are forgotten: the next one does not bring it back', async () => {
+    const bounce = async () => {
+      time += DAY_MS
+      const email = 'full@example.test'
+      const about = { workspaceId: api.workspaceId, email, emailId: 'em_2', at: now() }
+      await api.db.transaction().execute((trx) => recordSoftBounce(trx, about))
+      return (await find(email))?.reason
+    }
+    expect([await bounce(), await bounce()]).toEqual([undefined, undefined])
+    await add('full@example.test')
+    await remove('full@example.test')
+    expect([await bounce(), await bounce(), await bounce()]).toEqual([
+      undefined,
+      undefined,
+      'bounce',
+    ])
+  })
+})
+
+describe('the list', () => {
+  const fresh = async () => {
+    const { token, workspaceId } = await api.createKey({ workspaceName: `w${time}` })
+    const headers = { authorization: `Bearer ${token}` }
+    time += 1
+    return {
+      workspaceId,
+      page: (query = '') =>
+        api.request<Page>('GET', `/v1/suppressions${query}`, undefined, headers),
+      add: (email: string) => api.request('POST', '/v1/suppressions', { email }, headers),
+    }
+  }
+
+  it('comes newest first, 50 at a time, steady while rows come and go', async () => {
+    const owner = await fresh()
+    const emails = Array.from({ length: 120 }, (_, i) => `r${String(i).padStart(3, '0')}@a.test`)
+    for (const [i, email] of emails.entries()) {
+      // Three of each moment.
+      if (i % 3 === 0) time += 1
+      await owner.add(email)
+    }
+    const expected = emails.toReversed()
+    const first = await owner.page()
+    expect(first.body.suppressions.map((row) => row.email)).toEqual(expected.slice(0, 50))
+    expect(first.body.count).toBe(50)
+    time += 1
+    await owner.add('new@a.test')
+    await api.db
+      .deleteFrom('suppressions')
+      .where('workspace_id', '=', owner.workspaceId)
+      .where('email', '=', expected[49] ?? '')
+      .execute()
+    const second = await owner.page(`?cursor=${first.body.cursor}`)
+    expect(second.body.suppressions.map((row) => row.email)).toEqual(expected.slice(50, 100))
+    const third = await owner.page(`?cursor=${second.body.cursor}`)
+    expect(third.body.suppressions.map((row) => row.email)).toEqual(expected.slice(100))
+    expect([third.body.count, third.body.cursor]).toEqual([20, null])
+    const stolen = await list(`?cursor=${first.body.cursor}`)
+    expect([stolen.status, stolen.body]).toMatchObject([400, { code: 'invalid_cursor' }])
+  })
+
+  it('is walked by its index', async () => {
+    const { rows } = await sql<{ 'QUERY PLAN': string }>`
+      explain select * from suppressions where workspace_id = 'ws'
+        and (expires_at is null or expires_at > now())
+        and (created_at, email) < (now(), 'a') order by created_at desc, email desc limit 51
+    `.execute(api.db)
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(plan).toContain('suppressions_list')
+    expect(plan).not.toContain('Sort')
+  })
+
+  it('is of one workspace alone', async () => {
+    const [one, another] = [await fresh(), await fresh()]
+    await one.add('mine@example.test')
+    expect((await another.page()).body).toEqual({ suppressions: [], count: 0, cursor: null })
+    expect((await remove('mine@example.test')).status).toBe(404)
+    expect((await one.page()).body.count).toBe(1)
+  })
+
+  it.each(['x', 'sup_00000000000000000000000000', 'a@example.test', ''])(
+    'refuses the cursor "%s"',
+    async (cursor) => {
+      const answer = await list(`?cursor=${cursor}`)
+      expect([answer.status, answer.body]).toMatchObject([400, { code: 'invalid_cursor' }])
+    },
+  )
+})

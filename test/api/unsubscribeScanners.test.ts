@@ -1,0 +1,128 @@
+// A scanner that follows every link of a mail does not unsubscribe its reader; a person does, whatever scanners do.
+import { beforeAll, expect, it } from 'vitest'
+import { insertEmailLinks } from '../../db/tracking.ts'
+import { clickToken } from '../../mail/tracking/tokens.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { uniqueName } from '../setup/unique.ts'
+import { createWorkflowClient, exitDesign } from '../setup/workflowClient.ts'
+
+let time = Date.now()
+const api = await createTestApi({ now: () => new Date(time) })
+const { create } = createWorkflowClient(api)
+let domain_id: string
+
+beforeAll(async () => {
+  domain_id = await insertTestDomain(api, 'sender.test')
+})
+
+/** A contact in a workflow whose delivered mail has tracked links. */
+async function subscriber() {
+  const event_name = uniqueName('begun')
+  const { workflow_id } = await create({ status: 'active', design: exitDesign(event_name) })
+  const email = `${uniqueName('c')}@example.test`
+  const begin = async () => {
+    const { body } = await api.request<{ executions: string[] }>('POST', '/v1/automation/events', {
+      event_name,
+      email,
+    })
+    return body.executions
+  }
+  const [execution_id = ''] = await begin()
+  const sent = await api.request<{ id: string }>('POST', '/v1/emails', {
+    from: 'a@sender.test',
+    to: email,
+    subject: 'Hello',
+    text: 'x',
+  })
+  const { id } = sent.body
+  const token = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64url')
+  await api.db
+    .updateTable('emails')
+    .set({ workflow_id, execution_id, unsubscribe_token: token, domain_id })
+    .where('id', '=', id)
+    .execute()
+  const delivery = await api.db
+    .updateTable('deliveries')
+    .set({ state: 'delivered', settled_at: new Date(time) })
+    .where('email_id', '=', id)
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const urls = [0, 1, 2, 3].map((i) => `https://x.test/${i}`)
+  await insertEmailLinks(api.db, [{ email_id: id, urls }])
+  time += 30_000
+  const click = (index: number) =>
+    api.app.request(`/t/c/${clickToken(api.deps.config.secretKey, delivery.id, index)}`)
+  const visit = (method: string, more = '', headers: Record<string, string> = {}) =>
+    api.request(method, `/u/${token}${more}`, undefined, { authorization: '', ...headers })
+  const isOut = async () => (await begin()).length === 0
+  return { click, visit, isOut }
+}
+
+it('by GET before the other links: undone by the third of them', async () => {
+  const { click, visit, isOut } = await subscriber()
+  await visit('GET')
+  for (const index of [0, 1]) await click(index)
+  expect(await isOut()).toBe(true)
+  time += 4_000
+  await click(2)
+  expect(await isOut()).toBe(false)
+})
+
+it('by GET after the other links: asks, and does nothing', async () => {
+  const { click, visit, isOut } = await subscriber()
+  for (const index of [0, 1, 2]) await click(index)
+  time += 30_000
+  expect((await visit('GET')).text).toContain('Unsubscribe?')
+  expect(await isOut()).toBe(false)
+  expect((await visit('POST')).status).toBe(200)
+  expect(await isOut()).toBe(true)
+})
+
+it('by GET with all links at once: the reader is in at the end, whatever came first', async () => {
+  for (let round = 0; round < 5; round++) {
+    const { click, visit, isOut } = await subscriber()
+    await Promise.all([click(0), visit('GET'), click(1), click(2), click(3)])
+    expect(await isOut()).toBe(false)
+  }
+})
+
+it('by GET of one that says what it is: asks', async () => {
+  const { visit, isOut } = await subscriber()
+  for (const agent of ['Barracuda Sentinel (EE)', 'Slackbot-LinkExpanding 1.0']) {
+    expect((await visit('GET', '', { 'user-agent': agent })).text).toContain('Unsubscribe?')
+  }
+  expect(await isOut()).toBe(false)
+})
+
+it('stays when fewer links were fetched, or slower, or a minute later', async () => {
+  const { click, visit, isOut } = await subscriber()
+  await visit('GET')
+  for (const index of [0, 1, 2]) {
+    await click(index)
+    time += 2_500
+  }
+  expect(await isOut()).toBe(true)
+  time += 60_000
+  for (const index of [0, 1, 2]) await click(index)
+  expect(await isOut()).toBe(true)
+})
+
+it('stays when a POST has confirmed it, before the links or after the GET', async () => {
+  const { click, visit, isOut } = await subscriber()
+  await visit('GET')
+  await visit('POST')
+  for (const index of [0, 1, 2, 3]) await click(index)
+  expect(await isOut()).toBe(true)
+  const other = await subscriber()
+  await other.visit('POST')
+  await other.visit('GET')
+  for (const index of [0, 1, 2, 3]) await other.click(index)
+  expect(await other.isOut()).toBe(true)
+})
+
+it('does not touch another mail of the same contact', async () => {
+  const [one, two] = [await subscriber(), await subscriber()]
+  await one.visit('GET')
+  for (const index of [0, 1, 2, 3]) await two.click(index)
+  expect([await one.isOut(), await two.isOut()]).toEqual([true, false])
+})

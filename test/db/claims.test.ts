@@ -1,0 +1,197 @@
+// Claims from a long queue: by the index alone, oldest first in each shard, no shard before all others, none twice.
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { beforeEach, expect, test } from 'vitest'
+import {
+  type Claim,
+  type ClaimedDelivery,
+  claimDeliveries,
+  extendLeases,
+  listExpiredLeases,
+  markDataSent,
+  releaseDeliveries,
+} from '../../db/deliveries.ts'
+import type { Database } from '../../db/schema.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { queueDeliveries } from '../setup/queue.ts'
+
+const { db, pool } = await createTestDatabase()
+const NOW = new Date('2026-03-02T09:00:00Z')
+const LEASE = '00000000-0000-0000-0000-000000000001'
+const OTHER = '00000000-0000-0000-0000-000000000002'
+const after = (ms: number) => new Date(NOW.getTime() + ms)
+const HOUR_MS = 3_600_000
+const ALL = Array.from({ length: 64 }, (_, i) => i)
+
+const queue = (count: number, over: { dueAt?: Date; everyMs?: number } = {}) =>
+  queueDeliveries(db, {
+    workspaceId: 'ws_1',
+    domainId: 'dom_1',
+    count,
+    dueAt: NOW,
+    expiresAt: after(24 * HOUR_MS),
+    ...over,
+  })
+
+const claimOf = (over: Partial<Claim> = {}): Claim => ({
+  shards: ALL,
+  limit: 100,
+  perShard: 100,
+  leaseToken: LEASE,
+  leaseUntil: after(60_000),
+  now: after(HOUR_MS),
+  ...over,
+})
+
+beforeEach(async () => {
+  await sql`truncate deliveries`.execute(db)
+})
+
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  Plans?: PlanNode[]
+}
+
+function* nodesOf(node: PlanNode): Generator<PlanNode> {
+  yield node
+  for (const inner of node.Plans ?? []) yield* nodesOf(inner)
+}
+
+/** Runs a claim under EXPLAIN ANALYZE. @returns how it read the ledger */
+async function planOf(claim: Claim) {
+  let asked: CompiledQuery | undefined
+  const listening = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool }),
+    log: ({ query }) => {
+      asked = query
+    },
+  })
+  await claimDeliveries(listening, { ...claim, now: new Date(0) })
+  const parameters = (asked?.parameters ?? []).map((value) =>
+    value instanceof Date && value.getTime() === 0 ? claim.now : value,
+  )
+  const { rows } = await pool.query(`explain (analyze, format json) ${asked?.sql}`, parameters)
+  const reads = [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].filter(
+    (node) => node['Relation Name'] === 'deliveries' && /Scan/.test(node['Node Type']),
+  )
+  return {
+    indexes: reads.map((node) => node['Index Name'] ?? node['Node Type']).sort(),
+    read: reads.map((node) => Math.round(node['Actual Rows'] * node['Actual Loops'])),
+    dropped: reads.reduce((sum, node) => sum + (node['Rows Removed by Filter'] ?? 0), 0),
+  }
+}
+
+const shapes = {
+  'all due': { everyMs: 0 },
+  'most in the future': { everyMs: 1_000 },
+}
+
+for (const [name, shape] of Object.entries(shapes)) {
+  test(`a claim reads what it takes, by the index: ${name}, one shard to all`, async () => {
+    await queue(100_000, shape)
+    await sql`analyze deliveries`.execute(db)
+    for (const shards of [ALL, ALL.slice(8, 16), [17]]) {
+      const plan = await planOf(claimOf({ shards, limit: 40, perShard: 20 }))
+      expect(plan.indexes).toEqual(['deliveries_due', 'deliveries_pkey'])
+      expect(plan.dropped).toBe(0)
+      for (const read of plan.read) expect(read).toBeLessThanOrEqual(40)
+    }
+  })
+}
+
+test('each shard gives its longest waiting, and no more than its share', async () => {
+  await queue(6_400, { everyMs: 1 })
+  const claimed = await claimDeliveries(db, claimOf({ limit: 200, perShard: 3 }))
+  expect(claimed).toHaveLength(192)
+  const oldest = await db
+    .selectFrom('deliveries')
+    .select(['id', 'shard'])
+    .orderBy('next_at')
+    .execute()
+  for (const shard of ALL) {
+    const wanted = oldest.filter((row) => row.shard === shard).slice(0, 3)
+    const found = claimed.filter((row) => row.shard === shard)
+    expect(found.map(({ id }) => id).sort()).toEqual(wanted.map(({ id }) => id).sort())
+  }
+})
+
+test('a long queue for one shard does not stand before the mail of another', async () => {
+  await queue(5_000, { dueAt: after(-HOUR_MS) })
+  await sql`update deliveries set shard = 5`.execute(db)
+  await sql`update deliveries set shard = 6, next_at = ${NOW}
+    where id = (select max(id) from deliveries)`.execute(db)
+  const claimed = await claimDeliveries(db, claimOf({ limit: 100, perShard: 50 }))
+  expect(claimed.map(({ shard }) => shard)).toContain(6)
+  expect(claimed).toHaveLength(51)
+})
+
+test('eight lanes that claim at once share everything, and nothing twice', async () => {
+  await queue(4_000)
+  const seen: ClaimedDelivery[] = []
+  const lane = async (n: number) => {
+    for (;;) {
+      const leaseToken = `00000000-0000-0000-0000-0000000000${10 + n}`
+      const claimed = await claimDeliveries(db, claimOf({ leaseToken, limit: 70, perShard: 9 }))
+      if (claimed.length === 0) return
+      seen.push(...claimed)
+    }
+  }
+  await Promise.all(ALL.slice(0, 8).map(lane))
+  expect(seen).toHaveLength(4_000)
+  expect(new Set(seen.map(({ id }) => id)).size).toBe(4_000)
+})
+
+test('what is given back is as it was before the claim, and only by its holder', async () => {
+  await queue(2)
+  await sql`update deliveries set state = 'deferred', attempt = 4
+    where id = (select min(id) from deliveries)`.execute(db)
+  const columns = ['state', 'attempt', 'next_at', 'lease_token', 'lease_until'] as const
+  const read = () => db.selectFrom('deliveries').select(columns).orderBy('id').execute()
+  const before = await read()
+  const claimed = await claimDeliveries(db, claimOf())
+  expect(claimed.map(({ was }) => was).sort()).toEqual(['deferred', 'queued'])
+  await releaseDeliveries(db, claimed, OTHER)
+  expect((await read()).map(({ state }) => state)).toEqual(['sending', 'sending'])
+  await releaseDeliveries(db, claimed, LEASE)
+  expect(await read()).toEqual(before)
+})
+
+test('only who holds the lease may mark, and a lease that ran out is found', async () => {
+  await queue(3)
+  const ids = (await claimDeliveries(db, claimOf())).map(({ id }) => id).sort()
+  expect(await markDataSent(db, ids, OTHER)).toEqual(new Set())
+  expect(await markDataSent(db, ids.slice(0, 1), LEASE)).toEqual(new Set(ids.slice(0, 1)))
+  await extendLeases(db, ids.slice(2), LEASE, after(2 * 60_000))
+  const range = { from: 0, to: 64 }
+  expect(await listExpiredLeases(db, range, after(59_999), 10)).toEqual([])
+  const expired = await listExpiredLeases(db, range, after(60_000), 10)
+  expect(expired.map(({ id, state }) => [id, state]).sort()).toEqual([
+    [ids[0], 'data_sent'],
+    [ids[1], 'sending'],
+  ])
+})
+
+test('the mark before the dot writes no index', async () => {
+  await queue(200)
+  const ids = (await claimDeliveries(db, claimOf({ limit: 200 }))).map(({ id }) => id)
+  const hot = async () => {
+    await sql`select pg_stat_force_next_flush()`.execute(db)
+    const { rows } = await sql<{ updated: number; hot: number }>`
+      select n_tup_upd as updated, n_tup_hot_upd as hot from pg_stat_user_tables
+      where relname = 'deliveries'`.execute(db)
+    return rows[0] ?? { updated: 0, hot: 0 }
+  }
+  await db.connection().execute(async (one) => {
+    await sql`select pg_stat_force_next_flush()`.execute(one)
+    await markDataSent(one, ids, LEASE)
+    await sql`select pg_stat_force_next_flush()`.execute(one)
+    await sql`select 1`.execute(one)
+  })
+  const { hot: marked } = await hot()
+  expect(marked).toBeGreaterThan(100)
+})

@@ -1,0 +1,149 @@
+// Composing from real rows: in one round trip, long bodies whole, tracked mail with links that are stored before it goes.
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { createComposer } from '../../activities/composer.ts'
+import { insertEmail } from '../../db/emails.ts'
+import { readTrackingToken } from '../../mail/tracking/tokens.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { newId, now, seedWorkspace } from '../setup/harness.ts'
+import { TEST_SECRET_KEY } from '../setup/processes.ts'
+import { leaves, readMessage } from '../unit/mailReader.ts'
+
+const { db } = await createTestDatabase()
+const { workspaceId, domainId } = await seedWorkspace(db)
+const secretKey = Buffer.from(TEST_SECRET_KEY, 'base64')
+const config = { secretKey, publicUrl: 'https://mail.test' }
+
+const createUse = () =>
+  createComposer({ db, now, config } as unknown as Parameters<typeof createComposer>[0])
+
+async function accept(
+  change: { html?: string | null; text?: string | null; [column: string]: unknown },
+  attachments: Parameters<typeof insertEmail>[1]['attachments'] = [],
+): Promise<string> {
+  const id = newId('email')
+  await insertEmail(db, {
+    row: {
+      id,
+      workspace_id: workspaceId,
+      type: 'transactional',
+      category: 'transactional',
+      from: 'a@sender.test',
+      to: ['b@mail.test'],
+      cc: [],
+      bcc: [],
+      reply_to: [],
+      subject: 'Hello',
+      html: null,
+      text: null,
+      template_id: null,
+      domain_id: domainId,
+      headers: {},
+      tags: {},
+      metadata: {},
+      message_id: `${id}@sender.test`,
+      workflow_id: null,
+      execution_id: null,
+      node_id: null,
+      unsubscribe_token: null,
+      track_opens: false,
+      track_clicks: false,
+      tracking_host: null,
+      created_at: now(),
+      ...change,
+    },
+    recipients: ['b@mail.test'],
+    attachments,
+    dueAt: now(),
+    expiresAt: now(),
+  })
+  return id
+}
+
+const bodiesOf = (bytes: Buffer) =>
+  Object.fromEntries(
+    leaves(readMessage(bytes)).map((part) => [
+      part.header('content-type')?.split(';')[0],
+      part.content.toString().trimEnd(),
+    ]),
+  )
+
+test('recipients that are under way together share the bytes; later ones have the same', async () => {
+  const use = createUse()
+  const id = await accept({ html: '<p>Hi</p>' })
+  const [one, two] = await Promise.all([
+    use(id, async (e) => e.bytes),
+    use(id, async (e) => e.bytes),
+  ])
+  expect(two).toBe(one)
+  expect(await createUse()(id, async (e) => e.bytes)).toEqual(one)
+  expect(bodiesOf(one)).toEqual({ 'text/plain': 'Hi', 'text/html': '<p>Hi</p>' })
+  await expect(use('em_none', async () => 0)).rejects.toThrow('is gone')
+})
+
+test('a long body and an attachment come whole', async () => {
+  const html = `<p>${'Grüße an alle 😀 \n'.repeat(300_000)}</p>`
+  const id = await accept({ html, text: 'short' })
+  const bytes = await createUse()(id, async (e) => e.bytes)
+  expect(bodiesOf(bytes)['text/html']).toBe(html.replaceAll('\n', '\r\n'))
+  const file = {
+    filename: 'a.bin',
+    content_type: null,
+    content_id: null,
+    content: Buffer.from('abc'),
+  }
+  const other = await accept({ text: 'see' }, [file])
+  expect(bodiesOf(await createUse()(other, async (e) => e.bytes))).toEqual({
+    'text/plain': 'see',
+    'application/octet-stream': 'abc',
+  })
+})
+
+test('tracked mail: links and pixel of each delivery, stored first; ours and the text stay', async () => {
+  const own = 'https://mail.test/u/token'
+  const html = `<p><a href="https://shop.test/?a=1&amp;b=2">Shop</a> <a href="${own}">Leave</a></p>`
+  const id = await accept({
+    html,
+    track_opens: true,
+    track_clicks: true,
+    tracking_host: 'click.sender.test',
+    category: 'marketing',
+    unsubscribe_token: 'AAAAAAAAAAAAAAAAAAAAAA',
+  })
+  const use = createUse()
+  const read = async (deliveryId: number) => {
+    const { bytes, stored } = await use(
+      id,
+      async (email) => ({
+        bytes: email.bytes,
+        stored: await sql<{
+          urls: string[]
+        }>`select urls from email_links where email_id = ${id}`.execute(db),
+      }),
+      deliveryId,
+    )
+    expect(stored.rows).toEqual([{ urls: ['https://shop.test/?a=1&b=2'] }])
+    return bytes
+  }
+  const [one, two] = [await read(1), await read(2)]
+  expect(await read(1)).toEqual(one)
+  const bodies = bodiesOf(one)
+  expect(bodies['text/plain']).toContain('https://shop.test/?a=1&b=2')
+  expect(bodies['text/html']).toContain(`href="${own}"`)
+  const tokens = (bytes: Buffer) =>
+    [
+      ...(bodiesOf(bytes)['text/html'] ?? '').matchAll(
+        /https:\/\/click\.sender\.test\/t\/[oc]\/([\w-]+)/g,
+      ),
+    ].map(([, token]) => readTrackingToken(secretKey, token ?? ''))
+  const expected = (deliveryId: number) => [
+    { kind: 'click', deliveryId, index: 0 },
+    { kind: 'open', deliveryId },
+  ]
+  expect(tokens(one)).toEqual(expected(1))
+  expect(tokens(two)).toEqual(expected(2))
+  expect(readMessage(one).header('list-unsubscribe')).toMatch(
+    /^<https:\/\/mail\.test\/u\/A{22}>, <mailto:\S+@bounces\.sender\.test>$/,
+  )
+  expect(bodiesOf(await use(id, async (e) => e.bytes))['text/html']).toBe(html)
+})

@@ -1,0 +1,250 @@
+// Reports taken into the ledger: what each state of a delivery allows, once, for one workspace, beside other writers.
+import { sql } from 'kysely'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { takeReport } from '../../activities/reports.ts'
+import type { DeliveryState } from '../../db/schema.ts'
+import { deliveryTransitions } from '../../domain/states.ts'
+import { type Bounce, classifyReply } from '../../mail/bounceRules.ts'
+import type { InboundReport } from '../../mail/inbound/parseReport.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const DAY_MS = 86_400_000
+let time = Date.UTC(2026, 0, 1)
+const api = await createTestApi({ now: () => new Date(time) })
+await insertTestDomain(api, 'sender.test')
+beforeEach(() => {
+  time += 10 * DAY_MS
+  api.woken.length = 0
+})
+
+const bounceOf = (enhanced: string | null, reply = ''): InboundReport => {
+  const bounce: Bounce = classifyReply({ code: null, enhanced, reply })
+  return { kind: 'bounce', bounce, status: enhanced }
+}
+const gone = bounceOf('5.1.1')
+const full = bounceOf('4.2.2')
+const complaint: InboundReport = { kind: 'complaint', feedbackType: 'abuse' }
+const take = (id: number, report: InboundReport) => takeReport(api.deps, id, report)
+
+/** A mail to a new address, its delivery brought into a state by hand. */
+async function delivery(state: DeliveryState, to = `${uniqueName('r')}@example.test`) {
+  const mail = { from: 'a@sender.test', to, subject: 'S', text: 'T' }
+  const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
+  const settled = ['delivered', 'unknown', 'bounced', 'cancelled', 'suppressed'].includes(state)
+  const { id } = await api.db
+    .updateTable('deliveries')
+    .set({ state, settled_at: settled ? new Date(time) : null })
+    .where('email_id', '=', body.id)
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return { id, to, emailId: body.id }
+}
+
+const look = async ({ id, emailId, to }: Awaited<ReturnType<typeof delivery>>) => ({
+  row: await api.db
+    .selectFrom('deliveries')
+    .select(['state', 'settled_at'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow(),
+  bounces: (
+    await api.db
+      .selectFrom('email_events')
+      .select('data')
+      .where('email_id', '=', emailId)
+      .where('status', '=', 'bounced')
+      .execute()
+  ).map(({ data }) => data),
+  suppression: await api.db
+    .selectFrom('suppressions')
+    .select(['reason', 'source_id', 'expires_at'])
+    .where('workspace_id', '=', api.workspaceId)
+    .where('email', '=', to.toLowerCase())
+    .executeTakeFirst(),
+})
+
+describe('a bounce', () => {
+  const states = Object.keys(deliveryTransitions) as DeliveryState[]
+  const underWay: DeliveryState[] = ['sending', 'data_sent']
+
+  test.each(states)('of a delivery that is %s', async (state) => {
+    const one = await delivery(state)
+    const before = await look(one)
+    time += 1000
+    const may = (deliveryTransitions[state] as readonly string[]).includes('bounced')
+    const expected = underWay.includes(state) ? 'under_way' : may ? 'taken' : 'known'
+    expect(await take(one.id, gone)).toBe(expected)
+    const after = await look(one)
+    if (expected !== 'taken') return expect(after).toEqual(before)
+    expect(after).toEqual({
+      row: { state: 'bounced', settled_at: before.row.settled_at ?? new Date(time) },
+      bounces: [{ type: 'Permanent', subtype: 'NoEmail' }],
+      suppression: { reason: 'bounce', source_id: one.emailId, expires_at: null },
+    })
+  })
+
+  test('of a delivery that is not there changes nothing', async () => {
+    expect(await take(987_654_321, gone)).toBe('ignored')
+    expect(await take(987_654_321, complaint)).toBe('ignored')
+  })
+
+  test('is taken once, however often and from wherever it comes at once', async () => {
+    const one = await delivery('delivered')
+    const taken = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => take(one.id, i % 2 ? gone : full)),
+    )
+    expect(taken.sort()).toEqual([...Array(11).fill('known'), 'taken'])
+    expect((await look(one)).bounces).toHaveLength(1)
+  })
+
+  test('of an address that was erased since suppresses nothing', async () => {
+    const count = () => api.db.selectFrom('suppressions').select('email').execute()
+    const before = await count()
+    for (const report of [gone, full, complaint]) {
+      const one = await delivery('delivered')
+      const blank = { recipient: '' }
+      await api.db.updateTable('deliveries').set(blank).where('id', '=', one.id).execute()
+      expect(await take(one.id, report)).toBe('taken')
+    }
+    expect(await count()).toEqual(before)
+  })
+
+  test('keeps a delivery that waits to be sent again from the lanes', async () => {
+    const one = await delivery('queued')
+    await take(one.id, gone)
+    const { rows } = await sql`
+      select id from deliveries where id = ${one.id} and settled_at is null
+    `.execute(api.db)
+    expect(rows).toEqual([])
+  })
+
+  test('suppresses in its own workspace alone, whatever the case of the address', async () => {
+    const one = await delivery('delivered', `Big.${uniqueName('r')}@Example.test`)
+    await take(one.id, gone)
+    const { rows } = await sql<{ workspace_id: string }>`
+      select workspace_id from suppressions where email = ${one.to.toLowerCase()}
+    `.execute(api.db)
+    expect(rows).toEqual([{ workspace_id: api.workspaceId }])
+  })
+
+  test.each([
+    ['our own fault', bounceOf('5.7.26')],
+    ['nobody knows why', bounceOf(null)],
+  ])('that is %s suppresses nobody, ever', async (_, report) => {
+    const to = `${uniqueName('r')}@example.test`
+    for (let day = 0; day < 4; day++) {
+      time += DAY_MS
+      const one = await delivery('delivered', to)
+      expect(await take(one.id, report)).toBe('taken')
+      expect((await look(one)).suppression).toBeUndefined()
+    }
+  })
+
+  test('that is soft suppresses on the third day, for thirty', async () => {
+    const to = `${uniqueName('r')}@example.test`
+    const seen: unknown[] = []
+    for (let day = 0; day < 3; day++) {
+      time += DAY_MS
+      const [one, same] = [await delivery('delivered', to), await delivery('delivered', to)]
+      await take(one.id, full)
+      await take(same.id, full)
+      seen.push((await look(one)).suppression?.expires_at?.getTime())
+    }
+    expect(seen).toEqual([undefined, undefined, time + 30 * DAY_MS])
+  })
+
+  test.each([
+    ['counts although a relay had taken each mail', true],
+    ['counts no more once a mail has arrived', false],
+  ])('that is soft %s', async (_, bounces) => {
+    const to = `${uniqueName('r')}@example.test`
+    let last = await delivery('delivered', to)
+    for (let day = 0; day < 3; day++) {
+      time += DAY_MS
+      const taken = await delivery('delivered', to)
+      const clear = sql`update soft_bounces set cleared_by = coalesce(cleared_by, ${taken.emailId})`
+      await sql`${clear} where email = ${to}`.execute(api.db)
+      last = bounces ? taken : await delivery('delivered', to)
+      await take(last.id, full)
+    }
+    expect((await look(last)).suppression !== undefined).toBe(bounces)
+  })
+
+  test('is told to the contact, and workers are woken only when something waits for it', async () => {
+    const one = await delivery('delivered')
+    await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: one.to })
+    api.woken.length = 0
+    await take(one.id, full)
+    const path = `/v1/automation/contacts/${one.to}/events`
+    const { body } = await api.request<{ events: object[] }>('GET', path)
+    expect(body.events[0]).toMatchObject({
+      event_name: 'email.bounced',
+      properties: { email_id: one.emailId, type: 'Transient', subtype: 'MailboxFull' },
+    })
+    expect(api.woken).toEqual([])
+  })
+})
+
+describe('a complaint', () => {
+  test('about a mail of no workflow suppresses, over a bounce, and leaves the mail delivered', async () => {
+    const one = await delivery('delivered')
+    await api.db
+      .insertInto('suppressions')
+      .values({
+        workspace_id: api.workspaceId,
+        email: one.to,
+        reason: 'bounce',
+        source_id: null,
+        created_at: new Date(time),
+        expires_at: new Date(time + DAY_MS),
+      })
+      .execute()
+    expect(await take(one.id, complaint)).toBe('taken')
+    expect(await look(one)).toMatchObject({
+      row: { state: 'delivered' },
+      bounces: [],
+      suppression: { reason: 'complaint', source_id: one.emailId, expires_at: null },
+    })
+  })
+
+  test('beside changes of the same audiences: no deadlock, and the counts are right', async () => {
+    const ids: string[] = []
+    for (const name of ['One', 'Two', 'Three']) {
+      const { body } = await api.request<{ id: string }>('POST', '/v1/audiences', { name })
+      ids.push(body.id)
+    }
+    const reported = await Promise.all(Array.from({ length: 6 }, () => delivery('delivered')))
+    for (const { to } of reported) {
+      await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: to })
+    }
+    const join = (id: string) =>
+      api.request('POST', `/v1/audiences/${id}/contacts/batch`, {
+        contacts: reported.map(({ to }) => ({ email: to })),
+      })
+    for (const id of ids) await join(id)
+    const leave = (id: string, email: string) =>
+      api.request('DELETE', `/v1/audiences/${id}/contacts/${email}`)
+
+    const answers = await Promise.all([
+      ...reported.map(({ id }) => take(id, complaint)),
+      ...reported.map(({ id }) => take(id, gone)),
+      ...ids.toReversed().map(async (id) => (await join(id)).status),
+      ...ids.map(async (id) => (await leave(id, reported[0]?.to ?? '')).status),
+    ])
+    expect(answers).toEqual([
+      ...Array(12).fill('taken'),
+      ...Array(3).fill(200),
+      ...Array(3).fill(204),
+    ])
+    const { rows } = await sql<{ wrong: string }>`
+      select a.name as wrong from audiences a where (contact_count, unsubscribers) <> (
+        select count(*), count(*) filter (where not c.is_subscribed)
+        from audience_contacts c where c.audience_id = a.id)
+    `.execute(api.db)
+    expect(rows).toEqual([])
+    const left = await sql`
+      select email from audience_contacts where is_subscribed and email <> ${reported[0]?.to}
+    `.execute(api.db)
+    expect(left.rows).toEqual([])
+  })
+})

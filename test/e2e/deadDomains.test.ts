@@ -1,0 +1,96 @@
+// Hundreds of domains whose servers never answer, and one that does: its mail goes out all the same.
+import { expect, onTestFinished, test } from 'vitest'
+import { randomPort } from '../../dev/ports.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { createHarness } from '../setup/harness.ts'
+import { startNameServer } from '../setup/nameServer.ts'
+import { startFaultServer } from '../unit/mailFaultServer.ts'
+
+const database = await createTestDatabase()
+
+const DEAD_DOMAINS = 400
+const TO_ONE_DEAD = 200
+/** A silent server is waited for much longer: 60 s for its banner alone. */
+const PROMPT_MS = 15_000
+
+test('mail for servers that do not answer holds up no other mail', {
+  timeout: 90_000,
+}, async () => {
+  const nameServer = await startNameServer({
+    'dead.test': '* A 127.0.0.2',
+    'good.test': '@ A 127.0.0.3',
+  })
+  onTestFinished(nameServer.close)
+  const port = await randomPort()
+  const silent = await startFaultServer(() => 'hang', port, '127.0.0.2')
+  onTestFinished(silent.close)
+  const good = await startFaultServer(undefined, port, '127.0.0.3')
+  onTestFinished(good.close)
+  const h = await createHarness(database, {
+    env: {
+      DELIVERY_MODE: 'mx',
+      SMTP_URL: '',
+      DNS_SERVERS: nameServer.address,
+      MX_PORT: String(port),
+      ALLOW_PRIVATE_MX: 'true',
+      SMTP_CONNECTIONS: '20',
+    },
+  })
+  const send = (to: string[]) =>
+    h.request('POST', '/v1/emails', { from: 'hello@sender.test', to, subject: 'Hi', text: 'Hi' })
+  const dead = [
+    ...Array.from({ length: DEAD_DOMAINS }, (_, i) => `ada@d${i}.dead.test`),
+    ...Array.from({ length: TO_ONE_DEAD }, (_, i) => `user${i}@big.dead.test`),
+  ]
+  while (dead.length > 0) await send(dead.splice(0, 50))
+  const fine = Array.from({ length: 20 }, (_, i) => `user${i}@good.test`)
+  await send(fine)
+
+  const states = async () => {
+    const rows = await h.db
+      .selectFrom('deliveries')
+      .select(['recipient', 'state', 'attempt'])
+      .execute()
+    return {
+      good: rows.filter(({ recipient }) => recipient.endsWith('@good.test')),
+      dead: rows.filter(({ recipient }) => recipient.endsWith('.dead.test')),
+    }
+  }
+  const sentAt = Date.now()
+  const delivered = await eventually(
+    async () => {
+      const found = await states()
+      expect(found.good.map(({ state }) => state)).toEqual(fine.map(() => 'delivered'))
+      return found
+    },
+    { deadline_ms: PROMPT_MS },
+  )
+  console.log('dead domains:', { good_ms: Date.now() - sentAt, silent: silent.seen.connections })
+  const underWay = delivered.dead.filter(({ state }) => state === 'sending')
+  expect(underWay.length, 'all places of the lane would be taken by now').toBeGreaterThan(60)
+
+  // Hundreds of destinations are fifty and the rest in the metrics, and none has an address.
+  const metrics = await (await fetch(`${h.workers[0]?.url}/metrics`)).text()
+  const named = metrics.matchAll(/^dripline_smtp_connections\{destination="([^"]+)"/gm)
+  const destinations = new Set([...named].map(([, name]) => name))
+  expect(destinations.size).toBe(51)
+  expect(destinations).toContain('other')
+  expect(metrics).not.toContain('@')
+
+  // What was not tried came back without an attempt.
+  await eventually(async () => {
+    const found = await states()
+    const big = found.dead.filter(({ recipient }) => recipient.endsWith('@big.dead.test'))
+    const back = big.filter(({ state, attempt }) => state === 'queued' && attempt === 0)
+    expect(back.length).toBeGreaterThan(0)
+    const last = await send(['late@good.test'])
+    expect(last.status).toBe(200)
+  })
+  await eventually(async () => expect((await states()).good.at(-1)?.state).toBe('delivered'), {
+    deadline_ms: PROMPT_MS,
+  })
+  expect(await h.db.selectFrom('delivery_attempts').select('outcome').distinct().execute()).toEqual(
+    [{ outcome: 'delivered' }],
+  )
+})

@@ -1,0 +1,222 @@
+// What comes back by mail, to a real worker: bounces and complaints, and their effects.
+import { expect, test } from 'vitest'
+import { insertAudience } from '../../db/audiences.ts'
+import { verpAddress } from '../../mail/token.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { design, insertFlow, mail, onEvent } from '../setup/flows.ts'
+import { newId } from '../setup/harness.ts'
+import { createInboundHarness, written } from '../setup/inbound.ts'
+import { TEST_SECRET_KEY } from '../setup/processes.ts'
+import { feedbackReport, statusReport } from '../unit/inboundReports.ts'
+
+const database = await createTestDatabase()
+
+test('a bounce after delivery: event, suppression, automation event, a workflow that waited', async () => {
+  const h = await createInboundHarness(database)
+  const flow = design(
+    {
+      start: onEvent('began'),
+      hello: mail('Hello'),
+      wait: ['wait_for_event', { event_name: 'email.bounced' }],
+      end: ['exit', { outcome: 'done' }],
+    },
+    [
+      ['start', 'hello'],
+      ['hello', 'wait'],
+      ['wait', 'end', 'received'],
+    ],
+  )
+  await insertFlow(h.db, h, flow)
+  const executionId = await h.post('began', 'gone@example.test')
+  await eventually(async () =>
+    expect(await h.execution(executionId)).toMatchObject({
+      status: 'WAITING',
+      current_step_id: 'wait',
+    }),
+  )
+  await eventually(async () => expect(await h.stateOf('gone@example.test')).toBe('delivered'))
+  const [sent] = h.smtp.mailsTo('gone@example.test')
+  const returnPath = sent?.from ?? ''
+  expect(returnPath).toMatch(/^b\+\d+\.[0-9a-f]{20}@bounces\.sender\.test$/)
+
+  // A delay is no event.
+  const delayed = { Action: 'delayed', Status: '4.4.1', 'Diagnostic-Code': 'smtp; 451 later' }
+  const before = await written(h)
+  expect(await h.report(returnPath, statusReport(delayed))).toMatch(/^250 /)
+  expect(await written(h)).toEqual(before)
+
+  expect(await h.report(returnPath)).toMatch(/^250 /)
+  const { email_id } = await h.db
+    .selectFrom('deliveries')
+    .select('email_id')
+    .where('recipient', '=', 'gone@example.test')
+    .executeTakeFirstOrThrow()
+  expect(await h.eventsOf(email_id, 'gone@example.test')).toMatchObject([
+    { status: 'sent' },
+    { status: 'delivered' },
+    { status: 'bounced', type: 'Permanent', subtype: 'NoEmail' },
+  ])
+  expect(await h.stateOf('gone@example.test')).toBe('bounced')
+  expect(await h.suppressions()).toMatchObject([
+    { email: 'gone@example.test', reason: 'bounce', source_id: email_id },
+  ])
+  await eventually(async () =>
+    expect(await h.execution(executionId)).toMatchObject({ status: 'COMPLETED' }),
+  )
+  expect((await h.events('gone@example.test'))[0]).toMatchObject({
+    event_name: 'email.bounced',
+    properties: { email_id, execution_id: executionId, type: 'Permanent', subtype: 'NoEmail' },
+  })
+
+  // The same again, many at once, and one that says something else: nothing more.
+  const after = await written(h)
+  const again = await Promise.all([
+    ...Array.from({ length: 5 }, () => h.report(returnPath)),
+    h.report(returnPath, statusReport({ Status: '5.2.2', 'Diagnostic-Code': 'smtp; 552 full' })),
+  ])
+  for (const reply of again) expect(reply).toMatch(/^250 /)
+  expect(await written(h)).toEqual(after)
+
+  // The next mail to him is refused without SMTP.
+  const next = await h.request<{ id: string }>('POST', '/v1/emails', {
+    from: 'hello@sender.test',
+    to: 'Gone@example.test',
+    subject: 'Hello',
+    text: 'Hello',
+  })
+  expect(await h.statusOf(next.body.id, 'Gone@example.test')).toMatchObject({
+    status: 'bounced',
+    type: 'Permanent',
+    subtype: 'OnAccountSuppressionList',
+  })
+  expect(h.smtp.mailsTo('gone@example.test')).toHaveLength(1)
+
+  // A soft bounce is an event, and suppresses nobody at once; so is a refusal of ours.
+  for (const [to, fields, subtype] of [
+    [
+      'full@example.test',
+      { Status: '4.2.2', 'Diagnostic-Code': 'smtp; 452 4.2.2 full' },
+      'MailboxFull',
+    ],
+    [
+      'ours@example.test',
+      { Status: '5.7.26', 'Diagnostic-Code': 'smtp; 550 5.7.26 no SPF' },
+      'General',
+    ],
+  ] as const) {
+    const mailed = await h.deliver(to)
+    expect(await h.report(mailed.returnPath, statusReport(fields))).toMatch(/^250 /)
+    expect(await h.statusOf(mailed.id, to)).toMatchObject({ type: 'Transient', subtype })
+  }
+  expect((await written(h)).softBounces).toMatchObject([{ email: 'full@example.test' }])
+  expect(await h.suppressions()).toHaveLength(1)
+
+  const metrics = await (await fetch(`${h.workers[0]?.url}/metrics`)).text()
+  expect(metrics).toMatch(/^dripline_inbound_reports_total\{what="bounce",taken="taken",.*\} 3$/m)
+  expect(metrics).toMatch(/^dripline_inbound_reports_total\{what="bounce",taken="known",.*\} 6$/m)
+  expect(h.workers[0]?.log(1000)).not.toContain('@example.test')
+
+  // Whoever is not ours, or lies about it, changes nothing.
+  const last = await written(h)
+  const forged = returnPath.replace(/\.(.)/, (_, x) => `.${x === '0' ? '1' : '0'}`)
+  expect(await h.report(forged)).toMatch(/^550 5\.1\.1 /)
+  expect(await h.report(returnPath.replace('@bounces.sender', '@bounces.other'))).toMatch(
+    /^550 5\.1\.1 /,
+  )
+  expect(await h.report(returnPath, statusReport(), 'x@example.test')).toMatch(/^550 5\.7\.1 /)
+  expect(await h.report(returnPath, 'x'.repeat(1_100_000))).toMatch(/^552 /)
+  expect(await written(h)).toEqual(last)
+})
+
+test('a report that is faster than the reply to its mail is kept back until that is written', async () => {
+  const h = await createInboundHarness(database)
+  let release = () => {}
+  const hold = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  h.smtp.setScript({ slow: { at: 'dot', reply: '250 2.0.0 accepted', hold } })
+  const { body } = await h.request<{ id: string }>('POST', '/v1/emails', {
+    from: 'hello@sender.test',
+    to: 'slow@example.test',
+    subject: 'Hello',
+    text: 'Hello',
+  })
+  await eventually(async () => expect(await h.stateOf('slow@example.test')).toBe('data_sent'))
+  const { id } = await h.db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('email_id', '=', body.id)
+    .executeTakeFirstOrThrow()
+  const secret = Buffer.from(TEST_SECRET_KEY, 'base64')
+  const returnPath = verpAddress(secret, id, 'bounces.sender.test')
+  expect(await h.report(returnPath)).toMatch(/^451 4\.3\.0 /)
+  release()
+  await eventually(async () => expect(await h.report(returnPath)).toMatch(/^250 /))
+  expect(await h.eventsOf(body.id, 'slow@example.test')).toMatchObject([
+    { status: 'sent' },
+    { status: 'delivered' },
+    { status: 'bounced', subtype: 'NoEmail' },
+  ])
+})
+
+test('a complaint suppresses and unsubscribes, from audiences and from the workflow', async () => {
+  const h = await createInboundHarness(database)
+  const flow = design(
+    {
+      start: onEvent('joined'),
+      hello: mail('Hello'),
+      wait: ['wait_for_event', { event_name: 'never' }],
+      end: ['exit', { outcome: 'done' }],
+    },
+    [
+      ['start', 'hello'],
+      ['hello', 'wait'],
+      ['wait', 'end', 'received'],
+    ],
+  )
+  await insertFlow(h.db, h, flow)
+  const executionId = await h.post('joined', 'angry@example.test')
+  await eventually(async () => expect(await h.stateOf('angry@example.test')).toBe('delivered'))
+  const audiences = [newId('audience'), newId('audience'), newId('audience')]
+  const at = new Date()
+  for (const id of audiences) {
+    const row = { id, workspace_id: h.workspaceId, name: id, created_by: h.userId }
+    await insertAudience(h.db, { ...row, created_at: at, updated_at: at })
+  }
+  const join = (id: string | undefined, email: string, is_subscribed = true) =>
+    h.request('POST', `/v1/audiences/${id}/contacts`, { email, is_subscribed })
+  await join(audiences[0], 'Angry@example.test')
+  await join(audiences[0], 'calm@example.test')
+  await join(audiences[1], 'angry@example.test', false)
+  await join(audiences[2], 'angry@example.test')
+
+  const returnPath = h.smtp.mailsTo('angry@example.test')[0]?.from ?? ''
+  expect(await h.report(returnPath, feedbackReport('not-spam'), 'fbl@remote.test')).toMatch(/^250 /)
+  expect(await h.suppressions()).toEqual([])
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, () => h.report(returnPath, feedbackReport(), 'fbl@remote.test')),
+  )
+  for (const answer of answers) expect(answer).toMatch(/^250 /)
+
+  expect(await h.suppressions()).toMatchObject([
+    { email: 'angry@example.test', reason: 'complaint', source_id: expect.stringMatching(/^em_/) },
+  ])
+  const { body } = await h.request<{
+    audiences: { id: string; contact_count: number; unsubscribers: number }[]
+  }>('GET', '/v1/audiences')
+  const counts = new Map(body.audiences.map((a) => [a.id, [a.contact_count, a.unsubscribers]]))
+  expect(audiences.map((id) => counts.get(id))).toEqual([
+    [2, 1],
+    [1, 1],
+    [1, 1],
+  ])
+  await eventually(async () =>
+    expect(await h.execution(executionId)).toMatchObject({ status: 'CANCELLED' }),
+  )
+  const names = (await h.events('angry@example.test')).map((event) => event.event_name)
+  expect(names.filter((name) => name === 'email.unsubscribed')).toHaveLength(1)
+  expect(await h.post('joined', 'angry@example.test')).toBe('')
+  // No status of the contract's says so: the mail was delivered.
+  expect(await h.stateOf('angry@example.test')).toBe('delivered')
+})

@@ -1,0 +1,119 @@
+// What the fault sink does wrong, and when: said by the recipient's local part, and by the number of the connection.
+
+export const steps = [
+  'banner',
+  'ehlo',
+  'starttls',
+  'mail',
+  'rcpt',
+  'data',
+  'body',
+  'dot',
+  'rset',
+] as const
+export type Step = (typeof steps)[number]
+
+export const faults = [
+  /** Closes, resets, or says nothing more. */
+  'drop',
+  'rst',
+  'hang',
+  '4xx',
+  '5xx',
+  /** 421, and closes. */
+  '421',
+  'slow',
+  /** Byte by byte. */
+  'bytes',
+  'multi',
+  'longline',
+  'longreply',
+  /** Says its reply twice: the second before anybody has asked. */
+  'early',
+  /** A line that is no reply. */
+  'junk',
+] as const
+/** At the dot: the mail is accepted first. */
+export const keptFaults = ['kept_drop', 'kept_rst', 'kept_hang'] as const
+export type Fault = (typeof faults)[number] | (typeof keptFaults)[number]
+
+export interface Plan {
+  step: Step
+  fault: Fault
+  /** How often; after that all is well. */
+  times: number
+}
+
+/** Steps that come after the recipient is known. */
+export const recipientSteps = ['rcpt', 'data', 'body', 'dot'] as const
+
+/** The local part that asks for a plan; `tag` makes it one of its own. */
+export function localPartOf(tag: string, { step, fault, times }: Plan): string {
+  return `${tag}+${step}-${fault}-${times}`
+}
+
+/** What an address asks for; null when it wants no fault. */
+export function planOf(address: string): Plan | null {
+  const [, step, fault, times] = /\+([a-z]+)-(\w+)-(\d+)@/.exec(address) ?? []
+  if (step === undefined || fault === undefined) return null
+  return { step: step as Step, fault: fault as Fault, times: Number(times) }
+}
+
+const usual: Record<Step, string> = {
+  banner: '220 fault.test ESMTP',
+  ehlo: '',
+  starttls: '454 4.7.0 no TLS here',
+  mail: '250 2.1.0 ok',
+  rcpt: '250 2.1.5 ok',
+  data: '354 go ahead',
+  body: '',
+  dot: '250 2.0.0 taken',
+  rset: '250 2.0.0 reset',
+}
+
+/** What is said at a step, and what becomes of the connection then. */
+export interface Answer {
+  text: string
+  /** `slow` waits before it, `bytes` sends each byte alone. */
+  pace?: 'slow' | 'bytes'
+  end?: 'drop' | 'rst' | 'hang'
+}
+
+export function answerAt(step: Step, ok: string, fault: Fault | undefined): Answer {
+  const said = ok === '' ? usual[step] : ok
+  const last = said.slice(said.lastIndexOf('\n') + 1)
+  const code = last.slice(0, 3)
+  switch (fault) {
+    case undefined:
+      return { text: said === '' ? '' : `${said}\r\n` }
+    case 'drop':
+    case 'rst':
+    case 'hang':
+      return { text: '', end: fault }
+    case 'kept_drop':
+      return { text: '', end: 'drop' }
+    case 'kept_rst':
+      return { text: '', end: 'rst' }
+    case 'kept_hang':
+      return { text: '', end: 'hang' }
+    case '4xx':
+      return { text: '451 4.3.0 not now\r\n' }
+    case '5xx':
+      return { text: '550 5.1.1 not here\r\n' }
+    case '421':
+      return { text: '421 4.3.2 closing\r\n', end: 'drop' }
+    case 'slow':
+    case 'bytes':
+      return { text: said === '' ? '' : `${said}\r\n`, pace: fault }
+    case 'multi':
+      return { text: said === '' ? '' : `${code}-one\r\n${code}-two\r\n${said}\r\n` }
+    case 'longline':
+      return { text: `${code || '250'} ${'x'.repeat(5_000)}\r\n` }
+    case 'longreply':
+      return { text: `${`${code || '250'}-${'x'.repeat(1_000)}\r\n`.repeat(70)}${said}\r\n` }
+    case 'early':
+      return { text: said === '' ? '250 2.0.0 early\r\n' : `${said}\r\n${said}\r\n` }
+    case 'junk':
+      return { text: 'hello there\r\n' }
+  }
+}

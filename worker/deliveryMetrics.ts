@@ -1,0 +1,158 @@
+// What Prometheus is told of deliveries: the queue, attempts, times of the wire, connections. No addresses.
+import type { Logger } from 'pino'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { DeliveryMetrics } from '../activities/deps.ts'
+import type { Db } from '../db/connect.ts'
+import { listQueueDepths, type QueueDepth } from '../db/queueDepth.ts'
+import type { DestinationState } from '../mail/smtp/mx.ts'
+import type { MailTransport, Outcome } from '../mail/transport.ts'
+
+/** A queue is looked at no more often. */
+const QUEUE_LOOK_MS = 10_000
+/** Destinations with a name of their own; the others are summed up. */
+const DESTINATIONS_MAX = 50
+const DESTINATION_CHARS_MAX = 120
+const PHASE_BUCKETS_S = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 30, 60, 300]
+const CLAIM_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5]
+
+interface Sources {
+  db: Db
+  log: Logger
+  now: () => Date
+  transport: MailTransport & { destinations?: () => DestinationState[] }
+}
+
+/** Registers the metrics of deliveries. @returns what the activities tell them */
+export function createDeliveryMetrics(registry: Registry, sources: Sources): DeliveryMetrics {
+  const registers = [registry]
+  watchQueue(registry, sources)
+  watchDestinations(registry, sources)
+
+  const attempts = new Counter({
+    name: 'dripline_delivery_attempts_total',
+    help: 'Answers of the way out, by what came of them',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const phases = new Histogram({
+    name: 'dripline_smtp_phase_seconds',
+    help: 'Time that a phase of an SMTP session took; reused connections have none of the first',
+    labelNames: ['phase'],
+    buckets: PHASE_BUCKETS_S,
+    registers,
+  })
+  const counter = (name: string, help: string) => new Counter({ name, help, registers })
+  const claims = new Histogram({
+    name: 'dripline_claim_seconds',
+    help: 'Time to claim a batch of due deliveries',
+    buckets: CLAIM_BUCKETS_S,
+    registers,
+  })
+  const claimed = counter('dripline_claimed_deliveries_total', 'Deliveries that were claimed')
+  const unknown = counter(
+    'dripline_unknown_deliveries_total',
+    'Deliveries whose end nobody knows (RFC 1047) and that were not sent again',
+  )
+  const resent = counter(
+    'dripline_resent_deliveries_total',
+    'Deliveries that are sent once more since nobody knew their end',
+  )
+  const suppressed = counter(
+    'dripline_suppressed_recipients_total',
+    'Recipients that a reply put on a suppression list',
+  )
+  const putOff = counter(
+    'dripline_warm_up_put_off_total',
+    'Deliveries put off to a later day by the warm-up of their domain',
+  )
+
+  return {
+    claimed(count, took_ms) {
+      claims.observe(took_ms / 1000)
+      claimed.inc(count)
+    },
+    attempted(outcome, trace) {
+      attempts.inc({ outcome: classOf(outcome) })
+      for (const [phase, took_ms] of Object.entries(trace.phase_ms)) {
+        phases.observe({ phase }, took_ms / 1000)
+      }
+    },
+    settled(counts) {
+      unknown.inc(counts.unknown)
+      resent.inc(counts.resent)
+      suppressed.inc(counts.suppressed)
+    },
+    putOff: (count) => putOff.inc(count),
+  }
+}
+
+function classOf(outcome: Outcome): string {
+  if (outcome.kind !== 'rejected') return outcome.kind
+  return outcome.code < 500 ? 'rejected_4xx' : 'rejected_5xx'
+}
+
+/** Asked when it is scraped, and remembered for a while: any number of scrapers cost one look. */
+function watchQueue(registry: Registry, { db, log, now }: Sources): void {
+  let looked: { at: number; depths: Promise<QueueDepth[]> } | undefined
+  const look = async (): Promise<QueueDepth[]> => {
+    const at = now().getTime()
+    if (!looked || at - looked.at >= QUEUE_LOOK_MS) {
+      looked = { at, depths: listQueueDepths(db, now()) }
+    }
+    try {
+      return await looked.depths
+    } catch (err) {
+      // The database is away: the other metrics are shown all the same.
+      log.warn({ err }, 'the queue could not be looked at for the metrics')
+      looked = undefined
+      return []
+    }
+  }
+  const gauge = (name: string, help: string, read: (depth: QueueDepth) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['state', 'shard'],
+      registers: [registry],
+      async collect() {
+        const depths = await look()
+        this.reset()
+        for (const depth of depths) {
+          this.set({ state: depth.state, shard: depth.shard }, read(depth))
+        }
+      },
+    })
+  gauge(
+    'dripline_queue_deliveries',
+    'Deliveries that are not settled, up to 5000 waiting ones of each shard',
+    ({ count }) => count,
+  )
+  gauge(
+    'dripline_queue_oldest_seconds',
+    'How long the first waiting delivery has been due',
+    ({ oldest_s }) => oldest_s,
+  )
+}
+
+function watchDestinations(registry: Registry, { transport }: Sources): void {
+  const { destinations } = transport
+  if (!destinations) return
+  new Gauge({
+    name: 'dripline_smtp_connections',
+    help: 'Connections of direct delivery by destination, the busiest ones by name',
+    labelNames: ['destination', 'state'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      const busiest = destinations().sort((a, b) => loadOf(b) - loadOf(a))
+      for (const [i, { group, connected, idle, waiting }] of busiest.entries()) {
+        const destination = i < DESTINATIONS_MAX ? group.slice(0, DESTINATION_CHARS_MAX) : 'other'
+        this.inc({ destination, state: 'busy' }, connected)
+        this.inc({ destination, state: 'idle' }, idle)
+        this.inc({ destination, state: 'waited_for' }, waiting)
+      }
+    },
+  })
+}
+
+const loadOf = ({ connected, idle, waiting }: DestinationState) => connected + idle + waiting

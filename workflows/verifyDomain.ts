@@ -1,0 +1,42 @@
+// Checks a sending domain for as long as it is registered: by the schedule, and whenever somebody asks.
+import {
+  condition,
+  continueAsNew,
+  defineSignal,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { Activities } from '../activities/index.ts'
+import { FIRST_CHECK_MS } from '../domain/domainSchedule.ts'
+import { checkNowSignal, type VerifyDomainInput } from './messages.ts'
+import { dnsCheck } from './options.ts'
+
+/** Of one run; the next one starts with an empty history. */
+const CHECKS_MAX = 200
+
+const { checkDomain } = proxyActivities<Activities>(dnsCheck)
+
+const checkNow = defineSignal(checkNowSignal)
+
+/** Ends when the domain was deleted or given up; being asked starts it again. */
+export async function verifyDomain(input: VerifyDomainInput): Promise<void> {
+  const { domainId } = input
+  let wait_ms = input.wait_ms ?? FIRST_CHECK_MS
+  let asked = false
+  setHandler(checkNow, () => {
+    asked = true
+  })
+  for (let checks = 1; ; checks++) {
+    if (wait_ms > 0) await condition(() => asked, wait_ms)
+    // Whoever asks from here on asks for another check.
+    asked = false
+    const { next_ms } = await checkDomain({ domainId })
+    if (asked) wait_ms = 0
+    else if (next_ms === null) return
+    else wait_ms = next_ms
+    if (checks >= CHECKS_MAX || workflowInfo().continueAsNewSuggested) {
+      await continueAsNew<typeof verifyDomain>({ domainId, wait_ms })
+    }
+  }
+}
