@@ -1,6 +1,7 @@
 // One attempt as the ledger keeps it: the outcome's facts, and as much of the conversation as is of use.
 import type { AttemptRow } from '../db/settlements.ts'
-import type { Outcome, Trace, TraceLine } from '../mail/transport.ts'
+import { type ConversationLine, conversationText } from '../domain/conversation.ts'
+import type { Outcome, Trace } from '../mail/transport.ts'
 
 const LINES_MAX = 200
 const TEXT_CHARS_MAX = 8 * 1024
@@ -27,7 +28,7 @@ export function toAttempt(
     host: trace.host,
     address: trace.address,
     tls: trace.tls,
-    conversation: cut(trace.lines),
+    conversation: conversationText(cut(trace.lines)),
   }
 }
 
@@ -39,7 +40,7 @@ function codeOf(outcome: Outcome): number | null {
 }
 
 /** The first lines, up to a number and a size. */
-function cut(lines: TraceLine[]): TraceLine[] {
+function cut(lines: ConversationLine[]): ConversationLine[] {
   let chars = 0
   const end = lines.findIndex((line, i) => {
     chars += line.text.length

@@ -25,7 +25,7 @@ const FULL_POLL_MS = 200
 /** The activity returns now and then, so that its workflow can take up new code and a fresh history. */
 const TURN_MS = 20 * 60 * 1000
 /** Mails under way for each connection: while one is on the wire the next are being composed. */
-const CLAIMS_PER_CONNECTION = 3
+const CLAIMS_PER_CONNECTION = 10
 const CLAIM_MAX = 500
 /** Direct deliveries that may wait for slow servers beside those that count; a relay is waited for. */
 const SLOW_MAX = 1_000

@@ -15,6 +15,8 @@ import { createWaitingLines } from './waitingLines.ts'
 
 const GROUP_MAX = 500
 const SETTLE_TRIES = 5
+/** Under load; a settlement alone is written at once. */
+const SETTLE_GATHER_MS = 10
 const SETTLE_PAUSE_MS = 500
 const SETTLE_PAUSE_MS_MAX = 2_000
 
@@ -29,16 +31,25 @@ export function createDelivery(deps: ActivityDeps, leaseToken: string) {
     return ids.map((id) => marked.has(id))
   }, GROUP_MAX)
 
-  const settle = createBatcher(async (settlements: Settlement[]) => {
-    await settleAndTell(deps, settlements, leaseToken)
-    return settlements.map(() => undefined)
-  }, GROUP_MAX)
+  // Nothing on the wire waits for a settlement: a few at a time cost Postgres more than many.
+  const settle = createBatcher(
+    async (group: { settlement: Settlement; hasContact: boolean }[]) => {
+      const told = new Set(
+        group.flatMap(({ settlement, hasContact }) => (hasContact ? settlement.id : [])),
+      )
+      const settlements = group.map(({ settlement }) => settlement)
+      await settleAndTell(deps, settlements, leaseToken, (id) => told.has(id))
+      return group.map(() => undefined)
+    },
+    GROUP_MAX,
+    SETTLE_GATHER_MS,
+  )
 
   /** The outcome is known only here: it is written again and again, for as long as the database is away. */
-  const settleSurely = async (settlement: Settlement) => {
+  const settleSurely = async (settlement: Settlement, hasContact: boolean) => {
     for (let tries = 1; ; tries++) {
       try {
-        return await settle(settlement)
+        return await settle({ settlement, hasContact })
       } catch (err) {
         const away = isUnavailable(err) && !deps.stopping.aborted
         if (tries >= SETTLE_TRIES && !away) throw err
@@ -109,7 +120,7 @@ export function createDelivery(deps: ActivityDeps, leaseToken: string) {
           })
       const times = { attempt: delivery.attempt, startedAt, endedAt: now() }
       const attempt = away ? null : toAttempt(outcome, trace, times)
-      if (settlement) await settleSurely({ ...settlement, attempt })
+      if (settlement) await settleSurely({ ...settlement, attempt }, delivery.has_contact)
       log.debug({ ...fields, outcome: outcome.kind, attempt: delivery.attempt }, 'attempt ended')
     } catch (err) {
       log.error({ err, ...fields }, 'an attempt ended without a settlement; its lease will expire')

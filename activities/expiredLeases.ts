@@ -55,6 +55,6 @@ function unfinished({ attempt }: ExpiredLease, outcome: string, response: string
     ended_at: found,
     outcome,
     response,
-    conversation: [],
+    conversation: '',
   }
 }

@@ -8,13 +8,17 @@ import { UNKNOWN_RESPONSE } from './settlement.ts'
 
 type SettleDeps = Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake' | 'metrics'>
 
-/** Writes the settlements that still hold their lease (null: whose lease has expired). */
+/**
+ * Writes the settlements that still hold their lease (null: whose lease has expired).
+ * @param hasContact whether the delivery's recipient may be an automation contact
+ */
 export async function settleAndTell(
   deps: SettleDeps,
   settlements: Settlement[],
   leaseToken: string | null,
+  hasContact: (deliveryId: number) => boolean = () => true,
 ): Promise<void> {
-  const withEvent = settlements.filter((settlement) => settlement.event !== null)
+  const withEvent = settlements.filter(({ event, id }) => event !== null && hasContact(id))
   const contacts = await listMailContacts(
     deps.db,
     withEvent.map((settlement) => settlement.id),

@@ -51,6 +51,8 @@ export function connect(options: {
   url: string
   poolSize: number
   name: string
+  /** Server settings of each connection, as `name=value`. */
+  settings?: readonly string[]
   onIdleError: (err: Error) => void
 }): { db: Db; pool: pg.Pool } {
   pg.types.setTypeParser(INT8_OID, Number)
@@ -58,6 +60,7 @@ export function connect(options: {
     connectionString: options.url,
     max: options.poolSize,
     application_name: options.name,
+    ...(options.settings ? { options: options.settings.map((one) => `-c ${one}`).join(' ') } : {}),
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   })

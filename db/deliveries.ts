@@ -25,6 +25,8 @@ export type ClaimedDelivery = Pick<
 > & {
   /** The state that it was claimed from, and goes back to when this is no attempt after all. */
   was: Extract<DeliveryState, 'queued' | 'deferred'>
+  /** Whether its recipient was an automation contact then, who is to hear of it. */
+  has_contact: boolean
 }
 
 export interface Claim {
@@ -58,7 +60,9 @@ export async function claimDeliveries(db: Db, claim: Claim): Promise<ClaimedDeli
     ) due
     where d.id = due.id
     returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt,
-      d.expires_at, d.resent, d.last_response, d.slot_day::text, due.state as was
+      d.expires_at, d.resent, d.last_response, d.slot_day::text, due.state as was,
+      exists (select from contacts c where c.workspace_id = d.workspace_id
+        and c.email = lower(d.recipient)) as has_contact
   `.execute(db)
   return rows
 }
@@ -87,9 +91,12 @@ export async function markDataSent(
   leaseToken: string,
 ): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
-    update deliveries set state = 'data_sent'
-    where id = any(${ids}::bigint[]) and lease_token = ${leaseToken} and state = 'sending'
-    returning id
+    with marked as (
+      update deliveries set state = 'data_sent'
+      where id = any(${ids}::bigint[]) and lease_token = ${leaseToken}::uuid and state = 'sending'
+      returning id
+    )
+    select id from marked
   `.execute(db)
   return new Set(rows.map((row) => row.id))
 }

@@ -1,6 +1,7 @@
 // Reads emails for the lane that sends them: a group in one round trip, what is long in few of them in further ones.
 import { sql } from 'kysely'
 import type { Db } from './connect.ts'
+import type { Row } from './schema.ts'
 
 /** A longer body comes in pieces of this many characters: a row of 40 MB would stall whoever reads it. */
 const SLICE_CHARS = 2 * 1024 * 1024
@@ -27,24 +28,27 @@ const columns = [
   'created_at',
 ] as const
 
+type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text'> & {
+  html_bytes: number
+  text_bytes: number
+  attachments_bytes: number
+}
+
 /**
  * The emails of those ids, in any order; one that is gone is left out. What is long in them (attachments, a body over
  * a megabyte) is not read: `heavy_bytes` says how much it is, `readHeavyParts` reads it.
  */
 export async function listEmailContents(db: Db, ids: string[]) {
-  const rows = await db
-    .selectFrom('emails')
-    .select(columns)
-    .select([
-      sql<string | null>`case when octet_length(html) <= ${ROW_BYTES_MAX} then html end`.as('html'),
-      sql<string | null>`case when octet_length(text) <= ${ROW_BYTES_MAX} then text end`.as('text'),
-      longBytes('html').as('html_bytes'),
-      longBytes('text').as('text_bytes'),
-      sql<number>`coalesce((select sum(octet_length(content)) + count(*) from email_attachments
-        where email_id = emails.id), 0)::float8`.as('attachments_bytes'),
-    ])
-    .where('id', 'in', ids)
-    .execute()
+  const { rows } = await sql<ContentRow>`
+    with given as (select unnest(${ids}::text[]) as id)
+    select ${sql.join(columns.map((column) => sql.ref(`e.${column}`)))},
+      case when octet_length(e.html) <= ${ROW_BYTES_MAX} then e.html end as html,
+      case when octet_length(e.text) <= ${ROW_BYTES_MAX} then e.text end as text,
+      ${longBytes('e.html')} as html_bytes, ${longBytes('e.text')} as text_bytes,
+      coalesce((select sum(octet_length(content)) + count(*) from email_attachments
+        where email_id = e.id), 0)::float8 as attachments_bytes
+    from given join emails e on e.id = given.id
+  `.execute(db)
   return rows.map(({ html_bytes, text_bytes, attachments_bytes, ...email }) => ({
     ...email,
     heavy: { html: html_bytes > 0, text: text_bytes > 0, attachments: attachments_bytes > 0 },
@@ -63,7 +67,7 @@ export async function readHeavyParts(db: Db, { id, html, text, heavy }: EmailCon
   }
 }
 
-function longBytes(column: 'html' | 'text') {
+function longBytes(column: 'e.html' | 'e.text') {
   const length = sql`octet_length(${sql.ref(column)})`
   return sql<number>`case when ${length} > ${ROW_BYTES_MAX} then ${length} else 0 end`
 }

@@ -56,7 +56,7 @@ export async function settleDeliveries(
     at: s.event?.at ?? null,
     data: s.event?.data ?? null,
     suppress: s.suppress,
-    tried: s.attempt,
+    ...(s.attempt ? tried(s.attempt) : {}),
   }))
   const held =
     leaseToken === null ? sql`d.lease_until <= ${now}` : sql`d.lease_token = ${leaseToken}::uuid`
@@ -64,7 +64,9 @@ export async function settleDeliveries(
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
         id bigint, state text, next_at timestamptz, response text, resent smallint, uncounted integer,
-        status text, at timestamptz, data jsonb, suppress text, tried jsonb)
+        status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,
+        ended_at timestamptz, outcome text, phase text, code smallint, said text, host text, address text,
+        tls text, conversation text)
     ),
     settled as (
       update deliveries d
@@ -75,17 +77,13 @@ export async function settleDeliveries(
             else ${now}::timestamptz end
       from given g
       where d.id = g.id and ${held}
-      returning d.id, d.email_id, d.workspace_id, d.recipient, g.state, g.status, g.at, g.data,
-        g.suppress, g.tried
+      returning d.email_id, d.workspace_id, d.recipient, g.*
     ),
     attempts as (
       insert into delivery_attempts (delivery_id, attempt, started_at, ended_at, outcome, phase, code,
         response, host, address, tls, conversation)
-      select s.id, t.*
-      from settled s cross join lateral jsonb_to_record(s.tried) as t (attempt integer,
-        started_at timestamptz, ended_at timestamptz, outcome text, phase text, code smallint,
-        response text, host text, address text, tls text, conversation jsonb)
-      where jsonb_typeof(s.tried) = 'object'
+      select id, attempt, started_at, ended_at, outcome, phase, code, said, host, address, tls, conversation
+      from settled where outcome is not null
       on conflict do nothing
     ),
     events as (
@@ -115,4 +113,9 @@ export async function settleDeliveries(
     from settled
   `.execute(db)
   return rows
+}
+
+/** Under names that no column of the ledger has. */
+function tried({ response, ...attempt }: AttemptRow) {
+  return { ...attempt, said: response }
 }

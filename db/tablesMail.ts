@@ -119,7 +119,8 @@ export interface DeliveryAttemptsTable {
   address: string | null
   /** TLS version, null in the clear. */
   tls: string | null
-  conversation: JsonColumn<object[]>
+  /** As `domain/conversation.ts` writes it. */
+  conversation: Defaulted<string>
 }
 
 /** Days (UTC) on which mail to an address failed for good in a way that may pass. */

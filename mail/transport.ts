@@ -1,4 +1,5 @@
 // The way out: what a delivery lane asks of the wire, and every way that it can answer.
+import type { ConversationLine } from '../domain/conversation.ts'
 
 /** Where in an SMTP session something happened. AUTH counts as `ehlo`, RSET as `mail`. */
 export const phases = [
@@ -52,14 +53,6 @@ export interface Envelope {
   bytes: number
 }
 
-/** One line of an SMTP conversation; credentials and the message itself are left out. */
-export interface TraceLine {
-  /** ms since the attempt began */
-  at_ms: number
-  from: 'client' | 'server'
-  text: string
-}
-
 /** What an attempt said and heard; the transport fills it in while it runs. */
 export interface Trace {
   /** Name of the mail server, null until one is connected to. */
@@ -68,7 +61,7 @@ export interface Trace {
   address: string | null
   /** TLS version (`TLSv1.3`), null in the clear. */
   tls: string | null
-  lines: TraceLine[]
+  lines: ConversationLine[]
   /** ms that each phase took; a reused connection has none of the first. */
   phase_ms: Partial<Record<Phase, number>>
 }

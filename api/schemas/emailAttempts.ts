@@ -1,6 +1,7 @@
 // Attempts at an email's deliveries as the API shows them.
 import { z } from '@hono/zod-openapi'
 import type { EmailAttemptRow } from '../../db/deliveryAttempts.ts'
+import { readConversation } from '../../domain/conversation.ts'
 
 const ConversationLine = z.object({
   at_ms: z.number().openapi({ description: 'Since the attempt began' }),
@@ -36,7 +37,6 @@ export function toEmailAttempt(row: EmailAttemptRow): z.infer<typeof EmailAttemp
     ...row,
     started_at: row.started_at.getTime(),
     ended_at: row.ended_at.getTime(),
-    // Only our own recorder writes it.
-    conversation: row.conversation as z.infer<typeof ConversationLine>[],
+    conversation: readConversation(row.conversation),
   }
 }

@@ -91,7 +91,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       host text,
       address text,
       tls text,
-      conversation jsonb not null default '[]',
+      conversation text not null default '',
       primary key (delivery_id, attempt)
     );
 

@@ -1,5 +1,6 @@
 // Writes down what an attempt says and hears, so that people can see why a mail did not arrive.
-import type { Phase, Trace, TraceLine } from '../transport.ts'
+import type { ConversationLine } from '../../domain/conversation.ts'
+import type { Phase, Trace } from '../transport.ts'
 import { printable } from './outcomes.ts'
 
 /** The server at the other end of a connection. */
@@ -61,7 +62,7 @@ export class Recorder {
     return now - this.#startedAt
   }
 
-  #add(from: TraceLine['from'], text: string, separator: string): void {
+  #add(from: ConversationLine['from'], text: string, separator: string): void {
     const { lines } = this.#trace
     const at_ms = tenths(this.#elapsed())
     const room = Math.min(REPLY_LINES_MAX, LINES_MAX - lines.length)

@@ -13,13 +13,13 @@ const get = (key: string, id: string) =>
   api.request('GET', `/v1/emails/${id}/attempts`, undefined, { authorization: `Bearer ${key}` })
 
 async function writeAttempts(emailId: string, count: number): Promise<void> {
-  const conversation = [{ at_ms: 0.5, from: 'server', text: '220 mx.one.test' }]
+  const conversation = '0.5 S: 220 mx.one.test'
   await sql`
     insert into delivery_attempts (delivery_id, attempt, started_at, ended_at, outcome, phase, code,
       response, host, address, tls, conversation)
     select d.id, i, ${new Date(START_MS)}::timestamptz + i * interval '1 minute',
       ${new Date(START_MS)}::timestamptz + i * interval '1 minute' + interval '1 s', 'rejected', 'rcpt', 451,
-      '451 later', 'mx.one.test', '192.0.2.1:25', 'TLSv1.3', ${JSON.stringify(conversation)}::jsonb
+      '451 later', 'mx.one.test', '192.0.2.1:25', 'TLSv1.3', ${conversation}
     from deliveries d, generate_series(1, ${count}::integer) i where d.email_id = ${emailId}
   `.execute(api.db)
 }

@@ -19,7 +19,7 @@ test('an attempt is kept with its phase, code, words and server', () => {
     host: 'mx.one.test',
     address: '192.0.2.1:25',
     tls: 'TLSv1.3',
-    conversation: [],
+    conversation: '',
   })
   const refusal: Outcome = {
     kind: 'rejected',
@@ -47,7 +47,7 @@ test('a server that never stops talking fills neither row nor table', () => {
   const said = (lines: number, chars: number) => {
     const line = { at_ms: 0, from: 'server', text: 'x'.repeat(chars) } as const
     const trace = { ...createTrace(), lines: Array.from({ length: lines }, () => ({ ...line })) }
-    return attempt({ kind: 'ambiguous', error: 'reset' }, trace)?.conversation.length
+    return attempt({ kind: 'ambiguous', error: 'reset' }, trace)?.conversation.split('\n').length
   }
   expect(said(5_000, 10)).toBe(200)
   expect(said(50, 1_000)).toBe(8)
