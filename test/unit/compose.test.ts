@@ -57,7 +57,7 @@ describe('docker-compose.yml', () => {
 
   test('has all parts', () => {
     const names = services.map(([name]) => name).sort()
-    const parts = ['api', 'inbox', 'postgres', 'temporal', 'temporal-ui', 'worker']
+    const parts = ['api', 'inbound', 'inbox', 'postgres', 'temporal', 'temporal-ui', 'worker']
     expect(names).toEqual([...parts, ...jobs].sort())
   })
 
@@ -83,7 +83,7 @@ describe('docker-compose.yml', () => {
   )
 
   test('api and worker start after the schema and the namespace are there', () => {
-    for (const name of ['api', 'worker']) {
+    for (const name of ['api', 'inbound', 'worker']) {
       expect(needs(name)).toEqual(expect.arrayContaining(['postgres', 'temporal', ...jobs]))
     }
   })
@@ -109,11 +109,16 @@ describe('docker-compose.yml', () => {
     expect(worker?.ports).toBeUndefined()
   })
 
-  test('nothing but the API and the two pages is published, and on loopback alone', () => {
+  test('nothing but the API, the listener and the two pages is published, and on loopback unless said otherwise', () => {
     const published = services.filter(([, { ports }]) => ports)
-    expect(published.map(([name]) => name).sort()).toEqual(['api', 'inbox', 'temporal-ui'])
+    expect(published.map(([name]) => name).sort()).toEqual([
+      'api',
+      'inbound',
+      'inbox',
+      'temporal-ui',
+    ])
     for (const port of published.flatMap(([, { ports }]) => ports ?? [])) {
-      expect(port).toMatch(/^127\.0\.0\.1:/)
+      expect(port).toMatch(/^(\$\{INBOUND_BIND:-)?127\.0\.0\.1:/)
     }
   })
 
@@ -140,7 +145,11 @@ describe('Dockerfile', () => {
     const scripts = services
       .flatMap(([, { command }]) => command ?? [])
       .filter((arg) => /^dist\//.test(arg))
-    expect(scripts).toEqual(['dist/db/migrate.js', 'dist/api/main.js', 'dist/worker/main.js'])
+    expect([...new Set(scripts)]).toEqual([
+      'dist/db/migrate.js',
+      'dist/api/main.js',
+      'dist/worker/main.js',
+    ])
     expect(dockerfile).toMatch(/npm run build/)
   })
 })

@@ -55,6 +55,7 @@ test('only the process entry points read process.env', () => {
     'api/createKey.ts',
     'api/main.ts',
     'db/migrate.ts',
+    'worker/listLanes.ts',
     'worker/main.ts',
   ])
 })
