@@ -1,4 +1,4 @@
-// Figures: memory of the API and the worker after many emails, and what one 40 MB html costs the API.
+// Figures: memory of the API and the worker after many emails, and what one 40 MB html costs both.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { Db } from '../db/connect.ts'
@@ -19,6 +19,8 @@ import { createWorkspace } from './workspace.ts'
 const API_MB = 300
 const WORKER_MB = 500
 const LARGE_HTML_MB = 400
+const WORKER_LARGE_MB = 700
+const STALL_MS = 100
 const LOOPS = 32
 const LARGE_ROUNDS = 5
 const DEADLINE_MS = 30 * 60_000
@@ -71,10 +73,12 @@ export const memory: Bench = (options) =>
     const after = { api: status(api.pid), worker: status(worker.pid) }
 
     const large: { subject: number; reference: number }[] = []
-    const workerPeaks: number[] = []
+    const workerPeaks: { subject: number; reference: number }[] = []
+    const stalls: { subject: number; reference: number }[] = []
     const request = largeRequest(workspace.token)
     for (let round = 0; round < rounds; round++) {
       const before = { api: resetPeak(api.pid), worker: resetPeak(worker.pid) }
+      await longestStall(worker.url)
       const http = await openHttp(api.port)
       const answer = await http.send(request)
       http.close()
@@ -82,8 +86,14 @@ export const memory: Bench = (options) =>
       const cost = rounded(status(api.pid).peak - before.api)
       large.push({ subject: cost, reference: LARGE_HTML_MB })
       await allSettled(workspace.db, count + round + 1)
-      workerPeaks.push(rounded(status(worker.pid).peak - before.worker))
-      say(`40 MB of html: the API took ${cost} MB, the worker ${workerPeaks.at(-1)} MB`)
+      const { peak } = status(worker.pid)
+      const stall_ms = await longestStall(worker.url)
+      workerPeaks.push({ subject: peak, reference: WORKER_LARGE_MB })
+      stalls.push({ subject: stall_ms, reference: STALL_MS })
+      say(
+        `40 MB of html: the API took ${cost} MB; the worker's peak is ${peak} MB (before ${before.worker} MB), its ` +
+          `longest stall ${stall_ms} ms`,
+      )
     }
     const atMost = { at_most: 1 }
     const held = (what: string, subject: number, limit: number) =>
@@ -93,17 +103,18 @@ export const memory: Bench = (options) =>
         'the limits that are promised: resident memory (VmRSS) of the API and of a worker with both roles, both run ' +
         'from a production build, when ' +
         `${count} emails are accepted and delivered; for the large html, the peak (VmHWM) over what was resident ` +
-        'just before the request',
+        'just before the request, and in all of the worker that sends it; the stall is the greatest delay of its event loop',
       rounds,
       figures: [
         held(`API after ${count} emails`, after.api.rss, API_MB),
         held(`worker after ${count} emails`, after.worker.rss, WORKER_MB),
         figure('API for 40 MB of html', large, 'MB', atMost),
+        figure('worker while it sends 40 MB of html', workerPeaks, 'MB', atMost),
+        figure('longest stall of the worker meanwhile', stalls, 'ms', atMost),
       ],
       further: {
         api_peak_mb: after.api.peak,
         worker_peak_mb: after.worker.peak,
-        worker_for_large_html_mb: Math.max(...workerPeaks),
       },
       postgres: await describePostgres(databaseUrl),
       temporal: temporal.description,
@@ -119,6 +130,14 @@ function status(pid: number): { rss: number; peak: number } {
     return rounded(Number(kb) / KIBIBYTES_PER_MB)
   }
   return { rss: read('VmRSS'), peak: read('VmHWM') }
+}
+
+/** The greatest delay of a process' event loop since it was last asked, ms. */
+async function longestStall(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const seconds = /^nodejs_eventloop_lag_max_seconds\S* (\S+)$/m.exec(text)?.[1]
+  if (seconds === undefined) throw new Error('the worker tells no delay of its event loop')
+  return rounded(Number(seconds) * 1000)
 }
 
 /** Lets the peak begin anew (proc(5), clear_refs). @returns what is resident now */

@@ -9,6 +9,7 @@ import { withServers } from './servers.ts'
 import type { SmtpClientProcess } from './smtpClient.ts'
 import { measureLatency } from './smtpLatency.ts'
 import { deliverLedger } from './smtpLedger.ts'
+import type { SmtpSinkProcess } from './smtpSink.ts'
 import { findSmtpTools, runSmtpSource, startSmtpSink } from './smtpTools.ts'
 import { startDevTemporal } from './temporal.ts'
 import { createWorkspace } from './workspace.ts'
@@ -16,6 +17,9 @@ import { createWorkspace } from './workspace.ts'
 const CONNECTIONS = 10
 /** Emails per second that the whole path is held to. */
 const WHOLE_PATH_PER_SECOND = 2_000
+const SLOW_REPLY_MS = 20
+const SLOW_CONNECTIONS = 50
+const SLOW_PER_SECOND = 1_200
 
 export const smtp: Bench = (options) =>
   withServers(options.say, async (servers) => {
@@ -69,13 +73,15 @@ export const smtp: Bench = (options) =>
     servers.add(() => workspace.close())
     const temporal = await startDevTemporal(servers, say)
     const dist = await buildProduction(servers, say)
-    const worker = await servers.worker({
-      databaseUrl,
-      temporalAddress: temporal.address,
-      smtpUrl: `smtp://127.0.0.1:${port}`,
-      env: { WORKER_ROLES: 'delivery' },
-      dist,
-    })
+    const startWorker = (sinkPort: number, env: Record<string, string>) =>
+      servers.worker({
+        databaseUrl,
+        temporalAddress: temporal.address,
+        smtpUrl: `smtp://127.0.0.1:${sinkPort}`,
+        env: { WORKER_ROLES: 'delivery', ...env },
+        dist,
+      })
+    let worker = await startWorker(port, {})
     say(`the whole path, ${count} emails each time; warming up`)
     await deliverLedger(workspace, { count: Math.ceil(count / 5), distinct: true })
     const whole = (distinct: boolean) =>
@@ -87,11 +93,37 @@ export const smtp: Bench = (options) =>
       })
     const distinct = await whole(true)
     const same = await whole(false)
+    await worker.stop()
+    const slow = await measureSlow()
     say('one email at a time, from its request on')
+    worker = await startWorker(port, {})
     const api = await servers.api({ databaseUrl, dist })
     const latency = await measureLatency(workspace, api.url, quick ? 20 : 200)
     await api.stop()
     await worker.stop()
+
+    /** A server that takes its time, as those on the other side of a network do. */
+    async function measureSlow() {
+      const sink = startRemote<SmtpSinkProcess>('./smtpSink.ts')
+      servers.add(() => sink.stop())
+      const started = await sink.call('start', { delay_ms: SLOW_REPLY_MS })
+      const slowWorker = await startWorker(started.port, {
+        SMTP_CONNECTIONS: String(SLOW_CONNECTIONS),
+      })
+      say(
+        `the whole path with replies after ${SLOW_REPLY_MS} ms and ${SLOW_CONNECTIONS} connections`,
+      )
+      await deliverLedger(workspace, { count: Math.ceil(count / 5), distinct: true })
+      const pairs = await interleave({
+        ...sides,
+        unit: 'emails/s',
+        subject: () => deliverLedger(workspace, { count, distinct: true }),
+        reference: async () => SLOW_PER_SECOND,
+      })
+      await slowWorker.stop()
+      await sink.stop()
+      return pairs
+    }
 
     const atLeast = (value: number) => ({ at_least: value })
     return {
@@ -104,6 +136,7 @@ export const smtp: Bench = (options) =>
       figures: [
         figure('whole path, a body for each mail', distinct, 'emails/s', atLeast(1)),
         figure('whole path, one body for all', same, 'emails/s', atLeast(1)),
+        figure('whole path, replies after 20 ms, 50 connections', slow, 'emails/s', atLeast(1)),
         figure('client alone against smtp-source', source, 'mails/s', atLeast(0.8)),
         figure("client alone against nodemailer's pool", nodemailer, 'mails/s', atLeast(5)),
         figure(

@@ -8,6 +8,9 @@ const EHLO =
 
 const totals = { mails: 0, bytes: 0, connections: 0 }
 
+/** How long each reply is kept back. */
+let delay_ms = 0
+
 function onConnection(socket: Socket): void {
   totals.connections += 1
   /** Bytes of a command line that has no end yet, or of a body's last four. */
@@ -52,13 +55,16 @@ function onConnection(socket: Socket): void {
         return
       } else replies += verb === 'EHLO' ? EHLO : '250 2.0.0 ok\r\n'
     }
-    if (replies !== '') socket.write(replies)
+    if (replies === '') return
+    if (delay_ms === 0) socket.write(replies)
+    else setTimeout(() => socket.write(replies), delay_ms)
   })
 }
 
 const handlers = {
   /** Listens on a free port of loopback. */
-  start(_input: object): Promise<{ port: number }> {
+  start(input: { delay_ms?: number }): Promise<{ port: number }> {
+    delay_ms = input.delay_ms ?? 0
     const server = createServer(onConnection)
     return new Promise((resolve, reject) => {
       server.once('error', reject)

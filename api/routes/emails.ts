@@ -67,7 +67,8 @@ export function emailRoutes(deps: ApiDeps) {
     const row = isId('email', id) ? await findEmail(db, c.var.workspaceId, id) : undefined
     if (!row) throw notFound(`Email ${id} not found`)
     const events = await listEmailEvents(db, id)
-    return c.json(toEmail(row, events, c.req.valid('query').expand === 'details'), 200)
+    const expand = c.req.valid('query').expand === 'details'
+    return c.json(await toEmail(row, events, expand), 200)
   })
 
   return app

@@ -2,7 +2,7 @@
 import { z } from '@hono/zod-openapi'
 import type { EmailEventRow, EmailListRow, EmailRow } from '../../db/emailReads.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
-import { textFromHtml } from '../../mail/text.ts'
+import { textInTurns } from '../../mail/text.ts'
 
 const statuses = ['sent', 'delivered', 'opened', 'clicked', 'bounced'] as const
 type Status = (typeof statuses)[number]
@@ -171,7 +171,11 @@ export const toEmailListItem = (row: EmailListRow, expand: boolean): EmailListIt
 })
 
 /** @param events all of the email's events in time order */
-export const toEmail = (row: EmailRow, events: EmailEventRow[], expand: boolean): Email => ({
+export const toEmail = async (
+  row: EmailRow,
+  events: EmailEventRow[],
+  expand: boolean,
+): Promise<Email> => ({
   id: row.id,
   type: row.type,
   to: row.to,
@@ -181,7 +185,7 @@ export const toEmail = (row: EmailRow, events: EmailEventRow[], expand: boolean)
   template_id: row.template_id,
   domain_id: row.domain_id,
   html: row.html ?? '',
-  text: row.text ?? textFromHtml(row.html ?? ''),
+  text: row.text ?? (await textInTurns(row.html ?? '')),
   from: row.from,
   recipient_statuses: toRecipientEvents(events),
   ...(expand ? toDetails(row) : {}),
