@@ -25,18 +25,23 @@ export async function writeAll(
   broken: () => WireError | null,
   fail: (message: string) => void,
 ): Promise<void> {
+  const socket = current()
+  const [only] = parts
+  if (only && parts.length === 1 && only.length <= SLICE_BYTES) {
+    socket.write(only)
+    // What the kernel took at once need not be waited for: nearly all mail.
+    if (socket.writableLength === 0 && !broken()) return
+  }
   const stall = setTimeout(() => fail(`body took longer than ${timeout_ms} ms`), timeout_ms)
   try {
-    const socket = current()
-    socket.cork()
     const small = parts.length <= 8 && parts.every((part) => part.length <= SLICE_BYTES)
     if (small) {
-      for (const part of parts) socket.write(part)
+      socket.cork()
+      if (parts.length > 1) for (const part of parts) socket.write(part)
       const done = written(socket)
       socket.uncork()
       await done
     } else {
-      socket.uncork()
       for (const part of parts) {
         for (let at = 0; at < part.length; at += SLICE_BYTES) {
           if (broken()) break
