@@ -26,7 +26,8 @@ const FULL_POLL_MS = 200
 const TURN_MS = 20 * 60 * 1000
 /** Mails under way for each connection: while one is on the wire the next are being composed. */
 const CLAIMS_PER_CONNECTION = 10
-const CLAIM_MAX = 500
+/** More at a time would hold Postgres for over 5 ms. */
+const CLAIM_MAX = 200
 /** Direct deliveries that may wait for slow servers beside those that count; a relay is waited for. */
 const SLOW_MAX = 1_000
 /** How long a stopping lane waits for what is on the wire. */

@@ -16,6 +16,11 @@ const dnsServers = z
   .refine((text) => listed(text).every(isNameServer), 'must be ip or ip:port, with commas between')
   .transform(listed)
 
+/** It is said to servers and published in DNS: a name, or an address in brackets (RFC 5321 section 4.1.3). */
+const hostName = z
+  .string()
+  .regex(/^(\[[\da-f:.]+\]|[\w-]+(\.[\w-]+)*)$/i, 'must be a host name, or an address in brackets')
+
 /** `ip` or `ip/bits`, with commas between. */
 const proxies = z
   .string()
@@ -50,9 +55,12 @@ const Env = z.object({
   DNS_SERVERS: dnsServers.default([]),
   MX_PORT: port.default(25),
   ALLOW_PRIVATE_MX: flag.default(false),
-  EHLO_NAME: z.string().default(hostname()),
-  MAIL_HOST: z.string().optional(),
-  SPF_MECHANISM: z.string().optional(),
+  EHLO_NAME: hostName.default(hostname()),
+  MAIL_HOST: hostName.optional(),
+  SPF_MECHANISM: z
+    .string()
+    .regex(/^[!-~]+$/, 'must be one mechanism of SPF, without spaces')
+    .optional(),
   DELIVERY_LANES: z.coerce.number().int().min(1).max(64).default(1),
   ALLOW_UNVERIFIED_DOMAINS: flag.default(false),
   WARM_UP: flag.default(true),

@@ -42,3 +42,21 @@ test.each(['dns.example', '192.0.2.1:70000', '192.0.2.1:', '192.0.2.1,', '[::1]:
     expect(() => parseConfig(env)).toThrow('DNS_SERVERS: must be ip or ip:port')
   },
 )
+
+test.each([
+  ['EHLO_NAME', 'mail.acme.test', ['a b', 'a\r\nMAIL FROM:<x>', 'a.', 'a..b']],
+  ['MAIL_HOST', '[192.0.2.1]', ['http://a.test', 'a/b', '[a']],
+  ['SPF_MECHANISM', 'include:spf.relay.example', ['a b', 'a\n']],
+] as const)('%s is what may be said to servers', (name, good, bad) => {
+  const env = { ...base, DELIVERY_MODE: 'mx' }
+  expect(() => parseConfig({ ...env, [name]: good })).not.toThrow()
+  for (const text of bad) expect(() => parseConfig({ ...env, [name]: text }), text).toThrow(name)
+})
+
+test('proxies are addresses and networks', () => {
+  const read = (text: string) =>
+    parseConfig({ ...base, DELIVERY_MODE: 'mx', TRUSTED_PROXIES: text }).trustedProxies
+  expect(read('10.0.0.0/8, ::1,2001:db8::/32')).toEqual(['10.0.0.0/8', '::1', '2001:db8::/32'])
+  for (const bad of ['proxy.test', '10.0.0.0/33', '::1/129', '10.0.0.0/', '1.2.3.4/8/8'])
+    expect(() => read(bad), bad).toThrow('TRUSTED_PROXIES')
+})
