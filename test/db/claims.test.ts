@@ -12,6 +12,7 @@ import {
 } from '../../db/deliveries.ts'
 import type { Database } from '../../db/schema.ts'
 import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
 import { queueDeliveries } from '../setup/queue.ts'
 
 const { db, pool } = await createTestDatabase()
@@ -177,21 +178,28 @@ test('only who holds the lease may mark, and a lease that ran out is found', asy
 })
 
 test('the mark before the dot writes no index', async () => {
-  await queue(200)
-  const ids = (await claimDeliveries(db, claimOf({ limit: 200 }))).map(({ id }) => id)
   const hot = async () => {
-    await sql`select pg_stat_force_next_flush()`.execute(db)
-    const { rows } = await sql<{ updated: number; hot: number }>`
-      select n_tup_upd as updated, n_tup_hot_upd as hot from pg_stat_user_tables
-      where relname = 'deliveries'`.execute(db)
-    return rows[0] ?? { updated: 0, hot: 0 }
+    const { rows } = await sql<{ hot: number }>`
+      select n_tup_hot_upd as hot from pg_stat_user_tables where relname = 'deliveries'`.execute(db)
+    return rows[0]?.hot ?? 0
   }
-  await db.connection().execute(async (one) => {
-    await sql`select pg_stat_force_next_flush()`.execute(one)
-    await markDataSent(one, ids, LEASE)
-    await sql`select pg_stat_force_next_flush()`.execute(one)
-    await sql`select 1`.execute(one)
+  const flushed = async (work: (one: typeof db) => Promise<unknown>) => {
+    await db.connection().execute(async (one) => {
+      await work(one)
+      await sql`select pg_stat_force_next_flush()`.execute(one)
+      await sql`select 1`.execute(one)
+    })
+    return hot()
+  }
+  // Old rows that a snapshot somewhere still needs (the server analyzes a table) keep their room: then once more.
+  await eventually(async () => {
+    await sql`truncate deliveries`.execute(db)
+    await queue(200)
+    const claimed = await claimDeliveries(db, claimOf({ limit: 200 }))
+    await sql`vacuum deliveries`.execute(db)
+    const before = await flushed((one) => sql`select 1`.execute(one))
+    const ids = claimed.map(({ id }) => id)
+    const after = await flushed((one) => markDataSent(one, ids, LEASE))
+    expect(after - before).toBeGreaterThan(100)
   })
-  const { hot: marked } = await hot()
-  expect(marked).toBeGreaterThan(100)
 })
