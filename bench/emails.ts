@@ -1,6 +1,5 @@
-// Figures: emails accepted per second against their statements without HTTP; and delivered per second to a sink.
+// Figure: emails accepted per second against their statements without HTTP.
 import { LOOPS, measureAccepted, POOL_SIZE } from './accepted.ts'
-import { measureDelivered } from './delivered.ts'
 import { describePostgres } from './machine.ts'
 import { HTML } from './payloads.ts'
 import type { Bench } from './report.ts'
@@ -20,18 +19,14 @@ export const emails: Bench = (options) =>
       tables: ['emails', 'deliveries', 'email_events'],
       options,
     })
-    const delivered = await measureDelivered(servers, postgres, options)
     return {
       reference:
         'the statements of sendEmail, captured from one request and replayed with new ids, prepared where they ' +
         `were, through a plain pg pool of ${POOL_SIZE} by one process without HTTP, ${LOOPS} at a time as the ` +
-        `requests are; ${HTML.length} bytes of html to one recipient; no worker runs, the ledger grows. ` +
-        'delivered_per_second: one worker with its default 10 connections empties a filled ledger into a sink over ' +
-        'raw sockets, DKIM with RSA-2048, from the commit that fills it to the last settled delivery',
+        `requests are; ${HTML.length} bytes of html to one recipient; no worker runs, the ledger grows`,
       rounds: accepted.rounds,
       figures: [accepted.figure],
-      further: { delivered_per_second: delivered.perSecond, delivered_emails: delivered.count },
       postgres: await describePostgres(databaseUrl),
-      temporal: `none for what is accepted; for what is delivered ${delivered.temporal}`,
+      temporal: 'none',
     }
   })
