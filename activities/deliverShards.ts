@@ -2,21 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, Context } from '@temporalio/activity'
-import {
-  type ClaimedDelivery,
-  claimDeliveries,
-  extendLeases,
-  releaseDeliveries,
-} from '../db/deliveries.ts'
+import { type ClaimedDelivery, claimDeliveries } from '../db/deliveries/claim.ts'
+import { extendLeases, releaseDeliveries } from '../db/deliveries/leases.ts'
+import { createDelivery } from '../delivery/attempt.ts'
+import type { ActivityDeps } from '../delivery/deps.ts'
+import { recoverExpired } from '../delivery/lane/expiredLeases.ts'
+import { createInFlight } from '../delivery/lane/inFlight.ts'
+import { laneShards } from '../delivery/lane/shards.ts'
+import { createShares } from '../delivery/lane/shares.ts'
+import { createWarmUp } from '../delivery/lane/warmUp.ts'
+import { createPulse } from '../runtime/pulse.ts'
 import type { DeliveryLaneInput } from '../workflows/messages.ts'
-import { createDelivery } from './delivery.ts'
-import type { ActivityDeps } from './deps.ts'
-import { recoverExpired } from './expiredLeases.ts'
-import { createInFlight } from './inFlight.ts'
-import { laneShards } from './laneShards.ts'
-import { createPulse } from './pulse.ts'
-import { createShares } from './shares.ts'
-import { createWarmUp } from './warmUp.ts'
 
 const HEARTBEAT_MS = 2_000
 const POLL_MS = 1_000

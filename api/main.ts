@@ -9,9 +9,9 @@ import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { createTemporalReads } from '../runtime/temporalReads.ts'
-import { createApp } from './app.ts'
-import { createKeyCache } from './auth.ts'
-import { createCursors } from './cursor.ts'
+import { createApp } from './http/app.ts'
+import { createKeyCache } from './http/auth.ts'
+import { createCursors } from './http/cursor.ts'
 
 const DRAIN_MS = 10_000
 

@@ -1,7 +1,7 @@
 // Figure: executions per second, trigger → 3 × send_email → exit, against a hand-written workflow function.
 import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
-import { recordAutomationEvent } from '../db/recordAutomationEvent.ts'
+import { recordAutomationEvent } from '../commands/events/record.ts'
 import { createNamespace } from '../dev/temporal.ts'
 import { runExecutionName } from '../workflows/messages.ts'
 import { design, TRIGGER_EVENT } from './executionsDesign.ts'

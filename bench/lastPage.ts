@@ -1,7 +1,7 @@
 // Finds the cursor of a list's last page without walking there: by the API's own cursors, moved to another position.
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import { type CursorScope, createCursors } from '../api/cursor.ts'
-import type { ApiEnv } from '../api/deps.ts'
+import { type CursorScope, createCursors } from '../api/http/cursor.ts'
+import type { ApiEnv } from '../api/http/env.ts'
 import { seededEmail, seededId, seededTime } from './seedLists.ts'
 
 export interface ListPaths {

@@ -1,8 +1,8 @@
 // Figure: the last page of every list at a million rows, against its first page.
 import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
-import { createApp } from '../api/app.ts'
-import { createKeyCache } from '../api/auth.ts'
+import { createApp } from '../api/http/app.ts'
+import { createKeyCache } from '../api/http/auth.ts'
 import { connect } from '../db/connect.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createLog } from '../runtime/log.ts'

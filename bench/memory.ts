@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { Db } from '../db/connect.ts'
-import { limits } from '../domain/limits.ts'
+import { limits } from '../rules/limits.ts'
 import { openHttp, postRequest } from './httpConnection.ts'
 import type { HttpLoad } from './httpLoad.ts'
 import { describePostgres } from './machine.ts'

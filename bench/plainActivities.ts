@@ -1,9 +1,9 @@
 // Activities of the hand-written reference: each composes one mail and writes the rows that a segment writes for it.
 
-import type { ActivityDeps } from '../activities/deps.ts'
-import { insertEmail } from '../db/emails.ts'
-import { recordAutomationEvent } from '../db/recordAutomationEvent.ts'
-import { renderEmail } from '../mail/template.ts'
+import { recordAutomationEvent } from '../commands/events/record.ts'
+import { insertEmail } from '../db/emails/insert.ts'
+import type { ActivityDeps } from '../delivery/deps.ts'
+import { renderEmail } from '../mail/content/template.ts'
 import { newOpaqueToken } from '../mail/token.ts'
 import { mails } from './executionsDesign.ts'
 import { SENDER } from './payloads.ts'

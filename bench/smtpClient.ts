@@ -1,8 +1,8 @@
 // A process that sends mail over SMTP alone: with our client or with nodemailer's pool, unsigned or signed.
 import { generateKeyPairSync } from 'node:crypto'
 import { createTransport } from 'nodemailer'
-import { createBodies } from '../mail/bodyCache.ts'
-import { type ComposeInput, composeMessage, composeSigned } from '../mail/mime.ts'
+import { createBodies } from '../mail/compose/bodyCache.ts'
+import { type ComposeInput, composeMessage, composeSigned } from '../mail/compose/mime.ts'
 import { createRelayTransport } from '../mail/smtp/relay.ts'
 import { emailBody } from './payloads.ts'
 import { serve } from './remote.ts'

@@ -1,6 +1,6 @@
 // Fills the ledger by SQL and waits until it is delivered: mail that is queued costs the measurement nothing.
 import { sql } from 'kysely'
-import { insertEmail } from '../db/emails.ts'
+import { insertEmail } from '../db/emails/insert.ts'
 import { emailBody } from './payloads.ts'
 import { waitFor } from './waitFor.ts'
 import { newId, type Workspace } from './workspace.ts'

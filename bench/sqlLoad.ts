@@ -1,11 +1,12 @@
 // A process that sends straight through pg what the API sends for a request, without the API.
-import { recordEvent } from '../api/commands/recordEvent.ts'
-import { sendEmail } from '../api/commands/sendEmail.ts'
-import type { RequestKey } from '../api/deps.ts'
-import { NewAutomationEvent } from '../api/schemas/automationEvents.ts'
+
+import { NewAutomationEvent } from '../api/events/schemas.ts'
+import type { RequestKey } from '../api/http/env.ts'
+import { sendEmail } from '../commands/emails/accept.ts'
+import { recordEvent } from '../commands/events/post.ts'
 import { connect } from '../db/connect.ts'
 import { createWake, type WakeChannel } from '../db/wake.ts'
-import type { NewId } from '../domain/ids.ts'
+import type { NewId } from '../rules/ids.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { captureSessions } from './capture.ts'

@@ -1,6 +1,5 @@
 // Brings the database to the latest schema; run as a script or called at a development start.
 import { readdir } from 'node:fs/promises'
-import { pathToFileURL } from 'node:url'
 import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely'
 import pg from 'pg'
 
@@ -37,16 +36,4 @@ export async function migrateUrl(url: string): Promise<string[]> {
   } finally {
     await db.destroy()
   }
-}
-
-if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const url = process.env['DATABASE_URL']
-  if (!url) {
-    process.stderr.write(
-      'DATABASE_URL is missing: set it to postgres://user:password@host/database\n',
-    )
-    process.exit(1)
-  }
-  const ran = await migrateUrl(url)
-  process.stdout.write(ran.length ? `Migrated: ${ran.join(', ')}\n` : 'The schema is up to date.\n')
 }

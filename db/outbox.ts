@@ -48,3 +48,33 @@ export async function settleOutbox(
     where id = any(${putOff.ids}::bigint[])
   `.execute(trx)
 }
+
+import type { Trx } from './domains/checks.ts'
+
+/**
+ * Has the checks of a domain started (`domain_start`), or one made now (`domain_check`): carried to Temporal after
+ * the commit, however this process ends. An execution's columns hold the domain's id, and nothing.
+ */
+export async function insertDomainTask(
+  trx: Trx,
+  task: {
+    kind: 'domain_start' | 'domain_check'
+    domainId: string
+    workspaceId: string
+    at: Date
+  },
+): Promise<void> {
+  await trx
+    .insertInto('outbox')
+    .values({
+      kind: task.kind,
+      execution_id: task.domainId,
+      workspace_id: task.workspaceId,
+      workflow_id: '',
+      contact_id: '',
+      payload: '{}',
+      next_at: task.at,
+      created_at: task.at,
+    })
+    .execute()
+}

@@ -12,7 +12,7 @@ import type {
   WorkflowTriggersTable,
   WorkflowUnsubscribesTable,
   WorkflowVersionsTable,
-} from './tablesAutomation.ts'
+} from './tables/automation.ts'
 import type {
   DeliveriesTable,
   DeliveryAttemptsTable,
@@ -22,7 +22,7 @@ import type {
   EmailsTable,
   SoftBouncesTable,
   SuppressionsTable,
-} from './tablesMail.ts'
+} from './tables/mail.ts'
 import type {
   ApiKeysTable,
   AudienceContactsTable,
@@ -34,12 +34,12 @@ import type {
   TemplateVersionsTable,
   UsersTable,
   WorkspacesTable,
-} from './tablesTenants.ts'
+} from './tables/tenants.ts'
 
-export type { KeyPermission } from '../domain/permissions.ts'
-export type { Json, JsonObject } from './columns.ts'
-export type { EndedStatus, OutboxKind, WorkflowStatus } from './tablesAutomation.ts'
-export type { DeliveryState, EmailStatus } from './tablesMail.ts'
+export type { KeyPermission } from '../rules/permissions.ts'
+export type { EndedStatus, OutboxKind, WorkflowStatus } from './tables/automation.ts'
+export type { Json, JsonObject } from './tables/columns.ts'
+export type { DeliveryState, EmailStatus } from './tables/mail.ts'
 
 export interface Database {
   workspaces: WorkspacesTable

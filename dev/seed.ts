@@ -1,10 +1,11 @@
 // What a first start finds: a workspace with a key, a verified domain and a workflow that shows itself.
-import { hashApiKey } from '../api/apiKeys.ts'
-import { createApiKey } from '../api/commands/createApiKey.ts'
-import { findApiKeyByHash } from '../db/apiKeys.ts'
+
+import { createApiKey } from '../commands/api-keys/create.ts'
+import { hashApiKey } from '../commands/api-keys/token.ts'
+import { findApiKeyByHash } from '../db/api-keys/reads.ts'
 import { connect } from '../db/connect.ts'
-import { findDomainByName } from '../db/domains.ts'
-import { upsertUser, upsertWorkspace } from '../db/workspaces.ts'
+import { findDomainByName } from '../db/domains/reads.ts'
+import { upsertUser, upsertWorkspace } from '../db/workspaces/writes.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { insertVerifiedDomain } from './verifiedDomain.ts'
 

@@ -1,8 +1,8 @@
 // A sending domain that counts as verified and warmed up, for names that no outside DNS knows.
 import type { Db } from '../db/connect.ts'
-import { insertDomain } from '../db/domains.ts'
-import type { NewId } from '../domain/ids.ts'
-import { encryptKey, generateDkimKey } from '../mail/dkimKeys.ts'
+import { insertDomain } from '../db/domains/writes.ts'
+import { encryptKey, generateDkimKey } from '../mail/dkim/keys.ts'
+import type { NewId } from '../rules/ids.ts'
 
 /** Writes the domain with an RSA key. @returns its id and public key (base64 SPKI) */
 export async function insertVerifiedDomain(

@@ -1,5 +1,5 @@
 // The way out: what a delivery lane asks of the wire, and every way that it can answer.
-import type { ConversationLine } from '../domain/conversation.ts'
+import type { ConversationLine } from '../rules/mail/conversation.ts'
 
 /** Where in an SMTP session something happened. AUTH counts as `ehlo`, RSET as `mail`. */
 export const phases = [

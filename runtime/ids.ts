@@ -1,6 +1,6 @@
 // Makes ids that sort by time.
 import { randomFillSync } from 'node:crypto'
-import { idPrefixes, type NewId } from '../domain/ids.ts'
+import { idPrefixes, type NewId } from '../rules/ids.ts'
 
 const POOL_BYTES = 16 * 256
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'

@@ -1,7 +1,7 @@
 // Reads executions from Temporal: one by describe (strongly consistent), many by visibility with its page token.
 import { type Connection, defaultPayloadConverter, isGrpcServiceError } from '@temporalio/client'
 import proto, { type temporal } from '@temporalio/proto'
-import type { ExecutionStatus } from '../domain/states.ts'
+import type { ExecutionStatus } from '../rules/states.ts'
 import {
   type ExecutionMemo,
   MEMO_KEY,

@@ -1,6 +1,7 @@
 // The way out that is configured: everything to one relay, or each mail to its recipient's mail servers.
-import { createDns } from '../mail/dns.ts'
-import { cachedDns } from '../mail/dnsCache.ts'
+
+import { cachedDns } from '../mail/dns/cache.ts'
+import { createDns } from '../mail/dns/resolver.ts'
 import { createMxTransport } from '../mail/smtp/mx.ts'
 import { createRelayTransport } from '../mail/smtp/relay.ts'
 import type { MailTransport } from '../mail/transport.ts'

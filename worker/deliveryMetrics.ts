@@ -1,9 +1,9 @@
 // What Prometheus is told of deliveries: the queue, attempts, times of the wire, connections. No addresses.
 import type { Logger } from 'pino'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { DeliveryMetrics } from '../activities/deps.ts'
 import type { Db } from '../db/connect.ts'
-import { listQueueDepths, type QueueDepth } from '../db/queueDepth.ts'
+import { listQueueDepths, type QueueDepth } from '../db/deliveries/queueDepth.ts'
+import type { DeliveryMetrics } from '../delivery/deps.ts'
 import type { DestinationState } from '../mail/smtp/mx.ts'
 import type { MailTransport, Outcome } from '../mail/transport.ts'
 

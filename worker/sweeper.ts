@@ -1,7 +1,7 @@
 // Closes the rows of executions that were ended in Temporal behind our back: terminated in the Web UI, or timed out.
 import type { Client } from '@temporalio/client'
 import type { Db } from '../db/connect.ts'
-import { closeExecution } from '../db/segments.ts'
+import { closeExecution } from '../db/executions/writes.ts'
 import type { Log } from '../runtime/log.ts'
 import { runExecutionName } from '../workflows/messages.ts'
 

@@ -8,7 +8,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
-import { FIRST_CHECK_MS } from '../domain/domainSchedule.ts'
+import { FIRST_CHECK_MS } from '../rules/mail/domainSchedule.ts'
 import { checkNowSignal, type VerifyDomainInput } from './messages.ts'
 import { dnsCheck } from './options.ts'
 

@@ -1,15 +1,15 @@
 // Direct delivery: each mail goes to the mail servers of its recipient's domain; domains that share servers share connections.
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import { addressDomain } from '../../domain/addresses.ts'
-import type { Dns } from '../dns.ts'
+import { addressDomain } from '../../rules/addresses.ts'
 import {
   findHostAddresses,
   findMxHosts,
   type MxHosts,
   nullMxRejection,
   unknownDomainRejection,
-} from '../mxHosts.ts'
+} from '../dns/mxHosts.ts'
+import type { Dns } from '../dns/resolver.ts'
 import type { MailTransport, Outcome } from '../transport.ts'
 import { createDestination, type Destination } from './destination.ts'
 import { busy, failedToConnect } from './outcomes.ts'
@@ -23,7 +23,7 @@ export interface MxTimeouts extends SmtpTimeouts {
 }
 
 export interface MxOptions {
-  /** With a memory (mail/dnsCache.ts): it is asked for every mail. */
+  /** With a memory (mail/dns/cache.ts): it is asked for every mail. */
   dns: Dns
   /** What we call ourselves; an MX of this name is us. */
   ehloName: string

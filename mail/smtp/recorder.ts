@@ -1,5 +1,5 @@
 // Writes down what an attempt says and hears, so that people can see why a mail did not arrive.
-import type { ConversationLine } from '../../domain/conversation.ts'
+import type { ConversationLine } from '../../rules/mail/conversation.ts'
 import type { Phase, Trace } from '../transport.ts'
 import { printable } from './outcomes.ts'
 

@@ -1,6 +1,6 @@
 // Audience contacts in batches, and the automation events of joining and leaving.
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, type TestApi } from '../setup/api.ts'
 
 let api: TestApi

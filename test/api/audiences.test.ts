@@ -1,6 +1,6 @@
 // Audiences: exact fields, pages of 10, rename, delete, refusals.
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, type TestApi } from '../setup/api.ts'
 
 let api: TestApi

@@ -1,7 +1,7 @@
 // What an automation event starts and what it does not: re-entry, several triggers and workflows, races, times.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { limits } from '../../domain/limits.ts'
+import { limits } from '../../rules/limits.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'
 import { createWorkflowClient, exitDesign } from '../setup/workflowClient.ts'

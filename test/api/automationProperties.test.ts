@@ -1,8 +1,8 @@
 // Operation 17 against its rules in other words: random changes, the order of keys, spellings of an address, limits.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../domain/json.ts'
-import { limits } from '../../domain/limits.ts'
+import type { Json } from '../../rules/json.ts'
+import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'
 

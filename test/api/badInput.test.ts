@@ -1,8 +1,8 @@
 // Wrong input, route by route: each is a 4xx that says where, in the mount's shape, and nothing is written.
 import { describe, expect, it } from 'vitest'
-import { createApp } from '../../api/app.ts'
-import type { CursorScope } from '../../api/cursor.ts'
-import { errorCodes } from '../../api/errorCodes.ts'
+import { createApp } from '../../api/http/app.ts'
+import type { CursorScope } from '../../api/http/cursor.ts'
+import { errorCodes } from '../../api/http/errorCodes.ts'
 import { createTestApi } from '../setup/api.ts'
 import { badBodies } from '../setup/badBodies.ts'
 import { type Operation, readOperations } from '../setup/openapi.ts'

@@ -1,7 +1,7 @@
 // Sending domains after their registration: check now, settings, another key, deletion; each told to the worker.
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startMissingChecks } from '../../db/domainChecks.ts'
-import type { JsonObject } from '../../domain/json.ts'
+import { startMissingChecks } from '../../db/domains/writes.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'
 

@@ -1,8 +1,8 @@
 // Sending domains: registration, DNS records in both forms, exact fields, refusals.
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../domain/json.ts'
-import { decryptKey } from '../../mail/dkimKeys.ts'
+import { decryptKey } from '../../mail/dkim/keys.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
 
 let api: TestApi

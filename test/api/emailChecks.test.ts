@@ -1,6 +1,6 @@
 // POST /v1/emails: what is checked after the contract's own checks; nothing is written when one fails.
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createApp } from '../../api/app.ts'
+import { createApp } from '../../api/http/app.ts'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
 
 let api: TestApi

@@ -1,6 +1,6 @@
 // GET /v1/emails and /v1/emails/{id}: exact fields, statuses from the events, pages.
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
 
 let api: TestApi

@@ -1,6 +1,6 @@
 // Lists of executions (operations 12 and 18): every source in its order, while executions start and end.
 import { describe, expect, it } from 'vitest'
-import { createApp } from '../../api/app.ts'
+import { createApp } from '../../api/http/app.ts'
 import { createApiWithEngine, type ExecutionPage, waitingDesign } from '../setup/apiEngine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { uniqueName } from '../setup/unique.ts'

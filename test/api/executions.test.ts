@@ -1,7 +1,7 @@
 // One execution (operations 13, 14 and 11) from its decision to its end, over a real engine: state, mail, steps.
 import { Connection } from '@temporalio/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createApp } from '../../api/app.ts'
+import { createApp } from '../../api/http/app.ts'
 import { createTemporalReads } from '../../runtime/temporalReads.ts'
 import { createApiWithEngine, waitingDesign } from '../setup/apiEngine.ts'
 import { welcomeDesign } from '../setup/designs.ts'

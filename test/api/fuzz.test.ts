@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { errorCodes } from '../../api/errorCodes.ts'
+import { errorCodes } from '../../api/http/errorCodes.ts'
 import { createTestApi } from '../setup/api.ts'
 import { type FuzzedRequest, fuzzedRequests } from '../setup/arbitrary.ts'
 import { closed, readOperations } from '../setup/openapi.ts'

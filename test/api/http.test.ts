@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { serve } from '@hono/node-server'
 import { afterAll, expect, it } from 'vitest'
-import { limits } from '../../domain/limits.ts'
+import { limits } from '../../rules/limits.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { describeTables } from '../setup/tables.ts'
 

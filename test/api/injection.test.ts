@@ -1,7 +1,7 @@
 // Hostile texts in every field of a request: refused with a reason, or harmless in the mail that goes out.
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { normalizeContactEmail } from '../../domain/addresses.ts'
+import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { startFaultSink } from '../setup/faultSink.ts'

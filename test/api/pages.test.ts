@@ -1,6 +1,6 @@
 // The public pages: /docs with everything from this server, and the pictures of users.
 import { beforeAll, describe, expect, it } from 'vitest'
-import { initialsOf } from '../../api/routes/avatars.ts'
+import { initialsOf } from '../../api/public/avatars.ts'
 import { createTestApi, type TestApi } from '../setup/api.ts'
 
 let api: TestApi

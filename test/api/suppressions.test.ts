@@ -1,8 +1,8 @@
 // Suppressions: put on by hand, listed newest first, taken off; whose they are, and which one is stronger.
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { recordSoftBounce } from '../../db/softBounces.ts'
-import { upsertSuppression } from '../../db/suppressions.ts'
+import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
+import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 
 interface Suppression {

@@ -1,6 +1,6 @@
 // The surface of the whole application, route by route: keys, methods, ids, media types, sizes, request ids.
 import { describe, expect, it } from 'vitest'
-import { limits } from '../../domain/limits.ts'
+import { limits } from '../../rules/limits.ts'
 import { type Answer, createTestApi } from '../setup/api.ts'
 import { sendChunks } from '../setup/chunks.ts'
 import { expectGolden } from '../setup/golden.ts'

@@ -1,6 +1,6 @@
 // Templates: versions, publishing, aliases, rendering and every refusal.
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, type TestApi } from '../setup/api.ts'
 
 let api: TestApi

@@ -1,6 +1,6 @@
 // Pixels and tracked links: where they lead, what is shown of them, and what contacts hear.
 import { describe, expect, it } from 'vitest'
-import { insertEmailLinks } from '../../db/tracking.ts'
+import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { tableCounts } from '../setup/tableCounts.ts'
 import { BROWSER, createTrackedApi, URLS } from '../setup/trackedMail.ts'

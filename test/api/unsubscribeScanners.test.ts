@@ -1,6 +1,6 @@
 // A scanner that follows every link of a mail does not unsubscribe its reader; a person does, whatever scanners do.
 import { beforeAll, expect, it } from 'vitest'
-import { insertEmailLinks } from '../../db/tracking.ts'
+import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken } from '../../mail/tracking/tokens.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'

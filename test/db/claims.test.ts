@@ -1,15 +1,9 @@
 // Claims from a long queue: by the index alone, oldest first in each shard, no shard before all others, none twice.
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
-import {
-  type Claim,
-  type ClaimedDelivery,
-  claimDeliveries,
-  extendLeases,
-  listExpiredLeases,
-  markDataSent,
-  releaseDeliveries,
-} from '../../db/deliveries.ts'
+import { type Claim, type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import { extendLeases, listExpiredLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
+import { markDataSent } from '../../db/deliveries/mark.ts'
 import type { Database } from '../../db/schema.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'

@@ -1,13 +1,13 @@
 // Composing from real rows: in one round trip, long bodies whole, tracked mail with links that are stored before it goes.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { createComposer } from '../../activities/composer.ts'
-import { insertEmail } from '../../db/emails.ts'
+import { insertEmail } from '../../db/emails/insert.ts'
+import { createComposer } from '../../delivery/compose/composer.ts'
 import { readTrackingToken } from '../../mail/tracking/tokens.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
-import { leaves, readMessage } from '../unit/mailReader.ts'
+import { leaves, readMessage } from '../unit/mail/reader.ts'
 
 const { db } = await createTestDatabase()
 const { workspaceId, domainId } = await seedWorkspace(db)

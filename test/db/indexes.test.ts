@@ -1,8 +1,8 @@
 // Every query of every list: what it is, and that it finds its rows by an index among many that are not its own.
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
-import { createApp } from '../../api/app.ts'
-import { findExecutionsByIds } from '../../db/executionReads.ts'
+import { createApp } from '../../api/http/app.ts'
+import { findExecutionsByIds } from '../../db/executions/reads.ts'
 import type { Database } from '../../db/schema.ts'
 import { createTestApi } from '../setup/api.ts'
 import { expectGolden } from '../setup/golden.ts'

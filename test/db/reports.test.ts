@@ -1,11 +1,11 @@
 // Reports taken into the ledger: what each state of a delivery allows, once, for one workspace, beside other writers.
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { takeReport } from '../../activities/reports.ts'
+import { takeReport } from '../../commands/reports/take.ts'
 import type { DeliveryState } from '../../db/schema.ts'
-import { deliveryTransitions } from '../../domain/states.ts'
-import { type Bounce, classifyReply } from '../../mail/bounceRules.ts'
-import type { InboundReport } from '../../mail/inbound/parseReport.ts'
+import type { InboundReport } from '../../mail/reports/parseReport.ts'
+import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
+import { deliveryTransitions } from '../../rules/states.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'
 

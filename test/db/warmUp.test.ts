@@ -1,9 +1,9 @@
 // Places of the warm-up, reserved by several lanes at once: none is given twice, no day exceeds its step, no row is lost.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { createWarmUp } from '../../activities/warmUp.ts'
-import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries.ts'
-import { warmUpLadder } from '../../domain/warmUp.ts'
+import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import { createWarmUp } from '../../delivery/lane/warmUp.ts'
+import { warmUpLadder } from '../../rules/mail/warmUp.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { seedWorkspace } from '../setup/harness.ts'
 import { queueDeliveries } from '../setup/queue.ts'

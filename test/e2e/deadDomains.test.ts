@@ -5,7 +5,7 @@ import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
 import { startNameServer } from '../setup/nameServer.ts'
-import { startFaultServer } from '../unit/mailFaultServer.ts'
+import { startFaultServer } from '../unit/mail/faultServer.ts'
 
 const database = await createTestDatabase()
 

@@ -1,6 +1,6 @@
 // What comes back by mail, to a real worker: bounces and complaints, and their effects.
 import { expect, test } from 'vitest'
-import { insertAudience } from '../../db/audiences.ts'
+import { insertAudience } from '../../db/audiences/writes.ts'
 import { verpAddress } from '../../mail/token.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -8,7 +8,7 @@ import { design, insertFlow, mail, onEvent } from '../setup/flows.ts'
 import { newId } from '../setup/harness.ts'
 import { createInboundHarness, written } from '../setup/inbound.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
-import { feedbackReport, statusReport } from '../unit/inboundReports.ts'
+import { feedbackReport, statusReport } from '../unit/inbound/reports.ts'
 
 const database = await createTestDatabase()
 

@@ -6,8 +6,8 @@ import { eventually } from '../setup/eventually.ts'
 import { createInboundHarness, written } from '../setup/inbound.ts'
 import { startOwnDatabase } from '../setup/ownDatabase.ts'
 import { startPrivateTemporal } from '../setup/servers.ts'
-import { connectInbound, toWire } from '../unit/inboundClient.ts'
-import { statusReport } from '../unit/inboundReports.ts'
+import { connectInbound, toWire } from '../unit/inbound/client.ts'
+import { statusReport } from '../unit/inbound/reports.ts'
 
 const database = await createTestDatabase()
 

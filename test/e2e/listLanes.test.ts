@@ -24,7 +24,7 @@ async function listLanes(service: ServiceEnv, env: Record<string, string> = {}):
     TEMPORAL_NAMESPACE: service.temporalNamespace,
     ...env,
   }
-  const args = ['--import', 'tsx', 'worker/listLanes.ts']
+  const args = ['--import', 'tsx', 'operate/lanes.ts']
   return promisify(execFile)(process.execPath, args, { env: given }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     (err: Output) => ({ code: err.code, stdout: err.stdout, stderr: err.stderr }),

@@ -1,6 +1,6 @@
 // Turns schemas of the interface description into fast-check arbitraries: values that fit, and values that hardly do.
 import fc from 'fast-check'
-import type { Json } from '../../domain/json.ts'
+import type { Json } from '../../rules/json.ts'
 import type { Operation, Schema } from './openapi.ts'
 import { bodyOf, fillPath } from './routes.ts'
 import type { Tenant } from './tenant.ts'

@@ -1,6 +1,6 @@
 // Makes bodies that are wrong in one place each, from a valid body and the schema that describes it.
-import type { Json, JsonObject } from '../../domain/json.ts'
-import { limits } from '../../domain/limits.ts'
+import type { Json, JsonObject } from '../../rules/json.ts'
+import { limits } from '../../rules/limits.ts'
 import { type Schema, typesOf } from './openapi.ts'
 
 export interface BadBody {

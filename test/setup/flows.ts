@@ -1,6 +1,8 @@
 // Active workflows and their events, written straight into the database: no API is needed to run them.
+
+import { recordAutomationEvent } from '../../commands/events/record.ts'
 import type { Db } from '../../db/connect.ts'
-import { type NewAutomationEvent, recordAutomationEvent } from '../../db/recordAutomationEvent.ts'
+import type { NewAutomationEvent } from '../../db/events/writes.ts'
 import { newId, now } from './harness.ts'
 
 export interface TestDesign {

@@ -1,6 +1,6 @@
 // The whole service for one test: database, namespace, SMTP sink, API and worker as real processes, a key, a domain.
 import { onTestFinished } from 'vitest'
-import { createApiKey } from '../../api/commands/createApiKey.ts'
+import { createApiKey } from '../../commands/api-keys/create.ts'
 import type { Db } from '../../db/connect.ts'
 import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
 import { createNewId } from '../../runtime/ids.ts'

@@ -1,8 +1,8 @@
 // The whole service with a listener for reports, and what tests ask it about the mail that came back.
 import { expect } from 'vitest'
 import { randomPort } from '../../dev/ports.ts'
-import { sendInbound } from '../unit/inboundClient.ts'
-import { statusReport } from '../unit/inboundReports.ts'
+import { sendInbound } from '../unit/inbound/client.ts'
+import { statusReport } from '../unit/inbound/reports.ts'
 import type { TestDatabase } from './database.ts'
 import { eventually } from './eventually.ts'
 import { createHarness } from './harness.ts'

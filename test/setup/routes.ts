@@ -1,5 +1,5 @@
 // The routes that the application really has, and a valid request for each of them.
-import type { JsonObject } from '../../domain/json.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import type { TestApi } from './api.ts'
 import { welcomeDesign } from './designs.ts'
 import type { Tenant } from './tenant.ts'

@@ -1,6 +1,6 @@
 // A workspace that has one of everything, made through the API as its owner would.
-import { findDomainByName } from '../../db/domains.ts'
-import type { JsonObject } from '../../domain/json.ts'
+import { findDomainByName } from '../../db/domains/reads.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { insertTestDomain, type TestApi } from './api.ts'
 import { welcomeDesign } from './designs.ts'
 

@@ -1,5 +1,5 @@
 // Delivered mail with tracked links, visits to them by somebody with a browser, and what is stored and shown of them.
-import { insertEmailLinks } from '../../db/tracking.ts'
+import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { createTestApi, insertTestDomain } from './api.ts'
 import { uniqueName } from './unique.ts'

@@ -1,6 +1,6 @@
 // How an execution ends before its time: cancelled with a reason, cancelled or terminated in the Web UI, failed.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cancelExecutions } from '../../db/executions.ts'
+import { cancelExecutions } from '../../db/executions/writes.ts'
 import { createLog } from '../../runtime/log.ts'
 import { sweep } from '../../worker/sweeper.ts'
 import { cancelReasonSignal } from '../../workflows/messages.ts'

@@ -1,6 +1,6 @@
 // The workflow of a sending domain: by its schedule, when asked, given up and begun again, over any crash before its start.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertDomainTask } from '../../db/domainChecks.ts'
+import { insertDomainTask } from '../../db/outbox.ts'
 import { domainWorkflowId, verifyDomainName } from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'

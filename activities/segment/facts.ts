@@ -1,0 +1,45 @@
+// Loads what a segment's conditions may look at: always the contact and the event, the rest when the design asks.
+import type { Transaction } from 'kysely'
+import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
+import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
+import type { Database, Row } from '../../db/schema.ts'
+import { designNeeds } from '../../rules/conditions/needs.ts'
+import type { Design } from '../../rules/design/types.ts'
+import type { SegmentFacts } from '../../rules/interpreterTypes.ts'
+import type { SegmentResult } from '../../workflows/messages.ts'
+
+export async function loadFacts(
+  trx: Transaction<Database>,
+  from: {
+    execution: SegmentRow
+    design: Design
+    contact: Row<'contacts'>
+    state: SegmentState
+    now: Date
+    previous: SegmentResult | null
+  },
+): Promise<SegmentFacts> {
+  const { execution, design, contact, state, now, previous } = from
+  const needs = designNeeds(design)
+  const event = state.trigger_properties ?? execution.properties ?? {}
+  return {
+    executionId: execution.id,
+    now: now.getTime(),
+    contact: {
+      email: contact.email,
+      first_seen: contact.first_seen.getTime(),
+      properties: contact.properties,
+    },
+    event,
+    trigger: event,
+    waitEvents: state.wait_events,
+    execution: { step_count: previous?.step_count ?? 0 },
+    eventTimes: needs.eventNames.length
+      ? await listEventTimes(trx, contact.id, needs.eventNames)
+      : {},
+    emailActivity: needs.emailActivity ? await listEmailActivity(trx, execution.id) : {},
+    audiences: needs.audienceIds.length
+      ? await listMemberships(trx, contact.workspace_id, contact.email, needs.audienceIds)
+      : [],
+  }
+}

@@ -1,0 +1,132 @@
+// Walks a segment with the interpreter and turns what it decided into rows; a wait whose event has come already is passed.
+import type { Transaction } from 'kysely'
+import { findRecentEvent } from '../../commands/events/findRecent.ts'
+import type {
+  NewStep,
+  SegmentRow,
+  SegmentState,
+  SegmentWrites,
+} from '../../db/executions/segments.ts'
+import type { Database, JsonObject } from '../../db/schema.ts'
+import type { Design } from '../../rules/design/types.ts'
+import { runSegment } from '../../rules/interpreter.ts'
+import type {
+  Next,
+  SegmentFacts,
+  SegmentStart,
+  SegmentTools,
+} from '../../rules/interpreterTypes.ts'
+import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
+
+export interface Walk {
+  result: SegmentResult
+  writes: Omit<SegmentWrites, 'now'>
+  /** The contact's properties afterwards; the same object when nothing changed. */
+  properties: JsonObject
+}
+
+export async function walk(
+  trx: Transaction<Database>,
+  from: {
+    input: SegmentInput
+    execution: SegmentRow
+    design: Design
+    state: SegmentState
+    facts: SegmentFacts
+    previous: SegmentResult | null
+    mail: SegmentTools
+  },
+): Promise<Walk> {
+  const { input, execution, design, facts, previous, mail } = from
+  const before = previous?.step_count ?? 0
+  const start = startOf(from)
+  const steps: NewStep[] = []
+  const waits: SegmentWrites['waits'] = []
+
+  let outcome = runSegment(design, start, facts, mail)
+  for (;;) {
+    for (const step of outcome.steps) {
+      const { nodeId, type, handle, why } = step
+      steps.push({ seq: before + steps.length + 1, node_id: nodeId, type, handle, why })
+    }
+    const { next } = outcome
+    if (next.kind !== 'wait_event') break
+    const wait = {
+      node_id: next.nodeId,
+      workspace_id: execution.workspace_id,
+      contact_id: execution.contact_id,
+      event_name: next.eventName,
+      filter: next.filter,
+      deadline: next.deadline === null ? null : new Date(next.deadline),
+    }
+    const came = await findRecentEvent(trx, execution, next, facts)
+    waits.push({ ...wait, consumed_by: came?.id ?? null })
+    if (!came) break
+    const waited = steps.at(-1)
+    if (waited) Object.assign(waited, { handle: 'received', why: 'came before the wait' })
+    outcome = runSegment(
+      design,
+      { kind: 'resume', nodeId: next.nodeId, handle: 'received' },
+      {
+        ...facts,
+        contact: { ...facts.contact, properties: outcome.properties },
+        waitEvents: { ...facts.waitEvents, [next.nodeId]: came.properties },
+        execution: { step_count: before + steps.length },
+      },
+      mail,
+    )
+  }
+
+  const stepCount = before + steps.length
+  const step = steps.at(-1)?.node_id ?? previous?.step ?? ''
+  const { next } = outcome
+  const result: SegmentResult = { next: toResult(next), step, step_count: stepCount }
+  return {
+    result,
+    properties: outcome.properties,
+    writes: {
+      executionId: execution.id,
+      segment: input.segment,
+      result,
+      steps,
+      left: start.kind === 'resume' ? { seq: before, handle: start.handle } : null,
+      waits,
+      end:
+        next.kind === 'end'
+          ? {
+              status: next.status,
+              stepId: step,
+              stepCount,
+              outcome: next.outcome,
+              error: next.error,
+            }
+          : null,
+    },
+  }
+}
+
+/** Where the segment begins. Of an event and a timeout the ledger of waits decides, whatever the timer says. */
+function startOf(from: {
+  execution: SegmentRow
+  state: SegmentState
+  previous: SegmentResult | null
+}): SegmentStart {
+  const { execution, state, previous } = from
+  if (!previous || previous.next.kind === 'end') {
+    return { kind: 'trigger', nodeId: execution.trigger_node_id }
+  }
+  const { nodeId, kind } = previous.next
+  if (kind === 'sleep') return { kind: 'resume', nodeId, handle: 'default' }
+  return { kind: 'resume', nodeId, handle: state.consumed_by ? 'received' : 'timeout' }
+}
+
+function toResult(next: Next): SegmentResult['next'] {
+  switch (next.kind) {
+    case 'sleep':
+      return { kind: 'sleep', nodeId: next.nodeId, until: next.until }
+    case 'wait_event':
+      return { kind: 'wait_event', nodeId: next.nodeId, until: next.deadline }
+    case 'end':
+      return { kind: 'end', status: next.status, error: next.error }
+  }
+}

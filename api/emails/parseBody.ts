@@ -1,0 +1,96 @@
+// Checks the body of POST /v1/emails by hand: the contract fixes the order and the texts of its checks.
+import { type Mailbox, parseMailbox } from '../../rules/addresses.ts'
+import { isJsonObject, type JsonObject } from '../../rules/json.ts'
+import { findJsonFault } from '../../rules/jsonFault.ts'
+import { limits } from '../../rules/limits.ts'
+import { badRequest } from '../http/errors.ts'
+
+/** What the contract's own checks have read; the rest is read by `readDetails`. */
+export interface SendEmailBody {
+  from: string
+  sender: Mailbox
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  subject: string | undefined
+  html: string | undefined
+  text: string | undefined
+  templateId: string | undefined
+  given: JsonObject
+}
+
+const MEGABYTE = 1024 * 1024
+
+/**
+ * The checks of the contract in its order, up to the format of `from`.
+ * @throws ApiError 400 with the contract's text, or one that names the field of a wrong type
+ */
+export function readBody(given: unknown): SendEmailBody {
+  if (!isJsonObject(given)) throw badRequest('The body must be a JSON object')
+  const from = textOf(given, 'from')
+  if (from === undefined) throw badRequest('from field is required', null)
+  const to = listOf(given, 'to')
+  if (to.length === 0) throw badRequest('to field is required', null)
+  const subject = textOf(given, 'subject')
+  const templateId = textOf(given, 'template_id')
+  if (subject === undefined && templateId === undefined) throw subjectMissing()
+  const html = textOf(given, 'html')
+  const text = textOf(given, 'text')
+  if (html === undefined && text === undefined && templateId === undefined) {
+    throw badRequest('html, text or template_id is required', 'content_required')
+  }
+  if (html !== undefined && templateId !== undefined) {
+    throw badRequest('template_id cannot be used together with html', null)
+  }
+  if (html !== undefined) checkHtmlSize(html)
+  const [cc, bcc] = [listOf(given, 'cc'), listOf(given, 'bcc')]
+  const count = to.length + cc.length + bcc.length
+  if (count > limits.recipientsPerEmailMax) {
+    const max = limits.recipientsPerEmailMax
+    throw badRequest(`Too many recipients: ${count}. Maximum allowed is ${max}`, null)
+  }
+  const sender = parseMailbox(from)
+  if (!sender) throw badRequest('Invalid email format in from field', null)
+  return { from, sender, to, cc, bcc, subject, html, text, templateId, given }
+}
+
+export const subjectMissing = () => badRequest('subject field is required', null)
+
+/** @throws ApiError 400 with the contract's text when the html is over 40 MB */
+export function checkHtmlSize(html: string): void {
+  const bytes = Buffer.byteLength(html)
+  if (bytes <= limits.htmlBytesMax) return
+  const size = (bytes / MEGABYTE).toFixed(2)
+  const max = limits.htmlBytesMax / MEGABYTE
+  throw badRequest(`html content size (${size}MB) exceeds maximum of ${max}MB`, null)
+}
+
+/** A text; undefined when it is absent, null or empty. `within` names the object where it is not the body. */
+export function textOf(given: JsonObject, field: string, within = ''): string | undefined {
+  const value = given[field]
+  if (value === undefined || value === null || value === '') return undefined
+  if (typeof value !== 'string') throw badRequest(`${within}${field} must be a string`)
+  return value
+}
+
+/** One text or several; empty when it is absent, null or empty. */
+export function listOf(given: JsonObject, field: string): string[] {
+  const value = given[field]
+  if (value === undefined || value === null || value === '') return []
+  if (typeof value === 'string') return [value]
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value
+  throw badRequest(`${field} must be a string or an array of strings`)
+}
+
+/** Free-form data; undefined when it is absent or null. */
+export function objectOf(given: JsonObject, field: string): JsonObject | undefined {
+  const value = given[field]
+  if (value === undefined || value === null) return undefined
+  if (!isJsonObject(value)) throw badRequest(`${field} must be an object`)
+  const fault = findJsonFault(value)
+  if (fault) throw badRequest(`${field}: ${fault.message}`)
+  if (Buffer.byteLength(JSON.stringify(value)) > limits.propertiesBytesMax) {
+    throw badRequest(`${field} must not exceed ${limits.propertiesBytesMax} bytes`)
+  }
+  return value
+}

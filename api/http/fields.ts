@@ -1,0 +1,61 @@
+// Field schemas that several resources share; every text that passes can be stored.
+import { z } from '@hono/zod-openapi'
+import { isJsonObject, type JsonObject } from '../../rules/json.ts'
+import { findJsonFault, isStorableText } from '../../rules/jsonFault.ts'
+import { limits } from '../../rules/limits.ts'
+import type { ApiDeps } from './env.ts'
+
+const UNSTORABLE = 'must not hold a NUL character or half of a surrogate pair'
+
+/** Text of at most `charsMax` UTF-16 units, possibly empty. */
+export const textField = (charsMax: number) =>
+  z.string().max(charsMax).refine(isStorableText, UNSTORABLE)
+
+/** A name: 1-255 characters, not blank. */
+export const nameField = textField(limits.nameCharsMax)
+  .min(1)
+  .refine((text) => text.trim() !== '', 'must not be blank')
+
+/** Free-form data, kept as it came: zod's own records would drop a key named `__proto__`. */
+export const jsonObjectField = z
+  .custom<JsonObject>(isJsonObject, 'must be an object')
+  .superRefine((value, context) => {
+    const fault = findJsonFault(value)
+    if (fault) context.addIssue({ code: 'custom', message: fault.message })
+    else if (Buffer.byteLength(JSON.stringify(value)) > limits.propertiesBytesMax) {
+      const message = `must not exceed ${limits.propertiesBytesMax} bytes`
+      context.addIssue({ code: 'custom', message })
+    }
+  })
+  .openapi({ type: 'object', additionalProperties: true })
+
+/** The query of every list. */
+export const PageQuery = z.object({ cursor: z.string().optional() })
+
+/** `?expand=details` adds what we know beyond the contract's fields. */
+export const ExpandQuery = z.object({ expand: z.enum(['details']).optional() })
+
+export const CreatedBy = z
+  .object({
+    email: z.string(),
+    first_name: z.string().nullable(),
+    last_name: z.string().nullable(),
+    profile_picture: z.string(),
+  })
+  .openapi('CreatedBy')
+export type CreatedBy = z.infer<typeof CreatedBy>
+
+export interface CreatedByRow {
+  created_by: string
+  user_email: string
+  user_first_name: string | null
+  user_last_name: string | null
+}
+
+/** The user behind a row, with the address of his picture. */
+export const toCreatedBy = (row: CreatedByRow, config: ApiDeps['config']): CreatedBy => ({
+  email: row.user_email,
+  first_name: row.user_first_name,
+  last_name: row.user_last_name,
+  profile_picture: `${config.publicUrl}/avatars/${row.created_by}.svg`,
+})

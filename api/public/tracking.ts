@@ -1,0 +1,75 @@
+// Pixels and tracked links of mail. Public, without a key; the token is the proof, and the target is never the request's.
+import type { Context } from 'hono'
+import { recordTracking } from '../../commands/tracking/record.ts'
+import { findTrackedDelivery, type TrackedDelivery } from '../../db/tracking/reads.ts'
+import { readTrackingToken } from '../../mail/tracking/tokens.ts'
+import { machineOf } from '../../rules/mail/machines.ts'
+import { createClientIp, peerOf } from '../http/clientIp.ts'
+import type { ApiDeps, ApiEnv } from '../http/env.ts'
+import { createRoutes } from '../http/openapi.ts'
+import { pageHeaders, unsubscribePage } from './unsubscribePage.ts'
+
+/** One transparent pixel. */
+const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+const USER_AGENT_CHARS_MAX = 512
+const headers = {
+  'Cache-Control': 'no-store, private',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Robots-Tag': 'noindex',
+}
+
+export function trackingRoutes(deps: ApiDeps) {
+  const app = createRoutes()
+  const clientIp = createClientIp(deps.config.trustedProxies)
+
+  const record = async (c: Context<ApiEnv>, delivery: TrackedDelivery, link: string | null) => {
+    const header = (name: string) => c.req.header(name)
+    const ip = clientIp(peerOf(c), header('x-forwarded-for'))
+    const machine = machineOf({ method: c.req.method, header, ip })
+    const userAgent = (header('user-agent') ?? '').slice(0, USER_AGENT_CHARS_MAX)
+    await recordTracking(deps, delivery, link, { ip, userAgent, machine })
+  }
+
+  /** What goes wrong in here must not keep a reader from the mail's picture or the link's target. */
+  const quietly = async (c: Context<ApiEnv>, work: () => Promise<void>) => {
+    try {
+      await work()
+    } catch (err) {
+      deps.log.warn({ err, request_id: c.var.requestId }, 'an open or click was not recorded')
+    }
+  }
+
+  // Whatever the token is, the same picture: a broken one would show in the mail, and tell who guesses.
+  app.get('/t/o/:token', async (c) => {
+    const token = readTrackingToken(deps.config.secretKey, c.req.param('token'))
+    if (token?.kind === 'open') {
+      await quietly(c, async () => {
+        const delivery = await findTrackedDelivery(deps.db, token.deliveryId, null)
+        if (delivery) await record(c, delivery, null)
+      })
+    }
+    return c.body(new Uint8Array(GIF), 200, { ...headers, 'Content-Type': 'image/gif' })
+  })
+
+  app.get('/t/c/:token', async (c) => {
+    const token = readTrackingToken(deps.config.secretKey, c.req.param('token'))
+    const delivery =
+      token?.kind === 'click'
+        ? await findTrackedDelivery(deps.db, token.deliveryId, token.index)
+        : undefined
+    if (!delivery || delivery.url === null) {
+      return c.html(unsubscribePage('unknown', ''), 404, pageHeaders)
+    }
+    const { url } = delivery
+    await quietly(c, () => record(c, delivery, url))
+    return c.body(null, 302, { ...headers, Location: toLocation(url) })
+  })
+
+  return app
+}
+
+/** A target as a header may carry it (RFC 3986): as it was written where that is visible ASCII, else escaped. */
+function toLocation(url: string): string {
+  return /^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href
+}

@@ -1,0 +1,41 @@
+// The immutable versions of a workflow as the API shows them.
+import { z } from '@hono/zod-openapi'
+import type { WorkflowVersionRow } from '../../db/workflows/reads.ts'
+import type { JsonObject } from '../../rules/json.ts'
+
+export const WorkflowVersionListItem = z
+  .object({
+    workflow_id: z.string(),
+    version: z.int(),
+    created: z.int(),
+    created_by: z.string(),
+  })
+  .openapi('WorkflowVersionListItem')
+export type WorkflowVersionListItem = z.infer<typeof WorkflowVersionListItem>
+
+export const WorkflowVersion = WorkflowVersionListItem.extend({
+  design: z.record(z.string(), z.unknown()),
+}).openapi('WorkflowVersion')
+export type WorkflowVersion = z.infer<typeof WorkflowVersion>
+
+export const WorkflowVersionList = z
+  .object({
+    versions: z.array(WorkflowVersionListItem),
+    count: z.int(),
+    cursor: z.string().nullable(),
+  })
+  .openapi('WorkflowVersionList')
+
+export const toWorkflowVersionListItem = (
+  row: Omit<WorkflowVersionRow, 'design'>,
+): WorkflowVersionListItem => ({
+  workflow_id: row.workflow_id,
+  version: row.version,
+  created: row.created_at.getTime(),
+  created_by: row.created_by,
+})
+
+export const toWorkflowVersion = (row: WorkflowVersionRow): WorkflowVersion => ({
+  ...toWorkflowVersionListItem(row),
+  design: row.design as JsonObject,
+})

@@ -1,0 +1,86 @@
+// Decides what an arriving event starts and wakes.
+import type { Transaction } from 'kysely'
+import {
+  type ArrivedEvent,
+  type EventReceivers,
+  findCandidates,
+  type TriggerRow,
+  type WaitRow,
+} from '../../db/events/receivers.ts'
+import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
+import type { Database } from '../../db/schema.ts'
+import { conditionNeeds, evaluate } from '../../rules/conditions/evaluate.ts'
+import type { ConditionFacts } from '../../rules/conditions/types.ts'
+import { matchTrigger } from '../../rules/design/triggers.ts'
+import { mayEnter } from './reEntry.ts'
+
+/**
+ * Takes the contact's lock for granted. A wait whose deadline has passed is still won by the event as long as no
+ * segment has given it up: whoever did what was waited for is not told that he did not.
+ */
+export async function findReceivers(
+  trx: Transaction<Database>,
+  event: ArrivedEvent,
+): Promise<EventReceivers> {
+  const candidates = await findCandidates(trx, event)
+  if (candidates.triggers.length === 0 && candidates.waits.length === 0) return candidates
+  const facts = await loadFacts(trx, event, candidates)
+
+  const waits: EventReceivers['waits'] = []
+  for (const { filter, trigger, wait_events, ...wait } of candidates.waits) {
+    if (filter) {
+      const needsMail = conditionNeeds(filter).emailActivity
+      const waiting: ConditionFacts = {
+        ...facts,
+        trigger: trigger ?? {},
+        waitEvents: wait_events ?? {},
+        emailActivity: needsMail ? await listEmailActivity(trx, wait.execution_id) : {},
+      }
+      if (!evaluate(filter, waiting)) continue
+    }
+    waits.push(wait)
+  }
+
+  const triggers: EventReceivers['triggers'] = []
+  for (const ofWorkflow of groupByWorkflow(candidates.triggers)) {
+    const match = matchTrigger(ofWorkflow, facts)
+    if (!match) continue
+    const { workflow_id, node_id, version, re_entry } = match
+    const entry = { contactId: event.contact.id, workflowId: workflow_id, now: event.now }
+    if (!(await mayEnter(trx, entry, re_entry, event.properties))) continue
+    triggers.push({ workflow_id, node_id, version })
+  }
+  return { triggers, waits }
+}
+
+/** Only what the filters read is loaded: most ask for nothing beyond the contact and the event. */
+async function loadFacts(
+  trx: Transaction<Database>,
+  { workspaceId, email, properties, contact, now }: ArrivedEvent,
+  candidates: { triggers: TriggerRow[]; waits: WaitRow[] },
+): Promise<ConditionFacts> {
+  const filters = [...candidates.triggers, ...candidates.waits].flatMap((row) => row.filter ?? [])
+  const { eventNames, audienceIds } = conditionNeeds(...filters)
+  return {
+    now: now.getTime(),
+    contact: { email, first_seen: contact.firstSeen.getTime(), properties: contact.properties },
+    event: properties,
+    trigger: {},
+    waitEvents: {},
+    execution: { step_count: 0 },
+    eventTimes: eventNames.length > 0 ? await listEventTimes(trx, contact.id, eventNames) : {},
+    emailActivity: {},
+    audiences:
+      audienceIds.length > 0 ? await listMemberships(trx, workspaceId, email, audienceIds) : [],
+  }
+}
+
+function groupByWorkflow(triggers: TriggerRow[]): TriggerRow[][] {
+  const groups = new Map<string, TriggerRow[]>()
+  for (const trigger of triggers) {
+    const group = groups.get(trigger.workflow_id)
+    if (group) group.push(trigger)
+    else groups.set(trigger.workflow_id, [trigger])
+  }
+  return [...groups.values()]
+}

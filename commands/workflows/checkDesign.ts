@@ -1,0 +1,67 @@
+// Checks designs: what any stored one must have, and what an active one must have.
+
+import type { ApiDeps } from '../../api/http/env.ts'
+import { ApiError } from '../../api/http/errors.ts'
+import { findAudienceIds } from '../../db/audiences/reads.ts'
+import { listSendingDomains } from '../../db/domains/sending.ts'
+import { findTemplateFacts } from '../../db/templates/reads.ts'
+import { parseTemplate } from '../../mail/content/template.ts'
+import { addressDomain, parseMailbox } from '../../rules/addresses.ts'
+import type { Design, Problem } from '../../rules/design/types.ts'
+import { checkDesignShape, designReferences, validateDesign } from '../../rules/design/validate.ts'
+
+type Deps = Pick<ApiDeps, 'db' | 'config'>
+
+/** Every problem that keeps the design from being activated in this workspace. */
+export async function findDesignProblems(
+  { db, config }: Deps,
+  workspaceId: string,
+  design: unknown,
+): Promise<Problem[]> {
+  const { templateIds, fromAddresses, audienceIds } = designReferences(design)
+  const templates = await findTemplateFacts(db, workspaceId, templateIds)
+  const senders = [...fromAddresses, ...[...templates.values()].flatMap(({ from }) => from ?? [])]
+  const domainNames = senders.flatMap((sender) => {
+    const address = parseMailbox(sender)?.address
+    return address ? [addressDomain(address)] : []
+  })
+  const [domains, audiences] = await Promise.all([
+    listSendingDomains(db, workspaceId, [...new Set(domainNames)]),
+    findAudienceIds(db, workspaceId, audienceIds),
+  ])
+  const sending = [...domains].filter(
+    ([, domain]) => domain.verified || config.allowUnverifiedDomains,
+  )
+  return validateDesign(design, {
+    templates,
+    verifiedDomains: new Set(sending.map(([name]) => name)),
+    audiences,
+    liquidProblem(source) {
+      const parsed = parseTemplate(source)
+      return parsed.ok ? null : `${parsed.message} (line ${parsed.line}, column ${parsed.column})`
+    },
+  })
+}
+
+const invalidDesign = (problems: Problem[]) =>
+  new ApiError(400, 'invalid_design', 'Workflow design is invalid', { extra: { problems } })
+
+/**
+ * Refuses what can be no draft, and when it is to be active whatever cannot run.
+ * @throws ApiError 400 `invalid_design` with every problem
+ */
+export async function requireDesign(
+  deps: Deps,
+  workspaceId: string,
+  design: unknown,
+  use: 'draft' | 'active',
+): Promise<Design> {
+  const shape = checkDesignShape(design)
+  if (use === 'draft') {
+    if (shape.problems) throw invalidDesign(shape.problems)
+  } else {
+    const problems = await findDesignProblems(deps, workspaceId, design)
+    if (problems.length > 0) throw invalidDesign(problems)
+  }
+  return design as Design
+}

@@ -1,0 +1,40 @@
+// Reads API keys.
+import type { Db } from '../connect.ts'
+import { newestFirst } from '../listOrder.ts'
+
+/** The live key with that SHA-256, over all workspaces: it is what names the workspace. */
+export function findApiKeyByHash(db: Db, hash: Buffer, now: Date) {
+  return db
+    .selectFrom('api_keys')
+    .select(['id', 'workspace_id', 'user_id', 'permission', 'domain_id', 'last_used_at'])
+    .where('token_hash', '=', hash)
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+    .executeTakeFirst()
+}
+
+/** Keys that were not revoked, newest first, after the id `after`. */
+export function listApiKeys(
+  db: Db,
+  workspaceId: string,
+  page: { after: string | null; limit: number },
+) {
+  return db
+    .selectFrom('api_keys')
+    .select([
+      'id',
+      'name',
+      'prefix',
+      'permission',
+      'domain_id',
+      'expires_at',
+      'last_used_at',
+      'created_at',
+    ])
+    .where('workspace_id', '=', workspaceId)
+    .where('revoked_at', 'is', null)
+    .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
+    .orderBy('id', newestFirst)
+    .limit(page.limit)
+    .execute()
+}

@@ -1,0 +1,32 @@
+// Reads the contacts of an audience.
+
+import type { Db } from '../connect.ts'
+import type { Row } from '../schema.ts'
+
+export type AudienceContactRow = Row<'audience_contacts'>
+
+/** A page of an audience's contacts after the address `after`, by address. */
+export function listAudienceContacts(
+  db: Db,
+  workspaceId: string,
+  audienceId: string,
+  page: { after: string | null; limit: number },
+): Promise<AudienceContactRow[]> {
+  return (
+    db
+      .selectFrom('audience_contacts')
+      .selectAll()
+      // The tenant by way of the audience: beside it, a workspace_id would tempt the planner to the wrong index.
+      .where('audience_id', '=', (eb) =>
+        eb
+          .selectFrom('audiences')
+          .select('id')
+          .where('workspace_id', '=', workspaceId)
+          .where('id', '=', audienceId),
+      )
+      .$if(page.after !== null, (qb) => qb.where('email', '>', page.after as string))
+      .orderBy('email')
+      .limit(page.limit)
+      .execute()
+  )
+}

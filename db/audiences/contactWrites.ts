@@ -1,0 +1,50 @@
+// Writes the contacts of an audience. Writers hold the audience's lock and move its counts.
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../schema.ts'
+import type { AudienceContactRow } from './contactReads.ts'
+
+/** Those of the addresses (lower case) that a locked audience holds. */
+export function lockAudienceContacts(
+  trx: Transaction<Database>,
+  audienceId: string,
+  emails: string[],
+): Promise<AudienceContactRow[]> {
+  return trx
+    .selectFrom('audience_contacts')
+    .selectAll()
+    .where('audience_id', '=', audienceId)
+    .where(sql<boolean>`email = any(${emails}::text[])`)
+    .execute()
+}
+
+/** jsonb text of many rows: one parameter for any number of them. */
+const toRecords = (rows: AudienceContactRow[]) => JSON.stringify(rows)
+
+export async function insertAudienceContacts(
+  trx: Transaction<Database>,
+  rows: AudienceContactRow[],
+): Promise<void> {
+  if (rows.length === 0) return
+  await sql`
+    insert into audience_contacts
+    select * from jsonb_populate_recordset(null::audience_contacts, ${toRecords(rows)}::jsonb)
+  `.execute(trx)
+}
+
+export async function updateAudienceContacts(
+  trx: Transaction<Database>,
+  rows: AudienceContactRow[],
+): Promise<void> {
+  if (rows.length === 0) return
+  await sql`
+    update audience_contacts c
+    set first_name = n.first_name, last_name = n.last_name, is_subscribed = n.is_subscribed,
+      properties = n.properties, updated_at = n.updated_at
+    from jsonb_populate_recordset(null::audience_contacts, ${toRecords(rows)}::jsonb) n
+    where c.id = n.id
+  `.execute(trx)
+}
+
+export async function deleteAudienceContact(trx: Transaction<Database>, id: string): Promise<void> {
+  await trx.deleteFrom('audience_contacts').where('id', '=', id).execute()
+}

@@ -1,0 +1,64 @@
+// Reads audiences.
+
+import type { Db } from '../connect.ts'
+import { newestFirst } from '../listOrder.ts'
+import type { Row } from '../schema.ts'
+
+export type AudienceRow = Row<'audiences'> & {
+  user_email: string
+  user_first_name: string | null
+  user_last_name: string | null
+}
+
+function withUser(db: Db) {
+  return db
+    .selectFrom('audiences as a')
+    .innerJoin('users as u', 'u.id', 'a.created_by')
+    .selectAll('a')
+    .select([
+      'u.email as user_email',
+      'u.first_name as user_first_name',
+      'u.last_name as user_last_name',
+    ])
+}
+
+/** A page of audiences after the id `after`, newest first. */
+export function listAudiences(
+  db: Db,
+  workspaceId: string,
+  page: { after: string | null; limit: number },
+): Promise<AudienceRow[]> {
+  return withUser(db)
+    .where('a.workspace_id', '=', workspaceId)
+    .$if(page.after !== null, (qb) => qb.where('a.id', '<', page.after as string))
+    .orderBy('a.id', newestFirst)
+    .limit(page.limit)
+    .execute()
+}
+
+export function findAudience(
+  db: Db,
+  workspaceId: string,
+  id: string,
+): Promise<AudienceRow | undefined> {
+  return withUser(db)
+    .where('a.workspace_id', '=', workspaceId)
+    .where('a.id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Those of the ids that are audiences of the workspace. */
+export async function findAudienceIds(
+  db: Db,
+  workspaceId: string,
+  ids: string[],
+): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('audiences')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', 'in', ids)
+    .execute()
+  return new Set(rows.map((row) => row.id))
+}

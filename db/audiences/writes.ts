@@ -1,0 +1,65 @@
+// Writes audiences. Their counts are kept by whoever changes their contacts, under the audience's lock.
+
+import { sql, type Transaction } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { Database, NewRow, Row } from '../schema.ts'
+
+export async function insertAudience(db: Db, row: NewRow<'audiences'>): Promise<void> {
+  await db.insertInto('audiences').values(row).execute()
+}
+
+/** Renames an audience; false when the workspace has none of that id. */
+export async function updateAudienceName(
+  db: Db,
+  workspaceId: string,
+  id: string,
+  name: string,
+  now: Date,
+): Promise<boolean> {
+  const result = await db
+    .updateTable('audiences')
+    .set({ name, updated_at: now })
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+/** Deletes an audience and its contacts; false when the workspace has none of that id. */
+export async function deleteAudience(db: Db, workspaceId: string, id: string): Promise<boolean> {
+  const result = await db
+    .deleteFrom('audiences')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return result.numDeletedRows > 0n
+}
+
+/** Locks an audience: its contacts and counts change one transaction after the other. */
+export function lockAudience(
+  trx: Transaction<Database>,
+  workspaceId: string,
+  id: string,
+): Promise<Pick<Row<'audiences'>, 'id' | 'name'> | undefined> {
+  return trx
+    .selectFrom('audiences')
+    .select(['id', 'name'])
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Moves the counts of a locked audience. */
+export async function updateAudienceCounts(
+  trx: Transaction<Database>,
+  id: string,
+  by: { contacts: number; unsubscribers: number },
+): Promise<void> {
+  if (by.contacts === 0 && by.unsubscribers === 0) return
+  await sql`
+    update audiences set contact_count = contact_count + ${by.contacts}::int,
+      unsubscribers = unsubscribers + ${by.unsubscribers}::int
+    where id = ${id}
+  `.execute(trx)
+}

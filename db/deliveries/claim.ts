@@ -1,0 +1,69 @@
+// Claims due deliveries of the ledger and leases them.
+
+import { sql } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { DeliveryState, Row } from '../schema.ts'
+
+/** A half-open range of shards that one lane owns. */
+export interface ShardRange {
+  from: number
+  to: number
+}
+
+export type ClaimedDelivery = Pick<
+  Row<'deliveries'>,
+  | 'id'
+  | 'email_id'
+  | 'workspace_id'
+  | 'domain_id'
+  | 'recipient'
+  | 'shard'
+  | 'attempt'
+  | 'expires_at'
+  | 'resent'
+  | 'last_response'
+  | 'slot_day'
+> & {
+  /** The state that it was claimed from, and goes back to when this is no attempt after all. */
+  was: Extract<DeliveryState, 'queued' | 'deferred'>
+  /** Whether its recipient was an automation contact then, who is to hear of it. */
+  has_contact: boolean
+}
+
+export interface Claim {
+  /** In the order in which they are asked. */
+  shards: readonly number[]
+  limit: number
+  /** No shard gives more, so that a long queue for one destination does not stand before all the others. */
+  perShard: number
+  leaseToken: string
+  leaseUntil: Date
+  now: Date
+}
+
+/** Claims due deliveries and leases them: of each shard those that have waited longest, until there are `limit`. */
+export async function claimDeliveries(db: Db, claim: Claim): Promise<ClaimedDelivery[]> {
+  // Planned anew each time (no `with`, so no name): a plan made for an empty queue is none for a million rows.
+  const { rows } = await sql<ClaimedDelivery>`
+    update deliveries d
+    set state = 'sending', attempt = attempt + 1,
+        lease_token = ${claim.leaseToken}, lease_until = ${claim.leaseUntil}
+    from (
+      select due.id, due.state from unnest(${[...claim.shards]}::smallint[]) as s (shard)
+      cross join lateral (
+        select id, state from deliveries
+        where shard = s.shard and lease_until is null and settled_at is null
+          and next_at <= ${claim.now}
+        order by next_at limit ${claim.perShard}
+        for update skip locked
+      ) due
+      limit ${claim.limit}
+    ) due
+    where d.id = due.id
+    returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt,
+      d.expires_at, d.resent, d.last_response, d.slot_day::text, due.state as was,
+      exists (select from contacts c where c.workspace_id = d.workspace_id
+        and c.email = lower(d.recipient)) as has_contact
+  `.execute(db)
+  return rows
+}

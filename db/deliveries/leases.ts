@@ -1,0 +1,56 @@
+// Leases of claimed deliveries: kept alive, given back, found when they expired.
+
+import { sql } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { ClaimedDelivery, ShardRange } from './claim.ts'
+
+/** Keeps leases alive while their mail is under way. */
+export async function extendLeases(
+  db: Db,
+  ids: number[],
+  leaseToken: string,
+  until: Date,
+): Promise<void> {
+  await sql`
+    update deliveries set lease_until = ${until}
+    where id = any(${ids}::bigint[]) and lease_token = ${leaseToken}
+      and state in ('sending', 'data_sent')
+  `.execute(db)
+}
+
+/** Gives back what was claimed and not yet begun; the attempt does not count. */
+export async function releaseDeliveries(
+  db: Db,
+  deliveries: readonly Pick<ClaimedDelivery, 'id' | 'was'>[],
+  leaseToken: string,
+): Promise<void> {
+  await sql`
+    update deliveries d
+    set state = g.was, attempt = attempt - 1, lease_token = null, lease_until = null
+    from unnest(${deliveries.map(({ id }) => id)}::bigint[], ${deliveries.map(({ was }) => was)}::text[])
+      as g (id, was)
+    where d.id = g.id and lease_token = ${leaseToken} and state = 'sending'
+  `.execute(db)
+}
+
+export type ExpiredLease = Pick<
+  ClaimedDelivery,
+  'id' | 'email_id' | 'attempt' | 'expires_at' | 'resent' | 'last_response'
+> & { state: 'sending' | 'data_sent' }
+
+/** Deliveries whose owner died: what is to become of each depends on whether its dot may have been sent. */
+export async function listExpiredLeases(
+  db: Db,
+  shards: ShardRange,
+  now: Date,
+  limit: number,
+): Promise<ExpiredLease[]> {
+  const { rows } = await sql<ExpiredLease>`
+    select id, email_id, attempt, expires_at, resent, last_response, state
+    from deliveries
+    where lease_until <= ${now} and shard >= ${shards.from} and shard < ${shards.to}
+    order by lease_until
+    limit ${limit}
+  `.execute(db)
+  return rows
+}

@@ -1,0 +1,33 @@
+// Reads the attempts at an email's deliveries, with what was said in each.
+import { sql } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { Row } from '../schema.ts'
+
+export type EmailAttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'> & { recipient: string }
+
+/** The newest attempts at an email, oldest first; undefined when the workspace has no such email. */
+export async function listEmailAttempts(
+  db: Db,
+  workspaceId: string,
+  emailId: string,
+  limit: number,
+): Promise<EmailAttemptRow[] | undefined> {
+  const email = await db
+    .selectFrom('emails')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', emailId)
+    .executeTakeFirst()
+  if (!email) return undefined
+  const { rows } = await sql<EmailAttemptRow>`
+    select * from (
+      select d.recipient, a.attempt, a.started_at, a.ended_at, a.outcome, a.phase, a.code, a.response,
+        a.host, a.address, a.tls, a.conversation
+      from deliveries d join delivery_attempts a on a.delivery_id = d.id
+      where d.email_id = ${emailId}
+      order by a.started_at desc, d.recipient desc, a.attempt desc
+      limit ${limit}
+    ) newest order by started_at, recipient, attempt
+  `.execute(db)
+  return rows
+}

@@ -1,0 +1,121 @@
+// Settles attempts: rows of the ledger, what was said, the recipients' events, soft bounces and suppressions, in one statement.
+import { sql } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { DeliveryState, JsonObject, Row } from '../schema.ts'
+import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces.ts'
+
+/** One attempt as it is stored: when, with whom, and how it ended. */
+export type AttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'>
+
+/** What became of one claim. */
+export interface Settlement {
+  id: number
+  state: DeliveryState
+  /** When it is due again; null leaves the time as it is. */
+  nextAt: Date | null
+  response: string | null
+  resent: number
+  /** False gives the claim back: it was no attempt. */
+  counted: boolean
+  /** The recipient's event, or null for what is internal (a deferral). */
+  event: { status: 'delivered' | 'bounced'; at: Date; data: JsonObject } | null
+  /** `for_good` puts the recipient on the suppression list; `soft` counts towards it. */
+  suppress: 'no' | 'soft' | 'for_good'
+  /** What was tried; null when nothing was. */
+  attempt: AttemptRow | null
+}
+
+export interface SettledDelivery {
+  id: number
+  email_id: string
+  workspace_id: string
+  recipient: string
+  /** He stands on the suppression list because of it. */
+  suppressed: boolean
+}
+
+/**
+ * Settles deliveries that still hold the lease (or, with no token, whose lease has expired), and writes their attempts,
+ * events and suppressions: one statement for the whole group, so one commit.
+ * @returns the deliveries that were settled now
+ */
+export async function settleDeliveries(
+  db: Db,
+  settlements: Settlement[],
+  leaseToken: string | null,
+  now: Date,
+): Promise<SettledDelivery[]> {
+  const input = settlements.map((s) => ({
+    id: s.id,
+    state: s.state,
+    next_at: s.nextAt,
+    response: s.response,
+    resent: s.resent,
+    uncounted: s.counted ? 0 : 1,
+    status: s.event?.status ?? null,
+    at: s.event?.at ?? null,
+    data: s.event?.data ?? null,
+    suppress: s.suppress,
+    ...(s.attempt ? tried(s.attempt) : {}),
+  }))
+  const held =
+    leaseToken === null ? sql`d.lease_until <= ${now}` : sql`d.lease_token = ${leaseToken}::uuid`
+  const { rows } = await sql<SettledDelivery>`
+    with given as (
+      select * from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
+        id bigint, state text, next_at timestamptz, response text, resent smallint, uncounted integer,
+        status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,
+        ended_at timestamptz, outcome text, phase text, code smallint, said text, host text, address text,
+        tls text, conversation text)
+    ),
+    settled as (
+      update deliveries d
+      set state = g.state, attempt = d.attempt - g.uncounted,
+          next_at = coalesce(g.next_at, d.next_at), last_response = g.response,
+          resent = g.resent, lease_token = null, lease_until = null,
+          settled_at = case when g.state in ('queued', 'deferred') then null
+            else ${now}::timestamptz end
+      from given g
+      where d.id = g.id and ${held}
+      returning d.email_id, d.workspace_id, d.recipient, g.*
+    ),
+    attempts as (
+      insert into delivery_attempts (delivery_id, attempt, started_at, ended_at, outcome, phase, code,
+        response, host, address, tls, conversation)
+      select id, attempt, started_at, ended_at, outcome, phase, code, said, host, address, tls, conversation
+      from settled where outcome is not null
+      on conflict do nothing
+    ),
+    events as (
+      insert into email_events (email_id, workspace_id, recipient, status, at, data)
+      select email_id, workspace_id, recipient, status, at, data
+      from settled where status is not null
+      on conflict do nothing
+    ),
+    soft as (
+      select workspace_id, lower(recipient) as email, email_id, at
+      from settled where suppress = 'soft'
+    ), ${softBounceSteps},
+    to_suppress as (
+      select workspace_id, email, email_id, until from soft_last
+      union all
+      select workspace_id, lower(recipient), email_id, null from settled where suppress = 'for_good'
+    ),
+    suppressed as (${insertSuppressions(now)}),
+    forgiven as (
+      update soft_bounces b set cleared_by = s.email_id from settled s
+      where s.state = 'delivered' and b.cleared_by is null and b.workspace_id = s.workspace_id
+        and b.email = lower(s.recipient)
+    )
+    select id, email_id, workspace_id, recipient, suppress = 'for_good' or (suppress = 'soft' and
+      exists (select from soft_last l
+        where l.workspace_id = settled.workspace_id and l.email = lower(recipient))) as suppressed
+    from settled
+  `.execute(db)
+  return rows
+}
+
+/** Under names that no column of the ledger has. */
+function tried({ response, ...attempt }: AttemptRow) {
+  return { ...attempt, said: response }
+}

@@ -1,0 +1,40 @@
+// What a report that came by mail changes of a delivery.
+import { sql, type Transaction } from 'kysely'
+import type { Database, JsonObject } from '../schema.ts'
+
+/** Locks the delivery that a report is about, of any workspace: its return path is all that its sender has. */
+export function lockReportedDelivery(trx: Transaction<Database>, id: number) {
+  return trx
+    .selectFrom('deliveries')
+    .select(['id', 'email_id', 'workspace_id', 'recipient', 'state'])
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+export type ReportedDelivery = NonNullable<Awaited<ReturnType<typeof lockReportedDelivery>>>
+
+/**
+ * Makes a locked delivery `bounced` and writes its recipient's email event.
+ * @returns false when he had bounced before: nothing was changed
+ */
+export async function bounceDelivery(
+  trx: Transaction<Database>,
+  delivery: ReportedDelivery,
+  data: JsonObject,
+  now: Date,
+): Promise<boolean> {
+  const { rows } = await sql<{ id: number }>`
+    with event as (
+      insert into email_events (email_id, workspace_id, recipient, status, at, data)
+      values (${delivery.email_id}, ${delivery.workspace_id}, ${delivery.recipient}, 'bounced',
+        ${now}, ${JSON.stringify(data)}::jsonb)
+      on conflict do nothing
+      returning id
+    )
+    update deliveries set state = 'bounced', settled_at = coalesce(settled_at, ${now})
+    where id = ${delivery.id} and exists (select from event)
+    returning id
+  `.execute(trx)
+  return rows.length > 0
+}

@@ -1,0 +1,92 @@
+// Reads and writes what the checks of a sending domain go by.
+import type { Transaction } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { Database, Row } from '../schema.ts'
+
+export type Trx = Transaction<Database>
+
+export type CheckedKey = Pick<
+  Row<'domain_keys'>,
+  'id' | 'selector' | 'algorithm' | 'public_key' | 'created_at' | 'activated_at'
+>
+
+export type DomainToCheck = Pick<
+  Row<'domains'>,
+  | 'id'
+  | 'name'
+  | 'status'
+  | 'tracking_domain'
+  | 'record_states'
+  | 'checking_since'
+  | 'failing_since'
+  | 'misses'
+> & { keys: CheckedKey[] }
+
+const columns = [
+  'id',
+  'name',
+  'status',
+  'tracking_domain',
+  'record_states',
+  'checking_since',
+  'failing_since',
+  'misses',
+] as const
+
+/** A domain that was not deleted, with the keys that were not retired; `lock` holds it to the transaction's end. */
+export async function findDomainToCheck(
+  db: Db,
+  id: string,
+  { lock }: { lock: boolean },
+): Promise<DomainToCheck | undefined> {
+  const row = await db
+    .selectFrom('domains')
+    .select(columns)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .$if(lock, (qb) => qb.forUpdate())
+    .executeTakeFirst()
+  if (!row) return undefined
+  const keys = await db
+    .selectFrom('domain_keys')
+    .select(['id', 'selector', 'algorithm', 'public_key', 'created_at', 'activated_at'])
+    .where('domain_id', '=', id)
+    .where('retired_at', 'is', null)
+    .orderBy('id')
+    .execute()
+  return { ...row, keys }
+}
+
+export interface CheckOutcome {
+  domain: Pick<
+    Row<'domains'>,
+    'status' | 'record_states' | 'checking_since' | 'failing_since' | 'misses' | 'error_type'
+  > & { last_checked_at: Date; last_success_at?: Date }
+  /** null: it was not found, what is known of it stays. */
+  soa: object | null
+  /** Ids of keys whose records were seen for the first time, and from when on they sign. */
+  activate: { ids: string[]; at: Date }
+  /** Ids of keys whose records need not be published any longer. */
+  retire: { ids: string[]; at: Date }
+}
+
+/** Writes what a check found, under the domain's lock. */
+export async function updateCheckedDomain(trx: Trx, id: string, found: CheckOutcome) {
+  await trx
+    .updateTable('domains')
+    .set({
+      ...found.domain,
+      ...(found.soa ? { soa_record: JSON.stringify(found.soa) } : {}),
+    })
+    .where('id', '=', id)
+    .execute()
+  const { activate, retire } = found
+  const mine = () => trx.updateTable('domain_keys').where('domain_id', '=', id)
+  if (activate.ids.length > 0) {
+    const fresh = mine().where('id', 'in', activate.ids).where('activated_at', 'is', null)
+    await fresh.set({ activated_at: activate.at }).execute()
+  }
+  if (retire.ids.length > 0) {
+    await mine().where('id', 'in', retire.ids).set({ retired_at: retire.at }).execute()
+  }
+}

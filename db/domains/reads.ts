@@ -1,0 +1,98 @@
+// Reads sending domains.
+
+import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import type { Db } from '../connect.ts'
+import { newestFirst } from '../listOrder.ts'
+import type { Row } from '../schema.ts'
+
+/** Whether the domain has a key of that algorithm whose record was not seen yet. */
+export async function hasWaitingKey(
+  db: Db,
+  domainId: string,
+  algorithm: Row<'domain_keys'>['algorithm'],
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('domain_keys')
+    .select('id')
+    .where('domain_id', '=', domainId)
+    .where('algorithm', '=', algorithm)
+    .where('activated_at', 'is', null)
+    .where('retired_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** A key as its DNS record shows it. */
+export type PublicKey = Pick<Row<'domain_keys'>, 'selector' | 'algorithm' | 'public_key'> & {
+  active: boolean
+}
+
+export type DomainRow = Row<'domains'> & {
+  /** Keys whose records are to be published, the first made first. */
+  keys: PublicKey[]
+  user_email: string
+  user_first_name: string | null
+  user_last_name: string | null
+}
+
+function withUser(db: Db) {
+  return db
+    .selectFrom('domains as d')
+    .innerJoin('users as u', 'u.id', 'd.created_by')
+    .selectAll('d')
+    .select((eb) => [
+      'u.email as user_email',
+      'u.first_name as user_first_name',
+      'u.last_name as user_last_name',
+      jsonArrayFrom(
+        eb
+          .selectFrom('domain_keys as k')
+          .select(['k.selector', 'k.algorithm', 'k.public_key'])
+          .select((kb) => kb('k.activated_at', 'is not', null).$castTo<boolean>().as('active'))
+          .whereRef('k.domain_id', '=', 'd.id')
+          .where('k.retired_at', 'is', null)
+          .orderBy('k.id'),
+      ).as('keys'),
+    ])
+    .where('d.deleted_at', 'is', null)
+}
+
+/** A page of domains after the id `after`, newest first. */
+export function listDomains(
+  db: Db,
+  workspaceId: string,
+  page: { after: string | null; limit: number },
+): Promise<DomainRow[]> {
+  return withUser(db)
+    .where('d.workspace_id', '=', workspaceId)
+    .$if(page.after !== null, (qb) => qb.where('d.id', '<', page.after as string))
+    .orderBy('d.id', newestFirst)
+    .limit(page.limit)
+    .execute()
+}
+
+export function findDomain(
+  db: Db,
+  workspaceId: string,
+  id: string,
+): Promise<DomainRow | undefined> {
+  return withUser(db)
+    .where('d.workspace_id', '=', workspaceId)
+    .where('d.id', '=', id)
+    .executeTakeFirst()
+}
+
+/** The domain of that name, in lower case, and whether it may be sent from. */
+export function findDomainByName(
+  db: Db,
+  workspaceId: string,
+  name: string,
+): Promise<Pick<Row<'domains'>, 'id' | 'name' | 'status'> | undefined> {
+  return db
+    .selectFrom('domains')
+    .select(['id', 'name', 'status'])
+    .where('workspace_id', '=', workspaceId)
+    .where('name', '=', name)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+}

@@ -1,0 +1,116 @@
+// Reads emails for the lane that sends them: a group in one round trip, what is long in few of them in further ones.
+import { sql } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { Row } from '../schema.ts'
+
+/** A longer body comes in pieces of this many characters: a row of 40 MB would stall whoever reads it. */
+const SLICE_CHARS = 2 * 1024 * 1024
+const ROW_BYTES_MAX = 1024 * 1024
+
+const columns = [
+  'id',
+  'workspace_id',
+  'type',
+  'category',
+  'from',
+  'to',
+  'cc',
+  'reply_to',
+  'subject',
+  'domain_id',
+  'headers',
+  'message_id',
+  'workflow_id',
+  'unsubscribe_token',
+  'track_opens',
+  'track_clicks',
+  'tracking_host',
+  'created_at',
+] as const
+
+type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text'> & {
+  html_bytes: number
+  text_bytes: number
+  attachments_bytes: number
+}
+
+/**
+ * The emails of those ids, in any order; one that is gone is left out. What is long in them (attachments, a body over
+ * a megabyte) is not read: `heavy_bytes` says how much it is, `readHeavyParts` reads it.
+ */
+export async function listEmailContents(db: Db, ids: string[]) {
+  const { rows } = await sql<ContentRow>`
+    with given as (select unnest(${ids}::text[]) as id)
+    select ${sql.join(columns.map((column) => sql.ref(`e.${column}`)))},
+      case when octet_length(e.html) <= ${ROW_BYTES_MAX} then e.html end as html,
+      case when octet_length(e.text) <= ${ROW_BYTES_MAX} then e.text end as text,
+      ${longBytes('e.html')} as html_bytes, ${longBytes('e.text')} as text_bytes,
+      coalesce((select sum(octet_length(content)) + count(*) from email_attachments
+        where email_id = e.id), 0)::float8 as attachments_bytes
+    from given join emails e on e.id = given.id
+  `.execute(db)
+  return rows.map(({ html_bytes, text_bytes, attachments_bytes, ...email }) => ({
+    ...email,
+    heavy: { html: html_bytes > 0, text: text_bytes > 0, attachments: attachments_bytes > 0 },
+    heavy_bytes: html_bytes + text_bytes + attachments_bytes,
+  }))
+}
+
+export type EmailContent = Awaited<ReturnType<typeof listEmailContents>>[number]
+
+/** The email's bodies and attachments, whole. */
+export async function readHeavyParts(db: Db, { id, html, text, heavy }: EmailContent) {
+  return {
+    html: heavy.html ? await readLongBody(db, id, 'html') : html,
+    text: heavy.text ? await readLongBody(db, id, 'text') : text,
+    attachments: heavy.attachments ? await listAttachments(db, id) : [],
+  }
+}
+
+function longBytes(column: 'e.html' | 'e.text') {
+  const length = sql`octet_length(${sql.ref(column)})`
+  return sql<number>`case when ${length} > ${ROW_BYTES_MAX} then ${length} else 0 end`
+}
+
+function listAttachments(db: Db, emailId: string) {
+  return db
+    .selectFrom('email_attachments')
+    .select(['filename', 'content_type', 'content_id', 'content'])
+    .where('email_id', '=', emailId)
+    .orderBy('position')
+    .execute()
+}
+
+async function readLongBody(db: Db, id: string, column: 'html' | 'text'): Promise<string> {
+  const slices: string[] = []
+  for (;;) {
+    const from = slices.length * SLICE_CHARS + 1
+    const { slice } = await db
+      .selectFrom('emails')
+      .select(sql<string>`substr(${sql.ref(column)}, ${from}, ${SLICE_CHARS})`.as('slice'))
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    if (slice === '') return slices.join('')
+    slices.push(slice)
+  }
+}
+
+/** When each email was accepted and whether it is transactional: what an unknown outcome is judged by. */
+export async function listEmailCategories(db: Db, ids: string[]) {
+  const rows = await db
+    .selectFrom('emails')
+    .select(['id', 'type', 'category', 'created_at'])
+    .where('id', 'in', ids)
+    .execute()
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      { acceptedAt: row.created_at.getTime(), transactional: isTransactional(row) },
+    ]),
+  )
+}
+
+/** Mail that is sent once more when nobody knows whether it arrived. */
+export function isTransactional(email: Pick<EmailContent, 'type' | 'category'>): boolean {
+  return email.type === 'transactional' && email.category === 'transactional'
+}

@@ -1,0 +1,56 @@
+// Reads the emails that executions sent, each with all that happened to it.
+import { type SqlBool, sql } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { EmailStatus } from '../schema.ts'
+
+export interface ExecutionEmailRow {
+  id: string
+  subject: string
+  recipient: string
+  workflow_id: string
+  execution_id: string
+  created_at: Date
+  /** In time order; `at` in ms. */
+  events: { status: EmailStatus; at: number }[]
+}
+
+/** A page of a workflow's emails after the id `after`, newest first. */
+export function listWorkflowEmails(
+  db: Db,
+  workspaceId: string,
+  workflowId: string,
+  page: { after: string | null; limit: number },
+): Promise<ExecutionEmailRow[]> {
+  const fits = sql<SqlBool>`m.workflow_id = ${workflowId}
+    and ${page.after === null ? sql`true` : sql`m.id < ${page.after}`}`
+  return listWithEvents(db, workspaceId, fits, page.limit)
+}
+
+/** All emails of an execution, newest first. */
+export function listExecutionEmails(
+  db: Db,
+  workspaceId: string,
+  executionId: string,
+): Promise<ExecutionEmailRow[]> {
+  return listWithEvents(db, workspaceId, sql<SqlBool>`m.execution_id = ${executionId}`, null)
+}
+
+async function listWithEvents(
+  db: Db,
+  workspaceId: string,
+  fits: ReturnType<typeof sql<SqlBool>>,
+  limit: number | null,
+): Promise<ExecutionEmailRow[]> {
+  const { rows } = await sql<ExecutionEmailRow>`
+    select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at,
+      coalesce((
+        select json_agg(json_build_object('status', v.status,
+          'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id)
+        from email_events v where v.email_id = m.id
+      ), '[]') as events
+    from emails m
+    where m.workspace_id = ${workspaceId} and ${fits}
+    order by m.id desc nulls last ${limit === null ? sql`` : sql`limit ${limit}`}
+  `.execute(db)
+  return rows
+}

@@ -1,0 +1,131 @@
+// Reads emails and what happened to them; nothing of that is stored on the email itself.
+
+import { sql, type Transaction } from 'kysely'
+import type { Db } from '../connect.ts'
+import { newestFirst } from '../listOrder.ts'
+import type { Database, Row } from '../schema.ts'
+
+export type EmailEventRow = Pick<
+  Row<'email_events'>,
+  'id' | 'email_id' | 'recipient' | 'status' | 'at' | 'data'
+>
+
+export type EmailListRow = Omit<Row<'emails'>, 'html' | 'text'> & {
+  /** True while a delivery of it is not settled. */
+  open: boolean
+  /** The latest event of each recipient, recipients in the order in which they were written. */
+  latest: EmailEventRow[]
+}
+
+// Not `exists`, which the planner may turn into a hash of the whole table.
+const isOpen = sql<boolean>`coalesce((
+  select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false)`
+
+const columns = [
+  'id',
+  'workspace_id',
+  'type',
+  'category',
+  'from',
+  'to',
+  'cc',
+  'bcc',
+  'reply_to',
+  'subject',
+  'template_id',
+  'domain_id',
+  'headers',
+  'tags',
+  'metadata',
+  'message_id',
+  'workflow_id',
+  'execution_id',
+  'node_id',
+  'unsubscribe_token',
+  'track_opens',
+  'track_clicks',
+  'tracking_host',
+  'created_at',
+] as const
+
+/** A page of emails after the id `after`, newest first. */
+export async function listEmails(
+  db: Db,
+  workspaceId: string,
+  page: { after: string | null; limit: number },
+): Promise<EmailListRow[]> {
+  const rows = await db
+    .selectFrom('emails')
+    .select(columns)
+    .select(isOpen.as('open'))
+    .where('workspace_id', '=', workspaceId)
+    .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
+    .orderBy('id', newestFirst)
+    .limit(page.limit)
+    .execute()
+  const events = await listLatestEvents(
+    db,
+    rows.map((row) => row.id),
+  )
+  return rows.map((row) => ({ ...row, latest: events.get(row.id) ?? [] }))
+}
+
+/** The latest event (by time, ties by id) of each recipient of these emails. */
+async function listLatestEvents(db: Db, emailIds: string[]): Promise<Map<string, EmailEventRow[]>> {
+  const byEmail = new Map<string, EmailEventRow[]>()
+  if (emailIds.length === 0) return byEmail
+  const { rows } = await sql<EmailEventRow>`
+    select id, email_id, recipient, status, at, data from (
+      select distinct on (email_id, recipient) id, email_id, recipient, status, at, data,
+        min(id) over (partition by email_id, recipient) as first_id
+      from email_events where email_id = any(${emailIds}::text[]) and machine is null
+      order by email_id, recipient, at desc, id desc
+    ) latest
+    order by email_id, first_id
+  `.execute(db)
+  for (const row of rows) {
+    const list = byEmail.get(row.email_id)
+    if (list) list.push(row)
+    else byEmail.set(row.email_id, [row])
+  }
+  return byEmail
+}
+
+export type EmailRow = Row<'emails'> & { open: boolean }
+
+export function findEmail(db: Db, workspaceId: string, id: string): Promise<EmailRow | undefined> {
+  return db
+    .selectFrom('emails')
+    .selectAll()
+    .select(isOpen.as('open'))
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Everything that happened to an email, in time order. */
+export function listEmailEvents(db: Db, emailId: string): Promise<EmailEventRow[]> {
+  return db
+    .selectFrom('email_events')
+    .select(['id', 'email_id', 'recipient', 'status', 'at', 'data'])
+    .where('email_id', '=', emailId)
+    .where('machine', 'is', null)
+    .orderBy('at')
+    .orderBy('id')
+    .execute()
+}
+
+/** The unsubscribe token of an email; null when it has none, or the email is gone. */
+export async function findUnsubscribeToken(
+  trx: Transaction<Database>,
+  workspaceId: string,
+  emailId: string,
+): Promise<string | null> {
+  const row = await trx
+    .selectFrom('emails')
+    .select('unsubscribe_token')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', emailId)
+    .executeTakeFirst()
+  return row?.unsubscribe_token ?? null
+}

@@ -1,0 +1,74 @@
+// Finds what may receive an arriving event: triggers of active workflows, and this contact's open waits.
+
+import { sql, type Transaction } from 'kysely'
+import type { Condition } from '../../rules/conditions/types.ts'
+import type { ReEntry } from '../../rules/design/types.ts'
+import type { Database, JsonObject } from '../schema.ts'
+
+export interface EventReceivers {
+  /** At most one for each workflow. */
+  triggers: { workflow_id: string; node_id: string; version: number }[]
+  waits: { execution_id: string; workflow_id: string; segment: number; node_id: string }[]
+}
+
+export interface ArrivedEvent {
+  workspaceId: string
+  eventName: string
+  email: string
+  properties: JsonObject
+  contact: { id: string; firstSeen: Date; properties: JsonObject }
+  now: Date
+}
+
+export interface TriggerRow {
+  workflow_id: string
+  node_id: string
+  version: number
+  filter: Condition | null
+  re_entry: ReEntry | null
+}
+
+export interface WaitRow {
+  execution_id: string
+  workflow_id: string
+  segment: number
+  node_id: string
+  filter: Condition | null
+  /** Properties of the triggering event; null where no filter asks. */
+  trigger: JsonObject | null
+  wait_events: Record<string, JsonObject> | null
+}
+
+export async function findCandidates(
+  trx: Transaction<Database>,
+  { workspaceId, eventName, contact }: ArrivedEvent,
+): Promise<{ triggers: TriggerRow[]; waits: WaitRow[] }> {
+  const { rows } = await sql<{ triggers: TriggerRow[]; waits: WaitRow[] }>`
+    select
+      coalesce((
+        select json_agg(json_build_object('workflow_id', t.workflow_id, 'node_id', t.node_id,
+          'version', t.version, 'filter', t.filter, 're_entry', t.re_entry)
+          order by t.workflow_id, t.position)
+        from workflow_triggers t
+        where t.workspace_id = ${workspaceId} and t.event_name = ${eventName}
+          and not exists (select from workflow_unsubscribes u
+            where u.workflow_id = t.workflow_id and u.contact_id = ${contact.id})
+      ), '[]') as triggers,
+      coalesce((
+        select json_agg(json_build_object('execution_id', w.execution_id,
+          'workflow_id', x.workflow_id, 'segment', w.segment, 'node_id', w.node_id,
+          'filter', w.filter,
+          'trigger', case when w.filter is not null then coalesce(x.properties, (
+            select a.properties from automation_events a where a.id = x.trigger_event_id)) end,
+          'wait_events', case when w.filter is not null then (
+            select json_object_agg(d.node_id, a.properties order by d.segment)
+            from event_waits d join automation_events a on a.id = d.consumed_by
+            where d.execution_id = w.execution_id) end)
+          order by w.execution_id, w.segment)
+        from event_waits w join executions x on x.id = w.execution_id
+        where w.contact_id = ${contact.id} and w.event_name = ${eventName}
+          and w.consumed_by is null and x.ended_status is null
+      ), '[]') as waits
+  `.execute(trx)
+  return rows[0] ?? { triggers: [], waits: [] }
+}

@@ -1,0 +1,128 @@
+// Writes an automation event, and what follows from it: a statement each.
+
+import { sql, type Transaction } from 'kysely'
+import type { Database, JsonObject } from '../schema.ts'
+import type { EventReceivers } from './receivers.ts'
+
+export interface NewAutomationEvent {
+  workspaceId: string
+  /** The caller's own id, by which the event is recorded once for ever; null: the event's own. */
+  eventId: string | null
+  eventName: string
+  /** Lower case. */
+  email: string
+  properties: JsonObject
+  at: Date
+  /** Deep-merged into the contact's (spec operation 17); null when there are none. */
+  contactProperties: JsonObject | null
+  /** False: an address that is no contact is left alone. */
+  createContact: boolean
+  /** chain_depth of the execution whose mail this event is about; absent for other events. */
+  chainDepth?: number
+}
+
+interface StoredEvent {
+  prior_id: string | null
+  contact_id: string | null
+  properties: JsonObject | null
+  first_seen: Date | null
+  inserted: string | null
+}
+
+/** Contact and event in one statement; neither is touched when the event_id is known already. */
+export async function insertEvent(
+  trx: Transaction<Database>,
+  event: NewAutomationEvent,
+  made: { id: string; eventId: string; contactId: string; now: Date },
+): Promise<StoredEvent> {
+  const { workspaceId, email, eventName, at } = event
+  const unknown = event.eventId === null ? sql`true` : sql`not exists (select from prior)`
+  const counted = (at_: ReturnType<typeof sql>, name: ReturnType<typeof sql>) => sql`
+    event_count = contacts.event_count + 1,
+    first_seen = least(contacts.first_seen, ${at_}),
+    last_seen = greatest(contacts.last_seen, ${at_}),
+    last_event = case when ${at_} >= contacts.last_seen then ${name} else contacts.last_event end,
+    updated_at = ${made.now}`
+  const contact = event.createContact
+    ? sql`insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
+          last_event, created_at, updated_at)
+        select ${made.contactId}, ${workspaceId}, ${email}, 1, ${at}::timestamptz,
+          ${at}::timestamptz, ${eventName}, ${made.now}::timestamptz, ${made.now}::timestamptz
+        where ${unknown}
+        on conflict (workspace_id, email) do update set
+          ${counted(sql`excluded.last_seen`, sql`excluded.last_event`)}`
+    : sql`update contacts set ${counted(sql`${at}::timestamptz`, sql`${eventName}`)}
+        where workspace_id = ${workspaceId} and email = ${email} and ${unknown}`
+  const { rows } = await sql<StoredEvent>`
+    with prior as (
+      select id from automation_events
+      where ${event.eventId !== null} and workspace_id = ${workspaceId}
+        and event_id = ${made.eventId}
+    ), contact as (
+      ${contact} returning contacts.id, contacts.properties, contacts.first_seen
+    ), event as (
+      insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
+        properties, at, created_at)
+      select ${made.id}, ${workspaceId}, contact.id, ${made.eventId}, ${eventName}, ${email},
+        ${JSON.stringify(event.properties)}::jsonb, ${at}::timestamptz, ${made.now}::timestamptz
+      from contact
+      on conflict (workspace_id, event_id) do nothing returning id
+    )
+    select prior.id as prior_id, contact.id as contact_id, contact.properties, contact.first_seen,
+      event.id as inserted
+    from (values (1)) as one
+    left join prior on true left join contact on true left join event on true
+  `.execute(trx)
+  const [row] = rows
+  if (!row) throw new Error('an event was answered by no row')
+  return row
+}
+
+interface Consequences {
+  eventRowId: string
+  contactId: string
+  /** null: unchanged. */
+  properties: JsonObject | null
+  starts: (EventReceivers['triggers'][number] & { id: string })[]
+  waits: EventReceivers['waits']
+  depth: number
+  now: Date
+}
+
+export async function insertConsequences(
+  trx: Transaction<Database>,
+  { workspaceId, email }: NewAutomationEvent,
+  { eventRowId, contactId, properties, starts, waits, depth, now }: Consequences,
+): Promise<void> {
+  await sql`
+    with merged as (
+      update contacts set properties = ${JSON.stringify(properties ?? {})}::jsonb
+      where id = ${contactId} and ${properties !== null}::boolean
+    ), started as (
+      insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
+        trigger_node_id, trigger_event_id, chain_depth, created_at, updated_at)
+      select s.id, ${workspaceId}, s.workflow_id, s.version, ${contactId}, ${email}, s.node_id,
+        ${eventRowId}, ${depth}::smallint, ${now}::timestamptz, ${now}::timestamptz
+      from jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
+        as s(id text, workflow_id text, version int, node_id text)
+      returning id, workflow_id
+    ), consumed as (
+      update event_waits w set consumed_by = ${eventRowId}
+      from jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
+        as k(execution_id text, workflow_id text, segment int, node_id text)
+      where w.execution_id = k.execution_id and w.segment = k.segment and w.node_id = k.node_id
+        and w.consumed_by is null
+      returning w.execution_id, k.workflow_id, w.segment
+    )
+    insert into outbox (kind, execution_id, workspace_id, workflow_id, contact_id, payload,
+      next_at, created_at)
+    select kind, execution_id, ${workspaceId}, workflow_id, ${contactId}, payload,
+      ${now}::timestamptz, ${now}::timestamptz
+    from (
+      select 'start' as kind, id as execution_id, workflow_id, '{}'::jsonb as payload from started
+      union all
+      select 'signal', execution_id, workflow_id,
+        jsonb_build_object('segment', segment, 'eventId', ${eventRowId}::text) from consumed
+    ) as told order by kind, execution_id
+  `.execute(trx)
+}

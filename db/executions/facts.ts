@@ -1,0 +1,49 @@
+// Reads what conditions may ask of a contact and an execution.
+import { sql, type Transaction } from 'kysely'
+import type { Database } from '../schema.ts'
+
+/** The times (ms) of the contact's events of those names, oldest first, at most 10,000 of each. */
+export async function listEventTimes(
+  trx: Transaction<Database>,
+  contactId: string,
+  names: string[],
+): Promise<Record<string, number[]>> {
+  const { rows } = await sql<{ event_name: string; times: number[] }>`
+    select n.event_name, array(
+      select (extract(epoch from a.at) * 1000)::float8 from automation_events a
+      where a.contact_id = ${contactId} and a.event_name = n.event_name
+      order by a.at desc limit 10000) as times
+    from unnest(${names}::text[]) as n(event_name)
+  `.execute(trx)
+  return Object.fromEntries(rows.map((row) => [row.event_name, row.times.reverse()]))
+}
+
+/** Statuses that the mail of this execution has reached, by send_email node. */
+export async function listEmailActivity(
+  trx: Transaction<Database>,
+  executionId: string,
+): Promise<Record<string, string[]>> {
+  const { rows } = await sql<{ node_id: string; statuses: string[] }>`
+    select m.node_id, array_agg(distinct v.status) as statuses
+    from emails m join email_events v on v.email_id = m.id
+    where m.execution_id = ${executionId} and m.node_id is not null group by m.node_id
+  `.execute(trx)
+  return Object.fromEntries(rows.map((row) => [row.node_id, row.statuses]))
+}
+
+/** Those of the audiences that hold the address. */
+export async function listMemberships(
+  trx: Transaction<Database>,
+  workspaceId: string,
+  email: string,
+  audienceIds: string[],
+): Promise<string[]> {
+  const rows = await trx
+    .selectFrom('audience_contacts')
+    .select('audience_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .where('audience_id', 'in', audienceIds)
+    .execute()
+  return rows.map((row) => row.audience_id)
+}

@@ -1,0 +1,145 @@
+// Reads executions as Postgres knows them: decided, live, and their last state once they have ended.
+import { type SqlBool, sql } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { EndedStatus, Row } from '../schema.ts'
+
+/** Whose executions a list shows. */
+export type ListedBy = { workflowId: string } | { contactId: string }
+
+const columns = [
+  'id',
+  'workspace_id',
+  'workflow_id',
+  'version',
+  'contact_id',
+  'email',
+  'ended_status',
+  'current_step_id',
+  'step_count',
+  'error',
+  'cancellation_reason',
+  'created_at',
+  'updated_at',
+  'completed_at',
+] as const
+
+export type ExecutionRow = Pick<Row<'executions'>, (typeof columns)[number]>
+
+function ofOwner(by: ListedBy) {
+  return 'workflowId' in by
+    ? sql<SqlBool>`workflow_id = ${by.workflowId}`
+    : sql<SqlBool>`contact_id = ${by.contactId}`
+}
+
+export function findExecution(
+  db: Db,
+  workspaceId: string,
+  id: string,
+): Promise<ExecutionRow | undefined> {
+  return db
+    .selectFrom('executions')
+    .select(columns)
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Rows by id, for what Temporal lists by id alone. */
+export async function findExecutionsByIds(
+  db: Db,
+  workspaceId: string,
+  ids: string[],
+): Promise<Map<string, ExecutionRow>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('executions')
+    .select(columns)
+    .where('workspace_id', '=', workspaceId)
+    .where(sql<SqlBool>`id = any(${ids}::text[])`)
+    .execute()
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** When the oldest execution was decided that the starter has not yet carried to Temporal; null: none waits. */
+export async function findOldestPendingStart(
+  db: Db,
+  workspaceId: string,
+  by: ListedBy,
+): Promise<Date | null> {
+  const row = await db
+    .selectFrom('outbox')
+    .select('created_at')
+    .where('workspace_id', '=', workspaceId)
+    .where(ofOwner(by))
+    .where('kind', '=', 'start')
+    .orderBy('created_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.created_at ?? null
+}
+
+/** A position in a list that is ordered by a time and then the id, both descending. */
+export interface TimePosition {
+  at_ms: number
+  id: string
+}
+
+const beyond = (column: 'created_at' | 'completed_at', after: TimePosition) =>
+  sql<SqlBool>`(${sql.ref(column)}, id) < (${new Date(after.at_ms)}::timestamptz, ${after.id})`
+
+/** Executions decided since then that have not ended, newest first. */
+export function listLiveSince(
+  db: Db,
+  workspaceId: string,
+  by: ListedBy,
+  page: { since: Date; after: TimePosition | null; limit: number },
+): Promise<ExecutionRow[]> {
+  const { after } = page
+  return db
+    .selectFrom('executions')
+    .select(columns)
+    .where('workspace_id', '=', workspaceId)
+    .where(ofOwner(by))
+    .where('ended_status', 'is', null)
+    .where('created_at', '>=', page.since)
+    .$if(after !== null, (qb) => qb.where(beyond('created_at', after as TimePosition)))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .execute()
+}
+
+const endedStatuses: EndedStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED']
+
+/** Executions that have ended, the latest end first. Each status is read by its index, then they are merged. */
+export async function listEndedExecutions(
+  db: Db,
+  workspaceId: string,
+  by: ListedBy,
+  page: { status: EndedStatus | null; after: TimePosition | null; limit: number },
+): Promise<ExecutionRow[]> {
+  const { status, after, limit } = page
+  const { rows } = await sql<ExecutionRow>`
+    select e.* from unnest(${status ? [status] : endedStatuses}::text[]) as wanted(status)
+    cross join lateral (
+      select ${sql.join(columns.map((column) => sql.ref(column)))} from executions
+      where workspace_id = ${workspaceId} and ${ofOwner(by)} and ended_status = wanted.status
+        and ${after ? beyond('completed_at', after) : sql`true`}
+      order by completed_at desc, id desc limit ${limit}
+    ) as e
+    order by e.completed_at desc, e.id desc limit ${limit}
+  `.execute(db)
+  return rows
+}
+
+/** The log of an execution's nodes, in order, after the step `after`. */
+export function listSteps(db: Db, executionId: string, page: { after: number; limit: number }) {
+  return db
+    .selectFrom('execution_steps')
+    .select(['seq', 'segment', 'node_id', 'type', 'handle', 'why', 'at'])
+    .where('execution_id', '=', executionId)
+    .where('seq', '>', page.after)
+    .orderBy('seq')
+    .limit(page.limit)
+    .execute()
+}

@@ -1,0 +1,157 @@
+// Queries of one segment of an execution: what it starts from, and all that it leaves, in one statement.
+
+import { sql, type Transaction } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { Database, EndedStatus, JsonObject, Row } from '../schema.ts'
+
+/** The execution, and the results of this segment (when it ran before a crash) and of the one before. */
+export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
+  const row = await db
+    .selectFrom('executions as e')
+    .innerJoin('workflow_versions as v', (join) =>
+      join.onRef('v.workflow_id', '=', 'e.workflow_id').onRef('v.version', '=', 'e.version'),
+    )
+    .leftJoin('execution_segments as done', (join) =>
+      join.onRef('done.execution_id', '=', 'e.id').on('done.segment', '=', segment),
+    )
+    .leftJoin('execution_segments as before', (join) =>
+      join.onRef('before.execution_id', '=', 'e.id').on('before.segment', '=', segment - 1),
+    )
+    .select([
+      'e.id',
+      'e.workspace_id',
+      'e.workflow_id',
+      'e.version',
+      'e.contact_id',
+      'e.trigger_node_id',
+      'e.trigger_event_id',
+      'e.properties',
+      'e.chain_depth',
+      'v.design',
+      'done.result as result',
+      'before.result as previous',
+    ])
+    .where('e.id', '=', executionId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  return {
+    ...row,
+    result: row.result as Result | null,
+    previous: row.previous as Result | null,
+  }
+}
+
+export type SegmentRow = NonNullable<Awaited<ReturnType<typeof findSegment>>>
+
+export interface SegmentState {
+  ended_status: EndedStatus | null
+  /** Set when this segment ran between the first look and the lock. */
+  result: object | null
+  /** automation_events.id that consumed the wait of the segment before. */
+  consumed_by: string | null
+  trigger_properties: JsonObject | null
+  wait_events: Record<string, JsonObject>
+  unsubscribed: boolean
+  suppressed: boolean
+}
+
+/** What the segment decides by; a statement of its own after the lock, since only then its snapshot is current. */
+export async function findSegmentState(
+  trx: Transaction<Database>,
+  execution: Pick<SegmentRow, 'id' | 'workflow_id' | 'contact_id'>,
+  segment: number,
+): Promise<SegmentState> {
+  const { rows } = await sql<SegmentState>`
+    select e.ended_status,
+      (select result from execution_segments s
+        where s.execution_id = e.id and s.segment = ${segment}) as result,
+      (select consumed_by from event_waits w
+        where w.execution_id = e.id and w.segment = ${segment - 1}
+        order by w.consumed_by nulls first limit 1) as consumed_by,
+      (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
+      coalesce((select jsonb_object_agg(node_id, properties) from (
+        select distinct on (w.node_id) w.node_id, a.properties
+        from event_waits w join automation_events a on a.id = w.consumed_by
+        where w.execution_id = e.id
+        order by w.node_id, w.segment desc) latest), '{}') as wait_events,
+      exists (select from workflow_unsubscribes u
+        where u.workflow_id = e.workflow_id and u.contact_id = e.contact_id) as unsubscribed,
+      exists (select from suppressions x
+        where x.workspace_id = e.workspace_id and x.email = e.email
+          and (x.expires_at is null or x.expires_at > now())) as suppressed
+    from executions e where e.id = ${execution.id}
+  `.execute(trx)
+  const [state] = rows
+  if (!state) throw new Error(`execution ${execution.id} has no row`)
+  return state
+}
+
+export interface NewStep {
+  seq: number
+  node_id: string
+  type: string
+  handle: string | null
+  why: string | null
+}
+
+export interface SegmentWrites {
+  executionId: string
+  segment: number
+  result: object
+  steps: NewStep[]
+  /** The handle by which the wait of the segment before was left, and its step. */
+  left: { seq: number; handle: string } | null
+  waits: Omit<Row<'event_waits'>, 'execution_id' | 'segment' | 'created_at'>[]
+  end: {
+    status: EndedStatus
+    stepId: string
+    stepCount: number
+    outcome: string | null
+    error: string | null
+  } | null
+  now: Date
+}
+
+/** Writes a segment's log, waits, end and result; the unique key (execution, segment) makes it once. */
+export async function insertSegment(
+  trx: Transaction<Database>,
+  writes: SegmentWrites,
+): Promise<void> {
+  const { executionId, segment, now, left, end } = writes
+  await sql`
+    with steps as (
+      insert into execution_steps (execution_id, seq, segment, node_id, type, handle, why, at)
+      select ${executionId}, s.seq, ${segment}::int, s.node_id, s.type, s.handle, s.why,
+        ${now}::timestamptz
+      from jsonb_to_recordset(${JSON.stringify(writes.steps)}::jsonb)
+        as s(seq int, node_id text, type text, handle text, why text)
+    ),
+    waits as (
+      insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id,
+        event_name, filter, deadline, consumed_by, created_at)
+      select ${executionId}, ${segment}::int, w.node_id, w.workspace_id, w.contact_id,
+        w.event_name, w.filter, w.deadline, w.consumed_by, ${now}::timestamptz
+      from jsonb_to_recordset(${JSON.stringify(writes.waits)}::jsonb)
+        as w(node_id text, workspace_id text, contact_id text, event_name text, filter jsonb,
+          deadline timestamptz, consumed_by text)
+      on conflict (execution_id, segment, node_id) do update set consumed_by = excluded.consumed_by
+    ),
+    left_wait as (
+      update execution_steps set handle = ${left?.handle ?? null}
+      where execution_id = ${executionId} and seq = ${left?.seq ?? -1}
+    ),
+    timed_out as (
+      delete from event_waits
+      where execution_id = ${executionId} and segment = ${segment - 1} and consumed_by is null
+    ),
+    ended as (
+      update executions set ended_status = ${end?.status ?? null},
+        current_step_id = ${end?.stepId ?? ''}, step_count = ${end?.stepCount ?? 0},
+        outcome = ${end?.outcome ?? null}, error = ${end?.error ?? null},
+        updated_at = ${now}, completed_at = ${now}
+      where id = ${executionId} and ${end !== null}::boolean
+    )
+    insert into execution_segments (execution_id, segment, result, created_at)
+    values (${executionId}, ${segment}, ${JSON.stringify(writes.result)}::jsonb, ${now})
+  `.execute(trx)
+}

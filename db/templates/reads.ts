@@ -1,0 +1,167 @@
+// Reads templates.
+
+import { sql } from 'kysely'
+import type { TemplateFacts } from '../../rules/design/context.ts'
+import { isId } from '../../rules/ids.ts'
+import type { Db } from '../connect.ts'
+import { newestFirst } from '../listOrder.ts'
+import type { Row } from '../schema.ts'
+
+/** Templates by the id or alias that the design names, published or not. */
+export async function findTemplateFacts(
+  db: Db,
+  workspaceId: string,
+  names: string[],
+): Promise<Map<string, TemplateFacts>> {
+  const found = new Map<string, TemplateFacts>()
+  if (names.length === 0) return found
+  const rows = await db
+    .selectFrom('templates as t')
+    .leftJoin('template_versions as v', (join) =>
+      join.onRef('v.template_id', '=', 't.id').onRef('v.version', '=', 't.published_version'),
+    )
+    .select(['t.id', 't.alias', 't.published_version', 'v.subject', 'v.from'])
+    .where('t.workspace_id', '=', workspaceId)
+    .where((eb) => eb.or([eb('t.id', 'in', names), eb('t.alias', 'in', names)]))
+    .execute()
+  for (const row of rows) {
+    const facts: TemplateFacts = {
+      status: row.published_version === null ? 'draft' : 'published',
+      hasSubject: Boolean(row.subject),
+      from: row.from || null,
+    }
+    if (row.alias !== null && names.includes(row.alias)) found.set(row.alias, facts)
+    if (names.includes(row.id)) found.set(row.id, facts)
+  }
+  return found
+}
+
+/** What a version holds: a change of any of it makes a new version. */
+export const contentFields = [
+  'subject',
+  'from',
+  'reply_to',
+  'preview_text',
+  'html',
+  'text',
+] as const
+
+export type TemplateContent = Pick<Row<'template_versions'>, (typeof contentFields)[number]>
+
+export type TemplateRow = Row<'templates'> & TemplateContent
+
+export type TemplateListRow = Omit<TemplateRow, 'html' | 'text'>
+
+const headColumns = [
+  't.id',
+  't.workspace_id',
+  't.name',
+  't.alias',
+  't.current_version',
+  't.published_version',
+  't.created_at',
+  't.updated_at',
+  'v.subject',
+  'v.from',
+  'v.reply_to',
+  'v.preview_text',
+] as const
+
+function withCurrentVersion(db: Db) {
+  return db
+    .selectFrom('templates as t')
+    .innerJoin('template_versions as v', (join) =>
+      join.onRef('v.template_id', '=', 't.id').onRef('v.version', '=', 't.current_version'),
+    )
+}
+
+/** A page of templates with their current version's head, newest first. */
+export function listTemplates(
+  db: Db,
+  workspaceId: string,
+  page: { after: string | null; limit: number },
+): Promise<TemplateListRow[]> {
+  return withCurrentVersion(db)
+    .select(headColumns)
+    .where('t.workspace_id', '=', workspaceId)
+    .$if(page.after !== null, (qb) => qb.where('t.id', '<', page.after as string))
+    .orderBy('t.id', newestFirst)
+    .limit(page.limit)
+    .execute()
+}
+
+/** A template by id or alias, with the content of its current version. */
+export function findTemplate(
+  db: Db,
+  workspaceId: string,
+  idOrAlias: string,
+): Promise<TemplateRow | undefined> {
+  return withCurrentVersion(db)
+    .select([...headColumns, 'v.html', 'v.text'])
+    .where('t.workspace_id', '=', workspaceId)
+    .where(isId('template', idOrAlias) ? 't.id' : 't.alias', '=', idOrAlias)
+    .executeTakeFirst()
+}
+
+/** An active workflow whose active version sends this template, or undefined. */
+export async function findWorkflowUsingTemplate(
+  db: Db,
+  template: Pick<TemplateRow, 'id' | 'alias' | 'workspace_id'>,
+): Promise<{ id: string; name: string } | undefined> {
+  const names = JSON.stringify({ id: template.id, alias: template.alias ?? template.id })
+  return db
+    .selectFrom('workflows as w')
+    .innerJoin('workflow_versions as v', (join) =>
+      join.onRef('v.workflow_id', '=', 'w.id').onRef('v.version', '=', 'w.active_version'),
+    )
+    .select(['w.id', 'w.name'])
+    .where('w.workspace_id', '=', template.workspace_id)
+    .where('w.archived_at', 'is', null)
+    .where('w.status', '=', 'active')
+    .where(
+      sql<boolean>`jsonb_path_exists(v.design,
+        '$.nodes[*].data.template_id ? (@ == $id || @ == $alias)', ${names}::jsonb)`,
+    )
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** The version of a template that is sent. */
+export type PublishedTemplate = TemplateContent & {
+  templateId: string
+  version: number
+  status: 'published'
+}
+
+/**
+ * What a send of that template (id or alias) uses: its published version. `{status: 'draft'}` for a template that
+ * was never published, undefined when the workspace has none of that name.
+ */
+export async function findPublishedTemplate(
+  db: Db,
+  workspaceId: string,
+  idOrAlias: string,
+): Promise<PublishedTemplate | { templateId: string; status: 'draft' } | undefined> {
+  const row = await db
+    .selectFrom('templates as t')
+    .leftJoin('template_versions as v', (join) =>
+      join.onRef('v.template_id', '=', 't.id').onRef('v.version', '=', 't.published_version'),
+    )
+    .select([
+      't.id as templateId',
+      'v.version',
+      'v.subject',
+      'v.from',
+      'v.reply_to',
+      'v.preview_text',
+      'v.html',
+      'v.text',
+    ])
+    .where('t.workspace_id', '=', workspaceId)
+    .where(isId('template', idOrAlias) ? 't.id' : 't.alias', '=', idOrAlias)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { version, ...rest } = row
+  if (version === null) return { templateId: row.templateId, status: 'draft' }
+  return { ...rest, version, status: 'published' }
+}

@@ -1,0 +1,60 @@
+// Reads tracked deliveries and their visits.
+
+import { sql, type Transaction } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { Database } from '../schema.ts'
+
+/** The delivery that a token names, of any workspace: the token is all that its reader has. */
+export interface TrackedDelivery {
+  delivery_id: number
+  email_id: string
+  workspace_id: string
+  recipient: string
+  settled_at: Date | null
+  /** The link's target; null for an open, or when the email has no such link. */
+  url: string | null
+}
+
+/** @param index of the link among the email's targets; null: the pixel is meant */
+export async function findTrackedDelivery(
+  db: Db,
+  deliveryId: number,
+  index: number | null,
+): Promise<TrackedDelivery | undefined> {
+  const { rows } = await sql<TrackedDelivery>`
+    select d.id as delivery_id, d.email_id, d.workspace_id, d.recipient, d.settled_at,
+      (select l.urls[${index}::int + 1] from email_links l where l.email_id = d.email_id) as url
+    from deliveries d where d.id = ${deliveryId}
+  `.execute(db)
+  return rows[0]
+}
+
+/** Fetches of an email's links after a moment, machines' too, oldest first. */
+export async function listLinkFetches(
+  trx: Transaction<Database>,
+  emailId: string,
+  after: Date,
+): Promise<{ at: Date; link: string }[]> {
+  const { rows } = await sql<{ at: Date; link: string }>`
+    select at, data->>'link' as link from email_events
+    where email_id = ${emailId} and status = 'clicked' and at > ${after} and data ? 'link'
+    order by at, id
+  `.execute(trx)
+  return rows
+}
+
+/** How many opens and clicks of a recipient are stored, up to `max`. */
+export async function countTracked(
+  trx: Transaction<Database>,
+  { email_id, recipient }: Pick<TrackedDelivery, 'email_id' | 'recipient'>,
+  max: number,
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from (
+      select from email_events
+      where email_id = ${email_id} and recipient = ${recipient} and status in ('opened', 'clicked')
+      limit ${max}
+    ) as tracked
+  `.execute(trx)
+  return rows[0]?.count ?? 0
+}

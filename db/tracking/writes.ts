@@ -1,0 +1,72 @@
+// Writes the links of tracked mail, and visits.
+
+import { sql, type Transaction } from 'kysely'
+import type { Db } from '../connect.ts'
+import type { Database, JsonObject, NewRow } from '../schema.ts'
+import type { TrackedDelivery } from './reads.ts'
+
+/** Writes the targets of emails' links; those of an email that has them already stay. Its tokens work from then on. */
+export async function insertEmailLinks(db: Db, rows: NewRow<'email_links'>[]): Promise<void> {
+  if (rows.length === 0) return
+  await db
+    .insertInto('email_links')
+    .values(rows)
+    .onConflict((oc) => oc.column('email_id').doNothing())
+    .execute()
+}
+
+/** One transaction after the other for an email's opens, clicks and unsubscribes. Take it before a contact's lock. */
+export async function lockMailTracking(trx: Transaction<Database>, emailId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`tracking:${emailId}`}, 0))`.execute(
+    trx,
+  )
+}
+
+export interface TrackedEvent {
+  status: 'opened' | 'clicked'
+  at: Date
+  data: JsonObject
+  machine: string | null
+}
+
+/**
+ * Writes an open or click, unless the same one (of that link, by a machine or not) was written after `repeatsAfter`.
+ * @returns whether it was written
+ */
+export async function insertTracked(
+  trx: Transaction<Database>,
+  { email_id, workspace_id, recipient }: TrackedDelivery,
+  event: TrackedEvent,
+  repeatsAfter: Date,
+): Promise<boolean> {
+  const result = await sql`
+    insert into email_events (email_id, workspace_id, recipient, status, at, data, machine)
+    select ${email_id}, ${workspace_id}, ${recipient}, ${event.status}, ${event.at}::timestamptz,
+      ${JSON.stringify(event.data)}::jsonb, ${event.machine}::text
+    where not exists (
+      select from email_events
+      where email_id = ${email_id} and recipient = ${recipient} and status = ${event.status}
+        and at > ${repeatsAfter} and (machine is null) = ${event.machine === null}::boolean
+        and data->>'link' is not distinct from ${event.data['link'] ?? null}::text
+    )
+  `.execute(trx)
+  return (result.numAffectedRows ?? 0n) > 0n
+}
+
+/** Clicks of a recipient after a moment turn out to be a machine's. */
+export async function markClicks(
+  trx: Transaction<Database>,
+  { email_id, recipient }: Pick<TrackedDelivery, 'email_id' | 'recipient'>,
+  after: Date,
+  machine: string,
+): Promise<void> {
+  await trx
+    .updateTable('email_events')
+    .set({ machine })
+    .where('email_id', '=', email_id)
+    .where('recipient', '=', recipient)
+    .where('status', '=', 'clicked')
+    .where('machine', 'is', null)
+    .where('at', '>', after)
+    .execute()
+}

@@ -1,0 +1,98 @@
+// Reads workflows and their immutable versions.
+
+import type { Db } from '../connect.ts'
+import { newestFirst } from '../listOrder.ts'
+import type { Row, WorkflowStatus } from '../schema.ts'
+
+export type WorkflowRow = Row<'workflows'>
+
+export type WorkflowVersionRow = Row<'workflow_versions'>
+
+/** A page of workflows that are not archived, after the id `after`, newest first. */
+export function listWorkflows(
+  db: Db,
+  workspaceId: string,
+  page: { status: WorkflowStatus | null; after: string | null; limit: number },
+): Promise<WorkflowRow[]> {
+  return db
+    .selectFrom('workflows')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('archived_at', 'is', null)
+    .$if(page.status !== null, (qb) => qb.where('status', '=', page.status as WorkflowStatus))
+    .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
+    .orderBy('id', newestFirst)
+    .limit(page.limit)
+    .execute()
+}
+
+/** A workflow that is not archived, with the design of its current version. */
+export async function findWorkflow(
+  db: Db,
+  workspaceId: string,
+  id: string,
+): Promise<(WorkflowRow & { design: object }) | undefined> {
+  // The design by a subquery: a join may be planned over every version of every workflow.
+  const row = await db
+    .selectFrom('workflows as w')
+    .selectAll('w')
+    .select((eb) =>
+      eb
+        .selectFrom('workflow_versions as v')
+        .select('v.design')
+        .whereRef('v.workflow_id', '=', 'w.id')
+        .whereRef('v.version', '=', 'w.current_version')
+        .as('design'),
+    )
+    .where('w.workspace_id', '=', workspaceId)
+    .where('w.id', '=', id)
+    .where('w.archived_at', 'is', null)
+    .executeTakeFirst()
+  if (!row) return undefined
+  if (!row.design) throw new Error(`workflow ${id} has no version ${row.current_version}`)
+  return { ...row, design: row.design }
+}
+
+/** Whether the workspace has or had this workflow: executions and mail of an archived one stay readable. */
+export async function isWorkflowKnown(db: Db, workspaceId: string, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('workflows')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export function findWorkflowVersion(
+  db: Db,
+  workspaceId: string,
+  workflowId: string,
+  version: number,
+): Promise<WorkflowVersionRow | undefined> {
+  return db
+    .selectFrom('workflow_versions')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('workflow_id', '=', workflowId)
+    .where('version', '=', version)
+    .executeTakeFirst()
+}
+
+/** A page of a workflow's versions below the number `before`, newest first, without their designs. */
+export function listWorkflowVersions(
+  db: Db,
+  workspaceId: string,
+  workflowId: string,
+  page: { before: number | null; limit: number },
+): Promise<Omit<WorkflowVersionRow, 'design'>[]> {
+  return db
+    .selectFrom('workflow_versions')
+    .select(['workflow_id', 'version', 'workspace_id', 'created_by', 'created_at'])
+    .where('workspace_id', '=', workspaceId)
+    .where('workflow_id', '=', workflowId)
+    .$if(page.before !== null, (qb) => qb.where('version', '<', page.before as number))
+    .orderBy('version', 'desc')
+    .limit(page.limit)
+    .execute()
+}

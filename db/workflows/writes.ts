@@ -1,0 +1,54 @@
+// Writes workflows and their immutable versions.
+import { sql, type Transaction } from 'kysely'
+import type { Database, NewRow } from '../schema.ts'
+import type { WorkflowRow } from './reads.ts'
+
+/** Locks a workflow that is not archived: saving, activating and archiving take turns. */
+export function lockWorkflow(
+  trx: Transaction<Database>,
+  workspaceId: string,
+  id: string,
+): Promise<WorkflowRow | undefined> {
+  return trx
+    .selectFrom('workflows')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('archived_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+export async function insertWorkflow(
+  trx: Transaction<Database>,
+  row: NewRow<'workflows'>,
+): Promise<void> {
+  await trx.insertInto('workflows').values(row).execute()
+}
+
+export async function insertWorkflowVersion(
+  trx: Transaction<Database>,
+  row: NewRow<'workflow_versions'>,
+): Promise<void> {
+  await trx.insertInto('workflow_versions').values(row).execute()
+}
+
+/** Changes a locked workflow; `updated_at` always moves, even within one millisecond. */
+export function updateWorkflow(
+  trx: Transaction<Database>,
+  id: string,
+  change: Partial<Pick<WorkflowRow, 'name' | 'status' | 'current_version' | 'active_version'>> & {
+    archived_at?: Date
+  },
+  now: Date,
+): Promise<WorkflowRow> {
+  return trx
+    .updateTable('workflows')
+    .set({
+      ...change,
+      updated_at: sql`greatest(${now}::timestamptz, updated_at + interval '1 millisecond')`,
+    })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}

@@ -1,0 +1,50 @@
+// One attempt as the ledger keeps it: the outcome's facts, and as much of the conversation as is of use.
+import type { AttemptRow } from '../db/deliveries/settle.ts'
+import type { Outcome, Trace } from '../mail/transport.ts'
+import { type ConversationLine, conversationText } from '../rules/mail/conversation.ts'
+
+const LINES_MAX = 200
+const TEXT_CHARS_MAX = 8 * 1024
+
+export function createTrace(): Trace {
+  return { host: null, address: null, tls: null, lines: [], phase_ms: {} }
+}
+
+/** The row of an attempt; null when nothing was tried, or another owner tells of it. */
+export function toAttempt(
+  outcome: Outcome,
+  trace: Trace,
+  times: { attempt: number; startedAt: Date; endedAt: Date },
+): AttemptRow | null {
+  if (outcome.kind === 'busy' || outcome.kind === 'lost_lease') return null
+  return {
+    attempt: times.attempt,
+    started_at: times.startedAt,
+    ended_at: times.endedAt,
+    outcome: outcome.kind,
+    phase: 'phase' in outcome ? outcome.phase : 'dot',
+    code: codeOf(outcome),
+    response: 'reply' in outcome ? outcome.reply : outcome.error,
+    host: trace.host,
+    address: trace.address,
+    tls: trace.tls,
+    conversation: conversationText(cut(trace.lines)),
+  }
+}
+
+function codeOf(outcome: Outcome): number | null {
+  if (outcome.kind === 'rejected') return outcome.code
+  if (outcome.kind !== 'delivered') return null
+  const code = Number(outcome.reply.slice(0, 3))
+  return Number.isInteger(code) && code >= 200 && code < 600 ? code : null
+}
+
+/** The first lines, up to a number and a size. */
+function cut(lines: ConversationLine[]): ConversationLine[] {
+  let chars = 0
+  const end = lines.findIndex((line, i) => {
+    chars += line.text.length
+    return i >= LINES_MAX || chars > TEXT_CHARS_MAX
+  })
+  return end < 0 ? lines : lines.slice(0, end)
+}

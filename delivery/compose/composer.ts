@@ -1,0 +1,166 @@
+// Loads, composes and signs mail; recipients of one email that are under way together share what they have in common.
+import {
+  type EmailContent,
+  isTransactional,
+  listEmailContents,
+  readHeavyParts,
+} from '../../db/emails/contents.ts'
+import { createBodies } from '../../mail/compose/bodyCache.ts'
+import { type ComposeInput, composeSigned } from '../../mail/compose/mime.ts'
+import { unsubscribeMailbox } from '../../mail/token.ts'
+import { parseMailbox } from '../../rules/addresses.ts'
+import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
+import { createBatcher } from '../../runtime/batcher.ts'
+import type { ActivityDeps } from '../deps.ts'
+import { createBudget } from './budget.ts'
+import { createSigners } from './signers.ts'
+import { createTrackers, type Tracker } from './trackers.ts'
+
+export interface ComposedEmail {
+  /** CRLF bytes, DKIM-signed: the same for each attempt; and for each recipient, unless the email is tracked. */
+  bytes: Buffer
+  acceptedAt: number
+  /** The domain of the return path. */
+  mailFromDomain: string
+  transactional: boolean
+}
+
+/** What the recipients of an email have in common. */
+interface Prepared extends Omit<ComposedEmail, 'bytes'> {
+  /** @param deliveryId null: without tracking */
+  bytesFor: (deliveryId: number | null) => Promise<Buffer>
+}
+
+interface Entry {
+  loaded: Promise<EmailContent>
+  prepared: Promise<Prepared> | undefined
+  users: number
+}
+
+const LOAD_MAX = 100
+/** Long bodies and attachments in use at a time; each takes about three times its size while it is composed. */
+const HEAVY_BYTES_MAX = 64 * 1024 * 1024
+
+/**
+ * A composer: `use` runs work with an email's bytes, which are forgotten when its last user is done.
+ * Tracked mail has links and a pixel of the delivery's own; its links are committed before `work` begins.
+ */
+export function createComposer(deps: Pick<ActivityDeps, 'db' | 'config' | 'now'>) {
+  const signers = createSigners(deps)
+  const trackers = createTrackers(deps)
+  const bodies = createBodies()
+  const heavily = createBudget(HEAVY_BYTES_MAX)
+  const inUse = new Map<string, Entry>()
+
+  const load = createBatcher(async (ids: string[]) => {
+    const found = new Map((await listEmailContents(deps.db, ids)).map((row) => [row.id, row]))
+    return ids.map((id) => found.get(id))
+  }, LOAD_MAX)
+
+  const loadSurely = async (id: string): Promise<EmailContent> => {
+    const email = await load(id)
+    if (!email) throw new Error(`email ${id} is gone`)
+    return email
+  }
+
+  const prepare = async (email: EmailContent): Promise<Prepared> => {
+    const { domain, keys } = await signers(email.domain_id, email.created_at)
+    const mailFromDomain = `${MAIL_FROM_LABEL}.${domain}`
+    const parts =
+      email.heavy_bytes > 0
+        ? await readHeavyParts(deps.db, email)
+        : { html: email.html, text: email.text, attachments: [] }
+    const input = toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain)
+    const options = keys.map((key) => ({ ...key, domain, date: email.created_at }))
+    const tracker = await trackers(email, input)
+    const plain = once(() => composeSigned(input, options, bodies))
+    return {
+      acceptedAt: email.created_at.getTime(),
+      mailFromDomain,
+      transactional: isTransactional(email),
+      bytesFor: (deliveryId) =>
+        tracker === null || deliveryId === null
+          ? plain()
+          : composeSigned(tracked(input, tracker, deliveryId), options, bodies, true),
+    }
+  }
+
+  return async <T>(
+    emailId: string,
+    work: (email: ComposedEmail) => Promise<T>,
+    deliveryId: number | null = null,
+  ): Promise<T> => {
+    const entry = inUse.get(emailId) ?? {
+      loaded: loadSurely(emailId),
+      prepared: undefined,
+      users: 0,
+    }
+    inUse.set(emailId, entry)
+    entry.users += 1
+    try {
+      const email = await entry.loaded
+      return await heavily(email.heavy_bytes, async () => {
+        entry.prepared ??= prepare(email)
+        const { bytesFor, ...common } = await entry.prepared
+        return await work({ ...common, bytes: await bytesFor(deliveryId) })
+      })
+    } finally {
+      entry.users -= 1
+      if (entry.users === 0) inUse.delete(emailId)
+    }
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+/** The text stays that of the html without tracking. */
+function tracked(input: ComposeInput, tracker: Tracker, deliveryId: number): ComposeInput {
+  return { ...input, html: tracker.htmlFor(deliveryId), text: tracker.text }
+}
+
+function toComposeInput(
+  email: EmailContent,
+  { html, text, attachments }: Awaited<ReturnType<typeof readHeavyParts>>,
+  publicUrl: string,
+  mailFromDomain: string,
+): ComposeInput {
+  const token = isTransactional(email) ? null : email.unsubscribe_token
+  return {
+    id: email.id,
+    from: mailbox(email.from),
+    to: email.to.map(mailbox),
+    cc: email.cc.map(mailbox),
+    replyTo: email.reply_to.map(mailbox),
+    subject: email.subject,
+    html,
+    text,
+    date: email.created_at,
+    messageId: email.message_id,
+    headers: email.headers,
+    attachments: attachments.map((part) => ({
+      filename: part.filename,
+      contentType: part.content_type,
+      contentId: part.content_id,
+      content: part.content,
+    })),
+    unsubscribe: token
+      ? { url: `${publicUrl}/u/${token}`, mailto: unsubscribeMailbox(token, mailFromDomain) }
+      : null,
+    feedbackId: `${email.workflow_id ?? email.id}:${kindOf(email)}:${email.workspace_id}:dripline`,
+  }
+}
+
+const kindOf = (email: EmailContent) => (email.type === 'broadcast' ? 'broadcast' : email.category)
+
+/** Addresses were parsed when the mail was accepted; one that no longer parses must not be sent to. */
+function mailbox(text: string) {
+  const parsed = parseMailbox(text)
+  if (!parsed) throw new Error('a stored address does not parse')
+  return parsed
+}

@@ -1,0 +1,70 @@
+// The DKIM keys of sending domains, kept ready: which of them sign a mail depends on when it was accepted.
+import type { KeyObject } from 'node:crypto'
+import { type DomainSigner, listDomainSigners } from '../../db/domains/signers.ts'
+import { loadKey } from '../../mail/dkim/keys.ts'
+import { createBatcher } from '../../runtime/batcher.ts'
+import type { ActivityDeps } from '../deps.ts'
+
+const LOAD_MAX = 100
+/** A rotation is heard of within this time; mail accepted before it is signed with the old key anyway. */
+const KEEP_MS = 2_000
+const KEYS_MAX = 1000
+const DOMAINS_MAX = 1000
+
+export interface SigningKey {
+  selector: string
+  key: KeyObject
+}
+
+/**
+ * Finds a domain's name and the keys that sign a mail accepted at that time: one RSA key, and an ed25519 one where
+ * the domain has it. The same for every attempt, so that the bytes are the same.
+ * @throws Error when the domain has no key
+ */
+export function createSigners({ db, config, now }: Pick<ActivityDeps, 'db' | 'config' | 'now'>) {
+  const keys = new Map<string, KeyObject>()
+  const known = new Map<string, { at: number; signer: Promise<DomainSigner | undefined> }>()
+
+  const load = createBatcher(async (ids: string[]) => {
+    const found = new Map((await listDomainSigners(db, ids)).map((row) => [row.id, row]))
+    return ids.map((id) => found.get(id))
+  }, LOAD_MAX)
+
+  /** Keys are immutable. */
+  const keyOf = (domainId: string, { selector, private_key }: DomainSigner['keys'][number]) => {
+    const name = `${domainId} ${selector}`
+    const ready = keys.get(name)
+    if (ready) return ready
+    const key = loadKey(config.secretKey, private_key)
+    if (keys.size >= KEYS_MAX) keys.clear()
+    keys.set(name, key)
+    return key
+  }
+
+  const signerOf = (id: string): Promise<DomainSigner | undefined> => {
+    const time = now().getTime()
+    const kept = known.get(id)
+    if (kept && time - kept.at < KEEP_MS) return kept.signer
+    if (known.size >= DOMAINS_MAX) known.clear()
+    const signer = load(id)
+    known.set(id, { at: time, signer })
+    signer.catch(() => known.delete(id))
+    return signer
+  }
+
+  return async (domainId: string, acceptedAt: Date) => {
+    const signer = await signerOf(domainId)
+    if (!signer) throw new Error(`domain ${domainId} has no key`)
+    const chosen = (['rsa', 'ed25519'] as const).flatMap((algorithm) => {
+      const mine = signer.keys.filter((key) => key.algorithm === algorithm)
+      const active = mine.findLast((key) => (key.activated_at ?? acceptedAt) <= acceptedAt)
+      if (active) return active
+      // No mail goes out without an RSA signature; a second one that a first attempt lacked is not added later.
+      return algorithm === 'rsa' ? (mine[0] ?? []) : []
+    })
+    const ready = chosen.map(
+      (key): SigningKey => ({ selector: key.selector, key: keyOf(domainId, key) }),
+    )
+    return { domain: signer.name, keys: ready }
+  }
+}

@@ -1,0 +1,51 @@
+// Tracked mail: the html of each delivery, with a pixel and links of its own whose targets are stored beforehand.
+import type { EmailContent } from '../../db/emails/contents.ts'
+import type { NewRow } from '../../db/schema.ts'
+import { insertEmailLinks } from '../../db/tracking/writes.ts'
+import type { ComposeInput } from '../../mail/compose/mime.ts'
+import { textInTurns } from '../../mail/content/text.ts'
+import { applyTracking, planTracking } from '../../mail/tracking/rewrite.ts'
+import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
+import { createBatcher } from '../../runtime/batcher.ts'
+import type { ActivityDeps } from '../deps.ts'
+
+export interface Tracker {
+  htmlFor: (deliveryId: number) => string
+  text: string
+}
+
+const INSERT_MAX = 100
+/** Longer html goes out as it is: finding its links would hold up all other mail. */
+const HTML_CHARS_MAX = 2 * 1024 * 1024
+
+/**
+ * Finds an email's links and commits them. Null for one that is not tracked: not asked for, no html, or html of over
+ * two million characters.
+ */
+export function createTrackers({ db, config }: Pick<ActivityDeps, 'db' | 'config'>) {
+  const store = createBatcher(async (rows: NewRow<'email_links'>[]) => {
+    await insertEmailLinks(db, rows)
+    return rows.map(() => undefined)
+  }, INSERT_MAX)
+
+  return async (
+    email: EmailContent,
+    { html, text }: Pick<ComposeInput, 'html' | 'text'>,
+  ): Promise<Tracker | null> => {
+    const { track_opens: opens, track_clicks: clicks, tracking_host } = email
+    if (!html || html.length > HTML_CHARS_MAX || (!opens && !clicks)) return null
+    const base = tracking_host === null ? config.publicUrl : `https://${tracking_host}`
+    const ownUrls = [`${config.publicUrl}/u/`, `${base}/u/`]
+    const isOwnUrl = (url: string) => ownUrls.some((own) => url.startsWith(own))
+    const plan = planTracking(html, { opens, clicks, isOwnUrl })
+    if (plan.urls.length > 0) await store({ email_id: email.id, urls: plan.urls })
+    return {
+      text: text ?? (await textInTurns(html)),
+      htmlFor: (deliveryId) =>
+        applyTracking(plan, {
+          openUrl: `${base}/t/o/${openToken(config.secretKey, deliveryId)}`,
+          clickUrl: (index) => `${base}/t/c/${clickToken(config.secretKey, deliveryId, index)}`,
+        }),
+    }
+  }
+}

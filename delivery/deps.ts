@@ -1,0 +1,51 @@
+// What activities are given: the world as functions and handles.
+import type { Logger } from 'pino'
+import type { Db } from '../db/connect.ts'
+import type { Wake } from '../db/wake.ts'
+import type { MailTransport, Outcome, Trace } from '../mail/transport.ts'
+import type { NewId } from '../rules/ids.ts'
+
+/** What deliveries tell the operator's metrics. */
+export interface DeliveryMetrics {
+  /** A batch was claimed: how many, and how long the statement took. */
+  claimed(count: number, took_ms: number): void
+  /** A way out answered; `trace` has the times of its phases. */
+  attempted(outcome: Outcome, trace: Trace): void
+  /** Deliveries got their next state. */
+  settled(counts: { unknown: number; resent: number; suppressed: number }): void
+  /** Mail of a domain in its warm-up was put off to a later day. */
+  putOff(count: number): void
+}
+
+export interface ActivityDeps {
+  db: Db
+  log: Logger
+  now: () => Date
+  newId: NewId
+  config: {
+    secretKey: Buffer
+    /** Where recipients reach the unsubscribe links; without a trailing slash. */
+    publicUrl: string
+    ehloName: string
+    /** What a domain's records must name; null: derived from `publicUrl`. */
+    mailHost: string | null
+    spfMechanism: string | null
+    /** Asked instead of the system's resolvers when there are any. */
+    dnsServers: readonly string[]
+    leaseMs: number
+    /** Whether transactional mail with an unknown outcome is sent once more. */
+    resendUnknown: boolean
+    smtpConnections: number
+    allowUnverifiedDomains: boolean
+    deliveryMode: 'relay' | 'mx'
+    /** Whether mail of a new domain is let out by the ladder of its warm-up. */
+    warmUp: boolean
+  }
+  transport: MailTransport
+  metrics?: DeliveryMetrics
+  wake: Wake
+  /** Listens for committed deliveries; gives back a function that stops it. */
+  onDeliveries: (wake: () => void) => () => Promise<void>
+  /** Aborted when the process is asked to stop: lanes claim nothing more. */
+  stopping: AbortSignal
+}

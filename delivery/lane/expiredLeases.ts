@@ -1,0 +1,62 @@
+// Takes over deliveries whose owner died: what was not marked goes back, what was marked may have been delivered.
+
+import type { ShardRange } from '../../db/deliveries/claim.ts'
+import { type ExpiredLease, listExpiredLeases } from '../../db/deliveries/leases.ts'
+import type { Settlement } from '../../db/deliveries/settle.ts'
+import { listEmailCategories } from '../../db/emails/contents.ts'
+import type { ActivityDeps } from '../deps.ts'
+import { toSettlement } from '../nextState.ts'
+import { settleAndTell } from './settle.ts'
+
+const BATCH_MAX = 500
+
+/** @returns true when something became due by it */
+export async function recoverExpired(deps: ActivityDeps, shards: ShardRange): Promise<boolean> {
+  const { db, now, config, log } = deps
+  const time = now()
+  const expired = await listExpiredLeases(db, shards, time, BATCH_MAX)
+  if (expired.length === 0) return false
+  const emails = await listEmailCategories(db, [...new Set(expired.map((row) => row.email_id))])
+  const settlements = expired.flatMap((delivery): Settlement | [] => {
+    if (delivery.state === 'sending') {
+      const { id, resent } = delivery
+      const attempt = unfinished(
+        delivery,
+        'interrupted',
+        'the worker ended before the message',
+        time,
+      )
+      const back = { state: 'queued', nextAt: time, counted: true, suppress: 'no' } as const
+      return { ...back, id, resent, response: null, event: null, attempt }
+    }
+    const email = emails.get(delivery.email_id)
+    const outcome = { kind: 'ambiguous', error: 'the worker ended before the reply' } as const
+    const settlement = toSettlement(outcome, {
+      delivery: { ...delivery, was: 'queued' },
+      acceptedAt: email?.acceptedAt ?? time.getTime(),
+      now: time.getTime(),
+      reportingMta: config.ehloName,
+      resendUnknown: config.resendUnknown && (email?.transactional ?? false),
+      random: Math.random(),
+    })
+    if (!settlement) return []
+    return { ...settlement, attempt: unfinished(delivery, outcome.kind, outcome.error, time) }
+  })
+  log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
+  await settleAndTell(deps, settlements, null)
+  return true
+}
+
+/** The attempt of a worker that cannot tell of it any more. */
+function unfinished({ attempt }: ExpiredLease, outcome: string, response: string, found: Date) {
+  const nothing = { phase: null, code: null, host: null, address: null, tls: null }
+  return {
+    ...nothing,
+    attempt,
+    started_at: found,
+    ended_at: found,
+    outcome,
+    response,
+    conversation: '',
+  }
+}

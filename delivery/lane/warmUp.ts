@@ -1,0 +1,125 @@
+// Holds back mail of domains that are still warming up: what has no place today is put off to a day that has one.
+import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
+import {
+  changeDayPlaces,
+  listColdDomains,
+  lockColdDomains,
+  placeDeliveries,
+  setWarmedUp,
+} from '../../db/domains/warmUp.ts'
+import {
+  type DayPlaces,
+  dayOf,
+  findPlaces,
+  isLadderOver,
+  placeTime,
+} from '../../rules/mail/warmUp.ts'
+import type { ActivityDeps } from '../deps.ts'
+
+/** How long it is remembered that a domain is warm, or not yet. */
+const REMEMBER_MS = 5_000
+const REMEMBERED_MAX = 10_000
+/** A place is good for so long after its day, for what was about to be sent at midnight. */
+const GRACE_MS = 60 * 60 * 1000
+
+type Deps = Pick<ActivityDeps, 'db' | 'now' | 'config' | 'metrics'>
+
+interface Placed {
+  delivery: ClaimedDelivery
+  slotDay: string
+  /** null: today. */
+  nextAt: Date | null
+}
+
+/** The gate of one lane: gives back those of the claimed deliveries that may go now; the others have been put off. */
+export function createWarmUp(deps: Deps, leaseToken: string) {
+  const { db, now, config, metrics } = deps
+  const known = new Map<string, { cold: boolean; until: number }>()
+
+  async function coldDomains(ids: Set<string>): Promise<Set<string>> {
+    const time = now().getTime()
+    const unknown = [...ids].filter((id) => (known.get(id)?.until ?? 0) <= time)
+    if (unknown.length > 0) {
+      if (known.size > REMEMBERED_MAX) known.clear()
+      const cold = await listColdDomains(db, unknown)
+      for (const id of unknown) known.set(id, { cold: cold.has(id), until: time + REMEMBER_MS })
+    }
+    return new Set([...ids].filter((id) => known.get(id)?.cold))
+  }
+
+  return async (claimed: ClaimedDelivery[]): Promise<ClaimedDelivery[]> => {
+    if (!config.warmUp || claimed.length === 0) return claimed
+    const cold = await coldDomains(new Set(claimed.map((delivery) => delivery.domain_id)))
+    const time = now()
+    const asking = claimed.filter((one) => cold.has(one.domain_id) && !hasPlace(one, time))
+    if (asking.length === 0) return claimed
+    const placed = await reserve(deps, asking, leaseToken, time)
+    const putOff = new Set(placed.filter((one) => one.nextAt).map((one) => one.delivery.id))
+    metrics?.putOff(putOff.size)
+    return claimed.filter((delivery) => !putOff.has(delivery.id))
+  }
+}
+
+/** A retry keeps its place; one that was never tried has lost it when its day is over. */
+function hasPlace({ slot_day, attempt }: ClaimedDelivery, now: Date): boolean {
+  if (slot_day === null) return false
+  return attempt > 1 || slot_day >= dayOf(now.getTime() - GRACE_MS)
+}
+
+/** Finds and writes places for claimed deliveries that have none, in one transaction. */
+function reserve(
+  { db }: Deps,
+  asking: ClaimedDelivery[],
+  leaseToken: string,
+  now: Date,
+): Promise<Placed[]> {
+  const today = dayOf(now.getTime())
+  return db.transaction().execute(async (trx) => {
+    const domains = await lockColdDomains(trx, [...new Set(asking.map((one) => one.domain_id))])
+    const climbed = domains.filter(({ days }) => isLadderOver(days, today)).map(({ id }) => id)
+    if (climbed.length > 0) await setWarmedUp(trx, climbed, now)
+
+    const placed: Placed[] = []
+    const changes: { domain_id: string; day: string; change: number }[] = []
+    for (const domain of domains) {
+      if (climbed.includes(domain.id)) continue
+      const own = asking.filter((one) => one.domain_id === domain.id)
+      const found = place(domain.days, own, today)
+      placed.push(...found.placed)
+      for (const [day, change] of found.changes) changes.push({ domain_id: domain.id, day, change })
+    }
+    if (placed.length === 0) return []
+    await changeDayPlaces(trx, changes)
+    const rows = placed.map(({ delivery, slotDay, nextAt }) => ({
+      id: delivery.id,
+      was: delivery.was,
+      slot_day: slotDay,
+      next_at: nextAt,
+    }))
+    await placeDeliveries(trx, rows, leaseToken, now)
+    return placed
+  })
+}
+
+/** Places for mail of one domain; the places of days that went by unused are taken back first. */
+function place(days: DayPlaces[], asking: ClaimedDelivery[], today: string) {
+  const changes = new Map<string, number>()
+  const change = (day: string, by: number) => changes.set(day, (changes.get(day) ?? 0) + by)
+  for (const { slot_day } of asking) if (slot_day !== null) change(slot_day, -1)
+  const left = days.map(({ day, reserved }) => ({
+    day,
+    reserved: Math.max(0, reserved + (changes.get(day) ?? 0)),
+  }))
+
+  const placed: Placed[] = []
+  for (const found of findPlaces(left, today, asking.length)) {
+    change(found.day, found.count)
+    for (let number = found.from; number < found.from + found.count; number++) {
+      const delivery = asking[placed.length]
+      if (!delivery) break
+      const nextAt = found.day === today ? null : new Date(placeTime(found, number))
+      placed.push({ delivery, slotDay: found.day, nextAt })
+    }
+  }
+  return { placed, changes }
+}

@@ -1,0 +1,81 @@
+// Bodies that were encoded before: mail that differs in its header alone costs a header and a signature.
+import { createHash } from 'node:crypto'
+import { textInTurns } from '../content/text.ts'
+import { type BodySection, bodySection } from './bodySection.ts'
+
+export interface BodyCacheLimits {
+  /** Of all that is kept. */
+  bytesMax: number
+  /** A longer body, in UTF-16 units, is made anew each time. */
+  charsMax: number
+}
+
+export type Bodies = ReturnType<typeof createBodies>
+
+export const bodyCacheLimits: BodyCacheLimits = {
+  bytesMax: 64 * 1024 * 1024,
+  charsMax: 1024 * 1024,
+}
+/** What an entry takes beside its bytes. */
+const ENTRY_BYTES = 500
+
+/** Encoded bodies by content; those not asked for longest are forgotten first. */
+export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
+  const kept = new Map<string, { section: Promise<BodySection>; bytes: number }>()
+  let keptBytes = 0
+
+  const forget = (key: string) => {
+    keptBytes -= kept.get(key)?.bytes ?? 0
+    kept.delete(key)
+  }
+
+  const make = async (html: string | null, text: string | null, seed: string) =>
+    bodySection(html, text ?? (html ? await textInTurns(html) : null), seed)
+
+  return {
+    /**
+     * The body section of a mail. The boundary comes from the content.
+     * @param text null: made from the html
+     * @param id of the email: what a boundary is made of where the content is too long to be hashed at once
+     * @param once for content that no other mail has
+     */
+    of(html: string | null, text: string | null, id: string, once = false): Promise<BodySection> {
+      const chars = (html?.length ?? 0) + (text?.length ?? 0)
+      if (chars > limits.charsMax) return make(html, text, id)
+      const key = contentKey(html, text)
+      if (once) return make(html, text, key)
+      const known = kept.get(key)
+      if (known) {
+        // the last to be forgotten
+        kept.delete(key)
+        kept.set(key, known)
+        return known.section
+      }
+      const entry = { section: make(html, text, key), bytes: ENTRY_BYTES }
+      kept.set(key, entry)
+      keptBytes += ENTRY_BYTES
+      entry.section.then(
+        ({ length_bytes }) => {
+          if (kept.get(key) !== entry) return
+          entry.bytes += length_bytes
+          keptBytes += length_bytes
+          for (const oldest of kept.keys()) {
+            if (keptBytes <= limits.bytesMax) break
+            forget(oldest)
+          }
+        },
+        () => forget(key),
+      )
+      return entry.section
+    },
+    size: () => ({ entries: kept.size, bytes: keptBytes }),
+  }
+}
+
+function contentKey(html: string | null, text: string | null): string {
+  // The lengths tell where one ends; -1 is none.
+  const lengths = `${html?.length ?? -1}:${text?.length ?? -1}:`
+  return createHash('sha256')
+    .update(`${lengths}${html ?? ''}${text ?? ''}`)
+    .digest('base64url')
+}

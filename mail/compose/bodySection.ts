@@ -1,0 +1,67 @@
+// The body of a message as it goes on the wire, with what DKIM needs of it: the same for every mail of that content.
+import { createHash } from 'node:crypto'
+import { relaxedBodyHash } from '../dkim/body.ts'
+import type { Field } from '../dkim/sign.ts'
+import { encodeBody } from './bodyEncode.ts'
+
+export interface BodySection {
+  /** Content-Type and Content-Transfer-Encoding of the message. */
+  fields: Field[]
+  /** Everything behind the header's empty line, in order. */
+  chunks: Buffer[]
+  length_bytes: number
+  /** The relaxed body hash of DKIM, base64. */
+  hash: string
+}
+
+const CRLF = '\r\n'
+
+/**
+ * Encodes text, html or both (multipart/alternative). Empty ones are none; nothing at all is an empty text.
+ * @param seed what the boundary is made of: the same seed gives the same bytes
+ */
+export async function bodySection(
+  html: string | null,
+  text: string | null,
+  seed: string,
+): Promise<BodySection> {
+  const parts: [type: string, body: string][] = []
+  if (text) parts.push(['plain', text])
+  if (html) parts.push(['html', html])
+  if (parts.length < 2) {
+    const [type, body] = parts[0] ?? ['plain', '']
+    const { encoding, chunks } = await encodeBody(body)
+    return section(contentFields(type, encoding), chunks)
+  }
+  const boundary = `dl-${createHash('sha256').update(seed).digest('hex').slice(0, 32)}`
+  const chunks: Buffer[] = []
+  for (const [type, body] of parts) {
+    const encoded = await encodeBody(body)
+    const header = contentFields(type, encoded.encoding).map((field) => field.raw + CRLF)
+    chunks.push(Buffer.from(`--${boundary}${CRLF}${header.join('')}${CRLF}`), ...encoded.chunks)
+  }
+  chunks.push(Buffer.from(`--${boundary}--${CRLF}`))
+  const type = {
+    name: 'content-type',
+    raw: `Content-Type: multipart/alternative;${CRLF} boundary="${boundary}"`,
+  }
+  return section([type], chunks)
+}
+
+function contentFields(type: string, encoding: string): Field[] {
+  return [
+    { name: 'content-type', raw: `Content-Type: text/${type}; charset=utf-8` },
+    { name: 'content-transfer-encoding', raw: `Content-Transfer-Encoding: ${encoding}` },
+  ]
+}
+
+async function section(fields: Field[], parts: Buffer[]): Promise<BodySection> {
+  const length_bytes = parts.reduce((sum, part) => sum + part.length, 0)
+  // Small ones are kept, and written, as one piece; of a large one there is no second copy.
+  const chunks = length_bytes <= ONE_PIECE_BYTES ? [Buffer.concat(parts)] : parts
+  const hash = await relaxedBodyHash(chunks)
+  if (hash === null) throw new Error('an encoded body has a bare CR or LF')
+  return { fields, chunks, length_bytes, hash }
+}
+
+const ONE_PIECE_BYTES = 1024 * 1024

@@ -1,0 +1,147 @@
+// The header of a message (RFC 5322, RFC 2047): which fields there are, and the text of the ordinary ones.
+import { encodeWord, encodeWords, foldLines } from 'nodemailer/lib/mime-funcs'
+import type { Field } from '../dkim/sign.ts'
+import type { ComposeInput, MailAddress } from './mime.ts'
+
+/** Headers that no caller may set, as lower-case names; `list-unsubscribe*` only where we set it. */
+const ownedHeaders =
+  /^(from|to|cc|bcc|subject|date|message-id|reply-to|mime-.*|content-.*|dkim-signature|received|return-path|feedback-id)$/
+
+const headerName = /^[\x21-\x39\x3b-\x7e]{1,100}$/
+/** Callers' headers that are no free text. */
+const structuredHeaders = /^(sender|otp-token|resent-.*)$/
+const idHeaders = /^(in-reply-to|references)$/
+
+/** Room in a line of 998 characters for the name and for what may be folded in front. */
+const TOKEN_CHARS_MAX = 800
+const ENCODED_WORD_BYTES = 45
+const ENCODED_WORD_CHARS = 52
+const LINE_CHARS = 76
+
+const plainText = /^[\t\x20-\x7e]*$/
+const dotAtomAddress =
+  /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@[a-z0-9-]+(\.[a-z0-9-]+)*$/
+const visibleAscii = /^[\x21-\x7e]+$/
+
+type HeaderValue = string | { prepared: true; foldLines: true; value: string }
+
+/**
+ * The header but for what describes the content; null when something in it is out of the ordinary: an address that is
+ * not ASCII or no dot-atom, a structured header of the caller's. Then nodemailer writes it.
+ */
+export function headerFields(email: ComposeInput): Field[] | null {
+  const lists = [email.to, email.cc, email.replyTo, [email.from]]
+  if (!lists.every((list) => list.every(({ address }) => dotAtomAddress.test(address)))) return null
+  if (!visibleAscii.test(email.messageId)) return null
+  const fields = [
+    field('From', addressList([email.from])),
+    ...addressField('To', email.to),
+    ...addressField('Cc', email.cc),
+    ...addressField('Reply-To', email.replyTo),
+    field('Date', email.date.toUTCString().replace('GMT', '+0000')),
+    field('Message-ID', `<${email.messageId}>`),
+  ]
+  for (const { key, value } of contentHeaders(email)) {
+    const name = key.toLowerCase()
+    const text = typeof value === 'string' ? value : value.value
+    if (text.trim() === '') continue
+    if (structuredHeaders.test(name)) return null
+    fields.push(field(key, encodeText(text)))
+  }
+  fields.push({ name: 'mime-version', raw: 'MIME-Version: 1.0' })
+  return fields
+}
+
+/** Subject, the caller's own headers, and those of bulk mail. */
+export function contentHeaders(email: ComposeInput): { key: string; value: HeaderValue }[] {
+  const headers = [{ key: 'Subject', value: headerValue(email.subject) }]
+  for (const [key, value] of Object.entries(email.headers)) {
+    const name = key.toLowerCase()
+    if (ownedHeaders.test(name) || !headerName.test(name)) continue
+    if (email.unsubscribe !== null && name.startsWith('list-unsubscribe')) continue
+    const text = idHeaders.test(name) ? messageIds(value) : value
+    if (text.trim() !== '') headers.push({ key, value: headerValue(text) })
+  }
+  if (email.unsubscribe !== null) {
+    const { url, mailto } = email.unsubscribe
+    const ways = mailto === undefined ? `<${url}>` : `<${url}>, <mailto:${mailto}>`
+    headers.push({ key: 'List-Unsubscribe', value: verbatim(ways) })
+    headers.push({
+      key: 'List-Unsubscribe-Post',
+      value: verbatim('List-Unsubscribe=One-Click'),
+    })
+  }
+  if (email.feedbackId !== null) {
+    headers.push({ key: 'Feedback-ID', value: verbatim(email.feedbackId) })
+  }
+  return headers
+}
+
+function field(key: string, value: string): Field {
+  const line = `${key}: ${value}`
+  const raw = line.length <= LINE_CHARS ? line : foldLines(line, LINE_CHARS)
+  return { name: key.toLowerCase(), raw: raw.trimEnd() }
+}
+
+function addressField(key: string, list: MailAddress[]): Field[] {
+  return list.length === 0 ? [] : [field(key, addressList(list))]
+}
+
+function addressList(list: MailAddress[]): string {
+  return list
+    .map(({ name, address }) => (name ? `${displayName(name)} <${address}>` : address))
+    .join(', ')
+}
+
+function displayName(name: string): string {
+  const text = name.replace(/[\r\n]+/g, ' ')
+  if (/^[\w ]*$/.test(text)) return text
+  if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replace(/["\\]/g, '\\$&')}"`
+  return encodeWord(text, wordEncoding(text), ENCODED_WORD_CHARS)
+}
+
+/** Free text: encoded words where anything but ASCII is in it; what is encoded already is left so. */
+function encodeText(text: string): string {
+  if (!plainText.test(text)) return encodeWord(text, wordEncoding(text), ENCODED_WORD_CHARS)
+  return text.includes('=?') ? encodeWords(text, 'Q', ENCODED_WORD_CHARS) : text
+}
+
+/** Q where most of it stays readable. */
+function wordEncoding(text: string): 'Q' | 'B' {
+  const latin = text.match(/[A-Za-z]/g)?.length ?? 0
+  return text.length - (text.match(/[\t\n\r\x20-\x7e]/g)?.length ?? 0) < latin ? 'Q' : 'B'
+}
+
+/** Message ids, each in its brackets: no encoded word may stand among them. */
+function messageIds(text: string): string {
+  const ids = text.replace(/[^\x20-\x7e]/g, ' ').split(/[\s<>]+/)
+  return ids
+    .filter((id) => id !== '' && id.length <= TOKEN_CHARS_MAX - 2)
+    .map((id) => `<${id}>`)
+    .join(' ')
+}
+
+/** A structured value that must not become encoded words; folded at spaces alone. */
+function verbatim(value: string): HeaderValue {
+  // anything but visible ASCII and space would end the header or need an encoding
+  return { prepared: true, foldLines: true, value: value.replace(/[^\x20-\x7e]/g, '') }
+}
+
+/** Folds are at spaces alone: text with an overlong word goes out as encoded words (RFC 2047). */
+function headerValue(text: string): HeaderValue {
+  const value = text.replace(/[\r\n]+/g, ' ')
+  if (value.length <= TOKEN_CHARS_MAX) return value
+  if (!value.split(/[ \t]/).some((word) => word.length > TOKEN_CHARS_MAX)) return value
+  const words: string[] = []
+  let word = ''
+  for (const character of value) {
+    if (Buffer.byteLength(word + character) > ENCODED_WORD_BYTES) {
+      words.push(word)
+      word = ''
+    }
+    word += character
+  }
+  words.push(word)
+  const encoded = words.map((part) => `=?UTF-8?B?${Buffer.from(part).toString('base64')}?=`)
+  return { prepared: true, foldLines: true, value: encoded.join(' ') }
+}

@@ -1,0 +1,116 @@
+// Messages of many parts, through nodemailer: attachments made safe to carry, and headers that we do not write ourselves.
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import { textInTurns } from '../content/text.ts'
+import type { ComposeAttachment, ComposeInput, MailAddress } from './mime.ts'
+import { contentHeaders } from './mimeHeader.ts'
+
+/** Bodies up to this many UTF-16 units are composed in one go, longer ones in slices of it. */
+const SLICE_CHARS = 64 * 1024
+const FILENAME_CHARS_MAX = 255
+const LINE_BYTES_MAX = 998
+
+type BodyPart = string | { content: Readable; contentTransferEncoding: string }
+
+/** As composeMessage, for any email. */
+export async function composeParts(email: ComposeInput): Promise<Buffer> {
+  const text = email.text ?? (email.html ? await textInTurns(email.html) : null)
+  const composer = new MailComposer({
+    newline: 'windows',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    boundaryPrefix: '--dl',
+    baseBoundary: createHash('sha256').update(email.id).digest('hex').slice(0, 24),
+    from: toAddress(email.from),
+    to: email.to.map(toAddress),
+    cc: email.cc.map(toAddress),
+    replyTo: email.replyTo.map(toAddress),
+    date: email.date,
+    messageId: `<${email.messageId}>`,
+    headers: contentHeaders(email),
+    ...toBodyOption('text', text),
+    ...toBodyOption('html', email.html),
+    attachments: email.attachments.map(safeAttachment),
+  })
+  return await composer.compile().build()
+}
+
+function toAddress({ name, address }: MailAddress) {
+  return { name: name ?? '', address }
+}
+
+function toBodyOption(name: 'text' | 'html', body: string | null): { [key: string]: BodyPart } {
+  return body === null || body === '' ? {} : { [name]: bodyPart(body) }
+}
+
+/**
+ * A body for MailComposer. A long one becomes a stream, so that encoding it leaves the event loop free;
+ * its encoding is chosen from its first slice: quoted-printable, or base64 where most is not Latin.
+ */
+function bodyPart(body: string): BodyPart {
+  if (body.length <= SLICE_CHARS) return toCrlf(body)
+  const nonLatin = body.slice(0, SLICE_CHARS).match(/[^\x20-\x7e\s]/g)?.length ?? 0
+  return {
+    content: Readable.from(slices(body), { objectMode: false }),
+    contentTransferEncoding: nonLatin > SLICE_CHARS / 4 ? 'base64' : 'quoted-printable',
+  }
+}
+
+async function* slices(body: string): AsyncGenerator<Buffer> {
+  let start = 0
+  while (start < body.length) {
+    let end = start + SLICE_CHARS
+    // neither a surrogate pair nor a CRLF may be cut in two
+    if (/[\uD800-\uDBFF\r]/.test(body.charAt(end - 1))) end++
+    yield Buffer.from(toCrlf(body.slice(start, end)))
+    start = end
+    await nextTurn()
+  }
+}
+
+function toCrlf(text: string): string {
+  return /[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, '\r\n') : text
+}
+
+/**
+ * An attachment for MailComposer. base64, whatever it is: but a message/* part may not be encoded
+ * (RFC 2046), so one that does not fit 7-bit lines goes out as a plain file.
+ */
+function safeAttachment(attachment: ComposeAttachment) {
+  const { filename, content, contentId } = attachment
+  const contentType = attachment.contentType?.trim() ?? ''
+  const composite = /^(multipart|message)\//i.test(contentType)
+  const carried = /^message\/rfc822$/i.test(contentType) && fitsSevenBit(content)
+  const usable = /^[\w!#$&^.+-]{1,80}\/[\w!#$&^.+-]{1,120}(;[\x20-\x7e]{0,200})?$/.test(contentType)
+  const type = composite && !carried ? 'application/octet-stream' : usable ? contentType : null
+  return {
+    filename: shorten(filename),
+    content,
+    ...(type === null ? {} : { contentType: type }),
+    ...(contentId === null ? {} : { cid: contentId, contentDisposition: 'inline' }),
+  }
+}
+
+/** Keeps the extension, which tells the type where none is given. */
+function shorten(filename: string): string {
+  if (filename.length <= FILENAME_CHARS_MAX) return filename
+  const dot = filename.lastIndexOf('.')
+  const extension = dot > filename.length - 20 && dot >= 0 ? filename.slice(dot) : ''
+  return filename.slice(0, FILENAME_CHARS_MAX - extension.length) + extension
+}
+
+/** ASCII without NUL, CRLF line ends alone, no line over 998 bytes. */
+function fitsSevenBit(content: Buffer): boolean {
+  let lineStart = 0
+  for (let i = 0; i < content.length; i++) {
+    const byte = content[i] ?? 0
+    if (byte === 0 || byte > 0x7f) return false
+    if (byte === 0x0a) {
+      if (content[i - 1] !== 0x0d || i - 1 - lineStart > LINE_BYTES_MAX) return false
+      lineStart = i + 1
+    } else if (byte === 0x0d && content[i + 1] !== 0x0a) return false
+  }
+  return content.length - lineStart <= LINE_BYTES_MAX
+}

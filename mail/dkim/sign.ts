@@ -1,0 +1,180 @@
+// Signs a message with DKIM (RFC 6376, ed25519 by RFC 8463): relaxed/relaxed, on the thread pool.
+import { createHash, type KeyObject, sign } from 'node:crypto'
+import { domainToASCII } from 'node:url'
+import { promisify } from 'node:util'
+import { relaxedBodyHash } from './body.ts'
+
+const signOnThreadPool = promisify(sign)
+
+/** What is signed when the message has it. `from` once more than it occurs, so that none can be added. */
+const signedHeaders: readonly string[] = [
+  'from',
+  'sender',
+  'reply-to',
+  'to',
+  'cc',
+  'subject',
+  'date',
+  'message-id',
+  'in-reply-to',
+  'references',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+  'list-id',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+  'feedback-id',
+]
+
+const LINE_CHARS = 76
+
+/** The message cannot be signed; it must not be sent without. */
+export class DkimError extends Error {
+  override name = 'DkimError'
+}
+
+export interface DkimOptions {
+  domain: string
+  selector: string
+  /** RSA or ed25519 private key. */
+  key: KeyObject
+  /** The mail's own date: `t=` is the same on each attempt, and so is the RSA or ed25519 signature. */
+  date: Date
+}
+
+/** A header field as it is on the wire. */
+export interface Field {
+  /** In lower case. */
+  name: string
+  /** The whole field with its folds, without the last CRLF; bytes as latin1. */
+  raw: string
+}
+
+/**
+ * The message with a DKIM-Signature for each key in front of it; the only copy of it that is made.
+ * @param message header and body with CRLF line ends
+ * @throws DkimError for no key, a bare CR or LF, a header without end or From, or a key that does not sign
+ */
+export async function signMessage(message: Buffer, signers: DkimOptions[]): Promise<Buffer> {
+  const end = message.indexOf('\r\n\r\n')
+  if (end < 0) throw new DkimError('the header has no end')
+  const fields = parseFields(message.toString('latin1', 0, end))
+  const bodyHash = await relaxedBodyHash(message.subarray(end + 4))
+  if (bodyHash === null) throw new DkimError('the message has a bare CR or LF')
+  const signatures = await signFields(fields, bodyHash, signers)
+  return Buffer.concat([Buffer.from(signatures, 'latin1'), message])
+}
+
+/**
+ * The DKIM-Signature headers of a message that we wrote ourselves, folded, each with its CRLF.
+ * @param fields its header
+ * @param bodyHash relaxed, base64
+ * @throws DkimError for no key, no From, or a key that does not sign
+ */
+export async function signFields(
+  fields: readonly Field[],
+  bodyHash: string,
+  signers: readonly DkimOptions[],
+): Promise<string> {
+  if (signers.length === 0) throw new DkimError('there is no key to sign with')
+  const selected = selectFields(fields)
+  const made = await Promise.all(signers.map((options) => signature(selected, bodyHash, options)))
+  return made.join('')
+}
+
+async function signature(
+  { names, canonical }: ReturnType<typeof selectFields>,
+  bodyHash: string,
+  options: DkimOptions,
+): Promise<string> {
+  const isRsa = options.key.asymmetricKeyType === 'rsa'
+  const tags = [
+    'v=1',
+    `a=${isRsa ? 'rsa' : 'ed25519'}-sha256`,
+    'c=relaxed/relaxed',
+    `d=${domainToASCII(options.domain) || options.domain}`,
+    `s=${options.selector}`,
+    `t=${Math.floor(options.date.getTime() / 1000)}`,
+    `h=${names.join(':')}`,
+    `bh=${bodyHash}`,
+  ]
+  const unsigned = `DKIM-Signature: ${foldTags(tags)}\r\n b=`
+  const data = Buffer.from(`${canonical}${relaxedField(unsigned)}`, 'latin1')
+  const signed = await signData(data, options.key, isRsa)
+  const b = signed.toString('base64').replace(/.{1,72}(?!$)/g, '$&\r\n ')
+  return `${unsigned}${b}\r\n`
+}
+
+async function signData(data: Buffer, key: KeyObject, isRsa: boolean): Promise<Buffer> {
+  try {
+    if (isRsa) return await signOnThreadPool('sha256', data, key)
+    // RFC 8463: PureEdDSA over the hash, not over the data
+    return await signOnThreadPool(null, createHash('sha256').update(data).digest(), key)
+  } catch (error) {
+    throw new DkimError('the key does not sign', { cause: error })
+  }
+}
+
+function parseFields(header: string): Field[] {
+  if (/\r(?!\n)|(?<!\r)\n/.test(header)) throw new DkimError('the header has a bare CR or LF')
+  return header.split(/\r\n(?![ \t])/).map((raw) => ({
+    name: raw
+      .slice(0, Math.max(raw.indexOf(':'), 0))
+      .trim()
+      .toLowerCase(),
+    raw,
+  }))
+}
+
+/** The h= list, and the canonical text of the fields that it names: of equal ones the last first. */
+function selectFields(fields: readonly Field[]): { names: string[]; canonical: string } {
+  const names: string[] = []
+  let canonical = ''
+  for (const name of signedHeaders) {
+    for (const field of fields.filter((one) => one.name === name).reverse()) {
+      names.push(name)
+      canonical += `${relaxedField(field.raw)}\r\n`
+    }
+    if (name === 'from') {
+      if (names.length === 0) throw new DkimError('the message has no From')
+      names.push(name)
+    }
+  }
+  return { names, canonical }
+}
+
+/** RFC 6376 section 3.4.2: name in lower case, unfolded, runs of space as one, none at the ends. */
+function relaxedField(raw: string): string {
+  const colon = raw.indexOf(':')
+  const value = raw.slice(colon + 1).replace(/\r\n/g, '')
+  const name = raw.slice(0, colon).replace(/[ \t]+$/, '')
+  return `${name.toLowerCase()}:${trimSpace(value.replace(/[ \t]+/g, ' '))}`
+}
+
+/** Only space and tab: trim() would also take a NBSP, which is part of the value. */
+function trimSpace(text: string): string {
+  const start = text.startsWith(' ') ? 1 : 0
+  return text.slice(start, text.length > start && text.endsWith(' ') ? -1 : undefined)
+}
+
+/** Joins tags with `;` into lines; h= may break after a colon. */
+function foldTags(tags: string[]): string {
+  let line = 'DKIM-Signature: '.length
+  let folded = ''
+  for (const tag of tags) {
+    const pieces = tag.startsWith('h=') ? tag.split(/(?<=:)/) : [tag]
+    pieces.forEach((piece, i) => {
+      const part = i === pieces.length - 1 ? `${piece};` : piece
+      const space = i === 0 && folded !== '' ? ' ' : ''
+      if (line + space.length + part.length > LINE_CHARS) {
+        folded += `\r\n ${part}`
+        line = 1 + part.length
+      } else {
+        folded += `${space}${part}`
+        line += space.length + part.length
+      }
+    })
+  }
+  return folded
+}

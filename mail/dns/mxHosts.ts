@@ -1,0 +1,128 @@
+// From a recipient's domain to the servers that take its mail (RFC 5321 section 5.1), and from a server to its addresses.
+import { isIP } from 'node:net'
+import type { Rejection } from '../transport.ts'
+import { isPublicAddress } from './publicAddresses.ts'
+import type { Dns, DnsAnswer, MxRecord } from './resolver.ts'
+
+export type MxHosts =
+  /** Names in the order in which they are to be tried; `group` is the same for all domains with these servers. */
+  | { kind: 'hosts'; names: string[]; group: string }
+  /** The domain says that it takes no mail (RFC 7505). */
+  | { kind: 'null_mx' }
+  /** NXDOMAIN, or neither an MX nor an address. */
+  | { kind: 'unknown_domain'; error: string }
+  /** The domain's records lead nowhere, or to ourselves. */
+  | { kind: 'no_host'; error: string }
+  /** The DNS did not answer. */
+  | { kind: 'unanswered'; error: string }
+
+/** More than any sane domain has; a hostile one could have thousands. */
+const HOSTS_MAX = 10
+
+/**
+ * Looks up where a domain's mail goes.
+ * @param ownNames names of this server: an MX that is one of them, and all that are less preferred, are dropped
+ * @param random 0 ≤ x < 1, spreads the mail over equally preferred servers
+ */
+export async function findMxHosts(
+  dns: Dns,
+  domain: string,
+  { ownNames, random }: { ownNames: readonly string[]; random: () => number },
+): Promise<MxHosts> {
+  const answer = await dns.mx(domain)
+  if (answer.kind === 'ok') return fromRecords(answer.records, ownNames, random)
+  if (answer.kind === 'nodata') return implicitMx(dns, domain)
+  if (answer.kind === 'nxdomain') return { kind: 'unknown_domain', error: 'NXDOMAIN' }
+  return { kind: 'unanswered', error: answer.error }
+}
+
+function fromRecords(
+  records: readonly MxRecord[],
+  ownNames: readonly string[],
+  random: () => number,
+): MxHosts {
+  if (records.length === 1 && records[0]?.exchange === '') return { kind: 'null_mx' }
+  const own = records.filter(({ exchange }) => ownNames.includes(exchange))
+  // Mail for our own place in the line goes to those before us, or it would come round again.
+  const limit = Math.min(...own.map(({ priority }) => priority))
+  const usable = records.filter(
+    ({ exchange, priority }) => exchange !== '' && isIP(exchange) === 0 && priority < limit,
+  )
+  if (usable.length === 0) {
+    const error = own.length > 0 ? 'its MX is this server' : 'its MX names no host'
+    return { kind: 'no_host', error }
+  }
+  const ordered = usable
+    .map((record) => ({ ...record, draw: random() }))
+    .sort((a, b) => a.priority - b.priority || a.draw - b.draw)
+    .map(({ exchange }) => exchange)
+  return hosts([...new Set(ordered)])
+}
+
+/** A domain without MX is its own mail server. */
+async function implicitMx(dns: Dns, domain: string): Promise<MxHosts> {
+  const answer = await lookUpAddresses(dns, domain)
+  if (answer.kind === 'ok') return hosts([domain])
+  if (answer.kind === 'servfail' || answer.kind === 'timeout') {
+    return { kind: 'unanswered', error: answer.error }
+  }
+  return { kind: 'unknown_domain', error: 'neither MX nor address' }
+}
+
+function hosts(names: string[]): MxHosts {
+  const group = [...names].sort().join(' ')
+  return { kind: 'hosts', names: names.slice(0, HOSTS_MAX), group }
+}
+
+/**
+ * The addresses of one mail server, IPv4 before IPv6: many a server has IPv6 and no name for it in the reverse
+ * zone, which large receivers refuse.
+ * @param family 4 or 6 when only one can be reached; 0 for both
+ * @returns addresses to connect to, or why there are none
+ */
+export async function findHostAddresses(
+  dns: Dns,
+  host: string,
+  { allowPrivate, family }: { allowPrivate: boolean; family: 0 | 4 | 6 },
+): Promise<{ addresses: string[]; error: string }> {
+  const answer = await lookUpAddresses(dns, host)
+  if (answer.kind !== 'ok') {
+    const error = 'error' in answer ? answer.error : 'it has no address'
+    return { addresses: [], error }
+  }
+  const reachable = answer.records.filter((address) => family === 0 || isIP(address) === family)
+  const addresses = reachable.filter((address) => allowPrivate || isPublicAddress(address))
+  const error = reachable.length === 0 ? `it has no IPv${family} address` : 'it is not public'
+  return { addresses, error: addresses.length > 0 ? '' : error }
+}
+
+async function lookUpAddresses(dns: Dns, host: string): Promise<DnsAnswer<string>> {
+  const [a, aaaa] = await Promise.all([dns.a(host), dns.aaaa(host)])
+  const records = [a, aaaa].flatMap((answer) => (answer.kind === 'ok' ? answer.records : []))
+  if (records.length > 0) return { kind: 'ok', records }
+  // One that failed may have had the address: it weighs more than one that says that there is none.
+  const failed = [a, aaaa].find(({ kind }) => kind === 'servfail' || kind === 'timeout')
+  return failed ?? a
+}
+
+const NULL_MX = '556 5.1.10 the domain of the recipient takes no mail (null MX)'
+const UNKNOWN_DOMAIN = '512 5.1.2 the domain of the recipient cannot be found'
+
+/** A null MX as the refusal that it is (RFC 7505 section 4.2): final, said in the place of RCPT's answer. */
+export function nullMxRejection(): Rejection {
+  return { kind: 'rejected', phase: 'rcpt', code: 556, enhanced: '5.1.10', reply: NULL_MX }
+}
+
+/**
+ * A domain that the DNS does not know. Its phase is `connect`, so that the delivery is deferred: a registry's or
+ * a provider's mishap looks the same for a while. The text asks for the next attempt in 30 minutes.
+ */
+export function unknownDomainRejection(error: string): Rejection {
+  const reply = `${UNKNOWN_DOMAIN} (${error}); asked again in 30 minutes`
+  return { kind: 'rejected', phase: 'connect', code: 512, enhanced: '5.1.2', reply }
+}
+
+/** True for what `unknownDomainRejection` said, in an outcome or in a stored response. */
+export function isUnknownDomain(response: string | null): boolean {
+  return response?.startsWith(UNKNOWN_DOMAIN) ?? false
+}

@@ -1,0 +1,63 @@
+// What a delivery status notification (RFC 3464) says became of a mail.
+import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
+import { type Fields, readFieldGroups } from './reportFields.ts'
+import { findStatus } from './statusCodes.ts'
+
+/** RFC 3464 section 2.3.3; the gravest first. */
+const actions = ['failed', 'delayed', 'relayed', 'expanded', 'delivered'] as const
+export type Action = (typeof actions)[number]
+
+export type DeliveryStatus =
+  /** `status` is such as `5.1.1`, null when the report has none. */
+  | { action: 'failed'; bounce: Bounce; status: string | null }
+  | { action: Exclude<Action, 'failed'> }
+
+/**
+ * The gravest group of a message/delivery-status part; of several the first. Addresses in it are not looked at:
+ * the return path has said which delivery it is about, and forwarding changes them.
+ * @returns null when no group says what became of anybody
+ */
+export function readDeliveryStatus(text: string): DeliveryStatus | null {
+  let gravest: { action: Action; group: Fields } | null = null
+  for (const group of readFieldGroups(text)) {
+    const action = actionOf(group)
+    if (action === null) continue
+    if (gravest && actions.indexOf(action) >= actions.indexOf(gravest.action)) continue
+    gravest = { action, group }
+    if (action === 'failed') break
+  }
+  if (gravest === null) return null
+  const { action, group } = gravest
+  return action === 'failed' ? { action, ...failureOf(group) } : { action }
+}
+
+/** Where the action is missing or unknown, the status stands for it. */
+function actionOf(group: Fields): Action | null {
+  const given = /^[a-z]+/i.exec(group.get('action') ?? '')?.[0].toLowerCase()
+  const known = actions.find((action) => action === given)
+  if (known) return known
+  const { code, enhanced } = findStatus(
+    `${group.get('status') ?? ''} ${group.get('diagnostic-code') ?? ''}`,
+  )
+  switch (enhanced?.charAt(0) ?? String(code ?? '').charAt(0)) {
+    case '5':
+      return 'failed'
+    case '4':
+      return 'delayed'
+    case '2':
+      return 'delivered'
+    default:
+      // A group about a recipient all the same, and nothing in it says that he was reached.
+      return given !== undefined ? 'failed' : null
+  }
+}
+
+function failureOf(group: Fields): { bounce: Bounce; status: string | null } {
+  const stated = findStatus(group.get('status') ?? '').enhanced
+  const diagnostic = group.get('diagnostic-code') ?? ''
+  const said = findStatus(diagnostic)
+  // The server's own words tell more than what the reporting one made of them, unless they contradict each other.
+  const agree = stated === null || said.enhanced?.charAt(0) === stated.charAt(0)
+  const status = agree ? (said.enhanced ?? stated) : stated
+  return { status, bounce: classifyReply({ code: said.code, enhanced: status, reply: diagnostic }) }
+}

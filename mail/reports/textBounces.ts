@@ -1,0 +1,75 @@
+// Bounces that are written for people alone: which programs write them, and what their words mean.
+import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
+import { findStatus } from './statusCodes.ts'
+
+/** How much of a body is looked at; what went wrong stands at its beginning. */
+const BODY_CHARS_MAX = 16 * 1024
+/** The reply is cut after so many characters: a rule that matches later matches the original mail. */
+const REPLY_CHARS_MAX = 2048
+
+export interface TextMail {
+  subject: string
+  /** Header name in lower case → value. */
+  header: (name: string) => string | undefined
+  from: string
+  body: string
+}
+
+// Above each: how the notice begins that it is for.
+const openings: readonly RegExp[] = [
+  // Hi. This is the qmail-send program at mx.example.
+  /^\s*Hi\. This is the (?:qmail-send|deliver) program/i,
+  // This message was created automatically by mail delivery software. (Exim)
+  /^This message was created automatically by mail delivery software/im,
+  // Your message did not reach some or all of the intended recipients. (Exchange without a report)
+  /^Your message (?:\S+ )?(?:did not reach|didn't reach|wasn't delivered to|couldn't be delivered)/im,
+  // Delivery to the following recipient failed permanently: (Gmail, formerly)
+  /^Delivery to the following recipients? (?:has |have )?failed/im,
+  // I was unable to deliver your message to the following addresses. (Yahoo and others)
+  /^(?:Sorry|I'm afraid|I), ?(?:(?:I )?was(?:n't| not) able|(?:I )?was unable|were unable) to deliver your message/im,
+  // The following message could not be delivered to its recipient.
+  /^(?:The|Your) (?:following )?(?:e-?mail|mail|message)[^.\n]{0,80} (?:could not|couldn't|cannot|can not) be delivered/im,
+]
+
+// From the mailer itself, with a subject of this kind: User jo not listed in the directory (Domino, GroupWise, ...)
+const MAILER = /\b(?:mailer-daemon|postmaster|mail delivery (?:sub)?system|mdaemon)\b/i
+const FAILURE_SUBJECT =
+  /undeliver(?:ed|able)|delivery (?:failure|failed|has failed|problem|error)|mail delivery (?:failed|system)|returned mail|failure notice|mail system error|non-?delivery|unzustellbar|non remis|no se pudo entregar|mancato recapito/i
+
+/** Not yet given up. */
+const DELAY =
+  /this is a warning message only|you do not need to resend|delivery (?:has been |is |was )?delayed|(?:has|have) not yet been delivered|message delayed|delayed mail|will (?:be retried|keep trying|continue (?:to try|trying)|try again)/i
+
+/** Where the mail that came back begins. */
+const ORIGINAL =
+  /^(?:-{2,}[^\n]{0,60}(?:copy of|original|returned|below this line|message follows)|Received: |Return-Path: |DKIM-Signature: |Message-ID: )/im
+
+/**
+ * Reads a mail that is no report but tells of a bounce.
+ * @returns null for one that does not; `bounce` is null when the sender is still being tried
+ */
+export function readTextBounce(
+  mail: TextMail,
+): { bounce: Bounce | null; status: string | null } | null {
+  const whole = mail.body.slice(0, BODY_CHARS_MAX)
+  const body = whole.slice(0, ORIGINAL.exec(whole)?.index ?? whole.length)
+  const isNotice =
+    openings.some((opening) => opening.test(body)) ||
+    mail.header('x-failed-recipients') !== undefined ||
+    (MAILER.test(mail.from) && (FAILURE_SUBJECT.test(mail.subject) || DELAY.test(mail.subject)))
+  if (!isNotice) return null
+  if (DELAY.test(`${mail.subject}\n${body}`)) return { bounce: null, status: null }
+  const { code, enhanced } = findStatus(body)
+  const start = code === null && enhanced === null ? 0 : body.indexOf(enhanced ?? String(code))
+  const reply = body.slice(Math.max(start - 8, 0)).slice(0, REPLY_CHARS_MAX)
+  if (code !== null || enhanced !== null) {
+    return { bounce: classifyReply({ code, enhanced, reply }), status: enhanced }
+  }
+  // Words alone: they count where they say something definite, as after a refusal; else nobody knows.
+  const words = classifyReply({ code: 550, enhanced: null, reply })
+  const definite = !(words.type === 'Permanent' && words.subtype === 'General')
+  return {
+    bounce: definite ? words : classifyReply({ code: null, enhanced: null, reply: '' }),
+    status: null,
+  }
+}

@@ -1,0 +1,66 @@
+// Command line: makes an API key. The key stands alone on the last line of the output.
+import { parseArgs } from 'node:util'
+import { createApiKey } from '../commands/api-keys/create.ts'
+import { connect } from '../db/connect.ts'
+import { permissions } from '../rules/permissions.ts'
+import { createNewId } from '../runtime/ids.ts'
+
+const USAGE = `Usage: npm run key:create -- [--workspace NAME] [--name NAME] [--permission ${permissions.join('|')}]
+       [--email OWNER_ADDRESS] [--first-name NAME] [--last-name NAME]
+Needs DATABASE_URL. The workspace is made when it is new.
+`
+
+function fail(text: string): never {
+  process.stderr.write(`${text}\n${USAGE}`)
+  process.exit(1)
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        workspace: { type: 'string', default: 'default' },
+        name: { type: 'string', default: 'command line' },
+        permission: { type: 'string', default: 'full_access' },
+        email: { type: 'string' },
+        'first-name': { type: 'string' },
+        'last-name': { type: 'string' },
+      },
+    }).values
+  } catch (err) {
+    return fail(err instanceof Error ? err.message : String(err))
+  }
+}
+
+const values = readArguments()
+const permission = permissions.find((known) => known === values.permission)
+if (!permission) fail(`Unknown permission ${values.permission}`)
+const url = process.env['DATABASE_URL']
+if (!url) fail('DATABASE_URL is missing')
+
+const { db } = connect({ url, poolSize: 2, name: 'dripline-key', onIdleError: () => {} })
+const now = () => new Date()
+try {
+  const made = await createApiKey(
+    { db, newId: createNewId(now), now },
+    {
+      workspaceName: values.workspace,
+      name: values.name,
+      permission,
+      ...(values.email
+        ? {
+            user: {
+              email: values.email,
+              firstName: values['first-name'] ?? null,
+              lastName: values['last-name'] ?? null,
+            },
+          }
+        : {}),
+    },
+  )
+  process.stdout.write(
+    `Key ${made.keyId} of workspace "${values.workspace}", shown this once:\n${made.token}\n`,
+  )
+} finally {
+  await db.destroy()
+}

@@ -1,0 +1,67 @@
+// Who owns which delivery lane, from Temporal, and how much mail each has, from Postgres.
+import type { Client } from '@temporalio/client'
+import type { Db } from '../db/connect.ts'
+import { listQueueDepths, QUEUE_COUNTED_MAX } from '../db/deliveries/queueDepth.ts'
+import { laneShards } from '../delivery/lane/shards.ts'
+import { deliveryLaneName, laneWorkflowId } from '../workflows/messages.ts'
+
+export interface LaneState {
+  lane: number
+  /** `0-15` */
+  shards: string
+  workflowId: string
+  /** Identity of the worker that has it; null when none does. */
+  worker: string | null
+  heartbeatAge_ms: number | null
+  /** Times that its activity was started since its last turn ended well. */
+  attempt: number | null
+  /** What failed the last time. */
+  lastFailure: string | null
+  /** Waiting and under way. `1200+` when not all were counted. */
+  waiting: string
+  underWay: number
+  oldest_s: number
+}
+
+/** A time of the protocol in ms. */
+const msOf = (time: { seconds?: unknown; nanos?: number | null } | null | undefined) =>
+  time ? Number(time.seconds ?? 0) * 1000 + Math.floor((time.nanos ?? 0) / 1e6) : null
+
+/** The running lanes, in the order of their numbers. */
+export async function listLaneStates(client: Client, db: Db, now: Date): Promise<LaneState[]> {
+  const query = `WorkflowType = '${deliveryLaneName}' AND ExecutionStatus = 'Running'`
+  const running = new Set<string>()
+  for await (const { workflowId } of client.workflow.list({ query })) running.add(workflowId)
+  const depths = await listQueueDepths(db, now)
+
+  const describe = async (lane: number): Promise<LaneState> => {
+    const workflowId = laneWorkflowId(lane)
+    const { raw } = await client.workflow.getHandle(workflowId).describe()
+    const activity = raw.pendingActivities?.[0]
+    const heartbeatAt = msOf(activity?.lastHeartbeatTime)
+    const { from, to } = laneShards(lane, running.size)
+    const own = depths.filter(({ shard }) => shard >= from && shard < to)
+    const isWaiting = ({ state }: { state: string }) => state === 'queued' || state === 'deferred'
+    const sum = (rows: typeof own) => rows.reduce((total, { count }) => total + count, 0)
+    const waiting = own.filter(isWaiting)
+    const byShard = new Map<number, number>()
+    for (const { shard, count } of waiting) {
+      byShard.set(shard, (byShard.get(shard) ?? 0) + count)
+    }
+    const isCut = [...byShard.values()].some((count) => count >= QUEUE_COUNTED_MAX)
+    return {
+      lane,
+      shards: to - from > 1 ? `${from}-${to - 1}` : `${from}`,
+      workflowId,
+      worker: activity?.lastWorkerIdentity || null,
+      heartbeatAge_ms: heartbeatAt === null ? null : Math.max(0, now.getTime() - heartbeatAt),
+      attempt: activity?.attempt ?? null,
+      lastFailure: activity?.lastFailure?.message ?? null,
+      waiting: `${sum(waiting)}${isCut ? '+' : ''}`,
+      underWay: sum(own.filter((depth) => !isWaiting(depth))),
+      oldest_s: Math.max(0, ...waiting.map(({ oldest_s }) => oldest_s)),
+    }
+  }
+  const lanes = Array.from({ length: 64 }, (_, lane) => lane)
+  return Promise.all(lanes.filter((lane) => running.has(laneWorkflowId(lane))).map(describe))
+}

@@ -1,0 +1,168 @@
+// One row for each operator: what it says of a value, of a missing one, and which values it may be given.
+
+import { parseTime } from '../dates.ts'
+import { parseDuration, subtractDuration } from '../duration.ts'
+import { isJsonObject, type Json } from '../json.ts'
+import { jsonEquals } from '../paths.ts'
+import type { Operator } from './types.ts'
+
+/** What the design may write as `value` beside an operator. */
+export type ValueKind =
+  | 'none'
+  | 'scalar'
+  | 'element'
+  | 'ordered'
+  | 'text'
+  | 'list'
+  | 'time'
+  | 'span'
+
+export interface Given {
+  value: Json | undefined
+  ci: boolean
+  /** ms */
+  now: number
+}
+
+interface OperatorRow {
+  value: ValueKind
+  /** The answer where the field is missing. */
+  missing: boolean
+  test(field: Json, given: Given): boolean
+}
+
+const fold = (value: Json | undefined, ci: boolean): Json | undefined =>
+  ci && typeof value === 'string' ? value.toLowerCase() : value
+
+function equals(field: Json, value: Json | undefined, ci: boolean): boolean {
+  const wanted = fold(value, ci)
+  return wanted !== undefined && jsonEquals(fold(field, ci) ?? null, wanted)
+}
+
+function contains(field: Json, { value, ci }: Given): boolean {
+  if (Array.isArray(field)) return field.some((item) => equals(item, value, ci))
+  return onText(field, value, ci, (text, part) => text.includes(part))
+}
+
+function onText(
+  field: Json,
+  value: Json | undefined,
+  ci: boolean,
+  test: (text: string, part: string) => boolean,
+): boolean {
+  const [text, part] = [fold(field, ci), fold(value, ci)]
+  return typeof text === 'string' && typeof part === 'string' && test(text, part)
+}
+
+/** Orders two numbers, or two texts by their UTF-16 units; null for anything else, a number and a text included. */
+function compare(field: Json, value: Json | undefined): number | null {
+  if (typeof field === 'number' && typeof value === 'number') return field - value
+  if (typeof field !== 'string' || typeof value !== 'string') return null
+  return field < value ? -1 : field > value ? 1 : 0
+}
+
+function ordered(test: (order: number) => boolean): OperatorRow {
+  return {
+    value: 'ordered',
+    missing: false,
+    test: (field, given) => {
+      const order = compare(field, given.value)
+      return order !== null && test(order)
+    },
+  }
+}
+
+function timed(test: (field_ms: number, value_ms: number) => boolean): OperatorRow {
+  return {
+    value: 'time',
+    missing: false,
+    test: (field, given) => {
+      const [at, value] = [parseTime(field), parseTime(given.value)]
+      return at !== null && value !== null && test(at, value)
+    },
+  }
+}
+
+function ago(test: (at: number, since: number, now: number) => boolean): OperatorRow {
+  return {
+    value: 'span',
+    missing: false,
+    test: (field, { value, now }) => {
+      const [at, since] = [parseTime(field), spanStart(value, now)]
+      return at !== null && since !== null && test(at, since, now)
+    },
+  }
+}
+
+/** `now` minus a span in ms or ISO 8601; null when the value is no span. */
+export function spanStart(value: Json | undefined, now: number): number | null {
+  if (typeof value === 'number') return value >= 0 ? now - value : null
+  const duration = typeof value === 'string' ? parseDuration(value) : null
+  return duration && subtractDuration(now, duration)
+}
+
+function isEmpty(field: Json): boolean {
+  if (field === null || field === '') return true
+  if (Array.isArray(field)) return field.length === 0
+  return isJsonObject(field) && Object.keys(field).length === 0
+}
+
+const isIn = (field: Json, { value, ci }: Given): boolean =>
+  Array.isArray(value) && value.some((item) => equals(field, item, ci))
+
+/** The opposite of a row, for a missing field too. */
+function not(row: OperatorRow): OperatorRow {
+  return { ...row, missing: !row.missing, test: (field, given) => !row.test(field, given) }
+}
+
+const eq: OperatorRow = {
+  value: 'scalar',
+  missing: false,
+  test: (field, { value, ci }) => equals(field, value, ci),
+}
+const has: OperatorRow = { value: 'element', missing: false, test: contains }
+const isOneOf: OperatorRow = { value: 'list', missing: false, test: isIn }
+const exists: OperatorRow = { value: 'none', missing: false, test: () => true }
+const empty: OperatorRow = { value: 'none', missing: true, test: isEmpty }
+
+/**
+ * All operators. Null is a present value (it exists, and is empty). What has the wrong type is false, and its
+ * opposite therefore true: `5 not_contains "a"` holds.
+ */
+export const operatorRows: Record<Operator, OperatorRow> = {
+  eq,
+  neq: not(eq),
+  gt: ordered((order) => order > 0),
+  gte: ordered((order) => order >= 0),
+  lt: ordered((order) => order < 0),
+  lte: ordered((order) => order <= 0),
+  contains: has,
+  not_contains: not(has),
+  starts_with: {
+    value: 'text',
+    missing: false,
+    test: (field, { value, ci }) => onText(field, value, ci, (text, part) => text.startsWith(part)),
+  },
+  ends_with: {
+    value: 'text',
+    missing: false,
+    test: (field, { value, ci }) => onText(field, value, ci, (text, part) => text.endsWith(part)),
+  },
+  in: isOneOf,
+  not_in: not(isOneOf),
+  exists,
+  not_exists: not(exists),
+  is_empty: empty,
+  is_not_empty: not(empty),
+  is_true: { value: 'none', missing: false, test: (field) => field === true },
+  is_false: { value: 'none', missing: false, test: (field) => field === false },
+  before: timed((at, value) => at < value),
+  after: timed((at, value) => at > value),
+  within_last: ago((at, since, now) => at >= since && at <= now),
+  older_than: ago((at, since) => at < since),
+}
+
+/** The row of an operator; undefined for a name that is none. */
+export function operatorRow(name: string): OperatorRow | undefined {
+  return Object.hasOwn(operatorRows, name) ? operatorRows[name as Operator] : undefined
+}

@@ -1,0 +1,118 @@
+// The graph of a design: handles, edges, what can be reached, and loops that would never wait.
+
+import { nodeRule } from './nodeRules.ts'
+import type { Shape, ShapeNode } from './shape.ts'
+import type { Problem } from './types.ts'
+
+type Nodes = ReadonlyMap<string, ShapeNode>
+
+/** Every problem of the graph itself; nodes of unknown type are passed over where their handles would matter. */
+export function graphProblems(shape: Shape): Problem[] {
+  const nodes: Nodes = new Map(shape.nodes.map((node) => [node.id, node]))
+  return [
+    ...edgeProblems(shape, nodes),
+    ...handleProblems(shape),
+    ...reachProblems(shape),
+    ...loopProblems(shape, nodes),
+  ]
+}
+
+function nodeProblem(node: ShapeNode, code: string, message: string): Problem {
+  return { node_id: node.id, path: node.path, message, code }
+}
+
+function edgeProblems(shape: Shape, nodes: Nodes): Problem[] {
+  const problems: Problem[] = []
+  const taken = new Set<string>()
+  for (const { source, target, handle, path } of shape.edges) {
+    const [from, to] = [nodes.get(source), nodes.get(target)]
+    const report = (key: string, code: string, message: string): void => {
+      problems.push({ node_id: from ? source : null, path: `${path}.${key}`, message, code })
+    }
+    if (!from) report('source', 'unknown_node', `no node has the id ${source}`)
+    if (!to) report('target', 'unknown_node', `no node has the id ${target}`)
+    if (to?.type === 'trigger') report('target', 'edge_into_trigger', 'nothing leads to a trigger')
+    if (to?.type === 'note') report('target', 'edge_into_note', 'a note never runs')
+    if (from && handlesOf(from)?.includes(handle) === false) {
+      report('sourceHandle', 'unknown_handle', `a ${from.type} node has no handle ${handle}`)
+    }
+    // Ids and handles are told apart by a character that no id has.
+    const key = `${source} ${handle}`
+    if (taken.has(key)) {
+      report('sourceHandle', 'duplicate_edge', `another edge leaves from handle ${handle}`)
+    }
+    taken.add(key)
+  }
+  return problems
+}
+
+/** All handles of a node; null when its type or data cannot tell. */
+function handlesOf(node: ShapeNode): string[] | null {
+  const handles = node.data && nodeRule(node.type)?.handles(node.data)
+  return handles ? [...handles.required, ...handles.optional] : null
+}
+
+function handleProblems(shape: Shape): Problem[] {
+  const wired = new Set(shape.edges.map((edge) => `${edge.source} ${edge.handle}`))
+  return shape.nodes.flatMap((node) => {
+    const required = (node.data && nodeRule(node.type)?.handles(node.data).required) || []
+    return required
+      .filter((handle) => !wired.has(`${node.id} ${handle}`))
+      .map((handle) => nodeProblem(node, 'unwired_handle', `handle ${handle} leads nowhere`))
+  })
+}
+
+function reachProblems(shape: Shape): Problem[] {
+  const triggers = shape.nodes.filter((node) => node.type === 'trigger')
+  if (triggers.length === 0) {
+    const message = 'at least one trigger is required'
+    return [{ node_id: null, path: 'nodes', message, code: 'no_trigger' }]
+  }
+  const targets = targetsOf(shape)
+  const reached = new Set<string>()
+  const open = triggers.map((node) => node.id)
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    if (reached.has(id)) continue
+    reached.add(id)
+    open.push(...(targets.get(id) ?? []))
+  }
+  return shape.nodes
+    .filter((node) => node.type !== 'note' && !reached.has(node.id))
+    .map((node) => nodeProblem(node, 'unreachable_node', 'no trigger leads to this node'))
+}
+
+function targetsOf(shape: Shape): Map<string, string[]> {
+  const targets = new Map<string, string[]>()
+  for (const { source, target } of shape.edges) {
+    const known = targets.get(source)
+    if (known) known.push(target)
+    else targets.set(source, [target])
+  }
+  return targets
+}
+
+/** One problem for each node that closes a loop in which no node waits. */
+function loopProblems(shape: Shape, nodes: Nodes): Problem[] {
+  const targets = targetsOf(shape)
+  const state = new Map<string, 'open' | 'done'>()
+  const closing = new Set<ShapeNode>()
+  // As deep as the design has nodes, 300 at most.
+  const visit = (node: ShapeNode): void => {
+    state.set(node.id, 'open')
+    for (const id of targets.get(node.id) ?? []) {
+      const next = nodes.get(id)
+      if (!next || isWait(next)) continue
+      if (state.get(id) === 'open') closing.add(next)
+      else if (!state.has(id)) visit(next)
+    }
+    state.set(node.id, 'done')
+  }
+  for (const node of shape.nodes) if (!isWait(node) && !state.has(node.id)) visit(node)
+  return [...closing].map((node) =>
+    nodeProblem(node, 'loop_without_wait', 'a loop leads back here without a wait'),
+  )
+}
+
+function isWait(node: ShapeNode): boolean {
+  return node.data !== null && nodeRule(node.type)?.waits(node.data) === true
+}

@@ -1,0 +1,151 @@
+// When a sending domain is checked next, and what a check makes of its state: pure, so that weeks pass in a test.
+import type { DomainStatus } from '../states.ts'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The first checks, counted from the start of a round. */
+const FIRST_POINTS_MS = [30 * SECOND_MS, MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS]
+/** A point so close is this check's own. */
+const SLACK_MS = 5 * SECOND_MS
+const VERIFIED_MS = 6 * HOUR_MS
+/** A round that has not found the records, or has missed them, for this long is given up. */
+export const GIVE_UP_MS = 72 * HOUR_MS
+const MISSES_MIN = 3
+const MISSING_MIN_MS = HOUR_MS
+
+export const FIRST_CHECK_MS = 30 * SECOND_MS
+/** How long a key that was followed by another stays published: mail that it signed is on its way. */
+export const KEY_OVERLAP_MS = 7 * 24 * HOUR_MS
+/** A key signs from this long after its record was seen: by then every worker has heard of it. */
+export const KEY_NOTICE_MS = 10 * SECOND_MS
+
+/** What can be wrong with a record; the last two say nothing about it, only that nobody knew. */
+export type RecordError =
+  | 'HOST_NOT_FOUND'
+  | 'TYPE_NOT_FOUND'
+  | 'INVALID_VALUE'
+  | 'DNS_SERVER_ERROR'
+  | 'SERVICE_ERROR'
+export type RecordState = 'SUCCESS' | RecordError
+
+/** `unknown`: the DNS did not answer for one of the records, so nothing was learned. */
+export type Finding = 'found' | 'missing' | 'unknown'
+
+/** Of a domain, what its checks go by. */
+export interface DomainProgress {
+  status: DomainStatus
+  /** Start of the round that looks for the records. */
+  checkingSince: Date
+  /** The first miss since the last success. */
+  failingSince: Date | null
+  misses: number
+}
+
+/** What the states of the required records say together, and the first fault among them. */
+export function judge(required: readonly RecordState[]): {
+  finding: Finding
+  error: RecordError | null
+} {
+  const errors = required.filter((state) => state !== 'SUCCESS')
+  const unanswered = errors.find(
+    (error) => error === 'DNS_SERVER_ERROR' || error === 'SERVICE_ERROR',
+  )
+  if (unanswered) return { finding: 'unknown', error: unanswered }
+  const [error = null] = errors
+  return { finding: error === null ? 'found' : 'missing', error }
+}
+
+/** The progress after a check; a DNS that did not answer changes nothing. */
+export function afterCheck(before: DomainProgress, finding: Finding, now: Date): DomainProgress {
+  if (finding === 'unknown') return before
+  if (finding === 'found') return { ...before, status: 'SUCCESS', failingSince: null, misses: 0 }
+  switch (before.status) {
+    case 'NOT_STARTED':
+    case 'PENDING': {
+      const over = since(before.checkingSince, now) >= GIVE_UP_MS
+      return { ...before, status: over ? 'FAILED' : 'PENDING' }
+    }
+    case 'SUCCESS': {
+      const failingSince = before.failingSince ?? now
+      const misses = before.misses + 1
+      const over = misses >= MISSES_MIN && since(failingSince, now) >= MISSING_MIN_MS
+      return { ...before, status: over ? 'TEMPORARY_FAILURE' : 'SUCCESS', failingSince, misses }
+    }
+    case 'TEMPORARY_FAILURE': {
+      const failingSince = before.failingSince ?? now
+      const over = since(failingSince, now) >= GIVE_UP_MS
+      const status = over ? 'FAILED' : 'TEMPORARY_FAILURE'
+      return { ...before, status, failingSince, misses: before.misses + 1 }
+    }
+    case 'FAILED':
+      return before
+  }
+}
+
+/**
+ * How long until the next check, in ms; null: none, until somebody asks.
+ * @param keysSince creation of the keys whose records were not seen yet
+ */
+export function nextCheckMs(
+  progress: DomainProgress,
+  keysSince: readonly Date[],
+  now: Date,
+): number | null {
+  const { status, checkingSince, failingSince } = progress
+  if (status === 'FAILED') return null
+  if (status === 'NOT_STARTED' || status === 'PENDING') return stepMs(since(checkingSince, now))
+  if (failingSince !== null) return stepMs(since(failingSince, now))
+  const young = keysSince.map((date) => since(date, now)).filter((age) => age < GIVE_UP_MS)
+  return Math.min(VERIFIED_MS, ...young.map(stepMs))
+}
+
+/** From one check to the next, that long into a round. */
+function stepMs(elapsed_ms: number): number {
+  const point = FIRST_POINTS_MS.find((at) => at > elapsed_ms + SLACK_MS)
+  if (point !== undefined) return point - elapsed_ms
+  if (elapsed_ms < HOUR_MS) return 5 * MINUTE_MS
+  if (elapsed_ms < 24 * HOUR_MS) return 15 * MINUTE_MS
+  return HOUR_MS
+}
+
+/** Of a domain's key, what its rotation goes by. */
+export interface KeyAge {
+  id: string
+  algorithm: 'rsa' | 'ed25519'
+  activated_at: Date | null
+}
+
+/** The key of that algorithm that signs mail accepted now: the one activated last. */
+export function signingKey<K extends KeyAge>(
+  keys: readonly K[],
+  algorithm: K['algorithm'],
+  now: Date,
+): K | undefined {
+  return keys
+    .filter(
+      (key) =>
+        key.algorithm === algorithm && (key.activated_at?.getTime() ?? Infinity) <= now.getTime(),
+    )
+    .sort((a, b) => (a.activated_at?.getTime() ?? 0) - (b.activated_at?.getTime() ?? 0))
+    .at(-1)
+}
+
+/** Ids of the keys whose time is over: another of their algorithm has signed for the whole overlap. */
+export function keysToRetire(keys: readonly KeyAge[], now: Date): string[] {
+  return keys
+    .filter((key) => {
+      const signing = signingKey(keys, key.algorithm, now)
+      if (!signing?.activated_at || !key.activated_at || key.id === signing.id) return false
+      return (
+        key.activated_at <= signing.activated_at &&
+        since(signing.activated_at, now) >= KEY_OVERLAP_MS
+      )
+    })
+    .map(({ id }) => id)
+}
+
+function since(date: Date, now: Date): number {
+  return now.getTime() - date.getTime()
+}

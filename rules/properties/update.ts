@@ -1,0 +1,119 @@
+// What an update_contact node does to properties: set with variables, unset and increment by dot path.
+
+import { isMany, parseField, readOne } from '../conditions/fields.ts'
+import type { ConditionFacts } from '../conditions/types.ts'
+import type { UpdateContactData } from '../design/types.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { findJsonFault } from '../jsonFault.ts'
+import { limits } from '../limits.ts'
+import { own, parsePath, setOwn } from '../paths.ts'
+import { mergeProperties } from './merge.ts'
+
+export interface PropertyUpdate {
+  /** The same object when nothing changed. */
+  properties: JsonObject
+  /** What was left unchanged, and why: one short sentence each. */
+  notes: string[]
+}
+
+/**
+ * Applies set, then unset, then increment. `set` merges as operation 17 (its keys are plain, nulls delete);
+ * `{"var": "event.x"}` stands for that fact, and a key whose fact is missing is left unchanged. A result that is too
+ * large or too deep to store leaves all as it was.
+ */
+export function applyUpdate(data: UpdateContactData, facts: ConditionFacts): PropertyUpdate {
+  const notes: string[] = []
+  const before = facts.contact.properties
+  let properties = mergeProperties(before, resolveObject(data.set ?? {}, facts, notes))
+  for (const path of data.unset ?? []) {
+    properties = mergeProperties(properties, unsetPatch(properties, path))
+  }
+  for (const [path, by] of Object.entries(data.increment ?? {})) {
+    properties = mergeProperties(properties, incrementPatch(properties, path, by, notes))
+  }
+  const fault = properties === before ? null : findJsonFault(properties, limits.propertiesBytesMax)
+  return fault
+    ? { properties: before, notes: [`properties are unchanged: ${fault.message}`] }
+    : { properties, notes }
+}
+
+/** The path of a `{"var": path}` value; null for any other value. */
+export function variablePath(value: Json): string | null {
+  const path = own(value, 'var')
+  return typeof path === 'string' && Object.keys(value as object).length === 1 ? path : null
+}
+
+/** True for a variable that names one fact that an execution has. */
+export function isVariable(path: string): boolean {
+  const field = parseField(path)
+  return field !== null && field.root !== 'trigger' && !isMany(field)
+}
+
+function resolveObject(object: JsonObject, facts: ConditionFacts, notes: string[]): JsonObject {
+  const resolved: JsonObject = {}
+  for (const key of Object.keys(object)) {
+    const value = resolveValue(own(object, key) ?? null, facts, notes)
+    if (value !== undefined) setOwn(resolved, key, value)
+  }
+  return resolved
+}
+
+/** Values that come out of a variable are data: a `var` inside them stays as it is. */
+function resolveValue(value: Json, facts: ConditionFacts, notes: string[]): Json | undefined {
+  const path = variablePath(value)
+  if (path !== null) {
+    const fact = isVariable(path) ? readOne(path, facts) : undefined
+    if (fact === undefined) notes.push(`${path} is missing`)
+    return fact
+  }
+  if (Array.isArray(value)) return value.map((item) => resolveValue(item, facts, notes) ?? null)
+  return isJsonObject(value) ? resolveObject(value, facts, notes) : value
+}
+
+/** The names along a property path; `properties.` in front, as conditions write it, is allowed. Null: no such path. */
+export function propertyPath(text: string): string[] | null {
+  const parts = parsePath(text)
+  if (!parts || parts.some((part) => part.each > 0)) return null
+  const names = parts.map((part) => part.name)
+  return names[0] === 'properties' && names.length > 1 ? names.slice(1) : names
+}
+
+/** A patch that holds `value` at the end of the names. */
+function patchAt(names: readonly string[], value: Json): JsonObject {
+  return names.reduceRight<Json>((inner, name) => {
+    const outer: JsonObject = {}
+    setOwn(outer, name, inner)
+    return outer
+  }, value) as JsonObject
+}
+
+function unsetPatch(properties: JsonObject, path: string): JsonObject {
+  const names = propertyPath(path) ?? []
+  const found = names.reduce<Json | undefined>(own, properties)
+  // Only what is there: a patch for an absent path would leave empty objects behind.
+  return names.length === 0 || found === undefined ? {} : patchAt(names, null)
+}
+
+function incrementPatch(
+  properties: JsonObject,
+  path: string,
+  by: number,
+  notes: string[],
+): JsonObject {
+  const names = propertyPath(path) ?? []
+  const sum = (numberAt(properties, names) ?? Number.NaN) + by
+  if (Number.isFinite(sum)) return patchAt(names, sum)
+  notes.push(`${path} is not a number`)
+  return {}
+}
+
+/** The number at a path, 0 where nothing is; null where something else is, there or on the way. */
+function numberAt(properties: JsonObject, names: readonly string[]): number | null {
+  let at: Json | undefined = properties
+  for (const name of names) {
+    if (!isJsonObject(at)) return null
+    at = own(at, name)
+    if (at === undefined) return 0
+  }
+  return typeof at === 'number' ? at : null
+}

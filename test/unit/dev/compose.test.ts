@@ -1,0 +1,155 @@
+// docker-compose.yml: valid by the Compose Specification's schema, healthy in order, without a secret in it.
+import { readFileSync } from 'node:fs'
+import { Ajv, type ValidateFunction } from 'ajv'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+
+interface Service {
+  image?: string
+  build?: string
+  restart?: string
+  container_name?: string
+  command?: string[]
+  ports?: string[]
+  environment?: Record<string, string | number>
+  depends_on?: Record<string, { condition: string }>
+  healthcheck?: { test: string[] }
+  volumes?: string[]
+}
+
+const root = new URL('../../../', import.meta.url)
+const text = readFileSync(new URL('docker-compose.yml', root), 'utf8')
+const compose = parse(text, { merge: true }) as { services: Record<string, Service> }
+const services = Object.entries(compose.services)
+const jobs = ['temporal-schema', 'temporal-namespace', 'migrate']
+
+/** The schema of the Compose Specification (Apache-2.0, Copyright 2020 The Compose Specification Authors). */
+function composeSchema(): ValidateFunction {
+  const file = new URL('test/golden/compose-spec.json', root)
+  // An `id` that is a text is the old form of `$id`; nothing refers to one.
+  const schema = JSON.parse(readFileSync(file, 'utf8'), (key, value) =>
+    key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value,
+  )
+  const ajv = new Ajv({ strict: false, allErrors: true })
+  // The formats of the specification's own words.
+  ajv.addFormat('duration', /^(\d+(\.\d+)?(us|ms|s|m|h))+$/)
+  ajv.addFormat('expose', /^\d+(-\d+)?(\/[a-z]+)?$/)
+  ajv.addFormat('ports', /^([\w.:${}-]+:)?\d+(\/[a-z]+)?$/)
+  ajv.addFormat('subnet_ip_address', /^[\d.]+\/\d+$/)
+  return ajv.compile(schema)
+}
+
+/** What a service needs directly or through others. */
+function needs(name: string): string[] {
+  const direct = Object.keys(compose.services[name]?.depends_on ?? {})
+  return [...direct, ...direct.flatMap(needs)]
+}
+
+describe('docker-compose.yml', () => {
+  test('is valid by the schema, which finds faults', () => {
+    const validate = composeSchema()
+    expect(validate(compose), JSON.stringify(validate.errors)).toBe(true)
+    expect(validate({ services: { api: { imagee: 'x' } } })).toBe(false)
+    expect(validate({ services: { api: { image: 'x', healthcheck: { interval: '5' } } } })).toBe(
+      false,
+    )
+  })
+
+  test('has all parts', () => {
+    const names = services.map(([name]) => name).sort()
+    const parts = ['api', 'inbound', 'inbox', 'postgres', 'temporal', 'temporal-ui', 'worker']
+    expect(names).toEqual([...parts, ...jobs].sort())
+  })
+
+  test.each(services)('%s has a health check, or is a job that ends', (name, service) => {
+    if (jobs.includes(name)) {
+      expect(service.restart).toBe('on-failure')
+      expect(service.healthcheck).toBeUndefined()
+    } else {
+      expect(service.restart).toBe('unless-stopped')
+      expect(service.healthcheck?.test[0]).toBe('CMD')
+    }
+  })
+
+  test.each(services)(
+    '%s waits for services to be healthy and for jobs to be done',
+    (_, service) => {
+      for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
+        expect(compose.services).toHaveProperty(name)
+        const wanted = jobs.includes(name) ? 'service_completed_successfully' : 'service_healthy'
+        expect(condition, name).toBe(wanted)
+      }
+    },
+  )
+
+  test('api and worker start after the schema and the namespace are there', () => {
+    for (const name of ['api', 'inbound', 'worker']) {
+      expect(needs(name)).toEqual(expect.arrayContaining(['postgres', 'temporal', ...jobs]))
+    }
+  })
+
+  test('every secret is asked for and none has a default', () => {
+    const secrets = services.flatMap(([, { environment }]) =>
+      Object.entries(environment ?? {}).filter(([name]) => /SECRET|PASSWORD|PWD/.test(name)),
+    )
+    expect(secrets.map(([name]) => name)).toContain('SECRET_KEY')
+    for (const [name, value] of secrets) {
+      expect(String(value), name).toMatch(/^\$\{(SECRET_KEY|POSTGRES_PASSWORD):\?[^}]+\}$/)
+    }
+    for (const [, { environment }] of services) {
+      const url = environment?.['DATABASE_URL']
+      if (url)
+        expect(String(url)).toMatch(/^postgres:\/\/dripline:\$\{POSTGRES_PASSWORD:\?[^}]+\}@/)
+    }
+  })
+
+  test('workers can be many: no name and no port of their own', () => {
+    const worker = compose.services['worker']
+    expect(worker?.container_name).toBeUndefined()
+    expect(worker?.ports).toBeUndefined()
+  })
+
+  test('nothing but the API, the listener and the two pages is published, and on loopback unless said otherwise', () => {
+    const published = services.filter(([, { ports }]) => ports)
+    expect(published.map(([name]) => name).sort()).toEqual([
+      'api',
+      'inbound',
+      'inbox',
+      'temporal-ui',
+    ])
+    for (const port of published.flatMap(([, { ports }]) => ports ?? [])) {
+      expect(port).toMatch(/^(\$\{INBOUND_BIND:-)?127\.0\.0\.1:/)
+    }
+  })
+
+  test('every image has a version', () => {
+    for (const [name, { image, build }] of services) {
+      if (!build) expect(image, name).toMatch(/:\d[\w.-]*$/)
+    }
+  })
+})
+
+describe('Dockerfile', () => {
+  const dockerfile = readFileSync(new URL('Dockerfile', root), 'utf8')
+
+  test('has stages on a glibc image and runs as an ordinary user', () => {
+    const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map((match) => match[1])
+    expect(bases.length).toBeGreaterThan(1)
+    for (const base of bases) expect(base).toMatch(/-bookworm-slim$/)
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
+    expect(last).toMatch(/^USER node$/m)
+    expect(last).not.toMatch(/npm|COPY \. /)
+  })
+
+  test('holds what the services of the compose file run', () => {
+    const scripts = services
+      .flatMap(([, { command }]) => command ?? [])
+      .filter((arg) => /^dist\//.test(arg))
+    expect([...new Set(scripts)]).toEqual([
+      'dist/operate/migrate.js',
+      'dist/api/main.js',
+      'dist/worker/main.js',
+    ])
+    expect(dockerfile).toMatch(/npm run build/)
+  })
+})

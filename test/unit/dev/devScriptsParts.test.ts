@@ -1,0 +1,205 @@
+// The parts of dev/ that decide: ports, ownership, leftovers, restarts, and which Temporal is taken.
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { endRecorded, recordChild } from '../../../dev/children.ts'
+import { demoDesign } from '../../../dev/demo.ts'
+import { claimFolder, openFolder, releaseFolder, secretKey } from '../../../dev/folder.ts'
+import { choosePorts, nextFreePort, randomPort } from '../../../dev/ports.ts'
+import { isAlive, startChild, startTimeOf } from '../../../dev/processes.ts'
+import { supervise } from '../../../dev/supervisor.ts'
+import { findTemporalCli } from '../../../dev/temporalCli.ts'
+import { parseTemplate } from '../../../mail/content/template.ts'
+import { validateDesign } from '../../../rules/design/validate.ts'
+
+let folder: string
+const quiet = () => undefined
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dripline-parts-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A Node child that runs `script`. */
+function child(script: string, name = 'child') {
+  const logFile = join(folder, `${name}.log`)
+  return startChild({ name, command: process.execPath, args: ['-e', script], logFile })
+}
+
+const FOR_EVER = 'setInterval(() => {}, 1000)'
+
+describe('ports', () => {
+  const listen = (port: number, host: string) =>
+    new Promise<Server>((resolve) => {
+      const server = createServer().listen(port, host, () => resolve(server))
+    })
+
+  test.each(['127.0.0.1', '0.0.0.0'])('a port taken on %s is passed over', async (host) => {
+    const port = await randomPort()
+    const server = await listen(port, host)
+    try {
+      expect(await nextFreePort(port)).toBeGreaterThan(port)
+    } finally {
+      server.close()
+    }
+    expect(await nextFreePort(port)).toBe(port)
+  })
+
+  test('all parts get different ports, the wanted ones first', async () => {
+    const api = await randomPort()
+    const ports = await choosePorts({ api, metrics: api })
+    expect(ports.api).toBe(api)
+    expect(new Set(Object.values(ports)).size).toBe(Object.keys(ports).length)
+  })
+})
+
+describe('children', () => {
+  test('a recorded process is ended by the next run, with its own signal', async () => {
+    const one = recordChild(
+      folder,
+      await child(`process.on('SIGINT', () => process.exit(7)); ${FOR_EVER}; console.log('up')`),
+      ['SIGINT'],
+    )
+    expect(await endRecorded(folder)).toEqual(['child'])
+    // Code 7, or the signal itself when it came before the handler.
+    expect((await one.exited).signal ?? 'SIGINT').toBe('SIGINT')
+  })
+
+  test('a process that merely has the pid of a recorded one is left alone', async () => {
+    const stranger = await child(FOR_EVER)
+    const record = { name: 'gone', pid: stranger.pid, start: 'another time', signals: ['SIGTERM'] }
+    writeFileSync(join(folder, `${stranger.pid}.json`), JSON.stringify(record))
+    expect(await endRecorded(folder)).toEqual([])
+    expect(isAlive(stranger.pid)).toBe(true)
+    await stranger.kill()
+  })
+
+  test('a child that ended by itself is forgotten', async () => {
+    const records = join(folder, 'records')
+    const one = recordChild(records, await child(FOR_EVER), ['SIGTERM'])
+    expect(readdirSync(records)).toHaveLength(1)
+    await one.stop()
+    expect(readdirSync(records)).toEqual([])
+  })
+
+  test('a child that does not listen is killed after its time', async () => {
+    const deaf = await child(`process.on('SIGTERM', () => {}); ${FOR_EVER}`)
+    await deaf.stop({ wait_ms: 300 })
+    expect(deaf.alive()).toBe(false)
+  })
+
+  test('a stopped child is woken to end', async () => {
+    const frozen = await child(FOR_EVER)
+    frozen.signal('SIGSTOP')
+    await frozen.stop({ wait_ms: 5_000 })
+    expect((await frozen.exited).signal).toBe('SIGTERM')
+  })
+})
+
+describe('the data folder', () => {
+  test('belongs to one process at a time', async () => {
+    const data = openFolder(folder)
+    await claimFolder(data, quiet)
+    await expect(claimFolder(data, quiet)).rejects.toThrow(/already runs .*DRIPLINE_DATA/s)
+    releaseFolder(data)
+    await claimFolder(data, quiet)
+  }, 10_000)
+
+  test('is taken over from a process that is gone', async () => {
+    const data = openFolder(folder)
+    const owner = { pid: process.pid, start: `not ${startTimeOf(process.pid)}`, stopping: false }
+    writeFileSync(data.owner, JSON.stringify(owner))
+    await claimFolder(data, quiet)
+    expect(data.devJson).toBe(join(folder, 'dev.json'))
+  })
+
+  test('keeps its secret key: 32 bytes', () => {
+    const data = openFolder(folder)
+    const key = secretKey(data)
+    expect(Buffer.from(key, 'base64')).toHaveLength(32)
+    expect(secretKey(data)).toBe(key)
+  })
+})
+
+describe('supervise', () => {
+  test('starts an ended child again and says why', async () => {
+    const lines: string[] = []
+    const say = (line: string) => lines.push(line)
+    const first = await child(`console.log('last words'); process.exitCode = 3`)
+    let restarted: () => void = quiet
+    const again = new Promise<void>((resolve) => {
+      restarted = resolve
+    })
+    const start = async () => {
+      const next = await child(FOR_EVER, 'next')
+      restarted()
+      return next
+    }
+    const watched = supervise({ child: first, start, say, onGone: quiet })
+    await again
+    expect(lines.join('\n')).toMatch(/child ended with code 3.*last words/s)
+    await watched.stop({ wait_ms: 5_000 })
+  })
+
+  test('reports the end of a child that cannot be started again, unless it was asked to end', async () => {
+    const gone = new Promise<string>((onGone) => {
+      void child('process.exit(1)').then((one) => supervise({ child: one, say: quiet, onGone }))
+    })
+    expect(await gone).toBe('child ended with code 1')
+    let reported = ''
+    const onGone = (reason: string) => {
+      reported = reason
+    }
+    const wanted = await child(FOR_EVER)
+    await supervise({ child: wanted, say: quiet, onGone }).stop({ wait_ms: 5_000 })
+    expect(reported).toBe('')
+  })
+})
+
+describe('findTemporalCli', () => {
+  /** An executable that answers --version as the CLI does. */
+  function fake(path: string, says = 'temporal version 1.5.1'): string {
+    const file = join(folder, path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, `#!/bin/sh\necho "${says}"\n`)
+    chmodSync(file, 0o755)
+    return file
+  }
+
+  test('takes TEMPORAL_CLI_PATH before PATH before the cache', async () => {
+    const given = fake('given/temporal-x')
+    const onPath = fake('bin/temporal')
+    const cached = fake('cache/temporal-cli-1.5.1/temporal')
+    const env = { DRIPLINE_CACHE: join(folder, 'cache'), PATH: '/bin' }
+    const withPath = { ...env, PATH: `${join(folder, 'bin')}:/bin` }
+    expect(await findTemporalCli({ ...withPath, TEMPORAL_CLI_PATH: given }, quiet)).toBe(given)
+    expect(await findTemporalCli(withPath, quiet)).toBe(onPath)
+    expect(await findTemporalCli(env, quiet)).toBe(cached)
+  })
+
+  test('passes over a program of that name that is something else', async () => {
+    fake('bin/temporal', 'I compute time zones')
+    const cached = fake('cache/temporal-cli-1.5.1/temporal')
+    const env = { DRIPLINE_CACHE: join(folder, 'cache'), PATH: `${join(folder, 'bin')}:/bin` }
+    expect(await findTemporalCli(env, quiet)).toBe(cached)
+  })
+
+  test('says so when TEMPORAL_CLI_PATH is none', async () => {
+    const env = { TEMPORAL_CLI_PATH: join(folder, 'nothing') }
+    await expect(findTemporalCli(env, quiet)).rejects.toThrow(/TEMPORAL_CLI_PATH is .*nothing/)
+  })
+})
+
+test('the demonstration can be activated once demo.test is verified', () => {
+  const problems = (domains: string[]) =>
+    validateDesign(demoDesign(), {
+      templates: new Map(),
+      audiences: new Set(),
+      verifiedDomains: new Set(domains),
+      liquidProblem: (source) => (parseTemplate(source).ok ? null : source),
+    })
+  expect(problems(['demo.test'])).toEqual([])
+  expect(problems([])).not.toEqual([])
+})

@@ -1,0 +1,64 @@
+// Reports as receiving systems write them, one file each: what is read from them.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parseReport } from '../../../mail/reports/parseReport.ts'
+import { summary } from './summary.ts'
+
+const FOLDER = join(import.meta.dirname, '..', '..', 'fixtures', 'reports')
+
+const expected: Record<string, string> = {
+  // Reports of delivery status
+  postfix: 'bounce 5.1.1 Permanent/NoEmail suppress',
+  'postfix-delayed': 'nothing delayed',
+  'postfix-expired': 'bounce 4.4.1 Transient/General',
+  zimbra: 'bounce 5.2.2 Transient/MailboxFull',
+  exim: 'bounce 5.0.0 Permanent/NoEmail suppress',
+  office365: 'bounce 5.1.10 Permanent/NoEmail suppress',
+  'office365-closed': 'bounce 5.4.1 Permanent/NoEmail suppress',
+  'office365-banned': 'bounce 5.7.606 Transient/General ours',
+  'exchange-attachment': 'bounce 5.7.1 Transient/AttachmentRejected',
+  gmail: 'bounce 5.1.1 Permanent/NoEmail suppress',
+  'gmail-spam': 'bounce 5.7.1 Transient/ContentRejected',
+  'gmail-auth': 'bounce 5.7.26 Transient/General ours',
+  yahoo: 'bounce 5.0.0 Permanent/NoEmail suppress',
+  ses: 'bounce 5.3.4 Transient/MessageTooLarge',
+  sendmail: 'bounce 5.1.1 Permanent/NoEmail suppress',
+  'sendmail-warning': 'nothing delayed',
+  fastmail: 'bounce 5.2.1 Permanent/NoEmail suppress',
+  icloud: 'bounce 5.1.0 Permanent/NoEmail suppress',
+  utf8: 'bounce 5.1.1 Permanent/NoEmail suppress',
+  delivered: 'nothing delivered',
+  relayed: 'nothing relayed',
+  expanded: 'nothing expanded',
+  // Bounces in words
+  qmail: 'bounce 5.1.1 Permanent/NoEmail suppress',
+  'qmail-remote': 'bounce 5.2.2 Transient/MailboxFull',
+  'qmail-words': 'bounce - Undetermined/Undetermined',
+  'exim-text': 'bounce 5.1.1 Permanent/NoEmail suppress',
+  'exim-text-delay': 'nothing delayed',
+  'exchange-text': 'bounce - Permanent/NoEmail suppress',
+  domino: 'bounce - Permanent/NoEmail suppress',
+  // Complaints
+  'outlook-fbl': 'complaint abuse',
+  'yahoo-cfl': 'complaint abuse',
+  'not-spam': 'nothing feedback',
+  'auth-failure': 'nothing feedback',
+  // Answers
+  vacation: 'nothing auto_reply',
+  'out-of-office': 'nothing auto_reply',
+  person: 'nothing unrecognized',
+}
+
+test('every file is expected to be something', () => {
+  const files = readdirSync(FOLDER).map((file) => file.replace('.eml', ''))
+  expect(Object.keys(expected).sort()).toEqual(files.sort())
+})
+
+test.each(Object.entries(expected))('%s: %s', async (name, what) => {
+  const text = readFileSync(join(FOLDER, `${name}.eml`), 'utf8')
+  const overTheWire = Buffer.from(text.replaceAll('\n', '\r\n'))
+  expect(summary(await parseReport(overTheWire))).toBe(what)
+  // A server that sends bare line feeds is read the same.
+  expect(summary(await parseReport(Buffer.from(text)))).toBe(what)
+})

@@ -1,0 +1,79 @@
+// What the listener for reports offers, and what it does not: extensions, commands, certificates.
+import { once } from 'node:events'
+import { connect as tlsConnect } from 'node:tls'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { MESSAGE_BYTES_MAX } from '../../../inbound/reports/listener.ts'
+import { certificateFiles } from './certificate.ts'
+import { connectInbound, overSocket, toWire } from './client.ts'
+import { statusReport } from './reports.ts'
+import { listenForReports, ours } from './server.ts'
+
+const inbound = listenForReports()
+
+describe('what it offers', () => {
+  test('its own name, SIZE, no STARTTLS without a certificate, no AUTH', async () => {
+    const client = await connectInbound(inbound.port)
+    onTestFinished(() => client.close())
+    expect(client.banner).toMatch(/^220 mx\.mail\.test ESMTP/)
+    const features = (await client.say('EHLO a.test')).split('\n').map((line) => line.slice(4))
+    expect(features[0]).toBe('mx.mail.test')
+    expect(features).toContain(`SIZE ${MESSAGE_BYTES_MAX}`)
+    expect(features.join()).not.toMatch(/STARTTLS|AUTH/)
+    for (const command of ['STARTTLS', 'AUTH PLAIN AGEAYg==', 'WIZ', 'XCLIENT ADDR=192.0.2.1']) {
+      expect([command, await client.say(command)]).toEqual([command, expect.stringMatching(/^50/)])
+    }
+  })
+
+  test('VRFY tells nothing: the same for what exists and what does not', async () => {
+    const client = await connectInbound(inbound.port)
+    onTestFinished(() => client.close())
+    await client.say('EHLO a.test')
+    const replies = [await client.say(`VRFY ${ours(41)}`), await client.say('VRFY nobody')]
+    expect(replies[0]).toMatch(/^252 /)
+    expect(replies[1]).toBe(replies[0])
+    expect(await client.say(`EXPN ${ours(41)}`)).toMatch(/^50/)
+  })
+
+  test('commands out of order are 503, a bad address 501', async () => {
+    const client = await connectInbound(inbound.port)
+    onTestFinished(() => client.close())
+    expect(await client.say('MAIL FROM:<>')).toMatch(/^503 /)
+    await client.say('EHLO a.test')
+    expect(await client.say(`RCPT TO:<${ours(1)}>`)).toMatch(/^503 /)
+    expect(await client.say('MAIL FROM:<a b>')).toMatch(/^501 /)
+    await client.say('MAIL FROM:<>')
+    expect(await client.say('DATA')).toMatch(/^503 /)
+  })
+
+  test('STARTTLS with a certificate of ours', async () => {
+    const { files, certificate } = certificateFiles()
+    const secure = await inbound.listen({ tlsCert: files.cert, tlsKey: files.key })
+    onTestFinished(secure.stop)
+    const plain = await connectInbound(secure.port)
+    expect(await plain.say('EHLO a.test')).toContain('STARTTLS')
+    expect(await plain.say('STARTTLS')).toMatch(/^220 /)
+    plain.socket.removeAllListeners('data')
+    const socket = tlsConnect({ socket: plain.socket, ca: certificate, servername: 'localhost' })
+    await once(socket, 'secureConnect')
+    const client = overSocket(socket)
+    onTestFinished(() => client.close())
+    expect(await client.say('EHLO a.test')).not.toContain('STARTTLS')
+    for (const line of ['MAIL FROM:<>', `RCPT TO:<${ours(41)}>`, 'DATA']) await client.say(line)
+    expect(await client.say(toWire(statusReport()))).toMatch(/^250 /)
+    expect(inbound.heard).toHaveLength(1)
+  })
+
+  test('a certificate without its key, or one that is not there, ends the start', async () => {
+    const { files } = certificateFiles()
+    await expect(inbound.listen({ tlsCert: files.cert, tlsKey: null })).rejects.toThrow(
+      'INBOUND_TLS_KEY',
+    )
+    await expect(inbound.listen({ tlsCert: '/nowhere.pem', tlsKey: files.key })).rejects.toThrow(
+      'ENOENT',
+    )
+  })
+
+  test('a port that is taken ends the start', async () => {
+    await expect(inbound.listen({ port: inbound.port })).rejects.toThrow('EADDRINUSE')
+  })
+})

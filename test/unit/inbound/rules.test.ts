@@ -1,0 +1,64 @@
+// Refusals of particular systems, whose status alone would mislead: what each is about, and whom it may suppress.
+import { expect, test } from 'vitest'
+import { findStatus } from '../../../mail/reports/statusCodes.ts'
+import { classifyReply } from '../../../rules/mail/bounceRules.ts'
+
+const classify = (reply: string) => {
+  const { type, subtype, suppress, ours } = classifyReply({ ...findStatus(reply), reply })
+  return `${type}/${subtype}${suppress ? ' suppress' : ''}${ours ? ' ours' : ''}`
+}
+
+test.each([
+  // the mailbox is there, and busy
+  [
+    '550-5.2.1 The person gets mail, receiving mail at a rate beyond the usual',
+    'Transient/General',
+  ],
+  ['450 4.2.1 The person is receiving mail too quickly now', 'Transient/General'],
+  ['550 5.2.1 The account is closed', 'Permanent/NoEmail suppress'],
+  // null MX, and what Exchange means by the same number
+  ['556 5.1.10 The domain takes no mail', 'Permanent/General suppress'],
+  ['550 5.1.10 RESOLVER.ADR.RecipientNotFound; nobody here', 'Permanent/NoEmail suppress'],
+  // about the sender
+  ['553 5.1.8 <a@b.test>: the domain of the sender is not found', 'Transient/General ours'],
+  ['501 5.1.7 Bad address of the sender', 'Transient/General ours'],
+  ['550 5.7.606 Access denied, banned sending IP', 'Transient/General ours'],
+  ['550 5.7.705 Access denied, the tenant sends too much', 'Transient/General ours'],
+  ['550 5.7.511 Access denied, banned sender', 'Transient/General ours'],
+  ['550 5.7.0 Blocked, see https://ipcheck.proofpoint.example', 'Transient/General ours'],
+  // tried until its time was over
+  ['550 5.4.7 The message expired', 'Transient/General'],
+  ['554 4.4.7 The message expired', 'Transient/General'],
+  // nobody of that name, in other words
+  ['554 delivery error: This person does not have a b.test account', 'Permanent/NoEmail suppress'],
+  ['550 Sorry, no mailbox here by that name', 'Permanent/NoEmail suppress'],
+  ['550 User jo not listed in the Directory', 'Permanent/NoEmail suppress'],
+  ['550 unknown or illegal alias: jo@b.test', 'Permanent/NoEmail suppress'],
+  ['550 This account has been disabled', 'Permanent/NoEmail suppress'],
+])('%s: %s', (reply, expected) => {
+  expect(classify(reply)).toBe(expected)
+})
+
+test.each<[string, number | null, string | null]>([
+  ['550 5.1.1 who?', 550, '5.1.1'],
+  ['smtp; 550-5.1.1 who?', 550, '5.1.1'],
+  ['smtp;554 (who?)', 554, null],
+  ['Remote host said: 552 no room', 552, null],
+  ['(#5.1.1)', null, '5.1.1'],
+  ['5.1.1', null, '5.1.1'],
+  ['sent to 5.1.1.25', null, null],
+  ['sent by 192.0.5.1.1', null, null],
+  ['port 5500 at 10.550 or 1550 x', null, null],
+  ['your order 450', null, null],
+  ['', null, null],
+])('the status of "%s"', (text, code, enhanced) => {
+  expect(findStatus(text)).toEqual({ code, enhanced })
+})
+
+test('texts made to take long do not', () => {
+  const started = performance.now()
+  for (const piece of ['does not have a ', 'not listed in ', 'account has been ', 'unknown or ']) {
+    classify(`550 ${piece.repeat(10_000)}`)
+  }
+  expect(performance.now() - started).toBeLessThan(500)
+})

@@ -1,0 +1,58 @@
+// The inbound listener of a test file, whose reports go into a list.
+import { afterAll, beforeAll, beforeEach } from 'vitest'
+import type { Taken } from '../../../commands/reports/take.ts'
+import { startInbound } from '../../../inbound/reports/listener.ts'
+import type { InboundReport } from '../../../mail/reports/parseReport.ts'
+import { verpAddress } from '../../../mail/token.ts'
+import { createLog } from '../../../runtime/log.ts'
+
+export const secretKey = Buffer.alloc(32, 7)
+export const DOMAIN = 'bounces.sender.test'
+/** The return path of a delivery. */
+export const ours = (id: number) => verpAddress(secretKey, id, DOMAIN)
+
+/** Call it at the top of a file; it listens from `beforeAll` to `afterAll`. */
+export function listenForReports() {
+  const told = {
+    port: 0,
+    heard: [] as { id: number; report: InboundReport }[],
+    counted: [] as string[],
+    /** Tokens of mails that were unsubscribed from; those that begin with an `x` are unknown. */
+    left: [] as string[],
+    /** What becomes of a report. */
+    answer: (async () => 'taken') as () => Promise<Taken>,
+    listen: (
+      over: { port?: number; tlsCert?: string | null; tlsKey?: string | null } = {},
+      more: { life_ms?: number } = {},
+    ) =>
+      startInbound({
+        ...more,
+        listen: { host: '127.0.0.1', port: 0, tlsCert: null, tlsKey: null, ...over },
+        config: { secretKey, ehloName: 'worker.mail.test', mailHost: 'mx.mail.test' },
+        log: createLog('test', 'silent'),
+        take: (id, report) => {
+          told.heard.push({ id, report })
+          return told.answer()
+        },
+        unsubscribe: async (token) => {
+          told.left.push(token)
+          return !token.startsWith('x')
+        },
+        count: (report, taken) => void told.counted.push(`${report.kind} ${taken}`),
+      }),
+  }
+  let stop = async () => {}
+  beforeAll(async () => {
+    const server = await told.listen()
+    told.port = server.port
+    stop = server.stop
+  })
+  afterAll(() => stop())
+  beforeEach(() => {
+    told.heard.length = 0
+    told.counted.length = 0
+    told.left.length = 0
+    told.answer = async () => 'taken'
+  })
+  return told
+}

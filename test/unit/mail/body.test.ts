@@ -1,0 +1,120 @@
+// Encoded bodies: any text comes back, lines are short, the cache gives the same bytes and keeps within its bounds.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createBudget } from '../../../delivery/compose/budget.ts'
+import { createBodies } from '../../../mail/compose/bodyCache.ts'
+import { encodeBody } from '../../../mail/compose/bodyEncode.ts'
+
+const SLICE_CHARS = 64 * 1024
+
+function decode(encoding: string, bytes: Buffer): string {
+  const text = bytes.toString('latin1')
+  if (encoding === '7bit') return text
+  if (encoding === 'base64') return Buffer.from(text, 'base64').toString()
+  const octets = text
+    .replace(/=\r\n/g, '')
+    .replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return Buffer.from(octets, 'latin1').toString()
+}
+
+/** One line break for each, and one at the end. */
+function expected(text: string): string {
+  const lines = Buffer.from(text)
+    .toString()
+    .replace(/\r\n?|\n/g, '\r\n')
+  return lines === '' || lines.endsWith('\r\n') ? lines : `${lines}\r\n`
+}
+
+async function expectCarried(text: string) {
+  const { encoding, chunks } = await encodeBody(text)
+  const bytes = Buffer.concat(chunks)
+  const lines = bytes.toString('latin1').split('\r\n')
+  expect(lines.every((line) => line.length <= 76 && /^[\t\x20-\x7e]*$/.test(line))).toBe(true)
+  if (encoding === 'quoted-printable') {
+    expect(lines.some((line) => /^\.|[ \t]$/.test(line))).toBe(false)
+  }
+  expect(decode(encoding, bytes).trimEnd()).toBe(expected(text).trimEnd())
+  return encoding
+}
+
+const piece = fc.constantFrom(
+  ...['a', 'word ', '.', '=', 'ü', '你', '😀', '\ud800', ' ', '\t', '\n', '\r', '\r\n', '\u0000'],
+  'x'.repeat(75),
+)
+
+test('any text comes back', async () => {
+  const seen = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 80 }), async (pieces) => {
+      seen.add(await expectCarried(pieces.join('')))
+    }),
+    { numRuns: 500 },
+  )
+  expect([...seen].sort()).toEqual(['7bit', 'base64', 'quoted-printable'])
+})
+
+test.each(['word ü \r\n', '你好，世界。\r\n', '  \t', 'plain words\n', '😀x'])(
+  '%j in slices, cut at each place',
+  async (text) => {
+    for (let shift = 0; shift < 4; shift++) {
+      await expectCarried('z'.repeat(shift) + text.repeat((2 * SLICE_CHARS) / text.length))
+    }
+  },
+)
+
+test('quoted-printable unless base64 is smaller', async () => {
+  expect((await encodeBody('Grüße an alle, die hier wohnen')).encoding).toBe('quoted-printable')
+  expect((await encodeBody('Привет всем')).encoding).toBe('base64')
+})
+
+test('the same content is made once, and another one anew', async () => {
+  const bodies = createBodies()
+  const first = await bodies.of('<p>a</p>', null, 'em_1')
+  expect(await bodies.of('<p>a</p>', null, 'em_2')).toBe(first)
+  expect(await bodies.of('<p>a</p>', '', 'em_1')).not.toBe(first)
+  expect(await bodies.of('<p>a</p>', 'a', 'em_1')).not.toBe(first)
+  expect((await bodies.of('<p>', 'a</p>', 'em_1')).hash).not.toBe(first.hash)
+  const anew = await createBodies().of('<p>a</p>', null, 'em_3')
+  expect(Buffer.concat(anew.chunks)).toEqual(Buffer.concat(first.chunks))
+  expect(anew.hash).toBe(first.hash)
+})
+
+test('what is kept stays within its bounds, the oldest goes first', async () => {
+  const bodies = createBodies({ bytesMax: 10_000, charsMax: 3_000 })
+  const body = (i: number) => bodies.of(null, `${i} ${'word '.repeat(400)}`, 'em_1')
+  const first = await body(0)
+  for (let i = 1; i < 20; i++) {
+    await body(i)
+    expect(await body(0)).toBe(first)
+    expect(bodies.size().bytes).toBeLessThanOrEqual(10_000)
+  }
+  expect(bodies.size().entries).toBeGreaterThan(1)
+  const before = bodies.size()
+  await bodies.of(null, 'x'.repeat(3_001), 'em_1')
+  await bodies.of(null, 'of one mail', 'em_1', true)
+  expect(bodies.size()).toEqual(before)
+})
+
+test('a budget: no more bytes in use than it has, alone when it is more, in order', async () => {
+  const run = createBudget(100)
+  let used = 0
+  let most = 0
+  const order: number[] = []
+  const sizes = [60, 60, 40, 500, 10, 0, 30]
+  await Promise.all(
+    sizes.map((bytes, i) =>
+      run(bytes, async () => {
+        used += bytes
+        most = Math.max(most, used === bytes ? 0 : used)
+        order.push(i)
+        await new Promise((resolve) => setImmediate(resolve))
+        used -= bytes
+      }),
+    ),
+  )
+  expect(most).toBeLessThanOrEqual(100)
+  expect(order.filter((i) => i !== 5)).toEqual([0, 1, 2, 3, 4, 6])
+  const failing = run(90, () => Promise.reject(new Error('x')))
+  await expect(failing).rejects.toThrow('x')
+  expect(await run(90, async () => 'room')).toBe('room')
+})

@@ -1,0 +1,93 @@
+// Our DKIM signatures under two verifiers that are not ours: mailauth, and dkimpy in Python.
+import type { KeyObject } from 'node:crypto'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import { beforeAll, expect, test } from 'vitest'
+import { encryptKey, generateDkimKey, loadKey } from '../../../mail/dkim/keys.ts'
+import { signMessage } from '../../../mail/dkim/sign.ts'
+import { verifyWithDkimpy } from '../../setup/dkimpy.ts'
+
+const INSTALL_WAIT_MS = 300_000
+const date = new Date('2026-11-21T10:00:00.000Z')
+const secret = Buffer.alloc(32, 7)
+const algorithms = ['rsa', 'ed25519'] as const
+const keys = new Map<string, KeyObject>()
+const records: Record<string, string> = {}
+
+const head = 'From: Ann <ann@a.test>\r\nTo: b@b.test\r\nSubject: Hi  there \r\n'
+const mails: Record<string, Buffer> = Object.fromEntries(
+  Object.entries({
+    plain: `${head}\r\nHello\r\n`,
+    'no line end': `${head}\r\nHello`,
+    'empty body': `${head}\r\n`,
+    'blank lines alone': `${head}\r\n\r\n\r\n`,
+    'trailing blank lines': `${head}\r\nHello\r\n\r\n\r\n\r\n`,
+    'trailing blanks': `${head}\r\nHello  \r\n \t\r\n\r\n`,
+    'tabs and spaces': `${head}\r\n\ta \t  b\t\r\n  c\r\n`,
+    'long header': `${head}References: <${'a'.repeat(900)}@b.test>\r\n\r\nHi\r\n`,
+    'folded header': `${head}References: <a@b.test>\r\n\t<c@d.test>\r\n   <e@f.test>\r\n\r\nHi\r\n`,
+    'UTF-8 header': `${head}Reply-To: Grüße <r@a.test>\r\n\r\nHi\r\n`,
+    'UTF-8 body': `${head}\r\nGrüße 🎈 ${'ä'.repeat(400)}\r\n`,
+    'a header twice': `${head}Cc: 1@b.test\r\nCc: 2@b.test\r\n\r\nHi\r\n`,
+    'dots and From lines': `${head}\r\n.\r\n..\r\nFrom me\r\n`,
+  }).map(([name, text]) => [name, Buffer.from(text)]),
+)
+mails['8-bit body'] = Buffer.concat([
+  Buffer.from(`${head}\r\n`),
+  Buffer.of(0xe4, 0xff, 0x80, 13, 10),
+])
+
+beforeAll(async () => {
+  for (const type of algorithms) {
+    const { publicKey, privateKey } = await generateDkimKey(type)
+    keys.set(type, loadKey(secret, encryptKey(secret, privateKey)))
+    records[`${type}._domainkey.a.test`] = `v=DKIM1; k=${type}; p=${publicKey}`
+  }
+  await verifyWithDkimpy([], {})
+}, INSTALL_WAIT_MS)
+
+const sign = (message: Buffer, types: readonly string[]) =>
+  signMessage(
+    message,
+    types.flatMap((selector) => {
+      const key = keys.get(selector)
+      return key ? [{ domain: 'a.test', selector, key, date }] : []
+    }),
+  )
+
+async function verifyWithMailauth(message: Buffer): Promise<string[]> {
+  const resolver = async (name: string) => [[records[name] ?? '']]
+  const { results } = await dkimVerify(message, { resolver, sender: 'x@a.test' })
+  return results.map(({ status }) => String(status.result))
+}
+
+test.each([
+  ['rsa', ['rsa']],
+  ['ed25519', ['ed25519']],
+  ['both', ['rsa', 'ed25519']],
+])('%s: every message passes with both', async (_name, types) => {
+  const signed = await Promise.all(Object.values(mails).map((mail) => sign(mail, types)))
+  const passed = Object.fromEntries(
+    Object.keys(mails).map((name) => [name, types.map(() => 'pass')]),
+  )
+  const named = (results: string[][]) =>
+    Object.fromEntries(Object.keys(mails).map((name, i) => [name, results[i]]))
+  expect(named(await verifyWithDkimpy(signed, records))).toEqual(passed)
+  expect(named(await Promise.all(signed.map(verifyWithMailauth)))).toEqual(passed)
+})
+
+test('neither passes what was altered, or signed with another key', async () => {
+  const mail = await sign(mails['plain'] ?? Buffer.alloc(0), algorithms)
+  const body = Buffer.from(mail.toString('latin1').replace('Hello', 'Hallo'), 'latin1')
+  const header = Buffer.from(mail.toString('latin1').replace('Ann', 'Eve'), 'latin1')
+  const other = (await generateDkimKey('rsa')).publicKey
+  const swapped = { ...records, 'rsa._domainkey.a.test': `v=DKIM1; k=rsa; p=${other}` }
+  for (const results of [
+    ...(await verifyWithDkimpy([body, header], records)),
+    ...(await Promise.all([body, header].map(verifyWithMailauth))),
+  ]) {
+    expect(results).toHaveLength(2)
+    expect(results).not.toContain('pass')
+  }
+  const [[rsa, ed25519] = []] = await verifyWithDkimpy([mail], swapped)
+  expect([rsa === 'pass', ed25519 === 'pass'].sort()).toEqual([false, true])
+})

@@ -1,0 +1,72 @@
+// The moment before the dot: when the relay asks, and what becomes of the message if all goes wrong just then.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { at, envelope, relayTo, sendOne, short } from './relayHarness.ts'
+
+test('every byte but the dot is with the server when beforeDot is asked', async () => {
+  let got = 0
+  const { server, transport } = await relayTo(() => undefined)
+  const big = Buffer.from(`Subject: x\r\n\r\n${`${'y'.repeat(70)}\r\n`.repeat(60_000)}`)
+  const outcome = await transport.send({ ...envelope, bytes: big.length }, big, async () => {
+    // the kernel has it all: it arrives without anything more being written
+    const deadline = Date.now() + 5000
+    while (server.received() < big.length && Date.now() < deadline) {
+      await nextTurn()
+    }
+    got = server.received()
+    return server.seen.messages.length === 0
+  })
+  expect(outcome.kind).toBe('delivered')
+  expect(got).toBe(big.length)
+})
+
+test('a beforeDot that throws sends nothing', async () => {
+  const { server, transport } = await relayTo(() => undefined)
+  const { outcome } = await sendOne(transport, () => Promise.reject(new Error('no database')))
+  expect(outcome).toEqual({ kind: 'failed', phase: 'body', error: 'no database' })
+  expect(server.seen.messages).toEqual([])
+})
+
+test('a connection lost while beforeDot runs is reported after it has ended, as failed', async () => {
+  const { server, transport } = await relayTo(() => undefined)
+  let committed = false
+  const { outcome } = await sendOne(transport, async () => {
+    const lost = new Promise((resolve) => server.onDisconnect(resolve))
+    server.dropAll()
+    await lost
+    for (let turns = 0; turns < 50; turns++) await nextTurn()
+    committed = true
+    return true
+  })
+  expect(committed).toBe(true)
+  expect(outcome).toMatchObject({ kind: 'failed', phase: 'body' })
+  expect(server.seen.messages).toEqual([])
+})
+
+test('a DATA that is answered with 250 gets no dot', async () => {
+  const { transport } = await relayTo(at('data', '250 ok'))
+  const { outcome, asked } = await sendOne(transport)
+  expect(outcome).toMatchObject({ kind: 'failed', phase: 'data' })
+  expect(asked).toBe(0)
+})
+
+/** More than the kernel takes for a reader that does not read: beforeDot cannot be reached. */
+const huge = Buffer.alloc(30_000_000, 'Subject: x\r\n')
+
+test.each([
+  ['reads no more', '', { kind: 'failed', phase: 'body', error: 'body took longer than 250 ms' }],
+  ['drops', 'drop', { kind: 'failed', phase: 'body' }],
+  ['refuses', '552 5.3.4 too much', { kind: 'rejected', phase: 'body', code: 552 }],
+  ['accepts too early', '250 2.0.0 have it', { kind: 'failed', phase: 'body' }],
+])('a server that %s in the middle of the body gets no dot', async (_, reply, expected) => {
+  const { server, transport } = await relayTo(at('body', reply), { ...short, bodyMs: 250 })
+  server.stopReading()
+  let asked = 0
+  const outcome = await transport.send({ ...envelope, bytes: huge.length }, huge, async () => {
+    asked += 1
+    return true
+  })
+  expect(outcome).toMatchObject(expected)
+  expect(asked).toBe(0)
+  expect(server.seen.messages).toEqual([])
+})

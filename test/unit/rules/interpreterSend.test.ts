@@ -1,0 +1,99 @@
+// The interpreter at send_email: sent, skipped, suppressed, failed, guarded.
+import { describe, expect, test } from 'vitest'
+import type { Condition } from '../../../rules/conditions/types.ts'
+import type { Design, Node, SendEmailData } from '../../../rules/design/types.ts'
+import { runSegment, suppressedWhy } from '../../../rules/interpreter.ts'
+import type { SendOutcome } from '../../../rules/interpreterTypes.ts'
+import { factsOf } from './builders.ts'
+import { designOf, ended, exists, failed, mail, runOne, sending, start } from './runners.ts'
+
+describe('send_email', () => {
+  const node = (data: SendEmailData = mail): Node => ({ id: 'n', type: 'send_email', data })
+  const all = ['default', 'skipped', 'failed']
+  const skipped: SendOutcome = { kind: 'skipped', why: 'unsubscribed' }
+  const suppressed: SendOutcome = { kind: 'skipped', why: suppressedWhy }
+  const broken: SendOutcome = { kind: 'failed', why: 'no subject' }
+  test.each<[string, SendEmailData, string[], SendOutcome, object, string | null]>([
+    ['sent', mail, all, { kind: 'sent' }, ended('default'), null],
+    ['skipped', mail, all, skipped, ended('skipped'), 'unsubscribed'],
+    ['skipped, unwired', mail, ['default'], skipped, ended('default'), 'unsubscribed'],
+    ['suppressed', mail, all, suppressed, ended('skipped'), 'suppressed'],
+    [
+      'suppressed: skip',
+      { ...mail, on_suppressed: 'skip' },
+      ['default'],
+      suppressed,
+      ended('default'),
+      'suppressed',
+    ],
+    [
+      'suppressed: exit',
+      { ...mail, on_suppressed: 'exit' },
+      all,
+      suppressed,
+      ended('suppressed'),
+      'suppressed',
+    ],
+    [
+      'skipped for else: exit',
+      { ...mail, on_suppressed: 'exit' },
+      all,
+      skipped,
+      ended('skipped'),
+      'unsubscribed',
+    ],
+    [
+      'suppressed: fail',
+      { ...mail, on_suppressed: 'fail' },
+      ['default'],
+      suppressed,
+      failed('n: suppressed'),
+      'suppressed',
+    ],
+    ['failed', mail, all, broken, ended('failed'), 'no subject'],
+    ['failed, unwired', mail, ['default'], broken, failed('n: no subject'), 'no subject'],
+    ['guarded', { ...mail, guard: exists }, all, { kind: 'sent' }, ended('skipped'), 'guard'],
+    ['nothing wired', mail, [], { kind: 'sent' }, ended('completed'), null],
+  ])('%s', (_name, data, handles, outcome, next, why) => {
+    const result = runOne(node(data), handles, factsOf(), sending(outcome))
+    expect(result.next).toEqual(next)
+    expect(result.steps[1]?.why).toBe(why)
+  })
+  test('a guard that is false never asks for a mail', () => {
+    const tools = sending()
+    runOne(node({ ...mail, guard: exists }), ['default'], factsOf(), tools)
+    expect(tools.sent).toEqual([])
+    runOne(node({ ...mail, guard: exists }), ['default'], factsOf({ event: { a: 1 } }), tools)
+    expect(tools.sent).toEqual(['n'])
+  })
+  test('on_step_failure continue goes on', () => {
+    const design = designOf([node(), { id: 'x', type: 'exit', data: {} }], 't>n', 'n>x')
+    const lenient: Design = { ...design, settings: { on_step_failure: 'continue' } }
+    expect(runSegment(lenient, start, factsOf(), sending(broken)).next).toEqual(ended('completed'))
+    expect(runSegment(design, start, factsOf(), sending(broken)).next).toEqual(
+      failed('n: no subject'),
+    )
+  })
+  test('what was sent in this segment counts as sent', () => {
+    const condition: Condition = { type: 'email_activity', node_id: 'n', status: 'sent' }
+    const design = designOf(
+      [node(), { id: 'c', type: 'condition', data: { condition } }],
+      't>n',
+      'n>c',
+    )
+    expect(runSegment(design, start, factsOf(), sending()).steps[2]?.handle).toBe('true')
+    expect(runSegment(design, start, factsOf(), sending(skipped)).steps[2]?.handle).toBe('false')
+  })
+  test('empty texts count as missing', () => {
+    const given: SendEmailData[] = []
+    const tools = {
+      sendEmail(_nodeId: string, data: SendEmailData): SendOutcome {
+        given.push(data)
+        return { kind: 'sent' }
+      },
+    }
+    const design = designOf([node({ template_id: 'welcome', from: '', html: '' })], 't>n')
+    runSegment(design, start, factsOf(), tools)
+    expect(given).toEqual([mail])
+  })
+})
