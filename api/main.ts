@@ -7,6 +7,7 @@ import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
+import { createSecrets } from '../runtime/secrets.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { createTemporalReads } from '../runtime/temporalReads.ts'
 import { createApp } from './http/app.ts'
@@ -19,6 +20,7 @@ const config = readConfig(process.env)
 const log = createLog('api', config.logLevel)
 const closers = createClosers(log)
 const now = () => new Date()
+const secrets = createSecrets(config.secretKey)
 
 const { db, pool } = connect({
   url: config.databaseUrl,
@@ -45,7 +47,8 @@ const app = createApp({
   newId: createNewId(now),
   temporal: createTemporalReads(connection, config.temporalNamespace),
   wake: createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll')),
-  cursors: createCursors(config.secretKey),
+  secrets,
+  cursors: createCursors(secrets),
   keyCache: createKeyCache(),
 })
 

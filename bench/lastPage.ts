@@ -1,7 +1,9 @@
 // Finds the cursor of a list's last page without walking there: by the API's own cursors, moved to another position.
+
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { type CursorScope, createCursors } from '../api/http/cursor.ts'
 import type { ApiEnv } from '../api/http/env.ts'
+import type { Secrets } from '../runtime/secrets.ts'
 import { seededEmail, seededId, seededTime } from './seedLists.ts'
 
 export interface ListPaths {
@@ -17,8 +19,8 @@ interface Page {
 }
 
 /** Cursors that tell what they seal: the scope and the position of the page just read. */
-export function createSpyCursors(secretKey: Buffer) {
-  const cursors = createCursors(secretKey)
+export function createSpyCursors(secrets: Secrets) {
+  const cursors = createCursors(secrets)
   let sealed: { scope: CursorScope; position: unknown } | undefined
   return {
     cursors: {

@@ -1,4 +1,5 @@
 // Figure: the last page of every list at a million rows, against its first page.
+
 import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
 import { createApp } from '../api/http/app.ts'
@@ -6,6 +7,7 @@ import { createKeyCache } from '../api/http/auth.ts'
 import { connect } from '../db/connect.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createLog } from '../runtime/log.ts'
+import { createSecrets } from '../runtime/secrets.ts'
 import { createTemporalReads } from '../runtime/temporalReads.ts'
 import { getRequest, type HttpConnection, openHttp } from './httpConnection.ts'
 import { createSpyCursors, findLastPage, type ListPaths } from './lastPage.ts'
@@ -120,7 +122,8 @@ async function findPages(
     SECRET_KEY,
     SMTP_URL: 'smtp://127.0.0.1:1',
   })
-  const spy = createSpyCursors(config.secretKey)
+  const secrets = createSecrets(config.secretKey)
+  const spy = createSpyCursors(secrets)
   const app = createApp({
     db,
     config,
@@ -129,6 +132,7 @@ async function findPages(
     newId,
     temporal: createTemporalReads(connection, config.temporalNamespace),
     wake: () => undefined,
+    secrets,
     cursors: spy.cursors,
     keyCache: createKeyCache(),
   })

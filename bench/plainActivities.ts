@@ -4,7 +4,7 @@ import { recordAutomationEvent } from '../commands/events/record.ts'
 import { insertEmail } from '../db/emails/insert.ts'
 import type { ActivityDeps } from '../delivery/deps.ts'
 import { renderEmail } from '../mail/content/template.ts'
-import { newOpaqueToken } from '../mail/token.ts'
+import { newOpaqueToken } from '../mail/tracking/tokens.ts'
 import { mails } from './executionsDesign.ts'
 import { SENDER } from './payloads.ts'
 

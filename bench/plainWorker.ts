@@ -1,4 +1,5 @@
 // A worker process for the hand-written reference: settings and starter of ours, another workflow function.
+
 import { fileURLToPath } from 'node:url'
 import { Client } from '@temporalio/client'
 import { bundleWorkflowCode, NativeConnection, Runtime } from '@temporalio/worker'
@@ -10,6 +11,7 @@ import type { MailTransport } from '../mail/transport.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
+import { createSecrets } from '../runtime/secrets.ts'
 import { createWorkers } from '../worker/createWorker.ts'
 import { startStarter } from '../worker/starter.ts'
 import { temporalLogger } from '../worker/temporalLogger.ts'
@@ -55,6 +57,7 @@ const handlers = {
       log,
       now,
       newId: createNewId(now),
+      secrets: createSecrets(config.secretKey),
       config,
       wake: createWake(pool, failed),
       transport: noTransport,

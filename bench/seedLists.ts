@@ -1,5 +1,7 @@
 // Fills every list with rows by SQL: one workspace that has everything in great numbers, and an older one beside it.
+
 import pg from 'pg'
+import type { WorkspaceId } from '../rules/ids.ts'
 import { createWorkspace, newId, type Workspace } from './workspace.ts'
 
 /** Statements at a time: one core generates rows while the other does. */
@@ -19,7 +21,7 @@ const OTHERS_SHARE = 5
 
 /** Ids that all lists below hang on. */
 export interface Owners {
-  workspaceId: string
+  workspaceId: WorkspaceId
   userId: string
   domainId: string
   /** Holds the audience contacts. */

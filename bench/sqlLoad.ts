@@ -6,7 +6,7 @@ import { sendEmail } from '../commands/emails/accept.ts'
 import { recordEvent } from '../commands/events/post.ts'
 import { connect } from '../db/connect.ts'
 import { createWake, type WakeChannel } from '../db/wake.ts'
-import type { NewId } from '../rules/ids.ts'
+import type { IdKind, NewId } from '../rules/ids.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { captureSessions } from './capture.ts'
@@ -51,11 +51,12 @@ const handlers = {
     const now = new Date()
     const makeId = createNewId(() => new Date())
     const made: Renewal['made'] = []
-    const newId: NewId = (kindOfId) => {
+    const keepMade = (kindOfId: IdKind) => {
       const value = makeId(kindOfId)
       made.push({ value, make: () => makeId(kindOfId) })
       return value
     }
+    const newId = keepMade as NewId
     const woken: WakeChannel[] = []
     const deps = {
       db,

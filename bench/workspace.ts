@@ -1,4 +1,5 @@
 // What benchmarks run in: a workspace with a key and a verified domain, and workflows made over the API's own routes.
+
 import { createApp } from '../api/http/app.ts'
 import { createKeyCache } from '../api/http/auth.ts'
 import { createCursors } from '../api/http/cursor.ts'
@@ -6,9 +7,11 @@ import type { RequestKey } from '../api/http/env.ts'
 import { createApiKey } from '../commands/api-keys/create.ts'
 import { connect, type Db } from '../db/connect.ts'
 import { insertVerifiedDomain } from '../dev/verifiedDomain.ts'
+import type { WorkspaceId } from '../rules/ids.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
+import { createSecrets } from '../runtime/secrets.ts'
 import type { TemporalReads } from '../runtime/temporalReads.ts'
 import { SECRET_KEY } from './servers.ts'
 
@@ -19,13 +22,14 @@ export interface Workspace {
   /** Bearer token. */
   token: string
   key: RequestKey
-  workspaceId: string
+  workspaceId: WorkspaceId
   userId: string
   domainId: string
   close(): Promise<void>
 }
 
 const now = () => new Date()
+const secrets = createSecrets(Buffer.from(SECRET_KEY, 'base64'))
 export const newId = createNewId(now)
 
 /** Seeds a migrated database. */
@@ -39,7 +43,7 @@ export async function createWorkspace(databaseUrl: string): Promise<Workspace> {
   const created = await createApiKey({ db, newId, now }, { workspaceName: 'bench', name: 'bench' })
   const { token, keyId, workspaceId, userId } = created
   const { domainId } = await insertVerifiedDomain(
-    { db, newId, now: now(), secretKey: Buffer.from(SECRET_KEY, 'base64') },
+    { db, newId, now: now(), secrets },
     { workspaceId, userId, name: 'sender.test', selector: 'bench' },
   )
   return {
@@ -78,7 +82,8 @@ export async function createWorkflow(
     newId,
     temporal: noTemporal,
     wake: () => undefined,
-    cursors: createCursors(config.secretKey),
+    secrets,
+    cursors: createCursors(secrets),
     keyCache: createKeyCache(),
   })
   const response = await app.request('/v1/workflows', {

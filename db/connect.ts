@@ -1,10 +1,21 @@
 // Opens the Postgres pool and the Kysely handle over it.
 import { createHash } from 'node:crypto'
-import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
+import {
+  Kysely,
+  PostgresDialect,
+  type PostgresPool,
+  type PostgresPoolClient,
+  type Transaction,
+} from 'kysely'
 import pg from 'pg'
 import type { Database } from './schema.ts'
 
 export type Db = Kysely<Database>
+
+declare const opened: unique symbol
+
+/** The transaction of a command. `commands/transact.ts` alone makes one: locks and writes ask for it. */
+export type Trx = Transaction<Database> & { readonly [opened]: true }
 
 const INT8_OID = 20
 /** Statements that are named at most; a text beyond is planned at each call, as all are without a name. */

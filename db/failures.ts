@@ -34,3 +34,9 @@ export function isUniqueViolation(err: unknown, constraint?: string): boolean {
   if (!(err instanceof Error) || !('code' in err) || err.code !== '23505') return false
   return constraint === undefined || ('constraint' in err && err.constraint === constraint)
 }
+
+/** True when the same transaction, run again, may succeed: a deadlock, or two that could not be put in an order. */
+export function isRetryable(err: unknown): boolean {
+  if (!(err instanceof Error) || !('code' in err)) return false
+  return err.code === '40P01' || err.code === '40001'
+}

@@ -1,6 +1,9 @@
 // Queries over the outbox: what Temporal must still be told.
-import { sql, type Transaction } from 'kysely'
-import type { Database, Row } from './schema.ts'
+
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../rules/ids.ts'
+import type { Trx } from './connect.ts'
+import type { Row } from './schema.ts'
 
 export type OutboxRow = Row<'outbox'>
 
@@ -8,11 +11,7 @@ export type OutboxRow = Row<'outbox'>
  * Locks due rows for the length of the transaction, the oldest of each execution alone, so that a start always
  * comes before its signals and its cancellation. Rows that another worker holds are passed over.
  */
-export async function lockOutbox(
-  trx: Transaction<Database>,
-  now: Date,
-  limit: number,
-): Promise<OutboxRow[]> {
+export async function lockOutbox(trx: Trx, now: Date, limit: number): Promise<OutboxRow[]> {
   return trx
     .selectFrom('outbox as o')
     .selectAll()
@@ -38,7 +37,7 @@ export async function lockOutbox(
 
 /** Removes what Temporal has taken and puts off what it refused, in one statement. */
 export async function settleOutbox(
-  trx: Transaction<Database>,
+  trx: Trx,
   done: number[],
   putOff: { ids: number[]; until: Date },
 ): Promise<void> {
@@ -49,8 +48,6 @@ export async function settleOutbox(
   `.execute(trx)
 }
 
-import type { Trx } from './domains/checks.ts'
-
 /**
  * Has the checks of a domain started (`domain_start`), or one made now (`domain_check`): carried to Temporal after
  * the commit, however this process ends. An execution's columns hold the domain's id, and nothing.
@@ -60,7 +57,7 @@ export async function insertDomainTask(
   task: {
     kind: 'domain_start' | 'domain_check'
     domainId: string
-    workspaceId: string
+    workspaceId: WorkspaceId
     at: Date
   },
 ): Promise<void> {

@@ -3,7 +3,7 @@ import type { ClaimedDelivery } from '../db/deliveries/claim.ts'
 import { markDataSent } from '../db/deliveries/mark.ts'
 import type { Settlement } from '../db/deliveries/settle.ts'
 import { isUnavailable } from '../db/failures.ts'
-import { verpAddress } from '../mail/token.ts'
+import { verpAddress } from '../mail/tracking/mailboxes.ts'
 import type { Outcome } from '../mail/transport.ts'
 import { addressDomain } from '../rules/addresses.ts'
 import { createBatcher } from '../runtime/batcher.ts'
@@ -25,6 +25,7 @@ const SETTLE_PAUSE_MS_MAX = 2_000
 export function createDelivery(deps: ActivityDeps, leaseToken: string) {
   const { db, log, now, config, transport, metrics } = deps
   const useEmail = createComposer(deps)
+  const verpMac = deps.secrets.mac('verp')
   const lines = createWaitingLines()
 
   const mark = createBatcher(async (ids: number[]) => {
@@ -83,7 +84,7 @@ export function createDelivery(deps: ActivityDeps, leaseToken: string) {
       const { outcome, acceptedAt, transactional } = await useEmail(
         delivery.email_id,
         async (email) => {
-          const from = verpAddress(config.secretKey, delivery.id, email.mailFromDomain)
+          const from = verpAddress(verpMac, delivery.id, email.mailFromDomain)
           const envelope = { from, to: delivery.recipient, bytes: email.bytes.length }
           const beforeDot = () =>
             mark(delivery.id).catch((err: unknown) => {

@@ -4,6 +4,7 @@ import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
 import type { MailTransport, Outcome, Trace } from '../mail/transport.ts'
 import type { NewId } from '../rules/ids.ts'
+import type { Secrets } from '../runtime/secrets.ts'
 
 /** What deliveries tell the operator's metrics. */
 export interface DeliveryMetrics {
@@ -22,8 +23,8 @@ export interface ActivityDeps {
   log: Logger
   now: () => Date
   newId: NewId
+  secrets: Secrets
   config: {
-    secretKey: Buffer
     /** Where recipients reach the unsubscribe links; without a trailing slash. */
     publicUrl: string
     ehloName: string

@@ -6,7 +6,9 @@ import { findApiKeyByHash } from '../db/api-keys/reads.ts'
 import { connect } from '../db/connect.ts'
 import { findDomainByName } from '../db/domains/reads.ts'
 import { upsertUser, upsertWorkspace } from '../db/workspaces/writes.ts'
+import type { WorkspaceId } from '../rules/ids.ts'
 import { createNewId } from '../runtime/ids.ts'
+import { createSecrets } from '../runtime/secrets.ts'
 import { insertVerifiedDomain } from './verifiedDomain.ts'
 
 const WORKSPACE = 'demo'
@@ -45,7 +47,7 @@ export async function seed({ databaseUrl, secretKey, knownKey }: SeedOptions): P
       last_name: OWNER.lastName,
       created_at: now(),
     })
-    const deps = { db, newId, now: now(), secretKey: Buffer.from(secretKey, 'base64') }
+    const deps = { db, newId, now: now(), secrets: createSecrets(Buffer.from(secretKey, 'base64')) }
     await ensureDomain(deps, { workspaceId: workspace.id, userId: user.id })
     const known = knownKey && (await findApiKeyByHash(db, hashApiKey(knownKey), now()))
     if (knownKey && known && known.workspace_id === workspace.id) return knownKey
@@ -59,7 +61,7 @@ export async function seed({ databaseUrl, secretKey, knownKey }: SeedOptions): P
 
 async function ensureDomain(
   deps: Parameters<typeof insertVerifiedDomain>[0],
-  owner: { workspaceId: string; userId: string },
+  owner: { workspaceId: WorkspaceId; userId: string },
 ): Promise<void> {
   const found = await findDomainByName(deps.db, owner.workspaceId, DOMAIN)
   // Nothing outside knows .test: the domain counts as checked.

@@ -1,13 +1,14 @@
 // A sending domain that counts as verified and warmed up, for names that no outside DNS knows.
 import type { Db } from '../db/connect.ts'
 import { insertDomain } from '../db/domains/writes.ts'
-import { encryptKey, generateDkimKey } from '../mail/dkim/keys.ts'
-import type { NewId } from '../rules/ids.ts'
+import { generateDkimKey } from '../mail/dkim/keys.ts'
+import type { NewId, WorkspaceId } from '../rules/ids.ts'
+import type { Secrets } from '../runtime/secrets.ts'
 
 /** Writes the domain with an RSA key. @returns its id and public key (base64 SPKI) */
 export async function insertVerifiedDomain(
-  { db, newId, now, secretKey }: { db: Db; newId: NewId; now: Date; secretKey: Buffer },
-  domain: { workspaceId: string; userId: string; name: string; selector: string },
+  { db, newId, now, secrets }: { db: Db; newId: NewId; now: Date; secrets: Secrets },
+  domain: { workspaceId: WorkspaceId; userId: string; name: string; selector: string },
 ): Promise<{ domainId: string; publicKey: string }> {
   const { publicKey, privateKey } = await generateDkimKey()
   const domainId = newId('domain')
@@ -32,7 +33,7 @@ export async function insertVerifiedDomain(
       selector: domain.selector,
       algorithm: 'rsa',
       public_key: publicKey,
-      private_key: encryptKey(secretKey, privateKey),
+      private_key: secrets.encrypt('dkim-key', privateKey),
     },
   )
   return { domainId, publicKey }

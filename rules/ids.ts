@@ -19,9 +19,17 @@ export const idPrefixes = {
 export type IdKind = keyof typeof idPrefixes
 
 /** Makes an id of a kind. */
-export type NewId = (kind: IdKind) => string
+export interface NewId {
+  (kind: 'workspace'): WorkspaceId
+  (kind: IdKind): string
+}
 
 /** True when the text has the form of an id of that kind. */
 export function isId(kind: IdKind, text: string): boolean {
   return text.startsWith(`${idPrefixes[kind]}_`) && /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/.test(text)
 }
+
+declare const workspace: unique symbol
+
+/** The id of a workspace that a key or a row has named: no other text may stand for a tenant. */
+export type WorkspaceId = string & { readonly [workspace]: true }

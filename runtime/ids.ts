@@ -1,6 +1,6 @@
 // Makes ids that sort by time.
 import { randomFillSync } from 'node:crypto'
-import { idPrefixes, type NewId } from '../rules/ids.ts'
+import { type IdKind, idPrefixes, type NewId } from '../rules/ids.ts'
 
 const POOL_BYTES = 16 * 256
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -25,7 +25,7 @@ export function createNewId(now: () => Date): NewId {
   const pool = new Uint8Array(POOL_BYTES)
   let used = POOL_BYTES
   let last = -1
-  return (kind) => {
+  const newId = (kind: IdKind): string => {
     const ms = now().getTime()
     if (ms > last) {
       last = ms
@@ -47,4 +47,5 @@ export function createNewId(now: () => Date): NewId {
     for (let i = 0; i < 16; i++) tail += ALPHABET[random[i] ?? 0]
     return `${idPrefixes[kind]}_${encodeTime(last)}${tail}`
   }
+  return newId as NewId
 }

@@ -16,6 +16,7 @@ import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
+import { createSecrets } from '../runtime/secrets.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
 import { createTransport } from './createTransport.ts'
@@ -33,6 +34,7 @@ const config = readConfig(process.env)
 const log = createLog('worker', config.logLevel)
 const closers = createClosers(log)
 const now = () => new Date()
+const secrets = createSecrets(config.secretKey)
 const newId = createNewId(now)
 const stopping = new AbortController()
 const stopped = stopSignal().then((signal) => {
@@ -88,6 +90,7 @@ if (config.inbound) {
   const inbound = await startInbound({
     listen: config.inbound,
     config,
+    secrets,
     log,
     take,
     unsubscribe,
@@ -134,6 +137,7 @@ const activities = createActivities({
   log,
   now,
   newId,
+  secrets,
   config,
   transport,
   metrics: createDeliveryMetrics(registry, { db, log, now, transport }),

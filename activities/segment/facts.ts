@@ -1,15 +1,15 @@
 // Loads what a segment's conditions may look at: always the contact and the event, the rest when the design asks.
-import type { Transaction } from 'kysely'
+import type { Trx } from '../../db/connect.ts'
 import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
 import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
-import type { Database, Row } from '../../db/schema.ts'
+import type { Row } from '../../db/schema.ts'
 import { designNeeds } from '../../rules/conditions/needs.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { SegmentFacts } from '../../rules/interpreterTypes.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 
 export async function loadFacts(
-  trx: Transaction<Database>,
+  trx: Trx,
   from: {
     execution: SegmentRow
     design: Design

@@ -1,4 +1,5 @@
 // The mail of a segment: loads what it is made from beforehand, then composes each send as data.
+
 import type { Db } from '../../db/connect.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
@@ -6,9 +7,10 @@ import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listPublishedTemplates } from '../../db/templates/published.ts'
 import type { ActivityDeps } from '../../delivery/deps.ts'
 import { renderEmail } from '../../mail/content/template.ts'
-import { newOpaqueToken } from '../../mail/token.ts'
+import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
 import { parseMailbox } from '../../rules/addresses.ts'
 import type { Design, SendEmailData } from '../../rules/design/types.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { SegmentFacts, SendOutcome } from '../../rules/interpreterTypes.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { expiry_ms } from '../../rules/mail/retry.ts'
@@ -16,7 +18,7 @@ import { expiry_ms } from '../../rules/mail/retry.ts'
 type Sources = Awaited<ReturnType<typeof loadMailSources>>
 
 /** Templates and domains that the design's mail needs; read before the transaction, since they lock nothing. */
-export async function loadMailSources(db: Db, workspaceId: string, design: Design) {
+export async function loadMailSources(db: Db, workspaceId: WorkspaceId, design: Design) {
   const sends = design.nodes.filter((node) => node.type === 'send_email')
   const names = sends.flatMap((node) => node.data.template_id ?? [])
   const templates = await listPublishedTemplates(db, workspaceId, [...new Set(names)])

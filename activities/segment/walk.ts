@@ -1,13 +1,14 @@
 // Walks a segment with the interpreter and turns what it decided into rows; a wait whose event has come already is passed.
-import type { Transaction } from 'kysely'
+
 import { findRecentEvent } from '../../commands/events/findRecent.ts'
+import type { Trx } from '../../db/connect.ts'
 import type {
   NewStep,
   SegmentRow,
   SegmentState,
   SegmentWrites,
 } from '../../db/executions/segments.ts'
-import type { Database, JsonObject } from '../../db/schema.ts'
+import type { JsonObject } from '../../db/schema.ts'
 import type { Design } from '../../rules/design/types.ts'
 import { runSegment } from '../../rules/interpreter.ts'
 import type {
@@ -26,7 +27,7 @@ export interface Walk {
 }
 
 export async function walk(
-  trx: Transaction<Database>,
+  trx: Trx,
   from: {
     input: SegmentInput
     execution: SegmentRow

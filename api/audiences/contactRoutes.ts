@@ -1,4 +1,5 @@
 // Contacts of an audience: list (operation 5), add, change, remove, in batches too.
+
 import { createRoute, z } from '@hono/zod-openapi'
 import {
   removeAudienceContact,
@@ -8,6 +9,7 @@ import {
 import { listAudienceContacts } from '../../db/audiences/contactReads.ts'
 import { findAudience } from '../../db/audiences/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import { cutPage } from '../http/cursor.ts'
@@ -157,7 +159,7 @@ export function audienceContactRoutes(deps: ApiDeps) {
 const contactNotFound = (email: string) => notFound(`Contact ${email} not found in this audience`)
 
 /** @throws ApiError 404 for what cannot be an audience, before any query */
-function refOf(workspaceId: string, audienceId: string) {
+function refOf(workspaceId: WorkspaceId, audienceId: string) {
   if (!isId('audience', audienceId)) throw audienceNotFound(audienceId)
   return { workspaceId, audienceId }
 }

@@ -1,7 +1,9 @@
 // Audiences: list and get (operations 3 and 4), create, rename, delete.
+
 import { createRoute, z } from '@hono/zod-openapi'
 import { findAudience, listAudiences } from '../../db/audiences/reads.ts'
 import { deleteAudience, insertAudience, updateAudienceName } from '../../db/audiences/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import { cutPage, idCursor } from '../http/cursor.ts'
@@ -59,7 +61,7 @@ export const audienceNotFound = (id: string) => notFound(`Audience ${id} not fou
 export function audienceRoutes({ db, config, now, newId }: ApiDeps) {
   const app = createRoutes()
 
-  const read = async (workspaceId: string, id: string) => {
+  const read = async (workspaceId: WorkspaceId, id: string) => {
     const row = isId('audience', id) ? await findAudience(db, workspaceId, id) : undefined
     if (!row) throw audienceNotFound(id)
     return toAudience(row, config)

@@ -1,4 +1,5 @@
 // Automation contacts: list, one, its properties, executions and events (operations 15 to 19).
+
 import { createRoute, z } from '@hono/zod-openapi'
 import {
   readProperties,
@@ -7,6 +8,7 @@ import {
 import { findContact, listContacts } from '../../db/contacts/reads.ts'
 import { listContactEvents } from '../../db/events/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import { AutomationEventList, toAutomationEvent } from '../events/schemas.ts'
 import { readExecutionPage } from '../executions/pages.ts'
@@ -86,7 +88,7 @@ export function automationContactRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
 
-  const find = async (workspaceId: string, given: string) => {
+  const find = async (workspaceId: WorkspaceId, given: string) => {
     if (given.trim() === '') throw emailRequired()
     const email = normalizeContactEmail(given)
     const row = email === null ? undefined : await findContact(db, workspaceId, email)

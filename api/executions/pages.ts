@@ -1,4 +1,5 @@
 // Reads one page of executions over its three sources: those decided lately, those that Temporal runs, those that ended.
+
 import {
   type ExecutionRow,
   findExecutionsByIds,
@@ -8,6 +9,7 @@ import {
   listLiveSince,
   type TimePosition,
 } from '../../db/executions/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import type { ExecutionStatus } from '../../rules/states.ts'
 import type { CursorScope } from '../http/cursor.ts'
@@ -40,7 +42,7 @@ interface Page {
 type Deps = Pick<ApiDeps, 'db' | 'temporal' | 'now' | 'cursors'>
 
 interface Query {
-  workspaceId: string
+  workspaceId: WorkspaceId
   by: ListedBy
   status: ExecutionStatus | null
 }

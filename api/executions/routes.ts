@@ -1,8 +1,10 @@
 // Executions: one, its emails, its steps, its cancellation (operations 13 and 14).
+
 import { createRoute, z } from '@hono/zod-openapi'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { listExecutionEmails } from '../../db/emails/ofExecutions.ts'
 import { findExecution, listSteps } from '../../db/executions/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -73,7 +75,7 @@ export function executionRoutes(deps: ApiDeps) {
   const { db, temporal, cursors } = deps
   const app = createRoutes()
 
-  const find = async (workspaceId: string, id: string) => {
+  const find = async (workspaceId: WorkspaceId, id: string) => {
     const row = isId('execution', id) ? await findExecution(db, workspaceId, id) : undefined
     if (!row) throw executionNotFound()
     return row

@@ -1,14 +1,15 @@
 // Cursors: an id or an address where the contract says so, else signed text bound to its list and filter.
 
-import { open, seal } from '../../mail/token.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { type IdKind, isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
+import type { Secrets } from '../../runtime/secrets.ts'
 import { invalidCursor } from './errors.ts'
 
 /** What a sealed cursor is good for; another list, filter or workspace makes another text. */
 export interface CursorScope {
   list: string
-  workspaceId: string
+  workspaceId: WorkspaceId
   /** The path id and the filters, as given. */
   filter?: Record<string, string | null | undefined>
 }
@@ -20,15 +21,15 @@ const contextOf = (scope: CursorScope) =>
  * Sealed cursors: base64url of a MAC and a JSON position.
  * `open` throws ApiError 400 `invalid_cursor` for what is malformed, forged or from another list.
  */
-export function createCursors(secretKey: Buffer) {
+export function createCursors(secrets: Pick<Secrets, 'seal' | 'open'>) {
   return {
     seal(scope: CursorScope, position: unknown): string {
-      return seal(secretKey, 'cursor', JSON.stringify(position), contextOf(scope))
+      return secrets.seal('cursor', JSON.stringify(position), contextOf(scope))
     },
     /** The position, or null when no cursor was given. The caller knows its type: it sealed it. */
     open<T>(scope: CursorScope, cursor: string | undefined): T | null {
       if (cursor === undefined) return null
-      const text = open(secretKey, 'cursor', cursor, contextOf(scope))
+      const text = secrets.open('cursor', cursor, contextOf(scope))
       if (text === null) throw invalidCursor()
       return JSON.parse(text) as T
     },

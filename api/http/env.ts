@@ -1,10 +1,12 @@
 // What every route and command of the API is given.
+
 import type { Db } from '../../db/connect.ts'
 import type { Row } from '../../db/schema.ts'
 import type { Wake } from '../../db/wake.ts'
-import type { NewId } from '../../rules/ids.ts'
+import type { NewId, WorkspaceId } from '../../rules/ids.ts'
 import type { Config } from '../../runtime/config.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { Secrets } from '../../runtime/secrets.ts'
 import type { TemporalReads } from '../../runtime/temporalReads.ts'
 import type { KeyCache } from './auth.ts'
 import type { Cursors } from './cursor.ts'
@@ -15,6 +17,7 @@ export interface ApiDeps {
   log: Log
   now: () => Date
   newId: NewId
+  secrets: Secrets
   temporal: TemporalReads
   /** Tells waiting workers that rows were committed for them. */
   wake: Wake
@@ -32,7 +35,7 @@ export interface ApiEnv {
   Variables: {
     requestId: string
     key: RequestKey
-    workspaceId: string
+    workspaceId: WorkspaceId
     /** The spec's text for an unforeseen failure of this operation. */
     failureText: string
   }

@@ -21,6 +21,7 @@ const headers = {
 
 export function trackingRoutes(deps: ApiDeps) {
   const app = createRoutes()
+  const mac = deps.secrets.mac('tracking')
   const clientIp = createClientIp(deps.config.trustedProxies)
 
   const record = async (c: Context<ApiEnv>, delivery: TrackedDelivery, link: string | null) => {
@@ -42,7 +43,7 @@ export function trackingRoutes(deps: ApiDeps) {
 
   // Whatever the token is, the same picture: a broken one would show in the mail, and tell who guesses.
   app.get('/t/o/:token', async (c) => {
-    const token = readTrackingToken(deps.config.secretKey, c.req.param('token'))
+    const token = readTrackingToken(mac, c.req.param('token'))
     if (token?.kind === 'open') {
       await quietly(c, async () => {
         const delivery = await findTrackedDelivery(deps.db, token.deliveryId, null)
@@ -53,7 +54,7 @@ export function trackingRoutes(deps: ApiDeps) {
   })
 
   app.get('/t/c/:token', async (c) => {
-    const token = readTrackingToken(deps.config.secretKey, c.req.param('token'))
+    const token = readTrackingToken(mac, c.req.param('token'))
     const delivery =
       token?.kind === 'click'
         ? await findTrackedDelivery(deps.db, token.deliveryId, token.index)

@@ -1,4 +1,5 @@
 // Templates: list, create, get, change, delete, publish, duplicate, render. By id or alias.
+
 import { createRoute, z } from '@hono/zod-openapi'
 import {
   changeTemplate,
@@ -11,6 +12,7 @@ import { findTemplateContact } from '../../commands/templates/contact.ts'
 import { renderFailed } from '../../commands/templates/faults.ts'
 import { findTemplate, listTemplates } from '../../db/templates/reads.ts'
 import { renderEmail } from '../../mail/content/template.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -106,7 +108,7 @@ export function templateRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
 
-  const find = async (workspaceId: string, idOrAlias: string) => {
+  const find = async (workspaceId: WorkspaceId, idOrAlias: string) => {
     const row = isStorableText(idOrAlias)
       ? await findTemplate(db, workspaceId, idOrAlias)
       : undefined
@@ -182,7 +184,7 @@ export function templateRoutes(deps: ApiDeps) {
 const templateNotFound = (idOrAlias: string) => notFound(`Template '${idOrAlias}' not found`)
 
 /** @throws ApiError 404 for what cannot be a name, before any query */
-function refOf(workspaceId: string, idOrAlias: string) {
+function refOf(workspaceId: WorkspaceId, idOrAlias: string) {
   if (!isStorableText(idOrAlias)) throw templateNotFound(idOrAlias)
   return { workspaceId, idOrAlias }
 }

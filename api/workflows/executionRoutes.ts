@@ -1,8 +1,10 @@
 // What a workflow has done: its executions, its mail, and a start by hand (operations 11 and 12).
+
 import { createRoute, z } from '@hono/zod-openapi'
 import { startExecution } from '../../commands/executions/start.ts'
 import { listWorkflowEmails } from '../../db/emails/ofExecutions.ts'
 import { isWorkflowKnown } from '../../db/workflows/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import { readExecutionPage } from '../executions/pages.ts'
@@ -60,7 +62,7 @@ export function workflowExecutionRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
 
-  const requireWorkflow = async (workspaceId: string, id: string) => {
+  const requireWorkflow = async (workspaceId: WorkspaceId, id: string) => {
     const known = isId('workflow', id) && (await isWorkflowKnown(db, workspaceId, id))
     if (!known) throw notFound(`Workflow ${id} not found`)
   }

@@ -1,4 +1,5 @@
 // Workflows: list, create, get, change, archive, validate, duplicate (operations 9 and 10, and what feeds them).
+
 import { createRoute, z } from '@hono/zod-openapi'
 import { findDesignProblems } from '../../commands/workflows/checkDesign.ts'
 import {
@@ -8,6 +9,7 @@ import {
   createWorkflow,
 } from '../../commands/workflows/save.ts'
 import { findWorkflow, listWorkflows } from '../../db/workflows/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
@@ -103,7 +105,7 @@ export function workflowRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
 
-  const find = async (workspaceId: string, id: string) => {
+  const find = async (workspaceId: WorkspaceId, id: string) => {
     const row = isId('workflow', id) ? await findWorkflow(db, workspaceId, id) : undefined
     if (!row) throw workflowNotFound(id)
     return row

@@ -1,4 +1,5 @@
 // The immutable versions of a workflow: list, get, restore.
+
 import { createRoute, z } from '@hono/zod-openapi'
 import { changeWorkflow } from '../../commands/workflows/save.ts'
 import {
@@ -6,6 +7,7 @@ import {
   findWorkflowVersion,
   listWorkflowVersions,
 } from '../../db/workflows/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
@@ -62,12 +64,12 @@ export function workflowVersionRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
 
-  const requireWorkflow = async (workspaceId: string, id: string) => {
+  const requireWorkflow = async (workspaceId: WorkspaceId, id: string) => {
     const known = isId('workflow', id) && (await findWorkflow(db, workspaceId, id))
     if (!known) throw notFound(`Workflow ${id} not found`)
   }
 
-  const findVersion = async (workspaceId: string, { id, n }: { id: string; n: string }) => {
+  const findVersion = async (workspaceId: WorkspaceId, { id, n }: { id: string; n: string }) => {
     await requireWorkflow(workspaceId, id)
     const isNumber = /^[1-9]\d{0,8}$/.test(n)
     const row = isNumber ? await findWorkflowVersion(db, workspaceId, id, Number(n)) : undefined

@@ -1,9 +1,10 @@
 // Makes an API key, and the workspace and user it belongs to when they are new.
+
 import { insertApiKey } from '../../db/api-keys/writes.ts'
 import type { Db } from '../../db/connect.ts'
 import type { KeyPermission } from '../../db/schema.ts'
 import { upsertUser, upsertWorkspace } from '../../db/workspaces/writes.ts'
-import type { NewId } from '../../rules/ids.ts'
+import type { NewId, WorkspaceId } from '../../rules/ids.ts'
 import { newApiKeyToken } from './token.ts'
 
 export interface CreateApiKeyInput {
@@ -17,7 +18,7 @@ export interface CreateApiKeyInput {
 export async function createApiKey(
   { db, newId, now }: { db: Db; newId: NewId; now: () => Date },
   input: CreateApiKeyInput,
-): Promise<{ token: string; keyId: string; workspaceId: string; userId: string }> {
+): Promise<{ token: string; keyId: string; workspaceId: WorkspaceId; userId: string }> {
   const created_at = now()
   return db.transaction().execute(async (trx) => {
     const workspace = await upsertWorkspace(trx, {

@@ -1,5 +1,5 @@
 // Changes the contacts of an audience and its counts in one transaction; joining and leaving become automation events.
-import type { Transaction } from 'kysely'
+
 import type {
   AudienceContactChange,
   NewAudienceContact,
@@ -13,16 +13,17 @@ import {
   updateAudienceContacts,
 } from '../../db/audiences/contactWrites.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
+import type { Trx } from '../../db/connect.ts'
 import { findContactEmails } from '../../db/contacts/reads.ts'
-import type { Database } from '../../db/schema.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { mergeProperties } from '../../rules/properties/merge.ts'
 import { recordAutomationEvent } from '../events/record.ts'
 
 type Deps = Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake'>
 
 export interface AudienceRef {
-  workspaceId: string
+  workspaceId: WorkspaceId
   audienceId: string
 }
 
@@ -120,7 +121,7 @@ interface Outcome<T> {
 async function inAudience<T>(
   deps: Deps,
   ref: AudienceRef,
-  work: (trx: Transaction<Database>, now: Date) => Promise<Outcome<T>>,
+  work: (trx: Trx, now: Date) => Promise<Outcome<T>>,
 ): Promise<T | undefined> {
   const now = deps.now()
   const done = await deps.db.transaction().execute(async (trx) => {

@@ -1,13 +1,14 @@
 // Unsubscribes an address from every audience of a workspace.
-import type { Transaction } from 'kysely'
+
 import { lockAudienceContacts, updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
-import type { Database } from '../../db/schema.ts'
+import type { Trx } from '../../db/connect.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 
 /** Unsubscribes an address (lower case) from every audience of the workspace, one audience's lock after the other. */
 export async function unsubscribeFromAudiences(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   email: string,
   now: Date,
 ): Promise<void> {

@@ -6,6 +6,7 @@ import {
   lockContactByEmail,
   updateContactProperties as writeProperties,
 } from '../../db/contacts/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { findJsonFault } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
@@ -30,7 +31,7 @@ export function readProperties(text: string): JsonObject {
 /** @param email in lower case. @throws ApiError 404, or 400 when the contact's properties would grow too large */
 export function updateContactProperties(
   { db, now }: Pick<ApiDeps, 'db' | 'now'>,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   email: string,
   patch: JsonObject,
 ): Promise<void> {

@@ -9,6 +9,7 @@ import { lockDomain, updateDomain } from '../../db/domains/writes.ts'
 import { insertDomainTask } from '../../db/outbox.ts'
 import type { Row } from '../../db/schema.ts'
 import { isDomainName } from '../../rules/addresses.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { mayTrack } from '../../rules/mail/domainRecords.ts'
 
 type Deps = Pick<ApiDeps, 'db' | 'now' | 'wake'>
@@ -22,7 +23,7 @@ export const domainNotFound = (id: string) => notFound(`Domain ${id} not found`)
  */
 export async function withDomain<T>(
   { db, now, wake }: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
   change: (trx: Trx, domain: Row<'domains'>, at: Date) => Promise<T>,
 ): Promise<T> {
@@ -39,7 +40,7 @@ export async function withDomain<T>(
 }
 
 /** Has the records looked at now. One that was given up, or is not verified yet, gets a new round of 72 hours. */
-export function verifyDomain(deps: Deps, workspaceId: string, id: string): Promise<DomainRow> {
+export function verifyDomain(deps: Deps, workspaceId: WorkspaceId, id: string): Promise<DomainRow> {
   return withDomain(deps, workspaceId, id, async (trx, domain, at) => {
     if (domain.status === 'FAILED') {
       const round = { status: 'PENDING', failing_since: null, misses: 0 }
@@ -54,7 +55,7 @@ export function verifyDomain(deps: Deps, workspaceId: string, id: string): Promi
 /** @throws ApiError 404, 400 `invalid_domain_name` for a tracking host that cannot be one */
 export function changeDomain(
   deps: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
   change: DomainChange,
 ): Promise<DomainRow> {
@@ -88,7 +89,7 @@ function withoutTracking(states: Row<'domains'>['record_states']) {
  * Deletes a domain: its name is free at once, its keys of the API are revoked, mail that was accepted goes out still.
  * @throws ApiError 404
  */
-export function deleteDomain(deps: Deps, workspaceId: string, id: string): Promise<void> {
+export function deleteDomain(deps: Deps, workspaceId: WorkspaceId, id: string): Promise<void> {
   return withDomain(deps, workspaceId, id, async (trx, _domain, at) => {
     await updateDomain(trx, workspaceId, id, { deleted_at: at })
     await revokeDomainKeys(trx, workspaceId, id, at)
@@ -96,7 +97,7 @@ export function deleteDomain(deps: Deps, workspaceId: string, id: string): Promi
 }
 
 /** The domain as it now is, for the answer. */
-export async function reread(trx: Trx, workspaceId: string, id: string): Promise<DomainRow> {
+export async function reread(trx: Trx, workspaceId: WorkspaceId, id: string): Promise<DomainRow> {
   const row = await findDomain(trx, workspaceId, id)
   if (!row) throw domainNotFound(id)
   return row

@@ -5,8 +5,9 @@ import { badRequest, conflict } from '../../api/http/errors.ts'
 import { findDomainByName } from '../../db/domains/reads.ts'
 import { registerDomain } from '../../db/domains/writes.ts'
 import { isUniqueViolation } from '../../db/failures.ts'
-import { encryptKey, generateDkimKey } from '../../mail/dkim/keys.ts'
+import { generateDkimKey } from '../../mail/dkim/keys.ts'
 import { isDomainName } from '../../rules/addresses.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { registrableDomain } from '../../rules/mail/domainRecords.ts'
 import { selectorOf } from './rotateDkim.ts'
 
@@ -16,8 +17,8 @@ const STATUS = 'NOT_STARTED'
  * @throws ApiError 400 `invalid_domain_name` for what nobody can register, 409 `domain_exists`
  */
 export async function createDomain(
-  { db, newId, now, config, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'config' | 'wake'>,
-  input: { workspaceId: string; userId: string; name: string },
+  { db, newId, now, secrets, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'secrets' | 'wake'>,
+  input: { workspaceId: WorkspaceId; userId: string; name: string },
 ) {
   const name = input.name.toLowerCase()
   if (!isDomainName(name) || registrableDomain(name) === null) {
@@ -48,7 +49,7 @@ export async function createDomain(
       {
         ...key,
         id: newId('domainKey'),
-        private_key: encryptKey(config.secretKey, privateKey),
+        private_key: secrets.encrypt('dkim-key', privateKey),
       },
     )
   } catch (err) {

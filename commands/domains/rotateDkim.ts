@@ -3,7 +3,8 @@
 import type { ApiDeps } from '../../api/http/env.ts'
 import { type DomainRow, findDomain, hasWaitingKey } from '../../db/domains/reads.ts'
 import { insertDomainKey } from '../../db/domains/writes.ts'
-import { encryptKey, generateDkimKey } from '../../mail/dkim/keys.ts'
+import { generateDkimKey } from '../../mail/dkim/keys.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { domainNotFound, reread, withDomain } from './change.ts'
 
 /**
@@ -11,12 +12,12 @@ import { domainNotFound, reread, withDomain } from './change.ts'
  * @throws ApiError 404
  */
 export async function rotateDkim(
-  deps: Pick<ApiDeps, 'db' | 'now' | 'newId' | 'wake' | 'config'>,
-  workspaceId: string,
+  deps: Pick<ApiDeps, 'db' | 'now' | 'newId' | 'wake' | 'secrets'>,
+  workspaceId: WorkspaceId,
   id: string,
   algorithm: 'rsa' | 'ed25519',
 ): Promise<DomainRow> {
-  const { newId, config } = deps
+  const { newId, secrets } = deps
   if (!(await findDomain(deps.db, workspaceId, id))) throw domainNotFound(id)
   // Made beforehand: it takes long, and the domain is locked from here on.
   const { publicKey, privateKey } = await generateDkimKey(algorithm)
@@ -30,7 +31,7 @@ export async function rotateDkim(
         selector: selectorOf(keyId),
         algorithm,
         public_key: publicKey,
-        private_key: encryptKey(config.secretKey, privateKey),
+        private_key: secrets.encrypt('dkim-key', privateKey),
         created_at: at,
         activated_at: null,
       })

@@ -13,8 +13,9 @@ import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
 import { findSendFacts } from '../../db/emails/sendFacts.ts'
 import { findPublishedTemplate, type PublishedTemplate } from '../../db/templates/reads.ts'
 import { renderEmail } from '../../mail/content/template.ts'
-import { newOpaqueToken } from '../../mail/token.ts'
+import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
 import { addressDomain } from '../../rules/addresses.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
@@ -95,7 +96,7 @@ export async function sendEmail(
 
 async function readTemplate(
   { db }: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   { templateId, subject }: SendEmailBody,
 ): Promise<PublishedTemplate | null> {
   if (templateId === undefined) return null
@@ -118,7 +119,7 @@ function replyTo(details: SendEmailDetails, template: PublishedTemplate | null):
 /** Subject, html and text as they are sent: literal, unless a template or variables are given. */
 async function renderContent(
   deps: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   body: SendEmailBody,
   { variables, recipients }: SendEmailDetails,
   template: PublishedTemplate | null,

@@ -1,6 +1,5 @@
 // Looks back for an event that a wait would have taken had it begun earlier.
-import type { Transaction } from 'kysely'
-import type { Database } from '../../db/schema.ts'
+import type { Trx } from '../../db/connect.ts'
 import { evaluate } from '../../rules/conditions/evaluate.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import type { Next, SegmentFacts } from '../../rules/interpreterTypes.ts'
@@ -9,7 +8,7 @@ const LOOKED_AT_MAX = 100
 
 /** The latest event within the wait's look-back that its filter takes; never the one that triggered the execution. */
 export async function findRecentEvent(
-  trx: Transaction<Database>,
+  trx: Trx,
   execution: { contact_id: string; trigger_event_id: string | null },
   wait: Extract<Next, { kind: 'wait_event' }>,
   facts: SegmentFacts,

@@ -4,6 +4,7 @@ import type { NewAutomationEvent } from '../../api/events/schemas.ts'
 import type { ApiDeps } from '../../api/http/env.ts'
 import { badRequest } from '../../api/http/errors.ts'
 import { isReservedEventName } from '../../rules/eventNames.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import {
   EventIdRace,
@@ -18,7 +19,7 @@ const TRIES = 3
 /** @throws ApiError 400 `reserved_event_name`, or for a timestamp or properties that cannot be */
 export async function recordEvent(
   { db, newId, now, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake'>,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   input: NewAutomationEvent,
 ): Promise<RecordedEvent> {
   const at = now()

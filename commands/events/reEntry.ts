@@ -1,6 +1,8 @@
 // Whether a contact may enter a workflow once more, by the trigger's re_entry rule.
-import { sql, type Transaction } from 'kysely'
-import type { Database, JsonObject } from '../../db/schema.ts'
+
+import { sql } from 'kysely'
+import type { Trx } from '../../db/connect.ts'
+import type { JsonObject } from '../../db/schema.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
 import { parsePath, readPath } from '../../rules/paths.ts'
 
@@ -10,7 +12,7 @@ import { parsePath, readPath } from '../../rules/paths.ts'
  * The caller holds the contact's lock.
  */
 export async function mayEnter(
-  trx: Transaction<Database>,
+  trx: Trx,
   entry: { contactId: string; workflowId: string; now: Date },
   reEntry: ReEntry | null,
   properties: JsonObject,

@@ -1,5 +1,5 @@
 // Decides what an arriving event starts and wakes.
-import type { Transaction } from 'kysely'
+import type { Trx } from '../../db/connect.ts'
 import {
   type ArrivedEvent,
   type EventReceivers,
@@ -8,7 +8,6 @@ import {
   type WaitRow,
 } from '../../db/events/receivers.ts'
 import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
-import type { Database } from '../../db/schema.ts'
 import { conditionNeeds, evaluate } from '../../rules/conditions/evaluate.ts'
 import type { ConditionFacts } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
@@ -18,10 +17,7 @@ import { mayEnter } from './reEntry.ts'
  * Takes the contact's lock for granted. A wait whose deadline has passed is still won by the event as long as no
  * segment has given it up: whoever did what was waited for is not told that he did not.
  */
-export async function findReceivers(
-  trx: Transaction<Database>,
-  event: ArrivedEvent,
-): Promise<EventReceivers> {
+export async function findReceivers(trx: Trx, event: ArrivedEvent): Promise<EventReceivers> {
   const candidates = await findCandidates(trx, event)
   if (candidates.triggers.length === 0 && candidates.waits.length === 0) return candidates
   const facts = await loadFacts(trx, event, candidates)
@@ -55,7 +51,7 @@ export async function findReceivers(
 
 /** Only what the filters read is loaded: most ask for nothing beyond the contact and the event. */
 async function loadFacts(
-  trx: Transaction<Database>,
+  trx: Trx,
   { workspaceId, email, properties, contact, now }: ArrivedEvent,
   candidates: { triggers: TriggerRow[]; waits: WaitRow[] },
 ): Promise<ConditionFacts> {

@@ -1,7 +1,6 @@
 // Records an automation event and all that follows from it, inside the caller's transaction.
-import type { Transaction } from 'kysely'
+import type { Trx } from '../../db/connect.ts'
 import { insertConsequences, insertEvent, type NewAutomationEvent } from '../../db/events/writes.ts'
-import type { Database } from '../../db/schema.ts'
 import type { NewId } from '../../rules/ids.ts'
 import { findJsonFault } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
@@ -41,7 +40,7 @@ const CHAIN_DEPTH_MAX = 10
  * @throws EventIdRace, PropertiesRefused
  */
 export async function recordAutomationEvent(
-  trx: Transaction<Database>,
+  trx: Trx,
   { newId, now }: { newId: NewId; now: Date },
   event: NewAutomationEvent,
 ): Promise<RecordedEvent | null> {
@@ -95,7 +94,7 @@ export async function recordAutomationEvent(
 }
 
 /** What was answered when this event was recorded. */
-async function findRecorded(trx: Transaction<Database>, id: string): Promise<RecordedEvent> {
+async function findRecorded(trx: Trx, id: string): Promise<RecordedEvent> {
   const row = await trx
     .selectFrom('automation_events')
     .select(['event_id', 'event_name', 'email', 'at', 'created_at', 'contact_id'])

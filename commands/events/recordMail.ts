@@ -1,12 +1,13 @@
 // Tells an automation contact what became of a mail to him: an automation event `email.<name>`.
-import type { Transaction } from 'kysely'
-import type { Database, JsonObject } from '../../db/schema.ts'
-import type { NewId } from '../../rules/ids.ts'
+
+import type { Trx } from '../../db/connect.ts'
+import type { JsonObject } from '../../db/schema.ts'
+import type { NewId, WorkspaceId } from '../../rules/ids.ts'
 import { recordAutomationEvent } from './record.ts'
 
 /** The mail and the contact who hears of it. */
 export interface MailOfContact {
-  workspace_id: string
+  workspace_id: WorkspaceId
   /** The contact's address, in lower case. */
   email: string
   email_id: string
@@ -30,7 +31,7 @@ export interface MailEvent {
  * @returns whether the outbox was written, so that its reader is to be woken after the commit
  */
 export async function recordMailEvent(
-  trx: Transaction<Database>,
+  trx: Trx,
   deps: { newId: NewId; now: Date },
   mail: MailOfContact,
   event: MailEvent,

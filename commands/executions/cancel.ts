@@ -4,13 +4,14 @@ import type { ApiDeps } from '../../api/http/env.ts'
 import { conflict, notFound } from '../../api/http/errors.ts'
 import { type ExecutionRow, findExecution } from '../../db/executions/reads.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 
 const DEFAULT_REASON = 'cancelled'
 
 /** Cancelling a cancelled one is no error. @throws ApiError 404, 409 `execution_not_running` */
 export async function cancelExecution(
   { db, now, wake }: Pick<ApiDeps, 'db' | 'now' | 'wake'>,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
   reason: string | null,
 ): Promise<ExecutionRow> {

@@ -9,6 +9,7 @@ import { isUnsubscribed } from '../../db/unsubscribes/reads.ts'
 import { findWorkflow, findWorkflowVersion } from '../../db/workflows/reads.ts'
 import { manualTrigger } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { recordAutomationEvent } from '../events/record.ts'
 import { mayEnter } from '../events/reEntry.ts'
 
@@ -21,7 +22,7 @@ const MANUAL_EVENT = 'workflow.started_manually'
  */
 export async function startExecution(
   { db, newId, now, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake'>,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   workflowId: string,
   input: StartExecution,
 ): Promise<ExecutionRow> {

@@ -1,5 +1,5 @@
 // Takes reports that came by mail into the ledger: each is one commit, and the same one again changes nothing.
-import type { Transaction } from 'kysely'
+import type { Trx } from '../../db/connect.ts'
 import { listMailContacts } from '../../db/deliveries/mailContacts.ts'
 import {
   bounceDelivery,
@@ -7,7 +7,6 @@ import {
   type ReportedDelivery,
 } from '../../db/deliveries/writes.ts'
 import { findUnsubscribeToken } from '../../db/emails/reads.ts'
-import type { Database } from '../../db/schema.ts'
 import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { findUnsubscribeMail } from '../../db/unsubscribes/reads.ts'
@@ -57,7 +56,7 @@ interface Outcome {
 }
 
 async function takeBounce(
-  trx: Transaction<Database>,
+  trx: Trx,
   deps: Deps,
   deliveryId: number,
   { type, subtype, suppress, ours }: Bounce,
@@ -94,11 +93,7 @@ function whyNot(state: DeliveryState): Taken | null {
 }
 
 /** Locks audiences before the contact, as changes of audiences do. */
-async function takeComplaint(
-  trx: Transaction<Database>,
-  deps: Deps,
-  deliveryId: number,
-): Promise<Outcome> {
+async function takeComplaint(trx: Trx, deps: Deps, deliveryId: number): Promise<Outcome> {
   const delivery = await lockReportedDelivery(trx, deliveryId)
   if (!delivery) return { taken: 'ignored', wake: false }
   const now = deps.now()
@@ -118,7 +113,7 @@ async function takeComplaint(
 const addressOf = ({ recipient }: ReportedDelivery) => normalizeContactEmail(recipient)
 
 async function suppressFor(
-  trx: Transaction<Database>,
+  trx: Trx,
   { workspace_id, email_id }: ReportedDelivery,
   email: string,
   reason: 'bounce' | 'complaint',

@@ -3,6 +3,7 @@
 import type { ApiDeps } from '../../api/http/env.ts'
 import { findSuppression, type SuppressionRow } from '../../db/suppressions/reads.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 
 type Deps = Pick<ApiDeps, 'db' | 'now'>
 
@@ -12,7 +13,7 @@ type Deps = Pick<ApiDeps, 'db' | 'now'>
  */
 export function suppress(
   { db, now }: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   email: string,
 ): Promise<{ row: SuppressionRow; created: boolean }> {
   const at = now()
@@ -29,7 +30,7 @@ export function suppress(
 /** @returns false when the address (lower case) was not suppressed */
 export function unsuppress(
   { db, now }: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   email: string,
 ): Promise<boolean> {
   return db.transaction().execute((trx) => deleteSuppression(trx, workspaceId, email, now()))

@@ -17,20 +17,21 @@ import {
   lockTemplate,
   updateTemplate,
 } from '../../db/templates/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { checkTemplateParts } from './faults.ts'
 
 type Deps = Pick<ApiDeps, 'db' | 'newId' | 'now'>
 
 /** Who asks, and for which template (id or alias). */
 export interface TemplateRef {
-  workspaceId: string
+  workspaceId: WorkspaceId
   idOrAlias: string
 }
 
 /** @throws ApiError 400 `invalid_template`, 409 `alias_taken`; @returns the new template's id */
 export async function createTemplate(
   deps: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   input: NewTemplate,
 ): Promise<string> {
   const content = contentOf(input)

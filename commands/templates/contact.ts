@@ -1,12 +1,14 @@
 // The contact that a template knows as `contact` when mail is written for one address.
+
 import type { Db } from '../../db/connect.ts'
 import { findContactProperties } from '../../db/contacts/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 
 /** email, first_name, last_name, properties; all but the address null or empty for who is no automation contact. */
 export async function findTemplateContact(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   address: string,
 ): Promise<{ email: string; properties: JsonObject } & JsonObject> {
   const email = address.toLowerCase()

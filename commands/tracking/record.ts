@@ -1,8 +1,8 @@
 // Records an open or a click: the email event, what it tells of machines, and the contact's automation event, in one commit.
-import type { Transaction } from 'kysely'
+
 import type { ApiDeps } from '../../api/http/env.ts'
+import type { Trx } from '../../db/connect.ts'
 import { listMailContacts } from '../../db/deliveries/mailContacts.ts'
-import type { Database } from '../../db/schema.ts'
 import { countTracked, listLinkFetches, type TrackedDelivery } from '../../db/tracking/reads.ts'
 import { insertTracked, lockMailTracking, markClicks } from '../../db/tracking/writes.ts'
 import { deleteUnconfirmed } from '../../db/unsubscribes/writes.ts'
@@ -75,7 +75,7 @@ function isTooSoon({ settled_at }: TrackedDelivery, at: Date): boolean {
 
 /** What this click makes of those of the last minute. */
 async function watchLinks(
-  trx: Transaction<Database>,
+  trx: Trx,
   delivery: TrackedDelivery,
   link: string,
   at: Date,

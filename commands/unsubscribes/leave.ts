@@ -1,8 +1,7 @@
 // Unsubscribes a contact from the workflow whose mail he holds, in the caller's transaction.
-import type { Transaction } from 'kysely'
+import type { Trx } from '../../db/connect.ts'
 import { lockContact } from '../../db/contacts/writes.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
-import type { Database } from '../../db/schema.ts'
 import type { UnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import { insertUnsubscribe } from '../../db/unsubscribes/writes.ts'
 import type { Design } from '../../rules/design/types.ts'
@@ -18,7 +17,7 @@ const REASON = 'unsubscribed'
  * @returns whether the outbox was written, so that its reader is to be woken after the commit
  */
 export async function leaveWorkflow(
-  trx: Transaction<Database>,
+  trx: Trx,
   deps: { newId: NewId; now: Date },
   mail: UnsubscribeMail,
   unconfirmed = false,

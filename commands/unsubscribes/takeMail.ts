@@ -1,6 +1,5 @@
 // Unsubscribes by mail: whoever writes to the address of a List-Unsubscribe header has left.
-import type { Transaction } from 'kysely'
-import type { Database } from '../../db/schema.ts'
+import type { Trx } from '../../db/connect.ts'
 import { findUnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import type { ActivityDeps } from '../../delivery/deps.ts'
 import { leaveWorkflow } from './leave.ts'
@@ -17,7 +16,7 @@ export async function takeUnsubscribe(
   const mail = await findUnsubscribeMail(db, token)
   if (!mail) return false
   const at = { newId, now: now() }
-  const leave = (trx: Transaction<Database>) => leaveWorkflow(trx, at, mail)
+  const leave = (trx: Trx) => leaveWorkflow(trx, at, mail)
   if (await db.transaction().execute(leave)) wake('dripline_outbox')
   return true
 }

@@ -9,13 +9,14 @@ import { parseTemplate } from '../../mail/content/template.ts'
 import { addressDomain, parseMailbox } from '../../rules/addresses.ts'
 import type { Design, Problem } from '../../rules/design/types.ts'
 import { checkDesignShape, designReferences, validateDesign } from '../../rules/design/validate.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 
 type Deps = Pick<ApiDeps, 'db' | 'config'>
 
 /** Every problem that keeps the design from being activated in this workspace. */
 export async function findDesignProblems(
   { db, config }: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   design: unknown,
 ): Promise<Problem[]> {
   const { templateIds, fromAddresses, audienceIds } = designReferences(design)
@@ -52,7 +53,7 @@ const invalidDesign = (problems: Problem[]) =>
  */
 export async function requireDesign(
   deps: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   design: unknown,
   use: 'draft' | 'active',
 ): Promise<Design> {

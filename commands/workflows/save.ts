@@ -1,9 +1,9 @@
 // Saves workflows: makes them, changes them by immutable versions, activates and archives them, in one transaction each.
-import type { Transaction } from 'kysely'
+
 import type { ApiDeps, RequestKey } from '../../api/http/env.ts'
 import { conflict } from '../../api/http/errors.ts'
 import type { NewWorkflow, WorkflowChange } from '../../api/workflows/schemas.ts'
-import type { Database } from '../../db/schema.ts'
+import type { Trx } from '../../db/connect.ts'
 import { findWorkflowVersion, type WorkflowRow } from '../../db/workflows/reads.ts'
 import { replaceTriggers } from '../../db/workflows/triggers.ts'
 import {
@@ -14,6 +14,7 @@ import {
 } from '../../db/workflows/writes.ts'
 import { eventTriggers } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { jsonEquals } from '../../rules/paths.ts'
@@ -114,7 +115,7 @@ export function changeWorkflow(
 /** Archives: it triggers no more and is not found any more; its executions go on. @returns false: no such workflow */
 export function archiveWorkflow(
   { db, now }: Deps,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
 ): Promise<boolean> {
   const at = now()
@@ -134,7 +135,7 @@ export function copyName(name: string): string {
 }
 
 function insertVersion(
-  trx: Transaction<Database>,
+  trx: Trx,
   row: WorkflowRow,
   design: JsonObject,
   key: RequestKey,

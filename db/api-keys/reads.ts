@@ -1,4 +1,5 @@
 // Reads API keys.
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 
@@ -16,7 +17,7 @@ export function findApiKeyByHash(db: Db, hash: Buffer, now: Date) {
 /** Keys that were not revoked, newest first, after the id `after`. */
 export function listApiKeys(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   page: { after: string | null; limit: number },
 ) {
   return db

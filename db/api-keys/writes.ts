@@ -1,4 +1,5 @@
 // Writes API keys.
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { NewRow } from '../schema.ts'
 
@@ -13,7 +14,7 @@ export async function updateApiKeyUsed(db: Db, id: string, now: Date): Promise<v
 /** Revokes a key; false when the workspace has no such live key. */
 export async function revokeApiKey(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
   now: Date,
 ): Promise<boolean> {
@@ -30,7 +31,7 @@ export async function revokeApiKey(
 /** Revokes the keys that are restricted to a domain. */
 export async function revokeDomainKeys(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   domainId: string,
   now: Date,
 ): Promise<void> {

@@ -1,5 +1,6 @@
 // Reads the contacts of an audience.
 
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
@@ -8,7 +9,7 @@ export type AudienceContactRow = Row<'audience_contacts'>
 /** A page of an audience's contacts after the address `after`, by address. */
 export function listAudienceContacts(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   audienceId: string,
   page: { after: string | null; limit: number },
 ): Promise<AudienceContactRow[]> {

@@ -1,11 +1,12 @@
 // Writes the contacts of an audience. Writers hold the audience's lock and move its counts.
-import { sql, type Transaction } from 'kysely'
-import type { Database } from '../schema.ts'
+
+import { sql } from 'kysely'
+import type { Trx } from '../connect.ts'
 import type { AudienceContactRow } from './contactReads.ts'
 
 /** Those of the addresses (lower case) that a locked audience holds. */
 export function lockAudienceContacts(
-  trx: Transaction<Database>,
+  trx: Trx,
   audienceId: string,
   emails: string[],
 ): Promise<AudienceContactRow[]> {
@@ -20,10 +21,7 @@ export function lockAudienceContacts(
 /** jsonb text of many rows: one parameter for any number of them. */
 const toRecords = (rows: AudienceContactRow[]) => JSON.stringify(rows)
 
-export async function insertAudienceContacts(
-  trx: Transaction<Database>,
-  rows: AudienceContactRow[],
-): Promise<void> {
+export async function insertAudienceContacts(trx: Trx, rows: AudienceContactRow[]): Promise<void> {
   if (rows.length === 0) return
   await sql`
     insert into audience_contacts
@@ -31,10 +29,7 @@ export async function insertAudienceContacts(
   `.execute(trx)
 }
 
-export async function updateAudienceContacts(
-  trx: Transaction<Database>,
-  rows: AudienceContactRow[],
-): Promise<void> {
+export async function updateAudienceContacts(trx: Trx, rows: AudienceContactRow[]): Promise<void> {
   if (rows.length === 0) return
   await sql`
     update audience_contacts c
@@ -45,6 +40,6 @@ export async function updateAudienceContacts(
   `.execute(trx)
 }
 
-export async function deleteAudienceContact(trx: Transaction<Database>, id: string): Promise<void> {
+export async function deleteAudienceContact(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('audience_contacts').where('id', '=', id).execute()
 }

@@ -1,5 +1,6 @@
 // Reads audiences.
 
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
@@ -25,7 +26,7 @@ function withUser(db: Db) {
 /** A page of audiences after the id `after`, newest first. */
 export function listAudiences(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   page: { after: string | null; limit: number },
 ): Promise<AudienceRow[]> {
   return withUser(db)
@@ -38,7 +39,7 @@ export function listAudiences(
 
 export function findAudience(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
 ): Promise<AudienceRow | undefined> {
   return withUser(db)
@@ -50,7 +51,7 @@ export function findAudience(
 /** Those of the ids that are audiences of the workspace. */
 export async function findAudienceIds(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   ids: string[],
 ): Promise<Set<string>> {
   if (ids.length === 0) return new Set()

@@ -1,8 +1,9 @@
 // Writes audiences. Their counts are kept by whoever changes their contacts, under the audience's lock.
 
-import { sql, type Transaction } from 'kysely'
-import type { Db } from '../connect.ts'
-import type { Database, NewRow, Row } from '../schema.ts'
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
+import type { NewRow, Row } from '../schema.ts'
 
 export async function insertAudience(db: Db, row: NewRow<'audiences'>): Promise<void> {
   await db.insertInto('audiences').values(row).execute()
@@ -11,7 +12,7 @@ export async function insertAudience(db: Db, row: NewRow<'audiences'>): Promise<
 /** Renames an audience; false when the workspace has none of that id. */
 export async function updateAudienceName(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
   name: string,
   now: Date,
@@ -26,7 +27,11 @@ export async function updateAudienceName(
 }
 
 /** Deletes an audience and its contacts; false when the workspace has none of that id. */
-export async function deleteAudience(db: Db, workspaceId: string, id: string): Promise<boolean> {
+export async function deleteAudience(
+  db: Db,
+  workspaceId: WorkspaceId,
+  id: string,
+): Promise<boolean> {
   const result = await db
     .deleteFrom('audiences')
     .where('workspace_id', '=', workspaceId)
@@ -37,8 +42,8 @@ export async function deleteAudience(db: Db, workspaceId: string, id: string): P
 
 /** Locks an audience: its contacts and counts change one transaction after the other. */
 export function lockAudience(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   id: string,
 ): Promise<Pick<Row<'audiences'>, 'id' | 'name'> | undefined> {
   return trx
@@ -52,7 +57,7 @@ export function lockAudience(
 
 /** Moves the counts of a locked audience. */
 export async function updateAudienceCounts(
-  trx: Transaction<Database>,
+  trx: Trx,
   id: string,
   by: { contacts: number; unsubscribers: number },
 ): Promise<void> {

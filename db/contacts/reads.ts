@@ -1,6 +1,7 @@
 // Reads automation contacts.
 
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
@@ -12,7 +13,7 @@ export type ContactListRow = Omit<ContactRow, 'properties'>
 /** A page of contacts after the id `after`, newest first. */
 export function listContacts(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   page: { after: string | null; limit: number },
 ): Promise<ContactListRow[]> {
   return db
@@ -38,7 +39,7 @@ export function listContacts(
 /** @param email in lower case */
 export function findContact(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   email: string,
 ): Promise<ContactRow | undefined> {
   return db
@@ -52,7 +53,7 @@ export function findContact(
 /** Which of the addresses (lower case) are automation contacts, in the order in which contacts are locked. */
 export async function findContactEmails(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   addresses: string[],
 ): Promise<string[]> {
   if (addresses.length === 0) return []
@@ -67,7 +68,7 @@ export async function findContactEmails(
 }
 
 /** The properties of the automation contact of that address (lower case), undefined when there is none. */
-export async function findContactProperties(db: Db, workspaceId: string, email: string) {
+export async function findContactProperties(db: Db, workspaceId: WorkspaceId, email: string) {
   const row = await db
     .selectFrom('contacts')
     .select('properties')

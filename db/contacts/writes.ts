@@ -1,12 +1,13 @@
 // Locks and writes automation contacts.
-import type { Transaction } from 'kysely'
-import type { Database, JsonObject } from '../schema.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+import type { JsonObject } from '../schema.ts'
 import type { ContactRow } from './reads.ts'
 
 /** @param email in lower case */
 export function lockContactByEmail(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   email: string,
 ): Promise<ContactRow | undefined> {
   return trx
@@ -19,7 +20,7 @@ export function lockContactByEmail(
 }
 
 export async function updateContactProperties(
-  trx: Transaction<Database>,
+  trx: Trx,
   contactId: string,
   properties: JsonObject,
   now: Date,
@@ -32,7 +33,7 @@ export async function updateContactProperties(
 }
 
 /** Locks the contact: whoever writes for him takes this lock first. */
-export function lockContact(trx: Transaction<Database>, contactId: string) {
+export function lockContact(trx: Trx, contactId: string) {
   return trx
     .selectFrom('contacts')
     .selectAll()

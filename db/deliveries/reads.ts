@@ -1,5 +1,7 @@
 // Reads the attempts at an email's deliveries, with what was said in each.
+
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
@@ -8,7 +10,7 @@ export type EmailAttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'> & { 
 /** The newest attempts at an email, oldest first; undefined when the workspace has no such email. */
 export async function listEmailAttempts(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   emailId: string,
   limit: number,
 ): Promise<EmailAttemptRow[] | undefined> {

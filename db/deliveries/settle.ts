@@ -1,5 +1,7 @@
 // Settles attempts: rows of the ledger, what was said, the recipients' events, soft bounces and suppressions, in one statement.
+
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { DeliveryState, JsonObject, Row } from '../schema.ts'
 import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces.ts'
@@ -28,7 +30,7 @@ export interface Settlement {
 export interface SettledDelivery {
   id: number
   email_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   recipient: string
   /** He stands on the suppression list because of it. */
   suppressed: boolean

@@ -1,9 +1,11 @@
 // What a report that came by mail changes of a delivery.
-import { sql, type Transaction } from 'kysely'
-import type { Database, JsonObject } from '../schema.ts'
+
+import { sql } from 'kysely'
+import type { Trx } from '../connect.ts'
+import type { JsonObject } from '../schema.ts'
 
 /** Locks the delivery that a report is about, of any workspace: its return path is all that its sender has. */
-export function lockReportedDelivery(trx: Transaction<Database>, id: number) {
+export function lockReportedDelivery(trx: Trx, id: number) {
   return trx
     .selectFrom('deliveries')
     .select(['id', 'email_id', 'workspace_id', 'recipient', 'state'])
@@ -19,7 +21,7 @@ export type ReportedDelivery = NonNullable<Awaited<ReturnType<typeof lockReporte
  * @returns false when he had bounced before: nothing was changed
  */
 export async function bounceDelivery(
-  trx: Transaction<Database>,
+  trx: Trx,
   delivery: ReportedDelivery,
   data: JsonObject,
   now: Date,

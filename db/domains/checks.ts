@@ -1,9 +1,6 @@
 // Reads and writes what the checks of a sending domain go by.
-import type { Transaction } from 'kysely'
-import type { Db } from '../connect.ts'
-import type { Database, Row } from '../schema.ts'
-
-export type Trx = Transaction<Database>
+import type { Db, Trx } from '../connect.ts'
+import type { Row } from '../schema.ts'
 
 export type CheckedKey = Pick<
   Row<'domain_keys'>,

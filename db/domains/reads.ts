@@ -1,6 +1,7 @@
 // Reads sending domains.
 
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
@@ -60,7 +61,7 @@ function withUser(db: Db) {
 /** A page of domains after the id `after`, newest first. */
 export function listDomains(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   page: { after: string | null; limit: number },
 ): Promise<DomainRow[]> {
   return withUser(db)
@@ -73,7 +74,7 @@ export function listDomains(
 
 export function findDomain(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
 ): Promise<DomainRow | undefined> {
   return withUser(db)
@@ -85,7 +86,7 @@ export function findDomain(
 /** The domain of that name, in lower case, and whether it may be sent from. */
 export function findDomainByName(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   name: string,
 ): Promise<Pick<Row<'domains'>, 'id' | 'name' | 'status'> | undefined> {
   return db

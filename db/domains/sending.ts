@@ -1,6 +1,7 @@
 // Reads what mail takes from the domain that it is sent from.
 
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { maySendFrom } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
@@ -21,7 +22,7 @@ export const trackingHost = sql<string | null>`
 export type SegmentDomain = SendingDomain & { name: string; verified: boolean }
 
 /** The workspace's domains of those names, and whether each may send. */
-export async function listSendingDomains(db: Db, workspaceId: string, names: string[]) {
+export async function listSendingDomains(db: Db, workspaceId: WorkspaceId, names: string[]) {
   if (names.length === 0) return new Map<string, SegmentDomain>()
   const rows = await db
     .selectFrom('domains')

@@ -1,8 +1,9 @@
 // Places of the warm-up in the database: reserved under the sending domain's lock, so that lanes never give one out twice.
-import { sql, type Transaction } from 'kysely'
+
+import { sql } from 'kysely'
 import type { DayPlaces } from '../../rules/mail/warmUp.ts'
-import type { Db } from '../connect.ts'
-import type { Database, Row } from '../schema.ts'
+import type { Db, Trx } from '../connect.ts'
+import type { Row } from '../schema.ts'
 
 /** Which of these domains are still warming up. */
 export async function listColdDomains(db: Db, ids: readonly string[]): Promise<Set<string>> {
@@ -22,10 +23,7 @@ export interface ColdDomain {
 }
 
 /** Locks domains, in the order of their ids, and reads the places that they have given out. Warm ones are left out. */
-export async function lockColdDomains(
-  trx: Transaction<Database>,
-  ids: readonly string[],
-): Promise<ColdDomain[]> {
+export async function lockColdDomains(trx: Trx, ids: readonly string[]): Promise<ColdDomain[]> {
   const locked = await trx
     .selectFrom('domains')
     .select('id')
@@ -50,7 +48,7 @@ export async function lockColdDomains(
 
 /** Adds to (or takes from) the places that are given out for days. */
 export async function changeDayPlaces(
-  trx: Transaction<Database>,
+  trx: Trx,
   changes: readonly { domain_id: string; day: string; change: number }[],
 ): Promise<void> {
   await sql`
@@ -79,7 +77,7 @@ export interface PlacedDelivery {
  * and its expiry moves with it.
  */
 export async function placeDeliveries(
-  trx: Transaction<Database>,
+  trx: Trx,
   placed: readonly (PlacedDelivery & { was: Row<'deliveries'>['state'] })[],
   leaseToken: string,
   now: Date,
@@ -103,11 +101,7 @@ export async function placeDeliveries(
 }
 
 /** Ends the warm-up of domains. */
-export async function setWarmedUp(
-  trx: Transaction<Database>,
-  ids: readonly string[],
-  now: Date,
-): Promise<void> {
+export async function setWarmedUp(trx: Trx, ids: readonly string[], now: Date): Promise<void> {
   await trx
     .updateTable('domains')
     .set({ is_warmed_up: true, warmed_up_at: now })

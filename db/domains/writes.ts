@@ -1,7 +1,8 @@
 // Writes sending domains and their keys.
 
-import { sql, type Transaction, type Updateable } from 'kysely'
-import type { Db } from '../connect.ts'
+import { sql, type Updateable } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
 import { insertDomainTask } from '../outbox.ts'
 import type { Database, NewRow, Row } from '../schema.ts'
 
@@ -52,7 +53,7 @@ export async function registerDomain(
   })
 }
 
-async function writeDomain(trx: Transaction<Database>, row: NewRow<'domains'>, key: FirstKey) {
+async function writeDomain(trx: Trx, row: NewRow<'domains'>, key: FirstKey) {
   await trx.insertInto('domains').values(row).execute()
   await insertDomainKey(trx, {
     ...key,
@@ -65,8 +66,8 @@ async function writeDomain(trx: Transaction<Database>, row: NewRow<'domains'>, k
 
 /** The domain's own row, held to the end of the transaction; undefined when it is not there, or deleted. */
 export function lockDomain(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   id: string,
 ): Promise<Row<'domains'> | undefined> {
   return trx
@@ -81,8 +82,8 @@ export function lockDomain(
 
 /** Changes columns of a domain that the caller has locked. */
 export async function updateDomain(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   id: string,
   columns: Updateable<Database['domains']>,
 ): Promise<void> {

@@ -1,5 +1,7 @@
 // Reads the emails that executions sent, each with all that happened to it.
+
 import { type SqlBool, sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { EmailStatus } from '../schema.ts'
 
@@ -17,7 +19,7 @@ export interface ExecutionEmailRow {
 /** A page of a workflow's emails after the id `after`, newest first. */
 export function listWorkflowEmails(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   workflowId: string,
   page: { after: string | null; limit: number },
 ): Promise<ExecutionEmailRow[]> {
@@ -29,7 +31,7 @@ export function listWorkflowEmails(
 /** All emails of an execution, newest first. */
 export function listExecutionEmails(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   executionId: string,
 ): Promise<ExecutionEmailRow[]> {
   return listWithEvents(db, workspaceId, sql<SqlBool>`m.execution_id = ${executionId}`, null)
@@ -37,7 +39,7 @@ export function listExecutionEmails(
 
 async function listWithEvents(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   fits: ReturnType<typeof sql<SqlBool>>,
   limit: number | null,
 ): Promise<ExecutionEmailRow[]> {

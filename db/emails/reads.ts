@@ -1,9 +1,10 @@
 // Reads emails and what happened to them; nothing of that is stored on the email itself.
 
-import { sql, type Transaction } from 'kysely'
-import type { Db } from '../connect.ts'
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
-import type { Database, Row } from '../schema.ts'
+import type { Row } from '../schema.ts'
 
 export type EmailEventRow = Pick<
   Row<'email_events'>,
@@ -51,7 +52,7 @@ const columns = [
 /** A page of emails after the id `after`, newest first. */
 export async function listEmails(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   page: { after: string | null; limit: number },
 ): Promise<EmailListRow[]> {
   const rows = await db
@@ -93,7 +94,11 @@ async function listLatestEvents(db: Db, emailIds: string[]): Promise<Map<string,
 
 export type EmailRow = Row<'emails'> & { open: boolean }
 
-export function findEmail(db: Db, workspaceId: string, id: string): Promise<EmailRow | undefined> {
+export function findEmail(
+  db: Db,
+  workspaceId: WorkspaceId,
+  id: string,
+): Promise<EmailRow | undefined> {
   return db
     .selectFrom('emails')
     .selectAll()
@@ -117,8 +122,8 @@ export function listEmailEvents(db: Db, emailId: string): Promise<EmailEventRow[
 
 /** The unsubscribe token of an email; null when it has none, or the email is gone. */
 export async function findUnsubscribeToken(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   emailId: string,
 ): Promise<string | null> {
   const row = await trx

@@ -1,6 +1,7 @@
 // What accepting an email has to know, in one round trip.
 
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { type SendingDomain, trackingHost } from '../domains/sending.ts'
 
@@ -10,7 +11,7 @@ import { type SendingDomain, trackingHost } from '../domains/sending.ts'
  */
 export async function findSendFacts(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   domainName: string,
   addresses: string[],
 ): Promise<{ domain: SendingDomain | null; contactEmails: string[] }> {

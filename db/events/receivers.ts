@@ -1,9 +1,11 @@
 // Finds what may receive an arriving event: triggers of active workflows, and this contact's open waits.
 
-import { sql, type Transaction } from 'kysely'
+import { sql } from 'kysely'
 import type { Condition } from '../../rules/conditions/types.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
-import type { Database, JsonObject } from '../schema.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+import type { JsonObject } from '../schema.ts'
 
 export interface EventReceivers {
   /** At most one for each workflow. */
@@ -12,7 +14,7 @@ export interface EventReceivers {
 }
 
 export interface ArrivedEvent {
-  workspaceId: string
+  workspaceId: WorkspaceId
   eventName: string
   email: string
   properties: JsonObject
@@ -40,7 +42,7 @@ export interface WaitRow {
 }
 
 export async function findCandidates(
-  trx: Transaction<Database>,
+  trx: Trx,
   { workspaceId, eventName, contact }: ArrivedEvent,
 ): Promise<{ triggers: TriggerRow[]; waits: WaitRow[] }> {
   const { rows } = await sql<{ triggers: TriggerRow[]; waits: WaitRow[] }>`

@@ -1,11 +1,13 @@
 // Writes an automation event, and what follows from it: a statement each.
 
-import { sql, type Transaction } from 'kysely'
-import type { Database, JsonObject } from '../schema.ts'
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+import type { JsonObject } from '../schema.ts'
 import type { EventReceivers } from './receivers.ts'
 
 export interface NewAutomationEvent {
-  workspaceId: string
+  workspaceId: WorkspaceId
   /** The caller's own id, by which the event is recorded once for ever; null: the event's own. */
   eventId: string | null
   eventName: string
@@ -31,7 +33,7 @@ interface StoredEvent {
 
 /** Contact and event in one statement; neither is touched when the event_id is known already. */
 export async function insertEvent(
-  trx: Transaction<Database>,
+  trx: Trx,
   event: NewAutomationEvent,
   made: { id: string; eventId: string; contactId: string; now: Date },
 ): Promise<StoredEvent> {
@@ -90,7 +92,7 @@ interface Consequences {
 }
 
 export async function insertConsequences(
-  trx: Transaction<Database>,
+  trx: Trx,
   { workspaceId, email }: NewAutomationEvent,
   { eventRowId, contactId, properties, starts, waits, depth, now }: Consequences,
 ): Promise<void> {

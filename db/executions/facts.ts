@@ -1,10 +1,12 @@
 // Reads what conditions may ask of a contact and an execution.
-import { sql, type Transaction } from 'kysely'
-import type { Database } from '../schema.ts'
+
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
 
 /** The times (ms) of the contact's events of those names, oldest first, at most 10,000 of each. */
 export async function listEventTimes(
-  trx: Transaction<Database>,
+  trx: Trx,
   contactId: string,
   names: string[],
 ): Promise<Record<string, number[]>> {
@@ -20,7 +22,7 @@ export async function listEventTimes(
 
 /** Statuses that the mail of this execution has reached, by send_email node. */
 export async function listEmailActivity(
-  trx: Transaction<Database>,
+  trx: Trx,
   executionId: string,
 ): Promise<Record<string, string[]>> {
   const { rows } = await sql<{ node_id: string; statuses: string[] }>`
@@ -33,8 +35,8 @@ export async function listEmailActivity(
 
 /** Those of the audiences that hold the address. */
 export async function listMemberships(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   email: string,
   audienceIds: string[],
 ): Promise<string[]> {

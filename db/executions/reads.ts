@@ -1,5 +1,7 @@
 // Reads executions as Postgres knows them: decided, live, and their last state once they have ended.
+
 import { type SqlBool, sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { EndedStatus, Row } from '../schema.ts'
 
@@ -33,7 +35,7 @@ function ofOwner(by: ListedBy) {
 
 export function findExecution(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
 ): Promise<ExecutionRow | undefined> {
   return db
@@ -47,7 +49,7 @@ export function findExecution(
 /** Rows by id, for what Temporal lists by id alone. */
 export async function findExecutionsByIds(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   ids: string[],
 ): Promise<Map<string, ExecutionRow>> {
   if (ids.length === 0) return new Map()
@@ -63,7 +65,7 @@ export async function findExecutionsByIds(
 /** When the oldest execution was decided that the starter has not yet carried to Temporal; null: none waits. */
 export async function findOldestPendingStart(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   by: ListedBy,
 ): Promise<Date | null> {
   const row = await db
@@ -90,7 +92,7 @@ const beyond = (column: 'created_at' | 'completed_at', after: TimePosition) =>
 /** Executions decided since then that have not ended, newest first. */
 export function listLiveSince(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   by: ListedBy,
   page: { since: Date; after: TimePosition | null; limit: number },
 ): Promise<ExecutionRow[]> {
@@ -114,7 +116,7 @@ const endedStatuses: EndedStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED']
 /** Executions that have ended, the latest end first. Each status is read by its index, then they are merged. */
 export async function listEndedExecutions(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   by: ListedBy,
   page: { status: EndedStatus | null; after: TimePosition | null; limit: number },
 ): Promise<ExecutionRow[]> {

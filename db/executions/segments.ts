@@ -1,8 +1,8 @@
 // Queries of one segment of an execution: what it starts from, and all that it leaves, in one statement.
 
-import { sql, type Transaction } from 'kysely'
-import type { Db } from '../connect.ts'
-import type { Database, EndedStatus, JsonObject, Row } from '../schema.ts'
+import { sql } from 'kysely'
+import type { Db, Trx } from '../connect.ts'
+import type { EndedStatus, JsonObject, Row } from '../schema.ts'
 
 /** The execution, and the results of this segment (when it ran before a crash) and of the one before. */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
@@ -57,7 +57,7 @@ export interface SegmentState {
 
 /** What the segment decides by; a statement of its own after the lock, since only then its snapshot is current. */
 export async function findSegmentState(
-  trx: Transaction<Database>,
+  trx: Trx,
   execution: Pick<SegmentRow, 'id' | 'workflow_id' | 'contact_id'>,
   segment: number,
 ): Promise<SegmentState> {
@@ -113,10 +113,7 @@ export interface SegmentWrites {
 }
 
 /** Writes a segment's log, waits, end and result; the unique key (execution, segment) makes it once. */
-export async function insertSegment(
-  trx: Transaction<Database>,
-  writes: SegmentWrites,
-): Promise<void> {
+export async function insertSegment(trx: Trx, writes: SegmentWrites): Promise<void> {
   const { executionId, segment, now, left, end } = writes
   await sql`
     with steps as (

@@ -1,7 +1,9 @@
 // Writes executions: manual starts, cancellations, ends.
-import { sql, type Transaction } from 'kysely'
-import type { Db } from '../connect.ts'
-import type { Database, EndedStatus, JsonObject } from '../schema.ts'
+
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
+import type { EndedStatus, JsonObject } from '../schema.ts'
 
 /** One execution, or every one of a contact in a workflow. */
 export type CancelWhere = { executionId: string } | { workflowId: string; contactId: string }
@@ -11,8 +13,8 @@ export type CancelWhere = { executionId: string } | { workflowId: string; contac
  * Temporal still has to close. Deletes their open waits and writes the outbox; wake the starter when ids come back.
  */
 export async function cancelExecutions(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   where: CancelWhere,
   reason: string,
   now: Date,
@@ -59,7 +61,7 @@ export async function cancelExecutions(
 
 export interface ManualStart {
   id: string
-  workspaceId: string
+  workspaceId: WorkspaceId
   workflowId: string
   version: number
   contactId: string
@@ -70,10 +72,7 @@ export interface ManualStart {
 }
 
 /** An execution that was started by hand, with its outbox row; the caller holds the contact's lock. */
-export async function insertManualStart(
-  trx: Transaction<Database>,
-  start: ManualStart,
-): Promise<void> {
+export async function insertManualStart(trx: Trx, start: ManualStart): Promise<void> {
   await sql`
     with started as (
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,

@@ -1,6 +1,7 @@
 // Reads the suppression list of a workspace.
 
 import { type Expression, type SqlBool, sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
@@ -18,7 +19,7 @@ export const live = (now: Date): Expression<SqlBool> =>
 /** A page of the suppressions that hold now, newest first, those of one moment by address. */
 export function listSuppressions(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   page: { after: SuppressionPosition | null; limit: number; now: Date },
 ): Promise<SuppressionRow[]> {
   const { after } = page
@@ -41,7 +42,7 @@ export function listSuppressions(
 /** @param email in lower case */
 export function findSuppression(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   email: string,
 ): Promise<SuppressionRow | undefined> {
   return db

@@ -1,6 +1,8 @@
 // Soft bounces: an address that fails on three days, with no delivery between, is left alone for thirty days.
-import { sql, type Transaction } from 'kysely'
-import type { Database } from '../schema.ts'
+
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
 
 /** Days (UTC) with a final soft bounce that suppress an address, the last one included. */
 const DAYS = 3
@@ -60,8 +62,8 @@ export function insertSuppressions(now: Date) {
  * @returns whether it suppressed the address
  */
 export async function recordSoftBounce(
-  trx: Transaction<Database>,
-  bounce: { workspaceId: string; email: string; emailId: string; at: Date },
+  trx: Trx,
+  bounce: { workspaceId: WorkspaceId; email: string; emailId: string; at: Date },
 ): Promise<boolean> {
   await trx
     .updateTable('soft_bounces')

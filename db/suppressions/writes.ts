@@ -1,8 +1,8 @@
 // Writes the suppression list of a workspace.
 
-import { sql, type Transaction } from 'kysely'
-import type { Db } from '../connect.ts'
-import type { Database } from '../schema.ts'
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
 import { live, type SuppressionRow } from './reads.ts'
 
 /**
@@ -35,8 +35,8 @@ export async function upsertSuppression(
  * @returns false when it was not suppressed
  */
 export async function deleteSuppression(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   email: string,
   now: Date,
 ): Promise<boolean> {

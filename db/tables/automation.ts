@@ -1,10 +1,12 @@
 // Tables of automation: contacts, automation events, workflows, executions, waits and the outbox.
+
 import type { Generated } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Defaulted, JsonColumn, JsonObject, NullableJson } from './columns.ts'
 
 export interface ContactsTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   email: string
   properties: JsonColumn<JsonObject>
   event_count: Defaulted<number>
@@ -17,7 +19,7 @@ export interface ContactsTable {
 
 export interface AutomationEventsTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   contact_id: string
   /** The caller's own id, or `id`. */
   event_id: string
@@ -32,7 +34,7 @@ export type WorkflowStatus = 'draft' | 'active' | 'paused'
 
 export interface WorkflowsTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   name: string
   status: WorkflowStatus
   current_version: number
@@ -48,7 +50,7 @@ export interface WorkflowsTable {
 export interface WorkflowVersionsTable {
   workflow_id: string
   version: number
-  workspace_id: string
+  workspace_id: WorkspaceId
   design: JsonColumn<object>
   created_by: string
   created_at: Date
@@ -57,7 +59,7 @@ export interface WorkflowVersionsTable {
 export interface WorkflowTriggersTable {
   workflow_id: string
   node_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   event_name: string
   version: number
   /** In the design's order. */
@@ -70,7 +72,7 @@ export type EndedStatus = 'COMPLETED' | 'FAILED' | 'CANCELLED'
 
 export interface ExecutionsTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   workflow_id: string
   version: number
   contact_id: string
@@ -116,7 +118,7 @@ export interface EventWaitsTable {
   execution_id: string
   segment: number
   node_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   contact_id: string
   event_name: string
   /** Condition over the arriving event, or null for any. */
@@ -134,7 +136,7 @@ export interface OutboxTable {
   kind: OutboxKind
   /** Of the two kinds about domains: the domain's id; workflow and contact are ''. */
   execution_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   workflow_id: string
   contact_id: string
   payload: JsonColumn<JsonObject>
@@ -146,7 +148,7 @@ export interface OutboxTable {
 export interface WorkflowUnsubscribesTable {
   workflow_id: string
   contact_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   /** The mail whose link a GET followed, which may have been a scanner; null: he left for sure. */
   unconfirmed_email_id: Defaulted<string | null>
   created_at: Date

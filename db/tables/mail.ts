@@ -1,10 +1,12 @@
 // Tables of mail: emails, the delivery ledger, what happened to each recipient, suppressions.
+
 import type { Generated } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Defaulted, JsonColumn, JsonObject } from './columns.ts'
 
 export interface EmailsTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   type: 'transactional' | 'broadcast'
   /** transactional or marketing: what an `unknown` outcome may do, and whether List-Unsubscribe is set. */
   category: 'transactional' | 'marketing'
@@ -65,7 +67,7 @@ export type DeliveryState =
 export interface DeliveriesTable {
   id: Generated<number>
   email_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   recipient: string
   /** 0-63, hash of the recipient's domain. */
   shard: number
@@ -91,7 +93,7 @@ export type EmailStatus = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced
 export interface EmailEventsTable {
   id: Generated<number>
   email_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   recipient: string
   status: EmailStatus
   at: Date
@@ -125,7 +127,7 @@ export interface DeliveryAttemptsTable {
 
 /** Days (UTC) on which mail to an address failed for good in a way that may pass. */
 export interface SoftBouncesTable {
-  workspace_id: string
+  workspace_id: WorkspaceId
   email: string
   day: string
   /** The email that was delivered after it, so that it counts no more; a report may take that back. */
@@ -133,7 +135,7 @@ export interface SoftBouncesTable {
 }
 
 export interface SuppressionsTable {
-  workspace_id: string
+  workspace_id: WorkspaceId
   email: string
   reason: 'bounce' | 'complaint' | 'manual'
   source_id: string | null

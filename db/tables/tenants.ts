@@ -1,16 +1,17 @@
 // Tables of what an operator and his customers configure: workspaces, keys, domains, templates, audiences.
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { KeyPermission } from '../../rules/permissions.ts'
 import type { Defaulted, JsonColumn, JsonObject } from './columns.ts'
 
 export interface WorkspacesTable {
-  id: string
+  id: WorkspaceId
   name: string
   created_at: Date
 }
 
 export interface UsersTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   email: string
   first_name: string | null
   last_name: string | null
@@ -19,7 +20,7 @@ export interface UsersTable {
 
 export interface ApiKeysTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   user_id: string
   name: string
   prefix: string
@@ -35,7 +36,7 @@ export interface ApiKeysTable {
 
 export interface DomainsTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   name: string
   status: string
   last_checked_at: Date | null
@@ -64,7 +65,7 @@ export interface DomainsTable {
 export interface DomainKeysTable {
   id: string
   domain_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   selector: string
   algorithm: 'rsa' | 'ed25519'
   /** base64, as it stands in the DKIM record. */
@@ -85,7 +86,7 @@ export interface DomainDaysTable {
 
 export interface TemplatesTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   name: string
   alias: string | null
   current_version: number
@@ -97,7 +98,7 @@ export interface TemplatesTable {
 export interface TemplateVersionsTable {
   template_id: string
   version: number
-  workspace_id: string
+  workspace_id: WorkspaceId
   subject: string | null
   from: string | null
   reply_to: string | null
@@ -109,7 +110,7 @@ export interface TemplateVersionsTable {
 
 export interface AudiencesTable {
   id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   name: string
   created_by: string
   contact_count: Defaulted<number>
@@ -121,7 +122,7 @@ export interface AudiencesTable {
 export interface AudienceContactsTable {
   id: string
   audience_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   email: string
   first_name: string | null
   last_name: string | null

@@ -1,8 +1,9 @@
 // Reads the published versions of templates that a design names.
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 
 /** The published versions of templates, by the id or alias that the design names. */
-export async function listPublishedTemplates(db: Db, workspaceId: string, names: string[]) {
+export async function listPublishedTemplates(db: Db, workspaceId: WorkspaceId, names: string[]) {
   if (names.length === 0) return new Map<string, PublishedTemplate>()
   const rows = await db
     .selectFrom('templates as t')

@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import type { TemplateFacts } from '../../rules/design/context.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
@@ -10,7 +11,7 @@ import type { Row } from '../schema.ts'
 /** Templates by the id or alias that the design names, published or not. */
 export async function findTemplateFacts(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   names: string[],
 ): Promise<Map<string, TemplateFacts>> {
   const found = new Map<string, TemplateFacts>()
@@ -78,7 +79,7 @@ function withCurrentVersion(db: Db) {
 /** A page of templates with their current version's head, newest first. */
 export function listTemplates(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   page: { after: string | null; limit: number },
 ): Promise<TemplateListRow[]> {
   return withCurrentVersion(db)
@@ -93,7 +94,7 @@ export function listTemplates(
 /** A template by id or alias, with the content of its current version. */
 export function findTemplate(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   idOrAlias: string,
 ): Promise<TemplateRow | undefined> {
   return withCurrentVersion(db)
@@ -139,7 +140,7 @@ export type PublishedTemplate = TemplateContent & {
  */
 export async function findPublishedTemplate(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   idOrAlias: string,
 ): Promise<PublishedTemplate | { templateId: string; status: 'draft' } | undefined> {
   const row = await db

@@ -1,13 +1,14 @@
 // Writes templates and their versions.
-import type { Transaction } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
-import type { Database, NewRow, Row } from '../schema.ts'
+import type { Trx } from '../connect.ts'
+import type { NewRow, Row } from '../schema.ts'
 import { findTemplate, type TemplateContent, type TemplateRow } from './reads.ts'
 
 /** The same under a row lock: nobody else changes it until the transaction ends. */
 export async function lockTemplate(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   idOrAlias: string,
 ): Promise<TemplateRow | undefined> {
   const locked = await trx
@@ -22,7 +23,7 @@ export async function lockTemplate(
 
 /** A new template with its first version. */
 export async function insertTemplate(
-  trx: Transaction<Database>,
+  trx: Trx,
   row: NewRow<'templates'>,
   content: TemplateContent,
 ): Promise<void> {
@@ -37,14 +38,14 @@ export async function insertTemplate(
 }
 
 export async function insertTemplateVersion(
-  trx: Transaction<Database>,
+  trx: Trx,
   row: NewRow<'template_versions'>,
 ): Promise<void> {
   await trx.insertInto('template_versions').values(row).execute()
 }
 
 export async function updateTemplate(
-  trx: Transaction<Database>,
+  trx: Trx,
   id: string,
   change: Partial<
     Pick<
@@ -57,6 +58,6 @@ export async function updateTemplate(
 }
 
 /** Deletes a locked template and its versions. */
-export async function deleteTemplate(trx: Transaction<Database>, id: string): Promise<void> {
+export async function deleteTemplate(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('templates').where('id', '=', id).execute()
 }

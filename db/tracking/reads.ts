@@ -1,14 +1,14 @@
 // Reads tracked deliveries and their visits.
 
-import { sql, type Transaction } from 'kysely'
-import type { Db } from '../connect.ts'
-import type { Database } from '../schema.ts'
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
 
 /** The delivery that a token names, of any workspace: the token is all that its reader has. */
 export interface TrackedDelivery {
   delivery_id: number
   email_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   recipient: string
   settled_at: Date | null
   /** The link's target; null for an open, or when the email has no such link. */
@@ -31,7 +31,7 @@ export async function findTrackedDelivery(
 
 /** Fetches of an email's links after a moment, machines' too, oldest first. */
 export async function listLinkFetches(
-  trx: Transaction<Database>,
+  trx: Trx,
   emailId: string,
   after: Date,
 ): Promise<{ at: Date; link: string }[]> {
@@ -45,7 +45,7 @@ export async function listLinkFetches(
 
 /** How many opens and clicks of a recipient are stored, up to `max`. */
 export async function countTracked(
-  trx: Transaction<Database>,
+  trx: Trx,
   { email_id, recipient }: Pick<TrackedDelivery, 'email_id' | 'recipient'>,
   max: number,
 ): Promise<number> {

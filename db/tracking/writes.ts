@@ -1,8 +1,8 @@
 // Writes the links of tracked mail, and visits.
 
-import { sql, type Transaction } from 'kysely'
-import type { Db } from '../connect.ts'
-import type { Database, JsonObject, NewRow } from '../schema.ts'
+import { sql } from 'kysely'
+import type { Db, Trx } from '../connect.ts'
+import type { JsonObject, NewRow } from '../schema.ts'
 import type { TrackedDelivery } from './reads.ts'
 
 /** Writes the targets of emails' links; those of an email that has them already stay. Its tokens work from then on. */
@@ -16,7 +16,7 @@ export async function insertEmailLinks(db: Db, rows: NewRow<'email_links'>[]): P
 }
 
 /** One transaction after the other for an email's opens, clicks and unsubscribes. Take it before a contact's lock. */
-export async function lockMailTracking(trx: Transaction<Database>, emailId: string): Promise<void> {
+export async function lockMailTracking(trx: Trx, emailId: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`tracking:${emailId}`}, 0))`.execute(
     trx,
   )
@@ -34,7 +34,7 @@ export interface TrackedEvent {
  * @returns whether it was written
  */
 export async function insertTracked(
-  trx: Transaction<Database>,
+  trx: Trx,
   { email_id, workspace_id, recipient }: TrackedDelivery,
   event: TrackedEvent,
   repeatsAfter: Date,
@@ -55,7 +55,7 @@ export async function insertTracked(
 
 /** Clicks of a recipient after a moment turn out to be a machine's. */
 export async function markClicks(
-  trx: Transaction<Database>,
+  trx: Trx,
   { email_id, recipient }: Pick<TrackedDelivery, 'email_id' | 'recipient'>,
   after: Date,
   machine: string,

@@ -1,9 +1,9 @@
 // Writes who has left a workflow by the link in its mail.
-import type { Transaction } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
 import { lockContact } from '../contacts/writes.ts'
-import type { Database } from '../schema.ts'
 
-type Membership = { workflow_id: string; contact_id: string; workspace_id: string }
+type Membership = { workflow_id: string; contact_id: string; workspace_id: WorkspaceId }
 
 /**
  * Call it with the contact's lock held. One that is sure confirms what was not.
@@ -11,7 +11,7 @@ type Membership = { workflow_id: string; contact_id: string; workspace_id: strin
  * @returns false when he had left already
  */
 export async function insertUnsubscribe(
-  trx: Transaction<Database>,
+  trx: Trx,
   { id, workflow_id, contact_id, workspace_id }: Membership & { id: string },
   now: Date,
   unconfirmed: boolean,
@@ -35,11 +35,7 @@ export async function insertUnsubscribe(
 }
 
 /** Takes back what a GET of that mail's link did after a moment, when nothing has confirmed it. */
-export async function deleteUnconfirmed(
-  trx: Transaction<Database>,
-  emailId: string,
-  after: Date,
-): Promise<void> {
+export async function deleteUnconfirmed(trx: Trx, emailId: string, after: Date): Promise<void> {
   const row = await trx
     .selectFrom('workflow_unsubscribes')
     .select('contact_id')
@@ -55,7 +51,7 @@ export async function deleteUnconfirmed(
 }
 
 export async function deleteUnsubscribe(
-  trx: Transaction<Database>,
+  trx: Trx,
   { workflow_id, contact_id }: Membership,
 ): Promise<void> {
   await trx

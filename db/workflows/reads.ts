@@ -1,5 +1,6 @@
 // Reads workflows and their immutable versions.
 
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row, WorkflowStatus } from '../schema.ts'
@@ -11,7 +12,7 @@ export type WorkflowVersionRow = Row<'workflow_versions'>
 /** A page of workflows that are not archived, after the id `after`, newest first. */
 export function listWorkflows(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   page: { status: WorkflowStatus | null; after: string | null; limit: number },
 ): Promise<WorkflowRow[]> {
   return db
@@ -29,7 +30,7 @@ export function listWorkflows(
 /** A workflow that is not archived, with the design of its current version. */
 export async function findWorkflow(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   id: string,
 ): Promise<(WorkflowRow & { design: object }) | undefined> {
   // The design by a subquery: a join may be planned over every version of every workflow.
@@ -54,7 +55,11 @@ export async function findWorkflow(
 }
 
 /** Whether the workspace has or had this workflow: executions and mail of an archived one stay readable. */
-export async function isWorkflowKnown(db: Db, workspaceId: string, id: string): Promise<boolean> {
+export async function isWorkflowKnown(
+  db: Db,
+  workspaceId: WorkspaceId,
+  id: string,
+): Promise<boolean> {
   const row = await db
     .selectFrom('workflows')
     .select('id')
@@ -66,7 +71,7 @@ export async function isWorkflowKnown(db: Db, workspaceId: string, id: string): 
 
 export function findWorkflowVersion(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   workflowId: string,
   version: number,
 ): Promise<WorkflowVersionRow | undefined> {
@@ -82,7 +87,7 @@ export function findWorkflowVersion(
 /** A page of a workflow's versions below the number `before`, newest first, without their designs. */
 export function listWorkflowVersions(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   workflowId: string,
   page: { before: number | null; limit: number },
 ): Promise<Omit<WorkflowVersionRow, 'design'>[]> {

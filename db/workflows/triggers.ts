@@ -1,15 +1,16 @@
 // The triggers of active workflows: what an arriving event is matched against.
-import type { Transaction } from 'kysely'
+
 import type { EventTrigger } from '../../rules/design/triggers.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
-import type { Database } from '../schema.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
 
 export type StoredTrigger = EventTrigger & { re_entry?: ReEntry | null }
 
 /** Puts these triggers in the place of a locked workflow's; none when it stops triggering. */
 export async function replaceTriggers(
-  trx: Transaction<Database>,
-  workflow: { id: string; workspace_id: string },
+  trx: Trx,
+  workflow: { id: string; workspace_id: WorkspaceId },
   version: number,
   triggers: StoredTrigger[],
 ): Promise<void> {

@@ -1,12 +1,15 @@
 // Writes workflows and their immutable versions.
-import { sql, type Transaction } from 'kysely'
-import type { Database, NewRow } from '../schema.ts'
+
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+import type { NewRow } from '../schema.ts'
 import type { WorkflowRow } from './reads.ts'
 
 /** Locks a workflow that is not archived: saving, activating and archiving take turns. */
 export function lockWorkflow(
-  trx: Transaction<Database>,
-  workspaceId: string,
+  trx: Trx,
+  workspaceId: WorkspaceId,
   id: string,
 ): Promise<WorkflowRow | undefined> {
   return trx
@@ -19,15 +22,12 @@ export function lockWorkflow(
     .executeTakeFirst()
 }
 
-export async function insertWorkflow(
-  trx: Transaction<Database>,
-  row: NewRow<'workflows'>,
-): Promise<void> {
+export async function insertWorkflow(trx: Trx, row: NewRow<'workflows'>): Promise<void> {
   await trx.insertInto('workflows').values(row).execute()
 }
 
 export async function insertWorkflowVersion(
-  trx: Transaction<Database>,
+  trx: Trx,
   row: NewRow<'workflow_versions'>,
 ): Promise<void> {
   await trx.insertInto('workflow_versions').values(row).execute()
@@ -35,7 +35,7 @@ export async function insertWorkflowVersion(
 
 /** Changes a locked workflow; `updated_at` always moves, even within one millisecond. */
 export function updateWorkflow(
-  trx: Transaction<Database>,
+  trx: Trx,
   id: string,
   change: Partial<Pick<WorkflowRow, 'name' | 'status' | 'current_version' | 'active_version'>> & {
     archived_at?: Date

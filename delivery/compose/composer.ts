@@ -7,7 +7,7 @@ import {
 } from '../../db/emails/contents.ts'
 import { createBodies } from '../../mail/compose/bodyCache.ts'
 import { type ComposeInput, composeSigned } from '../../mail/compose/mime.ts'
-import { unsubscribeMailbox } from '../../mail/token.ts'
+import { unsubscribeMailbox } from '../../mail/tracking/mailboxes.ts'
 import { parseMailbox } from '../../rules/addresses.ts'
 import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
@@ -45,7 +45,7 @@ const HEAVY_BYTES_MAX = 64 * 1024 * 1024
  * A composer: `use` runs work with an email's bytes, which are forgotten when its last user is done.
  * Tracked mail has links and a pixel of the delivery's own; its links are committed before `work` begins.
  */
-export function createComposer(deps: Pick<ActivityDeps, 'db' | 'config' | 'now'>) {
+export function createComposer(deps: Pick<ActivityDeps, 'db' | 'config' | 'now' | 'secrets'>) {
   const signers = createSigners(deps)
   const trackers = createTrackers(deps)
   const bodies = createBodies()

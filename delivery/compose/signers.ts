@@ -21,7 +21,7 @@ export interface SigningKey {
  * the domain has it. The same for every attempt, so that the bytes are the same.
  * @throws Error when the domain has no key
  */
-export function createSigners({ db, config, now }: Pick<ActivityDeps, 'db' | 'config' | 'now'>) {
+export function createSigners({ db, secrets, now }: Pick<ActivityDeps, 'db' | 'secrets' | 'now'>) {
   const keys = new Map<string, KeyObject>()
   const known = new Map<string, { at: number; signer: Promise<DomainSigner | undefined> }>()
 
@@ -35,7 +35,7 @@ export function createSigners({ db, config, now }: Pick<ActivityDeps, 'db' | 'co
     const name = `${domainId} ${selector}`
     const ready = keys.get(name)
     if (ready) return ready
-    const key = loadKey(config.secretKey, private_key)
+    const key = loadKey(secrets.decrypt('dkim-key', private_key))
     if (keys.size >= KEYS_MAX) keys.clear()
     keys.set(name, key)
     return key

@@ -22,7 +22,12 @@ const HTML_CHARS_MAX = 2 * 1024 * 1024
  * Finds an email's links and commits them. Null for one that is not tracked: not asked for, no html, or html of over
  * two million characters.
  */
-export function createTrackers({ db, config }: Pick<ActivityDeps, 'db' | 'config'>) {
+export function createTrackers({
+  db,
+  config,
+  secrets,
+}: Pick<ActivityDeps, 'db' | 'config' | 'secrets'>) {
+  const mac = secrets.mac('tracking')
   const store = createBatcher(async (rows: NewRow<'email_links'>[]) => {
     await insertEmailLinks(db, rows)
     return rows.map(() => undefined)
@@ -43,8 +48,8 @@ export function createTrackers({ db, config }: Pick<ActivityDeps, 'db' | 'config
       text: text ?? (await textInTurns(html)),
       htmlFor: (deliveryId) =>
         applyTracking(plan, {
-          openUrl: `${base}/t/o/${openToken(config.secretKey, deliveryId)}`,
-          clickUrl: (index) => `${base}/t/c/${clickToken(config.secretKey, deliveryId, index)}`,
+          openUrl: `${base}/t/o/${openToken(mac, deliveryId)}`,
+          clickUrl: (index) => `${base}/t/c/${clickToken(mac, deliveryId, index)}`,
         }),
     }
   }

@@ -4,9 +4,10 @@ import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import type { Taken } from '../../commands/reports/take.ts'
 import { type InboundReport, isFeedback, parseReport } from '../../mail/reports/parseReport.ts'
-import { parseUnsubscribeMailbox, parseVerp } from '../../mail/token.ts'
+import { parseUnsubscribeMailbox, parseVerp } from '../../mail/tracking/mailboxes.ts'
 import type { Config } from '../../runtime/config.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { Secrets } from '../../runtime/secrets.ts'
 import { createGuard } from './guard.ts'
 import { SmtpRefusal } from './refusal.ts'
 
@@ -24,7 +25,8 @@ const CLOSE_MS = 1_500
 
 export interface InboundDeps {
   listen: NonNullable<Config['inbound']>
-  config: Pick<Config, 'secretKey' | 'ehloName' | 'mailHost'>
+  config: Pick<Config, 'ehloName' | 'mailHost'>
+  secrets: Pick<Secrets, 'mac'>
   log: Log
   /** Commits what a report says of a delivery; throws when it could not be. */
   take: (deliveryId: number, report: InboundReport) => Promise<Taken>
@@ -44,7 +46,8 @@ export async function startInbound(
   deps: InboundDeps,
 ): Promise<{ port: number; stop: () => Promise<void> }> {
   const { log, listen } = deps
-  const { secretKey, ehloName, mailHost } = deps.config
+  const { ehloName, mailHost } = deps.config
+  const verpMac = deps.secrets.mac('verp')
   const guard = createGuard({ life_ms: deps.life_ms ?? LIFE_MS })
   const tls = readCertificate(listen)
   // Without a certificate of ours the library would show its own, whose key everybody has.
@@ -67,8 +70,7 @@ export async function startInbound(
     onConnect: (session, done) => done(guard.onConnect(session)),
     onClose: (session) => guard.onClose(session),
     onRcptTo({ address }, session, done) {
-      const ours =
-        parseVerp(secretKey, address) !== null || parseUnsubscribeMailbox(address) !== null
+      const ours = parseVerp(verpMac, address) !== null || parseUnsubscribeMailbox(address) !== null
       done(ours ? null : guard.onRefused(session))
     },
     onData(stream, session, done) {
@@ -95,7 +97,7 @@ export async function startInbound(
     for (const token of rcptTo.flatMap(({ address }) => parseUnsubscribeMailbox(address) ?? [])) {
       if (!(await deps.unsubscribe(token))) throw new SmtpRefusal(550, '5.1.1 No such mailbox')
     }
-    const ids = rcptTo.flatMap(({ address }) => parseVerp(secretKey, address)?.deliveryId ?? [])
+    const ids = rcptTo.flatMap(({ address }) => parseVerp(verpMac, address)?.deliveryId ?? [])
     if (ids.length === 0) return
     const report = await parseReport(raw)
     const fromNobody = mailFrom !== false && mailFrom.address === ''

@@ -1,19 +1,6 @@
-// DKIM keys: made, encrypted for the database, and loaded as what node:crypto signs with.
-import {
-  createCipheriv,
-  createDecipheriv,
-  createPrivateKey,
-  generateKeyPair,
-  type KeyObject,
-  randomBytes,
-} from 'node:crypto'
+// DKIM keys: made, and loaded as what node:crypto signs with.
+import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { deriveKey } from '../token.ts'
-
-const VERSION = 1
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
-const HEADER_BYTES = 1 + NONCE_BYTES + TAG_BYTES
 
 const generate = promisify(generateKeyPair)
 
@@ -26,7 +13,7 @@ export interface DkimKeyPair {
   privateKey: Buffer
 }
 
-/** A key could not be read: wrong SECRET_KEY, damaged bytes, or not a key that DKIM knows. */
+/** Bytes that are no key that DKIM knows. */
 export class DkimKeyError extends Error {
   override name = 'DkimKeyError'
 }
@@ -44,45 +31,10 @@ export async function generateDkimKey(type: DkimKeyType = 'rsa'): Promise<DkimKe
 }
 
 /**
- * Encrypts a private key with AES-256-GCM under a key derived from SECRET_KEY.
- * @returns version (1 byte), nonce (12), tag (16), ciphertext
+ * Parses a private key (PKCS#8 DER). That takes longer than signing: keep the result.
+ * @throws DkimKeyError when it is not RSA or ed25519
  */
-export function encryptKey(secret: Buffer, plain: Buffer): Buffer {
-  const version = Buffer.of(VERSION)
-  const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv('aes-256-gcm', deriveKey(secret, 'dkim-key'), nonce)
-  cipher.setAAD(version)
-  const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()])
-  return Buffer.concat([version, nonce, cipher.getAuthTag(), ciphertext])
-}
-
-/**
- * The private key, PKCS#8 DER, of what encryptKey made.
- * @throws DkimKeyError when it was made with another SECRET_KEY or has been altered
- */
-export function decryptKey(secret: Buffer, encrypted: Buffer): Buffer {
-  if (encrypted.length <= HEADER_BYTES || encrypted[0] !== VERSION) {
-    throw new DkimKeyError('the private key is not in a known form')
-  }
-  const nonce = encrypted.subarray(1, 1 + NONCE_BYTES)
-  const decipher = createDecipheriv('aes-256-gcm', deriveKey(secret, 'dkim-key'), nonce, {
-    authTagLength: TAG_BYTES,
-  })
-  decipher.setAAD(encrypted.subarray(0, 1))
-  decipher.setAuthTag(encrypted.subarray(1 + NONCE_BYTES, HEADER_BYTES))
-  try {
-    return Buffer.concat([decipher.update(encrypted.subarray(HEADER_BYTES)), decipher.final()])
-  } catch {
-    throw new DkimKeyError('the private key does not open with this SECRET_KEY')
-  }
-}
-
-/**
- * Decrypts and parses a private key. Parsing takes longer than signing: keep the result.
- * @throws DkimKeyError when it cannot be decrypted or is not RSA or ed25519
- */
-export function loadKey(secret: Buffer, encrypted: Buffer): KeyObject {
-  const der = decryptKey(secret, encrypted)
+export function loadKey(der: Buffer): KeyObject {
   let key: KeyObject
   try {
     key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })

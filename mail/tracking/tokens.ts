@@ -1,6 +1,6 @@
 // The tokens of pixels and tracked links: which delivery, which link, and a MAC; short, and safe in a URL.
-import { createHmac, timingSafeEqual } from 'node:crypto'
-import { deriveKey } from '../token.ts'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Mac } from '../../rules/mac.ts'
 
 const OPEN = 1
 const CLICK = 2
@@ -13,33 +13,33 @@ export type TrackingToken =
   | { kind: 'click'; deliveryId: number; index: number }
 
 /** The token of a delivery's pixel: 31 characters of base64url. @param deliveryId below 2^48 */
-export function openToken(secret: Buffer, deliveryId: number): string {
+export function openToken(mac: Mac, deliveryId: number): string {
   const body = Buffer.alloc(BODY_BYTES[OPEN])
   body.writeUInt8(OPEN, 0)
   body.writeUIntBE(deliveryId, 1, 6)
-  return sign(secret, body)
+  return sign(mac, body)
 }
 
 /**
  * The token of a link of a delivery: 34 characters of base64url.
  * @param index place of the target among the email's, below 65,536
  */
-export function clickToken(secret: Buffer, deliveryId: number, index: number): string {
+export function clickToken(mac: Mac, deliveryId: number, index: number): string {
   const body = Buffer.alloc(BODY_BYTES[CLICK])
   body.writeUInt8(CLICK, 0)
   body.writeUIntBE(deliveryId, 1, 6)
   body.writeUInt16BE(index, 7)
-  return sign(secret, body)
+  return sign(mac, body)
 }
 
 /** What a token says; null when it is malformed or forged. Constant time over the MAC. */
-export function readTrackingToken(secret: Buffer, token: string): TrackingToken | null {
+export function readTrackingToken(mac: Mac, token: string): TrackingToken | null {
   if (!/^[\w-]{31,34}$/.test(token)) return null
   const bytes = Buffer.from(token, 'base64url')
   // the decoder drops spare bits: only the one canonical spelling is taken
   if (bytes.length <= MAC_BYTES || bytes.toString('base64url') !== token) return null
   const body = bytes.subarray(0, -MAC_BYTES)
-  if (!timingSafeEqual(mac(secret, body), bytes.subarray(-MAC_BYTES))) return null
+  if (!timingSafeEqual(mac(body, MAC_BYTES), bytes.subarray(-MAC_BYTES))) return null
   const kind = body.readUInt8(0)
   if (kind === OPEN && body.length === BODY_BYTES[OPEN]) {
     return { kind: 'open', deliveryId: body.readUIntBE(1, 6) }
@@ -50,11 +50,11 @@ export function readTrackingToken(secret: Buffer, token: string): TrackingToken 
   return null
 }
 
-function sign(secret: Buffer, body: Buffer): string {
-  return Buffer.concat([body, mac(secret, body)]).toString('base64url')
+function sign(mac: Mac, body: Buffer): string {
+  return Buffer.concat([body, mac(body, MAC_BYTES)]).toString('base64url')
 }
 
-function mac(secret: Buffer, body: Buffer): Buffer {
-  const key = deriveKey(secret, 'tracking')
-  return createHmac('sha256', key).update(body).digest().subarray(0, MAC_BYTES)
+/** A 128-bit random token: 22 characters of base64url. */
+export function newOpaqueToken(): string {
+  return randomBytes(16).toString('base64url')
 }

@@ -1,7 +1,6 @@
 // Sending domains: registration, DNS records in both forms, exact fields, refusals.
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { decryptKey } from '../../mail/dkim/keys.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
 
@@ -111,7 +110,7 @@ it('makes a key of its own for each domain, kept encrypted', async () => {
     type: 'spki',
   })
   expect(key.asymmetricKeyDetails?.modulusLength).toBe(2048)
-  const plain = decryptKey(api.deps.config.secretKey, row.private_key)
+  const plain = api.deps.secrets.decrypt('dkim-key', row.private_key)
   expect(row.private_key.includes(plain.subarray(0, 64))).toBe(false)
   const secret = createPrivateKey({ key: plain, format: 'der', type: 'pkcs8' })
   expect(createPublicKey(secret.export({ format: 'pem', type: 'pkcs8' })).equals(key)).toBe(true)

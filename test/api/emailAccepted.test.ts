@@ -1,5 +1,7 @@
 // POST /v1/emails: what is written when a mail is accepted.
+
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
 
 let api: TestApi
@@ -144,7 +146,7 @@ describe('accepted', () => {
         { ...row, email: 'back@example.com', reason: 'bounce', expires_at: past },
         {
           ...row,
-          workspace_id: 'ws_other',
+          workspace_id: 'ws_other' as WorkspaceId,
           email: 'here@example.com',
           reason: 'manual',
           expires_at: null,

@@ -1,13 +1,15 @@
 // Pixels and tracked links: where they lead, what is shown of them, and what contacts hear.
+
 import { describe, expect, it } from 'vitest'
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
 import { tableCounts } from '../setup/tableCounts.ts'
 import { BROWSER, createTrackedApi, URLS } from '../setup/trackedMail.ts'
 import { uniqueName } from '../setup/unique.ts'
 import { createWorkflowClient, exitDesign } from '../setup/workflowClient.ts'
 
-const { api, secret, delivered, get, click, openPixel, shown } = await createTrackedApi()
+const { api, mac, delivered, get, click, openPixel, shown } = await createTrackedApi()
 const { create } = createWorkflowClient(api)
 
 describe('a link', () => {
@@ -41,7 +43,7 @@ describe('a link', () => {
 
   it('with another target in the request leads to its own', async () => {
     const { deliveryId } = await delivered()
-    const path = `/t/c/${clickToken(secret, deliveryId, 0)}`
+    const path = `/t/c/${clickToken(mac, deliveryId, 0)}`
     for (const more of ['?url=https://evil.test', '?u=//evil.test', '#https://evil.test']) {
       expect((await get(path + more)).headers.get('location')).toBe(URLS[0])
     }
@@ -52,11 +54,11 @@ describe('a link', () => {
     const { deliveryId } = await delivered()
     const before = await tableCounts(api)
     for (const token of [
-      clickToken(Buffer.alloc(32), deliveryId, 0),
-      clickToken(secret, deliveryId, URLS.length),
-      clickToken(secret, 2 ** 40, 0),
-      openToken(secret, deliveryId),
-      `${clickToken(secret, deliveryId, 0)}A`,
+      clickToken(createSecrets(Buffer.alloc(32)).mac('tracking'), deliveryId, 0),
+      clickToken(mac, deliveryId, URLS.length),
+      clickToken(mac, 2 ** 40, 0),
+      openToken(mac, deliveryId),
+      `${clickToken(mac, deliveryId, 0)}A`,
       'x',
       '%00',
       '..%2f..%2fetc',
@@ -91,8 +93,8 @@ describe('the pixel', () => {
     const { deliveryId } = await delivered()
     const before = await tableCounts(api)
     for (const token of [
-      openToken(Buffer.alloc(32), deliveryId),
-      openToken(secret, 2 ** 40),
+      openToken(createSecrets(Buffer.alloc(32)).mac('tracking'), deliveryId),
+      openToken(mac, 2 ** 40),
       'x',
     ]) {
       const answer = await get(`/t/o/${token}`)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { BROWSER, createTrackedApi, URLS } from '../setup/trackedMail.ts'
 
-const { api, secret, clock, delivered, get, click, openPixel, stored, machines, shown } =
+const { api, mac, clock, delivered, get, click, openPixel, stored, machines, shown } =
   await createTrackedApi()
 
 describe('machines', () => {
@@ -94,7 +94,7 @@ describe('what is stored', () => {
   it('holds a client address that trusted proxies say, and a name of bounded length', async () => {
     const mail = await delivered()
     await api.app.request(
-      `/t/o/${openToken(secret, mail.deliveryId)}`,
+      `/t/o/${openToken(mac, mail.deliveryId)}`,
       { headers: { 'user-agent': `${BROWSER}${'x'.repeat(9000)}`, 'x-forwarded-for': '1.2.3.4' } },
       { incoming: { socket: { remoteAddress: '::ffff:10.0.0.1' } } },
     )
@@ -103,7 +103,7 @@ describe('what is stored', () => {
       ip: '1.2.3.4',
       user_agent: `${BROWSER}${'x'.repeat(9000)}`.slice(0, 512),
     })
-    await get(`/t/c/${clickToken(secret, mail.deliveryId, 0)}`, { 'x-forwarded-for': '1.2.3.4' })
+    await get(`/t/c/${clickToken(mac, mail.deliveryId, 0)}`, { 'x-forwarded-for': '1.2.3.4' })
     expect((await stored(mail.id))[1]?.data).toMatchObject({ ip: '198.51.100.7' })
   })
 })

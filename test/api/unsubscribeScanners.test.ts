@@ -51,7 +51,7 @@ async function subscriber() {
   await insertEmailLinks(api.db, [{ email_id: id, urls }])
   time += 30_000
   const click = (index: number) =>
-    api.app.request(`/t/c/${clickToken(api.deps.config.secretKey, delivery.id, index)}`)
+    api.app.request(`/t/c/${clickToken(api.deps.secrets.mac('tracking'), delivery.id, index)}`)
   const visit = (method: string, more = '', headers: Record<string, string> = {}) =>
     api.request(method, `/u/${token}${more}`, undefined, { authorization: '', ...headers })
   const isOut = async () => (await begin()).length === 0

@@ -1,10 +1,12 @@
 // Claims from a long queue: by the index alone, oldest first in each shard, no shard before all others, none twice.
+
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { type Claim, type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, listExpiredLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import type { Database } from '../../db/schema.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { queueDeliveries } from '../setup/queue.ts'
@@ -19,7 +21,7 @@ const ALL = Array.from({ length: 64 }, (_, i) => i)
 
 const queue = (count: number, over: { dueAt?: Date; everyMs?: number } = {}) =>
   queueDeliveries(db, {
-    workspaceId: 'ws_1',
+    workspaceId: 'ws_1' as WorkspaceId,
     domainId: 'dom_1',
     count,
     dueAt: NOW,

@@ -1,9 +1,11 @@
 // Composing from real rows: in one round trip, long bodies whole, tracked mail with links that are stored before it goes.
+
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { insertEmail } from '../../db/emails/insert.ts'
 import { createComposer } from '../../delivery/compose/composer.ts'
 import { readTrackingToken } from '../../mail/tracking/tokens.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
@@ -11,11 +13,11 @@ import { leaves, readMessage } from '../unit/mail/reader.ts'
 
 const { db } = await createTestDatabase()
 const { workspaceId, domainId } = await seedWorkspace(db)
-const secretKey = Buffer.from(TEST_SECRET_KEY, 'base64')
-const config = { secretKey, publicUrl: 'https://mail.test' }
+const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
+const config = { publicUrl: 'https://mail.test' }
 
 const createUse = () =>
-  createComposer({ db, now, config } as unknown as Parameters<typeof createComposer>[0])
+  createComposer({ db, now, config, secrets } as unknown as Parameters<typeof createComposer>[0])
 
 async function accept(
   change: { html?: string | null; text?: string | null; [column: string]: unknown },
@@ -135,7 +137,7 @@ test('tracked mail: links and pixel of each delivery, stored first; ours and the
       ...(bodiesOf(bytes)['text/html'] ?? '').matchAll(
         /https:\/\/click\.sender\.test\/t\/[oc]\/([\w-]+)/g,
       ),
-    ].map(([, token]) => readTrackingToken(secretKey, token ?? ''))
+    ].map(([, token]) => readTrackingToken(secrets.mac('tracking'), token ?? ''))
   const expected = (deliveryId: number) => [
     { kind: 'click', deliveryId, index: 0 },
     { kind: 'open', deliveryId },

@@ -1,7 +1,9 @@
 // What comes back by mail, to a real worker: bounces and complaints, and their effects.
+
 import { expect, test } from 'vitest'
 import { insertAudience } from '../../db/audiences/writes.ts'
-import { verpAddress } from '../../mail/token.ts'
+import { verpAddress } from '../../mail/tracking/mailboxes.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, mail, onEvent } from '../setup/flows.ts'
@@ -148,8 +150,8 @@ test('a report that is faster than the reply to its mail is kept back until that
     .select('id')
     .where('email_id', '=', body.id)
     .executeTakeFirstOrThrow()
-  const secret = Buffer.from(TEST_SECRET_KEY, 'base64')
-  const returnPath = verpAddress(secret, id, 'bounces.sender.test')
+  const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
+  const returnPath = verpAddress(secrets.mac('verp'), id, 'bounces.sender.test')
   expect(await h.report(returnPath)).toMatch(/^451 4\.3\.0 /)
   release()
   await eventually(async () => expect(await h.report(returnPath)).toMatch(/^250 /))

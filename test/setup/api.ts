@@ -1,4 +1,5 @@
 // The API in this process, over a database of its own: what the tests of routes talk to.
+
 import { randomBytes } from 'node:crypto'
 import { Connection } from '@temporalio/client'
 import { afterAll, inject } from 'vitest'
@@ -13,6 +14,7 @@ import type { JsonObject } from '../../rules/json.ts'
 import { parseConfig } from '../../runtime/config.ts'
 import { createNewId } from '../../runtime/ids.ts'
 import { createLog } from '../../runtime/log.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
 import { createTemporalReads } from '../../runtime/temporalReads.ts'
 import { createTestDatabase } from './database.ts'
 
@@ -48,6 +50,7 @@ export async function createTestApi(options: TestApiOptions = {}) {
     EHLO_NAME: 'mx.mail.test',
     ...options.env,
   })
+  const secrets = createSecrets(config.secretKey)
   const connection = Connection.lazy({ address: inject('temporalAddress') })
   afterAll(() => connection.close())
   /** Channels that were woken, in order. */
@@ -60,7 +63,8 @@ export async function createTestApi(options: TestApiOptions = {}) {
     newId: createNewId(now),
     temporal: createTemporalReads(connection, options.namespace ?? 'default'),
     wake: (channel) => void woken.push(channel),
-    cursors: createCursors(config.secretKey),
+    secrets,
+    cursors: createCursors(secrets),
     keyCache: createKeyCache(),
   }
   const app = createApp(deps)

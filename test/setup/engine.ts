@@ -1,4 +1,5 @@
 // The execution engine in this process: a real Temporal worker, activities and starter over a test's database.
+
 import { Client, Connection } from '@temporalio/client'
 import {
   DefaultLogger,
@@ -12,6 +13,7 @@ import { createWake } from '../../db/wake.ts'
 import { createRelayTransport } from '../../mail/smtp/relay.ts'
 import { parseConfig } from '../../runtime/config.ts'
 import { createLog } from '../../runtime/log.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
 import { createTemporalReads } from '../../runtime/temporalReads.ts'
 import { createWorkers, loadWorkflowBundle, type WorkerParts } from '../../worker/createWorker.ts'
 import { startStarter } from '../../worker/starter.ts'
@@ -58,6 +60,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     log,
     now,
     newId,
+    secrets: createSecrets(config.secretKey),
     config,
     transport: createRelayTransport({ url: config.smtpUrl, connections: 1, ehloName: 'mail.test' }),
     wake,

@@ -3,6 +3,7 @@
 import { recordAutomationEvent } from '../../commands/events/record.ts'
 import type { Db } from '../../db/connect.ts'
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { newId, now } from './harness.ts'
 
 export interface TestDesign {
@@ -47,7 +48,7 @@ export const mail = (
 /** An active workflow of version 1 with its triggers; @returns its id */
 export async function insertFlow(
   db: Db,
-  { workspaceId, userId }: { workspaceId: string; userId: string },
+  { workspaceId, userId }: { workspaceId: WorkspaceId; userId: string },
   given: TestDesign,
 ): Promise<string> {
   const id = newId('workflow')
@@ -101,7 +102,7 @@ export async function insertFlow(
 /** An event from outside, in one commit; wake the starter after it. */
 export async function recordEvent(
   db: Db,
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   event: Pick<NewAutomationEvent, 'eventName' | 'email'> & Partial<NewAutomationEvent>,
 ) {
   const recorded = await db.transaction().execute((trx) =>

@@ -1,9 +1,11 @@
 // The whole service for one test: database, namespace, SMTP sink, API and worker as real processes, a key, a domain.
+
 import { onTestFinished } from 'vitest'
 import { createApiKey } from '../../commands/api-keys/create.ts'
 import type { Db } from '../../db/connect.ts'
 import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
 import { createNewId } from '../../runtime/ids.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
 import type { TestDatabase } from './database.ts'
 import { createTestNamespace, type TestNamespace } from './namespace.ts'
 import { startApi, startWorker, TEST_SECRET_KEY, type TestProcess } from './processes.ts'
@@ -51,7 +53,7 @@ export async function seedWorkspace(db: Db) {
     { workspaceName: newId('workspace'), name: 'test' },
   )
   const { domainId, publicKey } = await insertVerifiedDomain(
-    { db, newId, now: now(), secretKey: Buffer.from(TEST_SECRET_KEY, 'base64') },
+    { db, newId, now: now(), secrets: createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64')) },
     { workspaceId, userId, name: 'sender.test', selector: 'drip' },
   )
   return { key: token, workspaceId, userId, domainId, publicKey }

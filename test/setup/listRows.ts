@@ -1,5 +1,7 @@
 // Fills every listed table by SQL: few rows of the owner whose lists are read, and many newer ones of others.
+
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { TestApi } from './api.ts'
 import type { Tenant } from './tenant.ts'
 
@@ -16,7 +18,7 @@ const own = (value: string, prefix: string) =>
   `case when n <= ${OWN} then '${value}' else '${prefix}_other' || n % 50 end`
 
 interface Owners {
-  workspaceId: string
+  workspaceId: WorkspaceId
   userId: string
   workflow: string
   execution: string

@@ -1,12 +1,14 @@
 // Fills the delivery ledger with rows of which only the queue is looked at: no email stands behind them.
+
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 
 /** Queues deliveries over all shards, `everyMs` apart from `dueAt` on. */
 export async function queueDeliveries(
   db: Db,
   queue: {
-    workspaceId: string
+    workspaceId: WorkspaceId
     domainId: string
     count: number
     dueAt: Date

@@ -1,12 +1,14 @@
 // A workspace that has one of everything, made through the API as its owner would.
+
 import { findDomainByName } from '../../db/domains/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { insertTestDomain, type TestApi } from './api.ts'
 import { welcomeDesign } from './designs.ts'
 
 export interface Tenant {
   key: string
-  workspaceId: string
+  workspaceId: WorkspaceId
   /** By the name of the resource in paths: `emails`, `api-keys`. */
   ids: Record<string, string>
   /** The address of the automation contact. */

@@ -19,7 +19,7 @@ export async function createTrackedApi() {
     now: () => new Date(clock.time),
     env: { TRUSTED_PROXIES: '10.0.0.0/8' },
   })
-  const secret = api.deps.config.secretKey
+  const mac = api.deps.secrets.mac('tracking')
   await insertTestDomain(api, 'sender.test')
 
   /** A mail that was delivered a minute ago. */
@@ -48,9 +48,9 @@ export async function createTrackedApi() {
       { incoming: { socket: { remoteAddress: '198.51.100.7' } } },
     )
   const click = (deliveryId: number, index: number, headers = {}, method = 'GET') =>
-    get(`/t/c/${clickToken(secret, deliveryId, index)}`, headers, method)
+    get(`/t/c/${clickToken(mac, deliveryId, index)}`, headers, method)
   const openPixel = (deliveryId: number, headers = {}, method = 'GET') =>
-    get(`/t/o/${openToken(secret, deliveryId)}`, headers, method)
+    get(`/t/o/${openToken(mac, deliveryId)}`, headers, method)
 
   const stored = (id: string) =>
     api.db
@@ -70,5 +70,5 @@ export async function createTrackedApi() {
     return { last: body.last_event, events: body.recipient_statuses[0]?.events ?? [] }
   }
 
-  return { api, secret, clock, delivered, get, click, openPixel, stored, machines, shown }
+  return { api, mac, clock, delivered, get, click, openPixel, stored, machines, shown }
 }

@@ -1,11 +1,13 @@
 // What the tests of workflows share: designs, and a client that makes, reads and changes workflows.
+
 import { expect } from 'vitest'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { TestApi } from './api.ts'
 import { uniqueName } from './unique.ts'
 
 export interface Workflow {
   workflow_id: string
-  workspace_id: string
+  workspace_id: WorkspaceId
   name: string
   status: string
   data: string

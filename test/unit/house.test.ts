@@ -2,13 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { mayImport, readConfig, withTable } from '../../dev/rooms.mjs'
 import {
   deliveryTransitions,
   domainTransitions,
   executionTransitions,
   workflowTransitions,
 } from '../../rules/states.ts'
-import { mayImport, readConfig, withTable } from '../../dev/rooms.mjs'
 
 const ROOMS = [...Object.keys(mayImport)]
 const LINES_MAX = 250

@@ -1,7 +1,9 @@
 // The listener that bounces come back to: whom it takes what from, and its limits.
+
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { MESSAGE_BYTES_MAX } from '../../../inbound/reports/listener.ts'
-import { verpAddress } from '../../../mail/token.ts'
+import { verpAddress } from '../../../mail/tracking/mailboxes.ts'
+import { createSecrets } from '../../../runtime/secrets.ts'
 import { connectInbound, sendInbound, toWire } from './client.ts'
 import { feedbackReport, statusReport } from './reports.ts'
 import { DOMAIN, listenForReports, ours } from './server.ts'
@@ -29,7 +31,7 @@ describe('a report', () => {
     ['the MAC of another delivery', ours(42).replace('+42.', '+41.')],
     ['another domain', ours(41).replace('sender', 'other')],
     ['a domain above', ours(41).replace('@bounces.', '@')],
-    ['another secret', verpAddress(Buffer.alloc(32, 8), 41, DOMAIN)],
+    ['another secret', verpAddress(createSecrets(Buffer.alloc(32, 8)).mac('verp'), 41, DOMAIN)],
     ['no MAC', `b+41@${DOMAIN}`],
     ['postmaster', `postmaster@${DOMAIN}`],
     ['a stranger', 'somebody@elsewhere.test'],

@@ -1,15 +1,17 @@
 // The inbound listener of a test file, whose reports go into a list.
+
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Taken } from '../../../commands/reports/take.ts'
 import { startInbound } from '../../../inbound/reports/listener.ts'
 import type { InboundReport } from '../../../mail/reports/parseReport.ts'
-import { verpAddress } from '../../../mail/token.ts'
+import { verpAddress } from '../../../mail/tracking/mailboxes.ts'
 import { createLog } from '../../../runtime/log.ts'
+import { createSecrets } from '../../../runtime/secrets.ts'
 
-export const secretKey = Buffer.alloc(32, 7)
+export const secrets = createSecrets(Buffer.alloc(32, 7))
 export const DOMAIN = 'bounces.sender.test'
 /** The return path of a delivery. */
-export const ours = (id: number) => verpAddress(secretKey, id, DOMAIN)
+export const ours = (id: number) => verpAddress(secrets.mac('verp'), id, DOMAIN)
 
 /** Call it at the top of a file; it listens from `beforeAll` to `afterAll`. */
 export function listenForReports() {
@@ -28,7 +30,8 @@ export function listenForReports() {
       startInbound({
         ...more,
         listen: { host: '127.0.0.1', port: 0, tlsCert: null, tlsKey: null, ...over },
-        config: { secretKey, ehloName: 'worker.mail.test', mailHost: 'mx.mail.test' },
+        secrets,
+        config: { ehloName: 'worker.mail.test', mailHost: 'mx.mail.test' },
         log: createLog('test', 'silent'),
         take: (id, report) => {
           told.heard.push({ id, report })

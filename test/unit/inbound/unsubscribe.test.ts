@@ -1,6 +1,6 @@
 // Mail to the address of a List-Unsubscribe header: from anybody, with any text, it unsubscribes.
 import { expect, test } from 'vitest'
-import { unsubscribeMailbox } from '../../../mail/token.ts'
+import { unsubscribeMailbox } from '../../../mail/tracking/mailboxes.ts'
 import { sendInbound } from './client.ts'
 import { DOMAIN, listenForReports, ours } from './server.ts'
 

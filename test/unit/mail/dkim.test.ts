@@ -6,23 +6,18 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type ComposeInput, composeMessage } from '../../../mail/compose/mime.ts'
 import { relaxedBodyHash } from '../../../mail/dkim/body.ts'
-import {
-  DkimKeyError,
-  decryptKey,
-  encryptKey,
-  generateDkimKey,
-  loadKey,
-} from '../../../mail/dkim/keys.ts'
+import { DkimKeyError, generateDkimKey, loadKey } from '../../../mail/dkim/keys.ts'
 import { DkimError, signMessage } from '../../../mail/dkim/sign.ts'
+import { createSecrets, SecretError } from '../../../runtime/secrets.ts'
 
 const date = new Date('2026-11-21T10:00:00.999Z')
-const secret = Buffer.alloc(32, 7)
+const secrets = createSecrets(Buffer.alloc(32, 7))
 const keys: Record<string, { publicKey: string; key: KeyObject }> = {}
 
 beforeAll(async () => {
   for (const type of ['rsa', 'ed25519'] as const) {
     const { publicKey, privateKey } = await generateDkimKey(type)
-    keys[type] = { publicKey, key: loadKey(secret, encryptKey(secret, privateKey)) }
+    keys[type] = { publicKey, key: loadKey(privateKey) }
   }
 })
 
@@ -185,23 +180,25 @@ describe('keys', () => {
 
   test('encrypted with a random nonce; any change or other secret is noticed', () => {
     const plain = Buffer.from('private')
-    const encrypted = encryptKey(secret, plain)
-    expect(encryptKey(secret, plain)).not.toEqual(encrypted)
+    const encrypted = secrets.encrypt('dkim-key', plain)
+    expect(secrets.encrypt('dkim-key', plain)).not.toEqual(encrypted)
     expect(encrypted.includes(plain)).toBe(false)
-    expect(decryptKey(secret, encrypted)).toEqual(plain)
-    expect(() => decryptKey(Buffer.alloc(32, 8), encrypted)).toThrow(DkimKeyError)
+    expect(secrets.decrypt('dkim-key', encrypted)).toEqual(plain)
+    expect(() => createSecrets(Buffer.alloc(32, 8)).decrypt('dkim-key', encrypted)).toThrow(
+      SecretError,
+    )
     for (let i = 0; i < encrypted.length; i++) {
       const altered = Buffer.from(encrypted)
       altered[i] = (altered[i] ?? 0) ^ 1
-      expect(() => decryptKey(secret, altered)).toThrow(DkimKeyError)
+      expect(() => secrets.decrypt('dkim-key', altered)).toThrow(SecretError)
     }
-    expect(() => decryptKey(secret, encrypted.subarray(0, 29))).toThrow(DkimKeyError)
-    expect(() => loadKey(secret, encrypted)).toThrow(DkimKeyError)
+    expect(() => secrets.decrypt('dkim-key', encrypted.subarray(0, 29))).toThrow(SecretError)
+    expect(() => loadKey(encrypted)).toThrow(DkimKeyError)
   })
 
   test('a key that DKIM has no use for is refused', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const der = privateKey.export({ type: 'pkcs8', format: 'der' })
-    expect(() => loadKey(secret, encryptKey(secret, der))).toThrow(DkimKeyError)
+    expect(() => loadKey(der)).toThrow(DkimKeyError)
   })
 })

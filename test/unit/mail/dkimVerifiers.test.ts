@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { beforeAll, expect, test } from 'vitest'
-import { encryptKey, generateDkimKey, loadKey } from '../../../mail/dkim/keys.ts'
+import { generateDkimKey, loadKey } from '../../../mail/dkim/keys.ts'
 import { signMessage } from '../../../mail/dkim/sign.ts'
 import { verifyWithDkimpy } from '../../setup/dkimpy.ts'
 
@@ -39,7 +39,7 @@ mails['8-bit body'] = Buffer.concat([
 beforeAll(async () => {
   for (const type of algorithms) {
     const { publicKey, privateKey } = await generateDkimKey(type)
-    keys.set(type, loadKey(secret, encryptKey(secret, privateKey)))
+    keys.set(type, loadKey(privateKey))
     records[`${type}._domainkey.a.test`] = `v=DKIM1; k=${type}; p=${publicKey}`
   }
   await verifyWithDkimpy([], {})

@@ -1,16 +1,14 @@
 // Tokens, seals and return paths: what we made opens, everything else does not.
 import { describe, expect, test } from 'vitest'
-import {
-  deriveKey,
-  newOpaqueToken,
-  open,
-  parseVerp,
-  seal,
-  verpAddress,
-} from '../../../mail/token.ts'
+import { parseVerp, verpAddress } from '../../../mail/tracking/mailboxes.ts'
+import { newOpaqueToken } from '../../../mail/tracking/tokens.ts'
+import type { KeyPurpose } from '../../../rules/wire.ts'
+import { createSecrets } from '../../../runtime/secrets.ts'
 
-const secret = Buffer.alloc(32, 1)
-const other = Buffer.alloc(32, 2)
+const secrets = createSecrets(Buffer.alloc(32, 1))
+const others = createSecrets(Buffer.alloc(32, 2))
+const verp = secrets.mac('verp')
+const otherVerp = others.mac('verp')
 
 test('opaque tokens are 128 bits of base64url, never twice', () => {
   const tokens = new Set(Array.from({ length: 1000 }, newOpaqueToken))
@@ -19,55 +17,54 @@ test('opaque tokens are 128 bits of base64url, never twice', () => {
 })
 
 test('each purpose and secret has its own key', () => {
-  const keys = [deriveKey(secret, 'a'), deriveKey(secret, 'b'), deriveKey(other, 'a')]
-  expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(3)
-  expect(keys.every((key) => key.length === 32)).toBe(true)
-  expect(deriveKey(Buffer.from(secret), 'a')).toEqual(keys[0])
+  const macs = [secrets.mac('verp'), secrets.mac('tracking'), others.mac('verp')]
+  expect(new Set(macs.map((mac) => mac('x', 32).toString('hex'))).size).toBe(3)
+  expect(createSecrets(Buffer.alloc(32, 1)).mac('verp')('x', 32)).toEqual(macs[0]?.('x', 32))
 })
 
 describe('seal', () => {
   test.each(['', 'x', '{"a":"ü\u0000"}', 'y'.repeat(10_000)])('opens again: %#', (text) => {
-    const token = seal(secret, 'cursor', text, 'ws_1:emails')
+    const token = secrets.seal('cursor', text, 'ws_1:emails')
     expect(token).toMatch(/^[A-Za-z0-9_-]+$/)
-    expect(open(secret, 'cursor', token, 'ws_1:emails')).toBe(text)
+    expect(secrets.open('cursor', token, 'ws_1:emails')).toBe(text)
   })
 
   test('opens for its own secret, purpose and context alone', () => {
-    const token = seal(secret, 'cursor', 'text', 'ab')
-    expect(open(other, 'cursor', token, 'ab')).toBe(null)
-    expect(open(secret, 'else', token, 'ab')).toBe(null)
-    expect(open(secret, 'cursor', token, 'a')).toBe(null)
-    expect(open(secret, 'cursor', token)).toBe(null)
+    const token = secrets.seal('cursor', 'text', 'ab')
+    expect(others.open('cursor', token, 'ab')).toBe(null)
+    expect(secrets.open('else' as KeyPurpose, token, 'ab')).toBe(null)
+    expect(secrets.open('cursor', token, 'a')).toBe(null)
+    expect(secrets.open('cursor', token)).toBe(null)
     // a context that runs into the text must not make the same seal
-    expect(seal(secret, 'cursor', 'bc', 'a')).not.toBe(seal(secret, 'cursor', 'c', 'ab'))
+    expect(secrets.seal('cursor', 'bc', 'a')).not.toBe(secrets.seal('cursor', 'c', 'ab'))
   })
 
   test('no spelling but its own opens', () => {
-    const token = seal(secret, 'cursor', 'some text')
+    const token = secrets.seal('cursor', 'some text')
     for (let i = 0; i < token.length; i++) {
       const altered = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1)
-      expect(open(secret, 'cursor', altered)).toBe(null)
+      expect(secrets.open('cursor', altered)).toBe(null)
     }
     for (const bad of ['', 'A', `${token}=`, `${token} `, `${token}A`, token.slice(1), 'é', '/'])
-      expect(open(secret, 'cursor', bad)).toBe(null)
+      expect(secrets.open('cursor', bad)).toBe(null)
   })
 })
 
 describe('VERP', () => {
   test.each([1, 42, 2 ** 31, Number.MAX_SAFE_INTEGER])('delivery %i comes back', (id) => {
-    const address = verpAddress(secret, id, 'bounces.a.test')
+    const address = verpAddress(verp, id, 'bounces.a.test')
     expect(address).toMatch(/^b\+\d+\.[0-9a-f]{20}@bounces\.a\.test$/)
     expect(address.length).toBeLessThanOrEqual(64 + '@bounces.a.test'.length)
-    expect(parseVerp(secret, address)).toEqual({ deliveryId: id })
-    expect(parseVerp(secret, address.toUpperCase())).toEqual({ deliveryId: id })
+    expect(parseVerp(verp, address)).toEqual({ deliveryId: id })
+    expect(parseVerp(verp, address.toUpperCase())).toEqual({ deliveryId: id })
   })
 
   test('it is the same for every attempt', () => {
-    expect(verpAddress(secret, 7, 'b.test')).toBe(verpAddress(secret, 7, 'b.test'))
+    expect(verpAddress(verp, 7, 'b.test')).toBe(verpAddress(verp, 7, 'b.test'))
   })
 
   test('forged, cut, of another delivery, domain or secret: null', () => {
-    const address = verpAddress(secret, 12, 'b.test')
+    const address = verpAddress(verp, 12, 'b.test')
     const wrong = [
       '',
       '@b.test',
@@ -81,7 +78,7 @@ describe('VERP', () => {
       address.split('@')[0] ?? '',
       `x${address}`,
     ]
-    for (const one of wrong) expect(parseVerp(secret, one)).toBe(null)
-    expect(parseVerp(other, address)).toBe(null)
+    for (const one of wrong) expect(parseVerp(verp, one)).toBe(null)
+    expect(parseVerp(otherVerp, address)).toBe(null)
   })
 })
