@@ -1,8 +1,8 @@
 // All activities over their dependencies: one factory for the worker and the tests.
 
-import type { ActivityDeps } from '../delivery/deps.ts'
 import { domainActivities } from './checkDomain.ts'
 import { deliveryActivities } from './deliverShards.ts'
+import type { ActivityDeps } from './deps.ts'
 import { segmentActivities } from './segment/run.ts'
 
 export function createActivities(deps: ActivityDeps) {

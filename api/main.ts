@@ -11,7 +11,6 @@ import { createSecrets } from '../runtime/secrets.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { createTemporalReads } from '../runtime/temporalReads.ts'
 import { createApp } from './http/app.ts'
-import { createKeyCache } from './http/auth.ts'
 import { createCursors } from './http/cursor.ts'
 
 const DRAIN_MS = 10_000
@@ -49,7 +48,6 @@ const app = createApp({
   wake: createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll')),
   secrets,
   cursors: createCursors(secrets),
-  keyCache: createKeyCache(),
 })
 
 const server = serve({ fetch: app.fetch, hostname: config.host, port: config.port }, (address) => {

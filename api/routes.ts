@@ -1,15 +1,16 @@
-// Every resource and where it is mounted.
+// Every resource, where it is mounted, and what holds for the paths there that are no operation.
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { apiKeyRoutes } from './api-keys/routes.ts'
 import { audienceContactRoutes } from './audiences/contactRoutes.ts'
 import { audienceRoutes } from './audiences/routes.ts'
-import { automationContactRoutes, missingContactEmail } from './contacts/routes.ts'
+import { automationContactRoutes, missingContactRoutes } from './contacts/routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { emailAttemptRoutes } from './emails/attemptRoutes.ts'
 import { emailRoutes } from './emails/routes.ts'
 import { automationEventRoutes } from './events/routes.ts'
 import { executionRoutes } from './executions/routes.ts'
 import type { ApiDeps, ApiEnv } from './http/env.ts'
+import { type MountRules, mountMark } from './http/operation.ts'
 import { avatarRoutes } from './public/avatars.ts'
 import { docsRoutes } from './public/docs.ts'
 import { healthRoutes } from './public/health.ts'
@@ -30,21 +31,42 @@ export function mountPublic(app: OpenAPIHono<ApiEnv>, deps: ApiDeps): void {
   app.route('/', trackingRoutes(deps))
 }
 
+const plain: MountRules = { permission: { read: 'read', write: 'manage' }, errors: 'message' }
+const ofAutomation: MountRules = { ...plain, errors: 'error' }
+
+/** A path and its resources; the rules are those of what below it is no operation, which says its own. */
+interface Mount {
+  path: string
+  rules: MountRules
+  resources: ((deps: ApiDeps) => OpenAPIHono<ApiEnv>)[]
+}
+
+/** The outer before the inner. */
+const mounts: Mount[] = [
+  { path: '/v1/api-keys', rules: plain, resources: [apiKeyRoutes] },
+  {
+    path: '/v1/emails',
+    rules: { permission: { read: 'read_mail', write: 'send' }, errors: 'message' },
+    resources: [emailRoutes, emailAttemptRoutes],
+  },
+  { path: '/v1/templates', rules: plain, resources: [templateRoutes] },
+  { path: '/v1/audiences', rules: plain, resources: [audienceRoutes, audienceContactRoutes] },
+  { path: '/v1/domains', rules: plain, resources: [domainRoutes] },
+  { path: '/v1/suppressions', rules: plain, resources: [suppressionRoutes] },
+  {
+    path: '/v1/workflows',
+    rules: ofAutomation,
+    resources: [workflowRoutes, workflowVersionRoutes, workflowExecutionRoutes],
+  },
+  { path: '/v1/executions', rules: ofAutomation, resources: [executionRoutes] },
+  { path: '/v1/automation', rules: ofAutomation, resources: [missingContactRoutes] },
+  { path: '/v1/automation/events', rules: ofAutomation, resources: [automationEventRoutes] },
+  { path: '/v1/automation/contacts', rules: ofAutomation, resources: [automationContactRoutes] },
+]
+
 export function mountV1(app: OpenAPIHono<ApiEnv>, deps: ApiDeps): void {
-  app.route('/v1/api-keys', apiKeyRoutes(deps))
-  app.route('/v1/emails', emailRoutes(deps))
-  app.route('/v1/emails', emailAttemptRoutes(deps))
-  app.route('/v1/templates', templateRoutes(deps))
-  app.route('/v1/audiences', audienceRoutes(deps))
-  app.route('/v1/audiences', audienceContactRoutes(deps))
-  app.route('/v1/domains', domainRoutes(deps))
-  app.route('/v1/suppressions', suppressionRoutes(deps))
-  app.route('/v1/workflows', workflowRoutes(deps))
-  app.route('/v1/workflows', workflowVersionRoutes(deps))
-  app.route('/v1/workflows', workflowExecutionRoutes(deps))
-  app.route('/v1/executions', executionRoutes(deps))
-  app.route('/v1/automation/events', automationEventRoutes(deps))
-  app.get('/v1/automation/contacts/', missingContactEmail)
-  app.patch('/v1/automation/contacts/', missingContactEmail)
-  app.route('/v1/automation/contacts', automationContactRoutes(deps))
+  for (const { path, rules, resources } of mounts) {
+    app.use(`${path}/*`, mountMark(rules))
+    for (const resource of resources) app.route(path, resource(deps))
+  }
 }

@@ -1,7 +1,7 @@
 // Records the statements that a piece of the API sends to Postgres, with their parameters and what they gave.
 import type pg from 'pg'
 
-export interface CapturedStatement {
+interface CapturedStatement {
   text: string
   /** Of a prepared statement; undefined where it is planned at each call. */
   name: string | undefined

@@ -2,8 +2,10 @@
 import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
 import { recordAutomationEvent } from '../commands/events/record.ts'
+import { transact } from '../commands/transact.ts'
 import { createNamespace } from '../dev/temporal.ts'
-import { runExecutionName } from '../workflows/messages.ts'
+import { isRefusal } from '../rules/refusals.ts'
+import { workflowTypes } from '../rules/wire.ts'
 import { design, TRIGGER_EVENT } from './executionsDesign.ts'
 import { describePostgres } from './machine.ts'
 import type { PlainWorker } from './plainWorker.ts'
@@ -102,30 +104,26 @@ export const executions: Bench = (options) =>
 /** Decides executions in one commit and waits until all are completed. @returns executions per second */
 async function complete(connection: Connection, side: Side, count: number): Promise<number> {
   const { db, workspaceId } = side.workspace
-  await db.transaction().execute(async (trx) => {
+  await transact({ db, newId, now: () => new Date(), wake: () => {} }, async (inTrx) => {
     for (let i = 0; i < count; i++) {
-      const now = new Date()
-      const recorded = await recordAutomationEvent(
-        trx,
-        { newId, now },
-        {
-          workspaceId,
-          eventId: null,
-          eventName: TRIGGER_EVENT,
-          email: `contact-${side.decided + i}@example.test`,
-          properties: { plan: 'pro' },
-          at: now,
-          contactProperties: { first_name: 'Ada', last_name: 'Lovelace' },
-          createContact: true,
-        },
-      )
-      if (recorded?.executionIds.length !== 1) throw new Error('an event started no execution')
+      const recorded = await recordAutomationEvent(inTrx, workspaceId, {
+        eventId: null,
+        eventName: TRIGGER_EVENT,
+        email: `contact-${side.decided + i}@example.test`,
+        properties: { plan: 'pro' },
+        at: inTrx.now(),
+        contactProperties: { first_name: 'Ada', last_name: 'Lovelace' },
+        createContact: true,
+      })
+      if (!recorded || isRefusal(recorded) || recorded.executionIds.length !== 1) {
+        throw new Error('an event started no execution')
+      }
     }
   })
   const begin = performance.now()
   await sql`notify dripline_outbox`.execute(db)
   side.decided += count
-  const query = `WorkflowType = '${runExecutionName}' AND ExecutionStatus = 'Completed'`
+  const query = `WorkflowType = '${workflowTypes.runExecution}' AND ExecutionStatus = 'Completed'`
   await waitFor(
     DEADLINE_MS,
     `${side.decided} executions of ${side.namespace} complete`,

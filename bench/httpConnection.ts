@@ -1,7 +1,7 @@
 // One kept HTTP/1.1 connection for load: a request goes out as bytes, and only what counts of the answer is read.
 import { connect, type Socket } from 'node:net'
 
-export interface HttpAnswer {
+interface HttpAnswer {
   status: number
   /** latin1: enough for ids. */
   body: string

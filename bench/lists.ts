@@ -3,7 +3,6 @@
 import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
 import { createApp } from '../api/http/app.ts'
-import { createKeyCache } from '../api/http/auth.ts'
 import { connect } from '../db/connect.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createLog } from '../runtime/log.ts'
@@ -134,7 +133,6 @@ async function findPages(
     wake: () => undefined,
     secrets,
     cursors: spy.cursors,
-    keyCache: createKeyCache(),
   })
   const found: ListPaths[] = []
   for (const { name, path, ascending = false } of listsOf(owners)) {

@@ -1,8 +1,8 @@
 // Activities of the hand-written reference: each composes one mail and writes the rows that a segment writes for it.
 
-import { recordAutomationEvent } from '../commands/events/record.ts'
-import { insertEmail } from '../db/emails/insert.ts'
-import type { ActivityDeps } from '../delivery/deps.ts'
+import type { ActivityDeps } from '../activities/deps.ts'
+import { writeEmail } from '../commands/emails/write.ts'
+import { transact } from '../commands/transact.ts'
 import { renderEmail } from '../mail/content/template.ts'
 import { newOpaqueToken } from '../mail/tracking/tokens.ts'
 import { mails } from './executionsDesign.ts'
@@ -59,7 +59,6 @@ async function sendMail(
   const { subject, html, text } = rendered
   const row = {
     id: newId('email'),
-    workspace_id: found.workspace_id,
     type: 'transactional' as const,
     category: 'marketing' as const,
     from: SENDER,
@@ -85,34 +84,16 @@ async function sendMail(
     tracking_host: null,
     created_at: at,
   }
-  await db.transaction().execute(async (trx) => {
-    await insertEmail(trx, {
+  await transact({ db, newId, now: () => at, wake }, async (inTrx) => {
+    const { db: trx } = inTrx
+    const email = {
       row,
       recipients: [found.email],
       attachments: [],
       dueAt: at,
       expiresAt: new Date(at.getTime() + DAY_MS),
-    })
-    await recordAutomationEvent(
-      trx,
-      { newId, now: at },
-      {
-        workspaceId: found.workspace_id,
-        eventId: null,
-        eventName: 'email.sent',
-        email: found.email,
-        properties: {
-          email_id: row.id,
-          subject,
-          workflow_id: found.workflow_id,
-          execution_id: executionId,
-          node_id: mail.id,
-        },
-        at,
-        contactProperties: null,
-        createContact: false,
-      },
-    )
+    }
+    await writeEmail(inTrx, found.workspace_id, email, [{ email: found.email }])
     const steps = stepsOf(position)
     await trx
       .insertInto('execution_steps')

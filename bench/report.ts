@@ -50,7 +50,7 @@ export interface Report extends Omit<Figure, 'what'> {
 }
 
 /** What a benchmark hands to main.ts; the figure in front is the one that the report is headed by. */
-export interface Outcome {
+interface Outcome {
   reference: string
   rounds: number
   figures: [Figure, ...Figure[]]
@@ -99,7 +99,7 @@ export function middle(values: number[]): Ratio {
   }
 }
 
-export function keepsTo(ratio: Ratio, bar: Bar): boolean {
+function keepsTo(ratio: Ratio, bar: Bar): boolean {
   return 'at_least' in bar ? ratio.median >= bar.at_least : ratio.median <= bar.at_most
 }
 

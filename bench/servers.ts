@@ -18,7 +18,7 @@ const STOP_WAIT_MS = 15_000
 /** 32 bytes in base64: what benchmarks encrypt is thrown away with them. */
 export const SECRET_KEY = Buffer.alloc(32, 11).toString('base64')
 
-export interface ServiceOptions {
+interface ServiceOptions {
   databaseUrl: string
   temporalAddress?: string
   temporalNamespace?: string
@@ -28,7 +28,7 @@ export interface ServiceOptions {
   dist?: string
 }
 
-export interface Service {
+interface Service {
   url: string
   port: number
   pid: number
@@ -139,7 +139,7 @@ function startBuilt(name: ServiceName, dist: string, env: Record<string, string>
     name,
     command: process.execPath,
     args: ['--enable-source-maps', join(dist, name, 'main.js')],
-    env: { ...process.env, ...env },
+    env,
     cwd: ROOT,
     logFile,
   })

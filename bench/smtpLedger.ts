@@ -1,5 +1,6 @@
 // Fills the ledger by SQL and waits until it is delivered: mail that is queued costs the measurement nothing.
 import { sql } from 'kysely'
+import { transact } from '../commands/transact.ts'
 import { insertEmail } from '../db/emails/insert.ts'
 import { emailBody } from './payloads.ts'
 import { waitFor } from './waitFor.ts'
@@ -41,8 +42,8 @@ export async function deliverLedger(workspace: Workspace, load: LedgerLoad): Pro
 /** One email as the API writes it, and copies of its rows under other names, in one transaction. */
 async function fill(workspace: Workspace, { count, distinct }: LedgerLoad): Promise<void> {
   const id = newId('email')
-  await workspace.db.transaction().execute(async (trx) => {
-    await insertEmail(trx, newEmail(workspace, id))
+  await transact({ db: workspace.db, wake: () => {} }, async ({ db: trx }) => {
+    await insertEmail(trx, workspace.workspaceId, newEmail(workspace, id))
     await sql`
       create temp table copies on commit drop as
       select n, ${id} || '-' || n as id, 'user-' || n || '@mail-' || n % 300 || '.example.test' as recipient
@@ -66,13 +67,12 @@ async function fill(workspace: Workspace, { count, distinct }: LedgerLoad): Prom
   await sql`analyze deliveries`.execute(workspace.db)
 }
 
-function newEmail({ workspaceId, domainId }: Workspace, id: string) {
+function newEmail({ domainId }: Pick<Workspace, 'domainId'>, id: string) {
   const { from, to, subject, html } = emailBody(1)
   const now = new Date()
   return {
     row: {
       id,
-      workspace_id: workspaceId,
       type: 'transactional' as const,
       category: 'transactional' as const,
       from,

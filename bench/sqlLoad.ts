@@ -1,12 +1,13 @@
 // A process that sends straight through pg what the API sends for a request, without the API.
 
+import { sendEmail } from '../api/emails/send.ts'
 import { NewAutomationEvent } from '../api/events/schemas.ts'
-import type { RequestKey } from '../api/http/env.ts'
-import { sendEmail } from '../commands/emails/accept.ts'
-import { recordEvent } from '../commands/events/post.ts'
+import type { RequestKey } from '../api/http/keyCache.ts'
+import { postAutomationEvent } from '../commands/events/post.ts'
 import { connect } from '../db/connect.ts'
-import { createWake, type WakeChannel } from '../db/wake.ts'
+import { createWake } from '../db/wake.ts'
 import type { IdKind, NewId } from '../rules/ids.ts'
+import type { WakeChannel } from '../rules/wire.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { captureSessions } from './capture.ts'
@@ -68,7 +69,7 @@ const handlers = {
     if (kind === 'events') {
       const event = eventBody(CAPTURED_SERIAL)
       made.push({ value: event.email, make: (serial) => eventBody(serial).email })
-      await recordEvent(deps, key.workspace_id, NewAutomationEvent.parse(event))
+      await postAutomationEvent(deps, key.workspace_id, NewAutomationEvent.parse(event))
     } else {
       const email = emailBody(CAPTURED_SERIAL)
       made.push({ value: email.to, make: (serial) => emailBody(serial).to })

@@ -1,9 +1,8 @@
 // What benchmarks run in: a workspace with a key and a verified domain, and workflows made over the API's own routes.
 
 import { createApp } from '../api/http/app.ts'
-import { createKeyCache } from '../api/http/auth.ts'
 import { createCursors } from '../api/http/cursor.ts'
-import type { RequestKey } from '../api/http/env.ts'
+import type { RequestKey } from '../api/http/keyCache.ts'
 import { createApiKey } from '../commands/api-keys/create.ts'
 import { connect, type Db } from '../db/connect.ts'
 import { insertVerifiedDomain } from '../dev/verifiedDomain.ts'
@@ -43,7 +42,7 @@ export async function createWorkspace(databaseUrl: string): Promise<Workspace> {
   const created = await createApiKey({ db, newId, now }, { workspaceName: 'bench', name: 'bench' })
   const { token, keyId, workspaceId, userId } = created
   const { domainId } = await insertVerifiedDomain(
-    { db, newId, now: now(), secrets },
+    { db, newId, now, secrets },
     { workspaceId, userId, name: 'sender.test', selector: 'bench' },
   )
   return {
@@ -84,7 +83,6 @@ export async function createWorkflow(
     wake: () => undefined,
     secrets,
     cursors: createCursors(secrets),
-    keyCache: createKeyCache(),
   })
   const response = await app.request('/v1/workflows', {
     method: 'POST',

@@ -2,14 +2,20 @@
 import type { Db, Trx } from '../db/connect.ts'
 import { isRetryable } from '../db/failures.ts'
 import type { Wake } from '../db/wake.ts'
+import type { WorkspaceId } from '../rules/ids.ts'
 import { isRefusal } from '../rules/refusals.ts'
 import type { WakeChannel } from '../rules/wire.ts'
 
 const TRIES = 3
 
-interface Opening {
-  db: Db
+/** What hears of work when it has committed. */
+interface Hooks {
   wake: Wake
+  keysRevoked?: (workspaceId: WorkspaceId) => void
+}
+
+interface Opening extends Hooks {
+  db: Db
 }
 
 /** The same deps with the open transaction for a database. */
@@ -35,11 +41,11 @@ export async function transact<D extends Opening, T>(
   work: (deps: InTrx<D>) => Promise<T>,
 ): Promise<T> {
   if (deps.db.isTransaction) return work(deps as unknown as InTrx<D>)
-  return withRetries(deps, (wake) =>
+  return withRetries(deps, (hooks) =>
     deps.db
       .transaction()
       .execute(async (trx) => {
-        const answer = await work({ ...deps, db: trx as Trx, wake })
+        const answer = await work({ ...deps, ...hooks, db: trx as Trx })
         if (isRefusal(answer)) throw new RolledBack(answer)
         return answer
       })
@@ -56,16 +62,22 @@ transact.one = async <D extends Opening, T>(
   work: (deps: InTrx<D>) => Promise<T>,
 ): Promise<T> => {
   if (deps.db.isTransaction) return work(deps as unknown as InTrx<D>)
-  return withRetries(deps, (wake) => work({ ...deps, db: deps.db as unknown as Trx, wake }))
+  return withRetries(deps, (hooks) => work({ ...deps, ...hooks, db: deps.db as unknown as Trx }))
 }
 
-async function withRetries<T>(deps: Opening, run: (wake: Wake) => Promise<T>): Promise<T> {
+async function withRetries<T>(deps: Opening, run: (hooks: Hooks) => Promise<T>): Promise<T> {
+  const { wake, keysRevoked } = deps
   for (let tries = 1; ; tries++) {
     const woken = new Set<WakeChannel>()
+    const revoked = new Set<WorkspaceId>()
+    const hooks: Hooks = { wake: (channel) => void woken.add(channel) }
+    if (keysRevoked) hooks.keysRevoked = (workspaceId) => void revoked.add(workspaceId)
     try {
-      const answer = await run((channel) => void woken.add(channel))
+      const answer = await run(hooks)
       // A refusal has written nothing.
-      if (!isRefusal(answer)) for (const channel of woken) deps.wake(channel)
+      if (isRefusal(answer)) return answer
+      for (const channel of woken) wake(channel)
+      for (const workspaceId of revoked) keysRevoked?.(workspaceId)
       return answer
     } catch (err) {
       if (tries >= TRIES || !isRetryable(err)) throw err

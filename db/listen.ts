@@ -1,6 +1,6 @@
 // Listens for the NOTIFY of a channel over a connection of its own, and opens it again when it breaks.
 import pg from 'pg'
-import type { WakeChannel } from './wake.ts'
+import type { WakeChannel } from '../rules/wire.ts'
 
 const RECONNECT_MS = 1_000
 

@@ -5,7 +5,8 @@ import pg from 'pg'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 
-async function loadMigrations(): Promise<Record<string, Migration>> {
+/** Every migration by its name. */
+export async function loadMigrations(): Promise<Record<string, Migration>> {
   const files = (await readdir(MIGRATIONS)).filter((file) => /^\d{4}.*\.(ts|js)$/.test(file))
   const entries = await Promise.all(
     files.map(async (file): Promise<[string, Migration]> => {
@@ -20,7 +21,7 @@ async function loadMigrations(): Promise<Record<string, Migration>> {
  * Runs what has not run yet, under the migrator's own lock: any number of processes may call it.
  * @returns the names of the migrations that ran now
  */
-export async function migrateToLatest(db: Kysely<unknown>): Promise<string[]> {
+async function migrateToLatest(db: Kysely<unknown>): Promise<string[]> {
   const migrator = new Migrator({ db, provider: { getMigrations: loadMigrations } })
   const { error, results } = await migrator.migrateToLatest()
   if (error) throw error

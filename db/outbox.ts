@@ -1,38 +1,94 @@
-// Queries over the outbox: what Temporal must still be told.
+// The outbox: what Temporal or a contact must still be told. The one module that writes its rows and takes them away.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../rules/ids.ts'
+import type { OutboxKind } from '../rules/wire.ts'
 import type { Trx } from './connect.ts'
 import type { Row } from './schema.ts'
 
-export type OutboxRow = Row<'outbox'>
+type OutboxRow = Row<'outbox'>
+
+/** A row that the starter carries to Temporal. */
+export type TemporalRow = OutboxRow & { kind: Exclude<OutboxKind, 'mail_event'> }
+
+type NewOutboxRow = Pick<
+  OutboxRow,
+  'kind' | 'execution_id' | 'workspace_id' | 'workflow_id' | 'contact_id' | 'payload'
+>
 
 /**
- * Locks due rows for the length of the transaction, the oldest of each execution alone, so that a start always
- * comes before its signals and its cancellation. Rows that another worker holds are passed over.
+ * The insert as a step of a `with`, or as its last statement, due at once. Wake `dripline_outbox` after the commit
+ * (for `mail_event` alone: `dripline_mail_events`).
+ * @param rows a `select` of the columns `kind, execution_id, workspace_id, workflow_id, contact_id, payload` (jsonb),
+ *   by these names; rows are numbered in the order of `kind, execution_id`
  */
-export async function lockOutbox(trx: Trx, now: Date, limit: number): Promise<OutboxRow[]> {
-  return trx
-    .selectFrom('outbox as o')
-    .selectAll()
-    .where('next_at', '<=', now)
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('outbox as earlier')
-            .select('earlier.id')
-            .whereRef('earlier.execution_id', '=', 'o.execution_id')
-            .whereRef('earlier.id', '<', 'o.id'),
-        ),
-      ),
-    )
-    .orderBy('next_at')
-    .orderBy('id')
-    .limit(limit)
-    .forUpdate()
-    .skipLocked()
+export function outboxRows(rows: RawBuilder<unknown>, at: Date): RawBuilder<unknown> {
+  return sql`insert into outbox (kind, execution_id, workspace_id, workflow_id, contact_id, payload,
+      next_at, created_at)
+    select kind, execution_id, workspace_id, workflow_id, contact_id, payload,
+      ${at}::timestamptz, ${at}::timestamptz
+    from (${rows}) as told order by kind, execution_id`
+}
+
+/** Writes one row, due at once. */
+async function insertOutbox(trx: Trx, row: NewOutboxRow, at: Date): Promise<void> {
+  await trx
+    .insertInto('outbox')
+    .values({ ...row, payload: JSON.stringify(row.payload), next_at: at, created_at: at })
     .execute()
+}
+
+/**
+ * Has the checks of a domain started (`domain_start`), or one made now (`domain_check`): carried to Temporal after
+ * the commit, however this process ends. An execution's columns hold the domain's id, and nothing.
+ */
+export function insertDomainTask(
+  trx: Trx,
+  task: {
+    kind: 'domain_start' | 'domain_check'
+    domainId: string
+    workspaceId: WorkspaceId
+    at: Date
+  },
+): Promise<void> {
+  const { kind, domainId, workspaceId, at } = task
+  const about = { execution_id: domainId, workspace_id: workspaceId }
+  return insertOutbox(trx, { kind, ...about, workflow_id: '', contact_id: '', payload: {} }, at)
+}
+
+/**
+ * Locks due rows for Temporal for the length of the transaction, the oldest of each execution alone, so that a start
+ * always comes before its signals and its cancellation. Rows that another worker holds are passed over, and so are
+ * those of the kind `mail_event`, which are no business of Temporal's.
+ */
+export async function lockOutbox(trx: Trx, now: Date, limit: number): Promise<TemporalRow[]> {
+  return (
+    trx
+      .selectFrom('outbox as o')
+      .selectAll()
+      .where('next_at', '<=', now)
+      // Written out, so that the planner knows the partial index by it.
+      .where(sql<boolean>`o.kind <> 'mail_event'`)
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('outbox as earlier')
+              .select('earlier.id')
+              .whereRef('earlier.execution_id', '=', 'o.execution_id')
+              .whereRef('earlier.id', '<', 'o.id')
+              .where(sql<boolean>`earlier.kind <> 'mail_event'`),
+          ),
+        ),
+      )
+      .orderBy('next_at')
+      .orderBy('id')
+      .limit(limit)
+      .forUpdate()
+      .skipLocked()
+      .$castTo<TemporalRow>()
+      .execute()
+  )
 }
 
 /** Removes what Temporal has taken and puts off what it refused, in one statement. */
@@ -49,29 +105,34 @@ export async function settleOutbox(
 }
 
 /**
- * Has the checks of a domain started (`domain_start`), or one made now (`domain_check`): carried to Temporal after
- * the commit, however this process ends. An execution's columns hold the domain's id, and nothing.
+ * Removes mail events that were told, and puts off those whose contact somebody holds, by 0.25 s at first and up to
+ * two seconds: those behind them move up.
  */
-export async function insertDomainTask(
+export async function settleMailEvents(
   trx: Trx,
-  task: {
-    kind: 'domain_start' | 'domain_check'
-    domainId: string
-    workspaceId: WorkspaceId
-    at: Date
-  },
+  workspaceId: WorkspaceId,
+  { doneIds, heldIds }: { doneIds: number[]; heldIds: number[] },
+  now: Date,
 ): Promise<void> {
-  await trx
-    .insertInto('outbox')
-    .values({
-      kind: task.kind,
-      execution_id: task.domainId,
-      workspace_id: task.workspaceId,
-      workflow_id: '',
-      contact_id: '',
-      payload: '{}',
-      next_at: task.at,
-      created_at: task.at,
-    })
-    .execute()
+  await sql`
+    with gone as (
+      delete from outbox where workspace_id = ${workspaceId} and id = any(${doneIds}::bigint[])
+    )
+    update outbox set attempts = attempts + 1,
+      next_at = ${now}::timestamptz + least(2, 0.25 * 2 ^ least(attempts, 3)) * interval '1 second'
+    where workspace_id = ${workspaceId} and id = any(${heldIds}::bigint[])
+  `.execute(trx)
+}
+
+/** Puts off the mail events of one contact. */
+export async function putOffMailEvents(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+  until: Date,
+): Promise<void> {
+  await sql`
+    update outbox set attempts = attempts + 1, next_at = ${until}
+    where kind = 'mail_event' and contact_id = ${contactId} and workspace_id = ${workspaceId}
+  `.execute(trx)
 }

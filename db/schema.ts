@@ -36,10 +36,9 @@ import type {
   WorkspacesTable,
 } from './tables/tenants.ts'
 
-export type { KeyPermission } from '../rules/permissions.ts'
-export type { EndedStatus, OutboxKind, WorkflowStatus } from './tables/automation.ts'
-export type { Json, JsonObject } from './tables/columns.ts'
-export type { DeliveryState, EmailStatus } from './tables/mail.ts'
+export type { WorkflowStatus } from './tables/automation.ts'
+export type { JsonObject } from './tables/columns.ts'
+export type { EmailStatus } from './tables/mail.ts'
 
 export interface Database {
   workspaces: WorkspacesTable

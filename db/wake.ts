@@ -1,8 +1,8 @@
 // Wakes listening workers after a commit. NOTIFY inside the writing transactions would serialise their commits,
 // so it is sent beside them, at most once at a time; a worker polls each second for what a crash left unsaid.
 import type pg from 'pg'
+import type { WakeChannel } from '../rules/wire.ts'
 
-export type WakeChannel = 'dripline_deliveries' | 'dripline_outbox'
 export type Wake = (channel: WakeChannel) => void
 
 /** A wake function that never throws and never waits: calls made while a NOTIFY is under way share the next one. */

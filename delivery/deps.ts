@@ -1,9 +1,8 @@
-// What activities are given: the world as functions and handles.
+// What the engine of a lane is given: the world as functions and handles.
 import type { Logger } from 'pino'
 import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
 import type { MailTransport, Outcome, Trace } from '../mail/transport.ts'
-import type { NewId } from '../rules/ids.ts'
 import type { Secrets } from '../runtime/secrets.ts'
 
 /** What deliveries tell the operator's metrics. */
@@ -18,26 +17,19 @@ export interface DeliveryMetrics {
   putOff(count: number): void
 }
 
-export interface ActivityDeps {
+export interface DeliveryDeps {
   db: Db
   log: Logger
   now: () => Date
-  newId: NewId
   secrets: Secrets
   config: {
     /** Where recipients reach the unsubscribe links; without a trailing slash. */
     publicUrl: string
     ehloName: string
-    /** What a domain's records must name; null: derived from `publicUrl`. */
-    mailHost: string | null
-    spfMechanism: string | null
-    /** Asked instead of the system's resolvers when there are any. */
-    dnsServers: readonly string[]
     leaseMs: number
     /** Whether transactional mail with an unknown outcome is sent once more. */
     resendUnknown: boolean
     smtpConnections: number
-    allowUnverifiedDomains: boolean
     deliveryMode: 'relay' | 'mx'
     /** Whether mail of a new domain is let out by the ladder of its warm-up. */
     warmUp: boolean
@@ -47,6 +39,6 @@ export interface ActivityDeps {
   wake: Wake
   /** Listens for committed deliveries; gives back a function that stops it. */
   onDeliveries: (wake: () => void) => () => Promise<void>
-  /** Aborted when the process is asked to stop: lanes claim nothing more. */
+  /** Aborted when the process is asked to stop. */
   stopping: AbortSignal
 }

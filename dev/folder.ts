@@ -24,7 +24,11 @@ export interface DevInfo {
   temporal_address: string
   temporal_ui_url: string | null
   database_url: string
+  /** Of the API and of the worker. */
+  api_metrics_url: string
   metrics_url: string
+  /** Where the worker takes bounces and complaints. */
+  inbound_url: string
 }
 
 export type DevFolder = ReturnType<typeof openFolder>

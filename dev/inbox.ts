@@ -36,9 +36,7 @@ export async function startInbox(options: InboxOptions): Promise<Child> {
       ...['--mail-directory', folder],
     ],
     // maildev takes further settings from variables of these names.
-    env: Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !name.startsWith('MAILDEV_')),
-    ),
+    hiddenEnv: /^MAILDEV_/,
     logFile,
   })
   await waitReady(child, `${inboxUrls(options).webUrl}/healthz`)

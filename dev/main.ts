@@ -15,6 +15,7 @@ import {
 import { createParts, type Parts } from './parts.ts'
 import { choosePorts, type Ports } from './ports.ts'
 import { commandOf, isAlive, killAllChildren, parentOf } from './processes.ts'
+import { createReservations, reservationsFolder } from './reservations.ts'
 import { createSay, screen } from './screen.ts'
 import { seed } from './seed.ts'
 
@@ -59,12 +60,6 @@ function npmPid(): number | undefined {
   return throughShell ? parentOf(process.ppid) : process.ppid
 }
 
-function wantedPorts(): Partial<Ports> {
-  const api = Number(env['PORT'])
-  const metrics = Number(env['METRICS_PORT'])
-  return { ...(api > 0 ? { api } : {}), ...(metrics > 0 ? { metrics } : {}) }
-}
-
 async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<DevInfo> {
   const namespace = env['TEMPORAL_NAMESPACE'] || 'default'
   const secret = env['SECRET_KEY'] || secretKey(folder)
@@ -77,26 +72,25 @@ async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<Dev
     parts.temporal(namespace),
   ])
   const apiUrl = `http://127.0.0.1:${ports.api}`
-  const metricsUrl = `http://127.0.0.1:${ports.metrics}`
+  const metricsUrl = `http://127.0.0.1:${ports.workerMetrics}`
   const shared = {
     NODE_ENV: 'development',
     HOST: '127.0.0.1',
     // Both make public links.
     PORT: String(ports.api),
+    API_METRICS_PORT: String(ports.apiMetrics),
+    METRICS_PORT: String(ports.workerMetrics),
     SECRET_KEY: secret,
     DATABASE_URL: databaseUrl,
     TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_NAMESPACE: namespace,
     SMTP_URL: inbox.smtpUrl,
   }
+  const inbound = { INBOUND_HOST: '127.0.0.1', INBOUND_PORT: String(ports.inbound) }
   await Promise.all([
     inbox.ready,
-    parts.service('api', { ...shared, METRICS_PORT: '0' }, `${apiUrl}/readyz`),
-    parts.service(
-      'worker',
-      { ...shared, METRICS_PORT: String(ports.metrics) },
-      `${metricsUrl}/readyz`,
-    ),
+    parts.service('api', shared, `${apiUrl}/readyz`),
+    parts.service('worker', { ...shared, ...inbound }, `${metricsUrl}/readyz`),
   ])
   await ensureDemo(apiUrl, apiKey)
   return {
@@ -107,12 +101,15 @@ async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<Dev
     temporal_address: temporal.address,
     temporal_ui_url: temporal.uiUrl,
     database_url: databaseUrl,
+    api_metrics_url: `http://127.0.0.1:${ports.apiMetrics}/metrics`,
     metrics_url: `${metricsUrl}/metrics`,
+    inbound_url: `smtp://127.0.0.1:${ports.inbound}`,
   }
 }
 
 async function runUntilStopped(folder: DevFolder): Promise<Reason> {
-  const ports = await choosePorts(wantedPorts())
+  const reservations = createReservations(reservationsFolder())
+  const ports = await choosePorts(env, reservations.take)
   const onGone = (failure: string) => stop({ failure })
   const parts = createParts({ env, folder, ports, say, onGone })
   const started = start(folder, ports, parts).then(
@@ -129,6 +126,7 @@ async function runUntilStopped(folder: DevFolder): Promise<Reason> {
   // What was still starting when the stop came.
   await killAllChildren()
   await Promise.race([started, pause(HURRY_AFTER_MS)])
+  reservations.release()
   return reason
 }
 

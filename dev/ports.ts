@@ -2,22 +2,24 @@
 import { randomInt } from 'node:crypto'
 import { connect, createServer } from 'node:net'
 
-/** Where each part listens when nobody else does. */
-export const preferredPorts = {
-  api: 3000,
-  temporal: 7233,
-  temporalUi: 8233,
-  inboxWeb: 1080,
-  inboxSmtp: 1025,
-  postgres: 5433,
-  metrics: 9464,
+/** Where each part listens when nobody else does, and the variable that asks for another port. */
+const parts = {
+  api: { preferred: 3000, variable: 'PORT' },
+  apiMetrics: { preferred: 9463, variable: 'API_METRICS_PORT' },
+  workerMetrics: { preferred: 9464, variable: 'METRICS_PORT' },
+  inbound: { preferred: 2525, variable: 'INBOUND_PORT' },
+  temporal: { preferred: 7233, variable: undefined },
+  temporalUi: { preferred: 8233, variable: undefined },
+  inboxWeb: { preferred: 1080, variable: undefined },
+  inboxSmtp: { preferred: 1025, variable: undefined },
+  postgres: { preferred: 5433, variable: undefined },
 } as const
 
-export type PortName = keyof typeof preferredPorts
+type PortName = keyof typeof parts
 export type Ports = Record<PortName, number>
 
 /** True when nothing listens on the port, on 127.0.0.1 and on every address. */
-export async function isFree(port: number): Promise<boolean> {
+async function isFree(port: number): Promise<boolean> {
   for (const host of ['127.0.0.1', '0.0.0.0', '::']) {
     const free = await new Promise<boolean>((resolve) => {
       const server = createServer()
@@ -32,24 +34,51 @@ export async function isFree(port: number): Promise<boolean> {
   return true
 }
 
-/** The first free port at or after `from` that is not among `taken`. */
-export async function nextFreePort(from: number, taken: Iterable<number> = []): Promise<number> {
-  const skip = new Set(taken)
+/**
+ * Takes the first free port at or after `from`.
+ * @param take whether the port is ours now; false: another start is about to use it
+ */
+export async function nextFreePort(
+  from: number,
+  take: (port: number) => boolean = () => true,
+): Promise<number> {
   for (let port = from; port < 65_536; port++) {
-    if (!skip.has(port) && (await isFree(port))) return port
+    if ((await isFree(port)) && take(port)) return port
   }
   throw new Error(`No free port at or after ${from}`)
 }
 
-/** One free port for every part, all different. `wanted` replaces a preferred one. */
-export async function choosePorts(wanted: Partial<Ports> = {}): Promise<Ports> {
-  const ports: Ports = { ...preferredPorts, ...wanted }
-  const taken: number[] = []
-  for (const name of Object.keys(preferredPorts) as PortName[]) {
-    ports[name] = await nextFreePort(ports[name], taken)
-    taken.push(ports[name])
+/**
+ * One port for every part, all different. One that a variable asks for is taken as asked.
+ * @param take as nextFreePort
+ * @throws Error with one sentence when a port that was asked for is none, or is not free
+ */
+export async function choosePorts(
+  env: Record<string, string | undefined>,
+  take: (port: number) => boolean = () => true,
+): Promise<Ports> {
+  const ports: Partial<Ports> = {}
+  const taken = new Set<number>()
+  const takeOnce = (port: number) => {
+    if (taken.has(port) || !take(port)) return false
+    taken.add(port)
+    return true
   }
-  return ports
+  const names = Object.keys(parts) as PortName[]
+  for (const name of names) {
+    const { variable } = parts[name]
+    const asked = variable && env[variable]
+    // 0 asks for any port, as everywhere.
+    if (!asked || asked === '0') continue
+    const port = /^\d{1,5}$/.test(asked) ? Number(asked) : 0
+    if (port < 1 || port > 65_535) throw new Error(`${variable} is ${asked}, which is no port.`)
+    if (!(await isFree(port)) || !takeOnce(port)) {
+      throw new Error(`${variable} is ${port}, but something else uses that port: ask for another.`)
+    }
+    ports[name] = port
+  }
+  for (const name of names) ports[name] ??= await nextFreePort(parts[name].preferred, takeOnce)
+  return ports as Ports
 }
 
 /**

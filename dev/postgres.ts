@@ -153,7 +153,7 @@ async function initialise(
 
 /** The locale of the machine must not change messages or sorting; the folder must be one that it may enter. */
 function processOptions(runner: PostgresRunner) {
-  const env = { ...process.env, LC_ALL: 'C', LANG: 'C', TZ: 'UTC' }
+  const env = { LC_ALL: 'C', LANG: 'C', TZ: 'UTC' }
   return { env, cwd: '/', ...(runner.user ?? {}) }
 }
 

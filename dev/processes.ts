@@ -7,7 +7,7 @@ const LOG_BYTES_MAX = 20 * 1024 * 1024
 const TAIL_BYTES = 64 * 1024
 const POLITE: NodeJS.Signals[] = ['SIGTERM']
 
-export interface Exit {
+interface Exit {
   code: number | null
   signal: NodeJS.Signals | null
 }
@@ -28,7 +28,7 @@ export interface Child {
   signal(signal: NodeJS.Signals): void
 }
 
-export interface StopOptions {
+interface StopOptions {
   /** The polite signals, SIGTERM when absent. */
   signals?: NodeJS.Signals[]
   /** Patience after each signal. */
@@ -40,7 +40,10 @@ export interface SpawnOptions {
   command: string
   args: string[]
   logFile: string
+  /** Over our own environment; undefined takes a variable away. */
   env?: NodeJS.ProcessEnv
+  /** Variables of our own that the child must not hear of. */
+  hiddenEnv?: RegExp
   cwd?: string
   uid?: number
   gid?: number
@@ -67,7 +70,7 @@ export async function startChild(options: SpawnOptions): Promise<Child> {
   const child = spawn(options.command, options.args, {
     detached: true,
     stdio: ['ignore', log, log],
-    env: options.env ?? process.env,
+    env: { ...inherited(options.hiddenEnv), ...options.env },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(uid === undefined || gid === undefined ? {} : { uid, gid }),
   })
@@ -111,6 +114,12 @@ export async function startChild(options: SpawnOptions): Promise<Child> {
   children.add(handle)
   void exited.then(() => children.delete(handle))
   return handle
+}
+
+function inherited(hidden?: RegExp): NodeJS.ProcessEnv {
+  const own = process.env
+  if (!hidden) return own
+  return Object.fromEntries(Object.entries(own).filter(([name]) => !hidden.test(name)))
 }
 
 async function endsWithin(exited: Promise<Exit>, wait_ms: number): Promise<boolean> {

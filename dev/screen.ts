@@ -43,7 +43,8 @@ Dripline is ready. Ctrl-C stops it; its data and logs are in ${dataFolder}.
   API key       ${info.api_key}
   Inbox         ${inbox}
   Temporal UI   ${ui}
-  Metrics       ${info.metrics_url}
+  Metrics       ${info.metrics_url}    (API: ${info.api_metrics_url})
+  Bounces       ${info.inbound_url}
   Postgres      ${info.database_url.replace(/:[^:@/]*@/, ':***@')}
   All of this   ${dataFolder}/dev.json
 

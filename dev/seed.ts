@@ -2,11 +2,10 @@
 
 import { createApiKey } from '../commands/api-keys/create.ts'
 import { hashApiKey } from '../commands/api-keys/token.ts'
+import { ensureWorkspace } from '../commands/workspaces/ensure.ts'
 import { findApiKeyByHash } from '../db/api-keys/reads.ts'
 import { connect } from '../db/connect.ts'
 import { findDomainByName } from '../db/domains/reads.ts'
-import { upsertUser, upsertWorkspace } from '../db/workspaces/writes.ts'
-import type { WorkspaceId } from '../rules/ids.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createSecrets } from '../runtime/secrets.ts'
 import { insertVerifiedDomain } from './verifiedDomain.ts'
@@ -34,36 +33,18 @@ export async function seed({ databaseUrl, secretKey, knownKey }: SeedOptions): P
   const now = () => new Date()
   const newId = createNewId(now)
   try {
-    const workspace = await upsertWorkspace(db, {
-      id: newId('workspace'),
-      name: WORKSPACE,
-      created_at: now(),
-    })
-    const user = await upsertUser(db, {
-      id: newId('user'),
-      workspace_id: workspace.id,
-      email: OWNER.email,
-      first_name: OWNER.firstName,
-      last_name: OWNER.lastName,
-      created_at: now(),
-    })
-    const deps = { db, newId, now: now(), secrets: createSecrets(Buffer.from(secretKey, 'base64')) }
-    await ensureDomain(deps, { workspaceId: workspace.id, userId: user.id })
+    const deps = { db, newId, now, secrets: createSecrets(Buffer.from(secretKey, 'base64')) }
+    const owner = await ensureWorkspace(deps, { name: WORKSPACE, user: OWNER })
+    // Nothing outside knows .test: the domain counts as checked.
+    if (!(await findDomainByName(db, owner.workspaceId, DOMAIN))) {
+      await insertVerifiedDomain(deps, { ...owner, name: DOMAIN, selector: 'drip1' })
+    }
     const known = knownKey && (await findApiKeyByHash(db, hashApiKey(knownKey), now()))
-    if (knownKey && known && known.workspace_id === workspace.id) return knownKey
+    if (knownKey && known && known.workspace_id === owner.workspaceId) return knownKey
     const input = { workspaceName: WORKSPACE, name: 'npm start', user: OWNER }
-    const { token } = await createApiKey({ db, newId, now }, input)
+    const { token } = await createApiKey(deps, input)
     return token
   } finally {
     await db.destroy()
   }
-}
-
-async function ensureDomain(
-  deps: Parameters<typeof insertVerifiedDomain>[0],
-  owner: { workspaceId: WorkspaceId; userId: string },
-): Promise<void> {
-  const found = await findDomainByName(deps.db, owner.workspaceId, DOMAIN)
-  // Nothing outside knows .test: the domain counts as checked.
-  if (!found) await insertVerifiedDomain(deps, { ...owner, name: DOMAIN, selector: 'drip1' })
 }

@@ -19,7 +19,7 @@ export function startService(
     name,
     command: process.execPath,
     args: ['--enable-source-maps', '--import', 'tsx', `${name}/main.ts`],
-    env: { ...process.env, ...env },
+    env,
     cwd: ROOT,
     logFile,
   })

@@ -1,20 +1,6 @@
 // The way out: what a delivery lane asks of the wire, and every way that it can answer.
 import type { ConversationLine } from '../rules/mail/conversation.ts'
-
-/** Where in an SMTP session something happened. AUTH counts as `ehlo`, RSET as `mail`. */
-export const phases = [
-  'connect',
-  'banner',
-  'ehlo',
-  'tls',
-  'mail',
-  'rcpt',
-  'data',
-  'body',
-  'dot',
-] as const
-
-export type Phase = (typeof phases)[number]
+import type { Phase } from '../rules/mail/phases.ts'
 
 export interface Rejection {
   kind: 'rejected'

@@ -1,44 +1,37 @@
 // Command line: makes an API key. The key stands alone on the last line of the output.
-import { parseArgs } from 'node:util'
 import { createApiKey } from '../commands/api-keys/create.ts'
 import { connect } from '../db/connect.ts'
 import { permissions } from '../rules/permissions.ts'
+import { readOperatorConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
+import { failUsage, readArguments } from './arguments.ts'
 
 const USAGE = `Usage: npm run key:create -- [--workspace NAME] [--name NAME] [--permission ${permissions.join('|')}]
        [--email OWNER_ADDRESS] [--first-name NAME] [--last-name NAME]
 Needs DATABASE_URL. The workspace is made when it is new.
 `
 
-function fail(text: string): never {
-  process.stderr.write(`${text}\n${USAGE}`)
-  process.exit(1)
-}
-
-function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        workspace: { type: 'string', default: 'default' },
-        name: { type: 'string', default: 'command line' },
-        permission: { type: 'string', default: 'full_access' },
-        email: { type: 'string' },
-        'first-name': { type: 'string' },
-        'last-name': { type: 'string' },
-      },
-    }).values
-  } catch (err) {
-    return fail(err instanceof Error ? err.message : String(err))
-  }
-}
-
-const values = readArguments()
+const values = readArguments(
+  {
+    workspace: { type: 'string', default: 'default' },
+    name: { type: 'string', default: 'command line' },
+    permission: { type: 'string', default: 'full_access' },
+    email: { type: 'string' },
+    'first-name': { type: 'string' },
+    'last-name': { type: 'string' },
+  },
+  USAGE,
+)
 const permission = permissions.find((known) => known === values.permission)
-if (!permission) fail(`Unknown permission ${values.permission}`)
-const url = process.env['DATABASE_URL']
-if (!url) fail('DATABASE_URL is missing')
+if (!permission) failUsage(`Unknown permission ${values.permission}`, USAGE)
+const { databaseUrl } = readOperatorConfig(process.env, ['databaseUrl'])
 
-const { db } = connect({ url, poolSize: 2, name: 'dripline-key', onIdleError: () => {} })
+const { db } = connect({
+  url: databaseUrl,
+  poolSize: 2,
+  name: 'dripline-key',
+  onIdleError: () => undefined,
+})
 const now = () => new Date()
 try {
   const made = await createApiKey(

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client'
 import type { Db } from '../db/connect.ts'
 import { listQueueDepths, QUEUE_COUNTED_MAX } from '../db/deliveries/queueDepth.ts'
 import { laneShards } from '../delivery/lane/shards.ts'
-import { deliveryLaneName, laneWorkflowId } from '../workflows/messages.ts'
+import { workflowIds, workflowTypes } from '../rules/wire.ts'
 
 export interface LaneState {
   lane: number
@@ -29,13 +29,13 @@ const msOf = (time: { seconds?: unknown; nanos?: number | null } | null | undefi
 
 /** The running lanes, in the order of their numbers. */
 export async function listLaneStates(client: Client, db: Db, now: Date): Promise<LaneState[]> {
-  const query = `WorkflowType = '${deliveryLaneName}' AND ExecutionStatus = 'Running'`
+  const query = `WorkflowType = '${workflowTypes.deliveryLane}' AND ExecutionStatus = 'Running'`
   const running = new Set<string>()
   for await (const { workflowId } of client.workflow.list({ query })) running.add(workflowId)
   const depths = await listQueueDepths(db, now)
 
   const describe = async (lane: number): Promise<LaneState> => {
-    const workflowId = laneWorkflowId(lane)
+    const workflowId = workflowIds.lane(lane)
     const { raw } = await client.workflow.getHandle(workflowId).describe()
     const activity = raw.pendingActivities?.[0]
     const heartbeatAt = msOf(activity?.lastHeartbeatTime)
@@ -63,5 +63,5 @@ export async function listLaneStates(client: Client, db: Db, now: Date): Promise
     }
   }
   const lanes = Array.from({ length: 64 }, (_, lane) => lane)
-  return Promise.all(lanes.filter((lane) => running.has(laneWorkflowId(lane))).map(describe))
+  return Promise.all(lanes.filter((lane) => running.has(workflowIds.lane(lane))).map(describe))
 }

@@ -4,6 +4,9 @@ import { limits } from './limits.ts'
 
 const DAY_MS = 86_400_000
 
+/** The longest span that a design may write in milliseconds. */
+export const spanMsMax = limits.durationYearsMax * 365.25 * DAY_MS
+
 export type Duration =
   | { kind: 'exact'; ms: number }
   /** `months` are counted in the UTC calendar first, then `ms` are added. */

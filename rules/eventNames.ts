@@ -1,7 +1,7 @@
 // Names of automation events: their form, and the ones that the service keeps for itself.
 import { limits } from './limits.ts'
 
-export const reservedEventPrefixes = [
+const reservedEventPrefixes = [
   'email.',
   'contact.',
   'audience.',

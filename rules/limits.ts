@@ -6,6 +6,13 @@ export const limits = {
   pageSize: 50,
   audiencesPageSize: 10,
   recipientsPerEmailMax: 50,
+  headersPerEmailMax: 50,
+  tagsPerEmailMax: 50,
+  attachmentsPerEmailMax: 100,
+  /** Attempts of one email that are shown; older ones are not. */
+  attemptsShownMax: 200,
+  /** Opens and clicks of one recipient that are stored: whoever has a token cannot fill the table. */
+  emailEventsPerRecipientMax: 1_000,
   /** 40 MB of UTF-8. */
   htmlBytesMax: 40 * MEBIBYTE,
   /** All attachments of one email, decoded. */
@@ -24,6 +31,10 @@ export const limits = {
   /** Names, subjects, headers and the like, where the spec is silent. */
   nameCharsMax: 255,
   subjectCharsMax: 998,
+  /** A name and an address, as they stand in From. */
+  mailboxCharsMax: 1_024,
+  /** Why an execution is cancelled. */
+  cancelReasonCharsMax: 500,
   templateBytesMax: 1 * MEBIBYTE,
   propertiesBytesMax: 256 * 1024,
   designNodesMax: 300,
@@ -43,6 +54,10 @@ export const limits = {
   durationYearsMax: 100,
   /** Nodes that one segment may enter before it is taken for an endless loop. */
   stepsPerSegmentMax: 1000,
+  /** Executions that lead to each other by the mail they send end here, so that no loop runs for ever. */
+  executionChainMax: 10,
+  /** Events of a contact that a wait looks back at. */
+  eventsLookedBackMax: 100,
   shards: 64,
   addressCharsMax: 254,
 } as const

@@ -1,8 +1,60 @@
 // Why a command refuses: a closed union. Each asker gives a refusal its own form (HTTP, SMTP, a job's line).
+import type { Problem } from './design/problem.ts'
 
-/** What each code tells besides itself. A code is stable; clients see it. */
+/** Of a code that says it all. */
+type NoFacts = Record<never, never>
+
+/** What each code tells besides itself. */
 interface RefusalFacts {
   alias_taken: { alias: string }
+  api_key_not_found: { id: string }
+  audience_not_found: { id: string }
+  /** The audience does not hold the address. */
+  audience_contact_not_found: { email: string }
+  /** The contact of an address that is none yet. */
+  contact_not_found: NoFacts
+  /** With what is to be merged into them, a contact's properties grow too large or too deep. */
+  contact_properties_refused: { field: 'properties' | 'contact_properties'; text: string }
+  /** They have left the workflow. */
+  contact_unsubscribed: NoFacts
+  domain_exists: { name: string }
+  /** By its name, where mail is to be sent from it. */
+  domain_not_found: { name: string }
+  domain_not_verified: { name: string }
+  /** The template that an email is to be made from. */
+  email_template_not_found: { idOrAlias: string }
+  execution_not_found: NoFacts
+  /** It has ended, and not by a cancellation. */
+  execution_not_running: NoFacts
+  /** What the template rendered to. */
+  html_too_large: { html_bytes: number }
+  /** By its id, where a domain itself is asked for. */
+  domain_id_not_found: { id: string }
+  /** No name that somebody can register. */
+  invalid_domain_name: NoFacts
+  /** No host below the registrable domain of this one. */
+  invalid_tracking_domain: { domain: string }
+  invalid_design: { problems: readonly Problem[] }
+  /** A part of a template that does not parse, and where (from 1); `at` null: it parses, and cannot be rendered. */
+  invalid_template: { text: string; at: { field: string; line: number; column: number } | null }
+  not_suppressed: { email: string }
+  re_entry_refused: NoFacts
+  reserved_event_name: { eventName: string }
+  /** The key may not send from this domain. */
+  restricted_api_key: NoFacts
+  /** Neither the email nor its template has one. */
+  subject_missing: NoFacts
+  subject_too_long: NoFacts
+  template_empty: NoFacts
+  template_in_use: { workflowId: string }
+  template_not_found: { idOrAlias: string }
+  template_not_published: { idOrAlias: string }
+  /** A moment that lies too far ahead. */
+  timestamp_ahead: NoFacts
+  version_conflict: { currentVersion: number }
+  workflow_not_active: NoFacts
+  workflow_not_found: { id: string }
+  workflow_version_not_found: { id: string; version: string }
 }
 
 export type RefusalCode = keyof RefusalFacts

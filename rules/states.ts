@@ -6,6 +6,7 @@ export const workflowTransitions = {
   paused: ['draft', 'active', 'paused'],
 } as const
 
+/** Temporal knows the states of one that lives; its row knows only how it ended. */
 export const executionTransitions = {
   IN_PROGRESS: ['WAITING', 'COMPLETED', 'FAILED', 'CANCELLED'],
   WAITING: ['IN_PROGRESS', 'CANCELLED', 'FAILED'],
@@ -14,17 +15,21 @@ export const executionTransitions = {
   CANCELLED: [],
 } as const
 
+/** Of the ledger. `bounced` goes back to `queued` when an operator asks for it, and never by itself. */
 export const deliveryTransitions = {
-  queued: ['sending', 'bounced', 'cancelled', 'suppressed'],
-  sending: ['data_sent', 'deferred', 'bounced', 'queued'],
-  data_sent: ['delivered', 'deferred', 'bounced', 'unknown'],
-  deferred: ['sending', 'queued', 'bounced'],
-  unknown: ['queued', 'bounced'],
+  queued: ['sending', 'cancelled', 'suppressed', 'bounced'],
+  sending: ['data_sent', 'queued', 'deferred', 'bounced', 'cancelled', 'suppressed'],
+  data_sent: ['delivered', 'deferred', 'bounced', 'queued', 'unknown'],
+  deferred: ['sending', 'queued', 'cancelled', 'suppressed', 'bounced'],
+  unknown: ['bounced'],
   delivered: ['bounced'],
-  bounced: [],
+  bounced: ['queued'],
   cancelled: [],
   suppressed: [],
 } as const
+
+/** The states in which a delivery may be written at first. */
+export const deliveryBirths = ['queued', 'suppressed'] as const
 
 export const domainTransitions = {
   NOT_STARTED: ['PENDING'],
@@ -41,6 +46,53 @@ export type DomainStatus = keyof typeof domainTransitions
 
 export const workflowStatuses = Object.keys(workflowTransitions) as WorkflowStatus[]
 export const executionStatuses = Object.keys(executionTransitions) as ExecutionStatus[]
+const deliveryStates = Object.keys(deliveryTransitions) as DeliveryState[]
+
+/** The states that a delivery may leave for this one. */
+export type StateBefore<To extends DeliveryState> = {
+  [From in DeliveryState]: To extends (typeof deliveryTransitions)[From][number] ? From : never
+}[DeliveryState]
+
+export function statesBefore<To extends DeliveryState>(to: To): StateBefore<To>[] {
+  return deliveryStates.filter((from): from is StateBefore<To> => mayMove(from, to))
+}
+
+/** Whether the table has the move. */
+export function mayMove(from: DeliveryState, to: DeliveryState): boolean {
+  const next: readonly DeliveryState[] = deliveryTransitions[from]
+  return next.includes(to)
+}
+
+/** It waits for an attempt: these states alone are claimed. */
+export const waitingStates = statesBefore('sending')
+export type WaitingState = StateBefore<'sending'>
+
+/** A lane holds it and makes an attempt: only that can end in a deferral. */
+export const underWayStates = statesBefore('deferred')
+export type UnderWayState = StateBefore<'deferred'>
+
+export function isUnderWay(state: DeliveryState): state is UnderWayState {
+  return mayMove(state, 'deferred')
+}
+
+/** Neither waiting nor under way: nothing more happens to it by itself. */
+export const settledStates = deliveryStates.filter(
+  (state): state is SettledState => !mayMove(state, 'sending') && !mayMove(state, 'deferred'),
+)
+export type SettledState = Exclude<DeliveryState, WaitingState | UnderWayState>
+
+/** What ends an attempt: the moves out of what is under way, but for the mark before the dot. */
+export type AttemptEnd = Exclude<(typeof deliveryTransitions)[UnderWayState][number], UnderWayState>
+
+/** How an execution may end: the states that it never leaves. */
+export type EndedStatus = {
+  [Status in ExecutionStatus]: [(typeof executionTransitions)[Status][number]] extends [never]
+    ? Status
+    : never
+}[ExecutionStatus]
+export const endedStatuses = executionStatuses.filter(
+  (status): status is EndedStatus => executionTransitions[status].length === 0,
+)
 
 /** Whether mail may be sent from a domain: one that was verified and misses its records for a while still may. */
 export function maySendFrom(status: string): boolean {

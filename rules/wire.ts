@@ -20,11 +20,24 @@ export const activityTypes = {
 } as const
 
 export const signals = {
+  /** Payload: the number of the segment whose wait an event ended. */
   eventArrived: 'eventArrived',
+  /** Payload: a code of `cancelCodes`. Sent before the cancel request, which has none. */
   cancelReason: 'cancelReason',
+  /** Payload: the number of lanes that are wanted now. */
   laneCount: 'laneCount',
+  /** No payload: the records may have changed, look at them now. */
   checkNow: 'checkNow',
 } as const
+
+/** Why an execution was cancelled, as far as Temporal may know: what a caller writes stands in Postgres alone. */
+export const cancelCodes = ['cancelled', 'unsubscribed', 'contact_deleted', 'terminated'] as const
+export type CancelCode = (typeof cancelCodes)[number]
+
+/** The code itself, and `cancelled` for every other text: older rows and signals carry what a caller wrote. */
+export function toCancelCode(given: unknown): CancelCode {
+  return cancelCodes.find((code) => code === given) ?? 'cancelled'
+}
 
 /** The one memo key. */
 export const memoKey = 'dripline'
@@ -44,11 +57,22 @@ export const workflowIds = {
 } as const
 
 /** What a row of the outbox is for. */
-export const outboxKinds = ['start', 'signal', 'cancel', 'domain_start', 'domain_check'] as const
+export const outboxKinds = [
+  'start',
+  'signal',
+  'cancel',
+  'domain_start',
+  'domain_check',
+  'mail_event',
+] as const
 export type OutboxKind = (typeof outboxKinds)[number]
 
 /** Channels of NOTIFY. */
-export const wakeChannels = ['dripline_deliveries', 'dripline_outbox'] as const
+export const wakeChannels = [
+  'dripline_deliveries',
+  'dripline_outbox',
+  'dripline_mail_events',
+] as const
 export type WakeChannel = (typeof wakeChannels)[number]
 
 /** Purposes of keys derived from SECRET_KEY: what one has made opens or verifies under no other. */

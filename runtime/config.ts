@@ -1,31 +1,7 @@
-// Parses the environment once into a frozen config; all faults are listed together.
-import { isIP } from 'node:net'
+// Parses the environment once into a frozen config, for servers and for command lines; all faults are listed together.
 import { availableParallelism, hostname } from 'node:os'
 import { z } from 'zod'
-
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
-const port = z.coerce.number().int().min(0).max(65_535)
-const roles = z
-  .string()
-  .transform((text) => text.split(',').map((role) => role.trim()))
-  .pipe(z.array(z.enum(['executions', 'delivery'])).min(1))
-
-/** `ip` or `ip:port`, `[ip]:port` for IPv6, with commas between; none: the system's resolvers. */
-const dnsServers = z
-  .string()
-  .refine((text) => listed(text).every(isNameServer), 'must be ip or ip:port, with commas between')
-  .transform(listed)
-
-/** It is said to servers and published in DNS: a name, or an address in brackets (RFC 5321 section 4.1.3). */
-const hostName = z
-  .string()
-  .regex(/^(\[[\da-f:.]+\]|[\w-]+(\.[\w-]+)*)$/i, 'must be a host name, or an address in brackets')
-
-/** `ip` or `ip/bits`, with commas between. */
-const proxies = z
-  .string()
-  .refine((text) => listed(text).every(isNetwork), 'must be ip or ip/bits, with commas between')
-  .transform(listed)
+import { dnsServers, flag, hostName, lanes, port, proxies, roles } from './configFields.ts'
 
 const Env = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test']).default('production'),
@@ -61,7 +37,7 @@ const Env = z.object({
     .string()
     .regex(/^[!-~]+$/, 'must be one mechanism of SPF, without spaces')
     .optional(),
-  DELIVERY_LANES: z.coerce.number().int().min(1).max(64).default(1),
+  DELIVERY_LANES: lanes.default(1),
   ALLOW_UNVERIFIED_DOMAINS: flag.default(false),
   WARM_UP: flag.default(true),
   INBOUND_HOST: z.string().optional(),
@@ -81,7 +57,23 @@ const CompleteEnv = Env.refine((env) => env.DELIVERY_MODE === 'mx' || env.SMTP_U
   when: () => true,
 })
 
+/** What a command line may need; each reads no more than it names, so that a fault elsewhere does not stop it. */
+const operatorSettings = {
+  databaseUrl: { name: 'DATABASE_URL', schema: Env.shape.DATABASE_URL },
+  temporalAddress: { name: 'TEMPORAL_ADDRESS', schema: Env.shape.TEMPORAL_ADDRESS },
+  temporalNamespace: { name: 'TEMPORAL_NAMESPACE', schema: Env.shape.TEMPORAL_NAMESPACE },
+  /** undefined: not said here, so that nothing can be compared with it. */
+  deliveryLanes: { name: 'DELIVERY_LANES', schema: lanes.optional() },
+} as const
+
+type OperatorSetting = keyof typeof operatorSettings
+type OperatorConfig<K extends OperatorSetting> = {
+  readonly [Name in K]: z.infer<(typeof operatorSettings)[Name]['schema']>
+}
+
 export type Config = Readonly<ReturnType<typeof toConfig>>
+
+type Environment = Record<string, string | undefined>
 
 /** Thrown with one line for each fault of the environment. */
 export class ConfigError extends Error {}
@@ -90,10 +82,45 @@ export class ConfigError extends Error {}
  * Reads a config from environment variables.
  * @throws ConfigError that lists every variable that is missing or wrong
  */
-export function parseConfig(env: Record<string, string | undefined>): Config {
+export function parseConfig(env: Environment): Config {
+  return Object.freeze(toConfig(parse(CompleteEnv, env)))
+}
+
+/** The same for a process that is about to start: on faults it says them and exits 1. */
+export function readConfig(env: Environment): Config {
+  return orExit(() => parseConfig(env), 'The README lists all variables.')
+}
+
+/**
+ * The settings of a command line, by their names in the config.
+ * @throws ConfigError that lists every one of them that is missing or wrong
+ */
+export function parseOperatorConfig<K extends OperatorSetting>(
+  env: Environment,
+  settings: readonly K[],
+): OperatorConfig<K> {
+  const shape = Object.fromEntries(
+    settings.map((setting) => [operatorSettings[setting].name, operatorSettings[setting].schema]),
+  )
+  const parsed = parse(z.object(shape), env)
+  const config = settings.map((setting) => [setting, parsed[operatorSettings[setting].name]])
+  return Object.freeze(Object.fromEntries(config)) as OperatorConfig<K>
+}
+
+/** The same for a command line that is about to run: on faults it says them and what to do, and exits 1. */
+export function readOperatorConfig<K extends OperatorSetting>(
+  env: Environment,
+  settings: readonly K[],
+): OperatorConfig<K> {
+  const hint = 'Run this with the environment of the API or of a worker; the README lists it.'
+  return orExit(() => parseOperatorConfig(env, settings), hint)
+}
+
+/** A variable that is set to nothing counts as missing. */
+function parse<S extends z.ZodType>(schema: S, env: Environment): z.infer<S> {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const parsed = CompleteEnv.safeParse(given)
-  if (parsed.success) return Object.freeze(toConfig(parsed.data))
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return parsed.data
   const faults = parsed.error.issues.map((issue) => {
     const name = issue.path.join('.')
     return `  ${name}: ${given[name] === undefined ? 'is missing' : issue.message}`
@@ -101,13 +128,12 @@ export function parseConfig(env: Record<string, string | undefined>): Config {
   throw new ConfigError(`The environment is not complete:\n${faults.join('\n')}`)
 }
 
-/** The same for a process that is about to start: on faults it says them and exits 1. */
-export function readConfig(env: Record<string, string | undefined>): Config {
+function orExit<T>(read: () => T, hint: string): T {
   try {
-    return parseConfig(env)
+    return read()
   } catch (err) {
     if (!(err instanceof ConfigError)) throw err
-    process.stderr.write(`${err.message}\n`)
+    process.stderr.write(`${err.message}\n${hint}\n`)
     process.exit(1)
   }
 }
@@ -164,24 +190,4 @@ function toConfig(env: z.infer<typeof Env>) {
     leaseMs: env.LEASE_SECONDS * 1000,
     cores: availableParallelism(),
   }
-}
-
-function listed(text: string): string[] {
-  return text.split(',').map((entry) => entry.trim())
-}
-
-function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  const version = isIP(address)
-  if (version === 0 || rest.length > 0) return false
-  return (
-    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
-  )
-}
-
-function isNameServer(text: string): boolean {
-  const [, bracketed, number] = /^\[(.+)\](?::(\d+))?$/.exec(text) ?? []
-  if (bracketed !== undefined) return isIP(bracketed) === 6 && Number(number ?? 53) < 65_536
-  const [address = '', digits = '53', ...rest] = isIP(text) === 6 ? [text] : text.split(':')
-  return isIP(address) > 0 && /^\d{1,5}$/.test(digits) && Number(digits) < 65_536 && !rest.length
 }

@@ -1,7 +1,7 @@
 // Connects to Temporal and prepares a namespace: search attributes are registered and seen before anything starts.
 import { Connection } from '@temporalio/client'
 import proto from '@temporalio/proto'
-import { searchAttributes } from '../workflows/messages.ts'
+import { searchAttributes } from '../rules/wire.ts'
 
 const { INDEXED_VALUE_TYPE_KEYWORD, INDEXED_VALUE_TYPE_DATETIME } =
   proto.temporal.api.enums.v1.IndexedValueType

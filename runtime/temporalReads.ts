@@ -2,13 +2,8 @@
 import { type Connection, defaultPayloadConverter, isGrpcServiceError } from '@temporalio/client'
 import proto, { type temporal } from '@temporalio/proto'
 import type { ExecutionStatus } from '../rules/states.ts'
-import {
-  type ExecutionMemo,
-  MEMO_KEY,
-  NO_DEADLINE_MS,
-  runExecutionName,
-  searchAttributes,
-} from '../workflows/messages.ts'
+import { memoKey, searchAttributes, workflowTypes } from '../rules/wire.ts'
+import { type ExecutionMemo, NO_DEADLINE_MS } from '../workflows/messages.ts'
 
 /** Temporal did not answer; the caller may try again. */
 export class TemporalUnavailable extends Error {}
@@ -26,16 +21,16 @@ export interface TemporalExecution {
   closedAt: number | null
 }
 
-export interface TemporalPage {
+interface TemporalPage {
   executions: TemporalExecution[]
   /** base64; null on the last page. A full last page has one too: nothing follows it. */
   nextPageToken: string | null
 }
 
-export type ListBy = { workflowId: string } | { contactId: string }
+type ListBy = { workflowId: string } | { contactId: string }
 
 /** What `list` may be asked for. Runs that ended by themselves are not: their last state is in Postgres. */
-export interface TemporalFilter {
+interface TemporalFilter {
   /** null: running in whatever state, or ended from outside. */
   status: Exclude<ExecutionStatus, 'COMPLETED'> | null
   /** Runs that were ended from outside before then are left out: their rows have been closed. */
@@ -125,7 +120,7 @@ export function createTemporalReads(connection: Connection, namespace: string): 
           ? [searchAttributes.workflow, by.workflowId]
           : [searchAttributes.contact, by.contactId]
       const query = [
-        `WorkflowType = '${runExecutionName}'`,
+        `WorkflowType = '${workflowTypes.runExecution}'`,
         `${searchAttributes.workspace} = ${literal(workspaceId)}`,
         `${name} = ${literal(id)}`,
         statusQuery(filter),
@@ -165,7 +160,7 @@ function toExecution(info: Info): TemporalExecution {
   const waitPayload = info.searchAttributes?.indexedFields?.[searchAttributes.waitUntil]
   const waitText = waitPayload ? JSON.parse(Buffer.from(waitPayload.data ?? []).toString()) : null
   const waitMs = typeof waitText === 'string' ? Date.parse(waitText) : null
-  const memoPayload = info.memo?.fields?.[MEMO_KEY]
+  const memoPayload = info.memo?.fields?.[memoKey]
   return {
     executionId: info.execution?.workflowId ?? '',
     status: closedStatuses.get(info.status ?? 0) ?? (waitMs === null ? 'IN_PROGRESS' : 'WAITING'),

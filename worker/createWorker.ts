@@ -9,10 +9,10 @@ import {
   type WorkflowBundleOption,
 } from '@temporalio/worker'
 import type { Activities } from '../activities/index.ts'
+import { taskQueues } from '../rules/wire.ts'
 import type { Config } from '../runtime/config.ts'
-import { DELIVERY_TASK_QUEUE, EXECUTIONS_TASK_QUEUE } from '../workflows/messages.ts'
 
-const queueOfRole = { executions: EXECUTIONS_TASK_QUEUE, delivery: DELIVERY_TASK_QUEUE } as const
+const queueOfRole = { executions: taskQueues.executions, delivery: taskQueues.delivery } as const
 
 /** A stopping worker finishes what runs; lanes drain within eight seconds by themselves. */
 const SHUTDOWN_GRACE = '10 seconds'

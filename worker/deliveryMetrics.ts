@@ -41,30 +41,13 @@ export function createDeliveryMetrics(registry: Registry, sources: Sources): Del
     buckets: PHASE_BUCKETS_S,
     registers,
   })
-  const counter = (name: string, help: string) => new Counter({ name, help, registers })
   const claims = new Histogram({
     name: 'dripline_claim_seconds',
     help: 'Time to claim a batch of due deliveries',
     buckets: CLAIM_BUCKETS_S,
     registers,
   })
-  const claimed = counter('dripline_claimed_deliveries_total', 'Deliveries that were claimed')
-  const unknown = counter(
-    'dripline_unknown_deliveries_total',
-    'Deliveries whose end nobody knows (RFC 1047) and that were not sent again',
-  )
-  const resent = counter(
-    'dripline_resent_deliveries_total',
-    'Deliveries that are sent once more since nobody knew their end',
-  )
-  const suppressed = counter(
-    'dripline_suppressed_recipients_total',
-    'Recipients that a reply put on a suppression list',
-  )
-  const putOff = counter(
-    'dripline_warm_up_put_off_total',
-    'Deliveries put off to a later day by the warm-up of their domain',
-  )
+  const { claimed, unknown, resent, suppressed, putOff } = createCounters(registers)
 
   return {
     claimed(count, took_ms) {
@@ -83,6 +66,30 @@ export function createDeliveryMetrics(registry: Registry, sources: Sources): Del
       suppressed.inc(counts.suppressed)
     },
     putOff: (count) => putOff.inc(count),
+  }
+}
+
+/** Counters without labels. */
+function createCounters(registers: Registry[]) {
+  const counter = (name: string, help: string) => new Counter({ name, help, registers })
+  return {
+    claimed: counter('dripline_claimed_deliveries_total', 'Deliveries that were claimed'),
+    unknown: counter(
+      'dripline_unknown_deliveries_total',
+      'Deliveries whose end nobody knows (RFC 1047) and that were not sent again',
+    ),
+    resent: counter(
+      'dripline_resent_deliveries_total',
+      'Deliveries that are sent once more since nobody knew their end',
+    ),
+    suppressed: counter(
+      'dripline_suppressed_recipients_total',
+      'Recipients that a reply put on a suppression list',
+    ),
+    putOff: counter(
+      'dripline_warm_up_put_off_total',
+      'Deliveries put off to a later day by the warm-up of their domain',
+    ),
   }
 }
 

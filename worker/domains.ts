@@ -1,12 +1,7 @@
 // Starts the workflow of a sending domain, or has it check now.
 import type { Client } from '@temporalio/client'
-import {
-  checkNowSignal,
-  domainWorkflowId,
-  EXECUTIONS_TASK_QUEUE,
-  type VerifyDomainInput,
-  verifyDomainName,
-} from '../workflows/messages.ts'
+import { signals, taskQueues, workflowIds, workflowTypes } from '../rules/wire.ts'
+import type { VerifyDomainInput } from '../workflows/messages.ts'
 
 /**
  * Both may be told twice: a second start is refused while the first runs, a second signal is one more check.
@@ -19,15 +14,15 @@ export async function tellDomain(
 ): Promise<void> {
   const input: VerifyDomainInput = { domainId }
   const options = {
-    workflowId: domainWorkflowId(domainId),
-    taskQueue: EXECUTIONS_TASK_QUEUE,
+    workflowId: workflowIds.domain(domainId),
+    taskQueue: taskQueues.executions,
     args: [input],
     // One that had given up, or was never started, begins anew.
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
   } as const
-  if (kind === 'domain_start') await client.workflow.start(verifyDomainName, options)
+  if (kind === 'domain_start') await client.workflow.start(workflowTypes.verifyDomain, options)
   else {
-    const signal = { signal: checkNowSignal, signalArgs: [] }
-    await client.workflow.signalWithStart(verifyDomainName, { ...options, ...signal })
+    const signal = { signal: signals.checkNow, signalArgs: [] }
+    await client.workflow.signalWithStart(workflowTypes.verifyDomain, { ...options, ...signal })
   }
 }

@@ -1,12 +1,7 @@
 // Sees to it that each delivery lane runs, with the number of lanes that is configured now.
 import type { Client } from '@temporalio/client'
-import {
-  DELIVERY_TASK_QUEUE,
-  type DeliveryLaneInput,
-  deliveryLaneName,
-  laneCountSignal,
-  laneWorkflowId,
-} from '../workflows/messages.ts'
+import { signals, taskQueues, workflowIds, workflowTypes } from '../rules/wire.ts'
+import type { DeliveryLaneInput } from '../workflows/messages.ts'
 
 /** Starts missing lanes and tells every lane the count; lanes over it end. Safe to call from any number of workers. */
 export async function ensureLanes(client: Client, lanes: number): Promise<void> {
@@ -14,21 +9,21 @@ export async function ensureLanes(client: Client, lanes: number): Promise<void> 
   await Promise.all(
     wanted.map((lane) => {
       const input: DeliveryLaneInput = { lane, lanes }
-      return client.workflow.signalWithStart(deliveryLaneName, {
-        workflowId: laneWorkflowId(lane),
-        taskQueue: DELIVERY_TASK_QUEUE,
+      return client.workflow.signalWithStart(workflowTypes.deliveryLane, {
+        workflowId: workflowIds.lane(lane),
+        taskQueue: taskQueues.delivery,
         args: [input],
-        signal: laneCountSignal,
+        signal: signals.laneCount,
         signalArgs: [lanes],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       })
     }),
   )
   const running = client.workflow.list({
-    query: `WorkflowType = '${deliveryLaneName}' AND ExecutionStatus = 'Running'`,
+    query: `WorkflowType = '${workflowTypes.deliveryLane}' AND ExecutionStatus = 'Running'`,
   })
   for await (const { workflowId } of running) {
-    if (wanted.some((lane) => laneWorkflowId(lane) === workflowId)) continue
-    await client.workflow.getHandle(workflowId).signal(laneCountSignal, lanes)
+    if (wanted.some((lane) => workflowIds.lane(lane) === workflowId)) continue
+    await client.workflow.getHandle(workflowId).signal(signals.laneCount, lanes)
   }
 }

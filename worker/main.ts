@@ -4,14 +4,15 @@ import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
 import { sql } from 'kysely'
 import { createActivities } from '../activities/index.ts'
+import { startMissingChecks } from '../commands/domains/startChecks.ts'
 import { takeReport } from '../commands/reports/take.ts'
 import { takeUnsubscribe } from '../commands/unsubscribes/takeMail.ts'
 import { connect } from '../db/connect.ts'
-import { startMissingChecks } from '../db/domains/writes.ts'
 import { listen } from '../db/listen.ts'
-import { createWake, type WakeChannel } from '../db/wake.ts'
+import { createWake } from '../db/wake.ts'
 import { startInbound } from '../inbound/reports/listener.ts'
 import { createReportCounter } from '../inbound/reports/metrics.ts'
+import type { WakeChannel } from '../rules/wire.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
@@ -23,6 +24,7 @@ import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { ensureLanes } from './lanes.ts'
+import { startPump } from './pump.ts'
 import { startStarter } from './starter.ts'
 import { startSweeper } from './sweeper.ts'
 import { temporalLogger } from './temporalLogger.ts'
@@ -81,7 +83,17 @@ const metrics = await serveMetrics(
 closers.add('metrics', metrics.close)
 
 const wake = createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll'))
-// Reports need Postgres alone: they are taken while Temporal is away too.
+const onChannel = (channel: WakeChannel) => (wake: () => void) =>
+  listen(config.databaseUrl, channel, wake, (err) =>
+    log.warn({ err, channel }, 'listening broke; connecting again, polling meanwhile'),
+  )
+
+const roles = config.workerRoles
+// Mail events and reports need Postgres alone: they are taken while Temporal is away too.
+if (roles.includes('executions')) {
+  const onMailEvents = onChannel('dripline_mail_events')
+  closers.add('pump', startPump({ db, now, newId, wake, log, onMailEvents }).stop)
+}
 if (config.inbound) {
   const deps = { db, now, newId, wake }
   const take = takeReport.bind(null, deps)
@@ -127,11 +139,6 @@ const transport = createTransport(config)
 // The lanes have waited for what is on the wire; what is silent still may stay so for minutes.
 closers.add('smtp', () => Promise.race([transport.close(), delay(SMTP_CLOSE_MS)]))
 
-const onChannel = (channel: WakeChannel) => (wake: () => void) =>
-  listen(config.databaseUrl, channel, wake, (err) =>
-    log.warn({ err, channel }, 'listening broke; connecting again, polling meanwhile'),
-  )
-
 const activities = createActivities({
   db,
   log,
@@ -146,7 +153,6 @@ const activities = createActivities({
   stopping: stopping.signal,
 })
 
-const roles = config.workerRoles
 const workers = await createWorkers({ connection, namespace, roles, activities, workflowBundle })
 const running = Promise.all(workers.map((worker) => worker.run()))
 closers.add('workers', async () => {
@@ -165,8 +171,8 @@ if (roles.includes('executions')) {
   })
   closers.add('starter', starter.stop)
   // Domains from before there were checks.
-  await startMissingChecks(db, now())
-  closers.add('sweeper', startSweeper({ db, client, log, now }).stop)
+  await startMissingChecks({ db, now, wake })
+  closers.add('sweeper', startSweeper({ db, client, log, now, wake }).stop)
 }
 if (roles.includes('delivery')) await ensureLanes(client, config.deliveryLanes)
 

@@ -8,17 +8,18 @@ import {
   WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/client'
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common'
+import { transact } from '../commands/transact.ts'
 import type { Db } from '../db/connect.ts'
-import { lockOutbox, type OutboxRow, settleOutbox } from '../db/outbox.ts'
-import type { Log } from '../runtime/log.ts'
+import { lockOutbox, settleOutbox, type TemporalRow } from '../db/outbox.ts'
 import {
-  cancelReasonSignal,
-  EXECUTIONS_TASK_QUEUE,
-  eventArrivedSignal,
-  type RunExecutionInput,
-  runExecutionName,
   searchAttributes,
-} from '../workflows/messages.ts'
+  signals,
+  taskQueues,
+  toCancelCode,
+  workflowTypes,
+} from '../rules/wire.ts'
+import type { Log } from '../runtime/log.ts'
+import type { RunExecutionInput } from '../workflows/messages.ts'
 import { tellDomain } from './domains.ts'
 
 const BATCH_MAX = 64
@@ -85,7 +86,7 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
 
 /** Carries one batch; @returns how many rows were taken up. */
 async function carryBatch(deps: StarterDeps): Promise<number> {
-  return deps.db.transaction().execute(async (trx) => {
+  return transact({ db: deps.db, wake: () => undefined }, async ({ db: trx }) => {
     const rows = await lockOutbox(trx, deps.now(), BATCH_MAX)
     if (rows.length === 0) return 0
     const results = await Promise.all(rows.map((row) => carry(deps, row)))
@@ -98,7 +99,7 @@ async function carryBatch(deps: StarterDeps): Promise<number> {
 }
 
 /** @returns true when Temporal has it, or has no more use for it */
-async function carry(deps: StarterDeps, row: OutboxRow): Promise<boolean> {
+async function carry(deps: StarterDeps, row: TemporalRow): Promise<boolean> {
   try {
     if (row.kind === 'start') await start(deps, row)
     else if (row.kind === 'signal') await signalEvent(deps, row)
@@ -118,11 +119,11 @@ async function carry(deps: StarterDeps, row: OutboxRow): Promise<boolean> {
   }
 }
 
-async function start({ client }: StarterDeps, row: OutboxRow): Promise<void> {
+async function start({ client }: StarterDeps, row: TemporalRow): Promise<void> {
   const input: RunExecutionInput = { executionId: row.execution_id }
-  await client.workflow.start(runExecutionName, {
+  await client.workflow.start(workflowTypes.runExecution, {
     workflowId: row.execution_id,
-    taskQueue: EXECUTIONS_TASK_QUEUE,
+    taskQueue: taskQueues.executions,
     args: [input],
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
     requestEagerStart: true,
@@ -134,27 +135,28 @@ async function start({ client }: StarterDeps, row: OutboxRow): Promise<void> {
   })
 }
 
-async function signalEvent({ client, namespace }: StarterDeps, row: OutboxRow): Promise<void> {
+async function signalEvent({ client, namespace }: StarterDeps, row: TemporalRow): Promise<void> {
   const { segment } = row.payload
   await client.workflowService.signalWorkflowExecution({
     namespace,
     workflowExecution: { workflowId: row.execution_id },
-    signalName: eventArrivedSignal,
+    signalName: signals.eventArrived,
     input: { payloads: [defaultPayloadConverter.toPayload(segment)] },
     // The same for every try: the server takes it once.
     requestId: `outbox-${row.id}`,
   })
 }
 
-async function cancel({ client, namespace }: StarterDeps, row: OutboxRow): Promise<void> {
+async function cancel({ client, namespace }: StarterDeps, row: TemporalRow): Promise<void> {
   const workflowExecution = { workflowId: row.execution_id }
-  const { reason } = row.payload
+  // Rows of earlier versions hold what a caller wrote: that stays in Postgres.
+  const code = toCancelCode(row.payload['reason'])
   // A cancel request carries no reason: it is told first.
   await client.workflowService.signalWorkflowExecution({
     namespace,
     workflowExecution,
-    signalName: cancelReasonSignal,
-    input: { payloads: [defaultPayloadConverter.toPayload(reason)] },
+    signalName: signals.cancelReason,
+    input: { payloads: [defaultPayloadConverter.toPayload(code)] },
     requestId: `outbox-${row.id}`,
   })
   await client.workflowService.requestCancelWorkflowExecution({

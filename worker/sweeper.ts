@@ -1,9 +1,10 @@
 // Closes the rows of executions that were ended in Temporal behind our back: terminated in the Web UI, or timed out.
 import type { Client } from '@temporalio/client'
+import { type ClosedAs, closeExecution } from '../commands/executions/close.ts'
 import type { Db } from '../db/connect.ts'
-import { closeExecution } from '../db/executions/writes.ts'
+import type { Wake } from '../db/wake.ts'
+import { workflowTypes } from '../rules/wire.ts'
 import type { Log } from '../runtime/log.ts'
-import { runExecutionName } from '../workflows/messages.ts'
 
 const EVERY_MS = 30_000
 /** How far the first sweep of a process looks back, and by how much later ones overlap. */
@@ -15,17 +16,18 @@ export interface SweeperDeps {
   client: Client
   log: Log
   now: () => Date
+  wake: Wake
 }
 
+const TERMINATED: ClosedAs = { status: 'CANCELLED', code: 'terminated' }
+const FAILED: ClosedAs = { status: 'FAILED', error: 'the execution failed in Temporal' }
+
 /** Closes what was ended since the given time; safe to run anywhere, any number of times. */
-export async function sweep({ db, client, now }: SweeperDeps, since: Date): Promise<void> {
-  const query = `WorkflowType = '${runExecutionName}' AND ExecutionStatus IN ('Terminated', 'TimedOut', 'Failed') AND CloseTime > '${since.toISOString()}'`
-  for await (const { workflowId, status } of client.workflow.list({ query })) {
-    const end =
-      status.name === 'TERMINATED'
-        ? ({ status: 'CANCELLED', reason: 'terminated', error: null } as const)
-        : ({ status: 'FAILED', reason: null, error: 'the execution failed in Temporal' } as const)
-    await closeExecution(db, workflowId, end, now())
+export async function sweep(deps: SweeperDeps, since: Date): Promise<void> {
+  const query = `WorkflowType = '${workflowTypes.runExecution}' AND ExecutionStatus IN ('Terminated', 'TimedOut', 'Failed') AND CloseTime > '${since.toISOString()}'`
+  for await (const { workflowId, status } of deps.client.workflow.list({ query })) {
+    const isTerminated = status.name === 'TERMINATED'
+    await closeExecution(deps, workflowId, isTerminated ? TERMINATED : FAILED)
   }
 }
 

@@ -10,12 +10,13 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
-import { type DeliveryLaneInput, laneCountSignal } from './messages.ts'
+import { signals } from '../rules/wire.ts'
+import type { DeliveryLaneInput } from './messages.ts'
 import { laneActivity } from './options.ts'
 
 const { deliverShards } = proxyActivities<Activities>(laneActivity)
 
-const laneCount = defineSignal<[lanes: number]>(laneCountSignal)
+const laneCount = defineSignal<[lanes: number]>(signals.laneCount)
 
 /** Runs until there are fewer lanes than its number; a changed count gives the activity its new shards. */
 export async function deliveryLane(input: DeliveryLaneInput): Promise<void> {

@@ -1,17 +1,7 @@
-// Names and payloads that cross Temporal: ids and counts, never an address or a body. No SDK import,
-// so that every process may read it.
+// Payloads that cross Temporal: ids and counts, never an address or a body. No SDK import, so that every process may
+// read it.
 
-export const EXECUTIONS_TASK_QUEUE = 'dripline-executions'
-export const DELIVERY_TASK_QUEUE = 'dripline-delivery'
-
-/** Search attributes, registered at start-up. */
-export const searchAttributes = {
-  workspace: 'DriplineWorkspace',
-  workflow: 'DriplineWorkflow',
-  contact: 'DriplineContact',
-  /** Set while the execution waits; `NO_DEADLINE` when it waits without end. */
-  waitUntil: 'DriplineWaitUntil',
-} as const
+import type { CancelCode } from '../rules/wire.ts'
 
 /** Stands for a wait without a deadline, since a search attribute must have a value to be found. */
 export const NO_DEADLINE_MS = Date.UTC(9999, 0, 1)
@@ -25,7 +15,7 @@ export interface RunExecutionInput {
   woken?: number[]
 }
 
-/** What is shown of a running execution; one memo key, under 2 KB. */
+/** What is shown of an execution; one memo key, under 2 KB. */
 export interface ExecutionMemo {
   step: string
   step_count: number
@@ -33,13 +23,18 @@ export interface ExecutionMemo {
   updated_at: number
   /** Name of the durable timer of the wait; '' when there is none. */
   timer: string
+  /** Why it was cancelled; absent while it was not. */
+  cancelled?: CancelCode
 }
-
-export const MEMO_KEY = 'dripline'
 
 export type Wait =
   | { kind: 'sleep'; segment: number; nodeId: string; until: number }
   | { kind: 'wait_event'; segment: number; nodeId: string; until: number | null }
+
+export interface CloseCancelledInput {
+  executionId: string
+  reason: CancelCode
+}
 
 export interface SegmentInput {
   executionId: string
@@ -56,21 +51,10 @@ export interface SegmentResult {
   step_count: number
 }
 
-export const runExecutionName = 'runExecution'
-/** Payload: the number of the segment whose wait an event ended. */
-export const eventArrivedSignal = 'eventArrived'
-/** Payload: the reason. Sent before the cancel request, which has none. */
-export const cancelReasonSignal = 'cancelReason'
-
 export interface DeliveryLaneInput {
   lane: number
   lanes: number
 }
-
-export const deliveryLaneName = 'deliveryLane'
-/** Payload: the number of lanes that are wanted now. */
-export const laneCountSignal = 'laneCount'
-export const laneWorkflowId = (lane: number) => `lane-delivery-${lane}`
 
 export interface VerifyDomainInput {
   domainId: string
@@ -86,8 +70,3 @@ export interface CheckDomainResult {
   /** Until the next check; null: none, the domain is gone or was given up. */
   next_ms: number | null
 }
-
-export const verifyDomainName = 'verifyDomain'
-/** No payload: the records may have changed, look at them now. */
-export const checkNowSignal = 'checkNow'
-export const domainWorkflowId = (domainId: string) => `domain-${domainId}`

@@ -8,6 +8,7 @@ import {
   defineSignal,
   isCancellation,
   makeContinueAsNewFunc,
+  patched,
   proxyLocalActivities,
   setHandler,
   upsertMemo,
@@ -15,15 +16,12 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
+import { type CancelCode, memoKey, searchAttributes, signals, toCancelCode } from '../rules/wire.ts'
 import {
-  cancelReasonSignal,
   type ExecutionMemo,
-  eventArrivedSignal,
-  MEMO_KEY,
   NO_DEADLINE_MS,
   type RunExecutionInput,
   type SegmentResult,
-  searchAttributes,
   type Wait,
 } from './messages.ts'
 import { quickDb } from './options.ts'
@@ -31,20 +29,24 @@ import { quickDb } from './options.ts'
 const { runSegment, closeCancelled } = proxyLocalActivities<Activities>(quickDb)
 const waitUntilKey = defineSearchAttributeKey(searchAttributes.waitUntil, 'DATETIME')
 
-const eventArrived = defineSignal<[segment: number]>(eventArrivedSignal)
-const cancelReason = defineSignal<[reason: string]>(cancelReasonSignal)
+const eventArrived = defineSignal<[segment: number]>(signals.eventArrived)
+const cancelReason = defineSignal<[code: string]>(signals.cancelReason)
+
+/** Histories from before it have no memo of a cancellation. */
+const SHOWS_CANCELLATION = 'cancelled-in-memo'
 
 /**
  * Runs an execution whose row and design are in Postgres. Ends COMPLETED, FAILED (with the text of the error) or,
- * after a cancel request, CANCELED; the row is closed in every case.
+ * after a cancel request, CANCELED, with the code of the reason that was signalled before; one that was cancelled in
+ * the Web UI has none, and reads `cancelled`. The row is closed in every case.
  */
 export async function runExecution(input: RunExecutionInput): Promise<void> {
   const { executionId } = input
   const woken = new Set(input.woken)
-  let reason = 'cancelled'
+  let code: CancelCode = 'cancelled'
   setHandler(eventArrived, (segment) => void woken.add(segment))
   setHandler(cancelReason, (given) => {
-    reason = given
+    code = toCancelCode(given)
   })
 
   let segment = input.segment ?? 0
@@ -65,13 +67,24 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
     if (ended.kind === 'end' && ended.status === 'CANCELLED') await condition(() => false)
   } catch (err) {
     if (isCancellation(err)) {
-      await CancellationScope.nonCancellable(() => closeCancelled({ executionId, reason }))
+      await CancellationScope.nonCancellable(async () => {
+        if (patched(SHOWS_CANCELLATION)) showCancelled(code)
+        await closeCancelled({ executionId, reason: code })
+      })
     }
     throw err
   }
   if (ended.kind === 'end' && ended.status === 'FAILED') {
     throw ApplicationFailure.nonRetryable(ended.error ?? 'failed', 'ExecutionFailed')
   }
+}
+
+/** Puts the reason beside the state that was shown last. */
+function showCancelled(cancelled: CancelCode): void {
+  const shown = workflowInfo().memo?.[memoKey] as ExecutionMemo | undefined
+  const last = shown ?? { step: '', step_count: 0 }
+  const memo: ExecutionMemo = { ...last, updated_at: Date.now(), timer: '', cancelled }
+  upsertMemo({ [memoKey]: memo })
 }
 
 /** Continues as new, with what is shown of the wait: by itself the server keeps the attributes, but no changed memo. */
@@ -95,7 +108,7 @@ function show(result: SegmentResult, segment: number): Wait | undefined {
   const wait = next.kind === 'end' ? undefined : { ...next, segment }
   const timer = wait && wait.until !== null ? timerName(wait.nodeId, segment) : ''
   const memo: ExecutionMemo = { step, step_count, updated_at: Date.now(), timer }
-  upsertMemo({ [MEMO_KEY]: memo })
+  upsertMemo({ [memoKey]: memo })
   if (wait)
     upsertSearchAttributes([{ key: waitUntilKey, value: new Date(wait.until ?? NO_DEADLINE_MS) }])
   return wait

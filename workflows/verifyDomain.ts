@@ -9,7 +9,8 @@ import {
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import { FIRST_CHECK_MS } from '../rules/mail/domainSchedule.ts'
-import { checkNowSignal, type VerifyDomainInput } from './messages.ts'
+import { signals } from '../rules/wire.ts'
+import type { VerifyDomainInput } from './messages.ts'
 import { dnsCheck } from './options.ts'
 
 /** Of one run; the next one starts with an empty history. */
@@ -17,7 +18,7 @@ const CHECKS_MAX = 200
 
 const { checkDomain } = proxyActivities<Activities>(dnsCheck)
 
-const checkNow = defineSignal(checkNowSignal)
+const checkNow = defineSignal(signals.checkNow)
 
 /** Ends when the domain was deleted or given up; being asked starts it again. */
 export async function verifyDomain(input: VerifyDomainInput): Promise<void> {

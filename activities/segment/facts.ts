@@ -3,7 +3,7 @@ import type { Trx } from '../../db/connect.ts'
 import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
 import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
 import type { Row } from '../../db/schema.ts'
-import { designNeeds } from '../../rules/conditions/needs.ts'
+import { designNeeds } from '../../rules/design/needs.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { SegmentFacts } from '../../rules/interpreterTypes.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
@@ -35,9 +35,11 @@ export async function loadFacts(
     waitEvents: state.wait_events,
     execution: { step_count: previous?.step_count ?? 0 },
     eventTimes: needs.eventNames.length
-      ? await listEventTimes(trx, contact.id, needs.eventNames)
+      ? await listEventTimes(trx, execution.workspace_id, contact.id, needs.eventNames)
       : {},
-    emailActivity: needs.emailActivity ? await listEmailActivity(trx, execution.id) : {},
+    emailActivity: needs.emailActivity
+      ? await listEmailActivity(trx, execution.workspace_id, execution.id)
+      : {},
     audiences: needs.audienceIds.length
       ? await listMemberships(trx, contact.workspace_id, contact.email, needs.audienceIds)
       : [],

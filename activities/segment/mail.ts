@@ -1,32 +1,28 @@
 // The mail of a segment: loads what it is made from beforehand, then composes each send as data.
 
+import { newEmail } from '../../commands/emails/newEmail.ts'
+import { toTemplateContact } from '../../commands/templates/contact.ts'
 import type { Db } from '../../db/connect.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listPublishedTemplates } from '../../db/templates/published.ts'
-import type { ActivityDeps } from '../../delivery/deps.ts'
 import { renderEmail } from '../../mail/content/template.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
-import { parseMailbox } from '../../rules/addresses.ts'
-import type { Design, SendEmailData } from '../../rules/design/types.ts'
+import { addressDomain, parseMailbox } from '../../rules/addresses.ts'
+import { mailReferences } from '../../rules/design/references.ts'
+import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { SegmentFacts, SendOutcome } from '../../rules/interpreterTypes.ts'
-import type { JsonObject } from '../../rules/json.ts'
-import { expiry_ms } from '../../rules/mail/retry.ts'
+import type { MailContent, SegmentFacts, SendOutcome } from '../../rules/interpreterTypes.ts'
+import type { ActivityDeps } from '../deps.ts'
 
 type Sources = Awaited<ReturnType<typeof loadMailSources>>
 
 /** Templates and domains that the design's mail needs; read before the transaction, since they lock nothing. */
 export async function loadMailSources(db: Db, workspaceId: WorkspaceId, design: Design) {
-  const sends = design.nodes.filter((node) => node.type === 'send_email')
-  const names = sends.flatMap((node) => node.data.template_id ?? [])
-  const templates = await listPublishedTemplates(db, workspaceId, [...new Set(names)])
-  const froms = [
-    design.settings?.default_from,
-    ...sends.map((node) => node.data.from),
-    ...[...templates.values()].map((template) => template.from),
-  ]
+  const { templateIds, fromAddresses } = mailReferences(design)
+  const templates = await listPublishedTemplates(db, workspaceId, templateIds)
+  const froms = [...fromAddresses, ...[...templates.values()].map((template) => template.from)]
   const domainNames = froms.flatMap((from) => (from ? (domainOf(from) ?? []) : []))
   const domains = await listSendingDomains(db, workspaceId, [...new Set(domainNames)])
   return { templates, domains }
@@ -34,7 +30,7 @@ export async function loadMailSources(db: Db, workspaceId: WorkspaceId, design: 
 
 function domainOf(from: string): string | null {
   const address = parseMailbox(from)?.address
-  return address ? address.slice(address.lastIndexOf('@') + 1) : null
+  return address === undefined ? null : addressDomain(address)
 }
 
 export interface SegmentMailContext {
@@ -52,9 +48,9 @@ export function createSegmentMail(
 ) {
   const planned: NewEmail[] = []
 
-  const sendEmail = (nodeId: string, data: SendEmailData, facts: SegmentFacts): SendOutcome => {
+  const sendEmail = (nodeId: string, data: MailContent, facts: SegmentFacts): SendOutcome => {
     if (context.state.unsubscribed) return { kind: 'skipped', why: 'unsubscribed' }
-    if (context.state.suppressed) return { kind: 'skipped', why: 'suppressed' }
+    if (context.state.suppressed) return { kind: 'suppressed' }
     const email = composeEmail(deps, context, nodeId, data, facts)
     if (typeof email === 'string') return { kind: 'failed', why: email }
     planned.push(email)
@@ -69,7 +65,7 @@ function composeEmail(
   { newId, config }: Pick<ActivityDeps, 'newId' | 'config'>,
   { execution, design, sources, now }: SegmentMailContext,
   nodeId: string,
-  data: SendEmailData,
+  data: MailContent,
   facts: SegmentFacts,
 ): NewEmail | string {
   const template = data.template_id === undefined ? null : sources.templates.get(data.template_id)
@@ -91,7 +87,7 @@ function composeEmail(
       preview_text: template?.preview_text ?? null,
     },
     {
-      contact: contactScope(facts),
+      contact: toTemplateContact(facts.contact.email, facts.contact.properties),
       properties: facts.contact.properties,
       event: facts.event,
       wait_events: facts.waitEvents,
@@ -102,48 +98,20 @@ function composeEmail(
   )
   if (!rendered.ok) return `template: ${rendered.message}`
   const replyTo = data.reply_to ?? template?.reply_to
-  return {
-    row: {
-      id: newId('email'),
-      workspace_id: execution.workspace_id,
-      type: 'transactional',
+  return newEmail(
+    { newId, now: () => now },
+    {
       category: data.category ?? 'marketing',
       from,
       to: [facts.contact.email],
-      cc: [],
-      bcc: [],
-      reply_to: replyTo ? [replyTo] : [],
-      subject: rendered.subject,
-      html: rendered.html,
-      text: rendered.text,
-      template_id: template?.id ?? null,
-      domain_id: domain.id,
-      headers: {},
-      tags: {},
-      metadata: {},
-      message_id: `${newOpaqueToken()}@${domainName}`,
-      workflow_id: execution.workflow_id,
-      execution_id: execution.id,
-      node_id: nodeId,
-      unsubscribe_token: unsubscribeToken,
-      track_opens: domain.open_tracking_enabled,
-      track_clicks: domain.click_tracking_enabled,
-      tracking_host: domain.tracking_host,
-      created_at: now,
+      replyTo: replyTo ? [replyTo] : [],
+      content: rendered,
+      templateId: template?.id ?? null,
+      domain,
+      domainName: domain.name,
+      sentBy: { workflowId: execution.workflow_id, executionId: execution.id, nodeId },
+      unsubscribeToken,
+      recipients: [facts.contact.email],
     },
-    recipients: [facts.contact.email],
-    attachments: [],
-    dueAt: now,
-    expiresAt: new Date(now.getTime() + expiry_ms.transactional),
-  }
-}
-
-function contactScope(facts: SegmentFacts): JsonObject {
-  const { email, properties } = facts.contact
-  return {
-    email,
-    first_name: properties['first_name'] ?? null,
-    last_name: properties['last_name'] ?? null,
-    properties,
-  }
+  )
 }

@@ -10,7 +10,7 @@ import type {
 } from '../../db/executions/segments.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import type { Design } from '../../rules/design/types.ts'
-import { runSegment } from '../../rules/interpreter.ts'
+import { handleAfterWait, walkSegment } from '../../rules/interpreter.ts'
 import type {
   Next,
   SegmentFacts,
@@ -44,30 +44,31 @@ export async function walk(
   const steps: NewStep[] = []
   const waits: SegmentWrites['waits'] = []
 
-  let outcome = runSegment(design, start, facts, mail)
+  let outcome = walkSegment(design, start, facts, mail)
   for (;;) {
     for (const step of outcome.steps) {
       const { nodeId, type, handle, why } = step
       steps.push({ seq: before + steps.length + 1, node_id: nodeId, type, handle, why })
     }
     const { next } = outcome
-    if (next.kind !== 'wait_event') break
+    if (next.kind === 'end' || next.for !== 'event') break
     const wait = {
       node_id: next.nodeId,
       workspace_id: execution.workspace_id,
       contact_id: execution.contact_id,
       event_name: next.eventName,
       filter: next.filter,
-      deadline: next.deadline === null ? null : new Date(next.deadline),
+      deadline: next.until === null ? null : new Date(next.until),
     }
     const came = await findRecentEvent(trx, execution, next, facts)
     waits.push({ ...wait, consumed_by: came?.id ?? null })
     if (!came) break
+    const handle = handleAfterWait(design, next.nodeId, 'event')
     const waited = steps.at(-1)
-    if (waited) Object.assign(waited, { handle: 'received', why: 'came before the wait' })
-    outcome = runSegment(
+    if (waited) Object.assign(waited, { handle, why: 'came before the wait' })
+    outcome = walkSegment(
       design,
-      { kind: 'resume', nodeId: next.nodeId, handle: 'received' },
+      { kind: 'resume', nodeId: next.nodeId, handle },
       {
         ...facts,
         contact: { ...facts.contact, properties: outcome.properties },
@@ -109,25 +110,33 @@ export async function walk(
 /** Where the segment begins. Of an event and a timeout the ledger of waits decides, whatever the timer says. */
 function startOf(from: {
   execution: SegmentRow
+  design: Design
   state: SegmentState
   previous: SegmentResult | null
 }): SegmentStart {
-  const { execution, state, previous } = from
+  const { execution, design, state, previous } = from
   if (!previous || previous.next.kind === 'end') {
     return { kind: 'trigger', nodeId: execution.trigger_node_id }
   }
   const { nodeId, kind } = previous.next
-  if (kind === 'sleep') return { kind: 'resume', nodeId, handle: 'default' }
-  return { kind: 'resume', nodeId, handle: state.consumed_by ? 'received' : 'timeout' }
+  const isByEvent = kind === 'wait_event' && state.consumed_by !== null
+  const handle = handleAfterWait(design, nodeId, isByEvent ? 'event' : 'timer')
+  return { kind: 'resume', nodeId, handle }
 }
 
+/** A segment's end as it is stored and told to the workflow function: in the words of every release so far. */
 function toResult(next: Next): SegmentResult['next'] {
-  switch (next.kind) {
-    case 'sleep':
+  if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
+  switch (next.for) {
+    case 'nothing':
+    case 'window':
       return { kind: 'sleep', nodeId: next.nodeId, until: next.until }
-    case 'wait_event':
-      return { kind: 'wait_event', nodeId: next.nodeId, until: next.deadline }
-    case 'end':
-      return { kind: 'end', status: next.status, error: next.error }
+    case 'event':
+      return { kind: 'wait_event', nodeId: next.nodeId, until: next.until }
+    case 'condition':
+      // Nobody would look at it again. A worker that can takes the task over.
+      throw new Error(`this worker keeps no waits for a condition: ${next.nodeId}`)
+    default:
+      return next satisfies never
   }
 }

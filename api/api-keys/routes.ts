@@ -1,47 +1,54 @@
 // API keys: list and revoke. The first one comes from the command line.
-import { createRoute, z } from '@hono/zod-openapi'
+import { z } from '@hono/zod-openapi'
+import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
 import { listApiKeys } from '../../db/api-keys/reads.ts'
-import { revokeApiKey } from '../../db/api-keys/writes.ts'
-import { isId } from '../../rules/ids.ts'
-import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { notFound } from '../http/errors.ts'
+import { PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
 import { ApiKeyList, toApiKey } from './schemas.ts'
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/',
+  permission: 'read',
+  errors: 'message',
   tags: ['API keys'],
-  request: { query: z.object({ cursor: z.string().optional() }) },
+  request: { query: PageQuery },
   responses: { 200: jsonBody(ApiKeyList, 'Live keys, newest first'), ...errorResponses(400) },
 })
 
-const revokeRoute = createRoute({
+const revokeRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'message',
   tags: ['API keys'],
   request: { params: z.object({ id: z.string() }) },
   responses: { 204: { description: 'The key works no more' }, ...errorResponses(404) },
 })
 
-export function apiKeyRoutes({ db, now, cursors, keyCache }: ApiDeps) {
+export function apiKeyRoutes(deps: ApiDeps) {
+  const { db, cursors } = deps
   const app = createRoutes()
 
   app.openapi(listRoute, async (c) => {
     const { workspaceId } = c.var
-    const scope = { list: 'api-keys', workspaceId }
-    const after = cursors.open<string>(scope, c.req.valid('query').cursor)
-    const found = await listApiKeys(db, workspaceId, { after, limit: limits.pageSize + 1 })
-    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
-    return c.json({ api_keys: rows.map(toApiKey), count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'api_keys',
+      cursors: cursors.of<string>({ list: 'api-keys', workspaceId }),
+      cursor: c.req.valid('query').cursor,
+      find: (page) => listApiKeys(db, workspaceId, page),
+      positionOf: ({ id }) => id,
+      toItem: toApiKey,
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(revokeRoute, async (c) => {
-    const { id } = c.req.valid('param')
-    const revoked = isId('apiKey', id) && (await revokeApiKey(db, c.var.workspaceId, id, now()))
-    if (!revoked) throw notFound(`API key ${id} not found`)
-    keyCache.clear()
+    orThrow(await revokeApiKey(deps, c.var.workspaceId, c.req.valid('param')))
     return c.body(null, 204)
   })
 

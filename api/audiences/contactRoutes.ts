@@ -1,22 +1,22 @@
 // Contacts of an audience: list (operation 5), add, change, remove, in batches too.
 
-import { createRoute, z } from '@hono/zod-openapi'
-import {
-  removeAudienceContact,
-  updateAudienceContact,
-  upsertAudienceContacts,
-} from '../../commands/audiences/contacts.ts'
+import { z } from '@hono/zod-openapi'
+import { removeAudienceContact } from '../../commands/audiences/removeContact.ts'
+import { updateAudienceContact } from '../../commands/audiences/updateContact.ts'
+import { upsertAudienceContacts } from '../../commands/audiences/upsertContacts.ts'
 import { listAudienceContacts } from '../../db/audiences/contactReads.ts'
 import { findAudience } from '../../db/audiences/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
-import { limits } from '../../rules/limits.ts'
-import { cutPage } from '../http/cursor.ts'
+import { refuse } from '../../rules/refusals.ts'
+import { addressCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { badRequest, invalidCursor, notFound } from '../http/errors.ts'
+import { badRequest } from '../http/errors.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, issueText, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
 import {
   AudienceContact,
   AudienceContactBatch,
@@ -26,16 +26,17 @@ import {
   NewAudienceContact,
   toAudienceContact,
 } from './contactSchemas.ts'
-import { audienceNotFound } from './routes.ts'
 
 const tags = ['Audience contacts']
 const params = z.object({ audienceId: z.string() })
 const contactParams = params.extend({ email: z.string() })
 const PATH = '/{audienceId}/contacts'
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: PATH,
+  permission: 'read',
+  errors: 'message',
   tags,
   request: { params, query: PageQuery.extend(ExpandQuery.shape) },
   responses: {
@@ -44,9 +45,11 @@ const listRoute = createRoute({
   },
 })
 
-const postRoute = createRoute({
+const postRoute = defineOperation({
   method: 'post',
   path: PATH,
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params, body: jsonRequest(NewAudienceContact) },
   responses: {
@@ -56,9 +59,11 @@ const postRoute = createRoute({
   },
 })
 
-const batchRoute = createRoute({
+const batchRoute = defineOperation({
   method: 'post',
   path: `${PATH}/batch`,
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params, body: jsonRequest(AudienceContactBatch) },
   responses: {
@@ -70,9 +75,11 @@ const batchRoute = createRoute({
   },
 })
 
-const patchRoute = createRoute({
+const patchRoute = defineOperation({
   method: 'patch',
   path: `${PATH}/{email}`,
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params: contactParams, body: jsonRequest(AudienceContactChange) },
   responses: {
@@ -81,9 +88,11 @@ const patchRoute = createRoute({
   },
 })
 
-const deleteRoute = createRoute({
+const deleteRoute = defineOperation({
   method: 'delete',
   path: `${PATH}/{email}`,
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params: contactParams },
   responses: { 204: { description: 'The contact left' }, ...errorResponses(400, 404) },
@@ -94,79 +103,69 @@ export function audienceContactRoutes(deps: ApiDeps) {
   const app = createRoutes()
 
   app.openapi(listRoute, async (c) => {
-    const { audienceId } = c.req.valid('param')
-    const { cursor: given, expand } = c.req.valid('query')
-    // No address has a space: it was a plus sign that the client left as it is.
-    const after = given === undefined ? null : normalizeContactEmail(given.replaceAll(' ', '+'))
-    if (given !== undefined && after === null) throw invalidCursor()
     const { workspaceId } = c.var
-    const known = isId('audience', audienceId) && (await findAudience(db, workspaceId, audienceId))
-    if (!known) throw audienceNotFound(audienceId)
-    const page = { after, limit: limits.pageSize + 1 }
-    const found = await listAudienceContacts(db, workspaceId, audienceId, page)
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const contacts = rows.map((row) => toAudienceContact(row, expand === 'details'))
-    const cursor = more ? (rows.at(-1)?.email ?? null) : null
-    return c.json({ contacts, count: rows.length, cursor }, 200)
+    const { audienceId: id } = c.req.valid('param')
+    const { cursor, expand } = c.req.valid('query')
+    const page = await readPage({
+      key: 'contacts',
+      cursors: addressCursors,
+      cursor,
+      // The cursor is looked at first, then whether there is such an audience.
+      find: async (page) => {
+        const known = isId('audience', id) && (await findAudience(db, workspaceId, id))
+        orThrow(known || refuse('audience_not_found', { id }))
+        return listAudienceContacts(db, workspaceId, id, page)
+      },
+      positionOf: ({ email }) => email,
+      toItem: (row) => toAudienceContact(row, expand === 'details'),
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(postRoute, async (c) => {
-    const ref = refOf(c.var.workspaceId, c.req.valid('param').audienceId)
-    const results = await upsertAudienceContacts(deps, ref, [c.req.valid('json')])
-    const result = results?.[0]
-    if (!result) throw audienceNotFound(ref.audienceId)
+    const { audienceId } = c.req.valid('param')
+    const input = { audienceId, contacts: [c.req.valid('json')] }
+    const [result] = orThrow(await upsertAudienceContacts(deps, c.var.workspaceId, input))
+    if (!result) throw new Error('no result for a contact')
     return c.json(toAudienceContact(result.row, false), result.created ? 201 : 200)
   })
 
   app.openapi(batchRoute, async (c) => {
-    const ref = refOf(c.var.workspaceId, c.req.valid('param').audienceId)
-    const valid: NewAudienceContact[] = []
+    const { audienceId } = c.req.valid('param')
+    const contacts: z.infer<typeof NewAudienceContact>[] = []
     const errors: { index: number; message: string; code: string }[] = []
     for (const [index, item] of c.req.valid('json').contacts.entries()) {
       const parsed = NewAudienceContact.safeParse(item)
-      if (parsed.success) valid.push(parsed.data)
+      if (parsed.success) contacts.push(parsed.data)
       else errors.push({ index, message: issueText(parsed.error), code: 'invalid_request' })
     }
-    const results = await upsertAudienceContacts(deps, ref, valid)
-    if (!results) throw audienceNotFound(ref.audienceId)
-    const contacts = results.map(({ row, created }) => ({ email: row.email, created }))
-    return c.json({ contacts, errors }, 200)
+    const input = { audienceId, contacts }
+    const results = orThrow(await upsertAudienceContacts(deps, c.var.workspaceId, input))
+    const taken = results.map(({ row, created }) => ({ email: row.email, created }))
+    return c.json({ contacts: taken, errors }, 200)
   })
 
   app.openapi(patchRoute, async (c) => {
-    const { audienceId, email: given } = c.req.valid('param')
-    const ref = refOf(c.var.workspaceId, audienceId)
-    const email = emailOf(given)
-    const row = await updateAudienceContact(deps, ref, email, c.req.valid('json'))
-    if (row === undefined) throw audienceNotFound(audienceId)
-    if (row === null) throw contactNotFound(email)
+    const contact = contactOf(c.req.valid('param'))
+    const input = { ...contact, change: c.req.valid('json') }
+    const row = orThrow(await updateAudienceContact(deps, c.var.workspaceId, input))
     return c.json(toAudienceContact(row, false), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
-    const { audienceId, email: given } = c.req.valid('param')
-    const ref = refOf(c.var.workspaceId, audienceId)
-    const email = emailOf(given)
-    const removed = await removeAudienceContact(deps, ref, email)
-    if (removed === undefined) throw audienceNotFound(audienceId)
-    if (!removed) throw contactNotFound(email)
+    const contact = contactOf(c.req.valid('param'))
+    orThrow(await removeAudienceContact(deps, c.var.workspaceId, contact))
     return c.body(null, 204)
   })
 
   return app
 }
 
-const contactNotFound = (email: string) => notFound(`Contact ${email} not found in this audience`)
-
-/** @throws ApiError 404 for what cannot be an audience, before any query */
-function refOf(workspaceId: WorkspaceId, audienceId: string) {
-  if (!isId('audience', audienceId)) throw audienceNotFound(audienceId)
-  return { workspaceId, audienceId }
-}
-
-function emailOf(given: string): string {
+/** @throws ApiError 404 for what cannot be an audience, then 400 for what is no address */
+function contactOf({ audienceId, email: given }: { audienceId: string; email: string }) {
+  if (!isId('audience', audienceId)) orThrow(refuse('audience_not_found', { id: audienceId }))
   if (given.trim() === '') throw badRequest('Email is required', 'email_required')
   const email = normalizeContactEmail(given)
   if (email === null) throw badRequest('Invalid email format', 'invalid_email')
-  return email
+  return { audienceId, email }
 }

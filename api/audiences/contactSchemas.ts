@@ -1,5 +1,7 @@
 // Contacts of an audience as the API takes and shows them.
 import { z } from '@hono/zod-openapi'
+import type { NewAudienceContact as New } from '../../commands/audiences/upsertContacts.ts'
+import type { AudienceContactChange as Change } from '../../commands/audiences/withAudience.ts'
 import type { AudienceContactRow } from '../../db/audiences/contactReads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { limits } from '../../rules/limits.ts'
@@ -40,8 +42,7 @@ export const AudienceContactChange = z
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
     message: 'The body has no key that can be changed',
   })
-  .openapi('AudienceContactChange')
-export type AudienceContactChange = z.infer<typeof AudienceContactChange>
+  .openapi('AudienceContactChange') satisfies z.ZodType<Change>
 
 export const NewAudienceContact = z
   .object({
@@ -50,8 +51,7 @@ export const NewAudienceContact = z
       .refine((text) => normalizeContactEmail(text) !== null, 'Invalid email format'),
     ...changes,
   })
-  .openapi('NewAudienceContact')
-export type NewAudienceContact = z.infer<typeof NewAudienceContact>
+  .openapi('NewAudienceContact') satisfies z.ZodType<New>
 
 export const AudienceContactBatch = z
   .object({

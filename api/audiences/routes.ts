@@ -1,94 +1,101 @@
 // Audiences: list and get (operations 3 and 4), create, rename, delete.
 
-import { createRoute, z } from '@hono/zod-openapi'
+import { z } from '@hono/zod-openapi'
+import { createAudience } from '../../commands/audiences/create.ts'
+import { deleteAudience } from '../../commands/audiences/delete.ts'
+import { renameAudience } from '../../commands/audiences/rename.ts'
 import { findAudience, listAudiences } from '../../db/audiences/reads.ts'
-import { deleteAudience, insertAudience, updateAudienceName } from '../../db/audiences/writes.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
-import { isId } from '../../rules/ids.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
-import { cutPage, idCursor } from '../http/cursor.ts'
+import { refuse } from '../../rules/refusals.ts'
+import { idCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
 import { Audience, AudienceBody, AudienceList, toAudience } from './schemas.ts'
 
 const tags = ['Audiences']
 const params = z.object({ id: z.string() })
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/',
+  permission: 'read',
+  errors: 'message',
   tags,
   request: { query: PageQuery },
   responses: { 200: jsonBody(AudienceList, 'Audiences, newest first'), ...errorResponses(400) },
 })
 
-const postRoute = createRoute({
+const postRoute = defineOperation({
   method: 'post',
   path: '/',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { body: jsonRequest(AudienceBody) },
   responses: { 201: jsonBody(Audience, 'The audience'), ...errorResponses(400, 413, 415) },
 })
 
-const getRoute = createRoute({
+const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
+  permission: 'read',
+  errors: 'message',
   tags,
   request: { params },
   responses: { 200: jsonBody(Audience, 'The audience'), ...errorResponses(404) },
 })
 
-const patchRoute = createRoute({
+const patchRoute = defineOperation({
   method: 'patch',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params, body: jsonRequest(AudienceBody) },
   responses: { 200: jsonBody(Audience, 'The audience'), ...errorResponses(400, 404, 413, 415) },
 })
 
-const deleteRoute = createRoute({
+const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params },
   responses: { 204: { description: 'Gone with its contacts' }, ...errorResponses(404) },
 })
 
-export const audienceNotFound = (id: string) => notFound(`Audience ${id} not found`)
-
-export function audienceRoutes({ db, config, now, newId }: ApiDeps) {
+export function audienceRoutes(deps: ApiDeps) {
+  const { db, config } = deps
   const app = createRoutes()
 
   const read = async (workspaceId: WorkspaceId, id: string) => {
     const row = isId('audience', id) ? await findAudience(db, workspaceId, id) : undefined
-    if (!row) throw audienceNotFound(id)
-    return toAudience(row, config)
+    return toAudience(orThrow(row ?? refuse('audience_not_found', { id })), config)
   }
 
   app.openapi(listRoute, async (c) => {
-    const after = idCursor('audience', c.req.valid('query').cursor)
-    const size = limits.audiencesPageSize
-    const found = await listAudiences(db, c.var.workspaceId, { after, limit: size + 1 })
-    const { rows, more } = cutPage(found, size)
-    const cursor = more ? (rows.at(-1)?.id ?? null) : null
-    const audiences = rows.map((row) => toAudience(row, config))
-    return c.json({ audiences, count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'audiences',
+      cursors: idCursors('audience'),
+      cursor: c.req.valid('query').cursor,
+      size: limits.audiencesPageSize,
+      find: (page) => listAudiences(db, c.var.workspaceId, page),
+      positionOf: ({ id }) => id,
+      toItem: (row) => toAudience(row, config),
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(postRoute, async (c) => {
-    const id = newId('audience')
-    const at = now()
-    await insertAudience(db, {
-      id,
-      workspace_id: c.var.workspaceId,
-      name: c.req.valid('json').name,
-      created_by: c.var.key.user_id,
-      created_at: at,
-      updated_at: at,
-    })
-    return c.json(await read(c.var.workspaceId, id), 201)
+    const { workspaceId, key } = c.var
+    const input = { name: c.req.valid('json').name, createdBy: key.user_id }
+    return c.json(await read(workspaceId, await createAudience(deps, workspaceId, input)), 201)
   })
 
   app.openapi(getRoute, async (c) =>
@@ -96,19 +103,15 @@ export function audienceRoutes({ db, config, now, newId }: ApiDeps) {
   )
 
   app.openapi(patchRoute, async (c) => {
+    const { workspaceId } = c.var
     const { id } = c.req.valid('param')
     const { name } = c.req.valid('json')
-    const { workspaceId } = c.var
-    const known =
-      isId('audience', id) && (await updateAudienceName(db, workspaceId, id, name, now()))
-    if (!known) throw audienceNotFound(id)
+    orThrow(await renameAudience(deps, workspaceId, { id, name }))
     return c.json(await read(workspaceId, id), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
-    const { id } = c.req.valid('param')
-    const known = isId('audience', id) && (await deleteAudience(db, c.var.workspaceId, id))
-    if (!known) throw audienceNotFound(id)
+    orThrow(await deleteAudience(deps, c.var.workspaceId, c.req.valid('param')))
     return c.body(null, 204)
   })
 

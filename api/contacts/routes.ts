@@ -1,15 +1,11 @@
 // Automation contacts: list, one, its properties, executions and events (operations 15 to 19).
 
-import { createRoute, z } from '@hono/zod-openapi'
-import {
-  readProperties,
-  updateContactProperties,
-} from '../../commands/contacts/updateProperties.ts'
+import { z } from '@hono/zod-openapi'
+import { updateContactProperties } from '../../commands/contacts/updateProperties.ts'
 import { findContact, listContacts } from '../../db/contacts/reads.ts'
 import { listContactEvents } from '../../db/events/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { limits } from '../../rules/limits.ts'
 import { AutomationEventList, toAutomationEvent } from '../events/schemas.ts'
 import { readExecutionPage } from '../executions/pages.ts'
 import { ExecutionList, ExecutionsQuery } from '../executions/schemas.ts'
@@ -18,6 +14,10 @@ import { badRequest, notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { keysInOrder } from '../http/keysInOrder.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { addUnchecked, defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
+import { readProperties } from './parseBody.ts'
 import {
   AutomationContact,
   AutomationContactList,
@@ -30,9 +30,11 @@ import {
 const tags = ['Automation contacts']
 const params = z.object({ email: z.string() })
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { query: PageQuery },
   responses: {
@@ -41,9 +43,11 @@ const listRoute = createRoute({
   },
 })
 
-const getRoute = createRoute({
+const getRoute = defineOperation({
   method: 'get',
   path: '/{email}',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params },
   responses: {
@@ -52,9 +56,12 @@ const getRoute = createRoute({
   },
 })
 
-const patchRoute = createRoute({
+const patchRoute = defineOperation({
   method: 'patch',
   path: '/{email}',
+  permission: 'manage',
+  errors: 'error',
+  failureText: 'Failed to update contact metadata',
   tags,
   request: { params, body: jsonRequest(ContactProperties) },
   responses: {
@@ -63,9 +70,12 @@ const patchRoute = createRoute({
   },
 })
 
-const executionsRoute = createRoute({
+const executionsRoute = defineOperation({
   method: 'get',
   path: '/{email}/executions',
+  permission: 'read',
+  errors: 'error',
+  failureText: 'Failed to list contact executions',
   tags,
   request: { params, query: ExecutionsQuery },
   responses: {
@@ -74,9 +84,11 @@ const executionsRoute = createRoute({
   },
 })
 
-const eventsRoute = createRoute({
+const eventsRoute = defineOperation({
   method: 'get',
   path: '/{email}/events',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params, query: PageQuery },
   responses: { 200: jsonBody(AutomationEventList, 'Newest first'), ...errorResponses(400, 404) },
@@ -99,11 +111,15 @@ export function automationContactRoutes(deps: ApiDeps) {
   app.openapi(listRoute, async (c) => {
     const { workspaceId } = c.var
     const scope = { list: 'automation-contacts', workspaceId }
-    const after = cursors.open<string>(scope, c.req.valid('query').cursor)
-    const found = await listContacts(db, workspaceId, { after, limit: limits.pageSize + 1 })
-    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
-    const contacts = rows.map(toAutomationContactListItem)
-    return c.json({ contacts, count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'contacts',
+      cursors: cursors.of<string>(scope),
+      cursor: c.req.valid('query').cursor,
+      find: (page) => listContacts(db, workspaceId, page),
+      positionOf: ({ id }) => id,
+      toItem: toAutomationContactListItem,
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(getRoute, async (c) => {
@@ -112,22 +128,19 @@ export function automationContactRoutes(deps: ApiDeps) {
   })
 
   // Described by the route, but checked by hand: the contract fixes the order and the texts.
-  app.openAPIRegistry.registerPath(patchRoute)
-  app.patch('/:email', async (c) => {
-    c.set('failureText', 'Failed to update contact metadata')
-    const given = c.req.param('email')
+  addUnchecked(app, patchRoute, async (c) => {
+    const given = c.req.param('email') ?? ''
     if (given.trim() === '') throw emailRequired()
     const email = normalizeContactEmail(given)
     if (email === null) throw badRequest('Invalid email format', null)
     const text = await c.req.text()
-    const patch = readProperties(text)
-    await updateContactProperties(deps, c.var.workspaceId, email, patch)
+    const patch = { email, properties: readProperties(text) }
+    orThrow(await updateContactProperties(deps, c.var.workspaceId, patch))
     const updated_properties = keysInOrder(text, 'properties')
     return c.json({ message: 'Contact properties updated', email, updated_properties }, 200)
   })
 
   app.openapi(executionsRoute, async (c) => {
-    c.set('failureText', 'Failed to list contact executions')
     const { workspaceId } = c.var
     const contact = await find(workspaceId, c.req.valid('param').email)
     const { cursor, status = null } = c.req.valid('query')
@@ -140,16 +153,32 @@ export function automationContactRoutes(deps: ApiDeps) {
     const { workspaceId } = c.var
     const contact = await find(workspaceId, c.req.valid('param').email)
     const scope = { list: 'contact-events', workspaceId, filter: { id: contact.id } }
-    const after = cursors.open<string>(scope, c.req.valid('query').cursor)
-    const found = await listContactEvents(db, contact.id, { after, limit: limits.pageSize + 1 })
-    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
-    return c.json({ events: rows.map(toAutomationEvent), count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'events',
+      cursors: cursors.of<string>(scope),
+      cursor: c.req.valid('query').cursor,
+      find: (page) => listContactEvents(db, workspaceId, contact.id, page),
+      positionOf: ({ id }) => id,
+      toItem: toAutomationEvent,
+    })
+    return c.json(page, 200)
   })
 
   return app
 }
 
-/** `/contacts/` has an empty address, where the mounted app sees its list: it is answered by the parent. */
-export function missingContactEmail(): never {
-  throw emailRequired()
+/** `/contacts/` has an empty address, where the mounted app sees its list: it is answered by the mount around it. */
+export function missingContactRoutes() {
+  const app = createRoutes()
+  const missing = { path: '/contacts/', errors: 'error', responses: {}, hide: true } as const
+  const routes = [
+    defineOperation({ ...missing, method: 'get', permission: 'read' }),
+    defineOperation({ ...missing, method: 'patch', permission: 'manage' }),
+  ]
+  for (const route of routes) {
+    addUnchecked(app, route, () => {
+      throw emailRequired()
+    })
+  }
+  return app
 }

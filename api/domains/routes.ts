@@ -1,21 +1,20 @@
 // Sending domains: list, get, register (operations 6 to 8), check, change, rotate a key, delete.
-import { createRoute, z } from '@hono/zod-openapi'
-import {
-  changeDomain,
-  deleteDomain,
-  domainNotFound,
-  verifyDomain,
-} from '../../commands/domains/change.ts'
+import { z } from '@hono/zod-openapi'
 import { createDomain } from '../../commands/domains/create.ts'
+import { deleteDomain } from '../../commands/domains/delete.ts'
 import { rotateDkim } from '../../commands/domains/rotateDkim.ts'
+import { updateDomain } from '../../commands/domains/update.ts'
+import { verifyDomain } from '../../commands/domains/verify.ts'
 import { findDomain, listDomains } from '../../db/domains/reads.ts'
 import { isId } from '../../rules/ids.ts'
-import { limits } from '../../rules/limits.ts'
 import { domainRecords, mailSender } from '../../rules/mail/domainRecords.ts'
-import { cutPage } from '../http/cursor.ts'
+import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
 import {
   CreatedDomain,
   Domain,
@@ -29,17 +28,21 @@ import {
   toDomainListItem,
 } from './schemas.ts'
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/',
+  permission: 'read',
+  errors: 'message',
   tags: ['Domains'],
   request: { query: PageQuery },
   responses: { 200: jsonBody(DomainList, 'Domains, newest first'), ...errorResponses(400) },
 })
 
-const createRouteEntry = createRoute({
+const postRoute = defineOperation({
   method: 'post',
   path: '/',
+  permission: 'manage',
+  errors: 'message',
   tags: ['Domains'],
   request: { body: jsonRequest(NewDomain) },
   responses: {
@@ -50,9 +53,11 @@ const createRouteEntry = createRoute({
 
 const params = z.object({ id: z.string() })
 
-const getRoute = createRoute({
+const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
+  permission: 'read',
+  errors: 'message',
   tags: ['Domains'],
   request: { params, query: ExpandQuery },
   responses: {
@@ -61,9 +66,11 @@ const getRoute = createRoute({
   },
 })
 
-const verifyRoute = createRoute({
+const verifyRoute = defineOperation({
   method: 'post',
   path: '/{id}/verify',
+  permission: 'manage',
+  errors: 'message',
   tags: ['Domains'],
   request: { params },
   responses: {
@@ -72,9 +79,11 @@ const verifyRoute = createRoute({
   },
 })
 
-const changeRoute = createRoute({
+const changeRoute = defineOperation({
   method: 'patch',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'message',
   tags: ['Domains'],
   request: { params, body: jsonRequest(DomainChange) },
   responses: {
@@ -83,9 +92,11 @@ const changeRoute = createRoute({
   },
 })
 
-const deleteRoute = createRoute({
+const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'message',
   tags: ['Domains'],
   request: { params },
   responses: {
@@ -94,9 +105,11 @@ const deleteRoute = createRoute({
   },
 })
 
-const rotateRoute = createRoute({
+const rotateRoute = defineOperation({
   method: 'post',
   path: '/{id}/rotate-dkim',
+  permission: 'manage',
+  errors: 'message',
   tags: ['Domains'],
   request: {
     params,
@@ -114,62 +127,56 @@ export function domainRoutes(deps: ApiDeps) {
 
   app.openapi(listRoute, async (c) => {
     const { workspaceId } = c.var
-    const scope = { list: 'domains', workspaceId }
-    const after = cursors.open<string>(scope, c.req.valid('query').cursor)
-    const found = await listDomains(db, workspaceId, { after, limit: limits.pageSize + 1 })
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const last = rows.at(-1)
-    const cursor = more && last ? cursors.seal(scope, last.id) : null
-    const domains = rows.map((row) => toDomainListItem(row, config))
-    return c.json({ domains, count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'domains',
+      cursors: cursors.of<string>({ list: 'domains', workspaceId }),
+      cursor: c.req.valid('query').cursor,
+      find: (page) => listDomains(db, workspaceId, page),
+      positionOf: ({ id }) => id,
+      toItem: (row) => toDomainListItem(row, config),
+    })
+    return c.json(page, 200)
   })
 
-  app.openapi(createRouteEntry, async (c) => {
-    const { name } = c.req.valid('json')
+  app.openapi(postRoute, async (c) => {
     const { workspaceId, key } = c.var
-    const created = await createDomain(deps, { workspaceId, userId: key.user_id, name })
-    const { id, status } = created
+    const input = { name: c.req.valid('json').name, createdBy: key.user_id }
+    const created = orThrow(await createDomain(deps, workspaceId, input))
+    const { id, name, status } = created
     const dns_records = domainRecords(created, 'domain', mailSender(config))
-    return c.json({ id, name: created.name, status, dns_records }, 201)
+    return c.json({ id, name, status, dns_records }, 201)
   })
 
   app.openapi(getRoute, async (c) => {
-    const id = idOf(c.req.valid('param'))
-    const row = await findDomain(db, c.var.workspaceId, id)
-    if (!row) throw domainNotFound(id)
+    const { id } = c.req.valid('param')
+    const found = isId('domain', id) ? await findDomain(db, c.var.workspaceId, id) : undefined
+    const row = orThrow(found ?? refuse('domain_id_not_found', { id }))
     const details = c.req.valid('query').expand === 'details'
     return c.json(details ? toDomainDetails(row, config) : toDomain(row, config), 200)
   })
 
   app.openapi(verifyRoute, async (c) => {
-    const row = await verifyDomain(deps, c.var.workspaceId, idOf(c.req.valid('param')))
+    const row = orThrow(await verifyDomain(deps, c.var.workspaceId, c.req.valid('param')))
     return c.json(toDomainDetails(row, config), 200)
   })
 
   app.openapi(changeRoute, async (c) => {
-    const change = c.req.valid('json')
-    const row = await changeDomain(deps, c.var.workspaceId, idOf(c.req.valid('param')), change)
+    const input = { id: c.req.valid('param').id, change: c.req.valid('json') }
+    const row = orThrow(await updateDomain(deps, c.var.workspaceId, input))
     return c.json(toDomainDetails(row, config), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
-    await deleteDomain(deps, c.var.workspaceId, idOf(c.req.valid('param')))
-    deps.keyCache.clear()
+    orThrow(await deleteDomain(deps, c.var.workspaceId, c.req.valid('param')))
     return c.body(null, 204)
   })
 
   app.openapi(rotateRoute, async (c) => {
     const { algorithm = 'rsa' } = c.req.valid('json') ?? {}
-    const id = idOf(c.req.valid('param'))
-    const row = await rotateDkim(deps, c.var.workspaceId, id, algorithm)
+    const input = { id: c.req.valid('param').id, algorithm }
+    const row = orThrow(await rotateDkim(deps, c.var.workspaceId, input))
     return c.json(toDomainDetails(row, config), 200)
   })
 
   return app
-}
-
-/** @throws ApiError 404 for what is no id of a domain */
-function idOf({ id }: { id: string }): string {
-  if (!isId('domain', id)) throw domainNotFound(id)
-  return id
 }

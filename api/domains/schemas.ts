@@ -1,5 +1,6 @@
 // Sending domains as the API shows them, with the DNS records to publish.
 import { z } from '@hono/zod-openapi'
+import type { DomainChange as Change } from '../../commands/domains/update.ts'
 import type { DomainRow } from '../../db/domains/reads.ts'
 import { limits } from '../../rules/limits.ts'
 import { domainRecords, mailSender } from '../../rules/mail/domainRecords.ts'
@@ -7,7 +8,7 @@ import { maySendFrom } from '../../rules/states.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { CreatedBy, textField, toCreatedBy } from '../http/fields.ts'
 
-export const DnsRecord = z
+const DnsRecord = z
   .object({
     name: z.string(),
     for: z.enum(['DKIM', 'MAIL FROM domain', 'DMARC (highly recommended)', 'Tracking']),
@@ -78,8 +79,7 @@ export const DomainChange = z
   .refine((change) => Object.values(change).some((value) => value !== undefined), {
     error: 'give open_tracking_enabled, click_tracking_enabled or tracking_domain',
   })
-  .openapi('DomainChange')
-export type DomainChange = z.infer<typeof DomainChange>
+  .openapi('DomainChange') satisfies z.ZodType<Change>
 
 export const RotateDkim = z
   .object({ algorithm: z.enum(['rsa', 'ed25519']).optional() })

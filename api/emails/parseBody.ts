@@ -1,9 +1,13 @@
 // Checks the body of POST /v1/emails by hand: the contract fixes the order and the texts of its checks.
+
+import { checkHtmlSize } from '../../commands/emails/htmlSize.ts'
 import { type Mailbox, parseMailbox } from '../../rules/addresses.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { findJsonFault } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
+import { refuse } from '../../rules/refusals.ts'
 import { badRequest } from '../http/errors.ts'
+import { orThrow, toApiError } from '../http/refusals.ts'
 
 /** What the contract's own checks have read; the rest is read by `readDetails`. */
 export interface SendEmailBody {
@@ -19,8 +23,6 @@ export interface SendEmailBody {
   given: JsonObject
 }
 
-const MEGABYTE = 1024 * 1024
-
 /**
  * The checks of the contract in its order, up to the format of `from`.
  * @throws ApiError 400 with the contract's text, or one that names the field of a wrong type
@@ -33,7 +35,8 @@ export function readBody(given: unknown): SendEmailBody {
   if (to.length === 0) throw badRequest('to field is required', null)
   const subject = textOf(given, 'subject')
   const templateId = textOf(given, 'template_id')
-  if (subject === undefined && templateId === undefined) throw subjectMissing()
+  if (subject === undefined && templateId === undefined)
+    throw toApiError(refuse('subject_missing', {}))
   const html = textOf(given, 'html')
   const text = textOf(given, 'text')
   if (html === undefined && text === undefined && templateId === undefined) {
@@ -42,7 +45,7 @@ export function readBody(given: unknown): SendEmailBody {
   if (html !== undefined && templateId !== undefined) {
     throw badRequest('template_id cannot be used together with html', null)
   }
-  if (html !== undefined) checkHtmlSize(html)
+  if (html !== undefined) orThrow(checkHtmlSize(html))
   const [cc, bcc] = [listOf(given, 'cc'), listOf(given, 'bcc')]
   const count = to.length + cc.length + bcc.length
   if (count > limits.recipientsPerEmailMax) {
@@ -52,17 +55,6 @@ export function readBody(given: unknown): SendEmailBody {
   const sender = parseMailbox(from)
   if (!sender) throw badRequest('Invalid email format in from field', null)
   return { from, sender, to, cc, bcc, subject, html, text, templateId, given }
-}
-
-export const subjectMissing = () => badRequest('subject field is required', null)
-
-/** @throws ApiError 400 with the contract's text when the html is over 40 MB */
-export function checkHtmlSize(html: string): void {
-  const bytes = Buffer.byteLength(html)
-  if (bytes <= limits.htmlBytesMax) return
-  const size = (bytes / MEGABYTE).toFixed(2)
-  const max = limits.htmlBytesMax / MEGABYTE
-  throw badRequest(`html content size (${size}MB) exceeds maximum of ${max}MB`, null)
 }
 
 /** A text; undefined when it is absent, null or empty. `within` names the object where it is not the body. */

@@ -1,11 +1,14 @@
 // Checks what the contract leaves open of POST /v1/emails: addresses, headers, attachments, tags.
 
-import type { NewAttachment } from '../../db/emails/insert.ts'
+import type { Attachment } from '../../commands/emails/newEmail.ts'
 import { parseMailbox } from '../../rules/addresses.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
+import { isReservedHeader } from '../../rules/mail/headers.ts'
+import { refuse } from '../../rules/refusals.ts'
 import { ApiError, badRequest } from '../http/errors.ts'
+import { toApiError } from '../http/refusals.ts'
 import { listOf, objectOf, type SendEmailBody, textOf } from './parseBody.ts'
 
 export interface SendEmailDetails {
@@ -16,18 +19,12 @@ export interface SendEmailDetails {
   tags: Record<string, string>
   metadata: JsonObject
   variables: JsonObject | undefined
-  attachments: NewAttachment[]
+  attachments: Attachment[]
   /** Over what the domain says. */
   tracking: { opens?: boolean; clicks?: boolean }
 }
 
-const HEADERS_MAX = 50
-const TAGS_MAX = 50
-const ATTACHMENTS_MAX = 100
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,76}$/
-/** Headers that the service writes itself; one of them given twice would decide who is believed. */
-const OWN_HEADERS =
-  /^(from|to|cc|bcc|subject|date|message-id|reply-to|mime-.*|content-.*|dkim-signature|received|return-path|feedback-id)$/i
 const CONTROL = /\p{Cc}/u
 const LINE_BREAK = /[\r\n\u2028\u2029]/
 
@@ -48,7 +45,7 @@ export function readDetails(body: SendEmailBody): SendEmailDetails {
   }
   if (subject !== undefined) {
     if (subject.length > limits.subjectCharsMax) {
-      throw badRequest(`subject must not exceed ${limits.subjectCharsMax} characters`)
+      throw toApiError(refuse('subject_too_long', {}))
     }
     if (LINE_BREAK.test(subject)) throw badRequest('subject must not contain line breaks')
   }
@@ -101,11 +98,11 @@ function isTextRecord(value: Record<string, Json>): value is Record<string, stri
 }
 
 function readHeaders(given: JsonObject): Record<string, string> {
-  const headers = recordOf(given, 'headers', HEADERS_MAX)
+  const headers = recordOf(given, 'headers', limits.headersPerEmailMax)
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers)) {
     if (!HEADER_NAME.test(name)) throw badRequest('headers: a name is not valid', 'invalid_header')
-    if (OWN_HEADERS.test(name)) {
+    if (isReservedHeader(name)) {
       throw badRequest(`headers: ${name} is set by the service`, 'reserved_header')
     }
     if (seen.has(name.toLowerCase())) {
@@ -123,7 +120,7 @@ function readHeaders(given: JsonObject): Record<string, string> {
 }
 
 function readTags(given: JsonObject): Record<string, string> {
-  const tags = recordOf(given, 'tags', TAGS_MAX)
+  const tags = recordOf(given, 'tags', limits.tagsPerEmailMax)
   for (const [key, value] of Object.entries(tags)) {
     for (const text of [key, value]) {
       if (text.length > limits.nameCharsMax || !isStorableText(text)) {
@@ -150,12 +147,12 @@ function readTracking(given: JsonObject): SendEmailDetails['tracking'] {
   return tracking
 }
 
-function readAttachments(given: JsonObject): NewAttachment[] {
+function readAttachments(given: JsonObject): Attachment[] {
   const value = given['attachments']
   if (value === undefined || value === null) return []
   if (!Array.isArray(value)) throw badRequest('attachments must be an array')
-  if (value.length > ATTACHMENTS_MAX) {
-    throw badRequest(`attachments must not exceed ${ATTACHMENTS_MAX} files`)
+  if (value.length > limits.attachmentsPerEmailMax) {
+    throw badRequest(`attachments must not exceed ${limits.attachmentsPerEmailMax} files`)
   }
   let bytes = 0
   const contents = value.map((item, index) => {
@@ -172,7 +169,7 @@ function readAttachments(given: JsonObject): NewAttachment[] {
   return contents.map(({ field, item, content }) => readAttachment(field, item, content))
 }
 
-function readAttachment(field: string, item: JsonObject, content: string): NewAttachment {
+function readAttachment(field: string, item: JsonObject, content: string): Attachment {
   const filename = textOf(item, 'filename', `${field}.`)
   if (filename === undefined) throw badRequest(`${field}.filename is required`)
   if (

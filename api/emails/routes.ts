@@ -1,22 +1,27 @@
 // Emails: send, list and get (operations 1 and 2).
-import { createRoute, z } from '@hono/zod-openapi'
-import { sendEmail } from '../../commands/emails/accept.ts'
+import { z } from '@hono/zod-openapi'
 import { findEmail, listEmailEvents, listEmails } from '../../db/emails/reads.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
-import { cutPage, idCursor } from '../http/cursor.ts'
+import { idCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { invalidJson, notFound } from '../http/errors.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { addUnchecked, defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
 import { Email, EmailList, toEmail, toEmailListItem } from './schemas.ts'
+import { sendEmail } from './send.ts'
 import { SendEmail, SentEmail } from './sendSchemas.ts'
 
 const tags = ['Emails']
 
-const sendRoute = createRoute({
+const sendRoute = defineOperation({
   method: 'post',
   path: '/',
+  permission: 'send',
+  errors: 'message',
+  bodyBytesMax: limits.emailRequestBytesMax,
   tags,
   request: { body: jsonRequest(SendEmail) },
   responses: {
@@ -25,17 +30,21 @@ const sendRoute = createRoute({
   },
 })
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/',
+  permission: 'read_mail',
+  errors: 'message',
   tags,
   request: { query: PageQuery.extend(ExpandQuery.shape) },
   responses: { 200: jsonBody(EmailList, 'Emails, newest first'), ...errorResponses(400) },
 })
 
-const getRoute = createRoute({
+const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
+  permission: 'read_mail',
+  errors: 'message',
   tags,
   request: { params: z.object({ id: z.string() }), query: ExpandQuery },
   responses: { 200: jsonBody(Email, 'The email'), ...errorResponses(400, 404) },
@@ -46,27 +55,28 @@ export function emailRoutes(deps: ApiDeps) {
   const app = createRoutes()
 
   // Not `openapi`: its validator would answer before the contract's own checks could, in another order.
-  app.openAPIRegistry.registerPath(sendRoute)
-  app.post('/', async (c) => {
+  addUnchecked(app, sendRoute, async (c) => {
     return c.json(await sendEmail(deps, c.var.key, await readJson(c.req.raw)), 200)
   })
 
   app.openapi(listRoute, async (c) => {
-    const { cursor: given, expand } = c.req.valid('query')
-    const after = idCursor('email', given)
-    const page = { after, limit: limits.pageSize + 1 }
-    const found = await listEmails(db, c.var.workspaceId, page)
-    const { rows, more } = cutPage(found, limits.pageSize)
-    const emails = rows.map((row) => toEmailListItem(row, expand === 'details'))
-    const cursor = more ? (rows.at(-1)?.id ?? null) : null
-    return c.json({ emails, count: rows.length, cursor }, 200)
+    const { cursor, expand } = c.req.valid('query')
+    const page = await readPage({
+      key: 'emails',
+      cursors: idCursors('email'),
+      cursor,
+      find: (page) => listEmails(db, c.var.workspaceId, page),
+      positionOf: ({ id }) => id,
+      toItem: (row) => toEmailListItem(row, expand === 'details'),
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(getRoute, async (c) => {
     const { id } = c.req.valid('param')
     const row = isId('email', id) ? await findEmail(db, c.var.workspaceId, id) : undefined
     if (!row) throw notFound(`Email ${id} not found`)
-    const events = await listEmailEvents(db, id)
+    const events = await listEmailEvents(db, c.var.workspaceId, id)
     const expand = c.req.valid('query').expand === 'details'
     return c.json(await toEmail(row, events, expand), 200)
   })

@@ -1,4 +1,4 @@
-// The body of POST /v1/emails as the interface description shows it; commands/sendEmailBody.ts does the checking.
+// The body of POST /v1/emails as the interface description shows it; parseBody.ts and parseDetails.ts do the checking.
 import { z } from '@hono/zod-openapi'
 import { limits } from '../../rules/limits.ts'
 

@@ -1,17 +1,20 @@
 // Posts automation events: what creates contacts, starts workflows and ends waits.
-import { createRoute } from '@hono/zod-openapi'
-import { recordEvent } from '../../commands/events/post.ts'
+import { postAutomationEvent } from '../../commands/events/post.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { orThrow } from '../http/refusals.ts'
 import {
   AcceptedAutomationEvent,
   NewAutomationEvent,
   toAcceptedAutomationEvent,
 } from './schemas.ts'
 
-const postRoute = createRoute({
+const postRoute = defineOperation({
   method: 'post',
   path: '/',
+  permission: 'post_events',
+  errors: 'error',
   tags: ['Automation events'],
   request: { body: jsonRequest(NewAutomationEvent) },
   responses: {
@@ -25,7 +28,8 @@ export function automationEventRoutes(deps: ApiDeps) {
 
   app.openapi(postRoute, async (c) => {
     const { workspaceId } = c.var
-    const recorded = await recordEvent(deps, workspaceId, c.req.valid('json'))
+    const input = c.req.valid('json')
+    const recorded = orThrow(await postAutomationEvent(deps, workspaceId, input))
     return c.json(toAcceptedAutomationEvent(workspaceId, recorded), 202)
   })
 

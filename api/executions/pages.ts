@@ -28,7 +28,7 @@ const READS_MAX = 20
 const PEEK_ROWS = 10
 
 /** Where a list goes on. `since` divides the lately decided from the others for the whole of the paging. */
-export type Position =
+type Position =
   | { in: 'recent'; since: number; after: TimePosition | null }
   | { in: 'temporal'; since: number; token: string | null }
   | { in: 'ended'; after: TimePosition | null }

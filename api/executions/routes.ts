@@ -1,16 +1,18 @@
 // Executions: one, its emails, its steps, its cancellation (operations 13 and 14).
 
-import { createRoute, z } from '@hono/zod-openapi'
+import { z } from '@hono/zod-openapi'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { listExecutionEmails } from '../../db/emails/ofExecutions.ts'
 import { findExecution, listSteps } from '../../db/executions/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
-import { limits } from '../../rules/limits.ts'
+import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow, toApiError } from '../http/refusals.ts'
 import {
   CancelExecution,
   Execution,
@@ -24,17 +26,22 @@ import {
 const tags = ['Executions']
 const params = z.object({ id: z.string() })
 
-const getRoute = createRoute({
+const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params },
   responses: { 200: jsonBody(Execution, 'The execution as it stands'), ...errorResponses(404) },
 })
 
-const emailsRoute = createRoute({
+const emailsRoute = defineOperation({
   method: 'get',
   path: '/{id}/emails',
+  permission: 'read',
+  errors: 'error',
+  failureText: 'Failed to get execution emails',
   tags,
   request: { params },
   responses: {
@@ -43,9 +50,11 @@ const emailsRoute = createRoute({
   },
 })
 
-const stepsRoute = createRoute({
+const stepsRoute = defineOperation({
   method: 'get',
   path: '/{id}/steps',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params, query: PageQuery },
   responses: {
@@ -54,9 +63,11 @@ const stepsRoute = createRoute({
   },
 })
 
-const cancelRoute = createRoute({
+const cancelRoute = defineOperation({
   method: 'post',
   path: '/{id}/cancel',
+  permission: 'manage',
+  errors: 'error',
   tags,
   request: {
     params,
@@ -68,8 +79,7 @@ const cancelRoute = createRoute({
   },
 })
 
-/** The contract's body, without a code. */
-const executionNotFound = () => notFound('Execution not found', null)
+const executionNotFound = () => toApiError(refuse('execution_not_found', {}))
 
 export function executionRoutes(deps: ApiDeps) {
   const { db, temporal, cursors } = deps
@@ -91,7 +101,6 @@ export function executionRoutes(deps: ApiDeps) {
   })
 
   app.openapi(emailsRoute, async (c) => {
-    c.set('failureText', 'Failed to get execution emails')
     const { workspaceId } = c.var
     const row = await find(workspaceId, c.req.valid('param').id)
     const emails = await listExecutionEmails(db, workspaceId, row.id)
@@ -101,18 +110,23 @@ export function executionRoutes(deps: ApiDeps) {
   app.openapi(stepsRoute, async (c) => {
     const { workspaceId } = c.var
     const { id } = await find(workspaceId, c.req.valid('param').id)
-    const scope = { list: 'execution-steps', workspaceId, filter: { id } }
-    const after = cursors.open<number>(scope, c.req.valid('query').cursor) ?? 0
-    const found = await listSteps(db, id, { after, limit: limits.pageSize + 1 })
-    const { rows, cursor } = cursors.page(scope, found, ({ seq }) => seq)
-    return c.json({ steps: rows.map(toExecutionStep), count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'steps',
+      cursors: cursors.of<number>({ list: 'execution-steps', workspaceId, filter: { id } }),
+      cursor: c.req.valid('query').cursor,
+      find: ({ after, limit }) => listSteps(db, workspaceId, id, { after: after ?? 0, limit }),
+      positionOf: ({ seq }) => seq,
+      toItem: toExecutionStep,
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(cancelRoute, async (c) => {
-    const { id } = c.req.valid('param')
+    const { id: executionId } = c.req.valid('param')
     const { reason = null } = c.req.valid('json') ?? {}
-    if (!isId('execution', id)) throw executionNotFound()
-    const row = await cancelExecution(deps, c.var.workspaceId, id, reason)
+    if (!isId('execution', executionId)) throw executionNotFound()
+    const input = { executionId, reason }
+    const row = orThrow(await cancelExecution(deps, c.var.workspaceId, input))
     return c.json(toExecution(row, undefined), 200)
   })
 

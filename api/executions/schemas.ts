@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi'
 import type { ExecutionEmailRow } from '../../db/emails/ofExecutions.ts'
 import type { ExecutionRow, listSteps } from '../../db/executions/reads.ts'
+import { limits } from '../../rules/limits.ts'
 import { type ExecutionStatus, executionStatuses } from '../../rules/states.ts'
 import type { TemporalExecution } from '../../runtime/temporalReads.ts'
 import { contactEmailField } from '../events/schemas.ts'
@@ -105,10 +106,8 @@ export const ExecutionStepList = z
   .object({ steps: z.array(ExecutionStep), count: z.int(), cursor: z.string().nullable() })
   .openapi('ExecutionStepList')
 
-const REASON_CHARS_MAX = 500
-
 export const CancelExecution = z
-  .object({ reason: textField(REASON_CHARS_MAX).nullish() })
+  .object({ reason: textField(limits.cancelReasonCharsMax).nullish() })
   .openapi('CancelExecution')
 
 export const StartExecution = z

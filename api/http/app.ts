@@ -2,15 +2,17 @@
 
 import { randomUUID } from 'node:crypto'
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import { bodyLimit } from 'hono/body-limit'
 import type { MiddlewareHandler } from 'hono/types'
 import { limits } from '../../rules/limits.ts'
 import { mountPublic, mountV1 } from '../routes.ts'
-import { authenticate } from './auth.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
-import { ApiError, createErrorHandler, notFound, unsupportedMediaType } from './errors.ts'
-import { methodNotAllowed } from './methods.ts'
-import { createRoutes, isJsonType } from './openapi.ts'
+import { createErrorHandler } from './errorHandler.ts'
+import { ApiError, notFound } from './errors.ts'
+import { createGuard } from './guard.ts'
+import { createKeyCache } from './keyCache.ts'
+import { methodsOf } from './methods.ts'
+import { createRoutes } from './openapi.ts'
+import { mountMark } from './operation.ts'
 
 const OPENAPI_PATH = '/v1/openapi.json'
 
@@ -23,44 +25,20 @@ const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
   await next()
 }
 
-/** 415 for a body that does not call itself JSON, before anything reads it. */
-const jsonOnly: MiddlewareHandler<ApiEnv> = async (c, next) => {
-  const hasBody =
-    c.req.raw.headers.has('transfer-encoding') || Number(c.req.header('content-length') ?? 0) > 0
-  if (hasBody && !isJsonType(c.req.header('content-type'))) {
-    throw unsupportedMediaType()
-  }
-  await next()
-}
-
-/** 413 for a body over so many bytes; one without a stated length is counted while it comes in. */
-function limitBody(bytes: number): MiddlewareHandler<ApiEnv> {
-  const tooLarge = () => {
-    throw new ApiError(413, 'body_too_large', `The request body is larger than ${bytes} bytes`)
-  }
-  const count = bodyLimit({ maxSize: bytes, onError: tooLarge })
-  return async (c, next) => {
-    if (c.req.method === 'GET' || c.req.method === 'HEAD') return next()
-    // Counting opens the body as a web stream, which costs every request more than all else that is done here.
-    const stated = c.req.header('transfer-encoding') ? undefined : c.req.header('content-length')
-    if (stated === undefined) return count(c, next)
-    return Number(stated) > bytes ? tooLarge() : next()
-  }
-}
-
-/** The application over its dependencies; starts nothing and listens to nothing. */
-export function createApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
+/**
+ * The application over its dependencies; starts nothing and listens to nothing. What it remembers of keys is its
+ * own: a command that revokes some has them forgotten.
+ */
+export function createApp(given: Omit<ApiDeps, 'keysRevoked'>): OpenAPIHono<ApiEnv> {
+  const keyCache = createKeyCache(given.now)
+  const deps: ApiDeps = { ...given, keysRevoked: keyCache.forget }
   const app = createRoutes()
-  const checkKey = authenticate(deps, deps.keyCache)
-  const emailLimit = limitBody(limits.emailRequestBytesMax)
-  const otherLimit = limitBody(limits.requestBytesMax)
 
   app.onError(createErrorHandler(deps))
   app.use(requestId)
   mountPublic(app, deps)
-  app.use('/v1/*', async (c, next) => (c.req.path === OPENAPI_PATH ? next() : checkKey(c, next)))
-  app.use('/v1/*', jsonOnly)
-  app.use('/v1/*', (c, next) => (c.req.path === '/v1/emails' ? emailLimit : otherLimit)(c, next))
+  app.use('/v1/*', createGuard(deps, keyCache))
+  app.use(OPENAPI_PATH, mountMark({ permission: null, errors: 'message' }))
   mountV1(app, deps)
 
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
@@ -72,7 +50,7 @@ export function createApp(deps: ApiDeps): OpenAPIHono<ApiEnv> {
     info: { title: 'Dripline', version: '1.0.0' },
     security: [{ bearer: [] }],
   })
-  const allowed = methodNotAllowed(app)
+  const allowed = methodsOf(app)
   app.notFound((c) => {
     const methods = allowed(c.req.path)
     if (methods.length === 0) throw notFound(`No route ${c.req.method} ${c.req.path}`)

@@ -1,10 +1,16 @@
 // Cursors: an id or an address where the contract says so, else signed text bound to its list and filter.
 
-import type { WorkspaceId } from '../../rules/ids.ts'
-import { type IdKind, isId } from '../../rules/ids.ts'
-import { limits } from '../../rules/limits.ts'
+import { normalizeContactEmail } from '../../rules/addresses.ts'
+import { type IdKind, isId, type WorkspaceId } from '../../rules/ids.ts'
 import type { Secrets } from '../../runtime/secrets.ts'
 import { invalidCursor } from './errors.ts'
+
+/** How a list writes its positions as cursors. */
+export interface CursorForm<P> {
+  /** The position, or null when no cursor was given. @throws ApiError 400 `invalid_cursor` */
+  open(cursor: string | undefined): P | null
+  seal(position: P): string
+}
 
 /** What a sealed cursor is good for; another list, filter or workspace makes another text. */
 export interface CursorScope {
@@ -33,33 +39,36 @@ export function createCursors(secrets: Pick<Secrets, 'seal' | 'open'>) {
       if (text === null) throw invalidCursor()
       return JSON.parse(text) as T
     },
-    /**
-     * Cuts a list that was read with one row more than its page into the page and its cursor.
-     * @param positionOf where the next page begins: after this row
-     */
-    page<T>(
-      scope: CursorScope,
-      found: T[],
-      positionOf: (last: T) => unknown,
-      size: number = limits.pageSize,
-    ): { rows: T[]; cursor: string | null } {
-      const { rows, more } = cutPage(found, size)
-      const last = rows.at(-1)
-      return { rows, cursor: more && last ? this.seal(scope, positionOf(last)) : null }
+    /** The form of the cursors of one list. */
+    of<P>(scope: CursorScope): CursorForm<P> {
+      return {
+        open: (cursor) => this.open<P>(scope, cursor),
+        seal: (position) => this.seal(scope, position),
+      }
     },
   }
 }
 
 export type Cursors = ReturnType<typeof createCursors>
 
-/** A cursor that is an id: the position itself. */
-export function idCursor(kind: IdKind, cursor: string | undefined): string | null {
-  if (cursor === undefined) return null
-  if (!isId(kind, cursor)) throw invalidCursor()
-  return cursor
-}
+/** Cursors that are ids of a kind: the position itself. */
+export const idCursors = (kind: IdKind): CursorForm<string> => ({
+  open(cursor) {
+    if (cursor === undefined) return null
+    if (!isId(kind, cursor)) throw invalidCursor()
+    return cursor
+  },
+  seal: (id) => id,
+})
 
-/** Cuts a list that was read with one row too many into its page and whether there is more. */
-export function cutPage<T>(rows: T[], size: number): { rows: T[]; more: boolean } {
-  return { rows: rows.slice(0, size), more: rows.length > size }
+/** Cursors that are addresses of contacts. */
+export const addressCursors: CursorForm<string> = {
+  open(cursor) {
+    if (cursor === undefined) return null
+    // No address has a space: it was a plus sign that the client left as it is.
+    const email = normalizeContactEmail(cursor.replaceAll(' ', '+'))
+    if (email === null) throw invalidCursor()
+    return email
+  },
+  seal: (email) => email,
 }

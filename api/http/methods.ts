@@ -3,18 +3,12 @@ import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiEnv } from './env.ts'
 
 /** Looks a path up among the registered routes; empty when no route has it. Call after the last route. */
-export function methodNotAllowed(app: OpenAPIHono<ApiEnv>): (path: string) => string[] {
-  const known = app.routes
-    .filter((route) => route.method !== 'ALL')
-    .map((route) => ({ method: route.method, pattern: toPattern(route.path) }))
+export function methodsOf(app: OpenAPIHono<ApiEnv>): (path: string) => string[] {
+  const known = [...new Set(app.routes.map(({ method }) => method))].filter((one) => one !== 'ALL')
   return (path) => {
-    const methods = new Set(known.filter((r) => r.pattern.test(path)).map((r) => r.method))
-    if (methods.has('GET')) methods.add('HEAD')
-    return [...methods].sort()
+    const methods = known.filter((method) =>
+      app.router.match(method, path)[0].some(([[, route]]) => route.method !== 'ALL'),
+    )
+    return (methods.includes('GET') ? [...methods, 'HEAD'] : methods).sort()
   }
-}
-
-function toPattern(path: string): RegExp {
-  const escaped = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${escaped.replace(/:[A-Za-z_]+(\\\{[^/]*\\\})?/g, '[^/]+')}$`)
 }

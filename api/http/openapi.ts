@@ -4,7 +4,7 @@ import type { ApiEnv } from './env.ts'
 import { errorCodes } from './errorCodes.ts'
 import { badRequest, invalidJson } from './errors.ts'
 
-export const ErrorBody = z
+const ErrorBody = z
   .object({
     message: z.string().optional(),
     error: z.string().optional(),

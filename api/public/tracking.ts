@@ -1,8 +1,8 @@
 // Pixels and tracked links of mail. Public, without a key; the token is the proof, and the target is never the request's.
 import type { Context } from 'hono'
+import { findTracked } from '../../commands/tracking/find.ts'
 import { recordTracking } from '../../commands/tracking/record.ts'
-import { findTrackedDelivery, type TrackedDelivery } from '../../db/tracking/reads.ts'
-import { readTrackingToken } from '../../mail/tracking/tokens.ts'
+import type { TrackedDelivery } from '../../db/tracking/reads.ts'
 import { machineOf } from '../../rules/mail/machines.ts'
 import { createClientIp, peerOf } from '../http/clientIp.ts'
 import type { ApiDeps, ApiEnv } from '../http/env.ts'
@@ -21,7 +21,6 @@ const headers = {
 
 export function trackingRoutes(deps: ApiDeps) {
   const app = createRoutes()
-  const mac = deps.secrets.mac('tracking')
   const clientIp = createClientIp(deps.config.trustedProxies)
 
   const record = async (c: Context<ApiEnv>, delivery: TrackedDelivery, link: string | null) => {
@@ -29,7 +28,8 @@ export function trackingRoutes(deps: ApiDeps) {
     const ip = clientIp(peerOf(c), header('x-forwarded-for'))
     const machine = machineOf({ method: c.req.method, header, ip })
     const userAgent = (header('user-agent') ?? '').slice(0, USER_AGENT_CHARS_MAX)
-    await recordTracking(deps, delivery, link, { ip, userAgent, machine })
+    const visit = { ip, userAgent, machine }
+    await recordTracking(deps, delivery.workspace_id, { delivery, link, visit })
   }
 
   /** What goes wrong in here must not keep a reader from the mail's picture or the link's target. */
@@ -43,22 +43,15 @@ export function trackingRoutes(deps: ApiDeps) {
 
   // Whatever the token is, the same picture: a broken one would show in the mail, and tell who guesses.
   app.get('/t/o/:token', async (c) => {
-    const token = readTrackingToken(mac, c.req.param('token'))
-    if (token?.kind === 'open') {
-      await quietly(c, async () => {
-        const delivery = await findTrackedDelivery(deps.db, token.deliveryId, null)
-        if (delivery) await record(c, delivery, null)
-      })
-    }
+    await quietly(c, async () => {
+      const delivery = await findTracked(deps, 'open', c.req.param('token'))
+      if (delivery) await record(c, delivery, null)
+    })
     return c.body(new Uint8Array(GIF), 200, { ...headers, 'Content-Type': 'image/gif' })
   })
 
   app.get('/t/c/:token', async (c) => {
-    const token = readTrackingToken(mac, c.req.param('token'))
-    const delivery =
-      token?.kind === 'click'
-        ? await findTrackedDelivery(deps.db, token.deliveryId, token.index)
-        : undefined
+    const delivery = await findTracked(deps, 'click', c.req.param('token'))
     if (!delivery || delivery.url === null) {
       return c.html(unsubscribePage('unknown', ''), 404, pageHeaders)
     }

@@ -1,6 +1,12 @@
 // Unsubscribe links (spec, What the service does, 5; RFC 8058). Public, without a key; the token is the proof.
 import type { Context } from 'hono'
-import { findUnsubscribe, resubscribe, unsubscribe } from '../../commands/unsubscribes/follow.ts'
+import { followUnsubscribe } from '../../commands/unsubscribes/follow.ts'
+import { undoUnsubscribe } from '../../commands/unsubscribes/undo.ts'
+import {
+  findUnsubscribeMail,
+  isUnsubscribed,
+  type UnsubscribeMail,
+} from '../../db/unsubscribes/reads.ts'
 import { type MachineReason, machineOf } from '../../rules/mail/machines.ts'
 import { createClientIp, peerOf } from '../http/clientIp.ts'
 import type { ApiDeps, ApiEnv } from '../http/env.ts'
@@ -15,6 +21,12 @@ const LOOKERS: readonly (MachineReason | null)[] = [
   'link_preview',
 ]
 
+const hasLeft = ({ db }: ApiDeps, mail: UnsubscribeMail): Promise<boolean> =>
+  isUnsubscribed(db, mail.workspace_id, {
+    workflowId: mail.workflow_id,
+    contactId: mail.contact_id,
+  })
+
 export function unsubscribeRoutes(deps: ApiDeps) {
   const app = createRoutes()
   const clientIp = createClientIp(deps.config.trustedProxies)
@@ -25,35 +37,39 @@ export function unsubscribeRoutes(deps: ApiDeps) {
     return LOOKERS.includes(machineOf({ method: c.req.method, header, ip }))
   }
 
+  /** The mail behind a token; undefined for an unknown one. */
+  const find = async (token: string) =>
+    /^[\w-]{22}$/.test(token) ? findUnsubscribeMail(deps.db, token) : undefined
+
   const show = (c: Context<ApiEnv>, page: UnsubscribePage, token: string) =>
     c.html(unsubscribePage(page, token), page === 'unknown' ? 404 : 200, pageHeaders)
 
   // HEAD comes here too (it is GET without its body), and never acts.
   app.get('/u/:token', async (c) => {
     const token = c.req.param('token')
-    const found = await findUnsubscribe(deps, token)
-    if (!found) return show(c, 'unknown', '')
-    if (found.left) return show(c, 'left', token)
+    const mail = await find(token)
+    if (!mail) return show(c, 'unknown', '')
+    if (await hasLeft(deps, mail)) return show(c, 'left', token)
     const acts = deps.config.unsubscribeLinkMode === 'direct'
     if (!acts || isLooker(c)) return show(c, 'ask', token)
-    const left = await unsubscribe(deps, found.mail, 'get')
+    const left = await followUnsubscribe(deps, mail.workspace_id, { mail, by: 'get' })
     return show(c, left ? 'left' : 'ask', token)
   })
 
   // One-click: no redirect, no cookie, and the same answer however often it comes.
   app.post('/u/:token', async (c) => {
     const token = c.req.param('token')
-    const found = await findUnsubscribe(deps, token)
-    if (!found) return show(c, 'unknown', '')
-    await unsubscribe(deps, found.mail, 'post')
+    const mail = await find(token)
+    if (!mail) return show(c, 'unknown', '')
+    await followUnsubscribe(deps, mail.workspace_id, { mail, by: 'post' })
     return show(c, 'left', token)
   })
 
   app.post('/u/:token/undo', async (c) => {
     const token = c.req.param('token')
-    const found = await findUnsubscribe(deps, token)
-    if (!found) return show(c, 'unknown', '')
-    await resubscribe(deps, found.mail)
+    const mail = await find(token)
+    if (!mail) return show(c, 'unknown', '')
+    await undoUnsubscribe(deps, mail.workspace_id, mail)
     return show(c, 'back', token)
   })
 

@@ -1,21 +1,25 @@
 // The suppression list: addresses that this workspace no longer writes to.
-import { createRoute, z } from '@hono/zod-openapi'
-import { suppress, unsuppress } from '../../commands/suppressions/change.ts'
+import { z } from '@hono/zod-openapi'
+import { suppressAddress } from '../../commands/suppressions/create.ts'
+import { unsuppressAddress } from '../../commands/suppressions/delete.ts'
 import { listSuppressions, type SuppressionPosition } from '../../db/suppressions/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
-import { limits } from '../../rules/limits.ts'
-import { cutPage } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { badRequest, notFound } from '../http/errors.ts'
+import { badRequest } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
 import { NewSuppression, Suppression, SuppressionList, toSuppression } from './schemas.ts'
 
 const tags = ['Suppressions']
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/',
+  permission: 'read',
+  errors: 'message',
   tags,
   request: { query: PageQuery },
   responses: {
@@ -24,9 +28,11 @@ const listRoute = createRoute({
   },
 })
 
-const postRoute = createRoute({
+const postRoute = defineOperation({
   method: 'post',
   path: '/',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { body: jsonRequest(NewSuppression) },
   responses: {
@@ -36,9 +42,11 @@ const postRoute = createRoute({
   },
 })
 
-const deleteRoute = createRoute({
+const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{email}',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params: z.object({ email: z.string() }) },
   responses: {
@@ -53,26 +61,26 @@ export function suppressionRoutes(deps: ApiDeps) {
 
   app.openapi(listRoute, async (c) => {
     const { workspaceId } = c.var
-    const scope = { list: 'suppressions', workspaceId }
-    const after = cursors.open<SuppressionPosition>(scope, c.req.valid('query').cursor)
-    const page = { after, limit: limits.pageSize + 1, now: now() }
-    const { rows, more } = cutPage(await listSuppressions(db, workspaceId, page), limits.pageSize)
-    const last = rows.at(-1)
-    const position = last && { created_ms: last.created_at.getTime(), email: last.email }
-    const cursor = more && position ? cursors.seal(scope, position) : null
-    return c.json({ suppressions: rows.map(toSuppression), count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'suppressions',
+      cursors: cursors.of<SuppressionPosition>({ list: 'suppressions', workspaceId }),
+      cursor: c.req.valid('query').cursor,
+      find: (page) => listSuppressions(db, workspaceId, { ...page, now: now() }),
+      positionOf: ({ created_at, email }) => ({ created_ms: created_at.getTime(), email }),
+      toItem: toSuppression,
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(postRoute, async (c) => {
     const email = emailOf(c.req.valid('json').email)
-    const { row, created } = await suppress(deps, c.var.workspaceId, email)
+    const { row, created } = await suppressAddress(deps, c.var.workspaceId, { email })
     return c.json(toSuppression(row), created ? 201 : 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
     const email = emailOf(c.req.valid('param').email)
-    const found = await unsuppress(deps, c.var.workspaceId, email)
-    if (!found) throw notFound(`Address ${email} is not suppressed`)
+    orThrow(await unsuppressAddress(deps, c.var.workspaceId, { email }))
     return c.body(null, 204)
   })
 

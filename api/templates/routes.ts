@@ -1,24 +1,24 @@
 // Templates: list, create, get, change, delete, publish, duplicate, render. By id or alias.
 
-import { createRoute, z } from '@hono/zod-openapi'
-import {
-  changeTemplate,
-  copyOf,
-  createTemplate,
-  publishTemplate,
-  removeTemplate,
-} from '../../commands/templates/change.ts'
+import { z } from '@hono/zod-openapi'
 import { findTemplateContact } from '../../commands/templates/contact.ts'
+import { createTemplate } from '../../commands/templates/create.ts'
+import { deleteTemplate } from '../../commands/templates/delete.ts'
+import { duplicateTemplate } from '../../commands/templates/duplicate.ts'
 import { renderFailed } from '../../commands/templates/faults.ts'
+import { publishTemplate } from '../../commands/templates/publish.ts'
+import { updateTemplate } from '../../commands/templates/update.ts'
 import { findTemplate, listTemplates } from '../../db/templates/reads.ts'
 import { renderEmail } from '../../mail/content/template.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
-import { limits } from '../../rules/limits.ts'
+import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
 import {
   NewTemplate,
   RenderedTemplate,
@@ -34,9 +34,11 @@ const tags = ['Templates']
 const params = z.object({ id: z.string().openapi({ description: 'Id or alias' }) })
 const one = jsonBody(Template, 'The template')
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/',
+  permission: 'read',
+  errors: 'message',
   tags,
   request: { query: PageQuery },
   responses: {
@@ -45,57 +47,71 @@ const listRoute = createRoute({
   },
 })
 
-const postRoute = createRoute({
+const postRoute = defineOperation({
   method: 'post',
   path: '/',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { body: jsonRequest(NewTemplate) },
   responses: { 201: one, ...errorResponses(400, 409, 413, 415) },
 })
 
-const getRoute = createRoute({
+const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
+  permission: 'read',
+  errors: 'message',
   tags,
   request: { params },
   responses: { 200: one, ...errorResponses(404) },
 })
 
-const patchRoute = createRoute({
+const patchRoute = defineOperation({
   method: 'patch',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params, body: jsonRequest(TemplateChange) },
   responses: { 200: one, ...errorResponses(400, 404, 409, 413, 415) },
 })
 
-const deleteRoute = createRoute({
+const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params },
   responses: { 204: { description: 'Gone with its versions' }, ...errorResponses(404, 409) },
 })
 
-const publishRoute = createRoute({
+const publishRoute = defineOperation({
   method: 'post',
   path: '/{id}/publish',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params },
   responses: { 200: one, ...errorResponses(400, 404) },
 })
 
-const duplicateRoute = createRoute({
+const duplicateRoute = defineOperation({
   method: 'post',
   path: '/{id}/duplicate',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params },
   responses: { 201: one, ...errorResponses(404) },
 })
 
-const renderRoute = createRoute({
+const renderRoute = defineOperation({
   method: 'post',
   path: '/{id}/render',
+  permission: 'manage',
+  errors: 'message',
   tags,
   request: { params, body: jsonRequest(RenderTemplate) },
   responses: {
@@ -112,22 +128,26 @@ export function templateRoutes(deps: ApiDeps) {
     const row = isStorableText(idOrAlias)
       ? await findTemplate(db, workspaceId, idOrAlias)
       : undefined
-    if (!row) throw templateNotFound(idOrAlias)
-    return row
+    return orThrow(row ?? refuse('template_not_found', { idOrAlias }))
   }
 
   app.openapi(listRoute, async (c) => {
     const { workspaceId } = c.var
-    const scope = { list: 'templates', workspaceId }
-    const after = cursors.open<string>(scope, c.req.valid('query').cursor)
-    const found = await listTemplates(db, workspaceId, { after, limit: limits.pageSize + 1 })
-    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
-    return c.json({ templates: rows.map(toTemplateListItem), count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'templates',
+      cursors: cursors.of<string>({ list: 'templates', workspaceId }),
+      cursor: c.req.valid('query').cursor,
+      find: (page) => listTemplates(db, workspaceId, page),
+      positionOf: ({ id }) => id,
+      toItem: toTemplateListItem,
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(postRoute, async (c) => {
-    const id = await createTemplate(deps, c.var.workspaceId, c.req.valid('json'))
-    return c.json(toTemplate(await find(c.var.workspaceId, id)), 201)
+    const { workspaceId } = c.var
+    const id = orThrow(await createTemplate(deps, workspaceId, c.req.valid('json')))
+    return c.json(toTemplate(await find(workspaceId, id)), 201)
   })
 
   app.openapi(getRoute, async (c) =>
@@ -135,29 +155,29 @@ export function templateRoutes(deps: ApiDeps) {
   )
 
   app.openapi(patchRoute, async (c) => {
-    const ref = refOf(c.var.workspaceId, c.req.valid('param').id)
-    const id = await changeTemplate(deps, ref, c.req.valid('json'))
-    if (id === undefined) throw templateNotFound(ref.idOrAlias)
-    return c.json(toTemplate(await find(ref.workspaceId, id)), 200)
+    const { workspaceId } = c.var
+    const input = { idOrAlias: c.req.valid('param').id, change: c.req.valid('json') }
+    const id = orThrow(await updateTemplate(deps, workspaceId, input))
+    return c.json(toTemplate(await find(workspaceId, id)), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
-    const ref = refOf(c.var.workspaceId, c.req.valid('param').id)
-    if (!(await removeTemplate(deps, ref))) throw templateNotFound(ref.idOrAlias)
+    const { id: idOrAlias } = c.req.valid('param')
+    orThrow(await deleteTemplate(deps, c.var.workspaceId, { idOrAlias }))
     return c.body(null, 204)
   })
 
   app.openapi(publishRoute, async (c) => {
-    const ref = refOf(c.var.workspaceId, c.req.valid('param').id)
-    const id = await publishTemplate(deps, ref)
-    if (id === undefined) throw templateNotFound(ref.idOrAlias)
-    return c.json(toTemplate(await find(ref.workspaceId, id)), 200)
+    const { workspaceId } = c.var
+    const { id: idOrAlias } = c.req.valid('param')
+    const id = orThrow(await publishTemplate(deps, workspaceId, { idOrAlias }))
+    return c.json(toTemplate(await find(workspaceId, id)), 200)
   })
 
   app.openapi(duplicateRoute, async (c) => {
     const { workspaceId } = c.var
-    const row = await find(workspaceId, c.req.valid('param').id)
-    const id = await createTemplate(deps, workspaceId, copyOf(row, limits.nameCharsMax))
+    const { id: idOrAlias } = c.req.valid('param')
+    const id = orThrow(await duplicateTemplate(deps, workspaceId, { idOrAlias }))
     return c.json(toTemplate(await find(workspaceId, id)), 201)
   })
 
@@ -173,18 +193,11 @@ export function templateRoutes(deps: ApiDeps) {
         ...(variables ? { vars: variables } : {}),
       },
     )
-    if (!rendered.ok) throw renderFailed(rendered.message)
-    const { subject, html, text, missing } = rendered
+    const { subject, html, text, missing } = orThrow(
+      rendered.ok ? rendered : renderFailed(rendered.message),
+    )
     return c.json({ subject, html, text, missing }, 200)
   })
 
   return app
-}
-
-const templateNotFound = (idOrAlias: string) => notFound(`Template '${idOrAlias}' not found`)
-
-/** @throws ApiError 404 for what cannot be a name, before any query */
-function refOf(workspaceId: WorkspaceId, idOrAlias: string) {
-  if (!isStorableText(idOrAlias)) throw templateNotFound(idOrAlias)
-  return { workspaceId, idOrAlias }
 }

@@ -1,5 +1,7 @@
 // Templates as the API takes and shows them.
 import { z } from '@hono/zod-openapi'
+import type { NewTemplate as New } from '../../commands/templates/create.ts'
+import type { TemplateChange as Change } from '../../commands/templates/update.ts'
 import type { TemplateListRow, TemplateRow } from '../../db/templates/reads.ts'
 import { normalizeContactEmail, parseMailbox } from '../../rules/addresses.ts'
 import { limits } from '../../rules/limits.ts'
@@ -38,7 +40,7 @@ const alias = z
   .string()
   .regex(/^(?!tpl_)[a-z0-9][a-z0-9_-]{0,63}$/, 'must be 1-64 of a-z, 0-9, _ and -, not tpl_...')
 
-const mailbox = textField(1024).refine(
+const mailbox = textField(limits.mailboxCharsMax).refine(
   (text) => text === '' || parseMailbox(text) !== null,
   'Invalid email format',
 )
@@ -58,16 +60,14 @@ const content = {
 
 export const NewTemplate = z
   .object({ name: nameField, alias: alias.nullish(), ...content })
-  .openapi('NewTemplate')
-export type NewTemplate = z.infer<typeof NewTemplate>
+  .openapi('NewTemplate') satisfies z.ZodType<New>
 
 export const TemplateChange = z
   .object({ name: nameField.optional(), alias: alias.nullish(), ...content })
   .refine((given) => Object.values(given).some((value) => value !== undefined), {
     message: 'The body has no key that can be changed',
   })
-  .openapi('TemplateChange')
-export type TemplateChange = z.infer<typeof TemplateChange>
+  .openapi('TemplateChange') satisfies z.ZodType<Change>
 
 export const RenderTemplate = z
   .object({

@@ -1,12 +1,12 @@
 // What a workflow has done: its executions, its mail, and a start by hand (operations 11 and 12).
 
-import { createRoute, z } from '@hono/zod-openapi'
+import { z } from '@hono/zod-openapi'
 import { startExecution } from '../../commands/executions/start.ts'
 import { listWorkflowEmails } from '../../db/emails/ofExecutions.ts'
 import { isWorkflowKnown } from '../../db/workflows/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
-import { limits } from '../../rules/limits.ts'
+import { refuse } from '../../rules/refusals.ts'
 import { readExecutionPage } from '../executions/pages.ts'
 import {
   Execution,
@@ -18,16 +18,20 @@ import {
   WorkflowEmailList,
 } from '../executions/schemas.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow, toApiError } from '../http/refusals.ts'
 
 const tags = ['Workflows']
 const params = z.object({ id: z.string() })
 
-const executionsRoute = createRoute({
+const executionsRoute = defineOperation({
   method: 'get',
   path: '/{id}/executions',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params, query: ExecutionsQuery },
   responses: {
@@ -36,9 +40,11 @@ const executionsRoute = createRoute({
   },
 })
 
-const emailsRoute = createRoute({
+const emailsRoute = defineOperation({
   method: 'get',
   path: '/{id}/emails',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params, query: PageQuery },
   responses: {
@@ -47,9 +53,11 @@ const emailsRoute = createRoute({
   },
 })
 
-const startRoute = createRoute({
+const startRoute = defineOperation({
   method: 'post',
   path: '/{id}/executions',
+  permission: 'manage',
+  errors: 'error',
   tags,
   request: { params, body: jsonRequest(StartExecution) },
   responses: {
@@ -58,13 +66,15 @@ const startRoute = createRoute({
   },
 })
 
+const workflowNotFound = (id: string) => toApiError(refuse('workflow_not_found', { id }))
+
 export function workflowExecutionRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
 
   const requireWorkflow = async (workspaceId: WorkspaceId, id: string) => {
     const known = isId('workflow', id) && (await isWorkflowKnown(db, workspaceId, id))
-    if (!known) throw notFound(`Workflow ${id} not found`)
+    if (!known) throw workflowNotFound(id)
   }
 
   app.openapi(executionsRoute, async (c) => {
@@ -82,17 +92,23 @@ export function workflowExecutionRoutes(deps: ApiDeps) {
     const { id } = c.req.valid('param')
     await requireWorkflow(workspaceId, id)
     const scope = { list: 'workflow-emails', workspaceId, filter: { id } }
-    const after = cursors.open<string>(scope, c.req.valid('query').cursor)
-    const page = { after, limit: limits.pageSize + 1 }
-    const found = await listWorkflowEmails(db, workspaceId, id, page)
-    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
-    return c.json({ emails: rows.map(toWorkflowEmail), count: rows.length, cursor }, 200)
+    const page = await readPage({
+      key: 'emails',
+      cursors: cursors.of<string>(scope),
+      cursor: c.req.valid('query').cursor,
+      find: (page) => listWorkflowEmails(db, workspaceId, id, page),
+      positionOf: ({ id }) => id,
+      toItem: toWorkflowEmail,
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(startRoute, async (c) => {
-    const { id } = c.req.valid('param')
-    if (!isId('workflow', id)) throw notFound(`Workflow ${id} not found`)
-    const row = await startExecution(deps, c.var.workspaceId, id, c.req.valid('json'))
+    const { id: workflowId } = c.req.valid('param')
+    if (!isId('workflow', workflowId)) throw workflowNotFound(workflowId)
+    const { email, properties = {} } = c.req.valid('json')
+    const input = { workflowId, email, properties }
+    const row = orThrow(await startExecution(deps, c.var.workspaceId, input))
     return c.json(toExecution(row, undefined), 201)
   })
 

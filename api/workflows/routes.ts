@@ -1,21 +1,21 @@
 // Workflows: list, create, get, change, archive, validate, duplicate (operations 9 and 10, and what feeds them).
 
-import { createRoute, z } from '@hono/zod-openapi'
+import { z } from '@hono/zod-openapi'
+import { archiveWorkflow } from '../../commands/workflows/archive.ts'
 import { findDesignProblems } from '../../commands/workflows/checkDesign.ts'
-import {
-  archiveWorkflow,
-  changeWorkflow,
-  copyName,
-  createWorkflow,
-} from '../../commands/workflows/save.ts'
+import { createWorkflow } from '../../commands/workflows/create.ts'
+import { duplicateWorkflow } from '../../commands/workflows/duplicate.ts'
+import { updateWorkflow } from '../../commands/workflows/update.ts'
 import { findWorkflow, listWorkflows } from '../../db/workflows/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
-import type { JsonObject } from '../../rules/json.ts'
-import { limits } from '../../rules/limits.ts'
+import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { notFound } from '../http/errors.ts'
 import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
+import { describeDesign } from './designSchema.ts'
 import {
   DesignChecked,
   DesignToCheck,
@@ -34,33 +34,41 @@ const tags = ['Workflows']
 const params = z.object({ id: z.string() })
 const one = jsonBody(Workflow, 'The workflow with its design')
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { query: WorkflowsQuery },
   responses: { 200: jsonBody(WorkflowList, 'Workflows, newest first'), ...errorResponses(400) },
 })
 
-const postRoute = createRoute({
+const postRoute = defineOperation({
   method: 'post',
   path: '/',
+  permission: 'manage',
+  errors: 'error',
   tags,
   request: { body: jsonRequest(NewWorkflow) },
   responses: { 201: one, ...errorResponses(400, 413, 415) },
 })
 
-const getRoute = createRoute({
+const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params },
   responses: { 200: one, ...errorResponses(404) },
 })
 
-const patchRoute = createRoute({
+const patchRoute = defineOperation({
   method: 'patch',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'error',
   tags,
   request: { params, body: jsonRequest(WorkflowChange) },
   responses: {
@@ -69,9 +77,11 @@ const patchRoute = createRoute({
   },
 })
 
-const deleteRoute = createRoute({
+const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
+  permission: 'manage',
+  errors: 'error',
   tags,
   request: { params },
   responses: {
@@ -80,9 +90,11 @@ const deleteRoute = createRoute({
   },
 })
 
-const validateRoute = createRoute({
+const validateRoute = defineOperation({
   method: 'post',
   path: '/{id}/validate',
+  permission: 'manage',
+  errors: 'error',
   tags,
   request: { params, body: jsonRequest(DesignToCheck) },
   responses: {
@@ -91,40 +103,44 @@ const validateRoute = createRoute({
   },
 })
 
-const duplicateRoute = createRoute({
+const duplicateRoute = defineOperation({
   method: 'post',
   path: '/{id}/duplicate',
+  permission: 'manage',
+  errors: 'error',
   tags,
   request: { params },
   responses: { 201: jsonBody(Workflow, 'The copy, a draft'), ...errorResponses(404) },
 })
 
-const workflowNotFound = (id: string) => notFound(`Workflow ${id} not found`)
-
 export function workflowRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
+  describeDesign(app)
 
   const find = async (workspaceId: WorkspaceId, id: string) => {
     const row = isId('workflow', id) ? await findWorkflow(db, workspaceId, id) : undefined
-    if (!row) throw workflowNotFound(id)
-    return row
+    return orThrow(row ?? refuse('workflow_not_found', { id }))
   }
 
   app.openapi(listRoute, async (c) => {
     const { workspaceId } = c.var
-    const { cursor: given, status = null } = c.req.valid('query')
-    const scope = { list: 'workflows', workspaceId, filter: { status } }
-    const after = cursors.open<string>(scope, given)
-    const page = { status, after, limit: limits.pageSize + 1 }
-    const found = await listWorkflows(db, workspaceId, page)
-    const { rows, cursor } = cursors.page(scope, found, ({ id }) => id)
-    return c.json({ workflows: rows.map(toWorkflowListItem), count: rows.length, cursor }, 200)
+    const { cursor, status = null } = c.req.valid('query')
+    const page = await readPage({
+      key: 'workflows',
+      cursors: cursors.of<string>({ list: 'workflows', workspaceId, filter: { status } }),
+      cursor,
+      find: (page) => listWorkflows(db, workspaceId, { ...page, status }),
+      positionOf: ({ id }) => id,
+      toItem: toWorkflowListItem,
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(postRoute, async (c) => {
-    const created = await createWorkflow(deps, c.var.key, c.req.valid('json'))
-    return c.json(toWorkflow(created), 201)
+    const { workspaceId, key } = c.var
+    const input = { workflow: c.req.valid('json'), createdBy: key.id }
+    return c.json(toWorkflow(orThrow(await createWorkflow(deps, workspaceId, input))), 201)
   })
 
   app.openapi(getRoute, async (c) => {
@@ -133,17 +149,14 @@ export function workflowRoutes(deps: ApiDeps) {
   })
 
   app.openapi(patchRoute, async (c) => {
+    const { workspaceId, key } = c.var
     const { id } = c.req.valid('param')
-    const change = c.req.valid('json')
-    const changed = isId('workflow', id) && (await changeWorkflow(deps, c.var.key, id, change))
-    if (!changed) throw workflowNotFound(id)
-    return c.json(toWorkflowUpdated(changed), 200)
+    const input = { id, change: c.req.valid('json'), changedBy: key.id }
+    return c.json(toWorkflowUpdated(orThrow(await updateWorkflow(deps, workspaceId, input))), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
-    const { id } = c.req.valid('param')
-    const known = isId('workflow', id) && (await archiveWorkflow(deps, c.var.workspaceId, id))
-    if (!known) throw workflowNotFound(id)
+    orThrow(await archiveWorkflow(deps, c.var.workspaceId, c.req.valid('param')))
     return c.body(null, 204)
   })
 
@@ -156,9 +169,9 @@ export function workflowRoutes(deps: ApiDeps) {
   })
 
   app.openapi(duplicateRoute, async (c) => {
-    const row = await find(c.var.workspaceId, c.req.valid('param').id)
-    const copy = { name: copyName(row.name), design: row.design as JsonObject }
-    return c.json(toWorkflow(await createWorkflow(deps, c.var.key, copy)), 201)
+    const { workspaceId, key } = c.var
+    const input = { id: c.req.valid('param').id, createdBy: key.id }
+    return c.json(toWorkflow(orThrow(await duplicateWorkflow(deps, workspaceId, input))), 201)
   })
 
   return app

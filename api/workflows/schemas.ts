@@ -1,23 +1,21 @@
 // Workflows as the API takes and shows them.
 import { z } from '@hono/zod-openapi'
+import type { NewWorkflow as New } from '../../commands/workflows/create.ts'
+import type { WorkflowChange as Change } from '../../commands/workflows/update.ts'
 import type { WorkflowRow } from '../../db/workflows/reads.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { workflowStatuses } from '../../rules/states.ts'
 import { PageQuery } from '../http/fields.ts'
+import { designField, storedDesign } from './designSchema.ts'
 
-export const workflowStatus = z.enum(workflowStatuses)
+const workflowStatus = z.enum(workflowStatuses)
 
 const nameField = z
   .string()
   .min(1)
   .max(limits.workflowNameCharsMax)
   .regex(/^[A-Za-z0-9 _-]+$/, 'only letters, digits, spaces, hyphens and underscores are allowed')
-
-/** Its inside is checked as a design, so that every problem is reported at once. */
-export const designField = z
-  .custom<JsonObject>(isJsonObject, 'must be an object')
-  .openapi({ type: 'object', description: 'Nodes, edges and settings, as React Flow writes them' })
 
 export const WorkflowsQuery = PageQuery.extend({ status: workflowStatus.optional() })
 
@@ -27,8 +25,7 @@ export const NewWorkflow = z
     design: designField.optional(),
     status: workflowStatus.optional().openapi({ description: '`draft` when it is left out' }),
   })
-  .openapi('NewWorkflow')
-export type NewWorkflow = z.infer<typeof NewWorkflow>
+  .openapi('NewWorkflow') satisfies z.ZodType<New>
 
 export const WorkflowChange = z
   .object({
@@ -42,8 +39,7 @@ export const WorkflowChange = z
   .refine(({ name, status, design }) => [name, status, design].some((v) => v !== undefined), {
     message: 'One of name, status and design is required',
   })
-  .openapi('WorkflowChange')
-export type WorkflowChange = z.infer<typeof WorkflowChange>
+  .openapi('WorkflowChange') satisfies z.ZodType<Change>
 
 export const DesignToCheck = z
   .object({ design: designField.optional() })
@@ -79,11 +75,9 @@ export const WorkflowUpdated = z
   .openapi('WorkflowUpdated')
 export type WorkflowUpdated = z.infer<typeof WorkflowUpdated>
 
-const freeObject = z.record(z.string(), z.unknown())
-
 export const Workflow = WorkflowListItem.extend({
-  design: freeObject,
-  settings: freeObject,
+  design: storedDesign,
+  settings: z.record(z.string(), z.unknown()),
   ...versions,
 }).openapi('Workflow')
 export type Workflow = z.infer<typeof Workflow>

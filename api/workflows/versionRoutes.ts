@@ -1,20 +1,20 @@
 // The immutable versions of a workflow: list, get, restore.
 
-import { createRoute, z } from '@hono/zod-openapi'
-import { changeWorkflow } from '../../commands/workflows/save.ts'
+import { z } from '@hono/zod-openapi'
+import { restoreWorkflow, versionNumber } from '../../commands/workflows/restore.ts'
 import {
   findWorkflow,
   findWorkflowVersion,
   listWorkflowVersions,
 } from '../../db/workflows/reads.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
-import { isId } from '../../rules/ids.ts'
-import type { JsonObject } from '../../rules/json.ts'
-import { limits } from '../../rules/limits.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { createRoutes, errorResponses, jsonBody } from '../http/openapi.ts'
+import { defineOperation } from '../http/operation.ts'
+import { readPage } from '../http/page.ts'
+import { orThrow } from '../http/refusals.ts'
 import { toWorkflowUpdated, WorkflowUpdated } from './schemas.ts'
 import {
   toWorkflowVersion,
@@ -27,9 +27,11 @@ const tags = ['Workflows']
 const params = z.object({ id: z.string() })
 const versionParams = params.extend({ n: z.string().openapi({ example: '1' }) })
 
-const listRoute = createRoute({
+const listRoute = defineOperation({
   method: 'get',
   path: '/{id}/versions',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params, query: PageQuery },
   responses: {
@@ -38,9 +40,11 @@ const listRoute = createRoute({
   },
 })
 
-const getRoute = createRoute({
+const getRoute = defineOperation({
   method: 'get',
   path: '/{id}/versions/{n}',
+  permission: 'read',
+  errors: 'error',
   tags,
   request: { params: versionParams },
   responses: {
@@ -49,9 +53,11 @@ const getRoute = createRoute({
   },
 })
 
-const restoreRoute = createRoute({
+const restoreRoute = defineOperation({
   method: 'post',
   path: '/{id}/versions/{n}/restore',
+  permission: 'manage',
+  errors: 'error',
   tags,
   request: { params: versionParams },
   responses: {
@@ -66,43 +72,40 @@ export function workflowVersionRoutes(deps: ApiDeps) {
 
   const requireWorkflow = async (workspaceId: WorkspaceId, id: string) => {
     const known = isId('workflow', id) && (await findWorkflow(db, workspaceId, id))
-    if (!known) throw notFound(`Workflow ${id} not found`)
-  }
-
-  const findVersion = async (workspaceId: WorkspaceId, { id, n }: { id: string; n: string }) => {
-    await requireWorkflow(workspaceId, id)
-    const isNumber = /^[1-9]\d{0,8}$/.test(n)
-    const row = isNumber ? await findWorkflowVersion(db, workspaceId, id, Number(n)) : undefined
-    if (!row) throw notFound(`Workflow ${id} has no version ${n}`)
-    return row
+    orThrow(known || refuse('workflow_not_found', { id }))
   }
 
   app.openapi(listRoute, async (c) => {
     const { workspaceId } = c.var
     const { id } = c.req.valid('param')
     await requireWorkflow(workspaceId, id)
-    const scope = { list: 'workflow-versions', workspaceId, filter: { id } }
-    const before = cursors.open<number>(scope, c.req.valid('query').cursor)
-    const page = { before, limit: limits.pageSize + 1 }
-    const found = await listWorkflowVersions(db, workspaceId, id, page)
-    const { rows, cursor } = cursors.page(scope, found, ({ version }) => version)
-    return c.json(
-      { versions: rows.map(toWorkflowVersionListItem), count: rows.length, cursor },
-      200,
-    )
+    const page = await readPage({
+      key: 'versions',
+      cursors: cursors.of<number>({ list: 'workflow-versions', workspaceId, filter: { id } }),
+      cursor: c.req.valid('query').cursor,
+      find: (page) => listWorkflowVersions(db, workspaceId, id, page),
+      positionOf: ({ version }) => version,
+      toItem: toWorkflowVersionListItem,
+    })
+    return c.json(page, 200)
   })
 
   app.openapi(getRoute, async (c) => {
-    const row = await findVersion(c.var.workspaceId, c.req.valid('param'))
+    const { workspaceId } = c.var
+    const { id, n: version } = c.req.valid('param')
+    await requireWorkflow(workspaceId, id)
+    const number = versionNumber(version)
+    const found =
+      number === undefined ? undefined : await findWorkflowVersion(db, workspaceId, id, number)
+    const row = orThrow(found ?? refuse('workflow_version_not_found', { id, version }))
     return c.json(toWorkflowVersion(row), 200)
   })
 
   app.openapi(restoreRoute, async (c) => {
-    const { id } = c.req.valid('param')
-    const { design } = await findVersion(c.var.workspaceId, c.req.valid('param'))
-    const changed = await changeWorkflow(deps, c.var.key, id, { design: design as JsonObject })
-    if (!changed) throw notFound(`Workflow ${id} not found`)
-    return c.json(toWorkflowUpdated(changed), 200)
+    const { workspaceId, key } = c.var
+    const { id, n: version } = c.req.valid('param')
+    const input = { id, version, changedBy: key.id }
+    return c.json(toWorkflowUpdated(orThrow(await restoreWorkflow(deps, workspaceId, input))), 200)
   })
 
   return app

@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi'
 import type { WorkflowVersionRow } from '../../db/workflows/reads.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import { storedDesign } from './designSchema.ts'
 
 export const WorkflowVersionListItem = z
   .object({
@@ -14,7 +15,7 @@ export const WorkflowVersionListItem = z
 export type WorkflowVersionListItem = z.infer<typeof WorkflowVersionListItem>
 
 export const WorkflowVersion = WorkflowVersionListItem.extend({
-  design: z.record(z.string(), z.unknown()),
+  design: storedDesign,
 }).openapi('WorkflowVersion')
 export type WorkflowVersion = z.infer<typeof WorkflowVersion>
 

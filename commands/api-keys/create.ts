@@ -1,45 +1,37 @@
 // Makes an API key, and the workspace and user it belongs to when they are new.
 
 import { insertApiKey } from '../../db/api-keys/writes.ts'
-import type { Db } from '../../db/connect.ts'
-import type { KeyPermission } from '../../db/schema.ts'
-import { upsertUser, upsertWorkspace } from '../../db/workspaces/writes.ts'
-import type { NewId, WorkspaceId } from '../../rules/ids.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { KeyPermission } from '../../rules/permissions.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+import { ensureWorkspace, type Owner } from '../workspaces/ensure.ts'
 import { newApiKeyToken } from './token.ts'
 
 export interface CreateApiKeyInput {
+  /** The workspace by its name, since the first key comes before anything that could name an id. */
   workspaceName: string
   name: string
   permission?: KeyPermission
-  user?: { email: string; firstName: string | null; lastName: string | null }
+  user?: Owner
 }
 
 /** @returns the token, to be shown once, with the ids that were found or made */
-export async function createApiKey(
-  { db, newId, now }: { db: Db; newId: NewId; now: () => Date },
+export function createApiKey(
+  deps: Pick<CommandDeps, 'db' | 'newId' | 'now'>,
   input: CreateApiKeyInput,
 ): Promise<{ token: string; keyId: string; workspaceId: WorkspaceId; userId: string }> {
-  const created_at = now()
-  return db.transaction().execute(async (trx) => {
-    const workspace = await upsertWorkspace(trx, {
-      id: newId('workspace'),
+  const { newId, now } = deps
+  return transact({ ...deps, wake: () => undefined }, async (inTrx) => {
+    const { workspaceId, userId } = await ensureWorkspace(inTrx, {
       name: input.workspaceName,
-      created_at,
-    })
-    const user = await upsertUser(trx, {
-      id: newId('user'),
-      workspace_id: workspace.id,
-      email: input.user?.email ?? `owner@${workspace.id.toLowerCase().replace('_', '-')}.invalid`,
-      first_name: input.user?.firstName ?? null,
-      last_name: input.user?.lastName ?? null,
-      created_at,
+      ...(input.user ? { user: input.user } : {}),
     })
     const { token, prefix, hash } = newApiKeyToken()
     const keyId = newId('apiKey')
-    await insertApiKey(trx, {
+    await insertApiKey(inTrx.db, workspaceId, {
       id: keyId,
-      workspace_id: workspace.id,
-      user_id: user.id,
+      user_id: userId,
       name: input.name,
       prefix,
       token_hash: hash,
@@ -48,8 +40,8 @@ export async function createApiKey(
       expires_at: null,
       last_used_at: null,
       revoked_at: null,
-      created_at,
+      created_at: now(),
     })
-    return { token, keyId, workspaceId: workspace.id, userId: user.id }
+    return { token, keyId, workspaceId, userId }
   })
 }

@@ -1,5 +1,6 @@
 // Unsubscribes an address from every audience of a workspace.
 
+import { listAudiencesOf } from '../../db/audiences/contactReads.ts'
 import { lockAudienceContacts, updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
 import type { Trx } from '../../db/connect.ts'
@@ -12,19 +13,13 @@ export async function unsubscribeFromAudiences(
   email: string,
   now: Date,
 ): Promise<void> {
-  const subscribed = await trx
-    .selectFrom('audience_contacts')
-    .select('audience_id')
-    .where('workspace_id', '=', workspaceId)
-    .where('email', '=', email)
-    .where('is_subscribed', '=', true)
-    .orderBy('audience_id')
-    .execute()
-  for (const { audience_id } of subscribed) {
+  for (const audience_id of await listAudiencesOf(trx, workspaceId, email)) {
     if (!(await lockAudience(trx, workspaceId, audience_id))) continue
-    const [row] = await lockAudienceContacts(trx, audience_id, [email])
+    const [row] = await lockAudienceContacts(trx, workspaceId, audience_id, [email])
     if (!row?.is_subscribed) continue
-    await updateAudienceContacts(trx, [{ ...row, is_subscribed: false, updated_at: now }])
-    await updateAudienceCounts(trx, audience_id, { contacts: 0, unsubscribers: 1 })
+    await updateAudienceContacts(trx, workspaceId, [
+      { ...row, is_subscribed: false, updated_at: now },
+    ])
+    await updateAudienceCounts(trx, workspaceId, audience_id, { contacts: 0, unsubscribers: 1 })
   }
 }

@@ -1,48 +1,37 @@
-// Operation 17: merges properties into a contact. Its checks come in the contract's order, with its texts.
+// Merges properties into an automation contact (operation 17).
 
-import type { ApiDeps } from '../../api/http/env.ts'
-import { badRequest, invalidJson, notFound } from '../../api/http/errors.ts'
-import {
-  lockContactByEmail,
-  updateContactProperties as writeProperties,
-} from '../../db/contacts/writes.ts'
+import { lockContactByEmail, updateContactProperties as write } from '../../db/contacts/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { isJsonObject, type JsonObject } from '../../rules/json.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { findJsonFault } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { mergeProperties } from '../../rules/properties/merge.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
 
-/** Reads the body. @throws ApiError 400 */
-export function readProperties(text: string): JsonObject {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    throw invalidJson(null)
-  }
-  const properties = isJsonObject(body) ? body['properties'] : undefined
-  if (!isJsonObject(properties)) throw badRequest('properties must be an object', null)
-  if (Object.keys(properties).length === 0) throw badRequest('properties cannot be empty', null)
-  const fault = findJsonFault(properties, limits.propertiesBytesMax)
-  if (fault) throw badRequest(`properties: ${fault.message}`)
-  return properties
+export interface ContactPatch {
+  /** In lower case. */
+  email: string
+  /** Deep-merged; null deletes a key. */
+  properties: JsonObject
 }
 
-/** @param email in lower case. @throws ApiError 404, or 400 when the contact's properties would grow too large */
 export function updateContactProperties(
-  { db, now }: Pick<ApiDeps, 'db' | 'now'>,
+  deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,
-  email: string,
-  patch: JsonObject,
-): Promise<void> {
-  return db.transaction().execute(async (trx) => {
+  { email, properties }: ContactPatch,
+): Promise<undefined | Refusal<'contact_not_found' | 'contact_properties_refused'>> {
+  return transact(deps, async ({ db: trx, now }) => {
     const contact = await lockContactByEmail(trx, workspaceId, email)
-    if (!contact) {
-      throw notFound('Contact not found. Send an event first to create the contact.', null)
-    }
-    const merged = mergeProperties(contact.properties, patch)
+    if (!contact) return refuse('contact_not_found', {})
+    const merged = mergeProperties(contact.properties, properties)
     const fault = findJsonFault(merged, limits.propertiesBytesMax)
-    if (fault) throw badRequest(`properties: with these, ${fault.message}`)
-    await writeProperties(trx, contact.id, merged, now())
+    if (fault) {
+      const facts = { field: 'properties', text: fault.message } as const
+      return refuse('contact_properties_refused', facts)
+    }
+    await write(trx, workspaceId, contact.id, merged, now())
+    return undefined
   })
 }

@@ -1,60 +1,72 @@
 // Registers a sending domain: its name is checked, its DKIM key made and kept encrypted.
 
-import type { ApiDeps } from '../../api/http/env.ts'
-import { badRequest, conflict } from '../../api/http/errors.ts'
 import { findDomainByName } from '../../db/domains/reads.ts'
-import { registerDomain } from '../../db/domains/writes.ts'
+import { insertDomain } from '../../db/domains/writes.ts'
 import { isUniqueViolation } from '../../db/failures.ts'
+import { insertDomainTask } from '../../db/outbox.ts'
 import { generateDkimKey } from '../../mail/dkim/keys.ts'
 import { isDomainName } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { registrableDomain } from '../../rules/mail/domainRecords.ts'
-import { selectorOf } from './rotateDkim.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+import { selectorOf } from './selector.ts'
 
 const STATUS = 'NOT_STARTED'
 
-/**
- * @throws ApiError 400 `invalid_domain_name` for what nobody can register, 409 `domain_exists`
- */
+export interface CreateDomainInput {
+  name: string
+  /** The user whose key asks. */
+  createdBy: string
+}
+
+export interface CreatedDomain {
+  id: string
+  name: string
+  keys: { selector: string; algorithm: 'rsa'; public_key: string }[]
+  status: typeof STATUS
+}
+
 export async function createDomain(
-  { db, newId, now, secrets, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'secrets' | 'wake'>,
-  input: { workspaceId: WorkspaceId; userId: string; name: string },
-) {
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  input: CreateDomainInput,
+): Promise<CreatedDomain | Refusal<'invalid_domain_name' | 'domain_exists'>> {
+  const { newId, now, secrets } = deps
   const name = input.name.toLowerCase()
   if (!isDomainName(name) || registrableDomain(name) === null) {
-    throw badRequest('name must be a valid domain name', 'invalid_domain_name')
+    return refuse('invalid_domain_name', {})
   }
-  const exists = () => conflict(`Domain ${name} is already registered`, 'domain_exists')
   // Before the costly key is made; the unique key decides between two at once.
-  if (await findDomainByName(db, input.workspaceId, name)) throw exists()
+  if (await findDomainByName(deps.db, workspaceId, name)) return refuse('domain_exists', { name })
   const { publicKey, privateKey } = await generateDkimKey()
   const id = newId('domain')
   const key = { selector: selectorOf(id), algorithm: 'rsa', public_key: publicKey } as const
-  try {
-    await registerDomain(
-      db,
-      {
-        id,
-        name,
-        workspace_id: input.workspaceId,
-        status: STATUS,
-        last_checked_at: null,
-        last_success_at: null,
-        error_type: null,
-        soa_record: '{}',
-        warmed_up_at: null,
-        created_by: input.userId,
-        created_at: now(),
-      },
-      {
-        ...key,
-        id: newId('domainKey'),
-        private_key: secrets.encrypt('dkim-key', privateKey),
-      },
-    )
-  } catch (err) {
-    throw isUniqueViolation(err) ? exists() : err
+  const at = now()
+  const row = {
+    id,
+    name,
+    status: STATUS,
+    last_checked_at: null,
+    last_success_at: null,
+    error_type: null,
+    soa_record: '{}',
+    warmed_up_at: null,
+    created_by: input.createdBy,
+    created_at: at,
+    checking_since: at,
   }
-  wake('dripline_outbox')
-  return { id, name, keys: [key], status: STATUS } as const
+  const private_key = secrets.encrypt('dkim-key', privateKey)
+  try {
+    await transact(deps, async ({ db, wake }) => {
+      await insertDomain(db, workspaceId, row, { ...key, id: newId('domainKey'), private_key })
+      await insertDomainTask(db, { kind: 'domain_start', domainId: id, workspaceId, at })
+      wake('dripline_outbox')
+    })
+  } catch (err) {
+    if (isUniqueViolation(err)) return refuse('domain_exists', { name })
+    throw err
+  }
+  return { id, name, keys: [key], status: STATUS }
 }

@@ -1,33 +1,36 @@
 // Gives a sending domain another DKIM key: published first, used when its record was seen.
 
-import type { ApiDeps } from '../../api/http/env.ts'
 import { type DomainRow, findDomain, hasWaitingKey } from '../../db/domains/reads.ts'
 import { insertDomainKey } from '../../db/domains/writes.ts'
 import { generateDkimKey } from '../../mail/dkim/keys.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
-import { domainNotFound, reread, withDomain } from './change.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { selectorOf } from './selector.ts'
+import { reread, withDomain } from './withDomain.ts'
 
-/**
- * Adds a key. One that still waits for its record is kept, and answers for the new one: asking twice makes one key.
- * @throws ApiError 404
- */
+export interface RotateDkimInput {
+  id: string
+  algorithm: 'rsa' | 'ed25519'
+}
+
+/** Adds a key. One that still waits for its record is kept, and answers for the new one: asking twice makes one key. */
 export async function rotateDkim(
-  deps: Pick<ApiDeps, 'db' | 'now' | 'newId' | 'wake' | 'secrets'>,
+  deps: CommandDeps,
   workspaceId: WorkspaceId,
-  id: string,
-  algorithm: 'rsa' | 'ed25519',
-): Promise<DomainRow> {
-  const { newId, secrets } = deps
-  if (!(await findDomain(deps.db, workspaceId, id))) throw domainNotFound(id)
+  { id, algorithm }: RotateDkimInput,
+): Promise<DomainRow | Refusal<'domain_id_not_found'>> {
+  const known = isId('domain', id) && (await findDomain(deps.db, workspaceId, id))
+  if (!known) return refuse('domain_id_not_found', { id })
   // Made beforehand: it takes long, and the domain is locked from here on.
   const { publicKey, privateKey } = await generateDkimKey(algorithm)
-  return withDomain(deps, workspaceId, id, async (trx, _domain, at) => {
-    if (!(await hasWaitingKey(trx, id, algorithm))) {
+  return withDomain(deps, workspaceId, id, async (inTrx, _domain, at) => {
+    const { db, newId, secrets } = inTrx
+    if (!(await hasWaitingKey(db, workspaceId, id, algorithm))) {
       const keyId = newId('domainKey')
-      await insertDomainKey(trx, {
+      await insertDomainKey(db, workspaceId, {
         id: keyId,
         domain_id: id,
-        workspace_id: workspaceId,
         selector: selectorOf(keyId),
         algorithm,
         public_key: publicKey,
@@ -36,11 +39,6 @@ export async function rotateDkim(
         activated_at: null,
       })
     }
-    return reread(trx, workspaceId, id)
+    return reread(inTrx, workspaceId, id)
   })
-}
-
-/** Two workspaces may register one name: their keys must not meet in DNS. @param id of the domain or of the key */
-export function selectorOf(id: string): string {
-  return `drip-${id.slice(-10).toLowerCase()}`
 }

@@ -1,37 +1,45 @@
-// Accepts an automation event from outside: one commit, then the starter is woken.
+// Accepts an automation event from outside: one commit, by which the contact is made when it is new.
 
-import type { NewAutomationEvent } from '../../api/events/schemas.ts'
-import type { ApiDeps } from '../../api/http/env.ts'
-import { badRequest } from '../../api/http/errors.ts'
 import { isReservedEventName } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
-import {
-  EventIdRace,
-  PropertiesRefused,
-  type RecordedEvent,
-  recordAutomationEvent,
-} from './record.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+import { EventIdRace, type RecordedEvent, recordAutomationEvent } from './record.ts'
+
+export interface PostedEvent {
+  event_name: string
+  /** In lower case. */
+  email: string
+  properties?: JsonObject | undefined
+  /** Deep-merged into the contact's; null deletes a key. */
+  contact_properties?: JsonObject | undefined
+  /** ms; the time of arrival when it is absent. */
+  timestamp?: number | undefined
+  /** The caller's own id, by which the event is recorded once for ever. */
+  event_id?: string | undefined
+}
 
 /** A race for one event_id ends with the first commit; the second try reads its answer. */
 const TRIES = 3
 
-/** @throws ApiError 400 `reserved_event_name`, or for a timestamp or properties that cannot be */
-export async function recordEvent(
-  { db, newId, now, wake }: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake'>,
+/** An event that was posted before is answered as it was then. */
+export async function postAutomationEvent(
+  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,
-  input: NewAutomationEvent,
-): Promise<RecordedEvent> {
-  const at = now()
+  input: PostedEvent,
+): Promise<
+  RecordedEvent | Refusal<'reserved_event_name' | 'timestamp_ahead' | 'contact_properties_refused'>
+> {
+  const now = deps.now()
   if (isReservedEventName(input.event_name)) {
-    throw badRequest(`event_name: ${input.event_name} is reserved`, 'reserved_event_name')
+    return refuse('reserved_event_name', { eventName: input.event_name })
   }
-  const timestamp = input.timestamp ?? at.getTime()
-  if (timestamp > at.getTime() + limits.eventAheadMsMax) {
-    throw badRequest('timestamp: must not be more than 24 hours ahead')
-  }
+  const timestamp = input.timestamp ?? now.getTime()
+  if (timestamp > now.getTime() + limits.eventAheadMsMax) return refuse('timestamp_ahead', {})
   const event = {
-    workspaceId,
     eventId: input.event_id ?? null,
     eventName: input.event_name,
     email: input.email,
@@ -40,19 +48,15 @@ export async function recordEvent(
     contactProperties: input.contact_properties ?? null,
     createContact: true,
   }
-  const record = async (triesLeft: number): Promise<RecordedEvent | null> => {
+  for (let tries = 1; ; tries++) {
     try {
-      return await db
-        .transaction()
-        .execute((trx) => recordAutomationEvent(trx, { newId, now: at }, event))
+      const recorded = await transact({ ...deps, now: () => now }, (inTrx) =>
+        recordAutomationEvent(inTrx, workspaceId, event),
+      )
+      if (!recorded) throw new Error('an event for a contact that may be made was not recorded')
+      return recorded
     } catch (err) {
-      if (err instanceof EventIdRace && triesLeft > 1) return record(triesLeft - 1)
-      if (err instanceof PropertiesRefused) throw badRequest(err.message)
-      throw err
+      if (!(err instanceof EventIdRace) || tries >= TRIES) throw err
     }
   }
-  const recorded = await record(TRIES)
-  if (!recorded) throw new Error('an event for a contact that may be made was not recorded')
-  if (recorded.wroteOutbox) wake('dripline_outbox')
-  return recorded
 }

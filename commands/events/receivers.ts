@@ -11,16 +11,21 @@ import { listEmailActivity, listEventTimes, listMemberships } from '../../db/exe
 import { conditionNeeds, evaluate } from '../../rules/conditions/evaluate.ts'
 import type { ConditionFacts } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { mayEnter } from './reEntry.ts'
 
 /**
  * Takes the contact's lock for granted. A wait whose deadline has passed is still won by the event as long as no
- * segment has given it up: whoever did what was waited for is not told that he did not.
+ * segment has given it up: whoever did what was waited for is not told that they did not.
  */
-export async function findReceivers(trx: Trx, event: ArrivedEvent): Promise<EventReceivers> {
-  const candidates = await findCandidates(trx, event)
+export async function findReceivers(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  event: ArrivedEvent,
+): Promise<EventReceivers> {
+  const candidates = await findCandidates(trx, workspaceId, event)
   if (candidates.triggers.length === 0 && candidates.waits.length === 0) return candidates
-  const facts = await loadFacts(trx, event, candidates)
+  const facts = await loadFacts(trx, workspaceId, event, candidates)
 
   const waits: EventReceivers['waits'] = []
   for (const { filter, trigger, wait_events, ...wait } of candidates.waits) {
@@ -30,7 +35,9 @@ export async function findReceivers(trx: Trx, event: ArrivedEvent): Promise<Even
         ...facts,
         trigger: trigger ?? {},
         waitEvents: wait_events ?? {},
-        emailActivity: needsMail ? await listEmailActivity(trx, wait.execution_id) : {},
+        emailActivity: needsMail
+          ? await listEmailActivity(trx, workspaceId, wait.execution_id)
+          : {},
       }
       if (!evaluate(filter, waiting)) continue
     }
@@ -43,7 +50,7 @@ export async function findReceivers(trx: Trx, event: ArrivedEvent): Promise<Even
     if (!match) continue
     const { workflow_id, node_id, version, re_entry } = match
     const entry = { contactId: event.contact.id, workflowId: workflow_id, now: event.now }
-    if (!(await mayEnter(trx, entry, re_entry, event.properties))) continue
+    if (!(await mayEnter(trx, workspaceId, entry, re_entry, event.properties))) continue
     triggers.push({ workflow_id, node_id, version })
   }
   return { triggers, waits }
@@ -52,7 +59,8 @@ export async function findReceivers(trx: Trx, event: ArrivedEvent): Promise<Even
 /** Only what the filters read is loaded: most ask for nothing beyond the contact and the event. */
 async function loadFacts(
   trx: Trx,
-  { workspaceId, email, properties, contact, now }: ArrivedEvent,
+  workspaceId: WorkspaceId,
+  { email, properties, contact, now }: ArrivedEvent,
   candidates: { triggers: TriggerRow[]; waits: WaitRow[] },
 ): Promise<ConditionFacts> {
   const filters = [...candidates.triggers, ...candidates.waits].flatMap((row) => row.filter ?? [])
@@ -64,7 +72,8 @@ async function loadFacts(
     trigger: {},
     waitEvents: {},
     execution: { step_count: 0 },
-    eventTimes: eventNames.length > 0 ? await listEventTimes(trx, contact.id, eventNames) : {},
+    eventTimes:
+      eventNames.length > 0 ? await listEventTimes(trx, workspaceId, contact.id, eventNames) : {},
     emailActivity: {},
     audiences:
       audienceIds.length > 0 ? await listMemberships(trx, workspaceId, email, audienceIds) : [],

@@ -1,9 +1,9 @@
-// Tells an automation contact what became of a mail to him: an automation event `email.<name>`.
+// Tells an automation contact what became of a mail to them: an automation event `email.<name>`.
 
-import type { Trx } from '../../db/connect.ts'
+import type { NewAutomationEvent } from '../../db/events/writes.ts'
 import type { JsonObject } from '../../db/schema.ts'
-import type { NewId, WorkspaceId } from '../../rules/ids.ts'
-import { recordAutomationEvent } from './record.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { type RecordDeps, recordAutomationEvent } from './record.ts'
 
 /** The mail and the contact who hears of it. */
 export interface MailOfContact {
@@ -26,18 +26,39 @@ export interface MailEvent {
   data?: JsonObject
 }
 
-/**
- * Records it in the caller's transaction, which takes the contact's lock: call it in the order of the contacts' ids.
- * @returns whether the outbox was written, so that its reader is to be woken after the commit
- */
+/** Records it in the caller's transaction, which takes the contact's lock: call it in the order of the contacts' ids. */
 export async function recordMailEvent(
-  trx: Trx,
-  deps: { newId: NewId; now: Date },
+  deps: RecordDeps,
   mail: MailOfContact,
   event: MailEvent,
-): Promise<boolean> {
-  const recorded = await recordAutomationEvent(trx, deps, {
-    workspaceId: mail.workspace_id,
+): Promise<void> {
+  const { name, at, data } = event
+  await record(deps, mail, { name, at, chainDepth: mail.chain_depth, ...(data ? { data } : {}) })
+}
+
+/**
+ * Records `email.sent` alike.
+ * @param mail `chain_depth` undefined: no execution has sent it, and what it starts begins a chain of its own
+ */
+export async function recordSentMail(
+  deps: RecordDeps,
+  mail: Omit<MailOfContact, 'chain_depth'> & { chain_depth?: number | undefined },
+  at: Date,
+): Promise<void> {
+  const data = { recipient: mail.email }
+  await record(deps, mail, { name: 'sent', at, data, chainDepth: mail.chain_depth })
+}
+
+async function record(deps: RecordDeps, mail: Mail, event: Happened): Promise<void> {
+  await recordAutomationEvent(deps, mail.workspace_id, toAutomationEvent(mail, event))
+}
+
+type Mail = Omit<MailOfContact, 'chain_depth'>
+type Happened = { name: string; at: Date; data?: JsonObject; chainDepth?: number | undefined }
+
+/** The automation event that a mail event becomes. */
+export function toAutomationEvent(mail: Mail, event: Happened): NewAutomationEvent {
+  return {
     eventId: null,
     eventName: `email.${event.name}`,
     email: mail.email,
@@ -52,7 +73,6 @@ export async function recordMailEvent(
     at: event.at,
     contactProperties: null,
     createContact: false,
-    chainDepth: mail.chain_depth,
-  })
-  return recorded?.wroteOutbox ?? false
+    ...(event.chainDepth === undefined ? {} : { chainDepth: event.chainDepth }),
+  }
 }

@@ -1,31 +1,32 @@
 // Cancels an execution: decided by one commit, told to Temporal through the outbox.
 
-import type { ApiDeps } from '../../api/http/env.ts'
-import { conflict, notFound } from '../../api/http/errors.ts'
+import { lockContactOfExecution } from '../../db/contacts/writes.ts'
 import { type ExecutionRow, findExecution } from '../../db/executions/reads.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
 
-const DEFAULT_REASON = 'cancelled'
+const CODE = 'cancelled'
 
-/** Cancelling a cancelled one is no error. @throws ApiError 404, 409 `execution_not_running` */
-export async function cancelExecution(
-  { db, now, wake }: Pick<ApiDeps, 'db' | 'now' | 'wake'>,
+/**
+ * Cancelling a cancelled one is no error, and keeps its reason.
+ * @param input `reason` is shown to whoever reads the execution; Temporal hears a code
+ */
+export function cancelExecution(
+  deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,
-  id: string,
-  reason: string | null,
-): Promise<ExecutionRow> {
-  const at = now()
-  const cancelled = await db
-    .transaction()
-    .execute((trx) =>
-      cancelExecutions(trx, workspaceId, { executionId: id }, reason || DEFAULT_REASON, at),
-    )
-  if (cancelled.length > 0) wake('dripline_outbox')
-  const row = await findExecution(db, workspaceId, id)
-  if (!row) throw notFound('Execution not found', null)
-  if (row.ended_status !== 'CANCELLED') {
-    throw conflict('The execution has ended', 'execution_not_running')
-  }
-  return row
+  input: { executionId: string; reason: string | null },
+): Promise<ExecutionRow | Refusal<'execution_not_found' | 'execution_not_running'>> {
+  const { executionId } = input
+  return transact(deps, async ({ db: trx, now, wake }) => {
+    await lockContactOfExecution(trx, workspaceId, executionId)
+    const why = { code: CODE, reason: input.reason || CODE } as const
+    const cancelled = await cancelExecutions(trx, workspaceId, { executionId }, why, now())
+    if (cancelled.length > 0) wake('dripline_outbox')
+    const row = await findExecution(trx, workspaceId, executionId)
+    if (!row) return refuse('execution_not_found', {})
+    return row.ended_status === 'CANCELLED' ? row : refuse('execution_not_running', {})
+  })
 }

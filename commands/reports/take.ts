@@ -1,6 +1,6 @@
 // Takes reports that came by mail into the ledger: each is one commit, and the same one again changes nothing.
 import type { Trx } from '../../db/connect.ts'
-import { listMailContacts } from '../../db/deliveries/mailContacts.ts'
+import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
 import {
   bounceDelivery,
   lockReportedDelivery,
@@ -10,13 +10,13 @@ import { findUnsubscribeToken } from '../../db/emails/reads.ts'
 import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { findUnsubscribeMail } from '../../db/unsubscribes/reads.ts'
-import type { ActivityDeps } from '../../delivery/deps.ts'
-import type { InboundReport } from '../../mail/reports/parseReport.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import type { Bounce } from '../../rules/mail/bounceRules.ts'
-import { type DeliveryState, deliveryTransitions } from '../../rules/states.ts'
+import type { InboundReport } from '../../rules/mail/inboundReport.ts'
+import { type DeliveryState, isUnderWay, mayMove } from '../../rules/states.ts'
 import { unsubscribeFromAudiences } from '../audiences/leaveAll.ts'
-import { recordMailEvent } from '../events/recordMail.ts'
+import type { CommandDeps } from '../deps.ts'
+import { type InTrx, transact } from '../transact.ts'
 import { leaveWorkflow } from '../unsubscribes/leave.ts'
 
 /**
@@ -25,11 +25,11 @@ import { leaveWorkflow } from '../unsubscribes/leave.ts'
  */
 export type Taken = 'taken' | 'known' | 'under_way' | 'ignored'
 
-type Deps = Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake'>
+type Deps = Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>
 
 /**
  * Writes what a report says of the delivery that its return path names. A bounce: the delivery, its recipient's
- * event, the suppression, `email.bounced` for a contact. A complaint: suppressed, unsubscribed.
+ * event, the suppression, a mail event for a contact. A complaint: suppressed, unsubscribed.
  * @throws when the database cannot be reached: nothing was written then
  */
 export async function takeReport(
@@ -38,75 +38,58 @@ export async function takeReport(
   report: InboundReport,
 ): Promise<Taken> {
   if (report.kind === 'nothing') return 'ignored'
-  const { taken, wake } = await deps.db
-    .transaction()
-    .execute((trx) =>
-      report.kind === 'bounce'
-        ? takeBounce(trx, deps, deliveryId, report.bounce)
-        : takeComplaint(trx, deps, deliveryId),
-    )
-  if (wake) deps.wake('dripline_outbox')
-  return taken
-}
-
-interface Outcome {
-  taken: Taken
-  /** The outbox was written. */
-  wake: boolean
+  return transact(deps, (inTrx) =>
+    report.kind === 'bounce'
+      ? takeBounce(inTrx, deliveryId, report.bounce)
+      : takeComplaint(inTrx, deliveryId),
+  )
 }
 
 async function takeBounce(
-  trx: Trx,
-  deps: Deps,
+  { db: trx, now, wake }: InTrx<Deps>,
   deliveryId: number,
   { type, subtype, suppress, ours }: Bounce,
-): Promise<Outcome> {
+): Promise<Taken> {
   const delivery = await lockReportedDelivery(trx, deliveryId)
-  if (!delivery) return { taken: 'ignored', wake: false }
+  if (!delivery) return 'ignored'
   const early = whyNot(delivery.state)
-  if (early) return { taken: early, wake: false }
-  const now = deps.now()
-  if (!(await bounceDelivery(trx, delivery, { type, subtype }, now))) {
-    return { taken: 'known', wake: false }
-  }
+  if (early) return early
+  const at = now()
+  if (!(await bounceDelivery(trx, delivery, { type, subtype }, at))) return 'known'
+  const { workspace_id: workspaceId, email_id: emailId } = delivery
   const email = addressOf(delivery)
-  if (email !== null && suppress) await suppressFor(trx, delivery, email, 'bounce', now)
+  if (email !== null && suppress) await suppressFor(trx, delivery, email, 'bounce', at)
   if (email !== null && type === 'Transient' && !ours) {
-    const { workspace_id, email_id } = delivery
-    await recordSoftBounce(trx, { workspaceId: workspace_id, email, emailId: email_id, at: now })
+    await recordSoftBounce(trx, { workspaceId, email, emailId, at })
   }
-  let wake = false
-  for (const contact of await listMailContacts(trx, [delivery.id])) {
-    const event = { name: 'bounced', at: now, data: { type, subtype } } as const
-    const told = await recordMailEvent(trx, { newId: deps.newId, now }, contact, event)
-    wake ||= told
-  }
-  return { taken: 'taken', wake }
+  const event = { name: 'bounced', at, data: { type, subtype } } as const
+  if (await insertMailEvent(trx, workspaceId, delivery.id, event, at)) wake('dripline_mail_events')
+  return 'taken'
 }
 
 /** Why a delivery in that state cannot bounce now; null when it can. */
 function whyNot(state: DeliveryState): Taken | null {
   // Its lane holds it and is about to write what the server said: that comes first.
-  if (state === 'sending' || state === 'data_sent') return 'under_way'
-  const next: readonly DeliveryState[] = deliveryTransitions[state]
-  return next.includes('bounced') ? null : 'known'
+  if (isUnderWay(state)) return 'under_way'
+  return mayMove(state, 'bounced') ? null : 'known'
 }
 
 /** Locks audiences before the contact, as changes of audiences do. */
-async function takeComplaint(trx: Trx, deps: Deps, deliveryId: number): Promise<Outcome> {
+async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Taken> {
+  const { db: trx } = deps
   const delivery = await lockReportedDelivery(trx, deliveryId)
-  if (!delivery) return { taken: 'ignored', wake: false }
-  const now = deps.now()
+  if (!delivery) return 'ignored'
+  const at = deps.now()
   const { workspace_id, email_id } = delivery
   const email = addressOf(delivery)
   if (email !== null) {
-    await unsubscribeFromAudiences(trx, workspace_id, email, now)
-    await suppressFor(trx, delivery, email, 'complaint', now)
+    await unsubscribeFromAudiences(trx, workspace_id, email, at)
+    await suppressFor(trx, delivery, email, 'complaint', at)
   }
   const token = await findUnsubscribeToken(trx, workspace_id, email_id)
   const mail = token === null ? undefined : await findUnsubscribeMail(trx, token)
-  const wake = mail ? await leaveWorkflow(trx, { newId: deps.newId, now }, mail) : false
-  return { taken: 'taken', wake }
+  if (mail) await leaveWorkflow({ ...deps, now: () => at }, workspace_id, { mail })
+  return 'taken'
 }
 
 /** As suppressions and contacts know it; null when the address was erased since. */
@@ -119,6 +102,6 @@ async function suppressFor(
   reason: 'bounce' | 'complaint',
   now: Date,
 ): Promise<void> {
-  const row = { workspace_id, email, reason, source_id: email_id, expires_at: null }
-  await upsertSuppression(trx, row, now)
+  const row = { email, reason, source_id: email_id, expires_at: null }
+  await upsertSuppression(trx, workspace_id, row, now)
 }

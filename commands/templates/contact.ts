@@ -6,17 +6,24 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 
 /** email, first_name, last_name, properties; all but the address null or empty for who is no automation contact. */
-export async function findTemplateContact(
-  db: Db,
-  workspaceId: WorkspaceId,
-  address: string,
-): Promise<{ email: string; properties: JsonObject } & JsonObject> {
-  const email = address.toLowerCase()
-  const properties = (await findContactProperties(db, workspaceId, email)) ?? {}
+export type TemplateContact = { email: string; properties: JsonObject } & JsonObject
+
+/** @param email in lower case */
+export function toTemplateContact(email: string, properties: JsonObject): TemplateContact {
   return {
     email,
     first_name: properties['first_name'] ?? null,
     last_name: properties['last_name'] ?? null,
     properties,
   }
+}
+
+/** The contact of an address, looked up. */
+export async function findTemplateContact(
+  db: Db,
+  workspaceId: WorkspaceId,
+  address: string,
+): Promise<TemplateContact> {
+  const email = address.toLowerCase()
+  return toTemplateContact(email, (await findContactProperties(db, workspaceId, email)) ?? {})
 }

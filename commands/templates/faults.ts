@@ -1,22 +1,24 @@
-// Tells an author where his Liquid fails.
+// Tells an author where their Liquid fails.
 
-import { ApiError } from '../../api/http/errors.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
 
-/**
- * @throws ApiError 400 `invalid_template` with `field`, `line` and `column` (both from 1) for the first part that
- * does not parse
- */
-export function checkTemplateParts(parts: Record<string, string | null | undefined>): void {
+/** A refusal for the first of the Liquid parts that does not parse; undefined when all do. */
+export function checkTemplateParts(
+  parts: Record<string, string | null | undefined>,
+): Refusal<'invalid_template'> | undefined {
   for (const [field, source] of Object.entries(parts)) {
     if (source === null || source === undefined) continue
     const parsed = parseTemplate(source)
     if (parsed.ok) continue
     const { message, line, column } = parsed
-    const text = `${field}: ${message} (line ${line}, column ${column})`
-    throw new ApiError(400, 'invalid_template', text, { extra: { field, line, column } })
+    return refuse('invalid_template', {
+      text: `${field}: ${message} (line ${line}, column ${column})`,
+      at: { field, line, column },
+    })
   }
+  return undefined
 }
 
-/** A template that parses and cannot be rendered: it broke a limit, or used a filter wrongly. */
-export const renderFailed = (message: string) => new ApiError(400, 'invalid_template', message)
+/** For a template that parses and cannot be rendered: it broke a limit, or used a filter wrongly. */
+export const renderFailed = (text: string) => refuse('invalid_template', { text, at: null })

@@ -1,11 +1,11 @@
-// Records an open or a click: the email event, what it tells of machines, and the contact's automation event, in one commit.
+// Records an open or a click: the email event, what it tells of machines, and the mail event for the contact, in one commit.
 
-import type { ApiDeps } from '../../api/http/env.ts'
 import type { Trx } from '../../db/connect.ts'
-import { listMailContacts } from '../../db/deliveries/mailContacts.ts'
+import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
 import { countTracked, listLinkFetches, type TrackedDelivery } from '../../db/tracking/reads.ts'
 import { insertTracked, lockMailTracking, markClicks } from '../../db/tracking/writes.ts'
-import { deleteUnconfirmed } from '../../db/unsubscribes/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import {
   BURST_MS,
   isBurst,
@@ -14,12 +14,12 @@ import {
   showsScanner,
   TOO_SOON_MS,
 } from '../../rules/mail/machines.ts'
-import { recordMailEvent } from '../events/recordMail.ts'
+import type { CommandDeps } from '../deps.ts'
+import { type InTrx, transact } from '../transact.ts'
+import { undoScannedUnsubscribe } from '../unsubscribes/undoScanned.ts'
 
 /** The same open or click counts once within this. */
 const REPEAT_MS = 10_000
-/** Opens and clicks of one recipient that are stored: whoever has a token cannot fill the table. */
-const EVENTS_PER_RECIPIENT_MAX = 1_000
 
 export interface TrackedVisit {
   ip: string | null
@@ -28,45 +28,73 @@ export interface TrackedVisit {
   machine: MachineReason | null
 }
 
-type Deps = Pick<ApiDeps, 'db' | 'now' | 'newId' | 'wake'>
+type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
 
 /**
- * Records a visit of the pixel (`link` null) or of a link. Beyond the limits it records nothing.
- * A click that shows a scanner at work marks the clicks just before it, and undoes what it did to the subscription.
+ * Records a visit of the pixel (`link` null) or of a link. Beyond the limits it records nothing. It waits for no
+ * contact, unless a click shows a scanner at work: that marks the clicks just before it, and undoes what it did to the
+ * subscription.
  */
 export async function recordTracking(
-  { db, now, newId, wake }: Deps,
-  delivery: TrackedDelivery,
-  link: string | null,
-  visit: TrackedVisit,
+  deps: Deps,
+  workspaceId: WorkspaceId,
+  {
+    delivery,
+    link,
+    visit,
+  }: { delivery: TrackedDelivery; link: string | null; visit: TrackedVisit },
 ): Promise<void> {
-  const told = await db.transaction().execute(async (trx) => {
+  await transact(deps, async (inTrx) => {
+    const { db: trx, wake } = inTrx
     await lockMailTracking(trx, delivery.email_id)
     // Read under the lock, so that times and commits have one order.
-    const at = now()
-    if ((await countTracked(trx, delivery, EVENTS_PER_RECIPIENT_MAX)) >= EVENTS_PER_RECIPIENT_MAX) {
-      return false
-    }
-    const watch = link === null ? null : await watchLinks(trx, delivery, link, at)
-    const machine =
-      visit.machine ?? (isTooSoon(delivery, at) ? 'too_soon' : (watch?.machine ?? null))
-    const name = link === null ? 'opened' : 'clicked'
-    const data = {
-      ...(link === null ? {} : { link }),
-      ...(visit.ip === null ? {} : { ip: visit.ip }),
-      user_agent: visit.userAgent,
-    }
-    const event = { status: name, at, data, machine } as const
-    const repeatsAfter = new Date(at.getTime() - REPEAT_MS)
-    if (!(await insertTracked(trx, delivery, event, repeatsAfter))) return false
-    if (watch?.scanner) {
-      await deleteUnconfirmed(trx, delivery.email_id, new Date(at.getTime() - SCAN_WINDOW_MS))
-    }
-    if (machine !== null) return false
-    const [contact] = await listMailContacts(trx, [delivery.delivery_id])
-    return contact ? recordMailEvent(trx, { newId, now: at }, contact, { name, at, data }) : false
+    const at = deps.now()
+    const stored = await countTracked(trx, workspaceId, delivery, limits.emailEventsPerRecipientMax)
+    if (stored >= limits.emailEventsPerRecipientMax) return
+    const machine = await recordVisit(inTrx, workspaceId, { delivery, link, visit, at })
+    if (machine !== 'none') return
+    const event = { name: nameOf(link), at, data: dataOf(link, visit) }
+    const told = await insertMailEvent(trx, workspaceId, delivery.delivery_id, event, at)
+    if (told) wake('dripline_mail_events')
   })
-  if (told) wake('dripline_outbox')
+}
+
+const nameOf = (link: string | null) => (link === null ? ('opened' as const) : ('clicked' as const))
+
+const dataOf = (link: string | null, visit: TrackedVisit) => ({
+  ...(link === null ? {} : { link }),
+  ...(visit.ip === null ? {} : { ip: visit.ip }),
+  user_agent: visit.userAgent,
+})
+
+interface Visit {
+  delivery: TrackedDelivery
+  link: string | null
+  visit: TrackedVisit
+  at: Date
+}
+
+/**
+ * Stores the email event.
+ * @returns `none` when a person made it, of which the contact hears; `repeated` when it is stored already
+ */
+async function recordVisit(
+  deps: InTrx<Deps>,
+  workspaceId: WorkspaceId,
+  { delivery, link, visit, at }: Visit,
+): Promise<'none' | 'repeated' | MachineReason> {
+  const { db: trx } = deps
+  const watch = link === null ? null : await watchLinks(trx, workspaceId, { delivery, link, at })
+  const tooSoon = isTooSoon(delivery, at) ? 'too_soon' : null
+  const machine = visit.machine ?? tooSoon ?? watch?.machine ?? null
+  const event = { status: nameOf(link), at, data: dataOf(link, visit), machine } as const
+  const repeatsAfter = new Date(at.getTime() - REPEAT_MS)
+  if (!(await insertTracked(trx, workspaceId, delivery, event, repeatsAfter))) return 'repeated'
+  if (watch?.scanner) {
+    const after = new Date(at.getTime() - SCAN_WINDOW_MS)
+    await undoScannedUnsubscribe(deps, workspaceId, { emailId: delivery.email_id, after })
+  }
+  return machine ?? 'none'
 }
 
 function isTooSoon({ settled_at }: TrackedDelivery, at: Date): boolean {
@@ -76,13 +104,14 @@ function isTooSoon({ settled_at }: TrackedDelivery, at: Date): boolean {
 /** What this click makes of those of the last minute. */
 async function watchLinks(
   trx: Trx,
-  delivery: TrackedDelivery,
-  link: string,
-  at: Date,
+  workspaceId: WorkspaceId,
+  { delivery, link, at }: { delivery: TrackedDelivery; link: string; at: Date },
 ): Promise<{ machine: MachineReason | null; scanner: boolean }> {
   const since = new Date(at.getTime() - SCAN_WINDOW_MS)
-  const fetches = [...(await listLinkFetches(trx, delivery.email_id, since)), { at, link }]
+  const before = await listLinkFetches(trx, workspaceId, delivery.email_id, since)
+  const fetches = [...before, { at, link }]
   const burst = isBurst(fetches, at)
-  if (burst) await markClicks(trx, delivery, new Date(at.getTime() - BURST_MS), 'burst')
+  const burstFrom = new Date(at.getTime() - BURST_MS)
+  if (burst) await markClicks(trx, workspaceId, delivery, burstFrom, 'burst')
   return { machine: burst ? 'burst' : null, scanner: showsScanner(fetches) }
 }

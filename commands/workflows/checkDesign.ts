@@ -1,17 +1,18 @@
 // Checks designs: what any stored one must have, and what an active one must have.
 
-import type { ApiDeps } from '../../api/http/env.ts'
-import { ApiError } from '../../api/http/errors.ts'
 import { findAudienceIds } from '../../db/audiences/reads.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import { findTemplateFacts } from '../../db/templates/reads.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
 import { addressDomain, parseMailbox } from '../../rules/addresses.ts'
-import type { Design, Problem } from '../../rules/design/types.ts'
+import type { Problem } from '../../rules/design/problem.ts'
+import type { Design } from '../../rules/design/types.ts'
 import { checkDesignShape, designReferences, validateDesign } from '../../rules/design/validate.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
 
-type Deps = Pick<ApiDeps, 'db' | 'config'>
+type Deps = Pick<CommandDeps, 'db' | 'config'>
 
 /** Every problem that keeps the design from being activated in this workspace. */
 export async function findDesignProblems(
@@ -44,25 +45,20 @@ export async function findDesignProblems(
   })
 }
 
-const invalidDesign = (problems: Problem[]) =>
-  new ApiError(400, 'invalid_design', 'Workflow design is invalid', { extra: { problems } })
-
 /**
- * Refuses what can be no draft, and when it is to be active whatever cannot run.
- * @throws ApiError 400 `invalid_design` with every problem
+ * Refuses what can be no draft, and when it is to be active whatever cannot run: with every problem.
+ * @returns the design, which has the shape of one
  */
 export async function requireDesign(
   deps: Deps,
   workspaceId: WorkspaceId,
   design: unknown,
   use: 'draft' | 'active',
-): Promise<Design> {
-  const shape = checkDesignShape(design)
-  if (use === 'draft') {
-    if (shape.problems) throw invalidDesign(shape.problems)
-  } else {
-    const problems = await findDesignProblems(deps, workspaceId, design)
-    if (problems.length > 0) throw invalidDesign(problems)
-  }
+): Promise<Design | Refusal<'invalid_design'>> {
+  const problems =
+    use === 'draft'
+      ? checkDesignShape(design).problems
+      : await findDesignProblems(deps, workspaceId, design)
+  if (problems && problems.length > 0) return refuse('invalid_design', { problems })
   return design as Design
 }

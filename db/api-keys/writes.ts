@@ -1,24 +1,41 @@
 // Writes API keys.
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { Db } from '../connect.ts'
+import type { Trx } from '../connect.ts'
 import type { NewRow } from '../schema.ts'
 
-export async function insertApiKey(db: Db, row: NewRow<'api_keys'>): Promise<void> {
-  await db.insertInto('api_keys').values(row).execute()
+export async function insertApiKey(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  row: Omit<NewRow<'api_keys'>, 'workspace_id'>,
+): Promise<void> {
+  await trx
+    .insertInto('api_keys')
+    .values({ ...row, workspace_id: workspaceId })
+    .execute()
 }
 
-export async function updateApiKeyUsed(db: Db, id: string, now: Date): Promise<void> {
-  await db.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute()
+export async function updateApiKeyUsed(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  id: string,
+  now: Date,
+): Promise<void> {
+  await trx
+    .updateTable('api_keys')
+    .set({ last_used_at: now })
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Revokes a key; false when the workspace has no such live key. */
-export async function revokeApiKey(
-  db: Db,
+export async function updateApiKeyRevoked(
+  trx: Trx,
   workspaceId: WorkspaceId,
   id: string,
   now: Date,
 ): Promise<boolean> {
-  const result = await db
+  const result = await trx
     .updateTable('api_keys')
     .set({ revoked_at: now })
     .where('workspace_id', '=', workspaceId)
@@ -29,13 +46,13 @@ export async function revokeApiKey(
 }
 
 /** Revokes the keys that are restricted to a domain. */
-export async function revokeDomainKeys(
-  db: Db,
+export async function updateDomainKeysRevoked(
+  trx: Trx,
   workspaceId: WorkspaceId,
   domainId: string,
   now: Date,
 ): Promise<void> {
-  await db
+  await trx
     .updateTable('api_keys')
     .set({ revoked_at: now })
     .where('workspace_id', '=', workspaceId)

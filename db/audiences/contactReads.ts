@@ -31,3 +31,20 @@ export function listAudienceContacts(
       .execute()
   )
 }
+
+/** The ids of the audiences that an address (lower case) is subscribed to, in order. */
+export async function listAudiencesOf(
+  db: Db,
+  workspaceId: WorkspaceId,
+  email: string,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('audience_contacts')
+    .select('audience_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .where('is_subscribed', '=', true)
+    .orderBy('audience_id')
+    .execute()
+  return rows.map((row) => row.audience_id)
+}

@@ -1,18 +1,21 @@
 // Writes the contacts of an audience. Writers hold the audience's lock and move its counts.
 
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { AudienceContactRow } from './contactReads.ts'
 
 /** Those of the addresses (lower case) that a locked audience holds. */
 export function lockAudienceContacts(
   trx: Trx,
+  workspaceId: WorkspaceId,
   audienceId: string,
   emails: string[],
 ): Promise<AudienceContactRow[]> {
   return trx
     .selectFrom('audience_contacts')
     .selectAll()
+    .where('workspace_id', '=', workspaceId)
     .where('audience_id', '=', audienceId)
     .where(sql<boolean>`email = any(${emails}::text[])`)
     .execute()
@@ -21,25 +24,42 @@ export function lockAudienceContacts(
 /** jsonb text of many rows: one parameter for any number of them. */
 const toRecords = (rows: AudienceContactRow[]) => JSON.stringify(rows)
 
-export async function insertAudienceContacts(trx: Trx, rows: AudienceContactRow[]): Promise<void> {
+export async function insertAudienceContacts(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  rows: AudienceContactRow[],
+): Promise<void> {
   if (rows.length === 0) return
+  const own = rows.map((row) => ({ ...row, workspace_id: workspaceId }))
   await sql`
     insert into audience_contacts
-    select * from jsonb_populate_recordset(null::audience_contacts, ${toRecords(rows)}::jsonb)
+    select * from jsonb_populate_recordset(null::audience_contacts, ${toRecords(own)}::jsonb)
   `.execute(trx)
 }
 
-export async function updateAudienceContacts(trx: Trx, rows: AudienceContactRow[]): Promise<void> {
+export async function updateAudienceContacts(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  rows: AudienceContactRow[],
+): Promise<void> {
   if (rows.length === 0) return
   await sql`
     update audience_contacts c
     set first_name = n.first_name, last_name = n.last_name, is_subscribed = n.is_subscribed,
       properties = n.properties, updated_at = n.updated_at
     from jsonb_populate_recordset(null::audience_contacts, ${toRecords(rows)}::jsonb) n
-    where c.id = n.id
+    where c.workspace_id = ${workspaceId} and c.id = n.id
   `.execute(trx)
 }
 
-export async function deleteAudienceContact(trx: Trx, id: string): Promise<void> {
-  await trx.deleteFrom('audience_contacts').where('id', '=', id).execute()
+export async function deleteAudienceContact(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  id: string,
+): Promise<void> {
+  await trx
+    .deleteFrom('audience_contacts')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .execute()
 }

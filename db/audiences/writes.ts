@@ -2,22 +2,29 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { Db, Trx } from '../connect.ts'
+import type { Trx } from '../connect.ts'
 import type { NewRow, Row } from '../schema.ts'
 
-export async function insertAudience(db: Db, row: NewRow<'audiences'>): Promise<void> {
-  await db.insertInto('audiences').values(row).execute()
+export async function insertAudience(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  row: Omit<NewRow<'audiences'>, 'workspace_id'>,
+): Promise<void> {
+  await trx
+    .insertInto('audiences')
+    .values({ ...row, workspace_id: workspaceId })
+    .execute()
 }
 
 /** Renames an audience; false when the workspace has none of that id. */
 export async function updateAudienceName(
-  db: Db,
+  trx: Trx,
   workspaceId: WorkspaceId,
   id: string,
   name: string,
   now: Date,
 ): Promise<boolean> {
-  const result = await db
+  const result = await trx
     .updateTable('audiences')
     .set({ name, updated_at: now })
     .where('workspace_id', '=', workspaceId)
@@ -28,11 +35,11 @@ export async function updateAudienceName(
 
 /** Deletes an audience and its contacts; false when the workspace has none of that id. */
 export async function deleteAudience(
-  db: Db,
+  trx: Trx,
   workspaceId: WorkspaceId,
   id: string,
 ): Promise<boolean> {
-  const result = await db
+  const result = await trx
     .deleteFrom('audiences')
     .where('workspace_id', '=', workspaceId)
     .where('id', '=', id)
@@ -58,6 +65,7 @@ export function lockAudience(
 /** Moves the counts of a locked audience. */
 export async function updateAudienceCounts(
   trx: Trx,
+  workspaceId: WorkspaceId,
   id: string,
   by: { contacts: number; unsubscribers: number },
 ): Promise<void> {
@@ -65,6 +73,6 @@ export async function updateAudienceCounts(
   await sql`
     update audiences set contact_count = contact_count + ${by.contacts}::int,
       unsubscribers = unsubscribers + ${by.unsubscribers}::int
-    where id = ${id}
+    where workspace_id = ${workspaceId} and id = ${id}
   `.execute(trx)
 }

@@ -19,8 +19,45 @@ export function lockContactByEmail(
     .executeTakeFirst()
 }
 
+/** Locks the contact: whoever writes for them takes this lock first. */
+export function lockContact(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+): Promise<ContactRow | undefined> {
+  return trx
+    .selectFrom('contacts')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', contactId)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Locks the contact of an execution, if there is such an execution. */
+export async function lockContactOfExecution(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  executionId: string,
+): Promise<void> {
+  await trx
+    .selectFrom('contacts')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', (eb) =>
+      eb
+        .selectFrom('executions')
+        .select('contact_id')
+        .where('workspace_id', '=', workspaceId)
+        .where('id', '=', executionId),
+    )
+    .forUpdate()
+    .execute()
+}
+
 export async function updateContactProperties(
   trx: Trx,
+  workspaceId: WorkspaceId,
   contactId: string,
   properties: JsonObject,
   now: Date,
@@ -28,16 +65,7 @@ export async function updateContactProperties(
   await trx
     .updateTable('contacts')
     .set({ properties: JSON.stringify(properties), updated_at: now })
+    .where('workspace_id', '=', workspaceId)
     .where('id', '=', contactId)
     .execute()
-}
-
-/** Locks the contact: whoever writes for him takes this lock first. */
-export function lockContact(trx: Trx, contactId: string) {
-  return trx
-    .selectFrom('contacts')
-    .selectAll()
-    .where('id', '=', contactId)
-    .forUpdate()
-    .executeTakeFirst()
 }

@@ -1,8 +1,10 @@
 // Claims due deliveries of the ledger and leases them.
 
 import { sql } from 'kysely'
-import type { Db } from '../connect.ts'
-import type { DeliveryState, Row } from '../schema.ts'
+import type { WaitingState } from '../../rules/states.ts'
+import type { Trx } from '../connect.ts'
+import type { Row } from '../schema.ts'
+import { isWaiting } from './guards.ts'
 
 /** A half-open range of shards that one lane owns. */
 export interface ShardRange {
@@ -25,7 +27,7 @@ export type ClaimedDelivery = Pick<
   | 'slot_day'
 > & {
   /** The state that it was claimed from, and goes back to when this is no attempt after all. */
-  was: Extract<DeliveryState, 'queued' | 'deferred'>
+  was: WaitingState
   /** Whether its recipient was an automation contact then, who is to hear of it. */
   has_contact: boolean
 }
@@ -42,7 +44,7 @@ export interface Claim {
 }
 
 /** Claims due deliveries and leases them: of each shard those that have waited longest, until there are `limit`. */
-export async function claimDeliveries(db: Db, claim: Claim): Promise<ClaimedDelivery[]> {
+export async function claimDeliveries(trx: Trx, claim: Claim): Promise<ClaimedDelivery[]> {
   // Planned anew each time (no `with`, so no name): a plan made for an empty queue is none for a million rows.
   const { rows } = await sql<ClaimedDelivery>`
     update deliveries d
@@ -52,7 +54,7 @@ export async function claimDeliveries(db: Db, claim: Claim): Promise<ClaimedDeli
       select due.id, due.state from unnest(${[...claim.shards]}::smallint[]) as s (shard)
       cross join lateral (
         select id, state from deliveries
-        where shard = s.shard and lease_until is null and settled_at is null
+        where shard = s.shard and lease_until is null and settled_at is null and ${isWaiting}
           and next_at <= ${claim.now}
         order by next_at limit ${claim.perShard}
         for update skip locked
@@ -64,6 +66,6 @@ export async function claimDeliveries(db: Db, claim: Claim): Promise<ClaimedDeli
       d.expires_at, d.resent, d.last_response, d.slot_day::text, due.state as was,
       exists (select from contacts c where c.workspace_id = d.workspace_id
         and c.email = lower(d.recipient)) as has_contact
-  `.execute(db)
+  `.execute(trx)
   return rows
 }

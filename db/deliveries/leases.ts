@@ -1,12 +1,14 @@
 // Leases of claimed deliveries: kept alive, given back, found when they expired.
 
 import { sql } from 'kysely'
-import type { Db } from '../connect.ts'
+import type { UnderWayState } from '../../rules/states.ts'
+import type { Db, Trx } from '../connect.ts'
 import type { ClaimedDelivery, ShardRange } from './claim.ts'
+import { isUnderWay, isUnmarked } from './guards.ts'
 
 /** Keeps leases alive while their mail is under way. */
 export async function extendLeases(
-  db: Db,
+  trx: Trx,
   ids: number[],
   leaseToken: string,
   until: Date,
@@ -14,13 +16,13 @@ export async function extendLeases(
   await sql`
     update deliveries set lease_until = ${until}
     where id = any(${ids}::bigint[]) and lease_token = ${leaseToken}
-      and state in ('sending', 'data_sent')
-  `.execute(db)
+      and ${isUnderWay}
+  `.execute(trx)
 }
 
 /** Gives back what was claimed and not yet begun; the attempt does not count. */
 export async function releaseDeliveries(
-  db: Db,
+  trx: Trx,
   deliveries: readonly Pick<ClaimedDelivery, 'id' | 'was'>[],
   leaseToken: string,
 ): Promise<void> {
@@ -29,14 +31,14 @@ export async function releaseDeliveries(
     set state = g.was, attempt = attempt - 1, lease_token = null, lease_until = null
     from unnest(${deliveries.map(({ id }) => id)}::bigint[], ${deliveries.map(({ was }) => was)}::text[])
       as g (id, was)
-    where d.id = g.id and lease_token = ${leaseToken} and state = 'sending'
-  `.execute(db)
+    where d.id = g.id and lease_token = ${leaseToken} and ${isUnmarked}
+  `.execute(trx)
 }
 
 export type ExpiredLease = Pick<
   ClaimedDelivery,
   'id' | 'email_id' | 'attempt' | 'expires_at' | 'resent' | 'last_response'
-> & { state: 'sending' | 'data_sent' }
+> & { state: UnderWayState }
 
 /** Deliveries whose owner died: what is to become of each depends on whether its dot may have been sent. */
 export async function listExpiredLeases(
@@ -49,6 +51,7 @@ export async function listExpiredLeases(
     select id, email_id, attempt, expires_at, resent, last_response, state
     from deliveries
     where lease_until <= ${now} and shard >= ${shards.from} and shard < ${shards.to}
+      and ${isUnderWay}
     order by lease_until
     limit ${limit}
   `.execute(db)

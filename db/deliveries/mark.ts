@@ -1,24 +1,27 @@
 // Marks mails before their final dot.
 
 import { sql } from 'kysely'
-import type { Db } from '../connect.ts'
+import type { Trx } from '../connect.ts'
+import { isUnmarked } from './guards.ts'
 
 /**
  * Marks mails whose bytes are written but for the final dot, in one commit.
- * @returns the ids that still held their lease: only these may be given their dot
+ * @returns the ids whose lease was theirs and still ran: only these may be given their dot
  */
 export async function markDataSent(
-  db: Db,
+  trx: Trx,
   ids: number[],
   leaseToken: string,
+  now: Date,
 ): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
     with marked as (
       update deliveries set state = 'data_sent'
-      where id = any(${ids}::bigint[]) and lease_token = ${leaseToken}::uuid and state = 'sending'
+      where id = any(${ids}::bigint[]) and lease_token = ${leaseToken}::uuid and lease_until > ${now}
+        and ${isUnmarked}
       returning id
     )
     select id from marked
-  `.execute(db)
+  `.execute(trx)
   return new Set(rows.map((row) => row.id))
 }

@@ -1,7 +1,7 @@
 // How much mail waits, and since when: a bounded look at the queue of each shard, for metrics and operators.
 import { sql } from 'kysely'
+import type { UnderWayState, WaitingState } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
-import type { DeliveryState } from '../schema.ts'
 
 /** Rows that are counted of one shard at most, so that a look at a long queue stays cheap. */
 export const QUEUE_COUNTED_MAX = 5_000
@@ -9,7 +9,7 @@ const LEASED_COUNTED_MAX = 20_000
 
 export interface QueueDepth {
   shard: number
-  state: Extract<DeliveryState, 'queued' | 'deferred' | 'sending' | 'data_sent'>
+  state: WaitingState | UnderWayState
   /** Of a shard's waiting ones no more than QUEUE_COUNTED_MAX are counted, those due first. */
   count: number
   /** How long the first of them has been due, seconds; 0 when it is due later, or under way. */

@@ -1,10 +1,14 @@
-// Settles attempts: rows of the ledger, what was said, the recipients' events, soft bounces and suppressions, in one statement.
+// Settles attempts: rows of the ledger, what was said, the recipients' events, what contacts are to hear, soft bounces
+// and suppressions, in one statement.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { Db } from '../connect.ts'
-import type { DeliveryState, JsonObject, Row } from '../schema.ts'
+import { type AttemptEnd, type UnderWayState, waitingStates } from '../../rules/states.ts'
+import type { Trx } from '../connect.ts'
+import type { JsonObject, Row } from '../schema.ts'
 import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces.ts'
+import { attemptMoves, states } from './guards.ts'
+import { mailEventRows } from './mailEvents.ts'
 
 /** One attempt as it is stored: when, with whom, and how it ended. */
 export type AttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'>
@@ -12,7 +16,9 @@ export type AttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'>
 /** What became of one claim. */
 export interface Settlement {
   id: number
-  state: DeliveryState
+  /** The state that it leaves; absent: whichever of those under way the table lets it leave. */
+  leaves?: UnderWayState
+  state: AttemptEnd
   /** When it is due again; null leaves the time as it is. */
   nextAt: Date | null
   response: string | null
@@ -25,6 +31,8 @@ export interface Settlement {
   suppress: 'no' | 'soft' | 'for_good'
   /** What was tried; null when nothing was. */
   attempt: AttemptRow | null
+  /** Whether the recipient may be an automation contact, who hears of the event. */
+  hasContact: boolean
 }
 
 export interface SettledDelivery {
@@ -32,23 +40,27 @@ export interface SettledDelivery {
   email_id: string
   workspace_id: WorkspaceId
   recipient: string
-  /** He stands on the suppression list because of it. */
+  /** They stand on the suppression list because of it. */
   suppressed: boolean
+  /** Mail events were written to the outbox: wake `dripline_mail_events`. */
+  told: boolean
 }
 
 /**
- * Settles deliveries that still hold the lease (or, with no token, whose lease has expired), and writes their attempts,
- * events and suppressions: one statement for the whole group, so one commit.
+ * Settles deliveries that are under way and still hold the lease (or, with no token, whose lease has expired), and
+ * writes their attempts, events, mail events and suppressions: one statement for the whole group, so one commit. It
+ * locks no contact.
  * @returns the deliveries that were settled now
  */
 export async function settleDeliveries(
-  db: Db,
+  trx: Trx,
   settlements: Settlement[],
   leaseToken: string | null,
   now: Date,
 ): Promise<SettledDelivery[]> {
   const input = settlements.map((s) => ({
     id: s.id,
+    leaves: s.leaves ?? null,
     state: s.state,
     next_at: s.nextAt,
     response: s.response,
@@ -58,6 +70,7 @@ export async function settleDeliveries(
     at: s.event?.at ?? null,
     data: s.event?.data ?? null,
     suppress: s.suppress,
+    tell: s.hasContact,
     ...(s.attempt ? tried(s.attempt) : {}),
   }))
   const held =
@@ -65,8 +78,8 @@ export async function settleDeliveries(
   const { rows } = await sql<SettledDelivery>`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
-        id bigint, state text, next_at timestamptz, response text, resent smallint, uncounted integer,
-        status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,
+        id bigint, leaves text, state text, next_at timestamptz, response text, resent smallint, uncounted integer,
+        status text, at timestamptz, data jsonb, suppress text, tell boolean, attempt integer, started_at timestamptz,
         ended_at timestamptz, outcome text, phase text, code smallint, said text, host text, address text,
         tls text, conversation text)
     ),
@@ -75,10 +88,11 @@ export async function settleDeliveries(
       set state = g.state, attempt = d.attempt - g.uncounted,
           next_at = coalesce(g.next_at, d.next_at), last_response = g.response,
           resent = g.resent, lease_token = null, lease_until = null,
-          settled_at = case when g.state in ('queued', 'deferred') then null
+          settled_at = case when g.state in (${states(waitingStates)}) then null
             else ${now}::timestamptz end
       from given g
-      where d.id = g.id and ${held}
+      where d.id = g.id and ${held} and (d.state, g.state) in (${attemptMoves})
+        and d.state = coalesce(g.leaves, d.state)
       returning d.email_id, d.workspace_id, d.recipient, g.*
     ),
     attempts as (
@@ -93,6 +107,15 @@ export async function settleDeliveries(
       select email_id, workspace_id, recipient, status, at, data
       from settled where status is not null
       on conflict do nothing
+    ),
+    told as (
+      ${mailEventRows(
+        sql`select id as delivery_id, workspace_id, recipient, status as name, at,
+          case when status = 'bounced' then data else '{}' end as data
+        from settled where status is not null and tell`,
+        now,
+      )}
+      returning id
     ),
     soft as (
       select workspace_id, lower(recipient) as email, email_id, at
@@ -111,9 +134,10 @@ export async function settleDeliveries(
     )
     select id, email_id, workspace_id, recipient, suppress = 'for_good' or (suppress = 'soft' and
       exists (select from soft_last l
-        where l.workspace_id = settled.workspace_id and l.email = lower(recipient))) as suppressed
+        where l.workspace_id = settled.workspace_id and l.email = lower(recipient))) as suppressed,
+      exists (select from told) as told
     from settled
-  `.execute(db)
+  `.execute(trx)
   return rows
 }
 

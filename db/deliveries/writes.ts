@@ -3,6 +3,7 @@
 import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
+import { mayBounceLater } from './guards.ts'
 
 /** Locks the delivery that a report is about, of any workspace: its return path is all that its sender has. */
 export function lockReportedDelivery(trx: Trx, id: number) {
@@ -18,7 +19,7 @@ export type ReportedDelivery = NonNullable<Awaited<ReturnType<typeof lockReporte
 
 /**
  * Makes a locked delivery `bounced` and writes its recipient's email event.
- * @returns false when he had bounced before: nothing was changed
+ * @returns false when they had bounced before: nothing was changed
  */
 export async function bounceDelivery(
   trx: Trx,
@@ -35,7 +36,7 @@ export async function bounceDelivery(
       returning id
     )
     update deliveries set state = 'bounced', settled_at = coalesce(settled_at, ${now})
-    where id = ${delivery.id} and exists (select from event)
+    where id = ${delivery.id} and exists (select from event) and ${mayBounceLater}
     returning id
   `.execute(trx)
   return rows.length > 0

@@ -1,8 +1,9 @@
 // Reads and writes what the checks of a sending domain go by.
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
-export type CheckedKey = Pick<
+type CheckedKey = Pick<
   Row<'domain_keys'>,
   'id' | 'selector' | 'algorithm' | 'public_key' | 'created_at' | 'activated_at'
 >
@@ -10,6 +11,7 @@ export type CheckedKey = Pick<
 export type DomainToCheck = Pick<
   Row<'domains'>,
   | 'id'
+  | 'workspace_id'
   | 'name'
   | 'status'
   | 'tracking_domain'
@@ -21,6 +23,7 @@ export type DomainToCheck = Pick<
 
 const columns = [
   'id',
+  'workspace_id',
   'name',
   'status',
   'tracking_domain',
@@ -30,28 +33,46 @@ const columns = [
   'misses',
 ] as const
 
-/** A domain that was not deleted, with the keys that were not retired; `lock` holds it to the transaction's end. */
-export async function findDomainToCheck(
-  db: Db,
-  id: string,
-  { lock }: { lock: boolean },
-): Promise<DomainToCheck | undefined> {
+/**
+ * A domain that was not deleted, with the keys that were not retired; of any workspace, since the workflow that asks
+ * knows the domain alone.
+ */
+export async function findDomainToCheck(db: Db, id: string): Promise<DomainToCheck | undefined> {
   const row = await db
     .selectFrom('domains')
     .select(columns)
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
-    .$if(lock, (qb) => qb.forUpdate())
     .executeTakeFirst()
-  if (!row) return undefined
-  const keys = await db
+  return row && { ...row, keys: await listKeys(db, row.workspace_id, id) }
+}
+
+/** The same under the domain's lock, which holds to the transaction's end. */
+export async function lockDomainToCheck(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  id: string,
+): Promise<DomainToCheck | undefined> {
+  const row = await trx
+    .selectFrom('domains')
+    .select(columns)
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirst()
+  return row && { ...row, keys: await listKeys(trx, workspaceId, id) }
+}
+
+function listKeys(db: Db, workspaceId: WorkspaceId, domainId: string): Promise<CheckedKey[]> {
+  return db
     .selectFrom('domain_keys')
     .select(['id', 'selector', 'algorithm', 'public_key', 'created_at', 'activated_at'])
-    .where('domain_id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .where('domain_id', '=', domainId)
     .where('retired_at', 'is', null)
     .orderBy('id')
     .execute()
-  return { ...row, keys }
 }
 
 export interface CheckOutcome {
@@ -68,17 +89,27 @@ export interface CheckOutcome {
 }
 
 /** Writes what a check found, under the domain's lock. */
-export async function updateCheckedDomain(trx: Trx, id: string, found: CheckOutcome) {
+export async function updateCheckedDomain(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  id: string,
+  found: CheckOutcome,
+): Promise<void> {
   await trx
     .updateTable('domains')
     .set({
       ...found.domain,
       ...(found.soa ? { soa_record: JSON.stringify(found.soa) } : {}),
     })
+    .where('workspace_id', '=', workspaceId)
     .where('id', '=', id)
     .execute()
   const { activate, retire } = found
-  const mine = () => trx.updateTable('domain_keys').where('domain_id', '=', id)
+  const mine = () =>
+    trx
+      .updateTable('domain_keys')
+      .where('workspace_id', '=', workspaceId)
+      .where('domain_id', '=', id)
   if (activate.ids.length > 0) {
     const fresh = mine().where('id', 'in', activate.ids).where('activated_at', 'is', null)
     await fresh.set({ activated_at: activate.at }).execute()

@@ -9,12 +9,14 @@ import type { Row } from '../schema.ts'
 /** Whether the domain has a key of that algorithm whose record was not seen yet. */
 export async function hasWaitingKey(
   db: Db,
+  workspaceId: WorkspaceId,
   domainId: string,
   algorithm: Row<'domain_keys'>['algorithm'],
 ): Promise<boolean> {
   const row = await db
     .selectFrom('domain_keys')
     .select('id')
+    .where('workspace_id', '=', workspaceId)
     .where('domain_id', '=', domainId)
     .where('algorithm', '=', algorithm)
     .where('activated_at', 'is', null)
@@ -24,7 +26,7 @@ export async function hasWaitingKey(
 }
 
 /** A key as its DNS record shows it. */
-export type PublicKey = Pick<Row<'domain_keys'>, 'selector' | 'algorithm' | 'public_key'> & {
+type PublicKey = Pick<Row<'domain_keys'>, 'selector' | 'algorithm' | 'public_key'> & {
   active: boolean
 }
 

@@ -2,8 +2,9 @@
 
 import { sql } from 'kysely'
 import type { DayPlaces } from '../../rules/mail/warmUp.ts'
+import type { WaitingState } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
-import type { Row } from '../schema.ts'
+import { isUnmarked } from '../deliveries/guards.ts'
 
 /** Which of these domains are still warming up. */
 export async function listColdDomains(db: Db, ids: readonly string[]): Promise<Set<string>> {
@@ -78,7 +79,7 @@ export interface PlacedDelivery {
  */
 export async function placeDeliveries(
   trx: Trx,
-  placed: readonly (PlacedDelivery & { was: Row<'deliveries'>['state'] })[],
+  placed: readonly (PlacedDelivery & { was: WaitingState })[],
   leaseToken: string,
   now: Date,
 ): Promise<void> {
@@ -96,7 +97,7 @@ export async function placeDeliveries(
         lease_until = case when p.next_at is null then d.lease_until end,
         lease_token = case when p.next_at is null then d.lease_token end
     from place p
-    where d.id = p.id and d.lease_token = ${leaseToken}::uuid and d.state = 'sending'
+    where d.id = p.id and d.lease_token = ${leaseToken}::uuid and ${isUnmarked}
   `.execute(trx)
 }
 

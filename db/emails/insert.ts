@@ -2,15 +2,16 @@
 
 import { sql } from 'kysely'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { shardOf } from '../../rules/shard.ts'
-import type { Db } from '../connect.ts'
+import type { Trx } from '../connect.ts'
 import type { NewRow, Row } from '../schema.ts'
 
-export type NewAttachment = Omit<NewRow<'email_attachments'>, 'email_id' | 'position'>
+type NewAttachment = Omit<NewRow<'email_attachments'>, 'email_id' | 'position'>
 
 /** An email that was accepted and is to be written. */
 export interface NewEmail {
-  row: Row<'emails'>
+  row: Omit<Row<'emails'>, 'workspace_id'>
   /** Bare addresses, each once, in the order in which they are to be shown. */
   recipients: string[]
   attachments: NewAttachment[]
@@ -25,7 +26,11 @@ export interface NewEmail {
  * suppression list, else `queued`), and the email events `sent`, and `bounced` for the suppressed ones.
  * One statement, so one commit where the caller has no transaction of its own. The caller wakes the lanes.
  */
-export async function insertEmail(db: Db, email: NewEmail): Promise<void> {
+export async function insertEmail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  email: NewEmail,
+): Promise<void> {
   const { row, recipients } = email
   const shards = recipients.map(shardOf)
   const keys = recipients.map((address) => normalizeContactEmail(address) ?? address.toLowerCase())
@@ -34,13 +39,13 @@ export async function insertEmail(db: Db, email: NewEmail): Promise<void> {
       select r.address, r.shard, r.position, s.email is not null as suppressed
       from unnest(${recipients}::text[], ${shards}::smallint[], ${keys}::text[])
         with ordinality as r(address, shard, key, position)
-      left join suppressions s on s.workspace_id = ${row.workspace_id} and s.email = r.key
+      left join suppressions s on s.workspace_id = ${workspaceId} and s.email = r.key
         and (s.expires_at is null or s.expires_at > ${row.created_at})
     ), email as (
       insert into emails (id, workspace_id, type, category, "from", "to", cc, bcc, reply_to, subject,
         html, text, template_id, domain_id, headers, tags, metadata, message_id, workflow_id,
         execution_id, node_id, unsubscribe_token, track_opens, track_clicks, tracking_host, created_at)
-      values (${row.id}, ${row.workspace_id}, ${row.type}, ${row.category}, ${row.from}, ${row.to},
+      values (${row.id}, ${workspaceId}, ${row.type}, ${row.category}, ${row.from}, ${row.to},
         ${row.cc}, ${row.bcc}, ${row.reply_to}, ${row.subject}, ${row.html}, ${row.text},
         ${row.template_id}, ${row.domain_id}, ${JSON.stringify(row.headers)},
         ${JSON.stringify(row.tags)}, ${JSON.stringify(row.metadata)}, ${row.message_id},
@@ -49,21 +54,21 @@ export async function insertEmail(db: Db, email: NewEmail): Promise<void> {
     ), delivery as (
       insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
         expires_at, created_at, settled_at)
-      select ${row.id}, ${row.workspace_id}, ${row.domain_id}, address, shard,
+      select ${row.id}, ${workspaceId}, ${row.domain_id}, address, shard,
         case when suppressed then 'suppressed' else 'queued' end,
         ${email.dueAt}::timestamptz, ${email.expiresAt}::timestamptz, ${row.created_at}::timestamptz,
         case when suppressed then ${row.created_at}::timestamptz end
       from recipient order by position
     )${attachments(row.id, email.attachments)}
     insert into email_events (email_id, workspace_id, recipient, status, at, data)
-    select ${row.id}, ${row.workspace_id}, address, status, ${row.created_at}::timestamptz, data
+    select ${row.id}, ${workspaceId}, address, status, ${row.created_at}::timestamptz, data
     from recipient cross join (values
       (1, 'sent', '{}'::jsonb),
       (2, 'bounced', '{"type": "Permanent", "subtype": "OnAccountSuppressionList"}'::jsonb)
     ) as event(step, status, data)
     where status = 'sent' or suppressed
     order by step, position
-  `.execute(db)
+  `.execute(trx)
 }
 
 function attachments(emailId: string, files: NewAttachment[]) {

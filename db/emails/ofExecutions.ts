@@ -48,7 +48,7 @@ async function listWithEvents(
       coalesce((
         select json_agg(json_build_object('status', v.status,
           'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id)
-        from email_events v where v.email_id = m.id
+        from email_events v where v.workspace_id = ${workspaceId} and v.email_id = m.id
       ), '[]') as events
     from emails m
     where m.workspace_id = ${workspaceId} and ${fits}

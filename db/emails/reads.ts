@@ -66,20 +66,27 @@ export async function listEmails(
     .execute()
   const events = await listLatestEvents(
     db,
+    workspaceId,
     rows.map((row) => row.id),
   )
   return rows.map((row) => ({ ...row, latest: events.get(row.id) ?? [] }))
 }
 
 /** The latest event (by time, ties by id) of each recipient of these emails. */
-async function listLatestEvents(db: Db, emailIds: string[]): Promise<Map<string, EmailEventRow[]>> {
+async function listLatestEvents(
+  db: Db,
+  workspaceId: WorkspaceId,
+  emailIds: string[],
+): Promise<Map<string, EmailEventRow[]>> {
   const byEmail = new Map<string, EmailEventRow[]>()
   if (emailIds.length === 0) return byEmail
   const { rows } = await sql<EmailEventRow>`
     select id, email_id, recipient, status, at, data from (
       select distinct on (email_id, recipient) id, email_id, recipient, status, at, data,
         min(id) over (partition by email_id, recipient) as first_id
-      from email_events where email_id = any(${emailIds}::text[]) and machine is null
+      from email_events
+      where workspace_id = ${workspaceId} and email_id = any(${emailIds}::text[])
+        and machine is null
       order by email_id, recipient, at desc, id desc
     ) latest
     order by email_id, first_id
@@ -109,10 +116,15 @@ export function findEmail(
 }
 
 /** Everything that happened to an email, in time order. */
-export function listEmailEvents(db: Db, emailId: string): Promise<EmailEventRow[]> {
+export function listEmailEvents(
+  db: Db,
+  workspaceId: WorkspaceId,
+  emailId: string,
+): Promise<EmailEventRow[]> {
   return db
     .selectFrom('email_events')
     .select(['id', 'email_id', 'recipient', 'status', 'at', 'data'])
+    .where('workspace_id', '=', workspaceId)
     .where('email_id', '=', emailId)
     .where('machine', 'is', null)
     .orderBy('at')

@@ -1,23 +1,65 @@
 // Reads automation events of a contact.
 
-import type { Db } from '../connect.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
-import type { Row } from '../schema.ts'
+import type { JsonObject, Row } from '../schema.ts'
 
 export type AutomationEventRow = Row<'automation_events'>
 
 /** A page of a contact's events after the row id `after`, newest first. */
 export function listContactEvents(
   db: Db,
+  workspaceId: WorkspaceId,
   contactId: string,
   page: { after: string | null; limit: number },
 ): Promise<AutomationEventRow[]> {
   return db
     .selectFrom('automation_events')
     .selectAll()
+    .where('workspace_id', '=', workspaceId)
     .where('contact_id', '=', contactId)
     .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
     .orderBy('id', newestFirst)
     .limit(page.limit)
     .execute()
 }
+
+/** A contact's events of that name from `since` on, the latest first. */
+export function listRecentEvents(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+  look: { eventName: string; since: Date; limit: number },
+): Promise<{ id: string; properties: JsonObject }[]> {
+  return trx
+    .selectFrom('automation_events')
+    .select(['id', 'properties'])
+    .where('workspace_id', '=', workspaceId)
+    .where('contact_id', '=', contactId)
+    .where('event_name', '=', look.eventName)
+    .where('at', '>=', look.since)
+    .orderBy('at', 'desc')
+    .limit(look.limit)
+    .execute()
+}
+
+/** An event with the ids of the executions that it started, in order. */
+export async function findRecordedEvent(trx: Trx, workspaceId: WorkspaceId, id: string) {
+  const event = await trx
+    .selectFrom('automation_events')
+    .select(['id', 'event_id', 'event_name', 'email', 'at', 'created_at', 'contact_id'])
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const executions = await trx
+    .selectFrom('executions')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('trigger_event_id', '=', id)
+    .orderBy('id')
+    .execute()
+  return { ...event, execution_ids: executions.map((execution) => execution.id) }
+}
+
+export type RecordedEventRow = Awaited<ReturnType<typeof findRecordedEvent>>

@@ -14,7 +14,6 @@ export interface EventReceivers {
 }
 
 export interface ArrivedEvent {
-  workspaceId: WorkspaceId
   eventName: string
   email: string
   properties: JsonObject
@@ -41,9 +40,11 @@ export interface WaitRow {
   wait_events: Record<string, JsonObject> | null
 }
 
+/** What listens for an event of that name, whatever its filters say. */
 export async function findCandidates(
   trx: Trx,
-  { workspaceId, eventName, contact }: ArrivedEvent,
+  workspaceId: WorkspaceId,
+  { eventName, contact }: ArrivedEvent,
 ): Promise<{ triggers: TriggerRow[]; waits: WaitRow[] }> {
   const { rows } = await sql<{ triggers: TriggerRow[]; waits: WaitRow[] }>`
     select
@@ -68,7 +69,8 @@ export async function findCandidates(
             where d.execution_id = w.execution_id) end)
           order by w.execution_id, w.segment)
         from event_waits w join executions x on x.id = w.execution_id
-        where w.contact_id = ${contact.id} and w.event_name = ${eventName}
+        where w.workspace_id = ${workspaceId} and w.contact_id = ${contact.id}
+          and w.event_name = ${eventName}
           and w.consumed_by is null and x.ended_status is null
       ), '[]') as waits
   `.execute(trx)

@@ -3,11 +3,11 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
+import { outboxRows } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 import type { EventReceivers } from './receivers.ts'
 
 export interface NewAutomationEvent {
-  workspaceId: WorkspaceId
   /** The caller's own id, by which the event is recorded once for ever; null: the event's own. */
   eventId: string | null
   eventName: string
@@ -34,10 +34,11 @@ interface StoredEvent {
 /** Contact and event in one statement; neither is touched when the event_id is known already. */
 export async function insertEvent(
   trx: Trx,
+  workspaceId: WorkspaceId,
   event: NewAutomationEvent,
   made: { id: string; eventId: string; contactId: string; now: Date },
 ): Promise<StoredEvent> {
-  const { workspaceId, email, eventName, at } = event
+  const { email, eventName, at } = event
   const unknown = event.eventId === null ? sql`true` : sql`not exists (select from prior)`
   const counted = (at_: ReturnType<typeof sql>, name: ReturnType<typeof sql>) => sql`
     event_count = contacts.event_count + 1,
@@ -83,6 +84,8 @@ export async function insertEvent(
 interface Consequences {
   eventRowId: string
   contactId: string
+  /** The contact's, in lower case. */
+  email: string
   /** null: unchanged. */
   properties: JsonObject | null
   starts: (EventReceivers['triggers'][number] & { id: string })[]
@@ -91,15 +94,16 @@ interface Consequences {
   now: Date
 }
 
+/** What the event has started and ended, the contact's changed properties, and what Temporal is to be told. */
 export async function insertConsequences(
   trx: Trx,
-  { workspaceId, email }: NewAutomationEvent,
-  { eventRowId, contactId, properties, starts, waits, depth, now }: Consequences,
+  workspaceId: WorkspaceId,
+  { eventRowId, contactId, email, properties, starts, waits, depth, now }: Consequences,
 ): Promise<void> {
   await sql`
     with merged as (
       update contacts set properties = ${JSON.stringify(properties ?? {})}::jsonb
-      where id = ${contactId} and ${properties !== null}::boolean
+      where id = ${contactId} and workspace_id = ${workspaceId} and ${properties !== null}::boolean
     ), started as (
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
         trigger_node_id, trigger_event_id, chain_depth, created_at, updated_at)
@@ -112,19 +116,21 @@ export async function insertConsequences(
       update event_waits w set consumed_by = ${eventRowId}
       from jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
         as k(execution_id text, workflow_id text, segment int, node_id text)
-      where w.execution_id = k.execution_id and w.segment = k.segment and w.node_id = k.node_id
-        and w.consumed_by is null
+      where w.workspace_id = ${workspaceId} and w.execution_id = k.execution_id
+        and w.segment = k.segment and w.node_id = k.node_id and w.consumed_by is null
       returning w.execution_id, k.workflow_id, w.segment
     )
-    insert into outbox (kind, execution_id, workspace_id, workflow_id, contact_id, payload,
-      next_at, created_at)
-    select kind, execution_id, ${workspaceId}, workflow_id, ${contactId}, payload,
-      ${now}::timestamptz, ${now}::timestamptz
-    from (
-      select 'start' as kind, id as execution_id, workflow_id, '{}'::jsonb as payload from started
-      union all
-      select 'signal', execution_id, workflow_id,
-        jsonb_build_object('segment', segment, 'eventId', ${eventRowId}::text) from consumed
-    ) as told order by kind, execution_id
+    ${outboxRows(
+      sql`
+      select kind, execution_id, ${workspaceId} as workspace_id, workflow_id,
+        ${contactId} as contact_id, payload
+      from (
+        select 'start' as kind, id as execution_id, workflow_id, '{}'::jsonb as payload from started
+        union all
+        select 'signal', execution_id, workflow_id,
+          jsonb_build_object('segment', segment, 'eventId', ${eventRowId}::text) from consumed
+      ) as each`,
+      now,
+    )}
   `.execute(trx)
 }

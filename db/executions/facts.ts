@@ -7,13 +7,15 @@ import type { Trx } from '../connect.ts'
 /** The times (ms) of the contact's events of those names, oldest first, at most 10,000 of each. */
 export async function listEventTimes(
   trx: Trx,
+  workspaceId: WorkspaceId,
   contactId: string,
   names: string[],
 ): Promise<Record<string, number[]>> {
   const { rows } = await sql<{ event_name: string; times: number[] }>`
     select n.event_name, array(
       select (extract(epoch from a.at) * 1000)::float8 from automation_events a
-      where a.contact_id = ${contactId} and a.event_name = n.event_name
+      where a.workspace_id = ${workspaceId} and a.contact_id = ${contactId}
+        and a.event_name = n.event_name
       order by a.at desc limit 10000) as times
     from unnest(${names}::text[]) as n(event_name)
   `.execute(trx)
@@ -23,12 +25,15 @@ export async function listEventTimes(
 /** Statuses that the mail of this execution has reached, by send_email node. */
 export async function listEmailActivity(
   trx: Trx,
+  workspaceId: WorkspaceId,
   executionId: string,
 ): Promise<Record<string, string[]>> {
   const { rows } = await sql<{ node_id: string; statuses: string[] }>`
     select m.node_id, array_agg(distinct v.status) as statuses
     from emails m join email_events v on v.email_id = m.id
-    where m.execution_id = ${executionId} and m.node_id is not null group by m.node_id
+    where m.workspace_id = ${workspaceId} and m.execution_id = ${executionId}
+      and m.node_id is not null
+    group by m.node_id
   `.execute(trx)
   return Object.fromEntries(rows.map((row) => [row.node_id, row.statuses]))
 }

@@ -2,8 +2,9 @@
 
 import { type SqlBool, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { EndedStatus } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
-import type { EndedStatus, Row } from '../schema.ts'
+import type { Row } from '../schema.ts'
 
 /** Whose executions a list shows. */
 export type ListedBy = { workflowId: string } | { contactId: string }
@@ -135,11 +136,24 @@ export async function listEndedExecutions(
 }
 
 /** The log of an execution's nodes, in order, after the step `after`. */
-export function listSteps(db: Db, executionId: string, page: { after: number; limit: number }) {
+export function listSteps(
+  db: Db,
+  workspaceId: WorkspaceId,
+  executionId: string,
+  page: { after: number; limit: number },
+) {
   return db
     .selectFrom('execution_steps')
     .select(['seq', 'segment', 'node_id', 'type', 'handle', 'why', 'at'])
     .where('execution_id', '=', executionId)
+    .where((eb) =>
+      // The log has no workspace of its own; asked for once, beside the log.
+      eb(
+        eb.selectFrom('executions').select('workspace_id').where('id', '=', executionId),
+        '=',
+        workspaceId,
+      ),
+    )
     .where('seq', '>', page.after)
     .orderBy('seq')
     .limit(page.limit)

@@ -1,8 +1,11 @@
 // Queries of one segment of an execution: what it starts from, and all that it leaves, in one statement.
 
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { EndedStatus } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
-import type { EndedStatus, JsonObject, Row } from '../schema.ts'
+import type { JsonObject, Row } from '../schema.ts'
+import { type ExecutionEnd, endColumns } from './end.ts'
 
 /** The execution, and the results of this segment (when it ran before a crash) and of the one before. */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
@@ -41,7 +44,9 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
   }
 }
 
-export type SegmentRow = NonNullable<Awaited<ReturnType<typeof findSegment>>>
+export type SegmentRow<Result = unknown> = NonNullable<
+  Awaited<ReturnType<typeof findSegment<Result>>>
+>
 
 export interface SegmentState {
   ended_status: EndedStatus | null
@@ -55,12 +60,13 @@ export interface SegmentState {
   suppressed: boolean
 }
 
-/** What the segment decides by; a statement of its own after the lock, since only then its snapshot is current. */
+/** What the segment decides by at `now`; a statement of its own after the lock, since only then its snapshot is current. */
 export async function findSegmentState(
   trx: Trx,
-  execution: Pick<SegmentRow, 'id' | 'workflow_id' | 'contact_id'>,
-  segment: number,
+  workspaceId: WorkspaceId,
+  at: { executionId: string; segment: number; now: Date },
 ): Promise<SegmentState> {
+  const { executionId, segment, now } = at
   const { rows } = await sql<SegmentState>`
     select e.ended_status,
       (select result from execution_segments s
@@ -78,11 +84,11 @@ export async function findSegmentState(
         where u.workflow_id = e.workflow_id and u.contact_id = e.contact_id) as unsubscribed,
       exists (select from suppressions x
         where x.workspace_id = e.workspace_id and x.email = e.email
-          and (x.expires_at is null or x.expires_at > now())) as suppressed
-    from executions e where e.id = ${execution.id}
+          and (x.expires_at is null or x.expires_at > ${now})) as suppressed
+    from executions e where e.workspace_id = ${workspaceId} and e.id = ${executionId}
   `.execute(trx)
   const [state] = rows
-  if (!state) throw new Error(`execution ${execution.id} has no row`)
+  if (!state) throw new Error(`execution ${executionId} has no row`)
   return state
 }
 
@@ -102,18 +108,16 @@ export interface SegmentWrites {
   /** The handle by which the wait of the segment before was left, and its step. */
   left: { seq: number; handle: string } | null
   waits: Omit<Row<'event_waits'>, 'execution_id' | 'segment' | 'created_at'>[]
-  end: {
-    status: EndedStatus
-    stepId: string
-    stepCount: number
-    outcome: string | null
-    error: string | null
-  } | null
+  end: (Omit<ExecutionEnd, 'reason'> & { stepId: string; stepCount: number }) | null
   now: Date
 }
 
 /** Writes a segment's log, waits, end and result; the unique key (execution, segment) makes it once. */
-export async function insertSegment(trx: Trx, writes: SegmentWrites): Promise<void> {
+export async function insertSegment(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  writes: SegmentWrites,
+): Promise<void> {
   const { executionId, segment, now, left, end } = writes
   await sql`
     with steps as (
@@ -142,13 +146,20 @@ export async function insertSegment(trx: Trx, writes: SegmentWrites): Promise<vo
       where execution_id = ${executionId} and segment = ${segment - 1} and consumed_by is null
     ),
     ended as (
-      update executions set ended_status = ${end?.status ?? null},
-        current_step_id = ${end?.stepId ?? ''}, step_count = ${end?.stepCount ?? 0},
-        outcome = ${end?.outcome ?? null}, error = ${end?.error ?? null},
-        updated_at = ${now}, completed_at = ${now}
-      where id = ${executionId} and ${end !== null}::boolean
+      ${end ? endOf(workspaceId, executionId, end, now) : sql`select`}
     )
     insert into execution_segments (execution_id, segment, result, created_at)
     values (${executionId}, ${segment}, ${JSON.stringify(writes.result)}::jsonb, ${now})
   `.execute(trx)
+}
+
+function endOf(
+  workspaceId: WorkspaceId,
+  executionId: string,
+  end: NonNullable<SegmentWrites['end']>,
+  now: Date,
+) {
+  const last = { stepId: sql<string>`${end.stepId}`, stepCount: sql<number>`${end.stepCount}` }
+  return sql`update executions set ${endColumns({ ...end, reason: null }, last, now)}
+      where workspace_id = ${workspaceId} and id = ${executionId} and ended_status is null`
 }

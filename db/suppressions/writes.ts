@@ -2,7 +2,7 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { Db, Trx } from '../connect.ts'
+import type { Trx } from '../connect.ts'
 import { live, type SuppressionRow } from './reads.ts'
 
 /**
@@ -11,13 +11,14 @@ import { live, type SuppressionRow } from './reads.ts'
  * @returns whether it held not before
  */
 export async function upsertSuppression(
-  db: Db,
-  row: Omit<SuppressionRow, 'created_at'>,
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  row: Omit<SuppressionRow, 'workspace_id' | 'created_at'>,
   now: Date,
 ): Promise<boolean> {
   const { rows } = await sql<{ created_at: Date }>`
     insert into suppressions as s (workspace_id, email, reason, source_id, created_at, expires_at)
-    values (${row.workspace_id}, ${row.email}, ${row.reason}, ${row.source_id}, ${now},
+    values (${workspaceId}, ${row.email}, ${row.reason}, ${row.source_id}, ${now},
       ${row.expires_at})
     on conflict (workspace_id, email) do update set
       reason = excluded.reason, source_id = excluded.source_id, expires_at = excluded.expires_at,
@@ -26,7 +27,7 @@ export async function upsertSuppression(
       or (s.expires_at is not null and excluded.expires_at is null)
       or (s.reason <> 'complaint' and excluded.reason = 'complaint')
     returning created_at
-  `.execute(db)
+  `.execute(trx)
   return rows[0]?.created_at.getTime() === now.getTime()
 }
 

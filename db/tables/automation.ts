@@ -2,6 +2,8 @@
 
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { EndedStatus } from '../../rules/states.ts'
+import type { OutboxKind } from '../../rules/wire.ts'
 import type { Defaulted, JsonColumn, JsonObject, NullableJson } from './columns.ts'
 
 export interface ContactsTable {
@@ -68,8 +70,6 @@ export interface WorkflowTriggersTable {
   re_entry: NullableJson<object>
 }
 
-export type EndedStatus = 'COMPLETED' | 'FAILED' | 'CANCELLED'
-
 export interface ExecutionsTable {
   id: string
   workspace_id: WorkspaceId
@@ -129,12 +129,10 @@ export interface EventWaitsTable {
   created_at: Date
 }
 
-export type OutboxKind = 'start' | 'signal' | 'cancel' | 'domain_start' | 'domain_check'
-
 export interface OutboxTable {
   id: Generated<number>
   kind: OutboxKind
-  /** Of the two kinds about domains: the domain's id; workflow and contact are ''. */
+  /** Of the two kinds about domains: the domain's id, workflow and contact are ''. Of `mail_event`: '', as is workflow. */
   execution_id: string
   workspace_id: WorkspaceId
   workflow_id: string

@@ -1,7 +1,7 @@
 // Column helpers that the table files share.
 import type { ColumnType, JSONColumnType } from 'kysely'
 
-export type { Json, JsonObject } from '../../rules/json.ts'
+export type { JsonObject } from '../../rules/json.ts'
 
 /** jsonb: read as an object, written as its JSON text. */
 export type JsonColumn<T extends object> = JSONColumnType<T>

@@ -2,6 +2,7 @@
 
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { DeliveryState } from '../../rules/states.ts'
 import type { Defaulted, JsonColumn, JsonObject } from './columns.ts'
 
 export interface EmailsTable {
@@ -52,17 +53,6 @@ export interface EmailLinksTable {
   email_id: string
   urls: string[]
 }
-
-export type DeliveryState =
-  | 'queued'
-  | 'sending'
-  | 'data_sent'
-  | 'delivered'
-  | 'deferred'
-  | 'bounced'
-  | 'unknown'
-  | 'cancelled'
-  | 'suppressed'
 
 export interface DeliveriesTable {
   id: Generated<number>

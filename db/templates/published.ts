@@ -1,10 +1,15 @@
 // Reads the published versions of templates that a design names.
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
+import { byName, hasNameIn } from './named.ts'
 
 /** The published versions of templates, by the id or alias that the design names. */
-export async function listPublishedTemplates(db: Db, workspaceId: WorkspaceId, names: string[]) {
-  if (names.length === 0) return new Map<string, PublishedTemplate>()
+export async function listPublishedTemplates(
+  db: Db,
+  workspaceId: WorkspaceId,
+  names: string[],
+): Promise<Map<string, PublishedTemplate>> {
+  if (names.length === 0) return new Map()
   const rows = await db
     .selectFrom('templates as t')
     .innerJoin('template_versions as v', (join) =>
@@ -21,14 +26,9 @@ export async function listPublishedTemplates(db: Db, workspaceId: WorkspaceId, n
       'v.text',
     ])
     .where('t.workspace_id', '=', workspaceId)
-    .where((eb) => eb.or([eb('t.id', 'in', names), eb('t.alias', 'in', names)]))
+    .where(hasNameIn(names))
     .execute()
-  const found = new Map<string, PublishedTemplate>()
-  for (const row of rows) {
-    if (row.alias !== null && names.includes(row.alias)) found.set(row.alias, row)
-    if (names.includes(row.id)) found.set(row.id, row)
-  }
-  return found
+  return byName<PublishedTemplate & { alias: string | null }>(rows, names)
 }
 
 export interface PublishedTemplate {

@@ -3,10 +3,10 @@
 import { sql } from 'kysely'
 import type { TemplateFacts } from '../../rules/design/context.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { isId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
+import { byName, hasName, hasNameIn } from './named.ts'
 
 /** Templates by the id or alias that the design names, published or not. */
 export async function findTemplateFacts(
@@ -14,8 +14,7 @@ export async function findTemplateFacts(
   workspaceId: WorkspaceId,
   names: string[],
 ): Promise<Map<string, TemplateFacts>> {
-  const found = new Map<string, TemplateFacts>()
-  if (names.length === 0) return found
+  if (names.length === 0) return new Map()
   const rows = await db
     .selectFrom('templates as t')
     .leftJoin('template_versions as v', (join) =>
@@ -23,18 +22,14 @@ export async function findTemplateFacts(
     )
     .select(['t.id', 't.alias', 't.published_version', 'v.subject', 'v.from'])
     .where('t.workspace_id', '=', workspaceId)
-    .where((eb) => eb.or([eb('t.id', 'in', names), eb('t.alias', 'in', names)]))
+    .where(hasNameIn(names))
     .execute()
-  for (const row of rows) {
-    const facts: TemplateFacts = {
-      status: row.published_version === null ? 'draft' : 'published',
-      hasSubject: Boolean(row.subject),
-      from: row.from || null,
-    }
-    if (row.alias !== null && names.includes(row.alias)) found.set(row.alias, facts)
-    if (names.includes(row.id)) found.set(row.id, facts)
-  }
-  return found
+  const toFacts = (row: (typeof rows)[number]): TemplateFacts => ({
+    status: row.published_version === null ? 'draft' : 'published',
+    hasSubject: Boolean(row.subject),
+    from: row.from || null,
+  })
+  return new Map([...byName(rows, names)].map(([name, row]) => [name, toFacts(row)]))
 }
 
 /** What a version holds: a change of any of it makes a new version. */
@@ -100,14 +95,15 @@ export function findTemplate(
   return withCurrentVersion(db)
     .select([...headColumns, 'v.html', 'v.text'])
     .where('t.workspace_id', '=', workspaceId)
-    .where(isId('template', idOrAlias) ? 't.id' : 't.alias', '=', idOrAlias)
+    .where(hasName(idOrAlias))
     .executeTakeFirst()
 }
 
 /** An active workflow whose active version sends this template, or undefined. */
 export async function findWorkflowUsingTemplate(
   db: Db,
-  template: Pick<TemplateRow, 'id' | 'alias' | 'workspace_id'>,
+  workspaceId: WorkspaceId,
+  template: Pick<TemplateRow, 'id' | 'alias'>,
 ): Promise<{ id: string; name: string } | undefined> {
   const names = JSON.stringify({ id: template.id, alias: template.alias ?? template.id })
   return db
@@ -116,7 +112,7 @@ export async function findWorkflowUsingTemplate(
       join.onRef('v.workflow_id', '=', 'w.id').onRef('v.version', '=', 'w.active_version'),
     )
     .select(['w.id', 'w.name'])
-    .where('w.workspace_id', '=', template.workspace_id)
+    .where('w.workspace_id', '=', workspaceId)
     .where('w.archived_at', 'is', null)
     .where('w.status', '=', 'active')
     .where(
@@ -159,7 +155,7 @@ export async function findPublishedTemplate(
       'v.text',
     ])
     .where('t.workspace_id', '=', workspaceId)
-    .where(isId('template', idOrAlias) ? 't.id' : 't.alias', '=', idOrAlias)
+    .where(hasName(idOrAlias))
     .executeTakeFirst()
   if (!row) return undefined
   const { version, ...rest } = row

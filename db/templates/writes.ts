@@ -1,21 +1,21 @@
 // Writes templates and their versions.
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { isId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow, Row } from '../schema.ts'
+import { hasName } from './named.ts'
 import { findTemplate, type TemplateContent, type TemplateRow } from './reads.ts'
 
-/** The same under a row lock: nobody else changes it until the transaction ends. */
+/** A template by id or alias, under a row lock: nobody else changes it until the transaction ends. */
 export async function lockTemplate(
   trx: Trx,
   workspaceId: WorkspaceId,
   idOrAlias: string,
 ): Promise<TemplateRow | undefined> {
   const locked = await trx
-    .selectFrom('templates')
-    .select('id')
-    .where('workspace_id', '=', workspaceId)
-    .where(isId('template', idOrAlias) ? 'id' : 'alias', '=', idOrAlias)
+    .selectFrom('templates as t')
+    .select('t.id')
+    .where('t.workspace_id', '=', workspaceId)
+    .where(hasName(idOrAlias))
     .forUpdate()
     .executeTakeFirst()
   return locked && findTemplate(trx, workspaceId, locked.id)
@@ -24,28 +24,36 @@ export async function lockTemplate(
 /** A new template with its first version. */
 export async function insertTemplate(
   trx: Trx,
-  row: NewRow<'templates'>,
+  workspaceId: WorkspaceId,
+  row: Omit<NewRow<'templates'>, 'workspace_id'>,
   content: TemplateContent,
 ): Promise<void> {
-  await trx.insertInto('templates').values(row).execute()
-  await insertTemplateVersion(trx, {
+  await trx
+    .insertInto('templates')
+    .values({ ...row, workspace_id: workspaceId })
+    .execute()
+  await insertTemplateVersion(trx, workspaceId, {
     ...content,
     template_id: row.id,
     version: row.current_version,
-    workspace_id: row.workspace_id,
     created_at: row.created_at,
   })
 }
 
 export async function insertTemplateVersion(
   trx: Trx,
-  row: NewRow<'template_versions'>,
+  workspaceId: WorkspaceId,
+  row: Omit<NewRow<'template_versions'>, 'workspace_id'>,
 ): Promise<void> {
-  await trx.insertInto('template_versions').values(row).execute()
+  await trx
+    .insertInto('template_versions')
+    .values({ ...row, workspace_id: workspaceId })
+    .execute()
 }
 
 export async function updateTemplate(
   trx: Trx,
+  workspaceId: WorkspaceId,
   id: string,
   change: Partial<
     Pick<
@@ -54,10 +62,23 @@ export async function updateTemplate(
     >
   >,
 ): Promise<void> {
-  await trx.updateTable('templates').set(change).where('id', '=', id).execute()
+  await trx
+    .updateTable('templates')
+    .set(change)
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Deletes a locked template and its versions. */
-export async function deleteTemplate(trx: Trx, id: string): Promise<void> {
-  await trx.deleteFrom('templates').where('id', '=', id).execute()
+export async function deleteTemplate(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  id: string,
+): Promise<void> {
+  await trx
+    .deleteFrom('templates')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .execute()
 }

@@ -32,12 +32,14 @@ export async function findTrackedDelivery(
 /** Fetches of an email's links after a moment, machines' too, oldest first. */
 export async function listLinkFetches(
   trx: Trx,
+  workspaceId: WorkspaceId,
   emailId: string,
   after: Date,
 ): Promise<{ at: Date; link: string }[]> {
   const { rows } = await sql<{ at: Date; link: string }>`
     select at, data->>'link' as link from email_events
-    where email_id = ${emailId} and status = 'clicked' and at > ${after} and data ? 'link'
+    where workspace_id = ${workspaceId} and email_id = ${emailId} and status = 'clicked'
+      and at > ${after} and data ? 'link'
     order by at, id
   `.execute(trx)
   return rows
@@ -46,13 +48,15 @@ export async function listLinkFetches(
 /** How many opens and clicks of a recipient are stored, up to `max`. */
 export async function countTracked(
   trx: Trx,
+  workspaceId: WorkspaceId,
   { email_id, recipient }: Pick<TrackedDelivery, 'email_id' | 'recipient'>,
   max: number,
 ): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from (
       select from email_events
-      where email_id = ${email_id} and recipient = ${recipient} and status in ('opened', 'clicked')
+      where workspace_id = ${workspaceId} and email_id = ${email_id} and recipient = ${recipient}
+        and status in ('opened', 'clicked')
       limit ${max}
     ) as tracked
   `.execute(trx)

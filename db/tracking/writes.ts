@@ -1,6 +1,7 @@
 // Writes the links of tracked mail, and visits.
 
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { JsonObject, NewRow } from '../schema.ts'
 import type { TrackedDelivery } from './reads.ts'
@@ -35,17 +36,19 @@ export interface TrackedEvent {
  */
 export async function insertTracked(
   trx: Trx,
-  { email_id, workspace_id, recipient }: TrackedDelivery,
+  workspaceId: WorkspaceId,
+  { email_id, recipient }: Pick<TrackedDelivery, 'email_id' | 'recipient'>,
   event: TrackedEvent,
   repeatsAfter: Date,
 ): Promise<boolean> {
   const result = await sql`
     insert into email_events (email_id, workspace_id, recipient, status, at, data, machine)
-    select ${email_id}, ${workspace_id}, ${recipient}, ${event.status}, ${event.at}::timestamptz,
+    select ${email_id}, ${workspaceId}, ${recipient}, ${event.status}, ${event.at}::timestamptz,
       ${JSON.stringify(event.data)}::jsonb, ${event.machine}::text
     where not exists (
       select from email_events
-      where email_id = ${email_id} and recipient = ${recipient} and status = ${event.status}
+      where workspace_id = ${workspaceId} and email_id = ${email_id}
+        and recipient = ${recipient} and status = ${event.status}
         and at > ${repeatsAfter} and (machine is null) = ${event.machine === null}::boolean
         and data->>'link' is not distinct from ${event.data['link'] ?? null}::text
     )
@@ -56,6 +59,7 @@ export async function insertTracked(
 /** Clicks of a recipient after a moment turn out to be a machine's. */
 export async function markClicks(
   trx: Trx,
+  workspaceId: WorkspaceId,
   { email_id, recipient }: Pick<TrackedDelivery, 'email_id' | 'recipient'>,
   after: Date,
   machine: string,
@@ -63,6 +67,7 @@ export async function markClicks(
   await trx
     .updateTable('email_events')
     .set({ machine })
+    .where('workspace_id', '=', workspaceId)
     .where('email_id', '=', email_id)
     .where('recipient', '=', recipient)
     .where('status', '=', 'clicked')

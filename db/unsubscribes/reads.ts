@@ -1,5 +1,6 @@
 // Reads who has left a workflow by the link in its mail.
-import type { Db } from '../connect.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
 
 /** The mail behind an unsubscribe link, of any workspace: the token is all that its reader has. */
 export function findUnsubscribeMail(db: Db, token: string) {
@@ -27,16 +28,35 @@ export function findUnsubscribeMail(db: Db, token: string) {
 
 export type UnsubscribeMail = NonNullable<Awaited<ReturnType<typeof findUnsubscribeMail>>>
 
+/** Whether the contact has left the workflow. */
 export async function isUnsubscribed(
   db: Db,
-  workflowId: string,
-  contactId: string,
+  workspaceId: WorkspaceId,
+  { workflowId, contactId }: { workflowId: string; contactId: string },
 ): Promise<boolean> {
   const row = await db
     .selectFrom('workflow_unsubscribes')
     .select('contact_id')
+    .where('workspace_id', '=', workspaceId)
     .where('workflow_id', '=', workflowId)
     .where('contact_id', '=', contactId)
     .executeTakeFirst()
   return row !== undefined
+}
+
+/** The contact whom a GET of that mail's link unsubscribed after a moment, when nothing has confirmed it. */
+export async function findUnconfirmedContact(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  emailId: string,
+  after: Date,
+): Promise<string | undefined> {
+  const row = await trx
+    .selectFrom('workflow_unsubscribes')
+    .select('contact_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('unconfirmed_email_id', '=', emailId)
+    .where('created_at', '>', after)
+    .executeTakeFirst()
+  return row?.contact_id
 }

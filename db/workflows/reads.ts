@@ -84,19 +84,19 @@ export function findWorkflowVersion(
     .executeTakeFirst()
 }
 
-/** A page of a workflow's versions below the number `before`, newest first, without their designs. */
+/** A page of a workflow's versions after the number `after`, newest first, without their designs. */
 export function listWorkflowVersions(
   db: Db,
   workspaceId: WorkspaceId,
   workflowId: string,
-  page: { before: number | null; limit: number },
+  page: { after: number | null; limit: number },
 ): Promise<Omit<WorkflowVersionRow, 'design'>[]> {
   return db
     .selectFrom('workflow_versions')
     .select(['workflow_id', 'version', 'workspace_id', 'created_by', 'created_at'])
     .where('workspace_id', '=', workspaceId)
     .where('workflow_id', '=', workflowId)
-    .$if(page.before !== null, (qb) => qb.where('version', '<', page.before as number))
+    .$if(page.after !== null, (qb) => qb.where('version', '<', page.after as number))
     .orderBy('version', 'desc')
     .limit(page.limit)
     .execute()

@@ -1,28 +1,30 @@
 // The triggers of active workflows: what an arriving event is matched against.
 
 import type { EventTrigger } from '../../rules/design/triggers.ts'
-import type { ReEntry } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
-
-export type StoredTrigger = EventTrigger & { re_entry?: ReEntry | null }
 
 /** Puts these triggers in the place of a locked workflow's; none when it stops triggering. */
 export async function replaceTriggers(
   trx: Trx,
-  workflow: { id: string; workspace_id: WorkspaceId },
+  workspaceId: WorkspaceId,
+  workflowId: string,
   version: number,
-  triggers: StoredTrigger[],
+  triggers: EventTrigger[],
 ): Promise<void> {
-  await trx.deleteFrom('workflow_triggers').where('workflow_id', '=', workflow.id).execute()
+  await trx
+    .deleteFrom('workflow_triggers')
+    .where('workspace_id', '=', workspaceId)
+    .where('workflow_id', '=', workflowId)
+    .execute()
   if (triggers.length === 0) return
   await trx
     .insertInto('workflow_triggers')
     .values(
       triggers.map(({ node_id, event_name, filter, re_entry }, position) => ({
-        workflow_id: workflow.id,
+        workflow_id: workflowId,
         node_id,
-        workspace_id: workflow.workspace_id,
+        workspace_id: workspaceId,
         event_name,
         version,
         position,

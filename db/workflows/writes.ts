@@ -22,20 +22,32 @@ export function lockWorkflow(
     .executeTakeFirst()
 }
 
-export async function insertWorkflow(trx: Trx, row: NewRow<'workflows'>): Promise<void> {
-  await trx.insertInto('workflows').values(row).execute()
+export async function insertWorkflow(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  row: Omit<NewRow<'workflows'>, 'workspace_id'>,
+): Promise<void> {
+  await trx
+    .insertInto('workflows')
+    .values({ ...row, workspace_id: workspaceId })
+    .execute()
 }
 
 export async function insertWorkflowVersion(
   trx: Trx,
-  row: NewRow<'workflow_versions'>,
+  workspaceId: WorkspaceId,
+  row: Omit<NewRow<'workflow_versions'>, 'workspace_id'>,
 ): Promise<void> {
-  await trx.insertInto('workflow_versions').values(row).execute()
+  await trx
+    .insertInto('workflow_versions')
+    .values({ ...row, workspace_id: workspaceId })
+    .execute()
 }
 
 /** Changes a locked workflow; `updated_at` always moves, even within one millisecond. */
 export function updateWorkflow(
   trx: Trx,
+  workspaceId: WorkspaceId,
   id: string,
   change: Partial<Pick<WorkflowRow, 'name' | 'status' | 'current_version' | 'active_version'>> & {
     archived_at?: Date
@@ -48,6 +60,7 @@ export function updateWorkflow(
       ...change,
       updated_at: sql`greatest(${now}::timestamptz, updated_at + interval '1 millisecond')`,
     })
+    .where('workspace_id', '=', workspaceId)
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -1,10 +1,11 @@
 // Writes workspaces and their users.
-import type { Db } from '../connect.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
 /** The workspace of that name, made when it is new. */
-export async function upsertWorkspace(db: Db, row: Row<'workspaces'>): Promise<Row<'workspaces'>> {
-  return db
+export function upsertWorkspace(trx: Trx, row: Row<'workspaces'>): Promise<Row<'workspaces'>> {
+  return trx
     .insertInto('workspaces')
     .values(row)
     .onConflict((oc) => oc.column('name').doUpdateSet({ name: row.name }))
@@ -12,11 +13,15 @@ export async function upsertWorkspace(db: Db, row: Row<'workspaces'>): Promise<R
     .executeTakeFirstOrThrow()
 }
 
-/** The user with that address in the workspace, made when he is new. */
-export async function upsertUser(db: Db, row: Row<'users'>): Promise<Row<'users'>> {
-  return db
+/** The user with that address in the workspace, made when they are new. */
+export function upsertUser(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  row: Omit<Row<'users'>, 'workspace_id'>,
+): Promise<Row<'users'>> {
+  return trx
     .insertInto('users')
-    .values(row)
+    .values({ ...row, workspace_id: workspaceId })
     .onConflict((oc) => oc.columns(['workspace_id', 'email']).doUpdateSet({ email: row.email }))
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -6,12 +6,13 @@ import {
   readHeavyParts,
 } from '../../db/emails/contents.ts'
 import { createBodies } from '../../mail/compose/bodyCache.ts'
-import { type ComposeInput, composeSigned } from '../../mail/compose/mime.ts'
+import type { ComposeInput } from '../../mail/compose/input.ts'
+import { composeSigned } from '../../mail/compose/mime.ts'
 import { unsubscribeMailbox } from '../../mail/tracking/mailboxes.ts'
 import { parseMailbox } from '../../rules/addresses.ts'
 import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
-import type { ActivityDeps } from '../deps.ts'
+import type { DeliveryDeps } from '../deps.ts'
 import { createBudget } from './budget.ts'
 import { createSigners } from './signers.ts'
 import { createTrackers, type Tracker } from './trackers.ts'
@@ -45,7 +46,7 @@ const HEAVY_BYTES_MAX = 64 * 1024 * 1024
  * A composer: `use` runs work with an email's bytes, which are forgotten when its last user is done.
  * Tracked mail has links and a pixel of the delivery's own; its links are committed before `work` begins.
  */
-export function createComposer(deps: Pick<ActivityDeps, 'db' | 'config' | 'now' | 'secrets'>) {
+export function createComposer(deps: Pick<DeliveryDeps, 'db' | 'config' | 'now' | 'secrets'>) {
   const signers = createSigners(deps)
   const trackers = createTrackers(deps)
   const bodies = createBodies()

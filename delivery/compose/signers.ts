@@ -1,15 +1,21 @@
 // The DKIM keys of sending domains, kept ready: which of them sign a mail depends on when it was accepted.
 import type { KeyObject } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { type DomainSigner, listDomainSigners } from '../../db/domains/signers.ts'
 import { loadKey } from '../../mail/dkim/keys.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
-import type { ActivityDeps } from '../deps.ts'
+import type { DeliveryDeps } from '../deps.ts'
 
 const LOAD_MAX = 100
 /** A rotation is heard of within this time; mail accepted before it is signed with the old key anyway. */
 const KEEP_MS = 2_000
 const KEYS_MAX = 1000
 const DOMAINS_MAX = 1000
+
+interface KnownSigner {
+  at: number
+  signer: Promise<DomainSigner | undefined>
+}
 
 export interface SigningKey {
   selector: string
@@ -21,9 +27,9 @@ export interface SigningKey {
  * the domain has it. The same for every attempt, so that the bytes are the same.
  * @throws Error when the domain has no key
  */
-export function createSigners({ db, secrets, now }: Pick<ActivityDeps, 'db' | 'secrets' | 'now'>) {
-  const keys = new Map<string, KeyObject>()
-  const known = new Map<string, { at: number; signer: Promise<DomainSigner | undefined> }>()
+export function createSigners({ db, secrets, now }: Pick<DeliveryDeps, 'db' | 'secrets' | 'now'>) {
+  const keys = new LRUCache<string, KeyObject>({ max: KEYS_MAX })
+  const known = new LRUCache<string, KnownSigner>({ max: DOMAINS_MAX })
 
   const load = createBatcher(async (ids: string[]) => {
     const found = new Map((await listDomainSigners(db, ids)).map((row) => [row.id, row]))
@@ -36,7 +42,6 @@ export function createSigners({ db, secrets, now }: Pick<ActivityDeps, 'db' | 's
     const ready = keys.get(name)
     if (ready) return ready
     const key = loadKey(secrets.decrypt('dkim-key', private_key))
-    if (keys.size >= KEYS_MAX) keys.clear()
     keys.set(name, key)
     return key
   }
@@ -45,7 +50,6 @@ export function createSigners({ db, secrets, now }: Pick<ActivityDeps, 'db' | 's
     const time = now().getTime()
     const kept = known.get(id)
     if (kept && time - kept.at < KEEP_MS) return kept.signer
-    if (known.size >= DOMAINS_MAX) known.clear()
     const signer = load(id)
     known.set(id, { at: time, signer })
     signer.catch(() => known.delete(id))

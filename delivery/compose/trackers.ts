@@ -2,12 +2,12 @@
 import type { EmailContent } from '../../db/emails/contents.ts'
 import type { NewRow } from '../../db/schema.ts'
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
-import type { ComposeInput } from '../../mail/compose/mime.ts'
+import type { ComposeInput } from '../../mail/compose/input.ts'
 import { textInTurns } from '../../mail/content/text.ts'
 import { applyTracking, planTracking } from '../../mail/tracking/rewrite.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
-import type { ActivityDeps } from '../deps.ts'
+import type { DeliveryDeps } from '../deps.ts'
 
 export interface Tracker {
   htmlFor: (deliveryId: number) => string
@@ -26,7 +26,7 @@ export function createTrackers({
   db,
   config,
   secrets,
-}: Pick<ActivityDeps, 'db' | 'config' | 'secrets'>) {
+}: Pick<DeliveryDeps, 'db' | 'config' | 'secrets'>) {
   const mac = secrets.mac('tracking')
   const store = createBatcher(async (rows: NewRow<'email_links'>[]) => {
     await insertEmailLinks(db, rows)

@@ -4,14 +4,14 @@ import type { ShardRange } from '../../db/deliveries/claim.ts'
 import { type ExpiredLease, listExpiredLeases } from '../../db/deliveries/leases.ts'
 import type { Settlement } from '../../db/deliveries/settle.ts'
 import { listEmailCategories } from '../../db/emails/contents.ts'
-import type { ActivityDeps } from '../deps.ts'
+import type { DeliveryDeps } from '../deps.ts'
 import { toSettlement } from '../nextState.ts'
-import { settleAndTell } from './settle.ts'
+import { settle } from './settle.ts'
 
 const BATCH_MAX = 500
 
 /** @returns true when something became due by it */
-export async function recoverExpired(deps: ActivityDeps, shards: ShardRange): Promise<boolean> {
+export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<boolean> {
   const { db, now, config, log } = deps
   const time = now()
   const expired = await listExpiredLeases(db, shards, time, BATCH_MAX)
@@ -27,12 +27,13 @@ export async function recoverExpired(deps: ActivityDeps, shards: ShardRange): Pr
         time,
       )
       const back = { state: 'queued', nextAt: time, counted: true, suppress: 'no' } as const
-      return { ...back, id, resent, response: null, event: null, attempt }
+      const leaves = delivery.state
+      return { ...back, id, leaves, resent, response: null, event: null, attempt, hasContact: true }
     }
     const email = emails.get(delivery.email_id)
     const outcome = { kind: 'ambiguous', error: 'the worker ended before the reply' } as const
     const settlement = toSettlement(outcome, {
-      delivery: { ...delivery, was: 'queued' },
+      delivery: { ...delivery, was: 'queued', has_contact: true },
       acceptedAt: email?.acceptedAt ?? time.getTime(),
       now: time.getTime(),
       reportingMta: config.ehloName,
@@ -40,10 +41,15 @@ export async function recoverExpired(deps: ActivityDeps, shards: ShardRange): Pr
       random: Math.random(),
     })
     if (!settlement) return []
-    return { ...settlement, attempt: unfinished(delivery, outcome.kind, outcome.error, time) }
+    // Whoever held it may be alive and have marked it since it was listed: then it has left that state.
+    return {
+      ...settlement,
+      leaves: delivery.state,
+      attempt: unfinished(delivery, outcome.kind, outcome.error, time),
+    }
   })
   log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
-  await settleAndTell(deps, settlements, null)
+  await settle(deps, settlements, null)
   return true
 }
 

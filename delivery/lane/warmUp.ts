@@ -1,4 +1,6 @@
 // Holds back mail of domains that are still warming up: what has no place today is put off to a day that has one.
+import { LRUCache } from 'lru-cache'
+import { transact } from '../../commands/transact.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import {
   changeDayPlaces,
@@ -14,7 +16,7 @@ import {
   isLadderOver,
   placeTime,
 } from '../../rules/mail/warmUp.ts'
-import type { ActivityDeps } from '../deps.ts'
+import type { DeliveryDeps } from '../deps.ts'
 
 /** How long it is remembered that a domain is warm, or not yet. */
 const REMEMBER_MS = 5_000
@@ -22,7 +24,7 @@ const REMEMBERED_MAX = 10_000
 /** A place is good for so long after its day, for what was about to be sent at midnight. */
 const GRACE_MS = 60 * 60 * 1000
 
-type Deps = Pick<ActivityDeps, 'db' | 'now' | 'config' | 'metrics'>
+type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config' | 'metrics'>
 
 interface Placed {
   delivery: ClaimedDelivery
@@ -34,13 +36,12 @@ interface Placed {
 /** The gate of one lane: gives back those of the claimed deliveries that may go now; the others have been put off. */
 export function createWarmUp(deps: Deps, leaseToken: string) {
   const { db, now, config, metrics } = deps
-  const known = new Map<string, { cold: boolean; until: number }>()
+  const known = new LRUCache<string, { cold: boolean; until: number }>({ max: REMEMBERED_MAX })
 
   async function coldDomains(ids: Set<string>): Promise<Set<string>> {
     const time = now().getTime()
     const unknown = [...ids].filter((id) => (known.get(id)?.until ?? 0) <= time)
     if (unknown.length > 0) {
-      if (known.size > REMEMBERED_MAX) known.clear()
       const cold = await listColdDomains(db, unknown)
       for (const id of unknown) known.set(id, { cold: cold.has(id), until: time + REMEMBER_MS })
     }
@@ -68,13 +69,13 @@ function hasPlace({ slot_day, attempt }: ClaimedDelivery, now: Date): boolean {
 
 /** Finds and writes places for claimed deliveries that have none, in one transaction. */
 function reserve(
-  { db }: Deps,
+  { db, wake }: Deps,
   asking: ClaimedDelivery[],
   leaseToken: string,
   now: Date,
 ): Promise<Placed[]> {
   const today = dayOf(now.getTime())
-  return db.transaction().execute(async (trx) => {
+  return transact({ db, wake }, async ({ db: trx }) => {
     const domains = await lockColdDomains(trx, [...new Set(asking.map((one) => one.domain_id))])
     const climbed = domains.filter(({ days }) => isLadderOver(days, today)).map(({ id }) => id)
     if (climbed.length > 0) await setWarmedUp(trx, climbed, now)

@@ -1,7 +1,7 @@
 // Counts what came back by mail.
 import { Counter, type Registry } from 'prom-client'
 import type { Taken } from '../../commands/reports/take.ts'
-import type { InboundReport } from '../../mail/reports/parseReport.ts'
+import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 
 /** A function that counts one report; `what` is its kind, or why nothing follows from it. */
 export function createReportCounter(registry: Registry) {

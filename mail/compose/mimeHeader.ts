@@ -1,11 +1,8 @@
 // The header of a message (RFC 5322, RFC 2047): which fields there are, and the text of the ordinary ones.
 import { encodeWord, encodeWords, foldLines } from 'nodemailer/lib/mime-funcs'
+import { isReservedHeader } from '../../rules/mail/headers.ts'
 import type { Field } from '../dkim/sign.ts'
-import type { ComposeInput, MailAddress } from './mime.ts'
-
-/** Headers that no caller may set, as lower-case names; `list-unsubscribe*` only where we set it. */
-const ownedHeaders =
-  /^(from|to|cc|bcc|subject|date|message-id|reply-to|mime-.*|content-.*|dkim-signature|received|return-path|feedback-id)$/
+import type { ComposeInput, MailAddress } from './input.ts'
 
 const headerName = /^[\x21-\x39\x3b-\x7e]{1,100}$/
 /** Callers' headers that are no free text. */
@@ -57,7 +54,8 @@ export function contentHeaders(email: ComposeInput): { key: string; value: Heade
   const headers = [{ key: 'Subject', value: headerValue(email.subject) }]
   for (const [key, value] of Object.entries(email.headers)) {
     const name = key.toLowerCase()
-    if (ownedHeaders.test(name) || !headerName.test(name)) continue
+    if (isReservedHeader(name) || !headerName.test(name)) continue
+    // A caller's own stays where we set none.
     if (email.unsubscribe !== null && name.startsWith('list-unsubscribe')) continue
     const text = idHeaders.test(name) ? messageIds(value) : value
     if (text.trim() !== '') headers.push({ key, value: headerValue(text) })

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { textInTurns } from '../content/text.ts'
-import type { ComposeAttachment, ComposeInput, MailAddress } from './mime.ts'
+import type { ComposeAttachment, ComposeInput, MailAddress } from './input.ts'
 import { contentHeaders } from './mimeHeader.ts'
 
 /** Bodies up to this many UTF-16 units are composed in one go, longer ones in slices of it. */

@@ -1,4 +1,5 @@
 // Remembers what was asked to find mail servers (MX, A, AAAA), so that a destination costs a few questions a minute.
+import { LRUCache } from 'lru-cache'
 import type { Dns, DnsAnswer } from './resolver.ts'
 
 export interface DnsCacheOptions {
@@ -6,7 +7,7 @@ export interface DnsCacheOptions {
   answerMs?: number
   /** The same for a failure: long enough that a broken zone is not asked for every mail. */
   failureMs?: number
-  /** Answers kept at most; the oldest go first. */
+  /** Answers kept at most; those not asked for longest go first. */
   entriesMax?: number
   now?: () => number
 }
@@ -27,23 +28,18 @@ export function cachedDns(dns: Dns, options: DnsCacheOptions = {}): Dns {
   const now = options.now ?? Date.now
 
   function remember<T>(ask: (name: string) => Promise<DnsAnswer<T>>) {
-    const entries = new Map<string, Entry>()
+    const entries = new LRUCache<string, Entry>({ max: entriesMax })
     return (name: string): Promise<DnsAnswer<T>> => {
       const known = entries.get(name)
       // only answers of `ask` are in this map
       if (known && now() < known.until) return known.answer as Promise<DnsAnswer<T>>
       const answer = ask(name)
       const entry = { answer, until: Number.POSITIVE_INFINITY }
-      entries.delete(name)
       entries.set(name, entry)
       void answer.then(({ kind }) => {
         const failed = kind === 'servfail' || kind === 'timeout'
         entry.until = now() + (failed ? failureMs : answerMs)
       })
-      if (entries.size > entriesMax) {
-        const oldest = entries.keys().next()
-        if (!oldest.done) entries.delete(oldest.value)
-      }
       return answer
     }
   }

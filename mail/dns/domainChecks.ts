@@ -74,7 +74,7 @@ function stateOf<T>(answer: DnsAnswer<T>, isRight: (records: T[]) => boolean): R
 }
 
 /** One record with our key (RFC 6376 section 3.6.1); an empty `p=` is a revoked one, several are undefined. */
-export function dkimState(
+function dkimState(
   answer: DnsAnswer<string>,
   key: Pick<DomainKeys['keys'][number], 'algorithm' | 'public_key'>,
 ): RecordState {
@@ -108,7 +108,7 @@ function readTags(text: string): Map<string, string> | null {
 }
 
 /** One MX, our mail host; its preference is of no account. */
-export function mxState(answer: DnsAnswer<MxRecord>, host: string): RecordState {
+function mxState(answer: DnsAnswer<MxRecord>, host: string): RecordState {
   return stateOf(
     answer,
     ([mx, ...others]) => others.length === 0 && bare(mx?.exchange ?? '') === bare(host),
@@ -119,7 +119,7 @@ export function mxState(answer: DnsAnswer<MxRecord>, host: string): RecordState 
  * One SPF record (RFC 7208 section 4.5) that passes our mechanism as it is spelt; what stands behind `all` is never
  * reached. Other TXT records and other mechanisms are the customer's own.
  */
-export function spfState(answer: DnsAnswer<string>, mechanism: string): RecordState {
+function spfState(answer: DnsAnswer<string>, mechanism: string): RecordState {
   return stateOf(answer, (records) => {
     const [record, ...others] = records.filter((text) => /^v=spf1(?: |$)/i.test(text))
     if (record === undefined || others.length > 0) return false
@@ -131,7 +131,7 @@ export function spfState(answer: DnsAnswer<string>, mechanism: string): RecordSt
 }
 
 /** One DMARC record with a policy (RFC 7489 section 6.3). */
-export function dmarcState(answer: DnsAnswer<string>): RecordState {
+function dmarcState(answer: DnsAnswer<string>): RecordState {
   return stateOf(answer, (records) => {
     const [record = '', ...others] = records.filter((text) => /^v=DMARC1\s*(?:;|$)/.test(text))
     const policy = readTags(record)?.get('p')?.toLowerCase() ?? ''
@@ -139,7 +139,7 @@ export function dmarcState(answer: DnsAnswer<string>): RecordState {
   })
 }
 
-export function cnameState(answer: DnsAnswer<string>, target: string): RecordState {
+function cnameState(answer: DnsAnswer<string>, target: string): RecordState {
   return stateOf(
     answer,
     ([name = '', ...others]) => others.length === 0 && bare(name) === bare(target),

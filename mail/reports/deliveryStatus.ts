@@ -5,7 +5,7 @@ import { findStatus } from './statusCodes.ts'
 
 /** RFC 3464 section 2.3.3; the gravest first. */
 const actions = ['failed', 'delayed', 'relayed', 'expanded', 'delivered'] as const
-export type Action = (typeof actions)[number]
+type Action = (typeof actions)[number]
 
 export type DeliveryStatus =
   /** `status` is such as `5.1.1`, null when the report has none. */

@@ -1,18 +1,10 @@
 // Reads a mail that came to a return path: a bounce, a complaint, or nothing that changes anything.
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
-import type { Bounce } from '../../rules/mail/bounceRules.ts'
+import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { isAutoReply } from './autoReplies.ts'
-import { type Action, readDeliveryStatus } from './deliveryStatus.ts'
+import { readDeliveryStatus } from './deliveryStatus.ts'
 import { readFieldGroups } from './reportFields.ts'
 import { readTextBounce } from './textBounces.ts'
-
-export type InboundReport =
-  | { kind: 'bounce'; bounce: Bounce; status: string | null }
-  | { kind: 'complaint'; feedbackType: string }
-  /** Nothing follows from it; `what` says why, for the log. */
-  | { kind: 'nothing'; what: Exclude<Action, 'failed'> | 'feedback' | OtherMail }
-
-type OtherMail = 'auto_reply' | 'unrecognized' | 'unreadable'
 
 /**
  * What a report says stands before the mail that comes back with it, and the parser costs time by the line: what is

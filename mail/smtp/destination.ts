@@ -1,6 +1,7 @@
 // One destination of direct delivery: the mail servers that a group of domains shares, with its connections and its pace.
 import type { ConnectionOptions } from 'node:tls'
-import type { MailTransport, Outcome, Phase } from '../transport.ts'
+import type { Phase } from '../../rules/mail/phases.ts'
+import type { MailTransport, Outcome } from '../transport.ts'
 import { busy, failedToConnect } from './outcomes.ts'
 import { type PaceEvent, paceAfter, paceEventOf, startPace } from './pace.ts'
 import { createPool } from './pool.ts'

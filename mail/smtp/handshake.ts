@@ -1,11 +1,11 @@
 // Opens an SMTP session: banner, EHLO, STARTTLS, AUTH, each with its phase and its clock.
 import type { ConnectionOptions } from 'node:tls'
-import type { Phase } from '../transport.ts'
+import type { Phase } from '../../rules/mail/phases.ts'
 import type { Recorder } from './recorder.ts'
 import type { SmtpReply } from './replies.ts'
 import { openWire, type Wire } from './wire.ts'
 
-export interface SmtpAuth {
+interface SmtpAuth {
   user: string
   /** The password, or the access token of XOAUTH2. */
   pass: string
@@ -43,7 +43,7 @@ export class Refused extends Error {
 }
 
 /** The session cannot be as secure as it must be, or the server lacks what is needed. */
-export class HandshakeError extends Error {
+class HandshakeError extends Error {
   override name = 'HandshakeError'
 }
 

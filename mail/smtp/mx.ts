@@ -15,7 +15,7 @@ import { createDestination, type Destination } from './destination.ts'
 import { busy, failedToConnect } from './outcomes.ts'
 import { defaultTimeouts, type SmtpTimeouts, toPhaseMs } from './timeouts.ts'
 
-export interface MxTimeouts extends SmtpTimeouts {
+interface MxTimeouts extends SmtpTimeouts {
   /** For one connection, over all hosts and addresses that are tried. */
   openMs: number
   /** How long a message waits for a connection to its destination. */

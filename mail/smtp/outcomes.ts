@@ -1,5 +1,6 @@
 // From a server's reply to an Outcome.
-import type { Outcome, Phase, Rejection } from '../transport.ts'
+import type { Phase } from '../../rules/mail/phases.ts'
+import type { Outcome, Rejection } from '../transport.ts'
 
 const REPLY_CHARS_MAX = 4096
 

@@ -2,10 +2,11 @@
 import type { MailTransport, Outcome } from '../transport.ts'
 import { failedToConnect, busy as notTried } from './outcomes.ts'
 import { Recorder } from './recorder.ts'
-import type { Mail, Session } from './session.ts'
+import type { Session } from './session.ts'
+import type { Mail } from './unsent.ts'
 
 /** Makes a connection that is ready for its first message, or says what came of trying. */
-export type OpenSession = (recorder: Recorder | null) => Promise<Session | Outcome>
+type OpenSession = (recorder: Recorder | null) => Promise<Session | Outcome>
 
 export interface PoolOptions {
   /** Connections in use at most, asked before each message. */

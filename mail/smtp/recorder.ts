@@ -1,6 +1,7 @@
 // Writes down what an attempt says and hears, so that people can see why a mail did not arrive.
 import type { ConversationLine } from '../../rules/mail/conversation.ts'
-import type { Phase, Trace } from '../transport.ts'
+import type { Phase } from '../../rules/mail/phases.ts'
+import type { Trace } from '../transport.ts'
 import { printable } from './outcomes.ts'
 
 /** The server at the other end of a connection. */

@@ -1,21 +1,16 @@
 // One SMTP connection: opened once, used for many messages; every end of a message is an Outcome.
-import type { Envelope, Outcome, Phase } from '../transport.ts'
+import type { Phase } from '../../rules/mail/phases.ts'
+import type { Envelope, Outcome } from '../transport.ts'
 import { dotStuffed } from './dots.ts'
 import { type Capabilities, openSession, Refused, type SessionOptions } from './handshake.ts'
 import { lastLine, rejection } from './outcomes.ts'
 import type { Recorder } from './recorder.ts'
 import type { SmtpReply } from './replies.ts'
 import { WireError } from './sockets.ts'
-import { mailParameters, refusedUnsent } from './unsent.ts'
+import { type Mail, mailParameters, refusedUnsent } from './unsent.ts'
 import type { Wire } from './wire.ts'
 
 export type Session = ReturnType<typeof createSession>
-
-/** A message of a session. */
-export interface Mail {
-  envelope: Envelope
-  message: Buffer
-}
 
 const RESET_MS = 10_000
 const QUIT_MS = 1_000

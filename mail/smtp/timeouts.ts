@@ -1,5 +1,5 @@
 // How long an SMTP session waits for what (RFC 5321 section 4.5.3.2), in words and per phase.
-import type { Phase } from '../transport.ts'
+import type { Phase } from '../../rules/mail/phases.ts'
 
 export interface SmtpTimeouts {
   connectMs: number

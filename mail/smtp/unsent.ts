@@ -3,7 +3,12 @@ import type { Envelope, Outcome } from '../transport.ts'
 import { hasLoneDot } from './dots.ts'
 import type { Capabilities } from './handshake.ts'
 import { rejection } from './outcomes.ts'
-import type { Mail } from './session.ts'
+
+/** A message of a session. */
+export interface Mail {
+  envelope: Envelope
+  message: Buffer
+}
 
 /** What follows the return path in MAIL. */
 export function mailParameters({ bytes, from, to }: Envelope, capabilities: Capabilities): string {

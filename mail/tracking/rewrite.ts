@@ -2,7 +2,7 @@
 import { QuoteType, Tokenizer } from 'htmlparser2'
 
 /** A text that stays as it is, a link (its place among `urls`), or the pixel. */
-export type TrackedPiece = string | { link: number } | { pixel: true }
+type TrackedPiece = string | { link: number } | { pixel: true }
 
 /** An html text cut at its links; plain data. */
 export interface TrackedHtml {

@@ -4,7 +4,7 @@ import { parseField, readField } from './fields.ts'
 import { operatorRow } from './operators.ts'
 import type { Condition, ConditionFacts } from './types.ts'
 
-export { type ConditionNeeds, conditionNeeds } from './needs.ts'
+export { conditionNeeds } from './needs.ts'
 export { type ConditionContext, validateCondition } from './validate.ts'
 
 /**
@@ -29,6 +29,7 @@ export function evaluate(condition: Condition, facts: ConditionFacts): boolean {
     case 'audience':
       return facts.audiences.includes(condition.audience_id) === condition.member
     default:
+      condition satisfies never
       return false
   }
 }
@@ -62,6 +63,7 @@ function compareCount(count: number, { operator, value }: EventCount): boolean {
     case 'lte':
       return count <= value
     default:
+      operator satisfies never
       return false
   }
 }

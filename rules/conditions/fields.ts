@@ -4,7 +4,7 @@ import type { Json } from '../json.ts'
 import { type PathPart, parsePath, readPath } from '../paths.ts'
 import type { ConditionFacts } from './types.ts'
 
-export const fieldRoots = [
+const fieldRoots = [
   'contact',
   'properties',
   'event',
@@ -13,7 +13,7 @@ export const fieldRoots = [
   'execution',
 ] as const
 
-export type FieldRoot = (typeof fieldRoots)[number]
+type FieldRoot = (typeof fieldRoots)[number]
 
 export interface Field {
   root: FieldRoot

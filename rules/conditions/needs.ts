@@ -1,6 +1,4 @@
 // Which facts a condition reads, so that its caller loads those and no more.
-
-import type { Design } from '../design/types.ts'
 import { parseField } from './fields.ts'
 import type { Condition } from './types.ts'
 
@@ -27,26 +25,6 @@ export function conditionNeeds(...conditions: Condition[]): ConditionNeeds {
     audienceIds: unique(leaves.map((leaf) => (leaf.type === 'audience' ? leaf.audience_id : null))),
     trigger: roots.includes('trigger'),
     waitEvents: roots.includes('wait_events'),
-  }
-}
-
-/** What the conditions of a whole design read while its segments run: conditions, branches, guards, wait filters. */
-export function designNeeds(design: Design): ConditionNeeds {
-  return conditionNeeds(...design.nodes.flatMap(conditionsOf))
-}
-
-function conditionsOf(node: Design['nodes'][number]): Condition[] {
-  switch (node.type) {
-    case 'condition':
-      return [node.data.condition]
-    case 'branch':
-      return node.data.branches.map((branch) => branch.condition)
-    case 'send_email':
-      return node.data.guard ? [node.data.guard] : []
-    case 'wait_for_event':
-      return node.data.filter ? [node.data.filter] : []
-    default:
-      return []
   }
 }
 

@@ -17,7 +17,7 @@ export type ValueKind =
   | 'time'
   | 'span'
 
-export interface Given {
+interface Given {
   value: Json | undefined
   ci: boolean
   /** ms */
@@ -95,7 +95,7 @@ function ago(test: (at: number, since: number, now: number) => boolean): Operato
 }
 
 /** `now` minus a span in ms or ISO 8601; null when the value is no span. */
-export function spanStart(value: Json | undefined, now: number): number | null {
+function spanStart(value: Json | undefined, now: number): number | null {
   if (typeof value === 'number') return value >= 0 ? now - value : null
   const duration = typeof value === 'string' ? parseDuration(value) : null
   return duration && subtractDuration(now, duration)

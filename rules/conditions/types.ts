@@ -27,7 +27,12 @@ export const operators = [
 ] as const
 
 export type Operator = (typeof operators)[number]
-export type CountOperator = 'eq' | 'neq' | 'gt' | 'gte' | 'lt' | 'lte'
+
+export const countOperators = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte'] as const
+type CountOperator = (typeof countOperators)[number]
+
+/** What a mail may have reached, as `email_activity` asks. */
+export const activityStatuses = ['sent', 'delivered', 'opened', 'clicked', 'bounced'] as const
 
 export type Condition =
   | { type: 'and' | 'or'; rules: Condition[] }
@@ -44,7 +49,7 @@ export type Condition =
       type: 'email_activity'
       /** A send_email node of this design, or `any`. */
       node_id: string
-      status: 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced'
+      status: (typeof activityStatuses)[number]
     }
   | { type: 'audience'; audience_id: string; member: boolean }
 

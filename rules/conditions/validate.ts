@@ -1,17 +1,19 @@
 // Finds everything that is wrong with a condition before it may decide anything.
 
-import type { Problem } from '../design/types.ts'
+import type { Problem } from '../design/problem.ts'
 import { isEventName } from '../eventNames.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
 import { parseField } from './fields.ts'
 import { valueFault } from './operatorValues.ts'
-import { operators } from './types.ts'
+import { activityStatuses, countOperators, operators } from './types.ts'
+
+/** A trigger's filter runs before there is an execution; only a wait's filter knows `trigger.*`. */
+export type ConditionScope = 'node' | 'trigger_filter' | 'wait_filter'
 
 export interface ConditionContext {
   nodeId: string | null
-  /** A trigger's filter runs before there is an execution; only a wait's filter knows `trigger.*`. */
-  scope: 'node' | 'trigger_filter' | 'wait_filter'
+  scope: ConditionScope
   /** Ids of the design's wait_for_event and send_email nodes; absent: not checked. */
   waitNodes?: ReadonlySet<string>
   sendNodes?: ReadonlySet<string>
@@ -122,14 +124,12 @@ function checkOperator(value: JsonObject, at: Place): Problem[] {
     : [...problems, ...problem(at, 'value', 'bad_value', `${operator} needs ${needs}`)]
 }
 
-const countOperators: readonly unknown[] = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte']
-
 function checkEventCount(value: JsonObject, at: Place): Problem[] {
   const problems: Problem[] = []
   if (!isEventName(value['event_name'])) {
     problems.push(...problem(at, 'event_name', 'bad_value', 'an event name is required'))
   }
-  if (!countOperators.includes(value['operator'])) {
+  if (!countOperators.some((name) => name === value['operator'])) {
     const message = `operator must be one of ${countOperators.join(', ')}`
     problems.push(...problem(at, 'operator', 'unknown_operator', message))
   }
@@ -147,8 +147,6 @@ function checkEventCount(value: JsonObject, at: Place): Problem[] {
 const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
-const activityStatuses: readonly unknown[] = ['sent', 'delivered', 'opened', 'clicked', 'bounced']
-
 function checkEmailActivity(value: JsonObject, at: Place): Problem[] {
   const { scope, sendNodes } = at.context
   const problems: Problem[] = []
@@ -159,7 +157,7 @@ function checkEmailActivity(value: JsonObject, at: Place): Problem[] {
     const message = 'node_id must be a send_email node or any'
     problems.push(...problem(at, 'node_id', 'unknown_node', message))
   }
-  if (!activityStatuses.includes(value['status'])) {
+  if (!activityStatuses.some((name) => name === value['status'])) {
     const message = `status must be one of ${activityStatuses.join(', ')}`
     problems.push(...problem(at, 'status', 'bad_value', message))
   }

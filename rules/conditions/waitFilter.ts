@@ -1,6 +1,5 @@
 // Turns a wait's filter and match rows into the one condition that is stored and asked of each arriving event.
 
-import type { WaitForEventData } from '../design/types.ts'
 import { evaluate } from './evaluate.ts'
 import { parseField, readOne } from './fields.ts'
 import type { Condition, ConditionFacts } from './types.ts'
@@ -8,6 +7,12 @@ import type { Condition, ConditionFacts } from './types.ts'
 const always: Condition = { type: 'and', rules: [] }
 /** No event matches: only the timeout ends such a wait. */
 const never: Condition = { type: 'or', rules: [] }
+
+/** A property of the arriving event, and the fact of the execution that it must equal. */
+interface MatchRow {
+  event_path: string
+  equals_path: string
+}
 
 /**
  * The condition over the arriving event that ends a wait; null when any event of its name does.
@@ -18,7 +23,7 @@ const never: Condition = { type: 'or', rules: [] }
  * `older_than` excepted: their answer depends on when the event comes.
  */
 export function resolveMatch(
-  data: Pick<WaitForEventData, 'filter' | 'match'>,
+  data: { filter?: Condition; match?: MatchRow[] },
   facts: ConditionFacts,
 ): Condition | null {
   const waiting = { ...facts, trigger: facts.event }
@@ -28,10 +33,7 @@ export function resolveMatch(
   return isEmpty(condition, 'and') ? null : condition
 }
 
-function matchRule(
-  row: { event_path: string; equals_path: string },
-  facts: ConditionFacts,
-): Condition {
+function matchRule(row: MatchRow, facts: ConditionFacts): Condition {
   const value = readOne(row.equals_path, facts)
   if (value === undefined || value === null) return never
   return { type: 'rule', field: eventField(row.event_path), operator: 'eq', value }

@@ -1,8 +1,6 @@
-// What validation must know of the workspace, and what a design refers to, so that it can be loaded.
-
-import { isJsonObject, type JsonObject } from '../json.ts'
-import { readShape } from './shape.ts'
-import type { Problem } from './types.ts'
+// What a check of a design stands on: the node or settings it looks at, and what the workspace holds.
+import type { JsonObject } from '../json.ts'
+import type { Problem } from './problem.ts'
 
 export interface TemplateFacts {
   status: 'draft' | 'published'
@@ -24,41 +22,6 @@ export interface DesignContext {
   liquidProblem?(source: string): string | null
 }
 
-export interface DesignReferences {
-  /** Ids or aliases. */
-  templateIds: string[]
-  /** Senders as written, `settings.default_from` among them. */
-  fromAddresses: string[]
-  audienceIds: string[]
-}
-
-/** What a design, valid or not, refers to outside itself. Total: takes any JSON. */
-export function designReferences(design: unknown): DesignReferences {
-  const shape = readShape(design)
-  const sends = shape.nodes
-    .filter((node) => node.type === 'send_email')
-    .map((node) => node.data ?? {})
-  return {
-    templateIds: texts(sends.map((data) => data['template_id'])),
-    fromAddresses: texts([...sends.map((data) => data['from']), shape.settings['default_from']]),
-    audienceIds: texts(shape.nodes.flatMap((node) => audienceIds(node.data))),
-  }
-}
-
-/** Ids in `audience` conditions anywhere below a value; readShape has bounded its depth. */
-function audienceIds(value: unknown): unknown[] {
-  if (Array.isArray(value)) return value.flatMap(audienceIds)
-  if (!isJsonObject(value)) return []
-  const here = value['type'] === 'audience' ? [value['audience_id']] : []
-  return [...here, ...Object.values(value).flatMap(audienceIds)]
-}
-
-function texts(values: unknown[]): string[] {
-  return [
-    ...new Set(values.filter((value) => typeof value === 'string' && value !== '')),
-  ] as string[]
-}
-
 /** Where a check stands: one node's data, or the settings. */
 export interface CheckAt {
   nodeId: string | null
@@ -66,6 +29,7 @@ export interface CheckAt {
   path: string
   data: JsonObject
   settings: JsonObject
+  /** Ids of the nodes whose kind records `wait_events`, and of those whose kind records `email_activity`. */
   waitNodes: ReadonlySet<string>
   sendNodes: ReadonlySet<string>
   context: DesignContext

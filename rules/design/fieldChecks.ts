@@ -1,13 +1,14 @@
 // Checks of single keys of a node's data. Each gives the problems of its key; an absent optional key has none.
 import { addressDomain, parseMailbox } from '../addresses.ts'
 import { isMany, parseField } from '../conditions/fields.ts'
-import { type ConditionContext, validateCondition } from '../conditions/validate.ts'
-import { isTooLong, parseDuration } from '../duration.ts'
+import { type ConditionScope, validateCondition } from '../conditions/validate.ts'
+import { isTooLong, isZero, parseDuration, spanMsMax } from '../duration.ts'
 import { isEventName } from '../eventNames.ts'
 import { isJsonObject, type Json } from '../json.ts'
 import { limits } from '../limits.ts'
+import { propertyPath } from '../properties/update.ts'
 import { type CheckAt, problemAt } from './context.ts'
-import type { Problem } from './types.ts'
+import type { Problem } from './problem.ts'
 
 /** Undefined, null and '' all count as absent. */
 export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
@@ -35,8 +36,6 @@ export function checkOneOf(at: CheckAt, key: string, names: readonly string[]): 
   if (!isGiven(value) || (typeof value === 'string' && names.includes(value))) return []
   return problemAt(at, key, 'bad_value', `${key} must be one of ${names.join(', ')}`)
 }
-
-const spanMsMax = limits.durationYearsMax * 365.25 * 86_400_000
 
 /** Whole milliseconds, at most a hundred years. */
 export function checkMs(at: CheckAt, key: string): Problem[] {
@@ -94,29 +93,29 @@ export function checkSenderDomain(at: CheckAt, key: string, from: string): Probl
   return problemAt(at, key, 'domain_not_verified', `the domain ${domain} is not verified`)
 }
 
-/** A condition at a key. */
-export function checkCondition(
-  at: CheckAt,
-  key: string,
-  scope: ConditionContext['scope'],
-  value: Json | undefined = at.data[key],
-): Problem[] {
-  return validateCondition(value, `${at.path}.${key}`, {
-    nodeId: at.nodeId,
-    scope,
-    waitNodes: at.waitNodes,
-    sendNodes: at.sendNodes,
-    audiences: at.context.audiences,
-  })
+/** A condition that a node's data holds: from this come its checks, the facts it reads and the audiences it names. */
+export interface HeldCondition {
+  /** Dotted path within the data. */
+  key: string
+  value: Json | undefined
+  scope: ConditionScope
+  /** False: it may be absent. */
+  isRequired: boolean
 }
 
-/** As checkCondition, but it may be absent. */
-export function checkOptionalCondition(
-  at: CheckAt,
-  key: string,
-  scope: ConditionContext['scope'],
-): Problem[] {
-  return isGiven(at.data[key]) ? checkCondition(at, key, scope) : []
+/** Conditions that the data holds, each at its key. */
+export function checkConditions(at: CheckAt, held: readonly HeldCondition[]): Problem[] {
+  return held.flatMap(({ key, value, scope, isRequired }) =>
+    isRequired || isGiven(value)
+      ? validateCondition(value, `${at.path}.${key}`, {
+          nodeId: at.nodeId,
+          scope,
+          waitNodes: at.waitNodes,
+          sendNodes: at.sendNodes,
+          audiences: at.context.audiences,
+        })
+      : [],
+  )
 }
 
 /** A name of exactly one fact, written by the design as a value: `trigger.order_id`, `properties.plan`. */
@@ -128,4 +127,14 @@ export function checkFactName(at: CheckAt, key: string, value: Json | undefined)
   const node = field.path[0]?.name ?? ''
   if (field.root !== 'wait_events' || at.waitNodes.has(node)) return []
   return problemAt(at, key, 'unknown_node', 'no wait_for_event node of that id')
+}
+
+/** A dot path of properties, without `[]`. */
+export const isPropertyPath = (value: unknown): value is string =>
+  typeof value === 'string' && propertyPath(value) !== null
+
+/** A duration that is no time at all; false for what is no duration. */
+export function isNoTime(value: unknown): boolean {
+  const duration = typeof value === 'string' ? parseDuration(value) : null
+  return duration !== null && isZero(duration)
 }

@@ -1,27 +1,40 @@
 // The graph of a design: handles, edges, what can be reached, and loops that would never wait.
-
-import { nodeRule } from './nodeRules.ts'
+import type { Handles, NodeRole } from '../nodes/define.ts'
+import type { NodeRegistry } from '../nodes/registry.ts'
+import type { Problem } from './problem.ts'
 import type { Shape, ShapeNode } from './shape.ts'
-import type { Problem } from './types.ts'
 
 type Nodes = ReadonlyMap<string, ShapeNode>
 
+/** Why nothing may lead to a node, by the role of its kind; null where an edge may. */
+const noEntry: Record<NodeRole, { code: string; message: string } | null> = {
+  start: { code: 'edge_into_trigger', message: 'nothing leads to a trigger' },
+  drawn: { code: 'edge_into_note', message: 'a note never runs' },
+  step: null,
+}
+
 /** Every problem of the graph itself; nodes of unknown type are passed over where their handles would matter. */
-export function graphProblems(shape: Shape): Problem[] {
+export function graphProblems(shape: Shape, registry: NodeRegistry): Problem[] {
   const nodes: Nodes = new Map(shape.nodes.map((node) => [node.id, node]))
   return [
-    ...edgeProblems(shape, nodes),
-    ...handleProblems(shape),
-    ...reachProblems(shape),
-    ...loopProblems(shape, nodes),
+    ...edgeProblems(shape, nodes, registry),
+    ...handleProblems(shape, registry),
+    ...reachProblems(shape, registry),
+    ...loopProblems(shape, nodes, registry),
   ]
+}
+
+/** Undefined where the node's type is not known. */
+function roleOf(node: ShapeNode, registry: NodeRegistry): NodeRole | undefined {
+  const kind = registry.find(node.type)
+  return kind && (kind.role ?? 'step')
 }
 
 function nodeProblem(node: ShapeNode, code: string, message: string): Problem {
   return { node_id: node.id, path: node.path, message, code }
 }
 
-function edgeProblems(shape: Shape, nodes: Nodes): Problem[] {
+function edgeProblems(shape: Shape, nodes: Nodes, registry: NodeRegistry): Problem[] {
   const problems: Problem[] = []
   const taken = new Set<string>()
   for (const { source, target, handle, path } of shape.edges) {
@@ -31,9 +44,11 @@ function edgeProblems(shape: Shape, nodes: Nodes): Problem[] {
     }
     if (!from) report('source', 'unknown_node', `no node has the id ${source}`)
     if (!to) report('target', 'unknown_node', `no node has the id ${target}`)
-    if (to?.type === 'trigger') report('target', 'edge_into_trigger', 'nothing leads to a trigger')
-    if (to?.type === 'note') report('target', 'edge_into_note', 'a note never runs')
-    if (from && handlesOf(from)?.includes(handle) === false) {
+    const role = to && roleOf(to, registry)
+    const refused = role && noEntry[role]
+    if (refused) report('target', refused.code, refused.message)
+    const handles = from && handlesOf(from, registry)
+    if (handles && ![...handles.required, ...handles.optional].includes(handle)) {
       report('sourceHandle', 'unknown_handle', `a ${from.type} node has no handle ${handle}`)
     }
     // Ids and handles are told apart by a character that no id has.
@@ -46,38 +61,36 @@ function edgeProblems(shape: Shape, nodes: Nodes): Problem[] {
   return problems
 }
 
-/** All handles of a node; null when its type or data cannot tell. */
-function handlesOf(node: ShapeNode): string[] | null {
-  const handles = node.data && nodeRule(node.type)?.handles(node.data)
-  return handles ? [...handles.required, ...handles.optional] : null
+/** The handles of a node; null when its type or data cannot tell. */
+function handlesOf(node: ShapeNode, registry: NodeRegistry): Handles | null {
+  return (node.data && registry.find(node.type)?.handles(node.data)) ?? null
 }
 
-function handleProblems(shape: Shape): Problem[] {
+function handleProblems(shape: Shape, registry: NodeRegistry): Problem[] {
   const wired = new Set(shape.edges.map((edge) => `${edge.source} ${edge.handle}`))
-  return shape.nodes.flatMap((node) => {
-    const required = (node.data && nodeRule(node.type)?.handles(node.data).required) || []
-    return required
+  return shape.nodes.flatMap((node) =>
+    (handlesOf(node, registry)?.required ?? [])
       .filter((handle) => !wired.has(`${node.id} ${handle}`))
-      .map((handle) => nodeProblem(node, 'unwired_handle', `handle ${handle} leads nowhere`))
-  })
+      .map((handle) => nodeProblem(node, 'unwired_handle', `handle ${handle} leads nowhere`)),
+  )
 }
 
-function reachProblems(shape: Shape): Problem[] {
-  const triggers = shape.nodes.filter((node) => node.type === 'trigger')
-  if (triggers.length === 0) {
+function reachProblems(shape: Shape, registry: NodeRegistry): Problem[] {
+  const starts = shape.nodes.filter((node) => roleOf(node, registry) === 'start')
+  if (starts.length === 0) {
     const message = 'at least one trigger is required'
     return [{ node_id: null, path: 'nodes', message, code: 'no_trigger' }]
   }
   const targets = targetsOf(shape)
   const reached = new Set<string>()
-  const open = triggers.map((node) => node.id)
+  const open = starts.map((node) => node.id)
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
     if (reached.has(id)) continue
     reached.add(id)
     open.push(...(targets.get(id) ?? []))
   }
   return shape.nodes
-    .filter((node) => node.type !== 'note' && !reached.has(node.id))
+    .filter((node) => roleOf(node, registry) !== 'drawn' && !reached.has(node.id))
     .map((node) => nodeProblem(node, 'unreachable_node', 'no trigger leads to this node'))
 }
 
@@ -92,10 +105,12 @@ function targetsOf(shape: Shape): Map<string, string[]> {
 }
 
 /** One problem for each node that closes a loop in which no node waits. */
-function loopProblems(shape: Shape, nodes: Nodes): Problem[] {
+function loopProblems(shape: Shape, nodes: Nodes, registry: NodeRegistry): Problem[] {
   const targets = targetsOf(shape)
   const state = new Map<string, 'open' | 'done'>()
   const closing = new Set<ShapeNode>()
+  const isWait = ({ type, data }: ShapeNode): boolean =>
+    data !== null && registry.find(type)?.waits(data) === true
   // As deep as the design has nodes, 300 at most.
   const visit = (node: ShapeNode): void => {
     state.set(node.id, 'open')
@@ -111,8 +126,4 @@ function loopProblems(shape: Shape, nodes: Nodes): Problem[] {
   return [...closing].map((node) =>
     nodeProblem(node, 'loop_without_wait', 'a loop leads back here without a wait'),
   )
-}
-
-function isWait(node: ShapeNode): boolean {
-  return node.data !== null && nodeRule(node.type)?.waits(node.data) === true
 }

@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { findJsonFault } from '../jsonFault.ts'
 import { limits } from '../limits.ts'
-import type { Problem } from './types.ts'
+import type { Problem } from './problem.ts'
 
 /** A design that may be saved as a draft: its graph may be unfinished and its data wrong. */
 export interface RawDesign extends JsonObject {
@@ -22,7 +22,7 @@ export interface ShapeNode {
   path: string
 }
 
-export interface ShapeEdge {
+interface ShapeEdge {
   source: string
   target: string
   /** `default` where the edge names none. */

@@ -1,9 +1,9 @@
 // What a refusal means: rows of data, tried in order; the first that matches the reply decides.
-import type { Phase } from '../../mail/transport.ts'
+import type { Phase } from './phases.ts'
 
-export type BounceType = 'Permanent' | 'Transient' | 'Undetermined'
+type BounceType = 'Permanent' | 'Transient' | 'Undetermined'
 
-export type BounceSubtype =
+type BounceSubtype =
   | 'General'
   | 'NoEmail'
   | 'MailboxFull'

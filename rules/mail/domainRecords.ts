@@ -126,7 +126,7 @@ export function mayTrack(host: string, domain: string): boolean {
 }
 
 /** The SPF mechanism (RFC 7208) that lets a host send. */
-export function spfMechanism(mailHost: string): string {
+function spfMechanism(mailHost: string): string {
   const version = isIP(mailHost)
   return version === 0 ? `a:${mailHost}` : `ip${version}:${mailHost}`
 }

@@ -11,13 +11,13 @@ const FIRST_POINTS_MS = [30 * SECOND_MS, MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS
 const SLACK_MS = 5 * SECOND_MS
 const VERIFIED_MS = 6 * HOUR_MS
 /** A round that has not found the records, or has missed them, for this long is given up. */
-export const GIVE_UP_MS = 72 * HOUR_MS
+const GIVE_UP_MS = 72 * HOUR_MS
 const MISSES_MIN = 3
 const MISSING_MIN_MS = HOUR_MS
 
 export const FIRST_CHECK_MS = 30 * SECOND_MS
 /** How long a key that was followed by another stays published: mail that it signed is on its way. */
-export const KEY_OVERLAP_MS = 7 * 24 * HOUR_MS
+const KEY_OVERLAP_MS = 7 * 24 * HOUR_MS
 /** A key signs from this long after its record was seen: by then every worker has heard of it. */
 export const KEY_NOTICE_MS = 10 * SECOND_MS
 

@@ -96,7 +96,7 @@ export interface TrackedRequest {
 }
 
 /** A browser or proxy that looks ahead: nobody has followed the link yet. */
-export function isPrefetch(header: TrackedRequest['header']): boolean {
+function isPrefetch(header: TrackedRequest['header']): boolean {
   const purposes = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].map(header)
   return purposes.some((purpose) => /prefetch|prerender|preview/i.test(purpose ?? ''))
 }

@@ -4,7 +4,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 /** Wait after the first, second, ... attempt; the last one repeats until the mail expires. */
-export const retryWaits_ms = [
+const retryWaits_ms = [
   1 * MINUTE_MS,
   5 * MINUTE_MS,
   15 * MINUTE_MS,

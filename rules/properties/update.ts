@@ -2,12 +2,19 @@
 
 import { isMany, parseField, readOne } from '../conditions/fields.ts'
 import type { ConditionFacts } from '../conditions/types.ts'
-import type { UpdateContactData } from '../design/types.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { findJsonFault } from '../jsonFault.ts'
 import { limits } from '../limits.ts'
 import { own, parsePath, setOwn } from '../paths.ts'
 import { mergeProperties } from './merge.ts'
+
+export interface PropertyChange {
+  set?: JsonObject
+  /** Dot paths. */
+  unset?: string[]
+  /** Numbers to add, by dot path. */
+  increment?: Record<string, number>
+}
 
 export interface PropertyUpdate {
   /** The same object when nothing changed. */
@@ -21,7 +28,7 @@ export interface PropertyUpdate {
  * `{"var": "event.x"}` stands for that fact, and a key whose fact is missing is left unchanged. A result that is too
  * large or too deep to store leaves all as it was.
  */
-export function applyUpdate(data: UpdateContactData, facts: ConditionFacts): PropertyUpdate {
+export function applyUpdate(data: PropertyChange, facts: ConditionFacts): PropertyUpdate {
   const notes: string[] = []
   const before = facts.contact.properties
   let properties = mergeProperties(before, resolveObject(data.set ?? {}, facts, notes))

@@ -1,6 +1,6 @@
 // Sending domains after their registration: check now, settings, another key, deletion; each told to the worker.
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startMissingChecks } from '../../db/domains/writes.ts'
+import { startMissingChecks } from '../../commands/domains/startChecks.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -47,8 +47,7 @@ it('a registration has its checks started, by the commit that makes it', async (
 it('domains from before get their checks once; verified ones when they are asked for', async () => {
   const old = await insertTestDomain(api, newName(), 'PENDING')
   const verified = await insertTestDomain(api, newName())
-  const at = new Date()
-  await Promise.all([startMissingChecks(api.db, at), startMissingChecks(api.db, at)])
+  await Promise.all([startMissingChecks(api.deps), startMissingChecks(api.deps)])
   expect(await tasksOf(old)).toEqual(['domain_start'])
   expect(await tasksOf(verified)).toEqual([])
 })
@@ -197,13 +196,16 @@ describe('DELETE', () => {
   })
 })
 
-it.each(['NOT_STARTED', 'PENDING', 'FAILED'])('nothing is sent from a %s one', async (status) => {
-  const name = newName()
-  await insertTestDomain(api, name, status)
-  const mail = { from: `a@${name}`, to: 'b@example.test', subject: 'Hi', text: 'Hello' }
-  const refused = await api.request('POST', '/v1/emails', mail)
-  expect([refused.status, refused.body]).toMatchObject([403, { code: 'domain_not_verified' }])
-})
+it.each(['NOT_STARTED', 'PENDING', 'FAILED'] as const)(
+  'nothing is sent from a %s one',
+  async (status) => {
+    const name = newName()
+    await insertTestDomain(api, name, status)
+    const mail = { from: `a@${name}`, to: 'b@example.test', subject: 'Hi', text: 'Hello' }
+    const refused = await api.request('POST', '/v1/emails', mail)
+    expect([refused.status, refused.body]).toMatchObject([403, { code: 'domain_not_verified' }])
+  },
+)
 
 it('details are shown when they are asked for, and what is another workspace is not there', async () => {
   const id = await insertTestDomain(api, newName())

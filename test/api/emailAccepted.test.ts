@@ -194,7 +194,15 @@ describe('accepted', () => {
     expect(told[0]).toMatchObject({
       event_name: 'email.sent',
       email: 'ann@example.com',
-      properties: { email_id: body.id, subject: 'Hi', recipient: 'ann@example.com' },
+    })
+    // The properties of every `email.sent`, whoever sends: null where there is no execution.
+    expect(told[0]?.properties).toEqual({
+      email_id: body.id,
+      subject: 'Hi',
+      recipient: 'ann@example.com',
+      workflow_id: null,
+      execution_id: null,
+      node_id: null,
     })
     const ann = await api.db
       .selectFrom('contacts')

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
+import { bringTo } from '../setup/states.ts'
 
 let api: TestApi
 let domainId: string
@@ -151,11 +152,7 @@ describe('one email', () => {
       scheduled_at: null,
       broadcast_id: null,
     })
-    await api.db
-      .updateTable('deliveries')
-      .set({ state: 'delivered', settled_at: new Date() })
-      .where('email_id', '=', id)
-      .execute()
+    await bringTo(api.db, { emailId: id as string }, 'delivered', new Date())
     expect((await get(`/v1/emails/${id}?expand=details`)).body['status']).toBe('settled')
     const listed = await get<{ emails: object[] }>('/v1/emails?expand=details')
     expect(listed.body.emails[0]).toMatchObject({ id, bcc: ['bcc@example.com'], status: 'settled' })

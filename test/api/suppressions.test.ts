@@ -1,6 +1,7 @@
 // Suppressions: put on by hand, listed newest first, taken off; whose they are, and which one is stronger.
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { transact } from '../../commands/transact.ts'
 import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
@@ -28,10 +29,8 @@ const add = (email: unknown) => api.request('POST', '/v1/suppressions', { email 
 const remove = (email: string) => api.request('DELETE', `/v1/suppressions/${email}`)
 const list = (query = '') => api.request<Page>('GET', `/v1/suppressions${query}`)
 const insert = (email: string, reason: 'bounce' | 'complaint', expires_at: Date | null = null) =>
-  upsertSuppression(
-    api.db,
-    { workspace_id: api.workspaceId, email, reason, source_id: 'em_1', expires_at },
-    now(),
+  transact.one(api.deps, ({ db }) =>
+    upsertSuppression(db, api.workspaceId, { email, reason, source_id: 'em_1', expires_at }, now()),
   )
 const find = async (email: string) =>
   (await list()).body.suppressions.find((row) => row.email === email)
@@ -146,7 +145,7 @@ describe('one that ends', () => {
       time += DAY_MS
       const email = 'full@example.test'
       const about = { workspaceId: api.workspaceId, email, emailId: 'em_2', at: now() }
-      await api.db.transaction().execute((trx) => recordSoftBounce(trx, about))
+      await transact(api.deps, ({ db }) => recordSoftBounce(db, about))
       return (await find(email))?.reason
     }
     expect([await bounce(), await bounce()]).toEqual([undefined, undefined])

@@ -1,5 +1,6 @@
 // The surface of the whole application, route by route: keys, methods, ids, media types, sizes, request ids.
 import { describe, expect, it } from 'vitest'
+import { listOperations } from '../../api/http/operation.ts'
 import { limits } from '../../rules/limits.ts'
 import { type Answer, createTestApi } from '../setup/api.ts'
 import { sendChunks } from '../setup/chunks.ts'
@@ -41,6 +42,14 @@ describe('golden files', () => {
   it('has these routes', () => {
     const lines = routes.map(({ method, path }) => `  ${JSON.stringify({ method, path })}`)
     expectGolden('routes.json', `[\n${lines.join(',\n')}\n]\n`)
+  })
+
+  it('has these rules at its routes, each of which has some', () => {
+    const operations = listOperations(api.app)
+    const lines = operations.map((operation) => `  ${JSON.stringify(operation)}`).sort()
+    expectGolden('operations.json', `[\n${lines.join(',\n')}\n]\n`)
+    const named = operations.map(({ method, path }) => `${method} ${path}`)
+    expect(named.sort()).toEqual(guarded.map(({ name }) => name).sort())
   })
 
   it('describes itself so', async () => {
@@ -205,6 +214,30 @@ describe('methods and unknown paths', () => {
     expect(told(without)).toEqual(refusal('invalid_authorization_header'))
     const answer = await api.request('GET', path)
     expect(told(answer)).toEqual({ status: 404, body: errorBody(path, 'not_found') })
+  })
+
+  it.each([
+    ['read_only', 'GET', '/v1/nothing', 404],
+    ['read_only', 'HEAD', '/v1/workflows/x/y/z', 404],
+    ['read_only', 'POST', '/v1/nothing', 403],
+    ['read_only', 'PUT', '/v1/emails', 403],
+    ['sending_access', 'GET', '/v1/emails/x/y', 404],
+    ['sending_access', 'PUT', '/v1/emails', 405],
+    ['sending_access', 'GET', '/v1/emailsx', 403],
+    ['sending_access', 'PUT', '/v1/audiences', 403],
+    ['events_only', 'GET', '/v1/automation/events', 403],
+    ['events_only', 'GET', '/v1/nothing', 403],
+    ['full_access', 'PUT', '/v1/automation/contacts/', 405],
+  ] as const)('a key that has %s: %s %s is a %i', async (permission, method, path, status) => {
+    const { token } = await api.createKey({ permission })
+    const answer = await api.request(method, path, undefined, { authorization: `Bearer ${token}` })
+    expect(answer.status).toBe(status)
+  })
+
+  it('the description of the interface asks for no key, whatever the method', async () => {
+    const ask = async (method: string) =>
+      (await api.request(method, '/v1/openapi.json', undefined, { authorization: '' })).status
+    expect([await ask('GET'), await ask('HEAD'), await ask('POST')]).toEqual([200, 200, 405])
   })
 
   it.each(['/', '/nothing', '/u', '/avatars', '/v2/emails'])('%s is a 404', async (path) => {

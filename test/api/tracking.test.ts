@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
+import { tellAll } from '../setup/mailEvents.ts'
 import { tableCounts } from '../setup/tableCounts.ts'
 import { BROWSER, createTrackedApi, URLS } from '../setup/trackedMail.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -117,6 +118,9 @@ describe('the contact', () => {
     expect(api.woken).toEqual([])
     await openPixel(mail.deliveryId)
     await click(mail.deliveryId, 0)
+    expect(new Set(api.woken)).toEqual(new Set(['dripline_mail_events']))
+    api.woken.length = 0
+    await tellAll(api.deps)
     expect(api.woken).toEqual(['dripline_outbox'])
     const { body } = await api.request<{
       events: { event_name: string; properties: { link?: string } }[]

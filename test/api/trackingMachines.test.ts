@@ -1,6 +1,7 @@
 // Opens and clicks that are kept but not shown, and how much of all of them is kept.
 import { describe, expect, it } from 'vitest'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
+import { bringTo } from '../setup/states.ts'
 import { BROWSER, createTrackedApi, URLS } from '../setup/trackedMail.ts'
 
 const { api, mac, clock, delivered, get, click, openPixel, stored, machines, shown } =
@@ -30,11 +31,7 @@ describe('machines', () => {
     await click(mail.deliveryId, 1)
     expect(await machines(mail.id)).toEqual(['too_soon', null])
     const early = await delivered()
-    await api.db
-      .updateTable('deliveries')
-      .set({ settled_at: null, state: 'data_sent' })
-      .where('id', '=', early.deliveryId)
-      .execute()
+    await bringTo(api.db, { ids: [early.deliveryId] }, 'data_sent', new Date(clock.time))
     await openPixel(early.deliveryId)
     expect(await machines(early.id)).toEqual(['too_soon'])
   })

@@ -3,6 +3,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken } from '../../mail/tracking/tokens.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { bringTo } from '../setup/states.ts'
 import { uniqueName } from '../setup/unique.ts'
 import { createWorkflowClient, exitDesign } from '../setup/workflowClient.ts'
 
@@ -41,17 +42,12 @@ async function subscriber() {
     .set({ workflow_id, execution_id, unsubscribe_token: token, domain_id })
     .where('id', '=', id)
     .execute()
-  const delivery = await api.db
-    .updateTable('deliveries')
-    .set({ state: 'delivered', settled_at: new Date(time) })
-    .where('email_id', '=', id)
-    .returning('id')
-    .executeTakeFirstOrThrow()
+  const [deliveryId = 0] = await bringTo(api.db, { emailId: id }, 'delivered', new Date(time))
   const urls = [0, 1, 2, 3].map((i) => `https://x.test/${i}`)
   await insertEmailLinks(api.db, [{ email_id: id, urls }])
   time += 30_000
   const click = (index: number) =>
-    api.app.request(`/t/c/${clickToken(api.deps.secrets.mac('tracking'), delivery.id, index)}`)
+    api.app.request(`/t/c/${clickToken(api.deps.secrets.mac('tracking'), deliveryId, index)}`)
   const visit = (method: string, more = '', headers: Record<string, string> = {}) =>
     api.request(method, `/u/${token}${more}`, undefined, { authorization: '', ...headers })
   const isOut = async () => (await begin()).length === 0

@@ -2,6 +2,8 @@
 
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import type { Db, Trx } from '../../db/connect.ts'
 import { type Claim, type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, listExpiredLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
@@ -10,6 +12,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { queueDeliveries } from '../setup/queue.ts'
+import { bringTo } from '../setup/states.ts'
 
 const { db, pool } = await createTestDatabase()
 const NOW = new Date('2026-03-02T09:00:00Z')
@@ -39,6 +42,15 @@ const claimOf = (over: Partial<Claim> = {}): Claim => ({
   ...over,
 })
 
+const inOne = <T>(work: (trx: Trx) => Promise<T>, on: Db = db) =>
+  transact.one({ db: on, wake: () => undefined }, (inTrx) => work(inTrx.db))
+const claim = (asked: Claim, on: Db = db) => inOne((trx) => claimDeliveries(trx, asked), on)
+const release = (claimed: ClaimedDelivery[], lease: string) =>
+  inOne((trx) => releaseDeliveries(trx, claimed, lease))
+/** At `NOW`, when the leases still run. */
+const mark = (ids: number[], lease: string, on: Db = db) =>
+  inOne((trx) => markDataSent(trx, ids, lease, NOW), on)
+
 beforeEach(async () => {
   await sql`truncate deliveries`.execute(db)
 })
@@ -60,19 +72,19 @@ function* nodesOf(node: PlanNode): Generator<PlanNode> {
 }
 
 /** Runs a claim under EXPLAIN ANALYZE. @returns how it read the ledger */
-async function planOf(claim: Claim) {
-  let asked: CompiledQuery | undefined
+async function planOf(asked: Claim) {
+  let statement: CompiledQuery | undefined
   const listening = new Kysely<Database>({
     dialect: new PostgresDialect({ pool }),
     log: ({ query }) => {
-      asked = query
+      statement = query
     },
   })
-  await claimDeliveries(listening, { ...claim, now: new Date(0) })
-  const parameters = (asked?.parameters ?? []).map((value) =>
-    value instanceof Date && value.getTime() === 0 ? claim.now : value,
+  await claim({ ...asked, now: new Date(0) }, listening)
+  const parameters = (statement?.parameters ?? []).map((value) =>
+    value instanceof Date && value.getTime() === 0 ? asked.now : value,
   )
-  const { rows } = await pool.query(`explain (analyze, format json) ${asked?.sql}`, parameters)
+  const { rows } = await pool.query(`explain (analyze, format json) ${statement?.sql}`, parameters)
   const reads = [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].filter(
     (node) => node['Relation Name'] === 'deliveries' && /Scan/.test(node['Node Type']),
   )
@@ -103,7 +115,7 @@ for (const [name, shape] of Object.entries(shapes)) {
 
 test('each shard gives its longest waiting, and no more than its share', async () => {
   await queue(6_400, { everyMs: 1 })
-  const claimed = await claimDeliveries(db, claimOf({ limit: 200, perShard: 3 }))
+  const claimed = await claim(claimOf({ limit: 200, perShard: 3 }))
   expect(claimed).toHaveLength(192)
   const oldest = await db
     .selectFrom('deliveries')
@@ -122,7 +134,7 @@ test('a long queue for one shard does not stand before the mail of another', asy
   await sql`update deliveries set shard = 5`.execute(db)
   await sql`update deliveries set shard = 6, next_at = ${NOW}
     where id = (select max(id) from deliveries)`.execute(db)
-  const claimed = await claimDeliveries(db, claimOf({ limit: 100, perShard: 50 }))
+  const claimed = await claim(claimOf({ limit: 100, perShard: 50 }))
   expect(claimed.map(({ shard }) => shard)).toContain(6)
   expect(claimed).toHaveLength(51)
 })
@@ -133,7 +145,7 @@ test('eight lanes that claim at once share everything, and nothing twice', async
   const lane = async (n: number) => {
     for (;;) {
       const leaseToken = `00000000-0000-0000-0000-0000000000${10 + n}`
-      const claimed = await claimDeliveries(db, claimOf({ leaseToken, limit: 70, perShard: 9 }))
+      const claimed = await claim(claimOf({ leaseToken, limit: 70, perShard: 9 }))
       if (claimed.length === 0) return
       seen.push(...claimed)
     }
@@ -145,25 +157,30 @@ test('eight lanes that claim at once share everything, and nothing twice', async
 
 test('what is given back is as it was before the claim, and only by its holder', async () => {
   await queue(2)
-  await sql`update deliveries set state = 'deferred', attempt = 4
-    where id = (select min(id) from deliveries)`.execute(db)
+  const { id: first } = await db
+    .selectFrom('deliveries')
+    .select('id')
+    .orderBy('id')
+    .executeTakeFirstOrThrow()
+  await bringTo(db, { ids: [first] }, 'deferred', NOW)
+  await sql`update deliveries set attempt = 4 where id = ${first}`.execute(db)
   const columns = ['state', 'attempt', 'next_at', 'lease_token', 'lease_until'] as const
   const read = () => db.selectFrom('deliveries').select(columns).orderBy('id').execute()
   const before = await read()
-  const claimed = await claimDeliveries(db, claimOf())
+  const claimed = await claim(claimOf())
   expect(claimed.map(({ was }) => was).sort()).toEqual(['deferred', 'queued'])
-  await releaseDeliveries(db, claimed, OTHER)
+  await release(claimed, OTHER)
   expect((await read()).map(({ state }) => state)).toEqual(['sending', 'sending'])
-  await releaseDeliveries(db, claimed, LEASE)
+  await release(claimed, LEASE)
   expect(await read()).toEqual(before)
 })
 
 test('only who holds the lease may mark, and a lease that ran out is found', async () => {
   await queue(3)
-  const ids = (await claimDeliveries(db, claimOf())).map(({ id }) => id).sort()
-  expect(await markDataSent(db, ids, OTHER)).toEqual(new Set())
-  expect(await markDataSent(db, ids.slice(0, 1), LEASE)).toEqual(new Set(ids.slice(0, 1)))
-  await extendLeases(db, ids.slice(2), LEASE, after(2 * 60_000))
+  const ids = (await claim(claimOf())).map(({ id }) => id).sort()
+  expect(await mark(ids, OTHER)).toEqual(new Set())
+  expect(await mark(ids.slice(0, 1), LEASE)).toEqual(new Set(ids.slice(0, 1)))
+  await inOne((trx) => extendLeases(trx, ids.slice(2), LEASE, after(2 * 60_000)))
   const range = { from: 0, to: 64 }
   expect(await listExpiredLeases(db, range, after(59_999), 10)).toEqual([])
   const expired = await listExpiredLeases(db, range, after(60_000), 10)
@@ -191,11 +208,11 @@ test('the mark before the dot writes no index', async () => {
   await eventually(async () => {
     await sql`truncate deliveries`.execute(db)
     await queue(200)
-    const claimed = await claimDeliveries(db, claimOf({ limit: 200 }))
+    const claimed = await claim(claimOf({ limit: 200 }))
     await sql`vacuum deliveries`.execute(db)
     const before = await flushed((one) => sql`select 1`.execute(one))
     const ids = claimed.map(({ id }) => id)
-    const after = await flushed((one) => markDataSent(one, ids, LEASE))
+    const after = await flushed((one) => mark(ids, LEASE, one))
     expect(after - before).toBeGreaterThan(100)
   })
 })

@@ -2,7 +2,8 @@
 
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { insertEmail } from '../../db/emails/insert.ts'
+import { transact } from '../../commands/transact.ts'
+import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
 import { createComposer } from '../../delivery/compose/composer.ts'
 import { readTrackingToken } from '../../mail/tracking/tokens.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
@@ -21,13 +22,12 @@ const createUse = () =>
 
 async function accept(
   change: { html?: string | null; text?: string | null; [column: string]: unknown },
-  attachments: Parameters<typeof insertEmail>[1]['attachments'] = [],
+  attachments: NewEmail['attachments'] = [],
 ): Promise<string> {
   const id = newId('email')
-  await insertEmail(db, {
+  const email: NewEmail = {
     row: {
       id,
-      workspace_id: workspaceId,
       type: 'transactional',
       category: 'transactional',
       from: 'a@sender.test',
@@ -58,7 +58,8 @@ async function accept(
     attachments,
     dueAt: now(),
     expiresAt: now(),
-  })
+  }
+  await transact.one({ db, wake: () => {} }, (inTrx) => insertEmail(inTrx.db, workspaceId, email))
   return id
 }
 

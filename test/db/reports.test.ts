@@ -2,11 +2,12 @@
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { takeReport } from '../../commands/reports/take.ts'
-import type { DeliveryState } from '../../db/schema.ts'
-import type { InboundReport } from '../../mail/reports/parseReport.ts'
 import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
-import { deliveryTransitions } from '../../rules/states.ts'
+import type { InboundReport } from '../../rules/mail/inboundReport.ts'
+import { type DeliveryState, deliveryTransitions } from '../../rules/states.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { holdContact, tellAll } from '../setup/mailEvents.ts'
+import { bringTo } from '../setup/states.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const DAY_MS = 86_400_000
@@ -31,13 +32,7 @@ const take = (id: number, report: InboundReport) => takeReport(api.deps, id, rep
 async function delivery(state: DeliveryState, to = `${uniqueName('r')}@example.test`) {
   const mail = { from: 'a@sender.test', to, subject: 'S', text: 'T' }
   const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
-  const settled = ['delivered', 'unknown', 'bounced', 'cancelled', 'suppressed'].includes(state)
-  const { id } = await api.db
-    .updateTable('deliveries')
-    .set({ state, settled_at: settled ? new Date(time) : null })
-    .where('email_id', '=', body.id)
-    .returning('id')
-    .executeTakeFirstOrThrow()
+  const [id = 0] = await bringTo(api.db, { emailId: body.id }, state, new Date(time))
   return { id, to, emailId: body.id }
 }
 
@@ -175,13 +170,23 @@ describe('a bounce', () => {
     await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: one.to })
     api.woken.length = 0
     await take(one.id, full)
+    expect(api.woken).toEqual(['dripline_mail_events'])
+    await tellAll(api.deps)
     const path = `/v1/automation/contacts/${one.to}/events`
     const { body } = await api.request<{ events: object[] }>('GET', path)
     expect(body.events[0]).toMatchObject({
       event_name: 'email.bounced',
       properties: { email_id: one.emailId, type: 'Transient', subtype: 'MailboxFull' },
     })
-    expect(api.woken).toEqual([])
+    expect(api.woken).toEqual(['dripline_mail_events'])
+  })
+
+  test('waits for no contact', async () => {
+    const one = await delivery('delivered')
+    await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: one.to })
+    await holdContact(api.url, one.to, async () => {
+      expect(await take(one.id, gone)).toBe('taken')
+    })
   })
 })
 

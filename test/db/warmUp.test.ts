@@ -1,6 +1,7 @@
 // Places of the warm-up, reserved by several lanes at once: none is given twice, no day exceeds its step, no row is lost.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
 import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { createWarmUp } from '../../delivery/lane/warmUp.ts'
 import { warmUpLadder } from '../../rules/mail/warmUp.ts'
@@ -8,8 +9,10 @@ import { createTestDatabase } from '../setup/database.ts'
 import { seedWorkspace } from '../setup/harness.ts'
 import { queueDeliveries } from '../setup/queue.ts'
 import { createRandom } from '../setup/random.ts'
+import { bringTo } from '../setup/states.ts'
 
 const { db } = await createTestDatabase()
+const wake = () => undefined
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const START_MS = Date.UTC(2026, 2, 2, 9)
@@ -20,27 +23,21 @@ type Gate = ReturnType<typeof createWarmUp>
 function createLane(lane: number, clock: { ms: number }) {
   const leaseToken = `00000000-0000-0000-0000-00000000000${lane}`
   const now = () => new Date(clock.ms)
-  const deps = { db, now, config: { warmUp: true } } as Parameters<typeof createWarmUp>[0]
+  const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']
+  const deps = { db, now, wake, config }
   const gate: Gate = createWarmUp(deps, leaseToken)
   const shards = Array.from({ length: 16 }, (_, i) => lane * 16 + i)
   return async (limit: number): Promise<{ claimed: number; sent: ClaimedDelivery[] }> => {
-    const claimed = await claimDeliveries(db, {
-      shards,
-      limit,
-      perShard: limit,
-      leaseToken,
-      leaseUntil: new Date(clock.ms + HOUR_MS),
-      now: now(),
-    })
+    const leaseUntil = new Date(clock.ms + HOUR_MS)
+    const claim = { shards, limit, perShard: limit, leaseToken, leaseUntil, now: now() }
+    const claimed = await transact.one({ db, wake }, (inTrx) => claimDeliveries(inTrx.db, claim))
     return { claimed: claimed.length, sent: await gate(claimed) }
   }
 }
 
 async function settle(sent: ClaimedDelivery[], now: Date): Promise<void> {
-  await sql`
-    update deliveries set state = 'delivered', settled_at = ${now}, lease_until = null, lease_token = null
-    where id = any(${sent.map(({ id }) => id)}::bigint[])
-  `.execute(db)
+  const ids = sent.map(({ id }) => id)
+  await bringTo(db, { ids }, 'delivered', now)
 }
 
 async function seedCold() {
@@ -148,4 +145,43 @@ test('the day after the last step ends the warm-up', async () => {
     .where('id', '=', ids.domainId)
     .executeTakeFirst()
   expect(domain).toEqual({ is_warmed_up: true, warmed_up_at: dueAt })
+})
+
+test('a cold domain keeps to its ladder however many other domains a lane has seen', async () => {
+  const ids = await seedCold()
+  const now = new Date(START_MS)
+  const [step = 0] = warmUpLadder
+  const count = step + 50
+  await queueDeliveries(db, {
+    ...ids,
+    count,
+    dueAt: now,
+    expiresAt: new Date(START_MS + DAY_MS),
+  })
+  const leaseToken = '00000000-0000-0000-0000-000000000009'
+  const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']
+  const gate = createWarmUp({ db, now: () => now, wake, config }, leaseToken)
+  const claim = (limit: number) =>
+    transact.one({ db, wake }, (inTrx) =>
+      claimDeliveries(inTrx.db, {
+        shards: Array.from({ length: 64 }, (_, shard) => shard),
+        limit,
+        perShard: limit,
+        leaseToken,
+        leaseUntil: new Date(START_MS + HOUR_MS),
+        now,
+      }),
+    )
+  const first = await claim(10)
+  expect(await gate(first)).toHaveLength(10)
+  const [one] = first
+  if (!one) throw new Error('nothing was claimed')
+  const others = Array.from({ length: 10_001 }, (_, i) => ({ ...one, domain_id: `dom_${i}` }))
+  expect(await gate(others)).toHaveLength(others.length)
+
+  const rest = await claim(count)
+  const unseen = { ...one, domain_id: 'dom_unseen' }
+  const sent = await gate([...rest, unseen])
+  expect(rest).toHaveLength(count - 10)
+  expect(sent.filter(({ domain_id }) => domain_id === ids.domainId)).toHaveLength(step - 10)
 })

@@ -1,7 +1,7 @@
 // A sending domain's whole life against a real name server: its records appear, a key follows another, one breaks.
 import { Client, Connection } from '@temporalio/client'
 import { expect, onTestFinished, test } from 'vitest'
-import { domainWorkflowId } from '../../workflows/messages.ts'
+import { workflowIds } from '../../rules/wire.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
@@ -85,7 +85,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
   const connection = await Connection.connect({ address: h.service.temporalAddress })
   onTestFinished(() => connection.close())
   const client = new Client({ connection, namespace: h.service.temporalNamespace })
-  const run = client.workflow.getHandle(domainWorkflowId(id))
+  const run = client.workflow.getHandle(workflowIds.domain(id))
   await eventually(async () => expect((await run.describe()).status.name).toBe('RUNNING'))
   expect((await show()).status).toBe('NOT_STARTED')
   expect(await send('Early')).toMatchObject({ status: 403, body: { code: 'domain_not_verified' } })

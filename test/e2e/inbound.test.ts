@@ -1,13 +1,11 @@
 // What comes back by mail, to a real worker: bounces and complaints, and their effects.
 
 import { expect, test } from 'vitest'
-import { insertAudience } from '../../db/audiences/writes.ts'
 import { verpAddress } from '../../mail/tracking/mailboxes.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, mail, onEvent } from '../setup/flows.ts'
-import { newId } from '../setup/harness.ts'
 import { createInboundHarness, written } from '../setup/inbound.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
 import { feedbackReport, statusReport } from '../unit/inbound/reports.ts'
@@ -180,11 +178,9 @@ test('a complaint suppresses and unsubscribes, from audiences and from the workf
   await insertFlow(h.db, h, flow)
   const executionId = await h.post('joined', 'angry@example.test')
   await eventually(async () => expect(await h.stateOf('angry@example.test')).toBe('delivered'))
-  const audiences = [newId('audience'), newId('audience'), newId('audience')]
-  const at = new Date()
-  for (const id of audiences) {
-    const row = { id, workspace_id: h.workspaceId, name: id, created_by: h.userId }
-    await insertAudience(h.db, { ...row, created_at: at, updated_at: at })
+  const audiences: string[] = []
+  for (const name of ['A', 'B', 'C']) {
+    audiences.push((await h.request<{ id: string }>('POST', '/v1/audiences', { name })).body.id)
   }
   const join = (id: string | undefined, email: string, is_subscribed = true) =>
     h.request('POST', `/v1/audiences/${id}/contacts`, { email, is_subscribed })

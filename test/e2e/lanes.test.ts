@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { Connection, WorkflowClient } from '@temporalio/client'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Db } from '../../db/connect.ts'
-import { deliveryLaneName, laneWorkflowId } from '../../workflows/messages.ts'
+import { workflowIds, workflowTypes } from '../../rules/wire.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
@@ -26,13 +26,13 @@ async function connectTemporal(service: ServiceEnv) {
   return {
     /** pid of the worker whose activity the first lane is. */
     async laneHolder(): Promise<number> {
-      const { raw } = await client.getHandle(laneWorkflowId(0)).describe()
+      const { raw } = await client.getHandle(workflowIds.lane(0)).describe()
       const identity = raw.pendingActivities?.[0]?.lastWorkerIdentity ?? ''
       if (!identity.endsWith(`@${hostname()}`)) throw new Error(`the lane is held by "${identity}"`)
       return Number.parseInt(identity, 10)
     },
     async runningLanes(): Promise<string[]> {
-      const query = `WorkflowType = '${deliveryLaneName}' AND ExecutionStatus = 'Running'`
+      const query = `WorkflowType = '${workflowTypes.deliveryLane}' AND ExecutionStatus = 'Running'`
       const ids: string[] = []
       for await (const { workflowId } of client.list({ query })) ids.push(workflowId)
       return ids.sort()
@@ -194,7 +194,7 @@ test('SIGTERM gives everything back in time, and the number of lanes changes und
 
   const three = await withLanes(3)
   await eventually(async () =>
-    expect(await temporal.runningLanes()).toEqual([0, 1, 2].map(laneWorkflowId)),
+    expect(await temporal.runningLanes()).toEqual([0, 1, 2].map(workflowIds.lane)),
   )
   await flows()
 
@@ -214,7 +214,7 @@ test('SIGTERM gives everything back in time, and the number of lanes changes und
   release()
 
   await withLanes(1)
-  await eventually(async () => expect(await temporal.runningLanes()).toEqual([laneWorkflowId(0)]))
+  await eventually(async () => expect(await temporal.runningLanes()).toEqual([workflowIds.lane(0)]))
   await flows()
   const answered = await load.stop()
   answered.emails.set(body.id, [slow])

@@ -4,12 +4,12 @@ select "id", "name", "prefix", "permission", "domain_id", "expires_at", "last_us
 
 -- GET /v1/emails
 select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "track_opens", "track_clicks", "tracking_host", "created_at", coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 order by "id" desc nulls last limit $2;
-select id, email_id, recipient, status, at, data from ( select distinct on (email_id, recipient) id, email_id, recipient, status, at, data, min(id) over (partition by email_id, recipient) as first_id from email_events where email_id = any($1::text[]) and machine is null order by email_id, recipient, at desc, id desc ) latest order by email_id, first_id;
+select id, email_id, recipient, status, at, data from ( select distinct on (email_id, recipient) id, email_id, recipient, status, at, data, min(id) over (partition by email_id, recipient) as first_id from email_events where workspace_id = $1 and email_id = any($2::text[]) and machine is null order by email_id, recipient, at desc, id desc ) latest order by email_id, first_id;
 select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "track_opens", "track_clicks", "tracking_host", "created_at", coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "id" < $2 order by "id" desc nulls last limit $3;
 
 -- GET /v1/emails/:id
 select *, coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "id" = $2;
-select "id", "email_id", "recipient", "status", "at", "data" from "email_events" where "email_id" = $1 and "machine" is null order by "at", "id";
+select "id", "email_id", "recipient", "status", "at", "data" from "email_events" where "workspace_id" = $1 and "email_id" = $2 and "machine" is null order by "at", "id";
 
 -- GET /v1/emails/:id/attempts
 select "id" from "emails" where "workspace_id" = $1 and "id" = $2;
@@ -72,19 +72,19 @@ select e.* from unnest($1::text[]) as wanted(status) cross join lateral ( select
 
 -- GET /v1/workflows/:id/emails
 select "id" from "workflows" where "workspace_id" = $1 and "id" = $2;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.workflow_id = $2 and true order by m.id desc nulls last limit $3;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.workflow_id = $2 and m.id < $3 order by m.id desc nulls last limit $4;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $2 and m.workflow_id = $3 and true order by m.id desc nulls last limit $4;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $2 and m.workflow_id = $3 and m.id < $4 order by m.id desc nulls last limit $5;
 
 -- GET /v1/executions/:id
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
 
 -- GET /v1/executions/:id/emails
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $1 and m.execution_id = $2 order by m.id desc nulls last;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $2 and m.execution_id = $3 order by m.id desc nulls last;
 
 -- GET /v1/executions/:id/steps
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
-select "seq", "segment", "node_id", "type", "handle", "why", "at" from "execution_steps" where "execution_id" = $1 and "seq" > $2 order by "seq" limit $3;
+select "seq", "segment", "node_id", "type", "handle", "why", "at" from "execution_steps" where "execution_id" = $1 and (select "workspace_id" from "executions" where "id" = $2) = $3 and "seq" > $4 order by "seq" limit $5;
 
 -- GET /v1/automation/contacts
 select "id", "workspace_id", "email", "event_count", "first_seen", "last_seen", "last_event", "created_at", "updated_at" from "contacts" where "workspace_id" = $1 order by "id" desc nulls last limit $2;
@@ -102,8 +102,8 @@ select e.* from unnest($1::text[]) as wanted(status) cross join lateral ( select
 
 -- GET /v1/automation/contacts/:email/events
 select * from "contacts" where "workspace_id" = $1 and "email" = $2;
-select * from "automation_events" where "contact_id" = $1 order by "id" desc nulls last limit $2;
-select * from "automation_events" where "contact_id" = $1 and "id" < $2 order by "id" desc nulls last limit $3;
+select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $2 order by "id" desc nulls last limit $3;
+select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $2 and "id" < $3 order by "id" desc nulls last limit $4;
 
 -- executions that Temporal lists
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and id = any($2::text[]);

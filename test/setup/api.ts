@@ -4,13 +4,13 @@ import { randomBytes } from 'node:crypto'
 import { Connection } from '@temporalio/client'
 import { afterAll, inject } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
-import { createKeyCache } from '../../api/http/auth.ts'
 import { createCursors } from '../../api/http/cursor.ts'
 import type { ApiDeps } from '../../api/http/env.ts'
 import { type CreateApiKeyInput, createApiKey } from '../../commands/api-keys/create.ts'
-import { insertDomain } from '../../db/domains/writes.ts'
-import type { WakeChannel } from '../../db/wake.ts'
+import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import type { DomainStatus } from '../../rules/states.ts'
+import type { WakeChannel } from '../../rules/wire.ts'
 import { parseConfig } from '../../runtime/config.ts'
 import { createNewId } from '../../runtime/ids.ts'
 import { createLog } from '../../runtime/log.ts'
@@ -55,7 +55,7 @@ export async function createTestApi(options: TestApiOptions = {}) {
   afterAll(() => connection.close())
   /** Channels that were woken, in order. */
   const woken: WakeChannel[] = []
-  const deps: ApiDeps = {
+  const deps: Omit<ApiDeps, 'keysRevoked'> = {
     db,
     config,
     log: createLog('test', 'silent'),
@@ -65,7 +65,6 @@ export async function createTestApi(options: TestApiOptions = {}) {
     wake: (channel) => void woken.push(channel),
     secrets,
     cursors: createCursors(secrets),
-    keyCache: createKeyCache(),
   }
   const app = createApp(deps)
   const createKey = (input: Partial<CreateApiKeyInput> = {}) =>
@@ -115,36 +114,12 @@ function parse<T>(text: string): T {
   }
 }
 
-/** A domain row, ready to send from unless another status is asked for; its keys are no keys. */
+/** A domain, ready to send from unless another status is asked for; its key signs nothing. @returns its id */
 export async function insertTestDomain(
-  api: Pick<TestApi, 'db' | 'deps' | 'workspaceId' | 'userId'>,
+  { deps, workspaceId, userId }: Pick<TestApi, 'deps' | 'workspaceId' | 'userId'>,
   name: string,
-  status = 'SUCCESS',
+  status: DomainStatus = 'SUCCESS',
 ): Promise<string> {
-  const id = api.deps.newId('domain')
-  await insertDomain(
-    api.db,
-    {
-      id,
-      workspace_id: api.workspaceId,
-      name,
-      status,
-      last_checked_at: null,
-      last_success_at: null,
-      error_type: null,
-      soa_record: '{}',
-      is_warmed_up: true,
-      warmed_up_at: null,
-      created_by: api.userId,
-      created_at: api.deps.now(),
-    },
-    {
-      id: api.deps.newId('domainKey'),
-      selector: 'test',
-      algorithm: 'rsa',
-      public_key: 'none',
-      private_key: Buffer.alloc(0),
-    },
-  )
-  return id
+  const domain = { workspaceId, userId, name, selector: 'test', status }
+  return (await insertVerifiedDomain(deps, domain, { key: 'none' })).domainId
 }

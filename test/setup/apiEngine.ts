@@ -5,7 +5,7 @@ import { type Engine, startEngine } from './engine.ts'
 import { createTestNamespace } from './namespace.ts'
 import { uniqueName } from './unique.ts'
 
-export interface ListedExecution {
+interface ListedExecution {
   execution_id: string
   workflow_id: string
   status: string

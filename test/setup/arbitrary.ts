@@ -58,6 +58,7 @@ const number = fc.oneof(
 /** Values that mostly fit the schema. */
 function fitting(schema: Schema, name: string): fc.Arbitrary<Json> {
   if (schema.enum) return fc.constantFrom(...(schema.enum as Json[]))
+  if (schema.const !== undefined) return fc.constant(schema.const as Json)
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => fitting(one, name)))
   const types = [schema.type ?? []].flat()
   const arbitraries = types.map((type): fc.Arbitrary<Json> => {

@@ -16,6 +16,7 @@ import { createLog } from '../../runtime/log.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { createTemporalReads } from '../../runtime/temporalReads.ts'
 import { createWorkers, loadWorkflowBundle, type WorkerParts } from '../../worker/createWorker.ts'
+import { startPump } from '../../worker/pump.ts'
 import { startStarter } from '../../worker/starter.ts'
 import type { TestDatabase } from './database.ts'
 import { eventually } from './eventually.ts'
@@ -83,6 +84,14 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       onOutbox: (heard) => listen(url, 'dripline_outbox', heard, () => undefined),
     })
   let starter = createStarter()
+  const pump = startPump({
+    db,
+    now,
+    newId,
+    wake,
+    log,
+    onMailEvents: (heard) => listen(url, 'dripline_mail_events', heard, () => undefined),
+  })
 
   const row = (id: string) =>
     db.selectFrom('executions').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
@@ -170,7 +179,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       }),
     async stop() {
       stopping.abort()
-      await starter.stop()
+      await Promise.all([starter.stop(), pump.stop()])
       for (const worker of workers) worker.shutdown()
       await running
       await Promise.all([connection.close(), reading.close()])

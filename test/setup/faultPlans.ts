@@ -1,16 +1,6 @@
 // What the fault sink does wrong, and when: said by the recipient's local part, and by the number of the connection.
 
-export const steps = [
-  'banner',
-  'ehlo',
-  'starttls',
-  'mail',
-  'rcpt',
-  'data',
-  'body',
-  'dot',
-  'rset',
-] as const
+const steps = ['banner', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'body', 'dot', 'rset'] as const
 export type Step = (typeof steps)[number]
 
 export const faults = [

@@ -2,7 +2,7 @@
 import { createServer, type Socket } from 'node:net'
 import { type Answer, answerAt, type Fault, planOf, type Step } from './faultPlans.ts'
 
-export interface SunkMail {
+interface SunkMail {
   from: string
   to: string
   /** As it was before dot-stuffing. */

@@ -1,9 +1,11 @@
 // Active workflows and their events, written straight into the database: no API is needed to run them.
 
-import { recordAutomationEvent } from '../../commands/events/record.ts'
+import { type RecordedEvent, recordAutomationEvent } from '../../commands/events/record.ts'
+import { transact } from '../../commands/transact.ts'
 import type { Db } from '../../db/connect.ts'
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { isRefusal } from '../../rules/refusals.ts'
 import { newId, now } from './harness.ts'
 
 export interface TestDesign {
@@ -104,22 +106,17 @@ export async function recordEvent(
   db: Db,
   workspaceId: WorkspaceId,
   event: Pick<NewAutomationEvent, 'eventName' | 'email'> & Partial<NewAutomationEvent>,
-) {
-  const recorded = await db.transaction().execute((trx) =>
-    recordAutomationEvent(
-      trx,
-      { newId, now: now() },
-      {
-        workspaceId,
-        eventId: null,
-        properties: {},
-        at: now(),
-        contactProperties: null,
-        createContact: true,
-        ...event,
-      },
-    ),
+): Promise<RecordedEvent> {
+  const recorded = await transact({ db, newId, now, wake: () => {} }, (inTrx) =>
+    recordAutomationEvent(inTrx, workspaceId, {
+      eventId: null,
+      properties: {},
+      at: now(),
+      contactProperties: null,
+      createContact: true,
+      ...event,
+    }),
   )
-  if (!recorded) throw new Error('the event was not recorded')
+  if (!recorded || isRefusal(recorded)) throw new Error('the event was not recorded')
   return recorded
 }

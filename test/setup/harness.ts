@@ -53,7 +53,7 @@ export async function seedWorkspace(db: Db) {
     { workspaceName: newId('workspace'), name: 'test' },
   )
   const { domainId, publicKey } = await insertVerifiedDomain(
-    { db, newId, now: now(), secrets: createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64')) },
+    { db, newId, now, secrets: createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64')) },
     { workspaceId, userId, name: 'sender.test', selector: 'drip' },
   )
   return { key: token, workspaceId, userId, domainId, publicKey }

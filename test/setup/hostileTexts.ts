@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 
 /** A header that no mail of the tests has: found in one, it was let in. */
-export const INJECTED_HEADER = 'X-Injected'
+const INJECTED_HEADER = 'X-Injected'
 /** A recipient that nobody wrote to. */
-export const INJECTED_RECIPIENT = 'injected@evil.test'
+const INJECTED_RECIPIENT = 'injected@evil.test'
 
 const header = `${INJECTED_HEADER}: yes`
 const lineEnds = [

@@ -1,11 +1,11 @@
 // Rounds of kill -9 under load at seeded moments, and the audit of what is left.
 import { Connection } from '@temporalio/client'
 import { expect, onTestFinished } from 'vitest'
-import { runExecutionName } from '../../workflows/messages.ts'
+import { workflowTypes } from '../../rules/wire.ts'
 import { eventually } from './eventually.ts'
 import { design, insertFlow, mail, onEvent } from './flows.ts'
 import { createHarness } from './harness.ts'
-import { auditExecutions, auditMail, expectDrained } from './ledger.ts'
+import { auditExecutions, auditMail, auditMailEvents, expectDrained } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { startOwnDatabase } from './ownDatabase.ts'
 import { createRandom } from './random.ts'
@@ -123,7 +123,8 @@ export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) 
     expect(runs.completed, 'runs that Temporal has completed, of all').toBe(runs.all)
     return runs
   })
-  const faults = [...answered.faults, ...mail.faults, ...executions.faults]
+  const told = await auditMailEvents(h.db)
+  const faults = [...answered.faults, ...mail.faults, ...executions.faults, ...told.faults]
   if (started.all !== executions.counts['executions']) {
     faults.push(`Temporal ran ${started.all} executions`)
   }
@@ -134,6 +135,7 @@ export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) 
     unanswered: answered.unanswered,
     ...mail.counts,
     ...executions.counts,
+    ...told.counts,
   }
   return { faults, counts }
 }
@@ -142,7 +144,7 @@ async function countRuns(address: string) {
   const connection = await Connection.connect({ address })
   onTestFinished(() => connection.close())
   const count = async (more: string) => {
-    const query = `WorkflowType = '${runExecutionName}'${more}`
+    const query = `WorkflowType = '${workflowTypes.runExecution}'${more}`
     const { count: found } = await connection.workflowService.countWorkflowExecutions({
       namespace: 'default',
       query,

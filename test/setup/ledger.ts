@@ -146,6 +146,22 @@ export async function auditExecutions(
 const isCount = (numbers: number[], from: number) =>
   numbers.length > 0 && numbers.every((number, i) => number === from + i)
 
+/** Each mail that a contact was delivered is known to them, once. */
+export async function auditMailEvents(db: Db): Promise<Audit> {
+  const { rows } = await sql<{ id: string; recipient: string; state: string; told: number }>`
+    select d.email_id as id, d.recipient, d.state, (
+      select count(*) from automation_events a where a.contact_id = c.id
+        and a.event_name = 'email.delivered' and a.properties->>'email_id' = d.email_id) as told
+    from deliveries d
+    join contacts c on c.workspace_id = d.workspace_id and c.email = lower(d.recipient)
+  `.execute(db)
+  const wanted = (state: string) => (state === 'delivered' || state === 'unknown' ? 1 : 0)
+  const faults = rows
+    .filter(({ state, told }) => told !== wanted(state))
+    .map((row) => `mail ${row.id} to ${row.recipient} is ${row.state}, told ${row.told} times`)
+  return { faults, counts: { told: rows.reduce((sum, row) => sum + row.told, 0) } }
+}
+
 /** @throws Error that says what is still under way */
 export async function expectDrained(db: Db): Promise<void> {
   const { rows } = await sql<{ what: string; count: number }>`

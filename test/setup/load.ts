@@ -21,8 +21,6 @@ export interface LoadOptions {
   contactsMax?: number
 }
 
-export type Load = ReturnType<typeof startLoad>
-
 const MAIL_PAUSE_MS = 40
 const EVENT_PAUSE_MS = 60
 const RETRY_PAUSE_MS = 50

@@ -54,7 +54,7 @@ export async function startNameServer(zones: Zones): Promise<NameServer> {
       command: nsd,
       args: ['-d', '-c', config],
       logFile: join(folder, 'nsd.log'),
-      env: { ...process.env, ...(libraries ? { LD_LIBRARY_PATH: libraries } : {}) },
+      env: libraries ? { LD_LIBRARY_PATH: libraries } : {},
     })
     recordChild(join(folder, 'children'), child, ['SIGTERM'])
     const address = `127.0.0.1:${port}`

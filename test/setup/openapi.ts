@@ -5,11 +5,13 @@ import type { TestApi } from './api.ts'
 export interface Schema {
   type?: string | string[]
   enum?: unknown[]
+  const?: unknown
   properties?: Record<string, Schema>
   required?: string[]
   items?: Schema
   additionalProperties?: boolean | Schema
   anyOf?: Schema[]
+  oneOf?: Schema[]
   allOf?: Schema[]
   $ref?: string
   minLength?: number
@@ -73,15 +75,25 @@ export async function readOperations(api: Pick<TestApi, 'request'>): Promise<Ope
   )
 }
 
-/** Without `$ref` and `allOf`: what an object is made of stands in one place. */
-function flatten(schema: Schema, named: Record<string, Schema>): Schema {
-  const { $ref, allOf, ...own } = schema
+/** How often a schema may stand inside itself; below that it is any JSON. */
+const NESTED_MAX = 2
+
+/** Without `$ref`, `allOf` and `oneOf`: what an object is made of stands in one place. */
+function flatten(
+  schema: Schema,
+  named: Record<string, Schema>,
+  within: readonly string[] = [],
+): Schema {
+  const { $ref, allOf, oneOf, ...own } = schema
   if ($ref) {
     const target = named[$ref.split('/').at(-1) ?? '']
     if (!target) throw new Error(`the description has no ${$ref}`)
-    return { ...flatten(target, named), ...own }
+    if (within.filter((one) => one === $ref).length >= NESTED_MAX) return own
+    return { ...flatten(target, named, [...within, $ref]), ...own }
   }
-  const parts = (allOf ?? []).map((part) => flatten(part, named))
+  if (oneOf) own.anyOf = [...(own.anyOf ?? []), ...oneOf]
+  const inner = (one: Schema) => flatten(one, named, within)
+  const parts = (allOf ?? []).map(inner)
   const whole: Schema = {}
   for (const part of [...parts, own]) {
     Object.assign(whole, part, {
@@ -93,7 +105,6 @@ function flatten(schema: Schema, named: Record<string, Schema>): Schema {
         : {}),
     })
   }
-  const inner = (one: Schema) => flatten(one, named)
   if (whole.properties) {
     const entries = Object.entries(whole.properties)
     whole.properties = Object.fromEntries(entries.map(([name, one]) => [name, inner(one)]))

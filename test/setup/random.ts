@@ -1,7 +1,5 @@
 // Random choices that a seed repeats.
 
-export type Random = ReturnType<typeof createRandom>
-
 /** mulberry32: good enough to choose moments by. */
 export function createRandom(seed: number) {
   let state = seed >>> 0

@@ -4,6 +4,8 @@ import { migrateUrl } from '../../db/migrate.ts'
 import type { Postgres } from '../../dev/postgres.ts'
 import type { Temporal } from '../../dev/temporal.ts'
 import { launchPostgres, launchTemporal } from './launch.ts'
+import { stateTriggers } from './states.ts'
+import { runSql } from './template.ts'
 import { uniqueName } from './unique.ts'
 
 /** A Postgres for this test alone, migrated, to be stopped, killed and restarted at will. */
@@ -11,6 +13,7 @@ export async function startPrivatePostgres(): Promise<Postgres> {
   const postgres = await launchPostgres({ folder: inject('runFolder'), name: uniqueName('pg') })
   onTestFinished(() => postgres.kill())
   await migrateUrl(postgres.url)
+  await runSql(postgres.url, stateTriggers)
   return postgres
 }
 

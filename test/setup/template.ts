@@ -1,13 +1,16 @@
 // Makes the migrated template database that each test file copies.
 import pg from 'pg'
 import { migrateUrl } from '../../db/migrate.ts'
+import { stateTriggers } from './states.ts'
 
 export const TEMPLATE = 'dripline_template'
 
 /** Creates the template on the run's server. Nobody stays connected to it: a copy needs it idle. */
 export async function makeTemplate(postgresUrl: string): Promise<void> {
   await runSql(postgresUrl, `create database ${TEMPLATE}`)
-  await migrateUrl(databaseUrl(postgresUrl, TEMPLATE))
+  const url = databaseUrl(postgresUrl, TEMPLATE)
+  await migrateUrl(url)
+  await runSql(url, stateTriggers)
 }
 
 /** The same server, another database. */

@@ -2,6 +2,7 @@
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { createTestApi, insertTestDomain } from './api.ts'
+import { bringTo } from './states.ts'
 import { uniqueName } from './unique.ts'
 
 export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
@@ -30,12 +31,13 @@ export async function createTrackedApi() {
       subject: 'Hello',
       html: '<p>x</p>',
     })
-    const { id: deliveryId } = await api.db
-      .updateTable('deliveries')
-      .set({ state: 'delivered', settled_at: new Date(clock.time) })
-      .where('email_id', '=', body.id)
-      .returning('id')
-      .executeTakeFirstOrThrow()
+    const [deliveryId] = await bringTo(
+      api.db,
+      { emailId: body.id },
+      'delivered',
+      new Date(clock.time),
+    )
+    if (deliveryId === undefined) throw new Error('the mail has no delivery')
     await insertEmailLinks(api.db, [{ email_id: body.id, urls }])
     clock.time += 60_000
     return { id: body.id, to, deliveryId }

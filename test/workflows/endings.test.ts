@@ -1,14 +1,16 @@
 // How an execution ends before its time: cancelled with a reason, cancelled or terminated in the Web UI, failed.
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cancelExecutions } from '../../db/executions/writes.ts'
+import { cancelExecution } from '../../commands/executions/cancel.ts'
+import { takeUnsubscribe } from '../../commands/unsubscribes/takeMail.ts'
+import { signals } from '../../rules/wire.ts'
 import { createLog } from '../../runtime/log.ts'
 import { sweep } from '../../worker/sweeper.ts'
-import { cancelReasonSignal } from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, mail, onEvent } from '../setup/flows.ts'
-import { now } from '../setup/harness.ts'
+import { newId, now } from '../setup/harness.ts'
 
 const database = await createTestDatabase()
 let engine: Engine
@@ -51,18 +53,34 @@ async function expectNoFurtherStep({ id, email }: { id: string; email: string })
   expect(await waits.execute()).toEqual([])
 }
 
-const cancel = (executionId: string, reason: string) =>
-  database.db
-    .transaction()
-    .execute((trx) => cancelExecutions(trx, engine.workspaceId, { executionId }, reason, now()))
+const commands = { db: database.db, newId, now, wake: () => {} }
 
-test('cancelled during a wait: row and Temporal end, with the reason, and no step follows', async () => {
+const cancel = async (executionId: string, reason: string | null) => {
+  const row = await cancelExecution(commands, engine.workspaceId, { executionId, reason })
+  expect(row).toMatchObject({ id: executionId, ended_status: 'CANCELLED' })
+}
+
+/** All that Temporal keeps of an execution: its history, its memo, its attributes. */
+async function keptByTemporal(id: string): Promise<string> {
+  const handle = engine.client.workflow.getHandle(id)
+  const [history, { raw }] = await Promise.all([handle.fetchHistory(), handle.describe()])
+  const payloads = JSON.stringify([historyToJSON(history), raw], (_, value) =>
+    value?.type === 'Buffer' ? Buffer.from(value.data).toString() : value,
+  )
+  // Payloads are base64 in the JSON of a history.
+  const decoded = payloads.replace(/[A-Za-z0-9+/=]{8,}/g, (text) =>
+    Buffer.from(text, 'base64').toString(),
+  )
+  return payloads + decoded
+}
+
+test('cancelled during a wait: row and Temporal end, the reason in the one, its code in the other, and no step follows', async () => {
   const execution = await runToTheWait()
-  expect(await cancel(execution.id, 'changed his mind')).toEqual([execution.id])
+  await cancel(execution.id, 'changed their mind')
   engine.wake()
   const row = await engine.ended(execution.id, 'CANCELLED')
   expect(row).toMatchObject({
-    cancellation_reason: 'changed his mind',
+    cancellation_reason: 'changed their mind',
     current_step_id: 'wait',
     step_count: 3,
     error: null,
@@ -70,13 +88,49 @@ test('cancelled during a wait: row and Temporal end, with the reason, and no ste
   expect(row.completed_at).not.toBeNull()
   const { status } = await engine.client.workflow.getHandle(execution.id).describe()
   expect(status.name).toBe('CANCELLED')
+  const { memo } = await engine.describe(execution.id)
+  expect(memo).toMatchObject({ cancelled: 'cancelled', step: 'wait', step_count: 3, timer: '' })
+  const kept = await keptByTemporal(execution.id)
+  expect(kept).toContain(execution.workflowId)
+  expect(kept).not.toContain('changed their mind')
   await expectNoFurtherStep(execution)
+})
+
+test('a reason that an earlier version left in the outbox stays in Postgres, too', async () => {
+  await engine.stopStarter()
+  const execution = await engine.run(waiting)
+  await cancel(execution.id, 'an old friend of hers')
+  await database.db
+    .updateTable('outbox')
+    .set({ payload: JSON.stringify({ reason: 'an old friend of hers' }) })
+    .where('execution_id', '=', execution.id)
+    .where('kind', '=', 'cancel')
+    .execute()
+  engine.startStarter()
+  const row = await engine.ended(execution.id, 'CANCELLED')
+  expect(row.cancellation_reason).toBe('an old friend of hers')
+  expect((await engine.describe(execution.id)).memo?.cancelled).toBe('cancelled')
+  expect(await keptByTemporal(execution.id)).not.toContain('an old friend')
+})
+
+test('unsubscribed: the code of the reason is shown by Temporal', async () => {
+  const execution = await runToTheWait()
+  const { unsubscribe_token } = await database.db
+    .selectFrom('emails')
+    .select('unsubscribe_token')
+    .where('execution_id', '=', execution.id)
+    .executeTakeFirstOrThrow()
+  expect(await takeUnsubscribe(commands, unsubscribe_token ?? '')).toBe(true)
+  engine.wake()
+  const row = await engine.ended(execution.id, 'CANCELLED')
+  expect(row.cancellation_reason).toBe('unsubscribed')
+  expect((await engine.describe(execution.id)).memo?.cancelled).toBe('unsubscribed')
 })
 
 test('cancelled before it began: no step at all', async () => {
   await engine.stopStarter()
   const execution = await engine.run(waiting)
-  expect(await cancel(execution.id, 'too soon')).toEqual([execution.id])
+  await cancel(execution.id, 'too soon')
   engine.startStarter()
   const row = await engine.ended(execution.id, 'CANCELLED')
   expect(row).toMatchObject({ cancellation_reason: 'too soon', step_count: 0 })
@@ -91,22 +145,29 @@ test("cancelled by Temporal's own request: the workflow function closes the row"
     current_step_id: 'wait',
     step_count: 3,
   })
+  expect((await engine.describe(execution.id)).memo?.cancelled).toBe('cancelled')
   await expectNoFurtherStep(execution)
 })
 
-test('a reason that was signalled before the request is the one in the row', async () => {
+test.each([
+  ['contact_deleted', 'contact_deleted'],
+  ['by the operator', 'cancelled'],
+])('%s, signalled before the request, is in row and memo as %s', async (signalled, code) => {
   const execution = await runToTheWait()
   const handle = engine.client.workflow.getHandle(execution.id)
-  await handle.signal(cancelReasonSignal, 'by the operator')
+  await handle.signal(signals.cancelReason, signalled)
   await handle.cancel()
   const row = await engine.ended(execution.id, 'CANCELLED')
-  expect(row.cancellation_reason).toBe('by the operator')
+  expect(row.cancellation_reason).toBe(code)
+  // What is signalled by hand is in the history: so the tests above would see it.
+  expect(await keptByTemporal(execution.id)).toContain(signalled)
+  expect((await engine.describe(execution.id)).memo?.cancelled).toBe(code)
 })
 
 test('terminated in the Web UI: a sweep closes the row, once', async () => {
   const execution = await runToTheWait()
   const since = new Date(now().getTime() - 60_000)
-  const deps = { db: database.db, client: engine.client, log: createLog('test', 'silent'), now }
+  const deps = { ...commands, client: engine.client, log: createLog('test', 'silent') }
   await engine.client.workflow.getHandle(execution.id).terminate('by hand')
   // Read before any sweep, it shows as what it is.
   expect(await engine.describe(execution.id)).toMatchObject({

@@ -2,18 +2,15 @@
 import { readdirSync } from 'node:fs'
 import type { WorkflowBundleOption } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cancelExecution } from '../../commands/executions/cancel.ts'
+import { signals, taskQueues, workflowIds, workflowTypes } from '../../rules/wire.ts'
 import { loadWorkflowBundle } from '../../worker/createWorker.ts'
-import {
-  DELIVERY_TASK_QUEUE,
-  type DeliveryLaneInput,
-  deliveryLaneName,
-  laneCountSignal,
-  laneWorkflowId,
-} from '../../workflows/messages.ts'
+import type { DeliveryLaneInput } from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
+import { now } from '../setup/harness.ts'
 import { HISTORIES, readHistory, record, replay } from '../setup/histories.ts'
 
 const database = await createTestDatabase()
@@ -56,19 +53,19 @@ const waits = (timeout?: string): TestDesign =>
 
 /** A lane whose number changes, and that is wanted no more in the end. */
 async function runLane(): Promise<string> {
-  const workflowId = laneWorkflowId(0)
+  const workflowId = workflowIds.lane(0)
   const args: [DeliveryLaneInput] = [{ lane: 0, lanes: 1 }]
-  const start = { workflowId, taskQueue: DELIVERY_TASK_QUEUE, args }
-  const handle = await engine.client.workflow.start(deliveryLaneName, start)
+  const start = { workflowId, taskQueue: taskQueues.delivery, args }
+  const handle = await engine.client.workflow.start(workflowTypes.deliveryLane, start)
   const runs = (activityId: string) =>
     eventually(async () => {
       const { raw } = await handle.describe()
       expect(raw.pendingActivities).toMatchObject([{ activityId, attempt: 1 }])
     })
   await runs('1')
-  await handle.signal(laneCountSignal, 2)
+  await handle.signal(signals.laneCount, 2)
   await runs('2')
-  await handle.signal(laneCountSignal, 0)
+  await handle.signal(signals.laneCount, 0)
   await handle.result()
   return workflowId
 }
@@ -101,6 +98,14 @@ const shapes: Record<string, () => Promise<string>> = {
     const { id } = await engine.run(waits())
     await engine.waiting(id, 'wait')
     await engine.client.workflow.getHandle(id).cancel()
+    await engine.ended(id, 'CANCELLED')
+    return id
+  },
+  async cancelledWithReason() {
+    const { id } = await engine.run(waits('P1D'))
+    await engine.waiting(id, 'wait')
+    const commands = { db: database.db, now, wake: () => engine.wake() }
+    await cancelExecution(commands, engine.workspaceId, { executionId: id, reason: 'enough' })
     await engine.ended(id, 'CANCELLED')
     return id
   },

@@ -66,6 +66,26 @@ async function propertiesOf(email: string) {
   return contact.properties
 }
 
+test('`email.sent` of a segment has the properties of every other', async () => {
+  const { id, email, workflowId } = await engine.run(threeMails)
+  await engine.ended(id, 'COMPLETED')
+  const [sent] = await database.db
+    .selectFrom('automation_events')
+    .select('properties')
+    .where('email', '=', email)
+    .where('event_name', '=', 'email.sent')
+    .orderBy('id')
+    .execute()
+  expect(sent?.properties).toEqual({
+    email_id: expect.stringMatching(/^em_/),
+    subject: 'First',
+    recipient: email,
+    workflow_id: workflowId,
+    execution_id: id,
+    node_id: 'first',
+  })
+})
+
 test('run twice, and five times at once: the same answer, one set of rows', async () => {
   await engine.stopStarter()
   try {

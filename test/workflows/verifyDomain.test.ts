@@ -1,7 +1,8 @@
 // The workflow of a sending domain: by its schedule, when asked, given up and begun again, over any crash before its start.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
 import { insertDomainTask } from '../../db/outbox.ts'
-import { domainWorkflowId, verifyDomainName } from '../../workflows/messages.ts'
+import { workflowIds, workflowTypes } from '../../rules/wire.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -35,11 +36,11 @@ const newDomain = (...list: (number | null)[]) => {
 }
 const tell = async (domainId: string, kind: 'domain_start' | 'domain_check') => {
   const task = { kind, domainId, workspaceId: engine.workspaceId, at: new Date() }
-  await engine.db.transaction().execute((trx) => insertDomainTask(trx, task))
+  await transact({ db: engine.db, wake: () => undefined }, ({ db }) => insertDomainTask(db, task))
   engine.wake()
 }
 const describeRun = (id: string) =>
-  engine.client.workflow.getHandle(domainWorkflowId(id)).describe()
+  engine.client.workflow.getHandle(workflowIds.domain(id)).describe()
 const untilStatus = (id: string, status: string) =>
   eventually(async () => expect((await describeRun(id)).status.name).toBe(status))
 const untilChecks = (id: string, count: number) =>
@@ -107,5 +108,5 @@ test('told while no worker carries it, and told twice: one runs', async () => {
       .execute()
     expect(left).toEqual([])
   })
-  expect((await describeRun(id)).type).toBe(verifyDomainName)
+  expect((await describeRun(id)).type).toBe(workflowTypes.verifyDomain)
 })

@@ -9,6 +9,7 @@ import { demoDesign } from '../../../dev/demo.ts'
 import { claimFolder, openFolder, releaseFolder, secretKey } from '../../../dev/folder.ts'
 import { choosePorts, nextFreePort, randomPort } from '../../../dev/ports.ts'
 import { isAlive, startChild, startTimeOf } from '../../../dev/processes.ts'
+import { createReservations } from '../../../dev/reservations.ts'
 import { supervise } from '../../../dev/supervisor.ts'
 import { findTemporalCli } from '../../../dev/temporalCli.ts'
 import { parseTemplate } from '../../../mail/content/template.ts'
@@ -47,11 +48,48 @@ describe('ports', () => {
     expect(await nextFreePort(port)).toBe(port)
   })
 
-  test('all parts get different ports, the wanted ones first', async () => {
-    const api = await randomPort()
-    const ports = await choosePorts({ api, metrics: api })
-    expect(ports.api).toBe(api)
+  test('all parts get different ports, those that were asked for as asked', async () => {
+    const [api, metrics] = [await randomPort(), await randomPort()]
+    const ports = await choosePorts({ PORT: `${api}`, API_METRICS_PORT: `${metrics}` })
+    expect([ports.api, ports.apiMetrics]).toEqual([api, metrics])
     expect(new Set(Object.values(ports)).size).toBe(Object.keys(ports).length)
+    // 0 and nothing ask for any.
+    expect((await choosePorts({ PORT: '0', METRICS_PORT: '' })).api).toBeGreaterThan(0)
+  })
+
+  test('a port that was asked for and is taken, or is none, fails with one sentence', async () => {
+    const port = await randomPort()
+    const server = await listen(port, '127.0.0.1')
+    try {
+      await expect(choosePorts({ API_METRICS_PORT: `${port}` })).rejects.toThrow(
+        `API_METRICS_PORT is ${port}, but something else uses that port: ask for another.`,
+      )
+    } finally {
+      server.close()
+    }
+    const same = { PORT: `${port}`, METRICS_PORT: `${port}` }
+    await expect(choosePorts(same)).rejects.toThrow(`METRICS_PORT is ${port}, but`)
+    for (const none of ['x', '-1', '70000', '80.5']) {
+      await expect(choosePorts({ PORT: none })).rejects.toThrow(
+        `PORT is ${none}, which is no port.`,
+      )
+    }
+  })
+
+  test('a port that another start has chosen is passed over until that start is gone', async () => {
+    const port = await randomPort()
+    const mine = createReservations(folder)
+    const other = await child(FOR_EVER)
+    const held = { pid: other.pid, start: startTimeOf(other.pid) }
+    writeFileSync(join(folder, String(port)), JSON.stringify(held))
+    expect(mine.take(port)).toBe(false)
+    expect(await nextFreePort(port, mine.take)).toBeGreaterThan(port)
+    await other.kill()
+    expect(mine.take(port)).toBe(true)
+    // One that is ours is nobody's to take again, until it is given back.
+    expect(createReservations(folder).take(port)).toBe(false)
+    mine.release()
+    expect(createReservations(folder).take(port)).toBe(true)
   })
 })
 

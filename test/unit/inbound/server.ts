@@ -3,12 +3,12 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Taken } from '../../../commands/reports/take.ts'
 import { startInbound } from '../../../inbound/reports/listener.ts'
-import type { InboundReport } from '../../../mail/reports/parseReport.ts'
 import { verpAddress } from '../../../mail/tracking/mailboxes.ts'
+import type { InboundReport } from '../../../rules/mail/inboundReport.ts'
 import { createLog } from '../../../runtime/log.ts'
 import { createSecrets } from '../../../runtime/secrets.ts'
 
-export const secrets = createSecrets(Buffer.alloc(32, 7))
+const secrets = createSecrets(Buffer.alloc(32, 7))
 export const DOMAIN = 'bounces.sender.test'
 /** The return path of a delivery. */
 export const ours = (id: number) => verpAddress(secrets.mac('verp'), id, DOMAIN)

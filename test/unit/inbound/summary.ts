@@ -1,5 +1,5 @@
 // A report in one line, for tables of expectations.
-import type { InboundReport } from '../../../mail/reports/parseReport.ts'
+import type { InboundReport } from '../../../rules/mail/inboundReport.ts'
 
 /** `bounce 5.1.1 Permanent/NoEmail suppress`, `nothing delayed` */
 export function summary(report: InboundReport): string {

@@ -1,7 +1,8 @@
 // Hostile texts in every field of a mail and of its envelope: none of them gets out of its place on the wire.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ComposeInput, composeMessage } from '../../../mail/compose/mime.ts'
+import type { ComposeInput } from '../../../mail/compose/input.ts'
+import { composeMessage } from '../../../mail/compose/mime.ts'
 import { createRelayTransport } from '../../../mail/smtp/relay.ts'
 import type { MailTransport } from '../../../mail/transport.ts'
 import { limits } from '../../../rules/limits.ts'

@@ -1,7 +1,8 @@
 // Composing: the same bytes each time, nothing that breaks out of its field, no line too long.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type ComposeInput, composeMessage } from '../../../mail/compose/mime.ts'
+import type { ComposeInput } from '../../../mail/compose/input.ts'
+import { composeMessage } from '../../../mail/compose/mime.ts'
 import { leaves, readMessage } from './reader.ts'
 
 const base: ComposeInput = {

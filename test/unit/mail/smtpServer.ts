@@ -4,7 +4,7 @@ import { createRelayTransport, type RelayOptions } from '../../../mail/smtp/rela
 import type { MailTransport } from '../../../mail/transport.ts'
 import { closeAfterTest } from './relayHarness.ts'
 
-export interface Received {
+interface Received {
   from: string
   to: string[]
   bytes: string

@@ -7,6 +7,7 @@ import {
   normalizeContactEmail,
   parseMailbox,
 } from '../../../rules/addresses.ts'
+import { expectLinear } from '../../setup/growth.ts'
 
 const long = (length: number): string => 'x'.repeat(length)
 /** A domain of exactly that many characters. */
@@ -188,12 +189,12 @@ test('whatever is accepted is one plain address with a plain name', () => {
   expect(accepted).toBeGreaterThan(0)
 })
 
-test('long input is refused at once', () => {
-  const began = performance.now()
-  expect(parseMailbox(`${'a.'.repeat(500_000)}@b.test`)).toBeNull()
+test('long input is refused, at a cost that grows with it at most', async () => {
   expect(parseMailbox(`"${'\\'.repeat(501)}" <a@b.test>`)).toBeNull()
-  expect(normalizeContactEmail('a@'.repeat(500_000))).toBeNull()
-  expect(performance.now() - began).toBeLessThan(2000)
+  await expectLinear((share) => {
+    expect(parseMailbox(`${'a.'.repeat(500_000 * share)}@b.test`)).toBeNull()
+    expect(normalizeContactEmail('a@'.repeat(500_000 * share))).toBeNull()
+  })
 })
 
 test('contacts have one spelling', () => {

@@ -1,8 +1,8 @@
 // Every field, leaf and connective of a condition; what it needs, and how it is told.
 import { describe, expect, test } from 'vitest'
 import { conditionNeeds, evaluate, explain } from '../../../rules/conditions/evaluate.ts'
-import { designNeeds } from '../../../rules/conditions/needs.ts'
 import type { Condition, Operator } from '../../../rules/conditions/types.ts'
+import { designNeeds } from '../../../rules/design/needs.ts'
 import type { Json } from '../../../rules/json.ts'
 import { factsOf, now, welcomeDesign } from './builders.ts'
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../../../rules/conditions/types.ts'
 import type { Node } from '../../../rules/design/types.ts'
-import { runSegment } from '../../../rules/interpreter.ts'
+import { walkSegment } from '../../../rules/interpreter.ts'
 import { limits } from '../../../rules/limits.ts'
 import { factsOf, now, welcomeDesign, withProperties } from './builders.ts'
 import { designOf, ended, exists, failed, runOne, sending, start } from './runners.ts'
@@ -12,18 +12,23 @@ describe('the welcome series', () => {
   const facts = factsOf({ event: { user_id: 7 } })
   test('begins with a mail and sleeps a day', () => {
     const tools = sending()
-    const outcome = runSegment(design, { kind: 'trigger', nodeId: 'start' }, facts, tools)
+    const outcome = walkSegment(design, { kind: 'trigger', nodeId: 'start' }, facts, tools)
     expect(outcome.steps).toEqual([
       { nodeId: 'start', type: 'trigger', handle: 'default', why: 'user.signed_up' },
       { nodeId: 'hello', type: 'send_email', handle: 'default', why: null },
       { nodeId: 'pause', type: 'delay', handle: null, why: null },
     ])
-    expect(outcome.next).toEqual({ kind: 'sleep', nodeId: 'pause', until: now + 86_400_000 })
+    expect(outcome.next).toEqual({
+      kind: 'wait',
+      nodeId: 'pause',
+      for: 'nothing',
+      until: now + 86_400_000,
+    })
     expect(outcome.properties).toBe(facts.contact.properties)
     expect(tools.sent).toEqual(['hello'])
   })
   test('then waits for the purchase of that user', () => {
-    const outcome = runSegment(
+    const outcome = walkSegment(
       design,
       { kind: 'resume', nodeId: 'pause', handle: 'default' },
       facts,
@@ -31,11 +36,12 @@ describe('the welcome series', () => {
     )
     expect(outcome.steps.map((step) => step.nodeId)).toEqual(['bought'])
     expect(outcome.next).toEqual({
-      kind: 'wait_event',
+      kind: 'wait',
       nodeId: 'bought',
+      for: 'event',
       eventName: 'order.paid',
       filter: { type: 'rule', field: 'event.user_id', operator: 'eq', value: 7 },
-      deadline: now + 3 * 86_400_000,
+      until: now + 3 * 86_400_000,
       lookbackMs: 0,
     })
   })
@@ -46,7 +52,7 @@ describe('the welcome series', () => {
       waitEvents: { bought: { order_id: 'o3' } },
     }
     const resume = { kind: 'resume', nodeId: 'bought', handle: 'received' } as const
-    const outcome = runSegment(design, resume, paid, sending())
+    const outcome = walkSegment(design, resume, paid, sending())
     expect(outcome.steps).toEqual([
       { nodeId: 'mark', type: 'update_contact', handle: 'default', why: null },
       { nodeId: 'plan', type: 'branch', handle: 'gold', why: 'Gold' },
@@ -58,7 +64,7 @@ describe('the welcome series', () => {
   })
   test('no purchase leads to a nudge, or out', () => {
     const resume = { kind: 'resume', nodeId: 'bought', handle: 'timeout' } as const
-    const late = runSegment(design, resume, facts, sending())
+    const late = walkSegment(design, resume, facts, sending())
     expect(late.steps[0]).toEqual({
       nodeId: 'isnew',
       type: 'condition',
@@ -67,7 +73,7 @@ describe('the welcome series', () => {
     })
     expect(late.next).toEqual(ended('completed'))
     const young = { ...facts, contact: { ...facts.contact, first_seen: now - 5 } }
-    const nudged = runSegment(design, resume, young, sending())
+    const nudged = walkSegment(design, resume, young, sending())
     expect(nudged.steps.map((step) => step.nodeId)).toEqual(['isnew', 'nudge', 'bought'])
   })
 })
@@ -80,7 +86,7 @@ describe('delay', () => {
   })
   const untilOf = (node: Node, facts = factsOf()): number => {
     const { next } = runOne(node, ['default'], facts)
-    return next.kind === 'sleep' ? next.until - facts.now : -1
+    return next.kind === 'wait' && next.for === 'nothing' ? next.until - facts.now : -1
   }
   test('of milliseconds, of a month, of no time', () => {
     expect(untilOf(delay({ ms: 5 }))).toBe(5)
@@ -109,8 +115,8 @@ describe('waits, conditions and ends', () => {
   test('a wait without timeout has no deadline', () => {
     const data = { event_name: 'paid', lookback_ms: 60 }
     const { next } = runOne({ id: 'n', type: 'wait_for_event', data }, ['received'])
-    const wait = { eventName: 'paid', filter: null, deadline: null, lookbackMs: 60 }
-    expect(next).toEqual({ kind: 'wait_event', nodeId: 'n', ...wait })
+    const wait = { for: 'event', eventName: 'paid', filter: null, until: null, lookbackMs: 60 }
+    expect(next).toEqual({ kind: 'wait', nodeId: 'n', ...wait })
   })
   test('conditions see the running count of steps', () => {
     const condition: Condition = {
@@ -145,21 +151,21 @@ describe('waits, conditions and ends', () => {
   test('a handle that leads nowhere ends, on resuming too', () => {
     const design = designOf([], 't>t2')
     const resume = { kind: 'resume', nodeId: 't', handle: 'timeout' } as const
-    expect(runSegment(design, resume, factsOf(), sending())).toMatchObject({
+    expect(walkSegment(design, resume, factsOf(), sending())).toMatchObject({
       steps: [],
       next: ended('completed'),
     })
   })
   test('what cannot run fails in words', () => {
-    expect(runSegment(designOf([], 't>gone'), start, factsOf(), sending()).next).toEqual(
+    expect(walkSegment(designOf([], 't>gone'), start, factsOf(), sending()).next).toEqual(
       failed('the design has no node gone'),
     )
-    const note = { id: 'n', type: 'note', data: {} } as unknown as Node
+    const note: Node = { id: 'n', type: 'note', data: {} }
     expect(runOne(note, []).next).toEqual(failed('a note node cannot run'))
   })
   test('a runaway is stopped', () => {
     const again: Node = { id: 'n', type: 'update_contact', data: { increment: { laps: 1 } } }
-    const outcome = runSegment(designOf([again], 't>n', 'n>n'), start, factsOf(), sending())
+    const outcome = walkSegment(designOf([again], 't>n', 'n>n'), start, factsOf(), sending())
     expect(outcome.steps).toHaveLength(limits.stepsPerSegmentMax)
     expect(outcome.next).toEqual(failed('more than 1000 nodes without a wait'))
   })

@@ -1,9 +1,10 @@
 // The interpreter at send_email: sent, skipped, suppressed, failed, guarded.
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../../../rules/conditions/types.ts'
-import type { Design, Node, SendEmailData } from '../../../rules/design/types.ts'
-import { runSegment, suppressedWhy } from '../../../rules/interpreter.ts'
-import type { SendOutcome } from '../../../rules/interpreterTypes.ts'
+import type { Design, Node } from '../../../rules/design/types.ts'
+import { walkSegment } from '../../../rules/interpreter.ts'
+import type { MailContent, SendOutcome } from '../../../rules/interpreterTypes.ts'
+import type { SendEmailData } from '../../../rules/nodes/sendEmail.ts'
 import { factsOf } from './builders.ts'
 import { designOf, ended, exists, failed, mail, runOne, sending, start } from './runners.ts'
 
@@ -11,7 +12,7 @@ describe('send_email', () => {
   const node = (data: SendEmailData = mail): Node => ({ id: 'n', type: 'send_email', data })
   const all = ['default', 'skipped', 'failed']
   const skipped: SendOutcome = { kind: 'skipped', why: 'unsubscribed' }
-  const suppressed: SendOutcome = { kind: 'skipped', why: suppressedWhy }
+  const suppressed: SendOutcome = { kind: 'suppressed' }
   const broken: SendOutcome = { kind: 'failed', why: 'no subject' }
   test.each<[string, SendEmailData, string[], SendOutcome, object, string | null]>([
     ['sent', mail, all, { kind: 'sent' }, ended('default'), null],
@@ -69,8 +70,8 @@ describe('send_email', () => {
   test('on_step_failure continue goes on', () => {
     const design = designOf([node(), { id: 'x', type: 'exit', data: {} }], 't>n', 'n>x')
     const lenient: Design = { ...design, settings: { on_step_failure: 'continue' } }
-    expect(runSegment(lenient, start, factsOf(), sending(broken)).next).toEqual(ended('completed'))
-    expect(runSegment(design, start, factsOf(), sending(broken)).next).toEqual(
+    expect(walkSegment(lenient, start, factsOf(), sending(broken)).next).toEqual(ended('completed'))
+    expect(walkSegment(design, start, factsOf(), sending(broken)).next).toEqual(
       failed('n: no subject'),
     )
   })
@@ -81,19 +82,19 @@ describe('send_email', () => {
       't>n',
       'n>c',
     )
-    expect(runSegment(design, start, factsOf(), sending()).steps[2]?.handle).toBe('true')
-    expect(runSegment(design, start, factsOf(), sending(skipped)).steps[2]?.handle).toBe('false')
+    expect(walkSegment(design, start, factsOf(), sending()).steps[2]?.handle).toBe('true')
+    expect(walkSegment(design, start, factsOf(), sending(skipped)).steps[2]?.handle).toBe('false')
   })
   test('empty texts count as missing', () => {
-    const given: SendEmailData[] = []
+    const given: MailContent[] = []
     const tools = {
-      sendEmail(_nodeId: string, data: SendEmailData): SendOutcome {
+      sendEmail(_nodeId: string, data: MailContent): SendOutcome {
         given.push(data)
         return { kind: 'sent' }
       },
     }
     const design = designOf([node({ template_id: 'welcome', from: '', html: '' })], 't>n')
-    runSegment(design, start, factsOf(), tools)
+    walkSegment(design, start, factsOf(), tools)
     expect(given).toEqual([mail])
   })
 })

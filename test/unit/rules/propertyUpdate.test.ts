@@ -1,9 +1,8 @@
 // What update_contact does: set with variables, unset, increment, and what it leaves alone.
 import { describe, expect, test } from 'vitest'
-import type { UpdateContactData } from '../../../rules/design/types.ts'
 import type { JsonObject } from '../../../rules/json.ts'
 import { limits } from '../../../rules/limits.ts'
-import { applyUpdate } from '../../../rules/properties/update.ts'
+import { applyUpdate, type PropertyChange } from '../../../rules/properties/update.ts'
 import { factsOf } from './builders.ts'
 
 const stored: JsonObject = {
@@ -18,7 +17,7 @@ const facts = factsOf({
   waitEvents: { paid: { total: 12 } },
 })
 
-function update(data: UpdateContactData): { properties: string; notes: string[] } {
+function update(data: PropertyChange): { properties: string; notes: string[] } {
   const { properties, notes } = applyUpdate(data, facts)
   return { properties: JSON.stringify(properties), notes }
 }
@@ -26,7 +25,7 @@ function update(data: UpdateContactData): { properties: string; notes: string[] 
 describe('applyUpdate', () => {
   const address = '"address":{"city":"Turin","zip":"10100"}'
   const tags = '"tags":["a"]'
-  test.each<[string, UpdateContactData, string, string[]]>([
+  test.each<[string, PropertyChange, string, string[]]>([
     [
       'set merges',
       { set: { address: { zip: '1' }, new: true } },

@@ -1,8 +1,9 @@
 // Runs small designs through the interpreter, for its tests.
 import type { Condition } from '../../../rules/conditions/types.ts'
-import type { Design, Node, SendEmailData } from '../../../rules/design/types.ts'
-import { runSegment } from '../../../rules/interpreter.ts'
+import type { Design, Node } from '../../../rules/design/types.ts'
+import { walkSegment } from '../../../rules/interpreter.ts'
 import type { SegmentFacts, SegmentTools, SendOutcome } from '../../../rules/interpreterTypes.ts'
+import type { SendEmailData } from '../../../rules/nodes/sendEmail.ts'
 import { edgesOf, factsOf } from './builders.ts'
 
 export const start = { kind: 'trigger', nodeId: 't' } as const
@@ -38,7 +39,7 @@ export function runOne(
     (handle): Node => ({ id: `to_${handle}`, type: 'exit', data: { outcome: handle } }),
   )
   const wires = handles.map((handle) => `${node.id}.${handle}>to_${handle}`)
-  return runSegment(designOf([node, ...exits], `t>${node.id}`, ...wires), start, facts, tools)
+  return walkSegment(designOf([node, ...exits], `t>${node.id}`, ...wires), start, facts, tools)
 }
 
 export const ended = (outcome: string) => ({

@@ -1,7 +1,7 @@
 // Which trigger an event starts, and that states only move to states.
 import { expect, test } from 'vitest'
 import type { Condition } from '../../../rules/conditions/types.ts'
-import { eventTriggers, manualTrigger, matchTrigger } from '../../../rules/design/triggers.ts'
+import { eventTriggers, matchTrigger, triggerByHand } from '../../../rules/design/triggers.ts'
 import type { Design } from '../../../rules/design/types.ts'
 import * as states from '../../../rules/states.ts'
 import { factsOf } from './builders.ts'
@@ -14,7 +14,12 @@ const plan = (value: string): Condition => ({
 })
 const design: Design = {
   nodes: [
-    { id: 'm', type: 'trigger', data: { kind: 'manual' } },
+    {
+      id: 'w',
+      type: 'trigger',
+      data: { kind: 'event', event_name: 'b', re_entry: { mode: 'once' } },
+    },
+    { id: 'm', type: 'trigger', data: { kind: 'manual', re_entry: { mode: 'after_exit' } } },
     { id: 'z', type: 'trigger', data: { kind: 'event', event_name: 'a', filter: plan('pro') } },
     { id: 'x', type: 'exit', data: {} },
     { id: 'b', type: 'trigger', data: { kind: 'event', event_name: 'a' } },
@@ -23,10 +28,12 @@ const design: Design = {
 }
 
 test('the first trigger in design order whose filter holds', () => {
-  const triggers = eventTriggers(design)
+  const [other, ...triggers] = eventTriggers(design)
+  const once = { mode: 'once' }
+  expect(other).toEqual({ node_id: 'w', event_name: 'b', filter: null, re_entry: once })
   expect(triggers).toEqual([
-    { node_id: 'z', event_name: 'a', filter: plan('pro') },
-    { node_id: 'b', event_name: 'a', filter: null },
+    { node_id: 'z', event_name: 'a', filter: plan('pro'), re_entry: null },
+    { node_id: 'b', event_name: 'a', filter: null, re_entry: null },
   ])
   expect(matchTrigger(triggers, factsOf({ event: { plan: 'pro' } }))?.node_id).toBe('z')
   expect(matchTrigger(triggers, factsOf({ event: { plan: 'free' } }))?.node_id).toBe('b')
@@ -34,15 +41,20 @@ test('the first trigger in design order whose filter holds', () => {
   expect(matchTrigger([], factsOf())).toBeNull()
 })
 
-test('the manual trigger', () => {
-  expect(manualTrigger(design)).toBe('m')
-  expect(manualTrigger({ nodes: design.nodes.slice(1), edges: [] })).toBeNull()
+test('by hand it starts at the manual trigger, or at the first', () => {
+  expect(triggerByHand(design)).toEqual({ node_id: 'm', re_entry: { mode: 'after_exit' } })
+  const nodes = design.nodes.filter(({ id }) => id !== 'm')
+  expect(triggerByHand({ nodes, edges: [] })).toEqual({
+    node_id: 'w',
+    re_entry: { mode: 'once' },
+  })
+  expect(triggerByHand({ nodes: [], edges: [] })).toBeUndefined()
 })
 
 const tables: [string, Record<string, readonly string[]>, string[]][] = [
   ['workflow', states.workflowTransitions, []],
   ['execution', states.executionTransitions, ['COMPLETED', 'FAILED', 'CANCELLED']],
-  ['delivery', states.deliveryTransitions, ['bounced', 'cancelled', 'suppressed']],
+  ['delivery', states.deliveryTransitions, ['cancelled', 'suppressed']],
   ['domain', states.domainTransitions, []],
 ]
 
@@ -59,8 +71,20 @@ test.each(tables)(
 )
 
 test('the moves that the ledger forbids', () => {
-  const { deferred, data_sent } = states.deliveryTransitions
-  // Cancelled and suppressed come before any attempt; nothing returns to the queue once the dot may be out.
-  expect(deferred).not.toContain('cancelled')
-  expect(data_sent).not.toContain('queued')
+  const { unknown, delivered, sending } = states.deliveryTransitions
+  // What may have been delivered is never sent again by itself, and nothing is delivered that was not marked.
+  expect(unknown).not.toContain('queued')
+  expect(delivered).not.toContain('queued')
+  expect(sending).not.toContain('delivered')
+})
+
+test('what the table says of deliveries by their moves', () => {
+  expect(states.waitingStates).toEqual(['queued', 'deferred'])
+  expect(states.underWayStates).toEqual(['sending', 'data_sent'])
+  expect([...states.settledStates].sort()).toEqual(
+    ['delivered', 'bounced', 'unknown', 'cancelled', 'suppressed'].sort(),
+  )
+  expect(states.statesBefore('delivered')).toEqual(['data_sent'])
+  expect(states.statesBefore('queued')).toEqual(['sending', 'data_sent', 'deferred', 'bounced'])
+  expect(states.endedStatuses).toEqual(['COMPLETED', 'FAILED', 'CANCELLED'])
 })

@@ -1,10 +1,9 @@
 // Random valid designs under a virtual clock: every segment ends in a wait or an end, the same one each time.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { nodeRules } from '../../../rules/design/nodeRules.ts'
 import type { Design, Node } from '../../../rules/design/types.ts'
 import { validateDesign } from '../../../rules/design/validate.ts'
-import { runSegment } from '../../../rules/interpreter.ts'
+import { handleAfterWait, walkSegment } from '../../../rules/interpreter.ts'
 import type {
   SegmentFacts,
   SegmentOutcome,
@@ -12,6 +11,7 @@ import type {
   SendOutcome,
 } from '../../../rules/interpreterTypes.ts'
 import { limits } from '../../../rules/limits.ts'
+import { nodeRegistry } from '../../../rules/nodes/index.ts'
 import { factsOf, welcomeContext } from './builders.ts'
 
 type Drawn = { type: Node['type']; data: object }
@@ -57,7 +57,8 @@ const design = fc
       ...list.map((one, i) => ({ id: `n${i}`, ...one })),
     ] as Node[]
     const edges = nodes.flatMap((node, at) => {
-      const { required } = nodeRules[node.type].handles(JSON.parse(JSON.stringify(node.data)))
+      const kind = nodeRegistry.find(node.type)
+      const required = kind?.handles(JSON.parse(JSON.stringify(node.data))).required ?? []
       return required.map((sourceHandle, i) => {
         // The first handle goes to the next node, so that most of these designs hang together.
         const any = Number(targets.next().value) % list.length
@@ -70,7 +71,7 @@ const design = fc
 
 const outcomes: SendOutcome[] = [
   { kind: 'sent' },
-  { kind: 'skipped', why: 'suppressed' },
+  { kind: 'suppressed' },
   { kind: 'failed', why: 'bad template' },
 ]
 
@@ -82,22 +83,21 @@ function runAll(design: Design, choices: number[]): SegmentOutcome[] {
   let start: SegmentStart = { kind: 'trigger', nodeId: 't' }
   const segments: SegmentOutcome[] = []
   while (segments.length < 20) {
-    const outcome = runSegment(design, start, facts, {
+    const outcome = walkSegment(design, start, facts, {
       sendEmail: () => outcomes[draw() % outcomes.length] ?? { kind: 'sent' },
     })
     segments.push(outcome)
     const { next } = outcome
     if (next.kind === 'end') break
-    const isTimeout = next.kind === 'wait_event' && next.deadline !== null && draw() % 2 === 0
-    const now =
-      next.kind === 'sleep' ? next.until : isTimeout ? (next.deadline ?? 0) : facts.now + 1
+    const isByTime = next.for === 'nothing' || (next.until !== null && draw() % 2 === 0)
+    const now = isByTime ? (next.until ?? 0) : facts.now + 1
     facts = {
       ...facts,
       now,
       contact: { ...facts.contact, properties: outcome.properties },
       execution: { step_count: facts.execution.step_count + outcome.steps.length },
     }
-    const handle = next.kind === 'sleep' ? 'default' : isTimeout ? 'timeout' : 'received'
+    const handle = handleAfterWait(design, next.nodeId, isByTime ? 'timer' : 'event')
     start = { kind: 'resume', nodeId: next.nodeId, handle }
   }
   return segments

@@ -1,8 +1,8 @@
 // The environment: what is missing or wrong is said all at once, and process.env is read in the mains alone.
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { ConfigError, parseConfig } from '../../../runtime/config.ts'
+import { ConfigError, parseConfig, parseOperatorConfig } from '../../../runtime/config.ts'
+import { filesOf, rooms } from '../../setup/sources.ts'
 
 const complete = {
   DATABASE_URL: 'postgres://127.0.0.1/dripline',
@@ -43,29 +43,35 @@ test('all faults are listed together, by name', () => {
   }
 })
 
-test('only the process entry points read process.env', () => {
-  const rooms = [
-    'api',
-    'worker',
-    'workflows',
-    'activities',
-    'commands',
-    'delivery',
-    'inbound',
-    'operate',
-    'rules',
-    'mail',
-    'db',
-    'runtime',
-  ]
-  const readers = rooms.flatMap((room) =>
-    readdirSync(room, { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => join(room, file))
-      .filter((file) => readFileSync(file, 'utf8').includes('process.env')),
+test('a command line reads what it names, and nothing else of the environment', () => {
+  const env = { DATABASE_URL: 'postgres://127.0.0.1/x', DELIVERY_LANES: 'many', SMTP_URL: 'no' }
+  expect(parseOperatorConfig(env, ['databaseUrl'])).toEqual({ databaseUrl: env.DATABASE_URL })
+  const settings = ['databaseUrl', 'temporalAddress', 'temporalNamespace', 'deliveryLanes'] as const
+  expect(parseOperatorConfig({ ...env, DELIVERY_LANES: '' }, settings)).toEqual({
+    databaseUrl: env.DATABASE_URL,
+    temporalAddress: '127.0.0.1:7233',
+    temporalNamespace: 'default',
+    deliveryLanes: undefined,
+  })
+  expect(() => parseOperatorConfig({ ...env, DATABASE_URL: '' }, settings)).toThrow(
+    /DATABASE_URL: is missing\n {2}DELIVERY_LANES: /,
   )
-  expect(readers.sort()).toEqual([
+})
+
+test('process.env is read in one line of each entry point, and nowhere else', () => {
+  const lines = filesOf([...rooms, 'dev']).flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => /\bprocess\.env\b/.test(line))
+      .map(() => file),
+  )
+  // Plain Node, before anything is installed: each of these is an entry point of its own.
+  const scripts = /^dev\/install\w*\.mjs$/
+  expect(lines.filter((file) => !scripts.test(file)).sort()).toEqual([
     'api/main.ts',
+    'dev/main.ts',
+    // What children inherit.
+    'dev/processes.ts',
     'operate/createKey.ts',
     'operate/lanes.ts',
     'operate/migrate.ts',

@@ -1,0 +1,37 @@
+// Stands before every operation and enforces the rules of its route: key, permission, media type, size, in this order.
+
+import type { MiddlewareHandler } from 'hono'
+import { mayCall } from '../../rules/permissions.ts'
+import { createKeyFinder } from './auth.ts'
+import { createBodyLimit, requireJson } from './bodies.ts'
+import type { ApiDeps, ApiEnv } from './env.ts'
+import { ApiError } from './errors.ts'
+import type { KeyCache } from './keyCache.ts'
+import { rulesOf } from './operation.ts'
+
+/**
+ * Middleware for every `/v1` path, its unknown ones too.
+ * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 415, 413
+ */
+export function createGuard(
+  deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake'>,
+  keyCache: KeyCache,
+): MiddlewareHandler<ApiEnv> {
+  const findKey = createKeyFinder(deps, keyCache)
+  const limitBody = createBodyLimit()
+  return async (c, next) => {
+    const rules = rulesOf(c)
+    c.set('errors', rules.errors)
+    if (rules.permission !== null) {
+      const key = await findKey(c.req.header('authorization'))
+      if (!mayCall(key.permission, rules.permission)) {
+        throw new ApiError(403, 'restricted_api_key', 'This API key may not do that')
+      }
+      c.set('key', key)
+      c.set('workspaceId', key.workspace_id)
+    }
+    requireJson(c)
+    if (rules.failureText !== undefined) c.set('failureText', rules.failureText)
+    return limitBody(c, next, rules.bodyBytesMax)
+  }
+}

@@ -1,0 +1,21 @@
+// Revokes an API key.
+
+import { updateApiKeyRevoked } from '../../db/api-keys/writes.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { RevokingDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+
+/** Ends a key: from its commit on no request with it is answered by this process. */
+export function revokeApiKey(
+  deps: RevokingDeps,
+  workspaceId: WorkspaceId,
+  { id }: { id: string },
+): Promise<undefined | Refusal<'api_key_not_found'>> {
+  return transact.one(deps, async ({ db, now, keysRevoked }) => {
+    const revoked = isId('apiKey', id) && (await updateApiKeyRevoked(db, workspaceId, id, now()))
+    if (!revoked) return refuse('api_key_not_found', { id })
+    keysRevoked(workspaceId)
+    return undefined
+  })
+}

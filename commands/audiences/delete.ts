@@ -1,0 +1,18 @@
+// Deletes an audience with its contacts.
+
+import { deleteAudience as deleteRow } from '../../db/audiences/writes.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+
+export function deleteAudience(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { id }: { id: string },
+): Promise<undefined | Refusal<'audience_not_found'>> {
+  return transact.one(deps, async ({ db }) => {
+    const known = isId('audience', id) && (await deleteRow(db, workspaceId, id))
+    return known ? undefined : refuse('audience_not_found', { id })
+  })
+}

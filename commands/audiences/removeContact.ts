@@ -1,0 +1,31 @@
+// Takes a contact out of an audience.
+
+import { deleteAudienceContact, lockAudienceContacts } from '../../db/audiences/contactWrites.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { withAudience } from './withAudience.ts'
+
+export interface RemoveContactInput {
+  audienceId: string
+  /** In lower case. */
+  email: string
+}
+
+export function removeAudienceContact(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { audienceId, email }: RemoveContactInput,
+): Promise<undefined | Refusal<'audience_not_found' | 'audience_contact_not_found'>> {
+  return withAudience(deps, workspaceId, audienceId, async ({ db }) => {
+    const [known] = await lockAudienceContacts(db, workspaceId, audienceId, [email])
+    if (!known) return refuse('audience_contact_not_found', { email })
+    await deleteAudienceContact(db, workspaceId, known.id)
+    return {
+      value: undefined,
+      contacts: -1,
+      unsubscribers: known.is_subscribed ? 0 : -1,
+      event: { name: 'audience.left', emails: [email] },
+    }
+  })
+}

@@ -1,0 +1,109 @@
+// Writes what a check of a sending domain found, and what follows from it.
+
+import {
+  type CheckOutcome,
+  type DomainToCheck,
+  lockDomainToCheck,
+  updateCheckedDomain,
+} from '../../db/domains/checks.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import {
+  afterCheck,
+  judge,
+  KEY_NOTICE_MS,
+  keysToRetire,
+  nextCheckMs,
+  type RecordState,
+  signingKey,
+} from '../../rules/mail/domainSchedule.ts'
+import type { DomainStatus } from '../../rules/states.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+
+/** What the DNS said of each record. */
+interface DomainFindings {
+  /** Of the zone that the domain is in; null when it was not found: what is known of it stays. */
+  soa: object | null
+  mx: RecordState
+  spf: RecordState
+  dmarc: RecordState
+  /** By selector. */
+  dkim: Record<string, RecordState>
+  /** null when the domain had no tracking host. */
+  tracking: RecordState | null
+}
+
+export interface RecordCheckInput {
+  id: string
+  /** The tracking host that the DNS was asked about; the domain may have another one by now. */
+  trackingDomain: string | null
+  findings: DomainFindings
+}
+
+/** @returns how long to wait for the next check; null when there is none, or no such domain any more */
+export function recordDomainCheck(
+  deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
+  workspaceId: WorkspaceId,
+  input: RecordCheckInput,
+): Promise<{ next_ms: number | null }> {
+  return transact(deps, async ({ db, now }) => {
+    const current = await lockDomainToCheck(db, workspaceId, input.id)
+    if (!current) return { next_ms: null }
+    const { outcome, next_ms } = conclude(current, input, now())
+    await updateCheckedDomain(db, workspaceId, input.id, outcome)
+    return { next_ms }
+  })
+}
+
+/** What findings mean for a domain as it is now; it may have changed since it was asked about. */
+function conclude(
+  current: DomainToCheck,
+  { trackingDomain, findings }: RecordCheckInput,
+  now: Date,
+): { outcome: CheckOutcome; next_ms: number | null } {
+  const { keys } = current
+  const { soa, mx, spf, dmarc, dkim } = findings
+  const signing = signingKey(keys, 'rsa', now) ?? keys.find((key) => key.algorithm === 'rsa')
+  const signed = (signing && dkim[signing.selector]) ?? 'SERVICE_ERROR'
+  const { finding, error } = judge([signed, mx, spf])
+  const before = {
+    status: current.status as DomainStatus,
+    checkingSince: current.checking_since ?? now,
+    failingSince: current.failing_since,
+    misses: current.misses,
+  }
+  const after = afterCheck(before, finding, now)
+
+  const unseen = keys.filter((key) => key.activated_at === null)
+  const seen = unseen.filter((key) => dkim[key.selector] === 'SUCCESS')
+  const sameHost = current.tracking_domain === trackingDomain
+  const tracking = sameHost ? findings.tracking : null
+  const outcome: CheckOutcome = {
+    domain: {
+      status: after.status,
+      checking_since: after.checkingSince,
+      failing_since: after.failingSince,
+      misses: after.misses,
+      error_type: error,
+      record_states: { mx, spf, dmarc, dkim, ...trackingState(current, tracking) },
+      last_checked_at: now,
+      ...(finding === 'found' ? { last_success_at: now } : {}),
+    },
+    soa,
+    activate: {
+      ids: seen.map(({ id }) => id),
+      at: new Date(now.getTime() + KEY_NOTICE_MS),
+    },
+    retire: { ids: keysToRetire(keys, now), at: now },
+  }
+  const waiting = unseen.filter((key) => !seen.includes(key)).map((key) => key.created_at)
+  return { outcome, next_ms: nextCheckMs(after, waiting, now) }
+}
+
+/** A DNS that did not answer leaves what is known of the tracking host: links must not change with its moods. */
+function trackingState(current: DomainToCheck, found: DomainFindings['tracking']) {
+  const known = current.record_states['tracking']
+  const unanswered = found === null || found === 'DNS_SERVER_ERROR' || found === 'SERVICE_ERROR'
+  if (unanswered && known === 'SUCCESS' && current.tracking_domain) return { tracking: known }
+  return found === null ? {} : { tracking: found }
+}

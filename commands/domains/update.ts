@@ -1,0 +1,47 @@
+// Changes the settings of a sending domain.
+
+import type { DomainRow } from '../../db/domains/reads.ts'
+import { updateDomain as updateRow } from '../../db/domains/writes.ts'
+import type { Row } from '../../db/schema.ts'
+import { isDomainName } from '../../rules/addresses.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { mayTrack } from '../../rules/mail/domainRecords.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { reread, withDomain } from './withDomain.ts'
+
+/** What is undefined stays as it is. */
+export interface DomainChange {
+  open_tracking_enabled?: boolean | undefined
+  click_tracking_enabled?: boolean | undefined
+  /** A host below the registrable domain; null: links name this service. */
+  tracking_domain?: string | null | undefined
+}
+
+export function updateDomain(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { id, change }: { id: string; change: DomainChange },
+): Promise<DomainRow | Refusal<'domain_id_not_found' | 'invalid_tracking_domain'>> {
+  const { tracking_domain, open_tracking_enabled, click_tracking_enabled } = change
+  return withDomain(deps, workspaceId, id, async (inTrx, domain) => {
+    const host = tracking_domain?.toLowerCase() ?? null
+    if (host !== null && !(isDomainName(host) && mayTrack(host, domain.name))) {
+      return refuse('invalid_tracking_domain', { domain: domain.name })
+    }
+    await updateRow(inTrx.db, workspaceId, id, {
+      ...(open_tracking_enabled === undefined ? {} : { open_tracking_enabled }),
+      ...(click_tracking_enabled === undefined ? {} : { click_tracking_enabled }),
+      ...(tracking_domain === undefined || host === domain.tracking_domain
+        ? {}
+        : { tracking_domain: host, record_states: withoutTracking(domain.record_states) }),
+    })
+    return reread(inTrx, workspaceId, id)
+  })
+}
+
+/** What was found of the host before says nothing of the new one. */
+function withoutTracking(states: Row<'domains'>['record_states']) {
+  const { tracking: _, ...others } = states
+  return others
+}

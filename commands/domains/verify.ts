@@ -1,0 +1,25 @@
+// Has the DNS records of a sending domain looked at now.
+
+import type { DomainRow } from '../../db/domains/reads.ts'
+import { updateDomain } from '../../db/domains/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Refusal } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { reread, withDomain } from './withDomain.ts'
+
+/** One that was given up, or is not verified yet, gets a new round of 72 hours. @returns the domain until then */
+export function verifyDomain(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { id }: { id: string },
+): Promise<DomainRow | Refusal<'domain_id_not_found'>> {
+  return withDomain(deps, workspaceId, id, async (inTrx, domain, at) => {
+    if (domain.status === 'FAILED') {
+      const round = { status: 'PENDING', failing_since: null, misses: 0 }
+      await updateDomain(inTrx.db, workspaceId, id, { ...round, checking_since: at })
+    } else if (domain.status === 'NOT_STARTED' || domain.status === 'PENDING') {
+      await updateDomain(inTrx.db, workspaceId, id, { checking_since: at })
+    }
+    return reread(inTrx, workspaceId, id)
+  })
+}

@@ -1,0 +1,84 @@
+// The row of an email, its recipients and its times: the one place that says what an accepted email is.
+
+import type { SendingDomain } from '../../db/domains/sending.ts'
+import type { NewEmail } from '../../db/emails/insert.ts'
+import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
+import type { NewId } from '../../rules/ids.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import { expiry_ms } from '../../rules/mail/retry.ts'
+
+export interface Attachment {
+  filename: string
+  content: Buffer
+  content_type: string | null
+  /** For `cid:` links of the html. */
+  content_id: string | null
+}
+
+export interface EmailParts {
+  category: 'transactional' | 'marketing'
+  /** As they are shown: mailboxes with their names. */
+  from: string
+  to: string[]
+  cc?: string[]
+  bcc?: string[]
+  replyTo: string[]
+  content: { subject: string; html: string | null; text: string | null }
+  templateId: string | null
+  domain: SendingDomain
+  /** The sending domain's name. */
+  domainName: string
+  headers?: Record<string, string>
+  tags?: Record<string, string>
+  metadata?: JsonObject
+  /** Over what the domain says. */
+  tracking?: { opens?: boolean; clicks?: boolean }
+  /** Of mail that an execution sends; null for other mail. */
+  sentBy: { workflowId: string; executionId: string; nodeId: string } | null
+  unsubscribeToken: string | null
+  /** Bare addresses, each once. */
+  recipients: string[]
+  attachments?: Attachment[]
+}
+
+/** An email that is due at once, and is tried for as long as its kind is. */
+export function newEmail(
+  { newId, now }: { newId: NewId; now: () => Date },
+  parts: EmailParts,
+): NewEmail {
+  const { content, domain, sentBy, tracking = {} } = parts
+  const at = now()
+  return {
+    row: {
+      id: newId('email'),
+      type: 'transactional',
+      category: parts.category,
+      from: parts.from,
+      to: parts.to,
+      cc: parts.cc ?? [],
+      bcc: parts.bcc ?? [],
+      reply_to: parts.replyTo,
+      subject: content.subject,
+      html: content.html,
+      text: content.text,
+      template_id: parts.templateId,
+      domain_id: domain.id,
+      headers: parts.headers ?? {},
+      tags: parts.tags ?? {},
+      metadata: parts.metadata ?? {},
+      message_id: `${newOpaqueToken()}@${parts.domainName}`,
+      workflow_id: sentBy?.workflowId ?? null,
+      execution_id: sentBy?.executionId ?? null,
+      node_id: sentBy?.nodeId ?? null,
+      unsubscribe_token: parts.unsubscribeToken,
+      track_opens: tracking.opens ?? domain.open_tracking_enabled,
+      track_clicks: tracking.clicks ?? domain.click_tracking_enabled,
+      tracking_host: domain.tracking_host,
+      created_at: at,
+    },
+    recipients: parts.recipients,
+    attachments: parts.attachments ?? [],
+    dueAt: at,
+    expiresAt: new Date(at.getTime() + expiry_ms.transactional),
+  }
+}

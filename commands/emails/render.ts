@@ -1,0 +1,69 @@
+// Subject, html and text of an email as they are sent: literal, unless a template or variables are given.
+
+import type { Db } from '../../db/connect.ts'
+import type { PublishedTemplate } from '../../db/templates/reads.ts'
+import { renderEmail } from '../../mail/content/template.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import { isStorableText } from '../../rules/jsonFault.ts'
+import { limits } from '../../rules/limits.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import { findTemplateContact } from '../templates/contact.ts'
+import { checkTemplateParts, renderFailed } from '../templates/faults.ts'
+import { checkHtmlSize } from './htmlSize.ts'
+
+export interface ContentSource {
+  subject?: string | undefined
+  html?: string | undefined
+  text?: string | undefined
+  template: PublishedTemplate | null
+  /** With these, the parts are Liquid. */
+  variables?: JsonObject | undefined
+  /** Bare addresses; a single one is the template's contact. */
+  recipients: string[]
+}
+
+export interface EmailContent {
+  subject: string
+  html: string | null
+  text: string | null
+}
+
+export async function renderContent(
+  { db }: { db: Db },
+  workspaceId: WorkspaceId,
+  source: ContentSource,
+): Promise<EmailContent | Refusal<'invalid_template' | 'html_too_large' | 'subject_too_long'>> {
+  const { template, variables, recipients } = source
+  const { html = null, text = null, subject = '' } = source
+  if (!template && variables === undefined) return { subject, html, text }
+  const parts = {
+    subject: source.subject ?? template?.subject ?? '',
+    html: template ? template.html : html,
+    text: source.text ?? template?.text ?? null,
+    preview_text: template?.preview_text ?? null,
+  }
+  const fault = checkTemplateParts(parts)
+  if (fault) return fault
+  const [only] = recipients
+  const contact =
+    only !== undefined && recipients.length === 1
+      ? await findTemplateContact(db, workspaceId, only)
+      : null
+  const rendered = renderEmail(parts, {
+    ...(contact ? { contact, properties: contact.properties } : {}),
+    vars: variables ?? {},
+  })
+  return rendered.ok ? checkRendered(rendered) : renderFailed(rendered.message)
+}
+
+function checkRendered({ subject, html, text }: EmailContent) {
+  // A filter (url_decode) can make what no request may hold.
+  if ([subject, html, text].some((part) => part !== null && !isStorableText(part))) {
+    return renderFailed('the result holds a NUL character')
+  }
+  const tooLarge = html === null ? undefined : checkHtmlSize(html)
+  if (tooLarge) return tooLarge
+  if (subject.length > limits.subjectCharsMax) return refuse('subject_too_long', {})
+  return { subject, html, text }
+}

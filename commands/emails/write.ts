@@ -1,0 +1,43 @@
+// Writes an email with its deliveries, and tells the automation contacts that it goes to, in the caller's transaction.
+
+import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { RecordDeps } from '../events/record.ts'
+import { recordSentMail } from '../events/recordMail.ts'
+
+/** A recipient who is an automation contact. */
+export interface ToldContact {
+  /** In lower case. */
+  email: string
+  /** Of the execution that sends the mail; absent where none does. */
+  chainDepth?: number
+}
+
+/**
+ * One statement where no contact hears of it: then `transact.one` is enough.
+ * @param contacts in the order of their ids, since each is locked
+ */
+export async function writeEmail(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  email: NewEmail,
+  contacts: ToldContact[],
+): Promise<void> {
+  const { row } = email
+  await insertEmail(deps.db, workspaceId, email)
+  deps.wake('dripline_deliveries')
+  const at = row.created_at
+  for (const contact of contacts) {
+    const mail = {
+      workspace_id: workspaceId,
+      email: contact.email,
+      email_id: row.id,
+      subject: row.subject,
+      workflow_id: row.workflow_id,
+      execution_id: row.execution_id,
+      node_id: row.node_id,
+      chain_depth: contact.chainDepth,
+    }
+    await recordSentMail({ ...deps, now: () => at }, mail, at)
+  }
+}

@@ -1,0 +1,25 @@
+// Closes the row of an execution that Temporal has ended by itself; the execution's id names the workspace.
+
+import { closeExecution as close } from '../../db/executions/writes.ts'
+import type { CancelCode } from '../../rules/wire.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+
+export type ClosedAs =
+  | { status: 'CANCELLED'; code: CancelCode }
+  | { status: 'FAILED'; error: string }
+
+/** May repeat: a row that has ended stays as it is. */
+export function closeExecution(
+  deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
+  executionId: string,
+  as: ClosedAs,
+): Promise<void> {
+  const end = {
+    status: as.status,
+    reason: as.status === 'CANCELLED' ? as.code : null,
+    error: as.status === 'FAILED' ? as.error : null,
+    outcome: null,
+  }
+  return transact.one(deps, ({ db: trx, now }) => close(trx, executionId, end, now()))
+}

@@ -1,0 +1,29 @@
+// Suppresses an address for good, by hand.
+
+import { findSuppression, type SuppressionRow } from '../../db/suppressions/reads.ts'
+import { upsertSuppression } from '../../db/suppressions/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+
+export interface SuppressInput {
+  /** In lower case. */
+  email: string
+}
+
+/** One that is suppressed for good already stays as it is, with its reason. */
+export function suppressAddress(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { email }: SuppressInput,
+): Promise<{ row: SuppressionRow; created: boolean }> {
+  const at = deps.now()
+  const wanted = { email, reason: 'manual', source_id: null, expires_at: null } as const
+  return transact(deps, async ({ db }) => {
+    const created = await upsertSuppression(db, workspaceId, wanted, at)
+    const row = await findSuppression(db, workspaceId, email)
+    // The upsert holds the row's lock: nobody can have deleted it.
+    if (!row) throw new Error('a suppression is gone that was just written')
+    return { row, created }
+  })
+}

@@ -1,0 +1,27 @@
+// Copies a template: the content of its current version under a name of its own, without an alias.
+
+import { findTemplate } from '../../db/templates/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { isStorableText } from '../../rules/jsonFault.ts'
+import { limits } from '../../rules/limits.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { createTemplate } from './create.ts'
+
+const SUFFIX = ' (copy)'
+
+/** @returns the copy's id */
+export async function duplicateTemplate(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { idOrAlias }: { idOrAlias: string },
+): Promise<string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken'>> {
+  const stored = isStorableText(idOrAlias)
+    ? await findTemplate(deps.db, workspaceId, idOrAlias)
+    : undefined
+  if (!stored) return refuse('template_not_found', { idOrAlias })
+  const { subject, from, reply_to, preview_text, html, text } = stored
+  const name = stored.name.slice(0, limits.nameCharsMax - SUFFIX.length) + SUFFIX
+  const copy = { name, subject, from, reply_to, preview_text, html, text }
+  return createTemplate(deps, workspaceId, copy)
+}

@@ -1,0 +1,65 @@
+// Changes a template; changed content becomes a new version.
+
+import { contentFields, type TemplateRow } from '../../db/templates/reads.ts'
+import { insertTemplateVersion, updateTemplate as updateRow } from '../../db/templates/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Refusal } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import type { InTrx } from '../transact.ts'
+import { withAlias } from './alias.ts'
+import { checkContent, contentOf, type GivenContent } from './content.ts'
+import { withTemplate } from './withTemplate.ts'
+
+/** What is undefined stays as it is. */
+export interface TemplateChange extends GivenContent {
+  name?: string | undefined
+  /** null: it has none from now on. */
+  alias?: string | null | undefined
+}
+
+export interface UpdateTemplateInput {
+  idOrAlias: string
+  change: TemplateChange
+}
+
+/** @returns the template's id */
+export function updateTemplate(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { idOrAlias, change }: UpdateTemplateInput,
+): Promise<string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken'>> {
+  return withAlias(change.alias, () =>
+    withTemplate(deps, workspaceId, idOrAlias, (inTrx, stored) => write(inTrx, stored, change)),
+  )
+}
+
+async function write(
+  { db, now }: InTrx<CommandDeps>,
+  stored: TemplateRow,
+  change: TemplateChange,
+): Promise<string | Refusal<'invalid_template'>> {
+  const given = Object.fromEntries(
+    contentFields.flatMap((field) => (change[field] === undefined ? [] : [[field, change[field]]])),
+  )
+  const content = contentOf({ ...stored, ...given })
+  const fault = checkContent(content)
+  if (fault) return fault
+  const isNew = contentFields.some((field) => content[field] !== stored[field])
+  const version = stored.current_version + (isNew ? 1 : 0)
+  const at = now()
+  if (isNew) {
+    await insertTemplateVersion(db, stored.workspace_id, {
+      ...content,
+      template_id: stored.id,
+      version,
+      created_at: at,
+    })
+  }
+  await updateRow(db, stored.workspace_id, stored.id, {
+    name: change.name ?? stored.name,
+    alias: change.alias === undefined ? stored.alias : change.alias,
+    current_version: version,
+    updated_at: at,
+  })
+  return stored.id
+}

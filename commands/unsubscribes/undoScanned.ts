@@ -1,0 +1,19 @@
+// Takes back what a scanner did that followed the unsubscribe link of a mail, in the caller's transaction.
+
+import type { Trx } from '../../db/connect.ts'
+import { lockContact } from '../../db/contacts/writes.ts'
+import { findUnconfirmedContact } from '../../db/unsubscribes/reads.ts'
+import { deleteUnconfirmed } from '../../db/unsubscribes/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+
+/** When a GET of the link did it after `after`, and nothing has confirmed it since. */
+export async function undoScannedUnsubscribe(
+  { db: trx }: { db: Trx },
+  workspaceId: WorkspaceId,
+  { emailId, after }: { emailId: string; after: Date },
+): Promise<void> {
+  const contactId = await findUnconfirmedContact(trx, workspaceId, emailId, after)
+  if (contactId === undefined) return
+  await lockContact(trx, workspaceId, contactId)
+  await deleteUnconfirmed(trx, workspaceId, emailId)
+}

@@ -1,0 +1,23 @@
+// Archives a workflow: it triggers no more and is not found any more; its executions go on.
+
+import { replaceTriggers } from '../../db/workflows/triggers.ts'
+import { lockWorkflow, updateWorkflow } from '../../db/workflows/writes.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+
+export function archiveWorkflow(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { id }: { id: string },
+): Promise<undefined | Refusal<'workflow_not_found'>> {
+  return transact(deps, async ({ db, now }) => {
+    const workflow = isId('workflow', id) ? await lockWorkflow(db, workspaceId, id) : undefined
+    if (!workflow) return refuse('workflow_not_found', { id })
+    const at = now()
+    await updateWorkflow(db, workspaceId, id, { archived_at: at }, at)
+    await replaceTriggers(db, workspaceId, id, workflow.active_version, [])
+    return undefined
+  })
+}

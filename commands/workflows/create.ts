@@ -1,0 +1,63 @@
+// Makes a workflow with its first version.
+
+import type { WorkflowRow } from '../../db/workflows/reads.ts'
+import { replaceTriggers } from '../../db/workflows/triggers.ts'
+import { insertWorkflow } from '../../db/workflows/writes.ts'
+import { eventTriggers } from '../../rules/design/triggers.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import { isRefusal, type Refusal } from '../../rules/refusals.ts'
+import type { WorkflowStatus } from '../../rules/states.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+import { requireDesign } from './checkDesign.ts'
+import { insertVersion } from './version.ts'
+
+export interface NewWorkflow {
+  name: string
+  /** When left out: a design without nodes. */
+  design?: JsonObject | undefined
+  /** `draft` when left out. */
+  status?: WorkflowStatus | undefined
+}
+
+export interface CreateWorkflowInput {
+  workflow: NewWorkflow
+  /** The key that asks. */
+  createdBy: string
+}
+
+const emptyDesign: JsonObject = { nodes: [], edges: [] }
+
+/** @returns the workflow with its design */
+export async function createWorkflow(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { workflow, createdBy }: CreateWorkflowInput,
+): Promise<(WorkflowRow & { design: object }) | Refusal<'invalid_design'>> {
+  const status = workflow.status ?? 'draft'
+  const given = workflow.design ?? emptyDesign
+  const isActive = status === 'active'
+  const design = await requireDesign(deps, workspaceId, given, isActive ? 'active' : 'draft')
+  if (isRefusal(design)) return design
+  const at = deps.now()
+  const row: WorkflowRow = {
+    id: deps.newId('workflow'),
+    workspace_id: workspaceId,
+    name: workflow.name,
+    status,
+    current_version: 1,
+    active_version: isActive ? 1 : 0,
+    created_by: createdBy,
+    created_by_type: 'apiKey',
+    created_at: at,
+    updated_at: at,
+    archived_at: null,
+  }
+  await transact(deps, async ({ db }) => {
+    await insertWorkflow(db, workspaceId, row)
+    await insertVersion(db, row, { design: given, createdBy, at })
+    if (isActive) await replaceTriggers(db, workspaceId, row.id, 1, eventTriggers(design))
+  })
+  return { ...row, design: given }
+}

@@ -1,0 +1,30 @@
+// Copies a workflow: the design of its current version as a draft under a name of its own.
+
+import { findWorkflow, type WorkflowRow } from '../../db/workflows/reads.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import { limits } from '../../rules/limits.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { createWorkflow } from './create.ts'
+
+const SUFFIX = ' copy'
+
+export interface DuplicateWorkflowInput {
+  id: string
+  /** The key that asks. */
+  createdBy: string
+}
+
+/** @returns the copy with its design */
+export async function duplicateWorkflow(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { id, createdBy }: DuplicateWorkflowInput,
+): Promise<(WorkflowRow & { design: object }) | Refusal<'workflow_not_found' | 'invalid_design'>> {
+  const stored = isId('workflow', id) ? await findWorkflow(deps.db, workspaceId, id) : undefined
+  if (!stored) return refuse('workflow_not_found', { id })
+  const name = stored.name.slice(0, limits.workflowNameCharsMax - SUFFIX.length) + SUFFIX
+  const workflow = { name, design: stored.design as JsonObject }
+  return createWorkflow(deps, workspaceId, { workflow, createdBy })
+}

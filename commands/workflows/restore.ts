@@ -1,0 +1,42 @@
+// Makes the design of an earlier version of a workflow the current one again, as a new version.
+
+import { findWorkflow, findWorkflowVersion, type WorkflowRow } from '../../db/workflows/reads.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { updateWorkflow } from './update.ts'
+
+export interface RestoreWorkflowInput {
+  id: string
+  /** As it was given: what is no number of a version is not found. */
+  version: string
+  /** The key that asks. */
+  changedBy: string
+}
+
+/** The number of a version that a text names; undefined when it names none. */
+export function versionNumber(text: string): number | undefined {
+  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined
+}
+
+/** @returns the changed workflow */
+export async function restoreWorkflow(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  { id, version, changedBy }: RestoreWorkflowInput,
+): Promise<
+  | WorkflowRow
+  | Refusal<
+      'workflow_not_found' | 'workflow_version_not_found' | 'version_conflict' | 'invalid_design'
+    >
+> {
+  const known = isId('workflow', id) && (await findWorkflow(deps.db, workspaceId, id))
+  if (!known) return refuse('workflow_not_found', { id })
+  const number = versionNumber(version)
+  const stored =
+    number === undefined ? undefined : await findWorkflowVersion(deps.db, workspaceId, id, number)
+  if (!stored) return refuse('workflow_version_not_found', { id, version })
+  const change = { design: stored.design as JsonObject }
+  return updateWorkflow(deps, workspaceId, { id, change, changedBy })
+}

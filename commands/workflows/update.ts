@@ -1,0 +1,112 @@
+// Changes a workflow: its name, its status, its design by an immutable version (operation 10).
+
+import type { Trx } from '../../db/connect.ts'
+import { findWorkflowVersion, type WorkflowRow } from '../../db/workflows/reads.ts'
+import { replaceTriggers } from '../../db/workflows/triggers.ts'
+import { lockWorkflow, updateWorkflow as updateRow } from '../../db/workflows/writes.ts'
+import { eventTriggers } from '../../rules/design/triggers.ts'
+import type { Design } from '../../rules/design/types.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import { jsonEquals } from '../../rules/paths.ts'
+import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
+import type { WorkflowStatus } from '../../rules/states.ts'
+import type { CommandDeps } from '../deps.ts'
+import { type InTrx, transact } from '../transact.ts'
+import { requireDesign } from './checkDesign.ts'
+import { insertVersion } from './version.ts'
+
+/** What is undefined stays as it is. */
+export interface WorkflowChange {
+  name?: string | undefined
+  status?: WorkflowStatus | undefined
+  design?: JsonObject | undefined
+  /** Refuses `version_conflict` when the current version is another one. */
+  expected_version?: number | undefined
+}
+
+export interface UpdateWorkflowInput {
+  id: string
+  change: WorkflowChange
+  /** The key that asks. */
+  changedBy: string
+}
+
+type Refused = Refusal<'workflow_not_found' | 'version_conflict' | 'invalid_design'>
+
+/**
+ * A changed design becomes a new version; nothing changes when the design that would be active is not valid.
+ * @returns the changed workflow
+ */
+export function updateWorkflow(
+  deps: CommandDeps,
+  workspaceId: WorkspaceId,
+  input: UpdateWorkflowInput,
+): Promise<WorkflowRow | Refused> {
+  const { id, change } = input
+  return transact(deps, async (inTrx) => {
+    const { db } = inTrx
+    const workflow = isId('workflow', id) ? await lockWorkflow(db, workspaceId, id) : undefined
+    if (!workflow) return refuse('workflow_not_found', { id })
+    const { current_version } = workflow
+    if (change.expected_version !== undefined && change.expected_version !== current_version) {
+      return refuse('version_conflict', { currentVersion: current_version })
+    }
+    const stored = await storedDesign(db, workflow)
+    const given = change.design ?? stored
+    const status = change.status ?? workflow.status
+
+    // A draft's shape comes first: only what is plain JSON within the limits may be compared and stored.
+    if (change.design) {
+      const draft = await requireDesign(inTrx, workspaceId, given, 'draft')
+      if (isRefusal(draft)) return draft
+    }
+    const isNew = !jsonEquals(given, stored)
+    const activates = status === 'active' && (isNew || workflow.status !== 'active')
+    if (activates) {
+      const active = await requireDesign(inTrx, workspaceId, given, 'active')
+      if (isRefusal(active)) return active
+    }
+    return write(inTrx, workflow, { ...input, given, status, isNew, activates })
+  })
+}
+
+async function storedDesign(trx: Trx, workflow: WorkflowRow): Promise<JsonObject> {
+  const { id, workspace_id, current_version } = workflow
+  const stored = await findWorkflowVersion(trx, workspace_id, id, current_version)
+  if (!stored) throw new Error(`workflow ${id} has no version ${current_version}`)
+  return stored.design as JsonObject
+}
+
+interface Decided extends UpdateWorkflowInput {
+  given: JsonObject
+  status: WorkflowStatus
+  /** The design differs from the current version's. */
+  isNew: boolean
+  /** It becomes what new executions run. */
+  activates: boolean
+}
+
+async function write(
+  { db, now }: InTrx<CommandDeps>,
+  workflow: WorkflowRow,
+  { change, changedBy, given, status, isNew, activates }: Decided,
+): Promise<WorkflowRow> {
+  const { id, workspace_id } = workflow
+  const at = now()
+  const version = workflow.current_version + (isNew ? 1 : 0)
+  const columns = {
+    name: change.name ?? workflow.name,
+    status,
+    current_version: version,
+    active_version: activates ? version : workflow.active_version,
+  }
+  const row = await updateRow(db, workspace_id, id, columns, at)
+  if (isNew) await insertVersion(db, row, { design: given, createdBy: changedBy, at })
+  const stops = workflow.status === 'active' && status !== 'active'
+  if (activates) {
+    const triggers = eventTriggers(given as unknown as Design)
+    await replaceTriggers(db, workspace_id, id, version, triggers)
+  } else if (stops) await replaceTriggers(db, workspace_id, id, version, [])
+  return row
+}

@@ -1,0 +1,21 @@
+// The row of one version of a workflow.
+
+import type { Trx } from '../../db/connect.ts'
+import type { WorkflowRow } from '../../db/workflows/reads.ts'
+import { insertWorkflowVersion } from '../../db/workflows/writes.ts'
+import type { JsonObject } from '../../rules/json.ts'
+
+/** Writes the current version of a workflow. */
+export function insertVersion(
+  trx: Trx,
+  workflow: Pick<WorkflowRow, 'id' | 'workspace_id' | 'current_version'>,
+  version: { design: JsonObject; createdBy: string; at: Date },
+): Promise<void> {
+  return insertWorkflowVersion(trx, workflow.workspace_id, {
+    workflow_id: workflow.id,
+    version: workflow.current_version,
+    design: JSON.stringify(version.design),
+    created_by: version.createdBy,
+    created_at: version.at,
+  })
+}

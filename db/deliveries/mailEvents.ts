@@ -1,0 +1,47 @@
+// Writes mail events to the outbox: what became of a mail, for the contact it went to.
+
+import { type RawBuilder, sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+import { outboxRows } from '../outbox.ts'
+import type { JsonObject } from '../schema.ts'
+
+/** What happened to a mail that its contact is to hear of. */
+export interface MailEventFacts {
+  name: 'delivered' | 'opened' | 'clicked' | 'bounced'
+  at: Date
+  data: JsonObject
+}
+
+/**
+ * The insert of mail events as a step of a `with`: one for each row whose recipient is an automation contact. It reads
+ * contacts and locks none. Wake `dripline_mail_events` after the commit.
+ * @param rows a `select` of `delivery_id, workspace_id, recipient, name, at, data` (jsonb), by these names
+ */
+export function mailEventRows(rows: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
+  return outboxRows(
+    sql`select 'mail_event' as kind, '' as execution_id, r.workspace_id, '' as workflow_id,
+        c.id as contact_id, jsonb_build_object('delivery_id', r.delivery_id, 'name', r.name,
+          'at', r.at, 'data', r.data) as payload
+      from (${rows}) as r
+      join contacts c on c.workspace_id = r.workspace_id and c.email = lower(r.recipient)`,
+    now,
+  )
+}
+
+/** Writes the mail event of one delivery. @returns whether its recipient is a contact, so that there is one */
+export async function insertMailEvent(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  deliveryId: number,
+  event: MailEventFacts,
+  now: Date,
+): Promise<boolean> {
+  const rows = sql`select id as delivery_id, workspace_id, recipient, ${event.name}::text as name,
+      ${event.at}::timestamptz as at, ${JSON.stringify(event.data)}::jsonb as data
+    from deliveries where workspace_id = ${workspaceId} and id = ${deliveryId}`
+  const { rows: told } = await sql`
+    with told as (${mailEventRows(rows, now)} returning id) select id from told
+  `.execute(trx)
+  return told.length > 0
+}

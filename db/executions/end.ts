@@ -1,0 +1,56 @@
+// How an execution ends: the one part of statements that writes the columns of an end.
+
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { EndedStatus } from '../../rules/states.ts'
+
+export interface ExecutionEnd {
+  status: EndedStatus
+  /** Why it was cancelled. */
+  reason: string | null
+  /** What the design calls the end. */
+  outcome: string | null
+  error: string | null
+}
+
+/** The assignments of an `update executions`. Guard it by `ended_status is null`: what has ended stays as it is. */
+export function endColumns(
+  end: ExecutionEnd,
+  last: { stepId: RawBuilder<string>; stepCount: RawBuilder<number> },
+  now: Date,
+): RawBuilder<unknown> {
+  return sql`ended_status = ${end.status}, cancellation_reason = ${end.reason},
+        outcome = ${end.outcome}, error = ${end.error},
+        current_step_id = ${last.stepId}, step_count = ${last.stepCount},
+        updated_at = ${now}, completed_at = ${now}`
+}
+
+/**
+ * Steps of a `with` that end the live executions which fit, where their logs stand, and delete the waits that nothing
+ * has ended. What they ended is `ended` (id, workspace_id, workflow_id, contact_id).
+ * @param fits over `executions x`
+ */
+export function endLive(
+  fits: RawBuilder<SqlBool>,
+  end: ExecutionEnd,
+  now: Date,
+): RawBuilder<unknown> {
+  const last = {
+    stepId: sql<string>`coalesce(last.node_id, '')`,
+    stepCount: sql<number>`coalesce(last.seq, 0)`,
+  }
+  return sql`last as (
+      select x.id, s.node_id, s.seq
+      from executions x left join lateral (
+        select node_id, seq from execution_steps
+        where execution_id = x.id order by seq desc limit 1) s on true
+      where ${fits} and x.ended_status is null
+      order by x.id for update of x
+    ), ended as (
+      update executions x set ${endColumns(end, last, now)}
+      from last where x.id = last.id and x.ended_status is null
+      returning x.id, x.workspace_id, x.workflow_id, x.contact_id
+    ), unwaited as (
+      delete from event_waits w using ended
+      where w.execution_id = ended.id and w.consumed_by is null
+    )`
+}

@@ -1,0 +1,42 @@
+// Reads whether a contact has entered a workflow before.
+
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Json } from '../../rules/json.ts'
+import type { Trx } from '../connect.ts'
+
+export interface EntryFilter {
+  contactId: string
+  workflowId: string
+  /** Only executions that have not ended. */
+  liveOnly: boolean
+  /** Only executions begun after then; null: whenever. */
+  since: Date | null
+  /** Only those whose triggering properties held this value at this path (undefined: none); null: all. */
+  key: { path: string[]; value: Json | undefined } | null
+}
+
+/** Whether there is such an execution. Call it with the contact's lock held. */
+export async function isEntered(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { contactId, workflowId, liveOnly, since, key }: EntryFilter,
+): Promise<boolean> {
+  const value = key?.value === undefined ? null : JSON.stringify(key.value)
+  const { rows } = await sql`
+    select from executions x
+    left join automation_events a on a.id = x.trigger_event_id
+    where x.workspace_id = ${workspaceId}
+      and x.contact_id = ${contactId} and x.workflow_id = ${workflowId}
+      and ${liveOnly ? sql`x.ended_status is null` : sql`true`}
+      and ${since ? sql`x.created_at > ${since}` : sql`true`}
+      and ${
+        key
+          ? sql`(coalesce(a.properties, x.properties) #> ${key.path}::text[])
+              is not distinct from ${value}::jsonb`
+          : sql`true`
+      }
+    limit 1
+  `.execute(trx)
+  return rows.length > 0
+}

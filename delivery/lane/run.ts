@@ -1,0 +1,136 @@
+// The engine of one lane: claims due deliveries of its shards, sends them, settles them, until it is stopped.
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { transact } from '../../commands/transact.ts'
+import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
+import { createPulse } from '../../runtime/pulse.ts'
+import { createDelivery } from '../attempt.ts'
+import type { DeliveryDeps } from '../deps.ts'
+import { recoverExpired } from './expiredLeases.ts'
+import { createInFlight } from './inFlight.ts'
+import { laneShards } from './shards.ts'
+import { createShares } from './shares.ts'
+import { createWarmUp } from './warmUp.ts'
+
+const POLL_MS = 1_000
+/** A full lane looks this often whether what it has under way has become slow, and counts no more. */
+const FULL_POLL_MS = 200
+/** Mails under way for each connection: while one is on the wire the next are being composed. */
+const CLAIMS_PER_CONNECTION = 10
+/** More at a time would hold Postgres for over 5 ms. */
+const CLAIM_MAX = 200
+/** Direct deliveries that may wait for slow servers beside those that count; a relay is waited for. */
+const SLOW_MAX = 1_000
+/** How long a stopping lane waits for what is on the wire. */
+const DRAIN_MS = 8_000
+
+/** One of so many lanes, which together own all shards. */
+export interface Lane {
+  lane: number
+  lanes: number
+}
+
+/**
+ * Runs a lane until `stop` is aborted; then it claims nothing more, waits a while for what is on the wire, and gives
+ * back the leases of the rest. It outlives an absent database.
+ */
+export async function runLane(
+  deps: DeliveryDeps,
+  { lane, lanes }: Lane,
+  stop: AbortSignal,
+): Promise<void> {
+  const running = createRunning(deps, laneShards(lane, lanes))
+  const { inFlight, pulse, claimMin, quietly } = running
+  const stopListening = deps.onDeliveries(pulse.beat)
+  const upkeep = setInterval(
+    () => void quietly('upkeep', running.keepUp),
+    Math.max(200, deps.config.leaseMs / 4),
+  )
+  stop.addEventListener('abort', pulse.beat)
+  try {
+    while (!stop.aborted) {
+      const free = Math.min(inFlight.free(), CLAIM_MAX)
+      let more = false
+      if (free >= claimMin) {
+        await quietly('claim', async () => {
+          more = await running.claim(free)
+        })
+      }
+      // More is due: look again as soon as there is room.
+      const full = inFlight.free() < claimMin
+      if (!more || full) await pulse.next(full ? FULL_POLL_MS : POLL_MS)
+    }
+  } finally {
+    stop.removeEventListener('abort', pulse.beat)
+    clearInterval(upkeep)
+    await stopListening()
+    await Promise.race([inFlight.settled(), delay(DRAIN_MS, null, { ref: false })])
+    await running.giveBack()
+  }
+}
+
+/** The state of a lane that runs, and what it does with the ledger. */
+function createRunning(deps: DeliveryDeps, shards: { from: number; to: number }) {
+  const { log, now, config, metrics } = deps
+  const leaseToken = randomUUID()
+  const capacity = config.smtpConnections * CLAIMS_PER_CONNECTION
+  const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0
+  const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax })
+  const shares = createShares(shards)
+  const admit = createWarmUp(deps, leaseToken)
+  const pulse = createPulse()
+  const deliver = createDelivery(deps, leaseToken)
+  const leaseUntil = () => new Date(now().getTime() + config.leaseMs)
+
+  const quietly = async (what: string, work: () => Promise<unknown>) => {
+    try {
+      await work()
+    } catch (err) {
+      log.warn({ err, shards }, `delivery lane: ${what} failed; it is tried again`)
+    }
+  }
+
+  const release = (deliveries: ClaimedDelivery[]) =>
+    transact.one(deps, ({ db }) => releaseDeliveries(db, deliveries, leaseToken))
+
+  /** Claims up to so many, and begins those that may go now. @returns whether more is due */
+  const claim = async (limit: number): Promise<boolean> => {
+    const share = shares.next(limit)
+    const began = performance.now()
+    const lease = { leaseToken, leaseUntil: leaseUntil(), now: now() }
+    const claimed = await transact.one(deps, ({ db }) =>
+      claimDeliveries(db, { ...share, limit, ...lease }),
+    )
+    metrics?.claimed(claimed.length, performance.now() - began)
+    try {
+      for (const delivery of await admit(claimed)) {
+        void inFlight.add(delivery, deliver).then(pulse.beat)
+      }
+    } catch (err) {
+      await release(claimed)
+      throw err
+    }
+    return shares.learn(claimed, limit, share.perShard)
+  }
+
+  /** Keeps what is under way, and takes over what others have left. */
+  const keepUp = async () => {
+    const ids = inFlight.items().map(({ id }) => id)
+    if (ids.length > 0) {
+      await transact.one(deps, ({ db }) => extendLeases(db, ids, leaseToken, leaseUntil()))
+    }
+    if (await recoverExpired(deps, shards)) pulse.beat()
+  }
+
+  /** Without its lease a mail that is still being written gets no dot. */
+  const giveBack = async () => {
+    const left = inFlight.items()
+    if (left.length === 0) return
+    await quietly('giving leases back', () => release(left))
+  }
+
+  // Small claims cost as much as large ones.
+  const claimMin = Math.ceil(Math.min(capacity, CLAIM_MAX) / 2)
+  return { inFlight, pulse, claimMin, quietly, claim, keepUp, giveBack }
+}

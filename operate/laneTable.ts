@@ -1,0 +1,65 @@
+// The lanes as lines for a terminal: a table, and a sentence for each that wants looking at.
+import type { LaneState } from './laneStates.ts'
+
+/** A lane that has not been heard of for so long moves to another worker. */
+const SILENT_MS = 6_000
+
+const HEADER = [
+  'lane',
+  'shards',
+  'workflow',
+  'worker',
+  'heartbeat',
+  'attempt',
+  'waiting',
+  'under way',
+  'overdue',
+]
+
+/**
+ * @param wanted the number of lanes that is configured; undefined when it is not known here
+ */
+export function laneLines(lanes: LaneState[], wanted: number | undefined): string[] {
+  const rows = [HEADER, ...lanes.map(toCells)]
+  const widths = HEADER.map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)))
+  const table = rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+  const changes =
+    wanted === undefined || wanted === lanes.length
+      ? []
+      : [
+          `${lanes.length} lanes run, DELIVERY_LANES is ${wanted}: the next worker to start changes it`,
+        ]
+  return [...table, ...lanes.flatMap(faultsOf), ...changes]
+}
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
+
+function toCells(lane: LaneState): string[] {
+  return [
+    String(lane.lane),
+    lane.shards,
+    lane.workflowId,
+    lane.worker ?? 'none',
+    lane.heartbeatAge_ms === null ? '-' : seconds(lane.heartbeatAge_ms),
+    lane.attempt === null ? '-' : String(lane.attempt),
+    lane.waiting,
+    String(lane.underWay),
+    seconds(lane.oldest_s * 1000),
+  ]
+}
+
+function faultsOf({ lane, worker, heartbeatAge_ms, lastFailure }: LaneState): string[] {
+  const faults: string[] = []
+  if (worker === null) {
+    faults.push(`lane ${lane} is held by no worker: start one with the role "delivery"`)
+  } else if (heartbeatAge_ms !== null && heartbeatAge_ms > SILENT_MS) {
+    faults.push(`lane ${lane}: ${worker} is silent; another worker takes the lane over within 15 s`)
+  }
+  if (lastFailure) faults.push(`lane ${lane}: the last attempt ended with "${lastFailure}"`)
+  return faults
+}

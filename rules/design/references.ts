@@ -1,0 +1,62 @@
+// What a design refers to outside itself, so that it can be loaded.
+import { isJsonObject, type JsonObject } from '../json.ts'
+import { nodeRegistry } from '../nodes/index.ts'
+import type { NodeRegistry } from '../nodes/registry.ts'
+import { readShape } from './shape.ts'
+
+interface DesignReferences {
+  /** Ids or aliases. */
+  templateIds: string[]
+  /** Senders as written, `settings.default_from` among them. */
+  fromAddresses: string[]
+  audienceIds: string[]
+}
+
+interface Referring {
+  nodes: readonly { type: string; data: object | null }[]
+  settings?: { default_from?: unknown }
+}
+
+/** What a design, valid or not, refers to. Total: takes any JSON. */
+export function designReferences(
+  design: unknown,
+  registry: NodeRegistry = nodeRegistry,
+): DesignReferences {
+  const { nodes, settings } = readShape(design)
+  const audienceIds = nodes.flatMap(({ type, data }) => {
+    const kind = registry.find(type)
+    if (!kind || !data) return []
+    const asked = kind.conditions(data).flatMap(({ value }) => audiencesIn(value))
+    return [...asked, ...(kind.names(data).audienceIds ?? [])]
+  })
+  const ofMail = mailReferences({ nodes, settings }, registry)
+  return { ...ofMail, audienceIds: texts(audienceIds) }
+}
+
+/** What the mail of a design that runs is made from: each segment asks, so it looks at nothing else. */
+export function mailReferences(
+  { nodes, settings }: Referring,
+  registry: NodeRegistry = nodeRegistry,
+): Pick<DesignReferences, 'templateIds' | 'fromAddresses'> {
+  const templateIds: unknown[] = []
+  const fromAddresses: unknown[] = [settings?.default_from]
+  for (const { type, data } of nodes) {
+    const named = data && registry.find(type)?.names(data as JsonObject)
+    if (named?.templateIds) templateIds.push(...named.templateIds)
+    if (named?.fromAddresses) fromAddresses.push(...named.fromAddresses)
+  }
+  return { templateIds: texts(templateIds), fromAddresses: texts(fromAddresses) }
+}
+
+/** Ids in `audience` conditions anywhere below a value; readShape has bounded its depth. */
+function audiencesIn(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.flatMap(audiencesIn)
+  if (!isJsonObject(value)) return []
+  const here = value['type'] === 'audience' ? [value['audience_id']] : []
+  return [...here, ...Object.values(value).flatMap(audiencesIn)]
+}
+
+function texts(values: unknown[]): string[] {
+  const given = values.filter((value) => typeof value === 'string' && value !== '')
+  return [...new Set(given as string[])]
+}

@@ -1,0 +1,26 @@
+// Goes one of two ways, by one condition.
+import { z } from 'zod'
+import { evaluate, explain } from '../conditions/evaluate.ts'
+import { conditionSchema } from '../conditions/schema.ts'
+import { checkConditions, type HeldCondition } from '../design/fieldChecks.ts'
+import type { JsonObject } from '../json.ts'
+import { always, defineNode, namesNothing, never } from './define.ts'
+
+const conditions = ({ condition }: JsonObject): HeldCondition[] => [
+  { key: 'condition', value: condition, scope: 'node', isRequired: true },
+]
+
+export const condition = defineNode({
+  type: 'condition',
+  summary: 'Goes on by `true` or by `false`.',
+  data: z.object({ condition: conditionSchema.describe('What decides') }),
+  handles: always('true', 'false'),
+  waits: never,
+  check: (at) => checkConditions(at, conditions(at.data)),
+  conditions,
+  names: namesNothing,
+  enter({ condition }, { facts }) {
+    const holds = evaluate(condition, facts)
+    return { handle: String(holds), why: explain(condition, holds) }
+  },
+})

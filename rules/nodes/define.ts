@@ -1,0 +1,91 @@
+// What a node kind is: all that validation, the interpreter and the interface description ask of one.
+import type { z } from 'zod'
+import type { ConditionNeeds } from '../conditions/needs.ts'
+import type { CheckAt } from '../design/context.ts'
+import type { HeldCondition } from '../design/fieldChecks.ts'
+import type { Problem } from '../design/problem.ts'
+import type { Settings } from '../design/settings.ts'
+import type { End, SegmentFacts, SegmentTools, Wait, WaitEnd } from '../interpreterTypes.ts'
+import type { JsonObject } from '../json.ts'
+
+export interface Handles {
+  /** Must lead somewhere before the design may be activated. */
+  required: string[]
+  /** May lead nowhere: then the execution ends there, or goes on by `default` where the node says so. */
+  optional: string[]
+}
+
+/** What a design names outside itself, as it is written; anything but text is passed over. */
+export type NamedOutside = Partial<
+  Record<'templateIds' | 'fromAddresses' | 'audienceIds', unknown[]>
+>
+
+/** `start`: executions begin there and nothing leads to it. `drawn`: it is there for the reader and never runs. */
+export type NodeRole = 'start' | 'step' | 'drawn'
+
+/** What the interpreter gives to the node that it enters. */
+export interface Room {
+  nodeId: string
+  settings: Settings
+  /** Of this moment: updates and steps so far are in it. */
+  facts: SegmentFacts
+  tools: SegmentTools
+  isWired(handle: string): boolean
+}
+
+/** What a node did: it takes a handle, waits, or ends the execution. `facts` are those after it, when it changed any. */
+export type Move = { why: string | null; facts?: SegmentFacts } & (
+  | { handle: string; wait?: never; end?: never }
+  | { wait: Wait; handle?: never; end?: never }
+  | { end: End; handle?: never; wait?: never }
+)
+
+/**
+ * One kind of node. `data` types what `enter` is given and describes it to readers of the interface; `check` says what
+ * is wrong with it, and `enter` sees only data without problems. The functions over a `JsonObject` are total: they
+ * take whatever a draft may hold.
+ */
+export interface NodeKind<Type extends string = string, Data extends object = object> {
+  readonly type: Type
+  /** One sentence for readers of the interface description. */
+  readonly summary: string
+  readonly data: z.ZodType<Data>
+  /** Absent: `step`. */
+  readonly role?: NodeRole
+  /** What a node leaves behind that conditions read by its id. */
+  readonly records?: 'wait_events' | 'email_activity'
+  /** The handle by which each end of its wait leaves; `default` where it names none. */
+  readonly leaves?: Partial<Record<WaitEnd, string>>
+  handles(data: JsonObject): Handles
+  /** True when time surely passes at this node, so that a loop through it is no runaway. */
+  waits(data: JsonObject): boolean
+  /** Every problem of the data, those of its conditions among them. */
+  check(at: CheckAt): Problem[]
+  conditions(data: JsonObject): HeldCondition[]
+  /** Besides the audiences of its conditions. */
+  names(data: JsonObject): NamedOutside
+  /** Facts that it reads beyond those of its conditions. */
+  facts?(data: JsonObject): Partial<ConditionNeeds>
+  enter(data: Data, room: Room): Move
+}
+
+/** Types one kind: `enter` gets what its schema describes. */
+export function defineNode<const Type extends string, Data extends object>(
+  kind: NodeKind<Type, Data>,
+): NodeKind<Type, Data> {
+  return kind
+}
+
+/** Handles that do not depend on the data and must all be wired. */
+export const always =
+  (...required: string[]) =>
+  (): Handles => ({ required, optional: [] })
+
+/** No time passes, whatever the data says. */
+export const never = (): boolean => false
+
+/** It holds no conditions. */
+export const noConditions = (): HeldCondition[] => []
+
+/** It names nothing outside the design. */
+export const namesNothing = (): NamedOutside => ({})

@@ -1,0 +1,60 @@
+// Waits for a span of time.
+import { z } from 'zod'
+import { problemAt } from '../design/context.ts'
+import { checkDuration, checkMs, isGiven, isNoTime } from '../design/fieldChecks.ts'
+import { addDuration, parseDuration } from '../duration.ts'
+import { fnv1a } from '../shard.ts'
+import { always, defineNode, namesNothing, noConditions, type Room } from './define.ts'
+import { duration, ms } from './fields.ts'
+import { failed } from './moves.ts'
+
+const jitter_ms = ms
+  .describe('Up to so many ms more, another number for each execution')
+  .exactOptional()
+
+const data = z.xor([
+  z.object({ duration, jitter_ms }).describe('A duration of the calendar'),
+  z
+    .object({ ms: ms.describe('Milliseconds, 100 years at most'), jitter_ms })
+    .describe('An exact time'),
+])
+
+/** 0 to max_ms, drawn from the step's own name: the same at every replay, another for each execution and lap. */
+function jitter(max_ms: number | undefined, { nodeId, facts }: Room): number {
+  if (!max_ms) return 0
+  return fnv1a(`${facts.executionId}:${nodeId}:${facts.execution.step_count}`) % (max_ms + 1)
+}
+
+export const delay = defineNode({
+  type: 'delay',
+  summary: 'Waits for a span of time: either `duration` or `ms`.',
+  data,
+  handles: always('default'),
+  waits: (data) => !isNoTime(data['duration']) && data['ms'] !== 0,
+  check(at) {
+    const given = [at.data['duration'], at.data['ms']].filter(isGiven).length
+    const message = 'exactly one of duration and ms is required'
+    return [
+      ...(given === 1 ? [] : problemAt(at, 'duration', 'bad_duration', message)),
+      ...checkDuration(at, 'duration'),
+      ...checkMs(at, 'ms'),
+      ...checkMs(at, 'jitter_ms'),
+    ]
+  },
+  conditions: noConditions,
+  names: namesNothing,
+  enter(data, room) {
+    const { now } = room.facts
+    const span =
+      'duration' in data && data.duration
+        ? parseDuration(data.duration)
+        : { kind: 'exact' as const, ms: 'ms' in data ? data.ms : Number.NaN }
+    if (!span || Number.isNaN(span.ms)) {
+      return { end: failed(`${room.nodeId}: bad duration`), why: null }
+    }
+    const until = addDuration(now, span) + jitter(data.jitter_ms, room)
+    // Nothing to wait for: no timer, and no segment of its own.
+    if (until <= now) return { handle: 'default', why: 'no time to wait' }
+    return { wait: { for: 'nothing', until }, why: null }
+  },
+})

@@ -1,0 +1,18 @@
+// Schemas of fields that several kinds have, each with the description that all of them share.
+import { z } from 'zod'
+import { spanMsMax } from '../duration.ts'
+import { limits } from '../limits.ts'
+
+/** Whole milliseconds. */
+export const ms = z.int().min(0).max(spanMsMax)
+
+/** ISO 8601. */
+export const duration = z.string().describe('ISO 8601, such as PT30M, P3D or P1M')
+
+export const eventName = z
+  .string()
+  .min(1)
+  .max(limits.eventNameCharsMax)
+  .describe('Name of an event: letters, digits and `. _ - : /`; names of the service itself too')
+
+export const mailbox = z.string().describe('One address, or `Name <address>`')

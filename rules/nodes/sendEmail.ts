@@ -1,0 +1,169 @@
+// Writes an email to the contact; its delivery goes on by itself.
+import { z } from 'zod'
+import { evaluate } from '../conditions/evaluate.ts'
+import { anyObject, conditionSchema } from '../conditions/schema.ts'
+import { type CheckAt, problemAt } from '../design/context.ts'
+import {
+  checkConditions,
+  checkLiquid,
+  checkMailbox,
+  checkObject,
+  checkOneOf,
+  checkSender,
+  checkSenderDomain,
+  checkText,
+  type HeldCondition,
+  isGiven,
+} from '../design/fieldChecks.ts'
+import type { Problem } from '../design/problem.ts'
+import type { JsonObject } from '../json.ts'
+import { defineNode, type Move, never, type Room } from './define.ts'
+import { mailbox } from './fields.ts'
+import { completed, failStep, skip } from './moves.ts'
+
+const categories = ['marketing', 'transactional'] as const
+const afterSuppressed = ['skip', 'exit', 'fail'] as const
+
+const liquid = z.string()
+
+const data = z
+  .object({
+    template_id: z
+      .string()
+      .describe('Id or alias of a published template; not together with `html` or `text`')
+      .exactOptional(),
+    subject: liquid
+      .describe("Liquid. Required without a template; stands in for a template's")
+      .exactOptional(),
+    html: liquid
+      .describe('Liquid. Without a template, `html` or `text` is required')
+      .exactOptional(),
+    text: liquid.describe('Liquid; made from `html` when it is left out').exactOptional(),
+    from: mailbox
+      .describe(
+        "One sender on a verified domain; else the template's, else `settings.default_from`",
+      )
+      .exactOptional(),
+    reply_to: mailbox.exactOptional(),
+    variables: anyObject.describe('What Liquid reads as `vars`').exactOptional(),
+    category: z
+      .enum(categories)
+      .describe('What kind of mail it is; `marketing` unless said')
+      .exactOptional(),
+    guard: conditionSchema
+      .describe('When it does not hold, the mail is not sent and `skipped` is taken')
+      .exactOptional(),
+    on_suppressed: z
+      .enum(afterSuppressed)
+      .describe('When the address is suppressed: `skip` (unless said), `exit`, or `fail` the step')
+      .exactOptional(),
+  })
+  .describe('Either a template, or a subject with html or text')
+export type SendEmailData = z.infer<typeof data>
+
+const conditions = ({ guard }: JsonObject): HeldCondition[] => [
+  { key: 'guard', value: guard, scope: 'node', isRequired: false },
+]
+
+/** A published template, or a subject with html or text; a subject beside a template stands in for the template's. */
+function checkContent(at: CheckAt): Problem[] {
+  const { template_id, subject, html, text } = at.data
+  const problems = ['subject', 'html', 'text'].flatMap((key) => checkLiquid(at, key))
+  if (isGiven(template_id)) return [...problems, ...checkTemplate(at)]
+  if (!isGiven(subject)) {
+    problems.push(
+      ...problemAt(at, 'subject', 'subject_missing', 'template_id or subject is required'),
+    )
+  }
+  if (!isGiven(html) && !isGiven(text)) {
+    const message = 'html, text or template_id is required'
+    problems.push(...problemAt(at, 'html', 'content_missing', message))
+  }
+  return problems
+}
+
+function checkTemplate(at: CheckAt): Problem[] {
+  const { template_id, subject, html, text } = at.data
+  if (typeof template_id !== 'string') return checkText(at, 'template_id')
+  const problems: Problem[] = []
+  if (isGiven(html) || isGiven(text)) {
+    const message = 'template_id cannot be used together with html or text'
+    problems.push(...problemAt(at, 'template_id', 'template_with_content', message))
+  }
+  const template = at.context.templates.get(template_id)
+  if (!template) {
+    const message = `Template '${template_id}' not found`
+    return [...problems, ...problemAt(at, 'template_id', 'unknown_template', message)]
+  }
+  if (template.status !== 'published') {
+    const message = `Template '${template_id}' is not published`
+    return [...problems, ...problemAt(at, 'template_id', 'template_not_published', message)]
+  }
+  if (!template.hasSubject && !isGiven(subject)) {
+    const message = `Template '${template_id}' has no subject`
+    problems.push(...problemAt(at, 'subject', 'subject_missing', message))
+  }
+  return problems
+}
+
+/** The node's own sender, else the template's, else the design's default, which is checked with the settings. */
+function checkFrom(at: CheckAt): Problem[] {
+  if (isGiven(at.data['from'])) return checkSender(at, 'from')
+  const id = at.data['template_id']
+  const template = typeof id === 'string' ? at.context.templates.get(id) : undefined
+  if (template?.from) return checkSenderDomain(at, 'template_id', template.from)
+  if (isGiven(at.settings['default_from'])) return []
+  return problemAt(at, 'from', 'from_missing', 'from or settings.default_from is required')
+}
+
+function enter(data: SendEmailData, room: Room): Move {
+  const { guard, on_suppressed, ...mail } = withoutBlanks(data)
+  if (guard && !evaluate(guard, room.facts)) return skip('guard', room)
+  const sent = room.tools.sendEmail(room.nodeId, mail, room.facts)
+  switch (sent.kind) {
+    case 'sent':
+      return { handle: 'default', why: null, facts: withSent(room) }
+    case 'skipped':
+      return skip(sent.why, room)
+    case 'failed':
+      return failStep(sent.why, room)
+    case 'suppressed':
+      if (on_suppressed === 'exit') return { end: completed(sent.kind), why: sent.kind }
+      return on_suppressed === 'fail' ? failStep(sent.kind, room) : skip(sent.kind, room)
+    default:
+      return sent satisfies never
+  }
+}
+
+/** An empty text counts as missing, as validation counted it: then the template's or the default stands. */
+function withoutBlanks(data: SendEmailData): SendEmailData {
+  return Object.fromEntries(Object.entries(data).filter(([, value]) => isGiven(value)))
+}
+
+/** Conditions further on in this segment see that the mail was sent. */
+function withSent({ nodeId, facts }: Room): Room['facts'] {
+  const { emailActivity } = facts
+  const statuses = Object.hasOwn(emailActivity, nodeId) ? (emailActivity[nodeId] ?? []) : []
+  return { ...facts, emailActivity: { ...emailActivity, [nodeId]: [...statuses, 'sent'] } }
+}
+
+export const sendEmail = defineNode({
+  type: 'send_email',
+  summary: 'Writes an email to the contact; its delivery goes on by itself.',
+  data,
+  records: 'email_activity',
+  handles: () => ({ required: ['default'], optional: ['skipped', 'failed'] }),
+  waits: never,
+  check: (at) => [
+    ...checkContent(at),
+    ...checkFrom(at),
+    ...checkMailbox(at, 'reply_to'),
+    ...checkObject(at, 'variables'),
+    ...checkOneOf(at, 'category', categories),
+    ...checkOneOf(at, 'on_suppressed', afterSuppressed),
+    ...checkConditions(at, conditions(at.data)),
+  ],
+  conditions,
+  names: ({ template_id, from }) => ({ templateIds: [template_id], fromAddresses: [from] }),
+  enter,
+})

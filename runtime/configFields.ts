@@ -1,0 +1,48 @@
+// The forms that settings have: what a port, a list of name servers or a host name is.
+import { isIP } from 'node:net'
+import { z } from 'zod'
+
+export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+export const port = z.coerce.number().int().min(0).max(65_535)
+export const lanes = z.coerce.number().int().min(1).max(64)
+export const roles = z
+  .string()
+  .transform((text) => text.split(',').map((role) => role.trim()))
+  .pipe(z.array(z.enum(['executions', 'delivery'])).min(1))
+
+/** `ip` or `ip:port`, `[ip]:port` for IPv6, with commas between; none: the system's resolvers. */
+export const dnsServers = z
+  .string()
+  .refine((text) => listed(text).every(isNameServer), 'must be ip or ip:port, with commas between')
+  .transform(listed)
+
+/** It is said to servers and published in DNS: a name, or an address in brackets (RFC 5321 section 4.1.3). */
+export const hostName = z
+  .string()
+  .regex(/^(\[[\da-f:.]+\]|[\w-]+(\.[\w-]+)*)$/i, 'must be a host name, or an address in brackets')
+
+/** `ip` or `ip/bits`, with commas between. */
+export const proxies = z
+  .string()
+  .refine((text) => listed(text).every(isNetwork), 'must be ip or ip/bits, with commas between')
+  .transform(listed)
+
+function listed(text: string): string[] {
+  return text.split(',').map((entry) => entry.trim())
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return (
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  )
+}
+
+function isNameServer(text: string): boolean {
+  const [, bracketed, number] = /^\[(.+)\](?::(\d+))?$/.exec(text) ?? []
+  if (bracketed !== undefined) return isIP(bracketed) === 6 && Number(number ?? 53) < 65_536
+  const [address = '', digits = '53', ...rest] = isIP(text) === 6 ? [text] : text.split(':')
+  return isIP(address) > 0 && /^\d{1,5}$/.test(digits) && Number(digits) < 65_536 && !rest.length
+}

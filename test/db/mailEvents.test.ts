@@ -1,0 +1,177 @@
+// Mail events from the outbox to contacts: in order, once, past contacts that are held and events that cannot be recorded.
+import { sql } from 'kysely'
+import { beforeEach, expect, test } from 'vitest'
+import { tellContacts } from '../../commands/events/tellContacts.ts'
+import { transact } from '../../commands/transact.ts'
+import { insertMailEvent, type MailEventFacts } from '../../db/deliveries/mailEvents.ts'
+import { createLog } from '../../runtime/log.ts'
+import { startPump } from '../../worker/pump.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { eventually } from '../setup/eventually.ts'
+import { design, insertFlow, onEvent } from '../setup/flows.ts'
+import { holdContact, tellAll } from '../setup/mailEvents.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const START_MS = Date.UTC(2026, 0, 1)
+let time = START_MS
+const api = await createTestApi({ now: () => new Date(time) })
+const { db, deps, workspaceId, url } = api
+await insertTestDomain(api, 'sender.test')
+beforeEach(async () => {
+  time += 60_000
+  api.woken.length = 0
+  await sql`truncate outbox`.execute(db)
+})
+
+/** A contact with one mail to them. */
+async function mailed(to = `${uniqueName('c')}@example.test`) {
+  const seen = { event_name: 'seen', email: to }
+  await api.request('POST', '/v1/automation/events', seen)
+  const mail = { from: 'a@sender.test', to, subject: 'S', text: 'T' }
+  const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
+  const delivery = await db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('email_id', '=', body.id)
+    .executeTakeFirstOrThrow()
+  return { to, emailId: body.id, deliveryId: delivery.id }
+}
+
+const write = (deliveryId: number, name: MailEventFacts['name'], at = time) =>
+  transact(deps, ({ db: trx }) => {
+    const event = { name, at: new Date(at), data: name === 'clicked' ? { link: 'x' } : {} }
+    return insertMailEvent(trx, workspaceId, deliveryId, event, new Date(time))
+  })
+
+const heard = async (email: string) =>
+  (
+    await db
+      .selectFrom('automation_events')
+      .select(['event_name', 'properties', 'at'])
+      .where('email', '=', email)
+      .where('event_name', 'like', 'email.%')
+      .where('event_name', '<>', 'email.sent')
+      .orderBy('id')
+      .execute()
+  ).map(({ event_name }) => event_name)
+
+const contact = (email: string) =>
+  db.selectFrom('contacts').selectAll().where('email', '=', email).executeTakeFirstOrThrow()
+
+test('a contact hears of each event once, in their order, and is counted for each', async () => {
+  const { to, emailId, deliveryId } = await mailed()
+  const before = await contact(to)
+  await write(deliveryId, 'delivered', time + 1)
+  await write(deliveryId, 'opened', time + 2)
+  await write(deliveryId, 'clicked', time + 3)
+  expect(await tellAll(deps)).toBe(3)
+  expect(await tellAll(deps)).toBe(0)
+  expect(await heard(to)).toEqual(['email.delivered', 'email.opened', 'email.clicked'])
+  const after = await contact(to)
+  expect(after).toMatchObject({
+    event_count: before.event_count + 3,
+    last_event: 'email.clicked',
+    last_seen: new Date(time + 3),
+  })
+  const clicked = await db
+    .selectFrom('automation_events')
+    .select(['properties', 'event_id', 'id'])
+    .where('email', '=', to)
+    .where('event_name', '=', 'email.clicked')
+    .executeTakeFirstOrThrow()
+  expect(clicked.event_id).toBe(clicked.id)
+  expect(clicked.properties).toEqual({
+    email_id: emailId,
+    subject: 'S',
+    workflow_id: null,
+    execution_id: null,
+    node_id: null,
+    link: 'x',
+  })
+})
+
+test('an address that is no contact, or no longer one, is told nothing', async () => {
+  const one = await mailed()
+  await write(one.deliveryId, 'delivered')
+  await sql`delete from contacts where email = ${one.to}`.execute(db)
+  expect(await write(one.deliveryId, 'opened')).toBe(false)
+  expect(await tellAll(deps)).toBe(1)
+  expect(await heard(one.to)).toEqual([])
+  expect(await db.selectFrom('outbox').select('id').execute()).toEqual([])
+})
+
+test('a contact that is held keeps nobody else waiting, however much waits for them', async () => {
+  const [held, other] = [await mailed(), await mailed()]
+  for (let i = 0; i < 450; i++) await write(held.deliveryId, 'opened', time + i)
+  await write(other.deliveryId, 'delivered')
+  await holdContact(url, held.to, async () => {
+    await eventually(async () => {
+      // A moment of the clock for each try: what was put off is due again.
+      time += 100
+      await tellContacts(deps, workspaceId)
+      expect(await heard(other.to)).toEqual(['email.delivered'])
+    })
+    expect(await heard(held.to)).toEqual([])
+  })
+  time += 10_000
+  expect(await tellAll(deps)).toBe(450)
+  expect(await heard(held.to)).toHaveLength(450)
+  expect((await contact(held.to)).event_count).toBe(450 + 2)
+})
+
+test('several pumps at once tell each event once', async () => {
+  const mails = await Promise.all(Array.from({ length: 40 }, () => mailed()))
+  for (const { deliveryId } of mails) await write(deliveryId, 'delivered')
+  for (const { deliveryId } of mails) await write(deliveryId, 'opened')
+  const told = await Promise.all(Array.from({ length: 6 }, () => tellAll(deps)))
+  await tellAll(deps)
+  expect(told.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(80)
+  for (const { to } of mails) expect(await heard(to)).toEqual(['email.delivered', 'email.opened'])
+})
+
+test('what cannot be recorded is put off, and the rest of the commit is recorded', async () => {
+  const [bad, good] = [await mailed(), await mailed()]
+  await sql`
+    create function refuse() returns trigger language plpgsql as $$
+    begin
+      if new.email = ${sql.lit(bad.to)} then raise exception 'refused'; end if;
+      return new;
+    end $$;
+    create trigger refuse before insert on automation_events for each row execute function refuse();
+  `.execute(db)
+  await write(bad.deliveryId, 'delivered')
+  await write(good.deliveryId, 'delivered')
+  const log = createLog('pump', 'silent')
+  const pump = startPump({ ...deps, log, onMailEvents: () => async () => undefined })
+  try {
+    await eventually(async () => expect(await heard(good.to)).toEqual(['email.delivered']))
+    await eventually(async () => {
+      const rows = await db.selectFrom('outbox').select(['attempts', 'next_at']).execute()
+      expect(rows).toMatchObject([{ attempts: 1, next_at: new Date(time + 30_000) }])
+    })
+    await sql`drop trigger refuse on automation_events; drop function refuse()`.execute(db)
+    time += 30_000
+    await eventually(async () => expect(await heard(bad.to)).toEqual(['email.delivered']))
+  } finally {
+    await pump.stop()
+  }
+})
+
+test('a trigger and a wait hear of it, and the starter is woken', async () => {
+  const { to, deliveryId } = await mailed()
+  await write(deliveryId, 'delivered')
+  await tellAll(deps)
+  expect(api.woken).not.toContain('dripline_outbox')
+  const { userId } = api
+  const flow = design({ start: onEvent('email.opened'), end: ['exit', {}] }, [['start', 'end']])
+  const id = await insertFlow(db, { workspaceId, userId }, flow)
+  await write(deliveryId, 'opened')
+  await tellAll(deps)
+  expect(api.woken).toContain('dripline_outbox')
+  const started = await db
+    .selectFrom('executions')
+    .select(['workflow_id', 'chain_depth'])
+    .where('email', '=', to)
+    .execute()
+  expect(started).toEqual([{ workflow_id: id, chain_depth: 1 }])
+})

@@ -1,0 +1,98 @@
+// Reading the outbox beside very many rows of another kind: by indexes that do not hold them.
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { beforeAll, expect, test } from 'vitest'
+import { tellContacts } from '../../commands/events/tellContacts.ts'
+import { transact } from '../../commands/transact.ts'
+import {
+  listMailEventContacts,
+  listMailEventWorkspaces,
+} from '../../db/deliveries/mailEventClaims.ts'
+import { lockOutbox } from '../../db/outbox.ts'
+import type { Database } from '../../db/schema.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { newId, now } from '../setup/harness.ts'
+
+const ROWS = 200_000
+const { db, pool } = await createTestDatabase()
+const wake = () => undefined
+
+const fill = (kind: 'start' | 'mail_event', count: number) =>
+  sql`
+    insert into outbox (kind, execution_id, workspace_id, workflow_id, contact_id, payload, next_at,
+      created_at)
+    select ${kind}, case when ${kind} = 'start' then 'exec_' || n else '' end, 'ws_' || n % 50, '',
+      'con_' || n % 100000, '{"delivery_id": 0}', now() - interval '1 hour', now()
+    from generate_series(1, ${count}) n
+  `.execute(db)
+
+const asked: CompiledQuery[] = []
+const listening = new Kysely<Database>({
+  dialect: new PostgresDialect({ pool }),
+  log: ({ query }) => void asked.push(query),
+})
+
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Rows Removed by Filter'?: number
+  Plans?: PlanNode[]
+}
+
+const readsOf = (node: PlanNode): string[] => [
+  ...(node['Relation Name'] === 'outbox' && /Scan/.test(node['Node Type'])
+    ? [`${node['Index Name'] ?? node['Node Type']}, ${node['Rows Removed by Filter'] ?? 0} dropped`]
+    : []),
+  ...(node.Plans ?? []).flatMap(readsOf),
+]
+
+/** How the statements of some work read the outbox; they run again, and are rolled back. */
+async function readsBy(work: () => Promise<unknown>): Promise<string[]> {
+  asked.length = 0
+  await work()
+  const queries = asked.filter(({ sql: text }) => /from "?outbox"?/.test(text))
+  const found: string[] = []
+  const client = await pool.connect()
+  try {
+    for (const { sql: text, parameters } of queries) {
+      await client.query('begin')
+      const explain = `explain (analyze, format json) ${text}`
+      const { rows } = await client.query(explain, [...parameters])
+      await client.query('rollback')
+      found.push(...readsOf(rows[0]['QUERY PLAN'][0].Plan))
+    }
+  } finally {
+    client.release()
+  }
+  return [...new Set(found)].sort()
+}
+
+beforeAll(async () => {
+  await fill('start', ROWS)
+  await fill('mail_event', 2_000)
+  await sql`analyze outbox`.execute(db)
+}, 120_000)
+
+test('mail events are found by their own indexes, however many starts wait', async () => {
+  const reads = await readsBy(async () => {
+    await listMailEventWorkspaces(listening, '', now())
+    await listMailEventContacts(listening, 'ws_7' as WorkspaceId, now())
+    await tellContacts({ db: listening, now, newId, wake }, 'ws_7' as WorkspaceId)
+  })
+  expect(reads).toContain('outbox_mail_due, 0 dropped')
+  for (const read of reads)
+    expect(read).toMatch(/^(outbox_mail_\w+|outbox_pkey|Bitmap Heap Scan), 0 d/)
+}, 60_000)
+
+test('the starter meets no mail event, however many wait', async () => {
+  await sql`truncate outbox`.execute(db)
+  await fill('mail_event', ROWS)
+  await fill('start', 100)
+  await sql`analyze outbox`.execute(db)
+  const reads = await readsBy(() =>
+    transact({ db: listening, wake }, ({ db: trx }) => lockOutbox(trx, now(), 64)),
+  )
+  expect(reads.length).toBeGreaterThan(0)
+  for (const read of reads) expect(read).toMatch(/^outbox_(due|execution), 0 dropped/)
+}, 180_000)

@@ -1,0 +1,163 @@
+// The row type of every raw statement is what Postgres says of it: names, base types, and where null may come.
+import { afterAll, expect, test } from 'vitest'
+import type { Trx } from '../../db/connect.ts'
+import { claimDeliveries } from '../../db/deliveries/claim.ts'
+import { listExpiredLeases } from '../../db/deliveries/leases.ts'
+import * as mailEvents from '../../db/deliveries/mailEventClaims.ts'
+import { markDataSent } from '../../db/deliveries/mark.ts'
+import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
+import { listEmailAttempts } from '../../db/deliveries/reads.ts'
+import { settleDeliveries } from '../../db/deliveries/settle.ts'
+import { bounceDelivery } from '../../db/deliveries/writes.ts'
+import { lockColdDomains } from '../../db/domains/warmUp.ts'
+import { listEmailContents } from '../../db/emails/contents.ts'
+import { listExecutionEmails, listWorkflowEmails } from '../../db/emails/ofExecutions.ts'
+import { listEmails } from '../../db/emails/reads.ts'
+import { findSendFacts } from '../../db/emails/sendFacts.ts'
+import { findCandidates } from '../../db/events/receivers.ts'
+import { insertEvent } from '../../db/events/writes.ts'
+import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
+import { listEndedExecutions } from '../../db/executions/reads.ts'
+import { findSegmentState } from '../../db/executions/segments.ts'
+import { cancelExecutions } from '../../db/executions/writes.ts'
+import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
+import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { captureSql } from '../setup/capturedSql.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { type DescribedColumn, openDescriber } from '../setup/describeSql.ts'
+import { findRawStatements, inOneLine, type PromisedColumn } from '../setup/rawStatements.ts'
+
+const { url } = await createTestDatabase()
+const { describe: describeSql, close } = await openDescriber(url)
+afterAll(close)
+
+const ws = 'ws_1' as WorkspaceId
+const id = 'id_1'
+const at = new Date(0)
+const page = { after: null, limit: 2 }
+const delivery = { id: 1, email_id: id, workspace_id: ws, recipient: 'a@b.test' }
+const event = {
+  eventId: null,
+  eventName: 'user.left',
+  email: 'a@b.test',
+  properties: {},
+  at,
+  contactProperties: null,
+  createContact: true,
+}
+const arrived = { ...event, contact: { id, firstSeen: at, properties: {} }, now: at }
+const made = { id, eventId: id, contactId: id, now: at }
+const suppression = {
+  email: 'a@b.test',
+  reason: 'manual',
+  source_id: null,
+  expires_at: null,
+} as const
+const why = { code: 'cancelled', reason: 'by hand' } as const
+const moment = { at_ms: 0, id }
+
+/** A call of each function that sends a raw statement, and of each of its branches. */
+const calls: ((trx: Trx) => Promise<unknown>)[] = [
+  (trx) =>
+    claimDeliveries(trx, {
+      shards: [0, 1],
+      limit: 1,
+      perShard: 1,
+      leaseToken: id,
+      leaseUntil: at,
+      now: at,
+    }),
+  (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, at, 1),
+  (trx) => mailEvents.listMailEventWorkspaces(trx, '', at),
+  (trx) => mailEvents.listMailEventContacts(trx, ws, at),
+  (trx) => mailEvents.lockMailEvents(trx, ws),
+  (trx) =>
+    mailEvents.claimMailEvents(trx, ws, { now: at, rows: 1, perContact: 1, contactId: null }),
+  (trx) => mailEvents.claimMailEvents(trx, ws, { now: at, rows: 1, perContact: 1, contactId: id }),
+  (trx) => mailEvents.listAwaited(trx, ws, [{ contact_id: id, name: 'delivered' }]),
+  (trx) => markDataSent(trx, [1], id, at),
+  (trx) => listQueueDepths(trx, at),
+  (trx) => listEmailAttempts(trx, ws, id, 2),
+  (trx) => settleDeliveries(trx, [], id, at),
+  (trx) => settleDeliveries(trx, [], null, at),
+  (trx) => bounceDelivery(trx, { ...delivery, state: 'delivered' }, {}, at),
+  (trx) => lockColdDomains(trx, [id]),
+  (trx) => listEmailContents(trx, [id]),
+  (trx) => listWorkflowEmails(trx, ws, id, page),
+  (trx) => listWorkflowEmails(trx, ws, id, { ...page, after: id }),
+  (trx) => listExecutionEmails(trx, ws, id),
+  (trx) => listEmails(trx, ws, page),
+  (trx) => findSendFacts(trx, ws, 'b.test', ['a@b.test']),
+  (trx) => findCandidates(trx, ws, arrived),
+  (trx) => insertEvent(trx, ws, event, made),
+  (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),
+  (trx) => listEventTimes(trx, ws, id, ['user.left']),
+  (trx) => listEmailActivity(trx, ws, id),
+  (trx) => listEndedExecutions(trx, ws, { workflowId: id }, { ...page, status: null }),
+  (trx) =>
+    listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
+  (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, now: at }),
+  (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
+  (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),
+  (trx) => upsertSuppression(trx, ws, suppression, at),
+  (trx) => deleteSuppression(trx, ws, 'a@b.test', at),
+  (trx) => findTrackedDelivery(trx, 1, 1),
+  (trx) => findTrackedDelivery(trx, 1, null),
+  (trx) => listLinkFetches(trx, ws, id, at),
+  (trx) => countTracked(trx, ws, delivery, 2),
+]
+
+/** Columns that may be null in their table, and are none in the row, with the reason. */
+const neverNull: Record<string, string> = {
+  'db/emails/ofExecutions.ts listWithEvents workflow_id': 'mail of an execution has a workflow',
+  'db/emails/ofExecutions.ts listWithEvents execution_id': 'mail of a workflow has an execution',
+  'db/executions/facts.ts listEmailActivity node_id': 'mail of an execution has a node',
+}
+
+/** What is wrong with one column that Postgres describes; undefined when nothing is. */
+function faultOf(
+  column: DescribedColumn,
+  promised: PromisedColumn | undefined,
+  place: string,
+): string | undefined {
+  if (!promised) return `${column.name} is not in the row type`
+  const { types, elements } = promised
+  // A document is whatever was stored: all but what pg makes of other types.
+  const isPromised =
+    column.type === 'json' ? !types.has('Date') && !types.has('Buffer') : types.has(column.type)
+  if (!isPromised)
+    return `${column.name} is ${column.type}, the row type says ${[...types].join(' | ')}`
+  if (column.element && !elements.has(column.element)) {
+    return `${column.name} has ${column.element}, the row type says ${[...elements].join(' | ')}`
+  }
+  if (column.isNullable && !types.has('null') && !neverNull[`${place} ${column.name}`]) {
+    return `${column.name} may be null, the row type does not say so`
+  }
+  return undefined
+}
+
+const statements = findRawStatements()
+const texts = (await Promise.all(calls.map(captureSql))).flat().map(inOneLine)
+
+test('there is a call of every raw statement', () => {
+  expect(statements.length).toBeGreaterThan(25)
+  const silent = statements.filter(({ pattern }) => !texts.some((text) => pattern.test(text)))
+  expect(silent.map(({ place }) => place)).toEqual([])
+})
+
+test.each(statements.map((statement) => [statement.place, statement] as const))(
+  '%s gives the columns of its row type',
+  async (place, { pattern, columns }) => {
+    for (const text of texts.filter((one) => pattern.test(one))) {
+      const described = await describeSql(text)
+      const missing = [...columns.keys()].filter(
+        (name) => !described.some((column) => column.name === name),
+      )
+      const faults = described.flatMap(
+        (column) => faultOf(column, columns.get(column.name), place) ?? [],
+      )
+      expect([...missing.map((name) => `${name} does not come back`), ...faults]).toEqual([])
+    }
+  },
+)

@@ -1,0 +1,61 @@
+// Every command line of an operator: unknown words exit 2 with the usage, a wrong environment exits 1 with what to do.
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+interface Output {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+const commands = readdirSync('operate').filter((file) =>
+  readFileSync(`operate/${file}`, 'utf8').includes('process.env'),
+)
+
+function run(command: string, words: string[], env: Record<string, string> = {}): Promise<Output> {
+  const args = ['--import', 'tsx', `operate/${command}`, ...words]
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      args,
+      { env: { PATH: process.env['PATH'], ...env } },
+      (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+    )
+  })
+}
+
+test('npm runs all of them', () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  const known = Object.values(scripts).flatMap(
+    (script) => /operate\/(\w+\.ts)/.exec(script)?.[1] ?? [],
+  )
+  expect(known.sort()).toEqual(commands.sort())
+})
+
+test.each(commands)(
+  '%s says how it is used, and what is wrong with its environment',
+  async (command) => {
+    const [bogus, surplus, help, unset] = await Promise.all([
+      run(command, ['--bogus']),
+      run(command, ['surplus']),
+      run(command, ['--help']),
+      run(command, [], { DATABASE_URL: 'mysql://x' }),
+    ])
+    for (const { code, stdout, stderr } of [bogus, surplus]) {
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).toMatch(/'(--bogus|surplus)'.*\nUsage: npm run /s)
+    }
+    expect([help.code, help.stderr]).toEqual([0, ''])
+    expect(help.stdout).toMatch(/^Usage: npm run /)
+    expect([unset.code, unset.stdout]).toEqual([1, ''])
+    expect(unset.stderr).toContain('  DATABASE_URL: must start with postgres://\nRun this with')
+  },
+)
+
+test('a permission that is none is an unknown word', async () => {
+  const { code, stderr } = await run('createKey.ts', ['--permission', 'everything'])
+  expect([code, stderr.split('\n')[0]]).toEqual([2, 'Unknown permission everything'])
+})

@@ -1,0 +1,47 @@
+// A database handle that runs nothing: it keeps the text of every statement that it is given.
+import {
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+} from 'kysely'
+import { transact } from '../../commands/transact.ts'
+import type { Db, Trx } from '../../db/connect.ts'
+import type { Database } from '../../db/schema.ts'
+
+/** @returns the text of each statement that `work` sends; each is answered with one row that has an id alone */
+export async function captureSql(work: (trx: Trx) => Promise<unknown>): Promise<string[]> {
+  const texts: string[] = []
+  const nothing = async () => undefined
+  const connection: DatabaseConnection = {
+    async executeQuery<R>({ sql }: { sql: string }) {
+      texts.push(sql)
+      return { rows: [{ id: 'id_0' } as R] }
+    },
+    streamQuery() {
+      throw new Error('nothing here streams')
+    },
+  }
+  const driver: Driver = {
+    init: nothing,
+    acquireConnection: async () => connection,
+    beginTransaction: nothing,
+    commitTransaction: nothing,
+    rollbackTransaction: nothing,
+    releaseConnection: nothing,
+    destroy: nothing,
+  }
+  const db: Db = new Kysely<Database>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => driver,
+      createIntrospector: (handle) => new PostgresIntrospector(handle),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  })
+  // What a query makes of a row that is none of its own is not looked at.
+  await transact({ db, wake: () => undefined }, ({ db: trx }) => work(trx)).catch(() => undefined)
+  return texts
+}

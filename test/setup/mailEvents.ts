@@ -1,0 +1,34 @@
+// Mail events in tests: carried to their contacts by hand, or kept waiting by somebody who holds a contact.
+import pg from 'pg'
+import { type TellDeps, tellContacts } from '../../commands/events/tellContacts.ts'
+import { listMailEventWorkspaces } from '../../db/deliveries/mailEventClaims.ts'
+
+/** Carries all that is due now, as a pump does. @returns how many left the outbox */
+export async function tellAll(deps: TellDeps): Promise<number> {
+  let all = 0
+  for (;;) {
+    const { due } = await listMailEventWorkspaces(deps.db, '', deps.now())
+    let told = 0
+    for (const workspaceId of due) told += (await tellContacts(deps, workspaceId)).told
+    if (told === 0) return all
+    all += told
+  }
+}
+
+/** Runs work while another connection holds the row of each contact of that address (any workspace's). */
+export async function holdContact<T>(
+  url: string,
+  email: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: 'holder' })
+  await client.connect()
+  try {
+    await client.query('begin')
+    const held = await client.query('select from contacts where email = $1 for update', [email])
+    if (held.rowCount === 0) throw new Error(`no contact ${email} to hold`)
+    return await work()
+  } finally {
+    await client.end()
+  }
+}

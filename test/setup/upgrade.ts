@@ -1,0 +1,70 @@
+// A database that an earlier version left behind, with executions and mail waiting in it.
+import { readFileSync } from 'node:fs'
+import { Kysely, Migrator, PostgresDialect, sql } from 'kysely'
+import pg from 'pg'
+import { loadMigrations } from '../../db/migrate.ts'
+
+export interface LeftBehind {
+  /** When it was recorded, ms. */
+  recorded: number
+  /** The schema's version then: the last migration that had run. */
+  schema: string
+  ids: Record<string, string>
+  rows: Record<string, Record<string, unknown>[]>
+}
+
+/** Reads a recording of test/fixtures/upgrade. */
+export function readLeftBehind(name: string): LeftBehind {
+  const file = new URL(`../fixtures/upgrade/${name}.json`, import.meta.url)
+  return JSON.parse(readFileSync(file, 'utf8')) as LeftBehind
+}
+
+/** Brings an empty database to that version's schema and fills it; all its times move on by `later_ms`. */
+export async function leaveBehind(url: string, left: LeftBehind, later_ms: number): Promise<void> {
+  const pool = new pg.Pool({ connectionString: url, max: 1 })
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
+  try {
+    const migrator = new Migrator({ db, provider: { getMigrations: loadMigrations } })
+    const { error } = await migrator.migrateTo(left.schema)
+    if (error) throw error
+    await db.transaction().execute(async (trx) => {
+      // The recording's tables come in any order, whatever refers to what.
+      await sql`set local session_replication_role = replica`.execute(trx)
+      for (const [table, rows] of Object.entries(left.rows)) {
+        const moved = JSON.stringify(moveTimes(rows, later_ms))
+        await sql`insert into ${sql.table(table)} overriding system value
+          select * from jsonb_populate_recordset(null::${sql.table(table)}, ${moved}::jsonb)`.execute(
+          trx,
+        )
+      }
+      await moveSequences(trx, Object.keys(left.rows))
+    })
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** Ids that the database makes go on after those of the recording. */
+async function moveSequences(db: Kysely<unknown>, tables: string[]): Promise<void> {
+  for (const table of tables) {
+    await sql`select setval(seq, greatest(coalesce((select max(id) from ${sql.table(table)})::bigint, 1), 1))
+      from (select pg_get_serial_sequence(${table}, 'id') as seq
+        from information_schema.columns where table_name = ${table} and column_name = 'id') s
+      where seq is not null`.execute(db)
+  }
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/
+
+/** Texts that are times of the database, and numbers of ms of those years. */
+function moveTimes(value: unknown, later_ms: number): unknown {
+  if (typeof value === 'string' && TIME.test(value)) {
+    return new Date(Date.parse(value) + later_ms).toISOString()
+  }
+  if (typeof value === 'number' && value > 1.7e12 && value < 2e12) return value + later_ms
+  if (Array.isArray(value)) return value.map((one) => moveTimes(one, later_ms))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, moveTimes(one, later_ms)]),
+  )
+}

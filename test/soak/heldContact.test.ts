@@ -1,0 +1,12 @@
+// A contact whose row is held for a whole minute under load, as in test/e2e/heldContact.test.ts.
+import { test } from 'vitest'
+import { createTestDatabase } from '../setup/database.ts'
+import { holdUnderLoad } from '../setup/holding.ts'
+
+const HOLD_MS = 60_000
+
+const database = await createTestDatabase()
+
+test('a minute of a held contact', async () => {
+  console.log('held:', JSON.stringify(await holdUnderLoad(database, HOLD_MS)))
+})

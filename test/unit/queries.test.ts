@@ -1,0 +1,110 @@
+// No query forgets the tenant: each takes the workspace second, or stands on a list with its reason.
+import { readFileSync } from 'node:fs'
+import ts from 'typescript'
+import { expect, test } from 'vitest'
+import { filesOf, nodesOf, parseSource } from '../setup/sources.ts'
+
+/** Why a query takes no workspace, and the queries that do not, as `folder/function`. */
+const exceptions: Record<string, string[]> = {
+  'lanes claim and settle mail of all workspaces, row by row': [
+    'deliveries/claimDeliveries',
+    'deliveries/extendLeases',
+    'deliveries/releaseDeliveries',
+    'deliveries/listExpiredLeases',
+    'deliveries/listMailEventWorkspaces',
+    'deliveries/markDataSent',
+    'deliveries/listQueueDepths',
+    'deliveries/settleDeliveries',
+    'domains/listDomainSigners',
+    'domains/listColdDomains',
+    'domains/lockColdDomains',
+    'domains/changeDayPlaces',
+    'domains/placeDeliveries',
+    'domains/setWarmedUp',
+    'emails/listEmailContents',
+    'emails/listEmailCategories',
+    'emails/readHeavyParts',
+    'tracking/insertEmailLinks',
+  ],
+  'the outbox is carried for all workspaces': ['outbox/lockOutbox', 'outbox/settleOutbox'],
+  'the row or task that is written names its workspace': [
+    'outbox/insertOutbox',
+    'outbox/insertDomainTask',
+    'suppressions/recordSoftBounce',
+  ],
+  'a workflow function knows the id that it was started with, and nothing else': [
+    'domains/findDomainToCheck',
+    'executions/findSegment',
+    'executions/closeExecution',
+  ],
+  'domains of all workspaces, when a worker starts': ['domains/startMissingChecks'],
+  'the key tells whose request it is': ['api-keys/findApiKeyByHash'],
+  'a signed token names the row; who asks belongs to no workspace': [
+    'deliveries/lockReportedDelivery',
+    'deliveries/bounceDelivery',
+    'tracking/findTrackedDelivery',
+    'tracking/lockMailTracking',
+    'unsubscribes/findUnsubscribeMail',
+  ],
+  'pictures of users are public': ['workspaces/findUserById'],
+  'it makes the workspace': ['workspaces/upsertWorkspace'],
+}
+
+/** Exported functions that ask the database, as `folder/function`, and whether their second parameter is the workspace. */
+function queries(): { name: string; hasWorkspace: boolean }[] {
+  const files = filesOf(['db']).filter((file) => !/^db\/(migrations|tables)\//.test(file))
+  return files.flatMap((file) => {
+    const folder = file.split('/').slice(1, -1)[0] ?? file.replace(/^db\/|\.ts$/g, '')
+    return exportedFunctions(parseSource(file)).flatMap(([name, { parameters }]) => {
+      const [first, second] = parameters.map(({ type }) => type?.getText() ?? '')
+      if (first !== 'Db' && first !== 'Trx') return []
+      return [{ name: `${folder}/${name}`, hasWorkspace: second === 'WorkspaceId' }]
+    })
+  })
+}
+
+function exportedFunctions(source: ts.SourceFile): [name: string, ts.FunctionLikeDeclaration][] {
+  const isExported = (node: ts.HasModifiers) =>
+    ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) ?? false
+  return [...nodesOf(source)].flatMap((node): [string, ts.FunctionLikeDeclaration][] => {
+    if (ts.isFunctionDeclaration(node) && isExported(node)) return [[node.name?.text ?? '', node]]
+    if (!ts.isVariableStatement(node) || !isExported(node)) return []
+    return node.declarationList.declarations.flatMap(({ name, initializer }) =>
+      initializer && ts.isArrowFunction(initializer) ? [[name.getText(), initializer]] : [],
+    )
+  })
+}
+
+test('every query takes the workspace second, but those with a reason', () => {
+  const found = queries()
+  expect(found.length).toBeGreaterThan(100)
+  const without = found.filter(({ hasWorkspace }) => !hasWorkspace).map(({ name }) => name)
+  expect(without.sort()).toEqual(Object.values(exceptions).flat().sort())
+})
+
+/** Statements that name no workspace, by how they go on, and what makes that safe. */
+const unscoped: [statement: RegExp, reason: string][] = [
+  [/from email_events where email_id = any/, 'the mails were found in the workspace just before'],
+  [/from "email_events" where "email_id"/, 'the mail was found in the workspace just before'],
+  [/join delivery_attempts a/, 'the mail was found in the workspace just before'],
+  [
+    /from "execution_steps" where "execution_id"/,
+    'the execution was found in the workspace just before',
+  ],
+  [
+    /from "automation_events" where "contact_id"/,
+    'the contact was found in the workspace just before',
+  ],
+]
+
+test('every statement that a reading operation sends names the workspace, but those with a reason', () => {
+  const statements = readFileSync('test/golden/queries.sql', 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('--'))
+  expect(statements.length).toBeGreaterThan(40)
+  const bare = statements.filter((statement) => !/\bworkspace_id"? = \$\d/.test(statement))
+  const unexplained = bare.filter((statement) => !unscoped.some(([start]) => start.test(statement)))
+  expect(unexplained).toEqual([])
+  const idle = unscoped.filter(([start]) => !bare.some((statement) => start.test(statement)))
+  expect(idle).toEqual([])
+})

@@ -1,0 +1,33 @@
+// What the workflow functions bring along: the bundle that workers load is built here and searched.
+import { fileURLToPath } from 'node:url'
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker'
+import { expect, test } from 'vitest'
+
+const KIBIBYTE = 1024
+/** Of the built bundle, its source map included; the SDK's own code is nearly all of it. */
+const SIZE_MAX = 1750 * KIBIBYTE
+
+async function build(entry: string): Promise<string> {
+  const workflowsPath = fileURLToPath(new URL(entry, import.meta.url))
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') })
+  return code
+}
+
+/** What of the bundle no workflow function may bring along. */
+const foreign = (code: string) =>
+  ['node_modules/zod/', './rules/nodes/', './rules/interpreter.ts'].filter((path) =>
+    code.includes(path),
+  )
+
+test('the workflow bundle has under 1750 KiB (1662 so far), no zod and no node kinds', async () => {
+  const code = await build('../../workflows/index.ts')
+  expect(foreign(code)).toEqual([])
+  expect(code).toContain('./workflows/runExecution.ts')
+  const size = Buffer.byteLength(code)
+  expect(size, `it has ${Math.round(size / KIBIBYTE)} KiB`).toBeLessThan(SIZE_MAX)
+}, 60_000)
+
+test('a bundle with the interpreter, and so with the node kinds, would be noticed', async () => {
+  const code = await build('../../rules/interpreter.ts')
+  expect(foreign(code)).toEqual(['node_modules/zod/', './rules/nodes/', './rules/interpreter.ts'])
+}, 60_000)

@@ -1,0 +1,146 @@
+// What a segment stores and tells Temporal: the words of every release so far, since running executions read them.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../setup/database.ts'
+import { type Engine, startEngine } from '../setup/engine.ts'
+import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
+import { now } from '../setup/harness.ts'
+
+const database = await createTestDatabase()
+let engine: Engine
+
+beforeAll(async () => {
+  engine = await startEngine(database)
+  await engine.stopStarter()
+})
+afterAll(() => engine?.stop())
+
+/** trigger → the node `n`, and on by these handles to exits named after them. */
+function around(node: [string, Record<string, unknown>], ...handles: string[]): TestDesign {
+  const exits = handles.map((handle) => [`to_${handle}`, ['exit', { outcome: handle }]] as const)
+  return design({ start: onEvent('began'), n: node, ...Object.fromEntries(exits) }, [
+    ['start', 'n'],
+    ...handles.map((handle): [string, string, string] => ['n', `to_${handle}`, handle]),
+  ])
+}
+
+/** Runs a segment without Temporal; its answer is what is stored. */
+async function runSegment(executionId: string, segment = 0) {
+  const answer = await engine.activities.runSegment({ executionId, segment })
+  const stored = await database.db
+    .selectFrom('execution_segments')
+    .select('result')
+    .where('execution_id', '=', executionId)
+    .where('segment', '=', segment)
+    .executeTakeFirstOrThrow()
+  expect(stored.result).toEqual(answer)
+  return answer
+}
+
+const wait = (more: object = {}): [string, Record<string, unknown>] => [
+  'wait_for_event',
+  { event_name: 'went.on', ...more },
+]
+
+describe('the words', () => {
+  test('a delay', async () => {
+    const { id } = await engine.run(around(['delay', { duration: 'P1D' }], 'default'))
+    const began = Date.now()
+    const { next, ...rest } = await runSegment(id)
+    expect(rest).toEqual({ step: 'n', step_count: 2 })
+    expect(next).toEqual({ kind: 'sleep', nodeId: 'n', until: expect.any(Number) })
+    const wait_ms = (next.kind === 'sleep' ? next.until : 0) - began
+    expect(wait_ms).toBeGreaterThanOrEqual(86_400_000)
+  })
+  test('a wait without end, and one with', async () => {
+    const endless = await engine.run(around(wait(), 'received'))
+    expect(await runSegment(endless.id)).toEqual({
+      next: { kind: 'wait_event', nodeId: 'n', until: null },
+      step: 'n',
+      step_count: 2,
+    })
+    const bounded = await engine.run(around(wait({ timeout: 'PT1H' }), 'received', 'timeout'))
+    expect((await runSegment(bounded.id)).next).toEqual({
+      kind: 'wait_event',
+      nodeId: 'n',
+      until: expect.any(Number),
+    })
+  })
+  test('an end', async () => {
+    const done = await engine.run(around(['update_contact', { set: { a: 1 } }], 'default'))
+    const next = { kind: 'end', status: 'COMPLETED', error: null }
+    expect(await runSegment(done.id)).toEqual({ next, step: 'to_default', step_count: 3 })
+    const broken = await engine.run(around(mail('x', { from: 'a@stranger.test' }), 'default'))
+    expect((await runSegment(broken.id)).next).toMatchObject({ kind: 'end', status: 'FAILED' })
+  })
+})
+
+describe('the handle by which a wait is left', () => {
+  test('is the one of its event, or of its time', async () => {
+    const handles = ['received', 'timeout']
+    const first = await engine.run(around(wait({ timeout: 'PT1H' }), ...handles))
+    await runSegment(first.id)
+    await engine.post('went.on', first.email)
+    expect(await runSegment(first.id, 1)).toMatchObject({ step: 'to_received' })
+    expect(await engine.steps(first.id)).toEqual([
+      'start=default',
+      'n=received',
+      'to_received=null',
+    ])
+    const second = await engine.run(around(wait({ timeout: 'PT1H' }), ...handles))
+    await runSegment(second.id)
+    expect(await runSegment(second.id, 1)).toMatchObject({ step: 'to_timeout' })
+    expect(await engine.steps(second.id)).toEqual(['start=default', 'n=timeout', 'to_timeout=null'])
+  })
+  test('an event that came before is the end of the wait, in the same segment', async () => {
+    const early = design(
+      {
+        start: onEvent('began'),
+        pause: ['delay', { ms: 1 }],
+        n: wait({ lookback_ms: 60_000 }),
+        again: ['delay', { duration: 'P1D' }],
+        end: ['exit', {}],
+      },
+      [
+        ['start', 'pause'],
+        ['pause', 'n'],
+        ['n', 'again', 'received'],
+        ['again', 'end'],
+      ],
+    )
+    const { id, email } = await engine.run(early)
+    await runSegment(id)
+    await engine.post('went.on', email)
+    expect((await runSegment(id, 1)).next).toMatchObject({ kind: 'sleep', nodeId: 'again' })
+    expect((await runSegment(id, 2)).step).toBe('end')
+    const expected = ['start', 'pause', 'n', 'again', 'end']
+    expect((await engine.steps(id)).map((step) => step.split('=')[0])).toEqual(expected)
+    expect(await engine.steps(id)).toContain('n=received')
+  })
+})
+
+describe('a suppressed address', () => {
+  test.each([
+    [undefined, 'skipped'],
+    ['skip', 'skipped'],
+    ['exit', 'suppressed'],
+    ['fail', 'failed'],
+  ])('on_suppressed %s leads to %s', async (on_suppressed, outcome) => {
+    const handles = ['default', 'skipped', 'failed']
+    const sends = mail('Hello', on_suppressed ? { on_suppressed } : {})
+    const { id, email } = await engine.run(around(sends, ...handles))
+    await database.db
+      .insertInto('suppressions')
+      .values({
+        workspace_id: engine.workspaceId,
+        email,
+        reason: 'manual',
+        source_id: null,
+        created_at: now(),
+        expires_at: null,
+      })
+      .execute()
+    await runSegment(id)
+    expect(await engine.row(id)).toMatchObject({ ended_status: 'COMPLETED', outcome })
+    expect(await engine.subjects(id)).toEqual([])
+  })
+})
