@@ -21,7 +21,15 @@ export const mayImport = {
   workflows: ['rules', 'activities/index.ts'],
   delivery: ['commands', 'db', 'rules', 'mail', 'runtime'],
   inbound: ['commands', 'db', 'rules', 'mail', 'runtime'],
-  activities: ['commands', 'delivery', 'db', 'rules', 'mail', 'runtime', 'workflows/messages.ts'],
+  activities: [
+    'commands',
+    'delivery',
+    'db',
+    'rules',
+    'mail',
+    'runtime/outbound.ts',
+    'workflows/messages.ts',
+  ],
   api: ['commands', 'db', 'rules', 'runtime', 'mail/content/**'],
   worker: [
     'activities',
@@ -72,6 +80,12 @@ const never = {
     {
       group: ['@temporalio/**', 'hono', '@hono/**'],
       message: 'a command knows nothing of who asks',
+    },
+  ],
+  inbound: [
+    {
+      group: ['**/db/**/writes.ts', '**/db/**/*Writes.ts'],
+      message: 'inbound/ changes nothing but by a command',
     },
   ],
   delivery: [{ group: ['@temporalio/**'], message: 'the engine of a lane knows no Temporal' }],

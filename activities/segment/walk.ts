@@ -26,66 +26,28 @@ export interface Walk {
   properties: JsonObject
 }
 
-export async function walk(
-  trx: Trx,
-  from: {
-    input: SegmentInput
-    execution: SegmentRow
-    design: Design
-    state: SegmentState
-    facts: SegmentFacts
-    previous: SegmentResult | null
-    mail: SegmentTools
-  },
-): Promise<Walk> {
-  const { input, execution, design, facts, previous, mail } = from
+interface WalkFrom {
+  input: SegmentInput
+  execution: SegmentRow
+  design: Design
+  state: SegmentState
+  facts: SegmentFacts
+  previous: SegmentResult | null
+  mail: SegmentTools
+}
+
+export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
+  const { input, execution, previous } = from
   const before = previous?.step_count ?? 0
   const start = startOf(from)
-  const steps: NewStep[] = []
-  const waits: SegmentWrites['waits'] = []
-
-  let outcome = walkSegment(design, start, facts, mail)
-  for (;;) {
-    for (const step of outcome.steps) {
-      const { nodeId, type, handle, why } = step
-      steps.push({ seq: before + steps.length + 1, node_id: nodeId, type, handle, why })
-    }
-    const { next } = outcome
-    if (next.kind === 'end' || next.for !== 'event') break
-    const wait = {
-      node_id: next.nodeId,
-      workspace_id: execution.workspace_id,
-      contact_id: execution.contact_id,
-      event_name: next.eventName,
-      filter: next.filter,
-      deadline: next.until === null ? null : new Date(next.until),
-    }
-    const came = await findRecentEvent(trx, execution, next, facts)
-    waits.push({ ...wait, consumed_by: came?.id ?? null })
-    if (!came) break
-    const handle = handleAfterWait(design, next.nodeId, 'event')
-    const waited = steps.at(-1)
-    if (waited) Object.assign(waited, { handle, why: 'came before the wait' })
-    outcome = walkSegment(
-      design,
-      { kind: 'resume', nodeId: next.nodeId, handle },
-      {
-        ...facts,
-        contact: { ...facts.contact, properties: outcome.properties },
-        waitEvents: { ...facts.waitEvents, [next.nodeId]: came.properties },
-        execution: { step_count: before + steps.length },
-      },
-      mail,
-    )
-  }
+  const { steps, waits, next, properties } = await walkOn(trx, from, start, before)
 
   const stepCount = before + steps.length
   const step = steps.at(-1)?.node_id ?? previous?.step ?? ''
-  const { next } = outcome
   const result: SegmentResult = { next: toResult(next), step, step_count: stepCount }
   return {
     result,
-    properties: outcome.properties,
+    properties,
     writes: {
       executionId: execution.id,
       segment: input.segment,
@@ -107,14 +69,50 @@ export async function walk(
   }
 }
 
+/** Walks to the first wait whose event has not come yet, or to the end. */
+async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: number) {
+  const { execution, design, facts, mail } = from
+  const steps: NewStep[] = []
+  const waits: SegmentWrites['waits'] = []
+
+  let outcome = walkSegment(design, start, facts, mail)
+  for (;;) {
+    for (const step of outcome.steps) {
+      const { nodeId, type, handle, why } = step
+      steps.push({ seq: before + steps.length + 1, node_id: nodeId, type, handle, why })
+    }
+    const { next, properties } = outcome
+    if (next.kind === 'end' || next.for !== 'event') return { steps, waits, next, properties }
+    const came = await findRecentEvent(trx, execution, next, facts)
+    waits.push({
+      node_id: next.nodeId,
+      workspace_id: execution.workspace_id,
+      contact_id: execution.contact_id,
+      event_name: next.eventName,
+      filter: next.filter,
+      deadline: next.until === null ? null : new Date(next.until),
+      consumed_by: came?.id ?? null,
+    })
+    if (!came) return { steps, waits, next, properties }
+    const handle = handleAfterWait(design, next.nodeId, 'event')
+    const waited = steps.at(-1)
+    if (waited) Object.assign(waited, { handle, why: 'came before the wait' })
+    outcome = walkSegment(
+      design,
+      { kind: 'resume', nodeId: next.nodeId, handle },
+      {
+        ...facts,
+        contact: { ...facts.contact, properties },
+        waitEvents: { ...facts.waitEvents, [next.nodeId]: came.properties },
+        execution: { step_count: before + steps.length },
+      },
+      mail,
+    )
+  }
+}
+
 /** Where the segment begins. Of an event and a timeout the ledger of waits decides, whatever the timer says. */
-function startOf(from: {
-  execution: SegmentRow
-  design: Design
-  state: SegmentState
-  previous: SegmentResult | null
-}): SegmentStart {
-  const { execution, design, state, previous } = from
+function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart {
   if (!previous || previous.next.kind === 'end') {
     return { kind: 'trigger', nodeId: execution.trigger_node_id }
   }

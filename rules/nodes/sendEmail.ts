@@ -38,7 +38,7 @@ const data = z
     html: liquid
       .describe('Liquid. Without a template, `html` or `text` is required')
       .exactOptional(),
-    text: liquid.describe('Liquid; made from `html` when it is left out').exactOptional(),
+    text: liquid.describe('Liquid: the plain text, instead of `html` or beside it').exactOptional(),
     from: mailbox
       .describe(
         "One sender on a verified domain; else the template's, else `settings.default_from`",

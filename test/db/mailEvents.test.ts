@@ -2,14 +2,19 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { tellContacts } from '../../commands/events/tellContacts.ts'
+import { takeReport } from '../../commands/reports/take.ts'
+import { recordTracking } from '../../commands/tracking/record.ts'
 import { transact } from '../../commands/transact.ts'
 import { insertMailEvent, type MailEventFacts } from '../../db/deliveries/mailEvents.ts'
+import { findTrackedDelivery } from '../../db/tracking/reads.ts'
+import { classifyReply } from '../../rules/mail/bounceRules.ts'
 import { createLog } from '../../runtime/log.ts'
 import { startPump } from '../../worker/pump.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { holdContact, tellAll } from '../setup/mailEvents.ts'
+import { bringTo } from '../setup/states.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
@@ -117,6 +122,24 @@ test('a contact that is held keeps nobody else waiting, however much waits for t
   expect(await tellAll(deps)).toBe(450)
   expect(await heard(held.to)).toHaveLength(450)
   expect((await contact(held.to)).event_count).toBe(450 + 2)
+})
+
+test('a report, an open and a click wait for no contact', async () => {
+  const { to, emailId, deliveryId } = await mailed()
+  await bringTo(db, { emailId }, 'delivered', new Date(time))
+  time += 60_000
+  await holdContact(url, to, async () => {
+    const delivery = await findTrackedDelivery(db, deliveryId, null)
+    if (!delivery) throw new Error('the delivery is not there')
+    const visit = { ip: null, userAgent: 'x', machine: null }
+    await recordTracking(deps, workspaceId, { delivery, link: null, visit })
+    await recordTracking(deps, workspaceId, { delivery, link: 'https://x.test/', visit })
+    const bounce = classifyReply({ code: null, enhanced: '5.1.1', reply: '' })
+    const report = { kind: 'bounce', bounce, status: '5.1.1' } as const
+    expect(await takeReport(deps, deliveryId, report)).toBe('taken')
+  })
+  await tellAll(deps)
+  expect(await heard(to)).toEqual(['email.opened', 'email.clicked', 'email.bounced'])
 })
 
 test('several pumps at once tell each event once', async () => {

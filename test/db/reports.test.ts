@@ -6,7 +6,7 @@ import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { type DeliveryState, deliveryTransitions } from '../../rules/states.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
-import { holdContact, tellAll } from '../setup/mailEvents.ts'
+import { tellAll } from '../setup/mailEvents.ts'
 import { bringTo } from '../setup/states.ts'
 import { uniqueName } from '../setup/unique.ts'
 
@@ -179,14 +179,6 @@ describe('a bounce', () => {
       properties: { email_id: one.emailId, type: 'Transient', subtype: 'MailboxFull' },
     })
     expect(api.woken).toEqual(['dripline_mail_events'])
-  })
-
-  test('waits for no contact', async () => {
-    const one = await delivery('delivered')
-    await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: one.to })
-    await holdContact(api.url, one.to, async () => {
-      expect(await take(one.id, gone)).toBe('taken')
-    })
   })
 })
 

@@ -1,4 +1,5 @@
 // Functions over 60 lines: each was looked at, and stands here with the reason why it is one thing.
+import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 import { filesOf, nameOfFunction, nodesOf, parseSource, rooms } from '../setup/sources.ts'
@@ -27,6 +28,12 @@ const looked: Record<string, string> = {
   'mail/compose/bodyEncode.ts createQuoted': 'one loop over bytes, in the way of every mail',
   'mail/dkim/body.ts relaxedBodyHash': 'one loop over bytes, in the way of every mail',
   'mail/dns/resolver.ts createDns': 'one short function for each type of record',
+  'db/deliveries/settle.ts settleDeliveries': 'one statement, whose parts are one commit',
+  'commands/events/record.ts recordAutomationEvent':
+    'one command, step by step in the order of its locks',
+  'delivery/compose/composer.ts createComposer':
+    'what one composer keeps, and the functions that share it',
+  'delivery/lane/run.ts createRunning': 'what one lane keeps, and the functions that share it',
   'inbound/reports/listener.ts startInbound': 'the hooks of one SMTP server over what they share',
   'dev/parts.ts createParts': 'one short function for each part of npm start',
   'bench/executions.ts executions': 'one figure from its servers to its report',
@@ -40,6 +47,7 @@ const looked: Record<string, string> = {
 /** The functions that are too long, but for those around them that are longer for their sake. */
 function longFunctions(): string[] {
   return filesOf([...rooms, 'dev', 'bench']).flatMap((file) => {
+    if (readFileSync(file, 'utf8').split('\n').length <= LINES_MAX) return []
     const source = parseSource(file)
     const lineOf = (position: number) => source.getLineAndCharacterOfPosition(position).line
     return [...nodesOf(source)].flatMap((node) => {
@@ -69,4 +77,4 @@ test('no function is over 60 lines but those that were looked at, and none of th
       .filter((entry) => !isList(entry))
       .sort(),
   ).toEqual(Object.keys(looked).sort())
-})
+}, 60_000)

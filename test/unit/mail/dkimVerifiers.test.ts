@@ -8,7 +8,6 @@ import { verifyWithDkimpy } from '../../setup/dkimpy.ts'
 
 const INSTALL_WAIT_MS = 300_000
 const date = new Date('2026-11-21T10:00:00.000Z')
-const secret = Buffer.alloc(32, 7)
 const algorithms = ['rsa', 'ed25519'] as const
 const keys = new Map<string, KeyObject>()
 const records: Record<string, string> = {}

@@ -1,0 +1,110 @@
+// Settlements against the table of states: what a row has left meanwhile is not settled, and no contact is waited for.
+import { beforeEach, expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import type { Trx } from '../../db/connect.ts'
+import { claimDeliveries } from '../../db/deliveries/claim.ts'
+import { markDataSent } from '../../db/deliveries/mark.ts'
+import { type Settlement, settleDeliveries } from '../../db/deliveries/settle.ts'
+import { underWayStates } from '../../rules/states.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { holdContact } from '../setup/mailEvents.ts'
+import { bringTo } from '../setup/states.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const LEASE = '00000000-0000-0000-0000-000000000001'
+const LEASE_MS = 60_000
+let time = Date.UTC(2026, 0, 1)
+const api = await createTestApi({ now: () => new Date(time) })
+const { db, deps } = api
+await insertTestDomain(api, 'sender.test')
+beforeEach(() => {
+  time += 10 * LEASE_MS
+})
+
+const at = (ms = 0) => new Date(time + ms)
+const inOne = <T>(work: (trx: Trx) => Promise<T>) => transact.one(deps, (inTrx) => work(inTrx.db))
+
+/** A mail that a lane has claimed. */
+async function claimed(to = `${uniqueName('r')}@example.test`) {
+  const mail = { from: 'a@sender.test', to, subject: 'S', text: 'T' }
+  const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
+  const [id = 0] = await bringTo(db, { emailId: body.id }, 'queued', at())
+  await inOne((trx) =>
+    claimDeliveries(trx, {
+      shards: Array.from({ length: 64 }, (_, i) => i),
+      limit: 100,
+      perShard: 100,
+      leaseToken: LEASE,
+      leaseUntil: at(LEASE_MS),
+      now: at(),
+    }),
+  )
+  return { id, to }
+}
+
+const mark = (id: number, when = at()) => inOne((trx) => markDataSent(trx, [id], LEASE, when))
+const settle = (settlement: Settlement, lease: string | null = LEASE, when = at()) =>
+  inOne((trx) => settleDeliveries(trx, [settlement], lease, when))
+
+const end = (id: number, over: Partial<Settlement>): Settlement => ({
+  id,
+  state: 'delivered',
+  nextAt: null,
+  response: '250 ok',
+  resent: 0,
+  counted: true,
+  event: { status: 'delivered', at: at(), data: {} },
+  suppress: 'no',
+  attempt: null,
+  hasContact: true,
+  ...over,
+})
+const backInQueue = { state: 'queued', event: null, nextAt: new Date(0) } as const
+
+const stateOf = async (id: number) =>
+  (await db.selectFrom('deliveries').select('state').where('id', '=', id).executeTakeFirstOrThrow())
+    .state
+
+test('a mail that was marked after it was found expired is not sent again', async () => {
+  const { id } = await claimed()
+  await mark(id)
+  const later = at(2 * LEASE_MS)
+  // Found in `sending`: whoever takes it over believes that no dot was sent.
+  expect(await settle(end(id, { ...backInQueue, leaves: 'sending' }), null, later)).toEqual([])
+  expect(await stateOf(id)).toBe('data_sent')
+})
+
+test('a lease that has run out marks nothing', async () => {
+  const { id } = await claimed()
+  expect(await mark(id, at(LEASE_MS))).toEqual(new Set())
+  expect(await mark(id, at(LEASE_MS - 1))).toEqual(new Set([id]))
+})
+
+test('the lease alone settles nothing: the row must be in a state that the table lets go there', async () => {
+  const { id } = await claimed()
+  expect(await settle(end(id, {}))).toEqual([])
+  expect(await stateOf(id)).toBe('sending')
+  await mark(id)
+  expect(await settle(end(id, {}))).toMatchObject([{ id }])
+  expect(await stateOf(id)).toBe('delivered')
+  expect(underWayStates).not.toContain('delivered')
+  expect(await settle(end(id, backInQueue), null, at(9 * LEASE_MS))).toEqual([])
+})
+
+test('a settlement writes what a contact is to hear, and does not wait for them', async () => {
+  const { id, to } = await claimed()
+  await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: to })
+  await mark(id)
+  await holdContact(api.url, to, async () => {
+    expect(await settle(end(id, {}))).toMatchObject([{ id, told: true }])
+  })
+  const waiting = await db.selectFrom('outbox').select(['kind', 'payload']).execute()
+  expect(waiting).toMatchObject([{ kind: 'mail_event', payload: { delivery_id: id, data: {} } }])
+})
+
+test('the trigger of the tests sees every move that the table lacks', async () => {
+  const { id } = await claimed()
+  const force = (state: 'delivered') =>
+    db.updateTable('deliveries').set({ state, settled_at: at() }).where('id', '=', id).execute()
+  await expect(force('delivered')).rejects.toThrow('moved from sending to delivered')
+})
