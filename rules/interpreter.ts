@@ -37,7 +37,7 @@ export function walkSegment(
   let running = facts
   const outcome = (next: Next): SegmentOutcome => ({
     steps,
-    properties: running.contact.properties,
+    facts: running,
     next,
   })
 

@@ -73,8 +73,8 @@ export type Next = ({ kind: 'wait'; nodeId: string } & Wait) | End
 export interface SegmentOutcome {
   /** Nodes entered, in order. A resumed wait is not entered again. */
   steps: Step[]
-  /** The contact's properties after the segment; the same object when nothing changed. */
-  properties: JsonObject
+  /** Those after the last node; the contact's properties are the same object when nothing changed them. */
+  facts: SegmentFacts
   next: Next
 }
 

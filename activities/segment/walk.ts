@@ -40,14 +40,14 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   const { input, execution, previous } = from
   const before = previous?.step_count ?? 0
   const start = startOf(from)
-  const { steps, waits, next, properties } = await walkOn(trx, from, start, before)
+  const { steps, waits, next, facts } = await walkOn(trx, from, start, before)
 
   const stepCount = before + steps.length
   const step = steps.at(-1)?.node_id ?? previous?.step ?? ''
   const result: SegmentResult = { next: toResult(next), step, step_count: stepCount }
   return {
     result,
-    properties,
+    properties: facts.contact.properties,
     writes: {
       executionId: execution.id,
       segment: input.segment,
@@ -71,18 +71,18 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
 
 /** Walks to the first wait whose event has not come yet, or to the end. */
 async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: number) {
-  const { execution, design, facts, mail } = from
+  const { execution, design, mail } = from
   const steps: NewStep[] = []
   const waits: SegmentWrites['waits'] = []
 
-  let outcome = walkSegment(design, start, facts, mail)
+  let outcome = walkSegment(design, start, from.facts, mail)
   for (;;) {
     for (const step of outcome.steps) {
       const { nodeId, type, handle, why } = step
       steps.push({ seq: before + steps.length + 1, node_id: nodeId, type, handle, why })
     }
-    const { next, properties } = outcome
-    if (next.kind === 'end' || next.for !== 'event') return { steps, waits, next, properties }
+    const { next, facts } = outcome
+    if (next.kind === 'end' || next.for !== 'event') return { steps, waits, next, facts }
     const came = await findRecentEvent(trx, execution, next, facts)
     waits.push({
       node_id: next.nodeId,
@@ -93,19 +93,14 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
       deadline: next.until === null ? null : new Date(next.until),
       consumed_by: came?.id ?? null,
     })
-    if (!came) return { steps, waits, next, properties }
+    if (!came) return { steps, waits, next, facts }
     const handle = handleAfterWait(design, next.nodeId, 'event')
     const waited = steps.at(-1)
     if (waited) Object.assign(waited, { handle, why: 'came before the wait' })
     outcome = walkSegment(
       design,
       { kind: 'resume', nodeId: next.nodeId, handle },
-      {
-        ...facts,
-        contact: { ...facts.contact, properties },
-        waitEvents: { ...facts.waitEvents, [next.nodeId]: came.properties },
-        execution: { step_count: before + steps.length },
-      },
+      { ...facts, waitEvents: { ...facts.waitEvents, [next.nodeId]: came.properties } },
       mail,
     )
   }

@@ -37,7 +37,7 @@ export async function leaveBehind(url: string, left: LeftBehind, later_ms: numbe
           trx,
         )
       }
-      await moveSequences(trx, Object.keys(left.rows))
+      await moveSequences(trx)
     })
   } finally {
     await db.destroy()
@@ -45,12 +45,14 @@ export async function leaveBehind(url: string, left: LeftBehind, later_ms: numbe
 }
 
 /** Ids that the database makes go on after those of the recording. */
-async function moveSequences(db: Kysely<unknown>, tables: string[]): Promise<void> {
-  for (const table of tables) {
-    await sql`select setval(seq, greatest(coalesce((select max(id) from ${sql.table(table)})::bigint, 1), 1))
-      from (select pg_get_serial_sequence(${table}, 'id') as seq
-        from information_schema.columns where table_name = ${table} and column_name = 'id') s
-      where seq is not null`.execute(db)
+async function moveSequences(db: Kysely<unknown>): Promise<void> {
+  const { rows } = await sql<{ table: string; sequence: string }>`
+    select table_name as table, pg_get_serial_sequence(table_name, 'id') as sequence
+    from information_schema.columns
+    where table_schema = 'public' and column_name = 'id'
+      and pg_get_serial_sequence(table_name, 'id') is not null`.execute(db)
+  for (const { table, sequence } of rows) {
+    await sql`select setval(${sequence}, coalesce(max(id), 1)) from ${sql.table(table)}`.execute(db)
   }
 }
 

@@ -116,6 +116,42 @@ describe('the handle by which a wait is left', () => {
     expect((await engine.steps(id)).map((step) => step.split('=')[0])).toEqual(expected)
     expect(await engine.steps(id)).toContain('n=received')
   })
+  test('what came before a passed wait is known after it: the mail that was sent, the event of another wait', async () => {
+    const knows = {
+      type: 'and',
+      rules: [
+        { type: 'rule', field: 'wait_events.one.number', operator: 'eq', value: 1 },
+        { type: 'email_activity', node_id: 'first', status: 'sent' },
+      ],
+    }
+    const both = design(
+      {
+        start: onEvent('began'),
+        pause: ['delay', { ms: 1 }],
+        one: ['wait_for_event', { event_name: 'came.first', lookback_ms: 60_000 }],
+        first: mail('First'),
+        two: ['wait_for_event', { event_name: 'came.second', lookback_ms: 60_000 }],
+        ask: ['condition', { condition: knows }],
+        known: ['exit', { outcome: 'known' }],
+        forgotten: ['exit', { outcome: 'forgotten' }],
+      },
+      [
+        ['start', 'pause'],
+        ['pause', 'one'],
+        ['one', 'first', 'received'],
+        ['first', 'two'],
+        ['two', 'ask', 'received'],
+        ['ask', 'known', 'true'],
+        ['ask', 'forgotten', 'false'],
+      ],
+    )
+    const { id, email } = await engine.run(both)
+    await runSegment(id)
+    await engine.post('came.first', email, { number: 1 })
+    await engine.post('came.second', email)
+    await runSegment(id, 1)
+    expect(await engine.row(id)).toMatchObject({ outcome: 'known' })
+  })
 })
 
 describe('a suppressed address', () => {

@@ -24,7 +24,7 @@ describe('the welcome series', () => {
       for: 'nothing',
       until: now + 86_400_000,
     })
-    expect(outcome.properties).toBe(facts.contact.properties)
+    expect(outcome.facts.contact.properties).toBe(facts.contact.properties)
     expect(tools.sent).toEqual(['hello'])
   })
   test('then waits for the purchase of that user', () => {
@@ -58,7 +58,7 @@ describe('the welcome series', () => {
       { nodeId: 'plan', type: 'branch', handle: 'gold', why: 'Gold' },
       { nodeId: 'won', type: 'exit', handle: null, why: null },
     ])
-    expect(outcome.properties).toEqual({ orders: 3, last_order: 'o3' })
+    expect(outcome.facts.contact.properties).toEqual({ orders: 3, last_order: 'o3' })
     expect(paid.contact.properties).toEqual({ orders: 2 })
     expect(outcome.next).toEqual(ended('won'))
   })
@@ -146,7 +146,7 @@ describe('waits, conditions and ends', () => {
     const facts = withProperties({ plan: 'pro' })
     const outcome = runOne(node, ['default'], facts)
     expect(outcome.steps[1]?.why).toBe('plan is not a number')
-    expect(outcome.properties).toBe(facts.contact.properties)
+    expect(outcome.facts.contact.properties).toBe(facts.contact.properties)
   })
   test('a handle that leads nowhere ends, on resuming too', () => {
     const design = designOf([], 't>t2')

@@ -94,7 +94,7 @@ function runAll(design: Design, choices: number[]): SegmentOutcome[] {
     facts = {
       ...facts,
       now,
-      contact: { ...facts.contact, properties: outcome.properties },
+      contact: { ...facts.contact, properties: outcome.facts.contact.properties },
       execution: { step_count: facts.execution.step_count + outcome.steps.length },
     }
     const handle = handleAfterWait(design, next.nodeId, isByTime ? 'timer' : 'event')
