@@ -7,6 +7,7 @@ import { mailSender } from '../rules/mail/domainRecords.ts'
 import type { CheckDomainInput, CheckDomainResult } from '../workflows/messages.ts'
 import type { ActivityDeps } from './deps.ts'
 
+/** The activities of `verifyDomain`. */
 export function domainActivities(deps: Pick<ActivityDeps, 'db' | 'now' | 'wake' | 'config'>) {
   const { db, config } = deps
   const sender = mailSender(config)

@@ -8,6 +8,7 @@ const HEARTBEAT_MS = 2_000
 /** The activity returns now and then, so that its workflow can take up new code and a fresh history. */
 const TURN_MS = 20 * 60 * 1000
 
+/** The activities of `deliveryLane`. They end when `deps.stopping` is aborted. */
 export function deliveryActivities(deps: ActivityDeps) {
   return {
     /**

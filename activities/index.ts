@@ -5,6 +5,7 @@ import { deliveryActivities } from './deliverShards.ts'
 import type { ActivityDeps } from './deps.ts'
 import { segmentActivities } from './segment/run.ts'
 
+/** Every activity that a workflow function may call, by its name on the wire. */
 export function createActivities(deps: ActivityDeps) {
   return { ...segmentActivities(deps), ...deliveryActivities(deps), ...domainActivities(deps) }
 }

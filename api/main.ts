@@ -2,6 +2,7 @@
 import { serve } from '@hono/node-server'
 import { Connection } from '@temporalio/client'
 import { connect } from '../db/connect.ts'
+import { waitForSchema } from '../db/migrate.ts'
 import { createWake } from '../db/wake.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
@@ -38,6 +39,19 @@ const metrics = await serveMetrics(
 )
 closers.add('metrics', metrics.close)
 
+const stopping = new AbortController()
+const stopped = stopSignal().then((signal) => {
+  log.info({ signal }, 'stopping')
+  stopping.abort()
+})
+await waitForSchema(db, {
+  signal: stopping.signal,
+  onPending: (names) =>
+    log.warn({ names }, 'the database has an older schema: run npm run migrate; waiting for it'),
+  // Requests are answered with 503 until it is there.
+  onAway: () => false,
+})
+
 const app = createApp({
   db,
   config,
@@ -62,7 +76,6 @@ closers.add('http', () => {
   return drained.finally(() => clearTimeout(timer))
 })
 
-const signal = await stopSignal()
-log.info({ signal }, 'stopping')
+await stopped
 await closers.close()
 process.exit(0)

@@ -40,7 +40,7 @@ export const events: Bench = (options) =>
     })
     return {
       reference:
-        'the statements of recordEvent, captured from one request and replayed with new ids, prepared where they ' +
+        'the statements of postAutomationEvent, captured from one request and replayed with new ids, prepared where they ' +
         `were, through a plain pg pool of ${POOL_SIZE} by one process without HTTP, ${LOOPS} at a time as the ` +
         `requests are; every event meets one active workflow and is for one of ${CONTACTS} known contacts; no worker ` +
         'runs, the outbox grows',

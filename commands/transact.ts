@@ -1,6 +1,7 @@
 // Opens the transaction of a command: joined when there is one, tried again when Postgres says so, wake-ups after the commit.
+import { sql } from 'kysely'
 import type { Db, Trx } from '../db/connect.ts'
-import { isRetryable } from '../db/failures.ts'
+import { isRetryable, isUnavailable } from '../db/failures.ts'
 import type { Wake } from '../db/wake.ts'
 import type { WorkspaceId } from '../rules/ids.ts'
 import { isRefusal } from '../rules/refusals.ts'
@@ -35,6 +36,19 @@ class RolledBack extends Error {
  * joins it, and only the outermost call commits, tries a deadlock (40P01) or a serialization failure (40001) again, up
  * to three times in all, and wakes; so work may touch nothing but the transaction. A refusal that the outermost work
  * returns rolls back; one that a joined command returns was to come before its first write, or is to be passed on.
+ *
+ * Since Postgres aborts a transaction at its first error, nothing inside `work` may catch an error of the database and go
+ * on. Who answers such an error or tries again (a name that is taken, an `EventIdRace`) does so around the outermost
+ * `transact`, and so cannot be called inside another transaction.
+ *
+ * Locks are taken in one order everywhere, so that transactions wait for each other and do not deadlock:
+ * 1. the advisory lock of an email's tracking, or of a workspace's mail events (which is tried, and not waited for);
+ * 2. audiences by id: they come before contacts for as long as their counts are written under their own lock;
+ * 3. contacts by id; the pump passes over one that is held;
+ * 4. executions by id, and their waits;
+ * 5. suppressions.
+ * The delivery of a bounce is locked before its suppression and mail event are written, and no contact with it; settling
+ * locks deliveries and no contact. Who locks a domain, a template or a workflow takes none of the locks above.
  */
 export async function transact<D extends Opening, T>(
   deps: D,
@@ -74,7 +88,7 @@ async function withRetries<T>(deps: Opening, run: (hooks: Hooks) => Promise<T>):
     if (keysRevoked) hooks.keysRevoked = (workspaceId) => void revoked.add(workspaceId)
     try {
       const answer = await run(hooks)
-      // A refusal has written nothing.
+      // It was rolled back; in `transact.one` it comes before the statement. Nobody is woken.
       if (isRefusal(answer)) return answer
       for (const channel of woken) wake(channel)
       for (const workspaceId of revoked) keysRevoked?.(workspaceId)
@@ -82,5 +96,23 @@ async function withRetries<T>(deps: Opening, run: (hooks: Hooks) => Promise<T>):
     } catch (err) {
       if (tries >= TRIES || !isRetryable(err)) throw err
     }
+  }
+}
+
+/**
+ * Runs work whose failure the transaction survives: what it wrote is undone then.
+ * @returns false when it failed
+ * @throws what says that the database cannot be reached
+ */
+export async function inSavepoint(trx: Trx, work: () => Promise<unknown>): Promise<boolean> {
+  await sql`savepoint attempt`.execute(trx)
+  try {
+    await work()
+    await sql`release savepoint attempt`.execute(trx)
+    return true
+  } catch (err) {
+    if (isUnavailable(err)) throw err
+    await sql`rollback to savepoint attempt`.execute(trx)
+    return false
   }
 }

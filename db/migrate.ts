@@ -1,7 +1,9 @@
 // Brings the database to the latest schema; run as a script or called at a development start.
 import { readdir } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { isUnavailable } from './failures.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 
@@ -36,5 +38,39 @@ export async function migrateUrl(url: string): Promise<string[]> {
     return await migrateToLatest(db)
   } finally {
     await db.destroy()
+  }
+}
+
+const LOOK_MS = 1_000
+
+/** Names of the migrations that this release brings and the database has not run. */
+async function listPending(db: Kysely<unknown>): Promise<string[]> {
+  const migrator = new Migrator({ db, provider: { getMigrations: loadMigrations } })
+  const all = await migrator.getMigrations()
+  return all.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name)
+}
+
+/**
+ * Resolves when the database has the schema of this release: on an older one statements fail whose mail was sent.
+ * @param hooks `onPending` hears of what is missing, `onAway` of a database that does not answer: it says whether to wait
+ */
+export async function waitForSchema<D>(
+  db: Kysely<D>,
+  hooks: {
+    signal: AbortSignal
+    onPending: (names: string[]) => void
+    onAway: (err: unknown) => boolean
+  },
+): Promise<void> {
+  while (!hooks.signal.aborted) {
+    try {
+      const pending = await listPending(db as unknown as Kysely<unknown>)
+      if (pending.length === 0) return
+      hooks.onPending(pending)
+    } catch (err) {
+      if (!isUnavailable(err)) throw err
+      if (!hooks.onAway(err)) return
+    }
+    await pause(LOOK_MS, null, { signal: hooks.signal }).catch(() => undefined)
   }
 }

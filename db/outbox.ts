@@ -24,9 +24,10 @@ type NewOutboxRow = Pick<
  */
 export function outboxRows(rows: RawBuilder<unknown>, at: Date): RawBuilder<unknown> {
   return sql`insert into outbox (kind, execution_id, workspace_id, workflow_id, contact_id, payload,
-      next_at, created_at)
+      next_at, due_at, created_at)
     select kind, execution_id, workspace_id, workflow_id, contact_id, payload,
-      ${at}::timestamptz, ${at}::timestamptz
+      case kind when 'mail_event' then 'infinity' else ${at}::timestamptz end,
+      case kind when 'mail_event' then ${at}::timestamptz end, ${at}::timestamptz
     from (${rows}) as told order by kind, execution_id`
 }
 
@@ -119,8 +120,12 @@ export async function settleMailEvents(
       delete from outbox where workspace_id = ${workspaceId} and id = any(${doneIds}::bigint[])
     )
     update outbox set attempts = attempts + 1,
-      next_at = ${now}::timestamptz + least(2, 0.25 * 2 ^ least(attempts, 3)) * interval '1 second'
-    where workspace_id = ${workspaceId} and id = any(${heldIds}::bigint[])
+      due_at = ${now}::timestamptz + least(2, 0.25 * 2 ^ least(attempts, 3)) * interval '1 second'
+    where id in (
+      select id from outbox
+      where workspace_id = ${workspaceId} and id = any(${heldIds}::bigint[])
+      for update skip locked
+    )
   `.execute(trx)
 }
 
@@ -132,7 +137,7 @@ export async function putOffMailEvents(
   until: Date,
 ): Promise<void> {
   await sql`
-    update outbox set attempts = attempts + 1, next_at = ${until}
+    update outbox set attempts = attempts + 1, due_at = ${until}
     where kind = 'mail_event' and contact_id = ${contactId} and workspace_id = ${workspaceId}
   `.execute(trx)
 }

@@ -36,7 +36,6 @@ import type {
   WorkspacesTable,
 } from './tables/tenants.ts'
 
-export type { WorkflowStatus } from './tables/automation.ts'
 export type { JsonObject } from './tables/columns.ts'
 export type { EmailStatus } from './tables/mail.ts'
 

@@ -11,7 +11,7 @@ import { createBatcher } from '../runtime/batcher.ts'
 import { createTrace, toAttempt } from './attemptRow.ts'
 import { createComposer } from './compose/composer.ts'
 import type { DeliveryDeps } from './deps.ts'
-import { settle } from './lane/settle.ts'
+import { settleEach } from './lane/settle.ts'
 import { createWaitingLines } from './lane/waitingLines.ts'
 import { toSettlement } from './nextState.ts'
 
@@ -119,17 +119,16 @@ function createAttempt(deps: DeliveryDeps, leaseToken: string) {
 function createSettling(deps: DeliveryDeps, leaseToken: string) {
   // Nothing on the wire waits for a settlement: a few at a time cost Postgres more than many.
   const settleGrouped = createBatcher(
-    async (group: Settlement[]) => {
-      await settle(deps, group, leaseToken)
-      return group.map(() => undefined)
-    },
+    (group: Settlement[]): Promise<unknown[]> => settleEach(deps, group, leaseToken),
     GROUP_MAX,
     SETTLE_GATHER_MS,
   )
   return async (settlement: Settlement): Promise<void> => {
     for (let tries = 1; ; tries++) {
       try {
-        return await settleGrouped(settlement)
+        const fault = await settleGrouped(settlement)
+        if (fault === undefined) return
+        throw fault
       } catch (err) {
         const away = isUnavailable(err) && !deps.stopping.aborted
         if (tries >= SETTLE_TRIES && !away) throw err
@@ -160,8 +159,8 @@ function createTurns(now: () => Date) {
 
 /** Due again at once, as if it had not been claimed. */
 function backInQueue(delivery: ClaimedDelivery, now: Date): Settlement {
-  const { id, resent, was, last_response, has_contact } = delivery
+  const { id, resent, was, last_response } = delivery
   const nothing = { response: last_response, event: null, suppress: 'no', attempt: null } as const
-  const again = { state: was, nextAt: now, counted: false, hasContact: has_contact }
+  const again = { state: was, nextAt: now, counted: false }
   return { ...nothing, ...again, id, resent }
 }

@@ -6,6 +6,7 @@ import { type ConversationLine, conversationText } from '../rules/mail/conversat
 const LINES_MAX = 200
 const TEXT_CHARS_MAX = 8 * 1024
 
+/** An empty trace, which the transport fills while it talks to a server. */
 export function createTrace(): Trace {
   return { host: null, address: null, tls: null, lines: [], phase_ms: {} }
 }

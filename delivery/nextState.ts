@@ -12,7 +12,7 @@ export const UNKNOWN_RESPONSE = 'unknown: connection lost after the end of data'
 export interface SettleContext {
   delivery: Pick<
     ClaimedDelivery,
-    'id' | 'attempt' | 'expires_at' | 'resent' | 'last_response' | 'was' | 'has_contact'
+    'id' | 'attempt' | 'expires_at' | 'resent' | 'last_response' | 'was'
   >
   /** When the mail was accepted by us, ms. */
   acceptedAt: number
@@ -62,7 +62,6 @@ function settled(
     event: null,
     suppress: 'no',
     attempt: null,
-    hasContact: delivery.has_contact,
     ...rest,
   }
 }

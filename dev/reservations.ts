@@ -1,7 +1,7 @@
 // Which ports other starts of this machine's user have chosen: between the choice and the first connection a port
 // looks free to everybody.
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir, userInfo } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startTimeOf } from './processes.ts'
 
@@ -10,8 +10,9 @@ interface Owner {
   start: string | undefined
 }
 
-/** Where the starts of one user tell each other of their ports. */
-export const reservationsFolder = () => join(tmpdir(), `dripline-ports-${userInfo().username}`)
+/** Where the starts of one user tell each other of their ports; not every user has a name. */
+export const reservationsFolder = () =>
+  join(tmpdir(), `dripline-ports-${process.getuid?.() ?? 'all'}`)
 
 /** Ports of this process in a folder that all starts share; a process that is gone holds none. */
 export function createReservations(folder: string) {

@@ -3,6 +3,8 @@ import type { Client } from '@temporalio/client'
 import type { Db } from '../db/connect.ts'
 import { listQueueDepths, QUEUE_COUNTED_MAX } from '../db/deliveries/queueDepth.ts'
 import { laneShards } from '../delivery/lane/shards.ts'
+import { limits } from '../rules/limits.ts'
+import { isUnderWay, isWaiting } from '../rules/states.ts'
 import { workflowIds, workflowTypes } from '../rules/wire.ts'
 
 export interface LaneState {
@@ -41,9 +43,8 @@ export async function listLaneStates(client: Client, db: Db, now: Date): Promise
     const heartbeatAt = msOf(activity?.lastHeartbeatTime)
     const { from, to } = laneShards(lane, running.size)
     const own = depths.filter(({ shard }) => shard >= from && shard < to)
-    const isWaiting = ({ state }: { state: string }) => state === 'queued' || state === 'deferred'
     const sum = (rows: typeof own) => rows.reduce((total, { count }) => total + count, 0)
-    const waiting = own.filter(isWaiting)
+    const waiting = own.filter(({ state }) => isWaiting(state))
     const byShard = new Map<number, number>()
     for (const { shard, count } of waiting) {
       byShard.set(shard, (byShard.get(shard) ?? 0) + count)
@@ -58,10 +59,10 @@ export async function listLaneStates(client: Client, db: Db, now: Date): Promise
       attempt: activity?.attempt ?? null,
       lastFailure: activity?.lastFailure?.message ?? null,
       waiting: `${sum(waiting)}${isCut ? '+' : ''}`,
-      underWay: sum(own.filter((depth) => !isWaiting(depth))),
+      underWay: sum(own.filter(({ state }) => isUnderWay(state))),
       oldest_s: Math.max(0, ...waiting.map(({ oldest_s }) => oldest_s)),
     }
   }
-  const lanes = Array.from({ length: 64 }, (_, lane) => lane)
+  const lanes = Array.from({ length: limits.shards }, (_, lane) => lane)
   return Promise.all(lanes.filter((lane) => running.has(workflowIds.lane(lane))).map(describe))
 }

@@ -74,6 +74,12 @@ export function addressDomain(address: string): string {
   return address.slice(address.lastIndexOf('@') + 1)
 }
 
+/** The domain of a sender as it is written (an address, or `Name <address>`); null when it cannot be read. */
+export function senderDomain(from: string): string | null {
+  const address = parseMailbox(from)?.address
+  return address === undefined ? null : addressDomain(address)
+}
+
 /**
  * True for a domain that may be registered (operation 8): 4-253 characters, two or more labels of 1-63 letters,
  * digits and inner hyphens, the last one not all digits (RFC 1123 2.1), no final dot, ASCII.

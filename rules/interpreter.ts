@@ -11,7 +11,7 @@ import type {
   WaitEnd,
 } from './interpreterTypes.ts'
 import { limits } from './limits.ts'
-import type { Move, Room } from './nodes/define.ts'
+import type { Move, Place } from './nodes/define.ts'
 import { nodeRegistry } from './nodes/index.ts'
 import { completed, failed } from './nodes/moves.ts'
 import type { NodeRegistry } from './nodes/registry.ts'
@@ -63,10 +63,10 @@ export function walkSegment(
   return outcome(completed())
 }
 
-function enter(node: Graph['nodes'][number], room: Room, registry: NodeRegistry): Move {
+function enter(node: Graph['nodes'][number], place: Place, registry: NodeRegistry): Move {
   const kind = registry.find(node.type)
   if (!kind) return { end: failed(`a ${node.type} node cannot run`), why: null }
-  return kind.enter(node.data, room)
+  return kind.enter(node.data, place)
 }
 
 /** The handle by which a wait at a node is left, by what has ended it. */

@@ -15,6 +15,10 @@ export const limits = {
   emailEventsPerRecipientMax: 1_000,
   /** 40 MB of UTF-8. */
   htmlBytesMax: 40 * MEBIBYTE,
+  /** Links of one html that are tracked; those after them are left as they are. */
+  trackedLinksPerEmailMax: 10_000,
+  /** Longer targets are left as they are: servers refuse them, and so might a proxy on the way. */
+  trackedUrlCharsMax: 8_192,
   /** All attachments of one email, decoded. */
   attachmentsBytesMax: 25 * MEBIBYTE,
   /** 40 MB of html may double as JSON. */
@@ -25,6 +29,8 @@ export const limits = {
   workflowNameCharsMax: 100,
   eventNameCharsMax: 128,
   eventIdCharsMax: 128,
+  /** Events of one name of a contact that an `event_count` counts, the latest. */
+  eventTimesCountedMax: 10_000,
   eventAheadMsMax: 24 * 60 * 60 * 1000,
   requestIdCharsMax: 128,
   audienceContactsBatchMax: 1000,
@@ -35,6 +41,7 @@ export const limits = {
   mailboxCharsMax: 1_024,
   /** Why an execution is cancelled. */
   cancelReasonCharsMax: 500,
+  templateAliasCharsMax: 64,
   templateBytesMax: 1 * MEBIBYTE,
   propertiesBytesMax: 256 * 1024,
   designNodesMax: 300,
@@ -56,8 +63,16 @@ export const limits = {
   stepsPerSegmentMax: 1000,
   /** Executions that lead to each other by the mail they send end here, so that no loop runs for ever. */
   executionChainMax: 10,
+  /** Why a step took its handle. */
+  stepWhyCharsMax: 200,
+  /** Rows of `match` that one wait may have. */
+  matchRowsPerNodeMax: 20,
   /** Events of a contact that a wait looks back at. */
   eventsLookedBackMax: 100,
+  /** Days (UTC) with a final soft bounce that suppress an address, the last one included. */
+  softBounceDays: 3,
+  /** How long it is left alone then. */
+  softBounceSuppressedDays: 30,
   shards: 64,
   addressCharsMax: 254,
 } as const

@@ -1,7 +1,7 @@
 // Why a command refuses: a closed union. Each asker gives a refusal its own form (HTTP, SMTP, a job's line).
 import type { Problem } from './design/problem.ts'
 
-/** Of a code that says it all. */
+/** No facts besides the code. */
 type NoFacts = Record<never, never>
 
 /** What each code tells besides itself. */
@@ -26,7 +26,7 @@ interface RefusalFacts {
   execution_not_found: NoFacts
   /** It has ended, and not by a cancellation. */
   execution_not_running: NoFacts
-  /** What the template rendered to. */
+  /** As the request gives it. */
   html_too_large: { html_bytes: number }
   /** By its id, where a domain itself is asked for. */
   domain_id_not_found: { id: string }

@@ -49,10 +49,11 @@ export const executionStatuses = Object.keys(executionTransitions) as ExecutionS
 const deliveryStates = Object.keys(deliveryTransitions) as DeliveryState[]
 
 /** The states that a delivery may leave for this one. */
-export type StateBefore<To extends DeliveryState> = {
+type StateBefore<To extends DeliveryState> = {
   [From in DeliveryState]: To extends (typeof deliveryTransitions)[From][number] ? From : never
 }[DeliveryState]
 
+/** The states that a delivery may leave for this one, in the order of the table. */
 export function statesBefore<To extends DeliveryState>(to: To): StateBefore<To>[] {
   return deliveryStates.filter((from): from is StateBefore<To> => mayMove(from, to))
 }
@@ -63,23 +64,47 @@ export function mayMove(from: DeliveryState, to: DeliveryState): boolean {
   return next.includes(to)
 }
 
-/** It waits for an attempt: these states alone are claimed. */
-export const waitingStates = statesBefore('sending')
-export type WaitingState = StateBefore<'sending'>
+type DeliveryPhase = 'waiting' | 'under_way' | 'settled'
 
-/** A lane holds it and makes an attempt: only that can end in a deferral. */
-export const underWayStates = statesBefore('deferred')
-export type UnderWayState = StateBefore<'deferred'>
+/**
+ * What each state means for the lanes. `waiting`: for an attempt, and these alone are claimed. `under_way`: a lane holds
+ * it and makes an attempt. `settled`: nothing more happens to it by itself.
+ */
+const deliveryPhases = {
+  queued: 'waiting',
+  sending: 'under_way',
+  data_sent: 'under_way',
+  deferred: 'waiting',
+  unknown: 'settled',
+  delivered: 'settled',
+  bounced: 'settled',
+  cancelled: 'settled',
+  suppressed: 'settled',
+} as const satisfies Record<DeliveryState, DeliveryPhase>
 
-export function isUnderWay(state: DeliveryState): state is UnderWayState {
-  return mayMove(state, 'deferred')
+type StateIn<Phase extends DeliveryPhase> = {
+  [State in DeliveryState]: (typeof deliveryPhases)[State] extends Phase ? State : never
+}[DeliveryState]
+
+function statesIn<Phase extends DeliveryPhase>(phase: Phase): StateIn<Phase>[] {
+  return deliveryStates.filter((state): state is StateIn<Phase> => deliveryPhases[state] === phase)
 }
 
-/** Neither waiting nor under way: nothing more happens to it by itself. */
-export const settledStates = deliveryStates.filter(
-  (state): state is SettledState => !mayMove(state, 'sending') && !mayMove(state, 'deferred'),
-)
-export type SettledState = Exclude<DeliveryState, WaitingState | UnderWayState>
+export type WaitingState = StateIn<'waiting'>
+export type UnderWayState = StateIn<'under_way'>
+export const waitingStates = statesIn('waiting')
+export const underWayStates = statesIn('under_way')
+export const settledStates = statesIn('settled')
+
+/** Whether a delivery in that state waits for an attempt. */
+export function isWaiting(state: DeliveryState): state is WaitingState {
+  return deliveryPhases[state] === 'waiting'
+}
+
+/** Whether a lane holds a delivery in that state. */
+export function isUnderWay(state: DeliveryState): state is UnderWayState {
+  return deliveryPhases[state] === 'under_way'
+}
 
 /** What ends an attempt: the moves out of what is under way, but for the mark before the dot. */
 export type AttemptEnd = Exclude<(typeof deliveryTransitions)[UnderWayState][number], UnderWayState>
@@ -95,6 +120,6 @@ export const endedStatuses = executionStatuses.filter(
 )
 
 /** Whether mail may be sent from a domain: one that was verified and misses its records for a while still may. */
-export function maySendFrom(status: string): boolean {
+export function maySendFrom(status: DomainStatus): boolean {
   return status === 'SUCCESS' || status === 'TEMPORARY_FAILURE'
 }

@@ -1,10 +1,9 @@
 // Parses the environment once into a frozen config, for servers and for command lines; all faults are listed together.
-import { availableParallelism, hostname } from 'node:os'
+import { hostname } from 'node:os'
 import { z } from 'zod'
 import { dnsServers, flag, hostName, lanes, port, proxies, roles } from './configFields.ts'
 
 const Env = z.object({
-  NODE_ENV: z.enum(['development', 'production', 'test']).default('production'),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must start with postgres://'),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(500).default(20),
@@ -140,7 +139,6 @@ function orExit<T>(read: () => T, hint: string): T {
 
 function toConfig(env: z.infer<typeof Env>) {
   return {
-    env: env.NODE_ENV,
     logLevel: env.LOG_LEVEL,
     databaseUrl: env.DATABASE_URL,
     databasePoolSize: env.DATABASE_POOL_SIZE,
@@ -188,6 +186,5 @@ function toConfig(env: z.infer<typeof Env>) {
     unsubscribeLinkMode: env.UNSUBSCRIBE_LINK_MODE,
     resendUnknown: env.RESEND_UNKNOWN,
     leaseMs: env.LEASE_SECONDS * 1000,
-    cores: availableParallelism(),
   }
 }

@@ -1,10 +1,15 @@
 // The forms that settings have: what a port, a list of name servers or a host name is.
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { limits } from '../rules/limits.ts'
 
+/** `true` or `false`. */
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+/** A TCP port; 0: any that is free. */
 export const port = z.coerce.number().int().min(0).max(65_535)
-export const lanes = z.coerce.number().int().min(1).max(64)
+/** Delivery lanes: each owns at least one shard. */
+export const lanes = z.coerce.number().int().min(1).max(limits.shards)
+/** What a worker does, with commas between. */
 export const roles = z
   .string()
   .transform((text) => text.split(',').map((role) => role.trim()))

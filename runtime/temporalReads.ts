@@ -88,6 +88,10 @@ function literal(id: string): string {
   return `'${id}'`
 }
 
+/**
+ * Reads executions of one namespace over an open connection, each call with a deadline.
+ * Its methods throw `TemporalUnavailable` when Temporal does not answer.
+ */
 export function createTemporalReads(connection: Connection, namespace: string): TemporalReads {
   const service = connection.workflowService
   const call = async <T>(work: () => Promise<T>): Promise<T> => {

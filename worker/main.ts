@@ -9,6 +9,7 @@ import { takeReport } from '../commands/reports/take.ts'
 import { takeUnsubscribe } from '../commands/unsubscribes/takeMail.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
+import { waitForSchema } from '../db/migrate.ts'
 import { createWake } from '../db/wake.ts'
 import { startInbound } from '../inbound/reports/listener.ts'
 import { createReportCounter } from '../inbound/reports/metrics.ts'
@@ -87,6 +88,16 @@ const onChannel = (channel: WakeChannel) => (wake: () => void) =>
   listen(config.databaseUrl, channel, wake, (err) =>
     log.warn({ err, channel }, 'listening broke; connecting again, polling meanwhile'),
   )
+
+await waitForSchema(db, {
+  signal: stopping.signal,
+  onPending: (names) =>
+    log.warn({ names }, 'the database has an older schema: run npm run migrate; waiting for it'),
+  onAway: (err) => {
+    log.warn({ err }, 'the database is not there yet; trying again')
+    return true
+  },
+})
 
 const roles = config.workerRoles
 // Mail events and reports need Postgres alone: they are taken while Temporal is away too.
@@ -170,7 +181,7 @@ if (roles.includes('executions')) {
     onOutbox: onChannel('dripline_outbox'),
   })
   closers.add('starter', starter.stop)
-  // Domains from before there were checks.
+  // Of domains that were registered by a release that had no checks.
   await startMissingChecks({ db, now, wake })
   closers.add('sweeper', startSweeper({ db, client, log, now, wake }).stop)
 }

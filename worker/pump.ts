@@ -41,7 +41,9 @@ export function startPump(deps: PumpDeps): { stop: () => Promise<void> } {
         held += done.held
       }
     }
-    await Promise.all(Array.from({ length: AT_A_TIME }, serve))
+    const served = await Promise.allSettled(Array.from({ length: AT_A_TIME }, serve))
+    const failed = served.find((one) => one.status === 'rejected')
+    if (failed) throw failed.reason
     if (told > 0 || next !== null) return 0
     return held > 0 ? HELD_POLL_MS : POLL_MS
   }

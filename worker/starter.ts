@@ -19,6 +19,7 @@ import {
   workflowTypes,
 } from '../rules/wire.ts'
 import type { Log } from '../runtime/log.ts'
+import { createPulse } from '../runtime/pulse.ts'
 import type { RunExecutionInput } from '../workflows/messages.ts'
 import { tellDomain } from './domains.ts'
 
@@ -44,29 +45,14 @@ export interface StarterDeps {
 /** Starts the loop; `stop` ends it after the batch that is under way. */
 export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   const stopping = new AbortController()
-  let beaten = false
-  let wake: (() => void) | undefined
-  const stopListening = deps.onOutbox(() => {
-    beaten = true
-    wake?.()
-  })
-
-  const rest = async (ms: number) => {
-    const woken = new Promise<void>((resolve) => {
-      wake = resolve
-    })
-    if (!beaten) {
-      await Promise.race([woken, delay(ms, null, { signal: stopping.signal }).catch(() => {})])
-    }
-    wake = undefined
-    beaten = false
-  }
+  const pulse = createPulse()
+  const stopListening = deps.onOutbox(pulse.beat)
 
   const run = async () => {
     while (!stopping.signal.aborted) {
       try {
         const carried = await carryBatch(deps)
-        if (carried < BATCH_MAX) await rest(POLL_MS)
+        if (carried < BATCH_MAX) await pulse.next(POLL_MS)
       } catch (err) {
         deps.log.warn({ err }, 'the outbox could not be carried; trying again')
         await delay(POLL_MS, null, { signal: stopping.signal }).catch(() => {})
@@ -78,6 +64,7 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   return {
     async stop() {
       stopping.abort()
+      pulse.beat()
       await stopListening()
       await running
     },

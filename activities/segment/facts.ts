@@ -8,6 +8,7 @@ import type { Design } from '../../rules/design/types.ts'
 import type { SegmentFacts } from '../../rules/interpreterTypes.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 
+/** Reads them in the segment's transaction, under the contact's lock, as of `from.now`. */
 export async function loadFacts(
   trx: Trx,
   from: {

@@ -9,7 +9,7 @@ import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listPublishedTemplates } from '../../db/templates/published.ts'
 import { renderEmail } from '../../mail/content/template.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
-import { addressDomain, parseMailbox } from '../../rules/addresses.ts'
+import { senderDomain } from '../../rules/addresses.ts'
 import { mailReferences } from '../../rules/design/references.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -23,14 +23,9 @@ export async function loadMailSources(db: Db, workspaceId: WorkspaceId, design: 
   const { templateIds, fromAddresses } = mailReferences(design)
   const templates = await listPublishedTemplates(db, workspaceId, templateIds)
   const froms = [...fromAddresses, ...[...templates.values()].map((template) => template.from)]
-  const domainNames = froms.flatMap((from) => (from ? (domainOf(from) ?? []) : []))
+  const domainNames = froms.flatMap((from) => (from ? (senderDomain(from) ?? []) : []))
   const domains = await listSendingDomains(db, workspaceId, [...new Set(domainNames)])
   return { templates, domains }
-}
-
-function domainOf(from: string): string | null {
-  const address = parseMailbox(from)?.address
-  return address === undefined ? null : addressDomain(address)
 }
 
 export interface SegmentMailContext {
@@ -71,7 +66,7 @@ function composeEmail(
   const template = data.template_id === undefined ? null : sources.templates.get(data.template_id)
   if (template === undefined) return `template ${data.template_id} is not published`
   const from = data.from || template?.from || design.settings?.default_from
-  const domainName = from ? domainOf(from) : null
+  const domainName = from ? senderDomain(from) : null
   const domain = domainName ? sources.domains.get(domainName) : undefined
   if (!from || !domain)
     return `no domain of this workspace for ${from ? 'the from address' : 'want of a from address'}`

@@ -1,6 +1,7 @@
 // Runs one segment of an execution: everything between two waits, in one Postgres transaction, once.
 import { ApplicationFailure } from '@temporalio/activity'
 import { writeEmail } from '../../commands/emails/write.ts'
+import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
 import { type InTrx, transact } from '../../commands/transact.ts'
 import { lockContact, updateContactProperties } from '../../db/contacts/writes.ts'
@@ -15,8 +16,9 @@ import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../wor
 import type { ActivityDeps } from '../deps.ts'
 import { loadFacts } from './facts.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
-import { walk } from './walk.ts'
+import { awaitedEventName, walk } from './walk.ts'
 
+/** The activities of `runExecution`. */
 export function segmentActivities(deps: ActivityDeps) {
   return {
     /**
@@ -55,6 +57,15 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
   const contact = await lockContact(trx, workspaceId, execution.contact_id)
   // Read under the lock, so that nothing this segment sees is from after its time.
   const now = deps.now()
+  // A click that has come ends its wait, though nobody has carried it to the contact yet.
+  const hear = async (eventName: string) => {
+    if (!contact || (await tellLockedContact(deps, workspaceId, contact.id, eventName))) return
+    const about = { execution_id: execution.id, event_name: eventName }
+    deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
+  }
+  const awaited = previous?.next.kind === 'wait_event' ? previous.next.nodeId : null
+  const awaitedName = awaited === null ? null : awaitedEventName(design, awaited)
+  if (awaitedName !== null) await hear(awaitedName)
   const state = await findSegmentState(trx, workspaceId, { ...input, now })
   // Another try of this segment was faster, or it was cancelled since.
   if (state.result) return state.result as SegmentResult
@@ -65,7 +76,7 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
 
   const facts = await loadFacts(trx, { execution, design, contact, state, now, previous })
   const mail = createSegmentMail(deps, { execution, design, sources, state, now })
-  const outcome = await walk(trx, { input, execution, design, state, facts, previous, mail })
+  const outcome = await walk(trx, { input, execution, design, state, facts, previous, mail, hear })
 
   const told = { email: contact.email, chainDepth: execution.chain_depth }
   for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])

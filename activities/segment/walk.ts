@@ -34,8 +34,14 @@ interface WalkFrom {
   facts: SegmentFacts
   previous: SegmentResult | null
   mail: SegmentTools
+  /** Has what the contact is to hear by that name recorded, wherever it stands. */
+  hear: (eventName: string) => Promise<void>
 }
 
+/**
+ * Walks from the trigger, or from the wait that has ended, to the next wait or the end.
+ * @returns the result for the workflow function, and the rows to write
+ */
 export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   const { input, execution, previous } = from
   const before = previous?.step_count ?? 0
@@ -83,6 +89,8 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
     }
     const { next, facts } = outcome
     if (next.kind === 'end' || next.for !== 'event') return { steps, waits, next, facts }
+    // What came before the wait began is no end of it, unless it looks back.
+    await from.hear(next.eventName)
     const came = await findRecentEvent(trx, execution, next, facts)
     waits.push({
       node_id: next.nodeId,
@@ -106,6 +114,12 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
   }
 }
 
+/** The name of the event that a node waits for; null for a node that waits for none. */
+export function awaitedEventName({ nodes }: Design, nodeId: string): string | null {
+  const data = nodes.find(({ id }) => id === nodeId)?.data ?? {}
+  return 'event_name' in data && typeof data.event_name === 'string' ? data.event_name : null
+}
+
 /** Where the segment begins. Of an event and a timeout the ledger of waits decides, whatever the timer says. */
 function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart {
   if (!previous || previous.next.kind === 'end') {
@@ -117,7 +131,7 @@ function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart
   return { kind: 'resume', nodeId, handle }
 }
 
-/** A segment's end as it is stored and told to the workflow function: in the words of every release so far. */
+/** A segment's end as it is stored and told to the workflow function: as stored rows and recorded histories have it. */
 function toResult(next: Next): SegmentResult['next'] {
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
   switch (next.for) {

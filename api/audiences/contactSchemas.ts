@@ -3,9 +3,8 @@ import { z } from '@hono/zod-openapi'
 import type { NewAudienceContact as New } from '../../commands/audiences/upsertContacts.ts'
 import type { AudienceContactChange as Change } from '../../commands/audiences/withAudience.ts'
 import type { AudienceContactRow } from '../../db/audiences/contactReads.ts'
-import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { limits } from '../../rules/limits.ts'
-import { jsonObjectField, textField } from '../http/fields.ts'
+import { jsonObjectField, textField, writtenEmailField } from '../http/fields.ts'
 
 export const AudienceContact = z
   .object({
@@ -46,9 +45,7 @@ export const AudienceContactChange = z
 
 export const NewAudienceContact = z
   .object({
-    email: z
-      .string()
-      .refine((text) => normalizeContactEmail(text) !== null, 'Invalid email format'),
+    email: writtenEmailField,
     ...changes,
   })
   .openapi('NewAudienceContact') satisfies z.ZodType<New>

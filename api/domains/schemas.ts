@@ -4,7 +4,7 @@ import type { DomainChange as Change } from '../../commands/domains/update.ts'
 import type { DomainRow } from '../../db/domains/reads.ts'
 import { limits } from '../../rules/limits.ts'
 import { domainRecords, mailSender } from '../../rules/mail/domainRecords.ts'
-import { maySendFrom } from '../../rules/states.ts'
+import { type DomainStatus, maySendFrom } from '../../rules/states.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { CreatedBy, textField, toCreatedBy } from '../http/fields.ts'
 
@@ -19,7 +19,13 @@ const DnsRecord = z
   })
   .openapi('DnsRecord')
 
-const status = z.enum(['NOT_STARTED', 'PENDING', 'SUCCESS', 'FAILED', 'TEMPORARY_FAILURE'])
+const status = z.enum([
+  'NOT_STARTED',
+  'PENDING',
+  'SUCCESS',
+  'FAILED',
+  'TEMPORARY_FAILURE',
+] satisfies DomainStatus[])
 
 export const NewDomain = z
   .object({
@@ -109,16 +115,14 @@ export const DomainDetails = Domain.extend({
 }).openapi('DomainDetails')
 export type DomainDetails = z.infer<typeof DomainDetails>
 
-type Status = z.infer<typeof status>
-
-/** The RSA key that signs now: of those that are active the one made last. */
-const signingKey = ({ keys }: DomainRow) =>
+/** The RSA key that is shown: of those whose record was seen the one made last, which may begin to sign later. */
+const shownKey = ({ keys }: DomainRow) =>
   keys.findLast((key) => key.algorithm === 'rsa' && key.active)
 
 export const toDomainListItem = (row: DomainRow, config: ApiDeps['config']): DomainListItem => ({
   id: row.id,
   name: row.name,
-  status: row.status as Status,
+  status: row.status,
   verified_for_sending_status: maySendFrom(row.status),
   verification_info: {
     last_checked_timestamp: row.last_checked_at?.toISOString() ?? null,
@@ -126,7 +130,7 @@ export const toDomainListItem = (row: DomainRow, config: ApiDeps['config']): Dom
     error_type: row.error_type,
     soa_record: row.soa_record,
   },
-  public_key: signingKey(row)?.public_key ?? '',
+  public_key: shownKey(row)?.public_key ?? '',
   dns_records: domainRecords(row, 'zone', mailSender(config)),
   created: row.created_at.getTime(),
   is_warmed_up: row.is_warmed_up,

@@ -2,24 +2,10 @@
 import { z } from '@hono/zod-openapi'
 import type { RecordedEvent } from '../../commands/events/record.ts'
 import type { AutomationEventRow } from '../../db/events/reads.ts'
-import { normalizeContactEmail } from '../../rules/addresses.ts'
+import { timeMax } from '../../rules/dates.ts'
 import { isEventName } from '../../rules/eventNames.ts'
 import { limits } from '../../rules/limits.ts'
-import { jsonObjectField, textField } from '../http/fields.ts'
-
-/** An address that may become a contact; it comes out in lower case. */
-export const contactEmailField = z
-  .string()
-  .transform((text, context) => {
-    const email = normalizeContactEmail(text)
-    if (email !== null) return email
-    context.addIssue({ code: 'custom', message: 'Invalid email format' })
-    return z.NEVER
-  })
-  .openapi({ type: 'string', example: 'ada@example.com' })
-
-/** The largest time that a Date holds, ms. */
-const TIME_MS_MAX = 8.64e15
+import { contactEmailField, jsonObjectField, textField } from '../http/fields.ts'
 
 export const NewAutomationEvent = z
   .object({
@@ -32,7 +18,7 @@ export const NewAutomationEvent = z
     contact_properties: jsonObjectField.optional().openapi({
       description: 'Merged into the contact as operation 17 does; null deletes a key',
     }),
-    timestamp: z.int().min(0).max(TIME_MS_MAX).optional().openapi({
+    timestamp: z.int().min(0).max(timeMax).optional().openapi({
       description: 'ms; at most 24 h ahead; the time of arrival when it is left out',
     }),
     event_id: textField(limits.eventIdCharsMax).min(1).optional().openapi({

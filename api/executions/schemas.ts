@@ -5,8 +5,7 @@ import type { ExecutionRow, listSteps } from '../../db/executions/reads.ts'
 import { limits } from '../../rules/limits.ts'
 import { type ExecutionStatus, executionStatuses } from '../../rules/states.ts'
 import type { TemporalExecution } from '../../runtime/temporalReads.ts'
-import { contactEmailField } from '../events/schemas.ts'
-import { jsonObjectField, PageQuery, textField } from '../http/fields.ts'
+import { contactEmailField, jsonObjectField, PageQuery, textField } from '../http/fields.ts'
 
 const status = z.enum(executionStatuses)
 

@@ -1,11 +1,13 @@
 // Field schemas that several resources share; every text that passes can be stored.
 import { z } from '@hono/zod-openapi'
+import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { findJsonFault, isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from './env.ts'
 
 const UNSTORABLE = 'must not hold a NUL character or half of a surrogate pair'
+const INVALID_EMAIL = 'Invalid email format'
 
 /** Text of at most `charsMax` UTF-16 units, possibly empty. */
 export const textField = (charsMax: number) =>
@@ -15,6 +17,22 @@ export const textField = (charsMax: number) =>
 export const nameField = textField(limits.nameCharsMax)
   .min(1)
   .refine((text) => text.trim() !== '', 'must not be blank')
+
+/** An address that may become a contact, as it was written. */
+export const writtenEmailField = z
+  .string()
+  .refine((text) => normalizeContactEmail(text) !== null, INVALID_EMAIL)
+
+/** The same; it comes out in lower case. */
+export const contactEmailField = z
+  .string()
+  .transform((text, context) => {
+    const email = normalizeContactEmail(text)
+    if (email !== null) return email
+    context.addIssue({ code: 'custom', message: INVALID_EMAIL })
+    return z.NEVER
+  })
+  .openapi({ type: 'string', example: 'ada@example.com' })
 
 /** Free-form data, kept as it came: zod's own records would drop a key named `__proto__`. */
 export const jsonObjectField = z
@@ -52,7 +70,7 @@ export interface CreatedByRow {
   user_last_name: string | null
 }
 
-/** The user behind a row, with the address of his picture. */
+/** The user behind a row, with the address of their picture. */
 export const toCreatedBy = (row: CreatedByRow, config: ApiDeps['config']): CreatedBy => ({
   email: row.user_email,
   first_name: row.user_first_name,

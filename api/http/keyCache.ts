@@ -21,6 +21,7 @@ export interface KeyCache {
   forget(workspaceId: WorkspaceId): void
 }
 
+/** Makes a memory of at most 10,000 keys, each believed for a second; a key that is not found is asked for each time. */
 export function createKeyCache(now: () => Date): KeyCache {
   const found = new LRUCache<string, RequestKey>({
     max: CACHE_KEYS_MAX,

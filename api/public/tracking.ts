@@ -41,7 +41,8 @@ export function trackingRoutes(deps: ApiDeps) {
     }
   }
 
-  // Whatever the token is, the same picture: a broken one would show in the mail, and tell who guesses.
+  // Whatever the token is, the same picture: a broken one would show in the mail, and
+  // would tell a guesser that the token is wrong.
   app.get('/t/o/:token', async (c) => {
     await quietly(c, async () => {
       const delivery = await findTracked(deps, 'open', c.req.param('token'))

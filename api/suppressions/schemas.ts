@@ -1,7 +1,7 @@
 // Suppressions as the API takes and shows them.
 import { z } from '@hono/zod-openapi'
 import type { SuppressionRow } from '../../db/suppressions/reads.ts'
-import { normalizeContactEmail } from '../../rules/addresses.ts'
+import { writtenEmailField } from '../http/fields.ts'
 
 export const Suppression = z
   .object({
@@ -23,9 +23,7 @@ export const SuppressionList = z
 
 export const NewSuppression = z
   .object({
-    email: z
-      .string()
-      .refine((text) => normalizeContactEmail(text) !== null, 'Invalid email format'),
+    email: writtenEmailField,
   })
   .openapi('NewSuppression')
 

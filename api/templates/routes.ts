@@ -11,7 +11,6 @@ import { updateTemplate } from '../../commands/templates/update.ts'
 import { findTemplate, listTemplates } from '../../db/templates/reads.ts'
 import { renderEmail } from '../../mail/content/template.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { isStorableText } from '../../rules/jsonFault.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
@@ -125,9 +124,7 @@ export function templateRoutes(deps: ApiDeps) {
   const app = createRoutes()
 
   const find = async (workspaceId: WorkspaceId, idOrAlias: string) => {
-    const row = isStorableText(idOrAlias)
-      ? await findTemplate(db, workspaceId, idOrAlias)
-      : undefined
+    const row = await findTemplate(db, workspaceId, idOrAlias)
     return orThrow(row ?? refuse('template_not_found', { idOrAlias }))
   }
 

@@ -3,9 +3,9 @@ import { z } from '@hono/zod-openapi'
 import type { NewTemplate as New } from '../../commands/templates/create.ts'
 import type { TemplateChange as Change } from '../../commands/templates/update.ts'
 import type { TemplateListRow, TemplateRow } from '../../db/templates/reads.ts'
-import { normalizeContactEmail, parseMailbox } from '../../rules/addresses.ts'
+import { parseMailbox } from '../../rules/addresses.ts'
 import { limits } from '../../rules/limits.ts'
-import { jsonObjectField, nameField, textField } from '../http/fields.ts'
+import { jsonObjectField, nameField, textField, writtenEmailField } from '../http/fields.ts'
 
 const head = {
   id: z.string(),
@@ -38,7 +38,10 @@ export type Template = z.infer<typeof Template>
 /** Never of the form of an id: the two stand in the same place of a path. */
 const alias = z
   .string()
-  .regex(/^(?!tpl_)[a-z0-9][a-z0-9_-]{0,63}$/, 'must be 1-64 of a-z, 0-9, _ and -, not tpl_...')
+  .regex(
+    new RegExp(`^(?!tpl_)[a-z0-9][a-z0-9_-]{0,${limits.templateAliasCharsMax - 1}}$`),
+    `must be 1-${limits.templateAliasCharsMax} of a-z, 0-9, _ and -, not tpl_...`,
+  )
 
 const mailbox = textField(limits.mailboxCharsMax).refine(
   (text) => text === '' || parseMailbox(text) !== null,
@@ -72,11 +75,7 @@ export const TemplateChange = z
 export const RenderTemplate = z
   .object({
     variables: jsonObjectField.optional(),
-    email: z
-      .string()
-      .refine((text) => normalizeContactEmail(text) !== null, 'Invalid email format')
-      .optional()
-      .openapi({ description: 'Whom `contact` is to be' }),
+    email: writtenEmailField.optional().openapi({ description: 'Whom `contact` is to be' }),
   })
   .openapi('RenderTemplate')
 

@@ -11,6 +11,7 @@ export function newApiKeyToken(): { token: string; prefix: string; hash: Buffer 
   return { token, prefix: token.slice(0, SHOWN_CHARS), hash: hashApiKey(token) }
 }
 
+/** The SHA-256 of a token, 32 bytes: all that is stored of it. A token has 256 random bits, so it needs no salt. */
 export function hashApiKey(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

@@ -1,7 +1,7 @@
 // Unsubscribes an address from every audience of a workspace.
 
-import { listAudiencesOf } from '../../db/audiences/contactReads.ts'
-import { lockAudienceContacts, updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
+import { findAudienceContacts, listAudiencesOf } from '../../db/audiences/contactReads.ts'
+import { updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
 import type { Trx } from '../../db/connect.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -15,7 +15,7 @@ export async function unsubscribeFromAudiences(
 ): Promise<void> {
   for (const audience_id of await listAudiencesOf(trx, workspaceId, email)) {
     if (!(await lockAudience(trx, workspaceId, audience_id))) continue
-    const [row] = await lockAudienceContacts(trx, workspaceId, audience_id, [email])
+    const [row] = await findAudienceContacts(trx, workspaceId, audience_id, [email])
     if (!row?.is_subscribed) continue
     await updateAudienceContacts(trx, workspaceId, [
       { ...row, is_subscribed: false, updated_at: now },

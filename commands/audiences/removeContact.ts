@@ -1,6 +1,7 @@
 // Takes a contact out of an audience.
 
-import { deleteAudienceContact, lockAudienceContacts } from '../../db/audiences/contactWrites.ts'
+import { findAudienceContacts } from '../../db/audiences/contactReads.ts'
+import { deleteAudienceContact } from '../../db/audiences/contactWrites.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -12,13 +13,14 @@ export interface RemoveContactInput {
   email: string
 }
 
+/** Removes it, moves the counts, and records `audience.left` when the address is an automation contact. */
 export function removeAudienceContact(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
   { audienceId, email }: RemoveContactInput,
 ): Promise<undefined | Refusal<'audience_not_found' | 'audience_contact_not_found'>> {
   return withAudience(deps, workspaceId, audienceId, async ({ db }) => {
-    const [known] = await lockAudienceContacts(db, workspaceId, audienceId, [email])
+    const [known] = await findAudienceContacts(db, workspaceId, audienceId, [email])
     if (!known) return refuse('audience_contact_not_found', { email })
     await deleteAudienceContact(db, workspaceId, known.id)
     return {

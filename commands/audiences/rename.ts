@@ -11,6 +11,7 @@ export interface RenameAudienceInput {
   name: string
 }
 
+/** Gives it another name; two audiences may have the same one. */
 export function renameAudience(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

@@ -1,11 +1,7 @@
 // Adds contacts to an audience, or changes those that it knows.
 
-import type { AudienceContactRow } from '../../db/audiences/contactReads.ts'
-import {
-  insertAudienceContacts,
-  lockAudienceContacts,
-  updateAudienceContacts,
-} from '../../db/audiences/contactWrites.ts'
+import { type AudienceContactRow, findAudienceContacts } from '../../db/audiences/contactReads.ts'
+import { insertAudienceContacts, updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Refusal } from '../../rules/refusals.ts'
@@ -38,7 +34,7 @@ export function upsertAudienceContacts(
 ): Promise<UpsertedContact[] | Refusal<'audience_not_found'>> {
   return withAudience(deps, workspaceId, audienceId, async ({ db, newId }, at) => {
     const emails = contacts.map(({ email }) => normalizeContactEmail(email) ?? '')
-    const stored = await lockAudienceContacts(db, workspaceId, audienceId, [...new Set(emails)])
+    const stored = await findAudienceContacts(db, workspaceId, audienceId, [...new Set(emails)])
     const before = new Map(stored.map((row) => [row.email, row]))
     const after = new Map<string, AudienceContactRow>()
     const value = contacts.map((contact, index) => {

@@ -17,6 +17,7 @@ export interface ContactPatch {
   properties: JsonObject
 }
 
+/** Merges them under the contact's lock. Refuses `contact_properties_refused` when the merged properties are over the limits. */
 export function updateContactProperties(
   deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,

@@ -13,8 +13,6 @@ import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { selectorOf } from './selector.ts'
 
-const STATUS = 'NOT_STARTED'
-
 export interface CreateDomainInput {
   name: string
   /** The user whose key asks. */
@@ -25,9 +23,14 @@ export interface CreatedDomain {
   id: string
   name: string
   keys: { selector: string; algorithm: 'rsa'; public_key: string }[]
-  status: typeof STATUS
+  status: 'NOT_STARTED'
 }
 
+/**
+ * Makes a sending domain `NOT_STARTED`, with one RSA key, and has its checks start. Outermost only: that another one took
+ * the name first is learned by an error of the database.
+ * @returns the public half of its key; the private one is stored encrypted
+ */
 export async function createDomain(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
@@ -47,7 +50,7 @@ export async function createDomain(
   const row = {
     id,
     name,
-    status: STATUS,
+    status: 'NOT_STARTED' as const,
     last_checked_at: null,
     last_success_at: null,
     error_type: null,
@@ -68,5 +71,5 @@ export async function createDomain(
     if (isUniqueViolation(err)) return refuse('domain_exists', { name })
     throw err
   }
-  return { id, name, keys: [key], status: STATUS }
+  return { id, name, keys: [key], status: row.status }
 }

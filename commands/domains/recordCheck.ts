@@ -16,7 +16,6 @@ import {
   type RecordState,
   signingKey,
 } from '../../rules/mail/domainSchedule.ts'
-import type { DomainStatus } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
@@ -67,7 +66,7 @@ function conclude(
   const signed = (signing && dkim[signing.selector]) ?? 'SERVICE_ERROR'
   const { finding, error } = judge([signed, mx, spf])
   const before = {
-    status: current.status as DomainStatus,
+    status: current.status,
     checkingSince: current.checking_since ?? now,
     failingSince: current.failing_since,
     misses: current.misses,
@@ -100,7 +99,7 @@ function conclude(
   return { outcome, next_ms: nextCheckMs(after, waiting, now) }
 }
 
-/** A DNS that did not answer leaves what is known of the tracking host: links must not change with its moods. */
+/** What is known of the tracking host stays when the DNS did not answer: links must not change by an unanswered look-up. */
 function trackingState(current: DomainToCheck, found: DomainFindings['tracking']) {
   const known = current.record_states['tracking']
   const unanswered = found === null || found === 'DNS_SERVER_ERROR' || found === 'SERVICE_ERROR'

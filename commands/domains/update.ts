@@ -18,6 +18,10 @@ export interface DomainChange {
   tracking_domain?: string | null | undefined
 }
 
+/**
+ * Changes what is given and has the domain checked; a new tracking host counts only when its record was seen.
+ * @returns the changed domain
+ */
 export function updateDomain(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

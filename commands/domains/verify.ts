@@ -15,7 +15,7 @@ export function verifyDomain(
 ): Promise<DomainRow | Refusal<'domain_id_not_found'>> {
   return withDomain(deps, workspaceId, id, async (inTrx, domain, at) => {
     if (domain.status === 'FAILED') {
-      const round = { status: 'PENDING', failing_since: null, misses: 0 }
+      const round = { status: 'PENDING', failing_since: null, misses: 0 } as const
       await updateDomain(inTrx.db, workspaceId, id, { ...round, checking_since: at })
     } else if (domain.status === 'NOT_STARTED' || domain.status === 'PENDING') {
       await updateDomain(inTrx.db, workspaceId, id, { checking_since: at })

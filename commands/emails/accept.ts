@@ -1,7 +1,7 @@
 // Accepts an email: looks at who sends it, renders it where it is Liquid, and commits it with its deliveries.
 
 import { findSendFacts } from '../../db/emails/sendFacts.ts'
-import type { PublishedTemplate } from '../../db/templates/reads.ts'
+import type { PublishedTemplate } from '../../db/templates/published.ts'
 import { addressDomain } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
@@ -46,7 +46,6 @@ export type AcceptRefusal = Refusal<
   | 'restricted_api_key'
   | 'domain_not_verified'
   | 'invalid_template'
-  | 'html_too_large'
   | 'subject_too_long'
 >
 
@@ -75,7 +74,7 @@ export async function acceptEmail(
     category: 'transactional',
     replyTo: replyTo(input.replyTo, template),
     content,
-    templateId: template?.templateId ?? null,
+    templateId: template?.id ?? null,
     domain,
     domainName,
     sentBy: null,

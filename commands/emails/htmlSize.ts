@@ -1,4 +1,4 @@
-// How large the html of an email may be, as it comes or as its template renders.
+// How large the html of an email may be as a request gives it; rendering has a limit of its own.
 import { limits } from '../../rules/limits.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 

@@ -41,7 +41,7 @@ export interface EmailParts {
   attachments?: Attachment[]
 }
 
-/** An email that is due at once, and is tried for as long as its kind is. */
+/** An email that is due at once and, whatever its category, is tried for as long as transactional mail is. */
 export function newEmail(
   { newId, now }: { newId: NewId; now: () => Date },
   parts: EmailParts,

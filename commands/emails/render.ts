@@ -1,7 +1,7 @@
 // Subject, html and text of an email as they are sent: literal, unless a template or variables are given.
 
 import type { Db } from '../../db/connect.ts'
-import type { PublishedTemplate } from '../../db/templates/reads.ts'
+import type { PublishedTemplate } from '../../db/templates/published.ts'
 import { renderEmail } from '../../mail/content/template.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
@@ -10,7 +10,6 @@ import { limits } from '../../rules/limits.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import { findTemplateContact } from '../templates/contact.ts'
 import { checkTemplateParts, renderFailed } from '../templates/faults.ts'
-import { checkHtmlSize } from './htmlSize.ts'
 
 export interface ContentSource {
   subject?: string | undefined
@@ -29,11 +28,17 @@ export interface EmailContent {
   text: string | null
 }
 
+/**
+ * Without a template and without variables the parts are taken as they are; else they are rendered as Liquid, with the
+ * automation contact of a single recipient as `contact`.
+ * @param source its own `subject` and `text` come before the template's
+ * @returns the parts; html and text are null where there is none
+ */
 export async function renderContent(
   { db }: { db: Db },
   workspaceId: WorkspaceId,
   source: ContentSource,
-): Promise<EmailContent | Refusal<'invalid_template' | 'html_too_large' | 'subject_too_long'>> {
+): Promise<EmailContent | Refusal<'invalid_template' | 'subject_too_long'>> {
   const { template, variables, recipients } = source
   const { html = null, text = null, subject = '' } = source
   if (!template && variables === undefined) return { subject, html, text }
@@ -58,12 +63,10 @@ export async function renderContent(
 }
 
 function checkRendered({ subject, html, text }: EmailContent) {
-  // A filter (url_decode) can make what no request may hold.
+  // A filter that cuts a text (split) can leave half of a surrogate pair, which no request may hold.
   if ([subject, html, text].some((part) => part !== null && !isStorableText(part))) {
     return renderFailed('the result holds a NUL character')
   }
-  const tooLarge = html === null ? undefined : checkHtmlSize(html)
-  if (tooLarge) return tooLarge
   if (subject.length > limits.subjectCharsMax) return refuse('subject_too_long', {})
   return { subject, html, text }
 }

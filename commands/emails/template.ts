@@ -1,9 +1,8 @@
 // Finds the template that an email is to be made from.
 
 import type { Db } from '../../db/connect.ts'
-import { findPublishedTemplate, type PublishedTemplate } from '../../db/templates/reads.ts'
+import { findPublishedTemplate, type PublishedTemplate } from '../../db/templates/published.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { isStorableText } from '../../rules/jsonFault.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 
 /** @param input `hasSubject`: the email has one of its own; otherwise the template must */
@@ -15,11 +14,9 @@ export async function findEmailTemplate(
   | PublishedTemplate
   | Refusal<'email_template_not_found' | 'template_not_published' | 'subject_missing'>
 > {
-  const found = isStorableText(idOrAlias)
-    ? await findPublishedTemplate(db, workspaceId, idOrAlias)
-    : undefined
-  if (!found) return refuse('email_template_not_found', { idOrAlias })
-  if (found.status === 'draft') return refuse('template_not_published', { idOrAlias })
+  const found = await findPublishedTemplate(db, workspaceId, idOrAlias)
+  if (found === undefined) return refuse('email_template_not_found', { idOrAlias })
+  if (found === null) return refuse('template_not_published', { idOrAlias })
   if (!hasSubject && !found.subject) return refuse('subject_missing', {})
   return found
 }

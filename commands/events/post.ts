@@ -25,7 +25,10 @@ export interface PostedEvent {
 /** A race for one event_id ends with the first commit; the second try reads its answer. */
 const TRIES = 3
 
-/** An event that was posted before is answered as it was then. */
+/**
+ * An event that was posted before is answered as it was then. Outermost only: a race for its event_id is tried again in
+ * a transaction of its own.
+ */
 export async function postAutomationEvent(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,

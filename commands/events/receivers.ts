@@ -8,7 +8,8 @@ import {
   type WaitRow,
 } from '../../db/events/receivers.ts'
 import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
-import { conditionNeeds, evaluate } from '../../rules/conditions/evaluate.ts'
+import { evaluate } from '../../rules/conditions/evaluate.ts'
+import { conditionNeeds } from '../../rules/conditions/needs.ts'
 import type { ConditionFacts } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'

@@ -3,14 +3,15 @@
 import {
   type ClaimedMailEvent,
   claimMailEvents,
-  insertUnawaited,
-  listAwaited,
   lockMailEvents,
+  takeMailEvents,
 } from '../../db/deliveries/mailEventClaims.ts'
+import { listAwaited } from '../../db/events/receivers.ts'
+import { insertUnawaitedEvents } from '../../db/events/writes.ts'
 import { putOffMailEvents, settleMailEvents } from '../../db/outbox.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
-import { type InTrx, transact } from '../transact.ts'
+import { type InTrx, inSavepoint, transact } from '../transact.ts'
 import { recordMailEvent, toAutomationEvent } from './recordMail.ts'
 
 /** Rows that a commit looks at first, and rows of one contact that it takes at most. */
@@ -18,6 +19,7 @@ const ROWS_MAX = 200
 const PER_CONTACT_MAX = 20
 /** Events that something waits for take some statements each; contacts are not held for longer than for so many. */
 const AWAITED_MAX = 100
+const MAIL_EVENT_PREFIX = 'email.'
 
 export type TellDeps = Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>
 
@@ -42,13 +44,13 @@ export function tellContacts(
     const { db: trx } = inTrx
     if (!(await lockMailEvents(trx, workspaceId))) return { told: 0, held: 0 }
     const now = deps.now()
-    const limits = { rows: ROWS_MAX, perContact: PER_CONTACT_MAX }
     const { events, goneIds, heldIds } = await claimMailEvents(trx, workspaceId, {
-      ...limits,
       now,
+      rows: ROWS_MAX,
+      perContact: PER_CONTACT_MAX,
       contactId,
     })
-    const told = await record(inTrx, workspaceId, events, now)
+    const told = await record(inTrx, workspaceId, events, now, AWAITED_MAX)
     const doneIds = [...goneIds, ...told]
     if (doneIds.length + heldIds.length > 0) {
       await settleMailEvents(trx, workspaceId, { doneIds, heldIds }, now)
@@ -63,6 +65,7 @@ async function record(
   workspaceId: WorkspaceId,
   events: ClaimedMailEvent[],
   now: Date,
+  awaitedMax: number,
 ): Promise<number[]> {
   if (events.length === 0) return []
   const awaited = await listAwaited(deps.db, workspaceId, events)
@@ -75,11 +78,30 @@ async function record(
     const id = deps.newId('automationEvent')
     return { id, contact_id: event.contact_id, event_name: eventName, email, properties, at }
   })
-  await insertUnawaited(deps.db, workspaceId, rows, now)
-  const loud = events.filter((event) => awaited.has(event.contact_id)).slice(0, AWAITED_MAX)
+  await insertUnawaitedEvents(deps.db, workspaceId, rows, now)
+  const loud = events.filter((event) => awaited.has(event.contact_id)).slice(0, awaitedMax)
   for (const event of loud)
     await recordMailEvent(deps, { ...event, workspace_id: workspaceId }, event)
   return [...quiet, ...loud].map((event) => event.id)
+}
+
+/**
+ * Records at once what a contact is to hear by that event's name, for who holds the contact's lock and is about to
+ * decide whether it has come.
+ * @returns false when it could not be recorded: it stays in the outbox, and the transaction goes on
+ */
+export async function tellLockedContact(
+  deps: InTrx<TellDeps>,
+  workspaceId: WorkspaceId,
+  contactId: string,
+  eventName: string,
+): Promise<boolean> {
+  if (!eventName.startsWith(MAIL_EVENT_PREFIX)) return true
+  const wanted = { name: eventName.slice(MAIL_EVENT_PREFIX.length), limit: PER_CONTACT_MAX }
+  return inSavepoint(deps.db, async () => {
+    const events = await takeMailEvents(deps.db, workspaceId, contactId, wanted)
+    await record(deps, workspaceId, events, deps.now(), events.length)
+  })
 }
 
 /** Has what a contact is to hear wait, when it could not be recorded. */

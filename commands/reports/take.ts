@@ -1,11 +1,8 @@
 // Takes reports that came by mail into the ledger: each is one commit, and the same one again changes nothing.
 import type { Trx } from '../../db/connect.ts'
 import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
-import {
-  bounceDelivery,
-  lockReportedDelivery,
-  type ReportedDelivery,
-} from '../../db/deliveries/writes.ts'
+import { findReportedDelivery, type ReportedDelivery } from '../../db/deliveries/reads.ts'
+import { bounceDelivery, lockReportedDelivery } from '../../db/deliveries/writes.ts'
 import { findUnsubscribeToken } from '../../db/emails/reads.ts'
 import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
@@ -74,21 +71,22 @@ function whyNot(state: DeliveryState): Taken | null {
   return mayMove(state, 'bounced') ? null : 'known'
 }
 
-/** Locks audiences before the contact, as changes of audiences do. */
+/**
+ * Locks audiences before the contact, as changes of audiences do. For the contact it may have to wait, so it holds
+ * nothing then that a settlement writes: no delivery, and the suppression comes last.
+ */
 async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Taken> {
   const { db: trx } = deps
-  const delivery = await lockReportedDelivery(trx, deliveryId)
+  const delivery = await findReportedDelivery(trx, deliveryId)
   if (!delivery) return 'ignored'
   const at = deps.now()
   const { workspace_id, email_id } = delivery
   const email = addressOf(delivery)
-  if (email !== null) {
-    await unsubscribeFromAudiences(trx, workspace_id, email, at)
-    await suppressFor(trx, delivery, email, 'complaint', at)
-  }
+  if (email !== null) await unsubscribeFromAudiences(trx, workspace_id, email, at)
   const token = await findUnsubscribeToken(trx, workspace_id, email_id)
   const mail = token === null ? undefined : await findUnsubscribeMail(trx, token)
   if (mail) await leaveWorkflow({ ...deps, now: () => at }, workspace_id, { mail })
+  if (email !== null) await suppressFor(trx, delivery, email, 'complaint', at)
   return 'taken'
 }
 

@@ -6,6 +6,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
+/** Deletes its suppression and what counts towards one; refuses `not_suppressed` when none holds now. */
 export function unsuppressAddress(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

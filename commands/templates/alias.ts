@@ -3,7 +3,10 @@
 import { isUniqueViolation } from '../../db/failures.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 
-/** Runs work that writes `alias`; the database's unique key decides between two at once. */
+/**
+ * Runs work that writes `alias`; the database's unique key decides between two at once. Outermost only: a transaction
+ * around it would be aborted by the error that is answered here.
+ */
 export async function withAlias<T>(
   alias: string | null | undefined,
   work: () => Promise<T>,

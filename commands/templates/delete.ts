@@ -1,7 +1,10 @@
 // Deletes a template with its versions. Mail that was sent with it keeps its content.
 
-import { findWorkflowUsingTemplate } from '../../db/templates/reads.ts'
+import type { Trx } from '../../db/connect.ts'
+import type { TemplateRow } from '../../db/templates/reads.ts'
 import { deleteTemplate as deleteRow } from '../../db/templates/writes.ts'
+import { listActiveDesignsHolding } from '../../db/workflows/reads.ts'
+import { designReferences } from '../../rules/design/references.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -14,9 +17,23 @@ export function deleteTemplate(
   { idOrAlias }: { idOrAlias: string },
 ): Promise<undefined | Refusal<'template_not_found' | 'template_in_use'>> {
   return withTemplate(deps, workspaceId, idOrAlias, async ({ db }, stored) => {
-    const user = await findWorkflowUsingTemplate(db, workspaceId, stored)
-    if (user) return refuse('template_in_use', { workflowId: user.id })
+    const workflowId = await findWorkflowUsing(db, workspaceId, stored)
+    if (workflowId !== undefined) return refuse('template_in_use', { workflowId })
     await deleteRow(db, workspaceId, stored.id)
     return undefined
   })
+}
+
+/** An active workflow whose active version sends the template, by what its node kinds name. */
+async function findWorkflowUsing(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { id, alias }: TemplateRow,
+): Promise<string | undefined> {
+  const names = alias === null ? [id] : [id, alias]
+  const designs = await listActiveDesignsHolding(trx, workspaceId, names)
+  const user = designs.find(({ design }) =>
+    designReferences(design).templateIds.some((name) => names.includes(name)),
+  )
+  return user?.id
 }

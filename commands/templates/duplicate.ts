@@ -2,7 +2,6 @@
 
 import { findTemplate } from '../../db/templates/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -16,9 +15,7 @@ export async function duplicateTemplate(
   workspaceId: WorkspaceId,
   { idOrAlias }: { idOrAlias: string },
 ): Promise<string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken'>> {
-  const stored = isStorableText(idOrAlias)
-    ? await findTemplate(deps.db, workspaceId, idOrAlias)
-    : undefined
+  const stored = await findTemplate(deps.db, workspaceId, idOrAlias)
   if (!stored) return refuse('template_not_found', { idOrAlias })
   const { subject, from, reply_to, preview_text, html, text } = stored
   const name = stored.name.slice(0, limits.nameCharsMax - SUFFIX.length) + SUFFIX

@@ -3,7 +3,6 @@
 import type { TemplateRow } from '../../db/templates/reads.ts'
 import { lockTemplate } from '../../db/templates/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { isStorableText } from '../../rules/jsonFault.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type InTrx, transact } from '../transact.ts'
@@ -15,8 +14,6 @@ export async function withTemplate<T>(
   idOrAlias: string,
   work: (deps: InTrx<CommandDeps>, stored: TemplateRow) => Promise<T>,
 ): Promise<T | Refusal<'template_not_found'>> {
-  // What cannot be a name is asked for nowhere: Postgres takes no such text.
-  if (!isStorableText(idOrAlias)) return refuse('template_not_found', { idOrAlias })
   return transact(deps, async (inTrx) => {
     const stored = await lockTemplate(inTrx.db, workspaceId, idOrAlias)
     if (!stored) return refuse('template_not_found', { idOrAlias })

@@ -51,8 +51,8 @@ export async function recordTracking(
     const at = deps.now()
     const stored = await countTracked(trx, workspaceId, delivery, limits.emailEventsPerRecipientMax)
     if (stored >= limits.emailEventsPerRecipientMax) return
-    const machine = await recordVisit(inTrx, workspaceId, { delivery, link, visit, at })
-    if (machine !== 'none') return
+    const { isHeard } = await recordVisit(inTrx, workspaceId, { delivery, link, visit, at })
+    if (!isHeard) return
     const event = { name: nameOf(link), at, data: dataOf(link, visit) }
     const told = await insertMailEvent(trx, workspaceId, delivery.delivery_id, event, at)
     if (told) wake('dripline_mail_events')
@@ -75,26 +75,27 @@ interface Visit {
 }
 
 /**
- * Stores the email event.
- * @returns `none` when a person made it, of which the contact hears; `repeated` when it is stored already
+ * Stores the email event, unless it is a repetition.
+ * @returns `isHeard`: a person made it and it was not stored yet, so that the contact hears of it
  */
 async function recordVisit(
   deps: InTrx<Deps>,
   workspaceId: WorkspaceId,
   { delivery, link, visit, at }: Visit,
-): Promise<'none' | 'repeated' | MachineReason> {
+): Promise<{ isHeard: boolean }> {
   const { db: trx } = deps
   const watch = link === null ? null : await watchLinks(trx, workspaceId, { delivery, link, at })
   const tooSoon = isTooSoon(delivery, at) ? 'too_soon' : null
   const machine = visit.machine ?? tooSoon ?? watch?.machine ?? null
   const event = { status: nameOf(link), at, data: dataOf(link, visit), machine } as const
   const repeatsAfter = new Date(at.getTime() - REPEAT_MS)
-  if (!(await insertTracked(trx, workspaceId, delivery, event, repeatsAfter))) return 'repeated'
+  const isNew = await insertTracked(trx, workspaceId, delivery, event, repeatsAfter)
+  if (!isNew) return { isHeard: false }
   if (watch?.scanner) {
     const after = new Date(at.getTime() - SCAN_WINDOW_MS)
     await undoScannedUnsubscribe(deps, workspaceId, { emailId: delivery.email_id, after })
   }
-  return machine ?? 'none'
+  return { isHeard: machine === null }
 }
 
 function isTooSoon({ settled_at }: TrackedDelivery, at: Date): boolean {

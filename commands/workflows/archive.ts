@@ -7,6 +7,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
+/** Archives it and takes its triggers away, in one transaction. */
 export function archiveWorkflow(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

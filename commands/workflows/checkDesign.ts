@@ -4,10 +4,12 @@ import { findAudienceIds } from '../../db/audiences/reads.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import { findTemplateFacts } from '../../db/templates/reads.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
-import { addressDomain, parseMailbox } from '../../rules/addresses.ts'
+import { senderDomain } from '../../rules/addresses.ts'
 import type { Problem } from '../../rules/design/problem.ts'
+import { designReferences } from '../../rules/design/references.ts'
+import { checkDesignShape } from '../../rules/design/shape.ts'
 import type { Design } from '../../rules/design/types.ts'
-import { checkDesignShape, designReferences, validateDesign } from '../../rules/design/validate.ts'
+import { validateDesign } from '../../rules/design/validate.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -23,10 +25,7 @@ export async function findDesignProblems(
   const { templateIds, fromAddresses, audienceIds } = designReferences(design)
   const templates = await findTemplateFacts(db, workspaceId, templateIds)
   const senders = [...fromAddresses, ...[...templates.values()].flatMap(({ from }) => from ?? [])]
-  const domainNames = senders.flatMap((sender) => {
-    const address = parseMailbox(sender)?.address
-    return address ? [addressDomain(address)] : []
-  })
+  const domainNames = senders.flatMap((sender) => senderDomain(sender) ?? [])
   const [domains, audiences] = await Promise.all([
     listSendingDomains(db, workspaceId, [...new Set(domainNames)]),
     findAudienceIds(db, workspaceId, audienceIds),

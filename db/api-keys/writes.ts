@@ -3,6 +3,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow } from '../schema.ts'
 
+/** Writes an API key; of its token only the hash. */
 export async function insertApiKey(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -14,6 +15,7 @@ export async function insertApiKey(
     .execute()
 }
 
+/** Notes when a key was used last. */
 export async function updateApiKeyUsed(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,5 +1,6 @@
 // Reads the contacts of an audience.
 
+import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
@@ -47,4 +48,23 @@ export async function listAudiencesOf(
     .orderBy('audience_id')
     .execute()
   return rows.map((row) => row.audience_id)
+}
+
+/**
+ * Those of the addresses (lower case) that an audience holds. It locks no row: who goes on to write the contacts holds
+ * the audience's lock, which covers them.
+ */
+export function findAudienceContacts(
+  db: Db,
+  workspaceId: WorkspaceId,
+  audienceId: string,
+  emails: string[],
+): Promise<AudienceContactRow[]> {
+  return db
+    .selectFrom('audience_contacts')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('audience_id', '=', audienceId)
+    .where(sql<boolean>`email = any(${emails}::text[])`)
+    .execute()
 }

@@ -5,25 +5,10 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { AudienceContactRow } from './contactReads.ts'
 
-/** Those of the addresses (lower case) that a locked audience holds. */
-export function lockAudienceContacts(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  audienceId: string,
-  emails: string[],
-): Promise<AudienceContactRow[]> {
-  return trx
-    .selectFrom('audience_contacts')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .where('audience_id', '=', audienceId)
-    .where(sql<boolean>`email = any(${emails}::text[])`)
-    .execute()
-}
-
 /** jsonb text of many rows: one parameter for any number of them. */
 const toRecords = (rows: AudienceContactRow[]) => JSON.stringify(rows)
 
+/** Writes new contacts of a locked audience, any number in one statement. */
 export async function insertAudienceContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -37,6 +22,7 @@ export async function insertAudienceContacts(
   `.execute(trx)
 }
 
+/** Overwrites what can change of contacts of a locked audience, any number in one statement. */
 export async function updateAudienceContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -52,6 +38,7 @@ export async function updateAudienceContacts(
   `.execute(trx)
 }
 
+/** Deletes a contact of a locked audience, by the id of the audience contact. */
 export async function deleteAudienceContact(
   trx: Trx,
   workspaceId: WorkspaceId,

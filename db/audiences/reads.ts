@@ -37,6 +37,7 @@ export function listAudiences(
     .execute()
 }
 
+/** An audience with the user who made it. */
 export function findAudience(
   db: Db,
   workspaceId: WorkspaceId,

@@ -5,6 +5,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow, Row } from '../schema.ts'
 
+/** Writes an audience without contacts. */
 export async function insertAudience(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -47,7 +48,10 @@ export async function deleteAudience(
   return result.numDeletedRows > 0n
 }
 
-/** Locks an audience: its contacts and counts change one transaction after the other. */
+/**
+ * Locks an audience: its contacts and counts change one transaction after the other. Take it before a contact's lock,
+ * several by id (order of locks: `transact`).
+ */
 export function lockAudience(
   trx: Trx,
   workspaceId: WorkspaceId,

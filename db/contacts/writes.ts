@@ -4,7 +4,10 @@ import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
 import type { ContactRow } from './reads.ts'
 
-/** @param email in lower case */
+/**
+ * Locks the contact of an address (order of locks: `transact`).
+ * @param email in lower case
+ */
 export function lockContactByEmail(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -19,7 +22,10 @@ export function lockContactByEmail(
     .executeTakeFirst()
 }
 
-/** Locks the contact: whoever writes for them takes this lock first. */
+/**
+ * Locks the contact: whoever writes for them takes this lock before that of any execution of theirs (order of locks:
+ * `transact`).
+ */
 export function lockContact(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -34,7 +40,7 @@ export function lockContact(
     .executeTakeFirst()
 }
 
-/** Locks the contact of an execution, if there is such an execution. */
+/** Locks the contact of an execution, if there is such an execution; the execution is locked after them. */
 export async function lockContactOfExecution(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -55,6 +61,7 @@ export async function lockContactOfExecution(
     .execute()
 }
 
+/** Replaces the properties of a locked contact. */
 export async function updateContactProperties(
   trx: Trx,
   workspaceId: WorkspaceId,

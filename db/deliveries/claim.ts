@@ -28,8 +28,6 @@ export type ClaimedDelivery = Pick<
 > & {
   /** The state that it was claimed from, and goes back to when this is no attempt after all. */
   was: WaitingState
-  /** Whether its recipient was an automation contact then, who is to hear of it. */
-  has_contact: boolean
 }
 
 export interface Claim {
@@ -63,9 +61,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<ClaimedDe
     ) due
     where d.id = due.id
     returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt,
-      d.expires_at, d.resent, d.last_response, d.slot_day::text, due.state as was,
-      exists (select from contacts c where c.workspace_id = d.workspace_id
-        and c.email = lower(d.recipient)) as has_contact
+      d.expires_at, d.resent, d.last_response, d.slot_day::text, due.state as was
   `.execute(trx)
   return rows
 }

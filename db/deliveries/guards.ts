@@ -4,8 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import {
   type DeliveryState,
   deliveryTransitions,
-  mayMove,
-  settledStates,
+  isUnderWay as isUnderWayState,
   statesBefore,
   underWayStates,
   waitingStates,
@@ -26,14 +25,14 @@ export const isUnderWay = sql<boolean>`state in (${states(underWayStates)})`
 
 /** `state in (…)` of what may bounce by a report; what is under way is settled by its lane first. */
 export const mayBounceLater = sql<boolean>`state in (${states(
-  statesBefore('bounced').filter((state) => !mayMove(state, 'deferred')),
+  statesBefore('bounced').filter((state) => !isUnderWayState(state)),
 )})`
 
 /** The moves that end an attempt, for `(from, to) in (…)`. */
 export const attemptMoves: RawBuilder<unknown> = sql.join(
   underWayStates.flatMap((from) =>
     deliveryTransitions[from]
-      .filter((to) => [...waitingStates, ...settledStates].some((state) => state === to))
+      .filter((to) => !isUnderWayState(to))
       .map((to) => sql`(${sql.lit(from)}, ${sql.lit(to)})`),
   ),
 )

@@ -3,10 +3,9 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db, Trx } from '../connect.ts'
-import type { JsonObject } from '../schema.ts'
 import type { MailEventFacts } from './mailEvents.ts'
 
-const SPACES_MAX = 1_000
+const WORKSPACES_MAX = 1_000
 /** One workspace's events have one reader at a time: their order is by their ids. */
 const READER_LOCK = 0x6d61696c
 /** A reader that is frozen, or whose machine is gone, holds contacts no longer than this. */
@@ -24,21 +23,21 @@ export async function listMailEventWorkspaces(
 ): Promise<{ due: WorkspaceId[]; next: string | null }> {
   // One step down the index for each workspace, however many events it has.
   const { rows } = await sql<{ workspace_id: WorkspaceId; due: boolean }>`
-    with recursive space as (
-      (select workspace_id, next_at from outbox
+    with recursive workspace as (
+      (select workspace_id, due_at from outbox
         where kind = 'mail_event' and workspace_id > ${after}
-        order by workspace_id, next_at limit 1)
+        order by workspace_id, due_at limit 1)
       union all
-      select n.workspace_id, n.next_at from space s cross join lateral (
-        select workspace_id, next_at from outbox
-        where kind = 'mail_event' and workspace_id > s.workspace_id
-        order by workspace_id, next_at limit 1) n
+      select n.workspace_id, n.due_at from workspace w cross join lateral (
+        select workspace_id, due_at from outbox
+        where kind = 'mail_event' and workspace_id > w.workspace_id
+        order by workspace_id, due_at limit 1) n
     )
-    select workspace_id, next_at <= ${now} as due from space limit ${SPACES_MAX}
+    select workspace_id, due_at <= ${now} as due from workspace limit ${WORKSPACES_MAX}
   `.execute(db)
   return {
     due: rows.filter((row) => row.due).map((row) => row.workspace_id),
-    next: rows.length < SPACES_MAX ? null : (rows.at(-1)?.workspace_id ?? null),
+    next: rows.length < WORKSPACES_MAX ? null : (rows.at(-1)?.workspace_id ?? null),
   }
 }
 
@@ -53,14 +52,17 @@ export async function listMailEventContacts(
   const { rows } = await sql<{ contact_id: string }>`
     select distinct contact_id from (
       select contact_id from outbox
-      where kind = 'mail_event' and workspace_id = ${workspaceId} and next_at <= ${now}
-      order by next_at, id limit ${CONTACTS_MAX}
+      where kind = 'mail_event' and workspace_id = ${workspaceId} and due_at <= ${now}
+      order by due_at, id limit ${CONTACTS_MAX}
     ) first
   `.execute(db)
   return rows.map((row) => row.contact_id)
 }
 
-/** Makes this transaction the workspace's reader. @returns false when another one is */
+/**
+ * Makes this transaction the workspace's reader, and has Postgres end it (25P03) when it is left idle for ten seconds.
+ * @returns false when another one is the reader
+ */
 export async function lockMailEvents(trx: Trx, workspaceId: WorkspaceId): Promise<boolean> {
   const { rows } = await sql<{ ours: boolean; set_config: string }>`
     select pg_try_advisory_xact_lock(${READER_LOCK}, hashtext(${workspaceId})) as ours,
@@ -93,14 +95,15 @@ export interface MailEventClaim {
   heldIds: number[]
 }
 
-type ClaimRow = { ids: number[]; held: boolean } & (
+type ClaimRow = { ids: number[]; gone: boolean; held: boolean } & (
   | (Omit<ClaimedMailEvent, 'at'> & { at: string })
   | { id: number | null; email_id: null }
 )
 
 /**
  * Claims due mail events of a workspace: locks the contacts of those that have waited longest, and gives of each
- * contact the oldest first. It waits for no lock.
+ * contact the oldest first. It waits for no lock. Rows are locked too: one that was taken from the outbox since this
+ * statement began drops out.
  * @param contactId this contact's alone
  */
 export async function claimMailEvents(
@@ -111,16 +114,16 @@ export async function claimMailEvents(
   const ofContact = claim.contactId === null ? sql`` : sql`and contact_id = ${claim.contactId}`
   // Planned anew each time (it does not begin with `with`): a plan made for an empty queue is none for a million rows.
   const { rows } = await sql<ClaimRow>`
-    select d.ids, c.id is not null and l.id is null as held, o.id, d.contact_id, c.email,
+    select d.ids, c.id is null as gone, c.id is not null and l.id is null as held, o.id, d.contact_id, c.email,
       m.id as email_id, m.subject, m.workflow_id, m.execution_id, m.node_id,
       coalesce(x.chain_depth, 0) as chain_depth,
       o.payload->>'name' as name, o.payload->>'at' as at, o.payload->'data' as data
     from (
       select contact_id, array_agg(id) as ids from (
         select id, contact_id from outbox
-        where kind = 'mail_event' and workspace_id = ${workspaceId} and next_at <= ${claim.now}
+        where kind = 'mail_event' and workspace_id = ${workspaceId} and due_at <= ${claim.now}
           ${ofContact}
-        order by next_at, id limit ${claim.rows}
+        order by due_at, id limit ${claim.rows}
       ) first group by contact_id
     ) d
     left join lateral (
@@ -132,6 +135,7 @@ export async function claimMailEvents(
       select id, payload from outbox
       where kind = 'mail_event' and contact_id = d.contact_id and l.id is not null
       order by id limit ${claim.perContact}
+      for update skip locked
     ) o on true
     left join deliveries q on q.id = (o.payload->>'delivery_id')::bigint
     left join emails m on m.id = q.email_id
@@ -140,70 +144,49 @@ export async function claimMailEvents(
   `.execute(trx)
   const claimed: MailEventClaim = { events: [], goneIds: [], heldIds: [] }
   for (const row of rows) {
-    if (row.held) claimed.heldIds.push(...row.ids)
-    else if (row.id === null) claimed.goneIds.push(...row.ids)
+    if (row.gone) claimed.goneIds.push(...row.ids)
+    else if (row.held) claimed.heldIds.push(...row.ids)
+    else if (row.id === null) continue
     else if (row.email_id === null) claimed.goneIds.push(row.id)
     else {
-      const { ids, held, ...event } = row
+      const { ids, gone, held, ...event } = row
       claimed.events.push({ ...event, at: new Date(event.at) })
     }
   }
   return claimed
 }
 
-/** Which of these contacts have something that waits for one of these events: a trigger, or an open wait. */
-export async function listAwaited(
+/**
+ * Takes the oldest mail events of that name, of a contact whose lock the caller holds, out of the outbox, whenever they
+ * are due.
+ * @returns those to record, in their order
+ */
+export async function takeMailEvents(
   trx: Trx,
   workspaceId: WorkspaceId,
-  events: readonly { contact_id: string; name: string }[],
-): Promise<Set<string>> {
-  const { rows } = await sql<{ contact_id: string }>`
-    select distinct contact_id from unnest(${events.map((event) => event.contact_id)}::text[],
-      ${events.map((event) => `email.${event.name}`)}::text[]) as e (contact_id, name)
-    where exists (select from workflow_triggers t
-        where t.workspace_id = ${workspaceId} and t.event_name = e.name)
-      or exists (select from event_waits w
-        where w.contact_id = e.contact_id and w.event_name = e.name and w.consumed_by is null)
-  `.execute(trx)
-  return new Set(rows.map((row) => row.contact_id))
-}
-
-/** An automation event that nobody waits for. */
-export interface UnawaitedEvent {
-  id: string
-  contact_id: string
-  event_name: string
-  email: string
-  properties: JsonObject
-  at: Date
-}
-
-/** Counts such events for their contacts, whose locks the caller holds, and stores them. */
-export async function insertUnawaited(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  events: readonly UnawaitedEvent[],
-  now: Date,
-): Promise<void> {
-  if (events.length === 0) return
-  await sql`
-    with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(events)}::jsonb) as g (id text,
-        contact_id text, event_name text, email text, properties jsonb, at timestamptz(3))
-    ), counted as (
-      update contacts c set event_count = c.event_count + n.count,
-        first_seen = least(c.first_seen, n.first), last_seen = greatest(c.last_seen, n.last),
-        last_event = case when n.last >= c.last_seen then n.name else c.last_event end,
-        updated_at = ${now}
-      from (
-        select contact_id, count(*) as count, min(at) as first, max(at) as last,
-          (array_agg(event_name order by at desc, id desc))[1] as name
-        from given group by contact_id
-      ) n where c.id = n.contact_id and c.workspace_id = ${workspaceId}
+  contactId: string,
+  { name, limit }: { name: string; limit: number },
+): Promise<ClaimedMailEvent[]> {
+  const { rows } = await sql<Omit<ClaimedMailEvent, 'at'> & { at: string }>`
+    with taken as (
+      delete from outbox where id in (
+        select id from outbox
+        where kind = 'mail_event' and contact_id = ${contactId} and workspace_id = ${workspaceId}
+          and payload->>'name' = ${name}
+        order by id limit ${limit}
+        for update skip locked
+      )
+      returning id, payload
     )
-    insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
-      properties, at, created_at)
-    select id, ${workspaceId}, contact_id, id, event_name, email, properties, at,
-      ${now}::timestamptz from given
+    select o.id, c.id as contact_id, c.email, m.id as email_id, m.subject, m.workflow_id,
+      m.execution_id, m.node_id, coalesce(x.chain_depth, 0) as chain_depth,
+      o.payload->>'name' as name, o.payload->>'at' as at, o.payload->'data' as data
+    from taken o
+    join contacts c on c.id = ${contactId} and c.workspace_id = ${workspaceId}
+    join deliveries q on q.id = (o.payload->>'delivery_id')::bigint
+    join emails m on m.id = q.email_id
+    left join executions x on x.id = m.execution_id
+    order by o.id
   `.execute(trx)
+  return rows.map((row) => ({ ...row, at: new Date(row.at) }))
 }

@@ -1,5 +1,6 @@
 // How much mail waits, and since when: a bounded look at the queue of each shard, for metrics and operators.
 import { sql } from 'kysely'
+import { limits } from '../../rules/limits.ts'
 import type { UnderWayState, WaitingState } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
 
@@ -22,7 +23,7 @@ export async function listQueueDepths(db: Db, now: Date): Promise<QueueDepth[]> 
     with waiting as (
       select s.shard, state, count(*) as count,
         greatest(0, extract(epoch from ${now}::timestamptz - min(next_at)))::float8 as oldest_s
-      from generate_series(0, 63) as s (shard) cross join lateral (
+      from generate_series(0, ${limits.shards - 1}::int) as s (shard) cross join lateral (
         select state, next_at from deliveries
         where shard = s.shard and lease_until is null and settled_at is null
         order by next_at limit ${QUEUE_COUNTED_MAX}

@@ -1,9 +1,24 @@
-// Reads the attempts at an email's deliveries, with what was said in each.
+// Reads deliveries: the one that a report is about, and the attempts at an email's, with what was said in each.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
+
+/** What a report needs of the delivery that it is about. */
+export type ReportedDelivery = Pick<
+  Row<'deliveries'>,
+  'id' | 'email_id' | 'workspace_id' | 'recipient' | 'state'
+>
+
+/** The delivery that a report is about, of any workspace: its return path is all that its sender has. */
+export function findReportedDelivery(db: Db, id: number): Promise<ReportedDelivery | undefined> {
+  return db
+    .selectFrom('deliveries')
+    .select(['id', 'email_id', 'workspace_id', 'recipient', 'state'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
 
 export type EmailAttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'> & { recipient: string }
 

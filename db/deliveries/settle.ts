@@ -31,8 +31,6 @@ export interface Settlement {
   suppress: 'no' | 'soft' | 'for_good'
   /** What was tried; null when nothing was. */
   attempt: AttemptRow | null
-  /** Whether the recipient may be an automation contact, who hears of the event. */
-  hasContact: boolean
 }
 
 export interface SettledDelivery {
@@ -42,22 +40,26 @@ export interface SettledDelivery {
   recipient: string
   /** They stand on the suppression list because of it. */
   suppressed: boolean
+}
+
+export interface SettledGroup {
+  deliveries: SettledDelivery[]
   /** Mail events were written to the outbox: wake `dripline_mail_events`. */
-  told: boolean
+  hasMailEvents: boolean
 }
 
 /**
  * Settles deliveries that are under way and still hold the lease (or, with no token, whose lease has expired), and
  * writes their attempts, events, mail events and suppressions: one statement for the whole group, so one commit. It
  * locks no contact.
- * @returns the deliveries that were settled now
+ * @returns the deliveries that were settled now, and whether contacts are to hear of any
  */
 export async function settleDeliveries(
   trx: Trx,
   settlements: Settlement[],
   leaseToken: string | null,
   now: Date,
-): Promise<SettledDelivery[]> {
+): Promise<SettledGroup> {
   const input = settlements.map((s) => ({
     id: s.id,
     leaves: s.leaves ?? null,
@@ -70,16 +72,15 @@ export async function settleDeliveries(
     at: s.event?.at ?? null,
     data: s.event?.data ?? null,
     suppress: s.suppress,
-    tell: s.hasContact,
     ...(s.attempt ? tried(s.attempt) : {}),
   }))
   const held =
     leaseToken === null ? sql`d.lease_until <= ${now}` : sql`d.lease_token = ${leaseToken}::uuid`
-  const { rows } = await sql<SettledDelivery>`
+  const { rows } = await sql<SettledDelivery & { has_mail_events: boolean }>`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
         id bigint, leaves text, state text, next_at timestamptz, response text, resent smallint, uncounted integer,
-        status text, at timestamptz, data jsonb, suppress text, tell boolean, attempt integer, started_at timestamptz,
+        status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,
         ended_at timestamptz, outcome text, phase text, code smallint, said text, host text, address text,
         tls text, conversation text)
     ),
@@ -112,7 +113,7 @@ export async function settleDeliveries(
       ${mailEventRows(
         sql`select id as delivery_id, workspace_id, recipient, status as name, at,
           case when status = 'bounced' then data else '{}' end as data
-        from settled where status is not null and tell`,
+        from settled where status is not null`,
         now,
       )}
       returning id
@@ -135,10 +136,10 @@ export async function settleDeliveries(
     select id, email_id, workspace_id, recipient, suppress = 'for_good' or (suppress = 'soft' and
       exists (select from soft_last l
         where l.workspace_id = settled.workspace_id and l.email = lower(recipient))) as suppressed,
-      exists (select from told) as told
+      exists (select from told) as has_mail_events
     from settled
   `.execute(trx)
-  return rows
+  return { deliveries: rows, hasMailEvents: rows[0]?.has_mail_events ?? false }
 }
 
 /** Under names that no column of the ledger has. */

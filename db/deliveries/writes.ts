@@ -4,9 +4,10 @@ import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
 import { mayBounceLater } from './guards.ts'
+import type { ReportedDelivery } from './reads.ts'
 
-/** Locks the delivery that a report is about, of any workspace: its return path is all that its sender has. */
-export function lockReportedDelivery(trx: Trx, id: number) {
+/** `findReportedDelivery`, locked: who then waits for anything else holds up the lane that settles it. */
+export function lockReportedDelivery(trx: Trx, id: number): Promise<ReportedDelivery | undefined> {
   return trx
     .selectFrom('deliveries')
     .select(['id', 'email_id', 'workspace_id', 'recipient', 'state'])
@@ -14,8 +15,6 @@ export function lockReportedDelivery(trx: Trx, id: number) {
     .forUpdate()
     .executeTakeFirst()
 }
-
-export type ReportedDelivery = NonNullable<Awaited<ReturnType<typeof lockReportedDelivery>>>
 
 /**
  * Makes a locked delivery `bounced` and writes its recipient's email event.

@@ -74,6 +74,7 @@ export function listDomains(
     .execute()
 }
 
+/** A domain that was not deleted, with its keys and the user who registered it. */
 export function findDomain(
   db: Db,
   workspaceId: WorkspaceId,

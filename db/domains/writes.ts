@@ -6,7 +6,10 @@ import type { Trx } from '../connect.ts'
 import { outboxRows } from '../outbox.ts'
 import type { Database, NewRow, Row } from '../schema.ts'
 
-/** Starts the checks of domains that have none yet; those that somebody has verified by hand wait to be asked for. */
+/**
+ * Starts the checks of domains, of any workspace, that have none yet. One that is SUCCESS without checks was made so by
+ * hand: its checks start when a request asks for one.
+ */
 export async function startMissingChecks(trx: Trx, at: Date): Promise<void> {
   await sql`
     with begun as (
@@ -22,6 +25,7 @@ export async function startMissingChecks(trx: Trx, at: Date): Promise<void> {
   `.execute(trx)
 }
 
+/** Writes a DKIM key of a domain; its private half is encrypted already. */
 export async function insertDomainKey(
   trx: Trx,
   workspaceId: WorkspaceId,

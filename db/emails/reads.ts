@@ -101,6 +101,7 @@ async function listLatestEvents(
 
 export type EmailRow = Row<'emails'> & { open: boolean }
 
+/** An email with its content, and whether a delivery of it is not settled yet (`open`). */
 export function findEmail(
   db: Db,
   workspaceId: WorkspaceId,

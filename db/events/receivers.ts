@@ -1,10 +1,11 @@
-// Finds what may receive an arriving event: triggers of active workflows, and this contact's open waits.
+// Finds what may receive arriving events: triggers of active workflows, and contacts' open waits.
 
 import { sql } from 'kysely'
 import type { Condition } from '../../rules/conditions/types.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
+import { isLive } from '../executions/live.ts'
 import type { JsonObject } from '../schema.ts'
 
 export interface EventReceivers {
@@ -71,8 +72,25 @@ export async function findCandidates(
         from event_waits w join executions x on x.id = w.execution_id
         where w.workspace_id = ${workspaceId} and w.contact_id = ${contact.id}
           and w.event_name = ${eventName}
-          and w.consumed_by is null and x.ended_status is null
+          and w.consumed_by is null and ${isLive('x')}
       ), '[]') as waits
   `.execute(trx)
   return rows[0] ?? { triggers: [], waits: [] }
+}
+
+/** Which of these contacts have something that waits for one of these events: a trigger, or an open wait. */
+export async function listAwaited(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  events: readonly { contact_id: string; name: string }[],
+): Promise<Set<string>> {
+  const { rows } = await sql<{ contact_id: string }>`
+    select distinct contact_id from unnest(${events.map((event) => event.contact_id)}::text[],
+      ${events.map((event) => `email.${event.name}`)}::text[]) as e (contact_id, name)
+    where exists (select from workflow_triggers t
+        where t.workspace_id = ${workspaceId} and t.event_name = e.name)
+      or exists (select from event_waits w
+        where w.contact_id = e.contact_id and w.event_name = e.name and w.consumed_by is null)
+  `.execute(trx)
+  return new Set(rows.map((row) => row.contact_id))
 }

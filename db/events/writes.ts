@@ -1,6 +1,6 @@
-// Writes an automation event, and what follows from it: a statement each.
+// Writes automation events, and what follows from one: a statement each.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import { outboxRows } from '../outbox.ts'
@@ -31,6 +31,18 @@ interface StoredEvent {
   inserted: string | null
 }
 
+/** Assignments that count events for the contacts of an update: how many, from when to when, and the last one's name. */
+const counted = (
+  events: Record<'count' | 'first' | 'last' | 'name', RawBuilder<unknown>>,
+  now: Date,
+) => sql`
+    event_count = contacts.event_count + ${events.count},
+    first_seen = least(contacts.first_seen, ${events.first}),
+    last_seen = greatest(contacts.last_seen, ${events.last}),
+    last_event = case when ${events.last} >= contacts.last_seen then ${events.name}
+      else contacts.last_event end,
+    updated_at = ${now}`
+
 /** Contact and event in one statement; neither is touched when the event_id is known already. */
 export async function insertEvent(
   trx: Trx,
@@ -40,12 +52,8 @@ export async function insertEvent(
 ): Promise<StoredEvent> {
   const { email, eventName, at } = event
   const unknown = event.eventId === null ? sql`true` : sql`not exists (select from prior)`
-  const counted = (at_: ReturnType<typeof sql>, name: ReturnType<typeof sql>) => sql`
-    event_count = contacts.event_count + 1,
-    first_seen = least(contacts.first_seen, ${at_}),
-    last_seen = greatest(contacts.last_seen, ${at_}),
-    last_event = case when ${at_} >= contacts.last_seen then ${name} else contacts.last_event end,
-    updated_at = ${made.now}`
+  const countOne = (time: RawBuilder<unknown>, name: RawBuilder<unknown>) =>
+    counted({ count: sql`1`, first: time, last: time, name }, made.now)
   const contact = event.createContact
     ? sql`insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
           last_event, created_at, updated_at)
@@ -53,8 +61,8 @@ export async function insertEvent(
           ${at}::timestamptz, ${eventName}, ${made.now}::timestamptz, ${made.now}::timestamptz
         where ${unknown}
         on conflict (workspace_id, email) do update set
-          ${counted(sql`excluded.last_seen`, sql`excluded.last_event`)}`
-    : sql`update contacts set ${counted(sql`${at}::timestamptz`, sql`${eventName}`)}
+          ${countOne(sql`excluded.last_seen`, sql`excluded.last_event`)}`
+    : sql`update contacts set ${countOne(sql`${at}::timestamptz`, sql`${eventName}`)}
         where workspace_id = ${workspaceId} and email = ${email} and ${unknown}`
   const { rows } = await sql<StoredEvent>`
     with prior as (
@@ -79,6 +87,45 @@ export async function insertEvent(
   const [row] = rows
   if (!row) throw new Error('an event was answered by no row')
   return row
+}
+
+/** An automation event that nobody waits for: nothing follows from it. */
+interface UnawaitedEvent {
+  id: string
+  contact_id: string
+  event_name: string
+  /** The contact's, in lower case. */
+  email: string
+  properties: JsonObject
+  at: Date
+}
+
+/** Counts such events for their contacts, whose locks the caller holds, and stores them. */
+export async function insertUnawaitedEvents(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  events: readonly UnawaitedEvent[],
+  now: Date,
+): Promise<void> {
+  if (events.length === 0) return
+  const each = { count: sql`n.count`, first: sql`n.first`, last: sql`n.last`, name: sql`n.name` }
+  await sql`
+    with given as (
+      select * from jsonb_to_recordset(${JSON.stringify(events)}::jsonb) as g (id text,
+        contact_id text, event_name text, email text, properties jsonb, at timestamptz(3))
+    ), counted as (
+      update contacts set ${counted(each, now)}
+      from (
+        select contact_id, count(*) as count, min(at) as first, max(at) as last,
+          (array_agg(event_name order by at desc, id desc))[1] as name
+        from given group by contact_id
+      ) n where contacts.id = n.contact_id and contacts.workspace_id = ${workspaceId}
+    )
+    insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
+      properties, at, created_at)
+    select id, ${workspaceId}, contact_id, id, event_name, email, properties, at,
+      ${now}::timestamptz from given
+  `.execute(trx)
 }
 
 interface Consequences {

@@ -2,6 +2,7 @@
 
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { EndedStatus } from '../../rules/states.ts'
+import { isLive } from './live.ts'
 
 export interface ExecutionEnd {
   status: EndedStatus
@@ -12,7 +13,7 @@ export interface ExecutionEnd {
   error: string | null
 }
 
-/** The assignments of an `update executions`. Guard it by `ended_status is null`: what has ended stays as it is. */
+/** The assignments of an `update executions`. Guard it by `isLive`: what has ended stays as it is. */
 export function endColumns(
   end: ExecutionEnd,
   last: { stepId: RawBuilder<string>; stepCount: RawBuilder<number> },
@@ -43,11 +44,11 @@ export function endLive(
       from executions x left join lateral (
         select node_id, seq from execution_steps
         where execution_id = x.id order by seq desc limit 1) s on true
-      where ${fits} and x.ended_status is null
+      where ${fits} and ${isLive('x')}
       order by x.id for update of x
     ), ended as (
       update executions x set ${endColumns(end, last, now)}
-      from last where x.id = last.id and x.ended_status is null
+      from last where x.id = last.id and ${isLive('x')}
       returning x.id, x.workspace_id, x.workflow_id, x.contact_id
     ), unwaited as (
       delete from event_waits w using ended

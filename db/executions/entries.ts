@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Json } from '../../rules/json.ts'
 import type { Trx } from '../connect.ts'
+import { isLive } from './live.ts'
 
 export interface EntryFilter {
   contactId: string
@@ -28,7 +29,7 @@ export async function isEntered(
     left join automation_events a on a.id = x.trigger_event_id
     where x.workspace_id = ${workspaceId}
       and x.contact_id = ${contactId} and x.workflow_id = ${workflowId}
-      and ${liveOnly ? sql`x.ended_status is null` : sql`true`}
+      and ${liveOnly ? isLive('x') : sql`true`}
       and ${since ? sql`x.created_at > ${since}` : sql`true`}
       and ${
         key

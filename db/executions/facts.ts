@@ -2,9 +2,10 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import type { Trx } from '../connect.ts'
 
-/** The times (ms) of the contact's events of those names, oldest first, at most 10,000 of each. */
+/** The times (ms) of the contact's events of those names, oldest first, the latest `eventTimesCountedMax` of each. */
 export async function listEventTimes(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -16,7 +17,7 @@ export async function listEventTimes(
       select (extract(epoch from a.at) * 1000)::float8 from automation_events a
       where a.workspace_id = ${workspaceId} and a.contact_id = ${contactId}
         and a.event_name = n.event_name
-      order by a.at desc limit 10000) as times
+      order by a.at desc limit ${limits.eventTimesCountedMax}) as times
     from unnest(${names}::text[]) as n(event_name)
   `.execute(trx)
   return Object.fromEntries(rows.map((row) => [row.event_name, row.times.reverse()]))

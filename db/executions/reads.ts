@@ -2,9 +2,10 @@
 
 import { type SqlBool, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { EndedStatus } from '../../rules/states.ts'
+import { type EndedStatus, endedStatuses } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
+import { isLive } from './live.ts'
 
 /** Whose executions a list shows. */
 export type ListedBy = { workflowId: string } | { contactId: string }
@@ -34,6 +35,7 @@ function ofOwner(by: ListedBy) {
     : sql<SqlBool>`contact_id = ${by.contactId}`
 }
 
+/** An execution as its row knows it; where a live one stands is known to Temporal. */
 export function findExecution(
   db: Db,
   workspaceId: WorkspaceId,
@@ -103,7 +105,7 @@ export function listLiveSince(
     .select(columns)
     .where('workspace_id', '=', workspaceId)
     .where(ofOwner(by))
-    .where('ended_status', 'is', null)
+    .where(isLive())
     .where('created_at', '>=', page.since)
     .$if(after !== null, (qb) => qb.where(beyond('created_at', after as TimePosition)))
     .orderBy('created_at', 'desc')
@@ -111,8 +113,6 @@ export function listLiveSince(
     .limit(page.limit)
     .execute()
 }
-
-const endedStatuses: EndedStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED']
 
 /** Executions that have ended, the latest end first. Each status is read by its index, then they are merged. */
 export async function listEndedExecutions(

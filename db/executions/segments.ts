@@ -6,6 +6,7 @@ import type { EndedStatus } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { JsonObject, Row } from '../schema.ts'
 import { type ExecutionEnd, endColumns } from './end.ts'
+import { isLive } from './live.ts'
 
 /** The execution, and the results of this segment (when it ran before a crash) and of the one before. */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
@@ -161,5 +162,5 @@ function endOf(
 ) {
   const last = { stepId: sql<string>`${end.stepId}`, stepCount: sql<number>`${end.stepCount}` }
   return sql`update executions set ${endColumns({ ...end, reason: null }, last, now)}
-      where workspace_id = ${workspaceId} and id = ${executionId} and ended_status is null`
+      where workspace_id = ${workspaceId} and id = ${executionId} and ${isLive()}`
 }

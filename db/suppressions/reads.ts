@@ -13,6 +13,7 @@ export interface SuppressionPosition {
   email: string
 }
 
+/** The condition that a suppression holds at that moment: it has no end, or one that is still to come. */
 export const live = (now: Date): Expression<SqlBool> =>
   sql<SqlBool>`(expires_at is null or expires_at > ${now})`
 

@@ -1,13 +1,11 @@
-// Soft bounces: an address that fails on three days, with no delivery between, is left alone for thirty days.
+// Soft bounces: an address that fails on several days, with no delivery between, is left alone for a while.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import type { Trx } from '../connect.ts'
 
-/** Days (UTC) with a final soft bounce that suppress an address, the last one included. */
-const DAYS = 3
-/** How long it is left alone then. */
-const SUPPRESSED_FOR = '30 days'
+const SUPPRESSED_FOR = `${limits.softBounceSuppressedDays} days`
 
 /**
  * The rule, as steps of a `with` after a relation `soft (workspace_id, email, email_id, at)`, email in lower case.
@@ -22,7 +20,7 @@ export const softBounceSteps = sql`
   soft_last as (
     select workspace_id, email, email_id, at + ${SUPPRESSED_FOR}::interval as until
     from soft_days s
-    where ${DAYS} <= 1 + (select count(*) from soft_bounces b
+    where ${limits.softBounceDays} <= 1 + (select count(*) from soft_bounces b
       where b.workspace_id = s.workspace_id and b.email = s.email and b.day <> s.day
         and b.cleared_by is null)
   ),

@@ -2,7 +2,7 @@
 
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { EndedStatus } from '../../rules/states.ts'
+import type { EndedStatus, WorkflowStatus } from '../../rules/states.ts'
 import type { OutboxKind } from '../../rules/wire.ts'
 import type { Defaulted, JsonColumn, JsonObject, NullableJson } from './columns.ts'
 
@@ -31,8 +31,6 @@ export interface AutomationEventsTable {
   at: Date
   created_at: Date
 }
-
-export type WorkflowStatus = 'draft' | 'active' | 'paused'
 
 export interface WorkflowsTable {
   id: string
@@ -138,7 +136,10 @@ export interface OutboxTable {
   workflow_id: string
   contact_id: string
   payload: JsonColumn<JsonObject>
+  /** When Temporal is to be told; never, of a mail event. */
   next_at: Date
+  /** When the contact is to be told; of mail events alone. */
+  due_at: Defaulted<Date | null>
   attempts: Defaulted<number>
   created_at: Date
 }
@@ -147,7 +148,7 @@ export interface WorkflowUnsubscribesTable {
   workflow_id: string
   contact_id: string
   workspace_id: WorkspaceId
-  /** The mail whose link a GET followed, which may have been a scanner; null: he left for sure. */
+  /** The mail whose link a GET followed, which may have been a scanner; null: they left for sure. */
   unconfirmed_email_id: Defaulted<string | null>
   created_at: Date
 }

@@ -1,6 +1,7 @@
-// Tables of what an operator and his customers configure: workspaces, keys, domains, templates, audiences.
+// Tables of what an operator and their customers configure: workspaces, keys, domains, templates, audiences.
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { KeyPermission } from '../../rules/permissions.ts'
+import type { DomainStatus } from '../../rules/states.ts'
 import type { Defaulted, JsonColumn, JsonObject } from './columns.ts'
 
 export interface WorkspacesTable {
@@ -38,7 +39,7 @@ export interface DomainsTable {
   id: string
   workspace_id: WorkspaceId
   name: string
-  status: string
+  status: DomainStatus
   last_checked_at: Date | null
   last_success_at: Date | null
   error_type: string | null

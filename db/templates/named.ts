@@ -2,11 +2,14 @@
 
 import { type SqlBool, sql } from 'kysely'
 import { isId } from '../../rules/ids.ts'
+import { isStorableText } from '../../rules/jsonFault.ts'
 
 const isTemplateId = (name: string) => isId('template', name)
 
-/** The condition that the template `t` of a query has that id or alias. */
+/** The condition that the template `t` of a query has that id or alias; no template has one that cannot be stored. */
 export function hasName(idOrAlias: string) {
+  // Postgres refuses such a text as a parameter.
+  if (!isStorableText(idOrAlias)) return sql<SqlBool>`false`
   const column = isTemplateId(idOrAlias) ? 't.id' : 't.alias'
   return sql<SqlBool>`${sql.ref(column)} = ${idOrAlias}`
 }

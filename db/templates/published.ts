@@ -1,7 +1,20 @@
-// Reads the published versions of templates that a design names.
+// Reads the published versions of templates: what is sent.
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
-import { byName, hasNameIn } from './named.ts'
+import { byName, hasName, hasNameIn } from './named.ts'
+import type { TemplateContent } from './reads.ts'
+
+/** A template with the content of its published version. */
+export type PublishedTemplate = TemplateContent & { id: string }
+
+const contentColumns = [
+  'v.subject',
+  'v.from',
+  'v.reply_to',
+  'v.preview_text',
+  'v.html',
+  'v.text',
+] as const
 
 /** The published versions of templates, by the id or alias that the design names. */
 export async function listPublishedTemplates(
@@ -15,28 +28,32 @@ export async function listPublishedTemplates(
     .innerJoin('template_versions as v', (join) =>
       join.onRef('v.template_id', '=', 't.id').onRef('v.version', '=', 't.published_version'),
     )
-    .select([
-      't.id',
-      't.alias',
-      'v.subject',
-      'v.from',
-      'v.reply_to',
-      'v.preview_text',
-      'v.html',
-      'v.text',
-    ])
+    .select(['t.id', 't.alias', ...contentColumns])
     .where('t.workspace_id', '=', workspaceId)
     .where(hasNameIn(names))
     .execute()
-  return byName<PublishedTemplate & { alias: string | null }>(rows, names)
+  return byName(rows, names)
 }
 
-export interface PublishedTemplate {
-  id: string
-  subject: string | null
-  from: string | null
-  reply_to: string | null
-  preview_text: string | null
-  html: string | null
-  text: string | null
+/**
+ * What a send of that template (id or alias) uses: its published version, or null for a template that was never
+ * published. Undefined when the workspace has none of that name.
+ */
+export async function findPublishedTemplate(
+  db: Db,
+  workspaceId: WorkspaceId,
+  idOrAlias: string,
+): Promise<PublishedTemplate | null | undefined> {
+  const row = await db
+    .selectFrom('templates as t')
+    .leftJoin('template_versions as v', (join) =>
+      join.onRef('v.template_id', '=', 't.id').onRef('v.version', '=', 't.published_version'),
+    )
+    .select(['t.id', 'v.version', ...contentColumns])
+    .where('t.workspace_id', '=', workspaceId)
+    .where(hasName(idOrAlias))
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { version, ...published } = row
+  return version === null ? null : published
 }

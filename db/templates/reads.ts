@@ -1,6 +1,5 @@
 // Reads templates.
 
-import { sql } from 'kysely'
 import type { TemplateFacts } from '../../rules/design/context.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
@@ -97,68 +96,4 @@ export function findTemplate(
     .where('t.workspace_id', '=', workspaceId)
     .where(hasName(idOrAlias))
     .executeTakeFirst()
-}
-
-/** An active workflow whose active version sends this template, or undefined. */
-export async function findWorkflowUsingTemplate(
-  db: Db,
-  workspaceId: WorkspaceId,
-  template: Pick<TemplateRow, 'id' | 'alias'>,
-): Promise<{ id: string; name: string } | undefined> {
-  const names = JSON.stringify({ id: template.id, alias: template.alias ?? template.id })
-  return db
-    .selectFrom('workflows as w')
-    .innerJoin('workflow_versions as v', (join) =>
-      join.onRef('v.workflow_id', '=', 'w.id').onRef('v.version', '=', 'w.active_version'),
-    )
-    .select(['w.id', 'w.name'])
-    .where('w.workspace_id', '=', workspaceId)
-    .where('w.archived_at', 'is', null)
-    .where('w.status', '=', 'active')
-    .where(
-      sql<boolean>`jsonb_path_exists(v.design,
-        '$.nodes[*].data.template_id ? (@ == $id || @ == $alias)', ${names}::jsonb)`,
-    )
-    .limit(1)
-    .executeTakeFirst()
-}
-
-/** The version of a template that is sent. */
-export type PublishedTemplate = TemplateContent & {
-  templateId: string
-  version: number
-  status: 'published'
-}
-
-/**
- * What a send of that template (id or alias) uses: its published version. `{status: 'draft'}` for a template that
- * was never published, undefined when the workspace has none of that name.
- */
-export async function findPublishedTemplate(
-  db: Db,
-  workspaceId: WorkspaceId,
-  idOrAlias: string,
-): Promise<PublishedTemplate | { templateId: string; status: 'draft' } | undefined> {
-  const row = await db
-    .selectFrom('templates as t')
-    .leftJoin('template_versions as v', (join) =>
-      join.onRef('v.template_id', '=', 't.id').onRef('v.version', '=', 't.published_version'),
-    )
-    .select([
-      't.id as templateId',
-      'v.version',
-      'v.subject',
-      'v.from',
-      'v.reply_to',
-      'v.preview_text',
-      'v.html',
-      'v.text',
-    ])
-    .where('t.workspace_id', '=', workspaceId)
-    .where(hasName(idOrAlias))
-    .executeTakeFirst()
-  if (!row) return undefined
-  const { version, ...rest } = row
-  if (version === null) return { templateId: row.templateId, status: 'draft' }
-  return { ...rest, version, status: 'published' }
 }

@@ -40,6 +40,7 @@ export async function insertTemplate(
   })
 }
 
+/** Writes a version of a template; versions are never changed. */
 export async function insertTemplateVersion(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -51,6 +52,7 @@ export async function insertTemplateVersion(
     .execute()
 }
 
+/** Changes columns of a locked template. */
 export async function updateTemplate(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -2,21 +2,21 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { Db, Trx } from '../connect.ts'
+import type { Trx } from '../connect.ts'
 import type { JsonObject, NewRow } from '../schema.ts'
 import type { TrackedDelivery } from './reads.ts'
 
 /** Writes the targets of emails' links; those of an email that has them already stay. Its tokens work from then on. */
-export async function insertEmailLinks(db: Db, rows: NewRow<'email_links'>[]): Promise<void> {
+export async function insertEmailLinks(trx: Trx, rows: NewRow<'email_links'>[]): Promise<void> {
   if (rows.length === 0) return
-  await db
+  await trx
     .insertInto('email_links')
     .values(rows)
     .onConflict((oc) => oc.column('email_id').doNothing())
     .execute()
 }
 
-/** One transaction after the other for an email's opens, clicks and unsubscribes. Take it before a contact's lock. */
+/** One transaction after the other for an email's opens, clicks and unsubscribes. Take it before all others (`transact`). */
 export async function lockMailTracking(trx: Trx, emailId: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`tracking:${emailId}`}, 0))`.execute(
     trx,

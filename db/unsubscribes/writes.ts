@@ -33,7 +33,10 @@ export async function insertUnsubscribe(
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-/** What a GET did is sure from now on. */
+/**
+ * Makes an unsubscription by a GET, which a scanner may have made, one that stays whatever is fetched later. Call it with
+ * the contact's lock held.
+ */
 export async function confirmUnsubscribe(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -49,7 +52,9 @@ export async function confirmUnsubscribe(
     .execute()
 }
 
-/** Takes back what a GET of that mail's link did, when nothing has confirmed it. Call it with the contact's lock held. */
+/**
+ * Deletes the unsubscription by a GET of that mail's link, unless it was confirmed. Call it with the contact's lock held.
+ */
 export async function deleteUnconfirmed(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -62,6 +67,7 @@ export async function deleteUnconfirmed(
     .execute()
 }
 
+/** Deletes an unsubscription, whoever made it. Call it with the contact's lock held. */
 export async function deleteUnsubscribe(
   trx: Trx,
   workspaceId: WorkspaceId,

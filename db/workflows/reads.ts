@@ -1,9 +1,11 @@
 // Reads workflows and their immutable versions.
 
+import { type SqlBool, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { WorkflowStatus } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
-import type { Row, WorkflowStatus } from '../schema.ts'
+import type { Row } from '../schema.ts'
 
 export type WorkflowRow = Row<'workflows'>
 
@@ -69,6 +71,7 @@ export async function isWorkflowKnown(
   return row !== undefined
 }
 
+/** A version of a workflow with its design, also of an archived one. */
 export function findWorkflowVersion(
   db: Db,
   workspaceId: WorkspaceId,
@@ -99,5 +102,32 @@ export function listWorkflowVersions(
     .$if(page.after !== null, (qb) => qb.where('version', '<', page.after as number))
     .orderBy('version', 'desc')
     .limit(page.limit)
+    .execute()
+}
+
+/**
+ * The designs of active workflows that hold one of these texts somewhere as a value or a key; whoever asks decides
+ * whether it means what they look for.
+ * @param texts of letters, digits, `_` and `-`, which JSON writes as they are
+ */
+export function listActiveDesignsHolding(
+  db: Db,
+  workspaceId: WorkspaceId,
+  texts: string[],
+): Promise<{ id: string; design: object }[]> {
+  const quoted = texts.map((text) => `"${text}"`)
+  return db
+    .selectFrom('workflows as w')
+    .innerJoin('workflow_versions as v', (join) =>
+      join.onRef('v.workflow_id', '=', 'w.id').onRef('v.version', '=', 'w.active_version'),
+    )
+    .select(['w.id', 'v.design'])
+    .where('w.workspace_id', '=', workspaceId)
+    .where('w.archived_at', 'is', null)
+    .where('w.status', '=', 'active')
+    .where(
+      sql<SqlBool>`exists (select from unnest(${quoted}::text[]) as held (text)
+        where strpos(v.design::text, held.text) > 0)`,
+    )
     .execute()
 }

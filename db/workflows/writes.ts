@@ -22,6 +22,7 @@ export function lockWorkflow(
     .executeTakeFirst()
 }
 
+/** Writes a workflow; its first version and its triggers are written beside it. */
 export async function insertWorkflow(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -33,6 +34,7 @@ export async function insertWorkflow(
     .execute()
 }
 
+/** Writes a version of a workflow; versions are never changed. */
 export async function insertWorkflowVersion(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -46,7 +46,9 @@ const HEAVY_BYTES_MAX = 64 * 1024 * 1024
  * A composer: `use` runs work with an email's bytes, which are forgotten when its last user is done.
  * Tracked mail has links and a pixel of the delivery's own; its links are committed before `work` begins.
  */
-export function createComposer(deps: Pick<DeliveryDeps, 'db' | 'config' | 'now' | 'secrets'>) {
+export function createComposer(
+  deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'now' | 'secrets'>,
+) {
   const signers = createSigners(deps)
   const trackers = createTrackers(deps)
   const bodies = createBodies()

@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type DomainSigner, listDomainSigners } from '../../db/domains/signers.ts'
 import { loadKey } from '../../mail/dkim/keys.ts'
+import { signingKey } from '../../rules/mail/domainSchedule.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
 
@@ -60,11 +61,11 @@ export function createSigners({ db, secrets, now }: Pick<DeliveryDeps, 'db' | 's
     const signer = await signerOf(domainId)
     if (!signer) throw new Error(`domain ${domainId} has no key`)
     const chosen = (['rsa', 'ed25519'] as const).flatMap((algorithm) => {
-      const mine = signer.keys.filter((key) => key.algorithm === algorithm)
-      const active = mine.findLast((key) => (key.activated_at ?? acceptedAt) <= acceptedAt)
+      const active = signingKey(signer.keys, algorithm, acceptedAt)
       if (active) return active
       // No mail goes out without an RSA signature; a second one that a first attempt lacked is not added later.
-      return algorithm === 'rsa' ? (mine[0] ?? []) : []
+      if (algorithm !== 'rsa') return []
+      return signer.keys.find((key) => key.algorithm === algorithm) ?? []
     })
     const ready = chosen.map(
       (key): SigningKey => ({ selector: key.selector, key: keyOf(domainId, key) }),

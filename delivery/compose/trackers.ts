@@ -1,4 +1,5 @@
 // Tracked mail: the html of each delivery, with a pixel and links of its own whose targets are stored beforehand.
+import { transact } from '../../commands/transact.ts'
 import type { EmailContent } from '../../db/emails/contents.ts'
 import type { NewRow } from '../../db/schema.ts'
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
@@ -22,14 +23,11 @@ const HTML_CHARS_MAX = 2 * 1024 * 1024
  * Finds an email's links and commits them. Null for one that is not tracked: not asked for, no html, or html of over
  * two million characters.
  */
-export function createTrackers({
-  db,
-  config,
-  secrets,
-}: Pick<DeliveryDeps, 'db' | 'config' | 'secrets'>) {
+export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'secrets'>) {
+  const { config, secrets } = deps
   const mac = secrets.mac('tracking')
   const store = createBatcher(async (rows: NewRow<'email_links'>[]) => {
-    await insertEmailLinks(db, rows)
+    await transact.one(deps, ({ db }) => insertEmailLinks(db, rows))
     return rows.map(() => undefined)
   }, INSERT_MAX)
 

@@ -28,12 +28,12 @@ export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Pr
       )
       const back = { state: 'queued', nextAt: time, counted: true, suppress: 'no' } as const
       const leaves = delivery.state
-      return { ...back, id, leaves, resent, response: null, event: null, attempt, hasContact: true }
+      return { ...back, id, leaves, resent, response: null, event: null, attempt }
     }
     const email = emails.get(delivery.email_id)
     const outcome = { kind: 'ambiguous', error: 'the worker ended before the reply' } as const
     const settlement = toSettlement(outcome, {
-      delivery: { ...delivery, was: 'queued', has_contact: true },
+      delivery: { ...delivery, was: 'queued' },
       acceptedAt: email?.acceptedAt ?? time.getTime(),
       now: time.getTime(),
       reportingMta: config.ehloName,

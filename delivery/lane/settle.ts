@@ -6,6 +6,7 @@ import {
   type Settlement,
   settleDeliveries,
 } from '../../db/deliveries/settle.ts'
+import { isUnavailable } from '../../db/failures.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { UNKNOWN_RESPONSE } from '../nextState.ts'
 
@@ -18,11 +19,31 @@ export async function settle(
   leaseToken: string | null,
 ): Promise<void> {
   const settled = await transact.one(deps, async ({ db, wake }) => {
-    const rows = await settleDeliveries(db, settlements, leaseToken, deps.now())
-    if (rows[0]?.told) wake('dripline_mail_events')
-    return rows
+    const group = await settleDeliveries(db, settlements, leaseToken, deps.now())
+    if (group.hasMailEvents) wake('dripline_mail_events')
+    return group.deliveries
   })
   count(deps, settlements, settled)
+}
+
+/**
+ * Settles a group; what Postgres refuses is done again one by one, so that one outcome keeps no other unwritten.
+ * @returns for each, why it was not written; undefined for those that were
+ */
+export async function settleEach(
+  deps: SettleDeps,
+  group: Settlement[],
+  leaseToken: string,
+): Promise<unknown[]> {
+  try {
+    await settle(deps, group, leaseToken)
+    return group.map(() => undefined)
+  } catch (err) {
+    if (isUnavailable(err) || group.length === 1) return group.map(() => err)
+    const faults: unknown[] = []
+    for (const one of group) faults.push(...(await settleEach(deps, [one], leaseToken)))
+    return faults
+  }
 }
 
 /** What an operator watches: the outcomes that nobody knows, the second copies, the addresses that are given up. */

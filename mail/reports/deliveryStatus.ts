@@ -47,7 +47,7 @@ function actionOf(group: Fields): Action | null {
     case '2':
       return 'delivered'
     default:
-      // A group about a recipient all the same, and nothing in it says that he was reached.
+      // A group about a recipient all the same, and nothing in it says that they were reached.
       return given !== undefined ? 'failed' : null
   }
 }

@@ -41,6 +41,10 @@ const SPREAD_MS = 10_000
 /** How soon others may ask what became of the one that went ahead; to twice as much. */
 const PROBE_MS = 5_000
 
+/**
+ * Makes a destination without connections: they are opened for its mail, as many as its pace allows. One connection
+ * is tried over the hosts in the order given, and at most five of their addresses.
+ */
 export function createDestination(settings: DestinationSettings) {
   const { now, phaseMs, random } = settings
   const silent = createMemory(AVOID_MS, now)
@@ -190,7 +194,7 @@ export function createDestination(settings: DestinationSettings) {
       return outcome
     },
     close: pool.close,
-    /** Nothing is kept here that is worth keeping. */
+    /** Whether it may be dropped from memory: it has no connection, no mail and no rest, and was unused for `sinceMs`. */
     forgettable: (sinceMs: number) => {
       const { busy, idle, waiting } = pool.size()
       const quiet = busy + idle + waiting === 0 && now() >= pace.restUntil

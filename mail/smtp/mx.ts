@@ -72,6 +72,10 @@ const CLOSED_MS = 1_000
 /** Any TLS is better than none here, so what is weak is taken rather than falling back to the clear. */
 const lenientTls: ConnectionOptions = { minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' }
 
+/**
+ * Makes the transport of direct delivery (RFC 5321 section 5.1). Domains that have the same mail hosts share a destination,
+ * and one that was not used for 15 minutes is forgotten. `close` before the process ends.
+ */
 export function createMxTransport(options: MxOptions): MxTransport {
   const { dns, allowPrivate = false, random = Math.random, now = Date.now } = options
   const timeouts = {

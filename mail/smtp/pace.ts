@@ -39,6 +39,10 @@ const HOLD_MS = 60_000
 const REST_MS = 30_000
 const REST_MS_MAX = 10 * 60_000
 
+/**
+ * The pace of a destination that nothing is known of: five connections, or `max` where that is less.
+ * @param max connections that it never goes above
+ */
 export function startPace(max: number): Pace {
   return {
     limit: Math.min(max, INITIAL_CONNECTIONS),

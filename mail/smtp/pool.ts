@@ -55,6 +55,10 @@ const UNHEARD_MS = 10_000
 /** When what was given back should come again: one to three times as much. */
 const BUSY_MS = 1_000
 
+/**
+ * Makes a pool of SMTP sessions: a message takes an unused one, opens one below the limit, or waits for one. A session is
+ * closed after 100 messages, or when it was unused for `idleMs`.
+ */
 export function createPool(options: PoolOptions): Pool {
   const waitMs = options.waitMs ?? null
   const { random = Math.random, waitingMax = () => Number.POSITIVE_INFINITY } = options

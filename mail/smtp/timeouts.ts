@@ -25,6 +25,7 @@ export const defaultTimeouts: SmtpTimeouts = {
   idleMs: 10_000,
 }
 
+/** How long each phase of a session may take, ms. */
 export function toPhaseMs(timeouts: SmtpTimeouts): Record<Phase, number> {
   const { connectMs, bannerMs, commandMs, dataMs, bodyMs, dotMs } = timeouts
   return {

@@ -1,5 +1,6 @@
 // Finds the links of an html text that are to be tracked, and writes it anew with ours in their places.
 import { QuoteType, Tokenizer } from 'htmlparser2'
+import { limits } from '../../rules/limits.ts'
 
 /** A text that stays as it is, a link (its place among `urls`), or the pixel. */
 type TrackedPiece = string | { link: number } | { pixel: true }
@@ -18,10 +19,6 @@ export interface TrackingOptions {
   isOwnUrl: (url: string) => boolean
 }
 
-/** Links after these are left as they are. */
-export const LINKS_MAX = 10_000
-/** Longer targets are left as they are: servers refuse them, and so might a proxy on the way. */
-export const URL_CHARS_MAX = 8_192
 /** With the value `false` on a link it is left as it is. */
 const OPT_OUT = 'data-dripline-track'
 
@@ -60,7 +57,7 @@ export function planTracking(html: string, options: TrackingOptions): TrackedHtm
   let pixelled = pixelAt === null
   let links = 0
   for (const { start, end, text } of found.hrefs) {
-    if (links >= LINKS_MAX) break
+    if (links >= limits.trackedLinksPerEmailMax) break
     const url = toTarget(text)
     if (url === null || options.isOwnUrl(url)) continue
     if (!pixelled && pixelAt !== null && start > pixelAt) {
@@ -108,7 +105,8 @@ const escapeValue = (text: string) =>
 /** The target of a link as a browser reads it; null when it is not one that can be redirected to. */
 function toTarget(text: string): string | null {
   const url = text.replace(AROUND, '').replace(WITHIN, '')
-  if (url.length > URL_CHARS_MAX || !HTTP_URL.test(url) || LEFTOVER.test(url)) return null
+  if (url.length > limits.trackedUrlCharsMax || !HTTP_URL.test(url) || LEFTOVER.test(url))
+    return null
   return URL.canParse(url) ? url : null
 }
 

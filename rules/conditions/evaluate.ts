@@ -1,11 +1,9 @@
 // Evaluates conditions: pure, total, over facts that were loaded before.
 
+import { limits } from '../limits.ts'
 import { parseField, readField } from './fields.ts'
 import { operatorRow } from './operators.ts'
 import type { Condition, ConditionFacts } from './types.ts'
-
-export { conditionNeeds } from './needs.ts'
-export { type ConditionContext, validateCondition } from './validate.ts'
 
 /**
  * Whether a condition holds. `and` of no rules holds and `or` of none does not; `not` holds when none of its rules
@@ -91,15 +89,13 @@ function hasActivity(
   )
 }
 
-const reasonCharsMax = 200
-
 /**
  * One short line for a step's `why`: `properties.plan eq "pro" is true`. Quotes the design only, never the
  * contact's data.
  */
 export function explain(condition: Condition, result: boolean): string {
   const text = `${describe(condition)} is ${result}`
-  return text.length <= reasonCharsMax ? text : `${condition.type} is ${result}`
+  return text.length <= limits.stepWhyCharsMax ? text : `${condition.type} is ${result}`
 }
 
 function describe(condition: Condition): string {

@@ -1,5 +1,4 @@
 // Which facts a condition reads, so that its caller loads those and no more.
-import { parseField } from './fields.ts'
 import type { Condition } from './types.ts'
 
 export interface ConditionNeeds {
@@ -7,24 +6,17 @@ export interface ConditionNeeds {
   eventNames: string[]
   emailActivity: boolean
   audienceIds: string[]
-  /** Reads `trigger.*`. */
-  trigger: boolean
-  /** Reads `wait_events.*`. */
-  waitEvents: boolean
 }
 
 /** What one condition, or several together, read beyond the contact, the event and the execution. */
 export function conditionNeeds(...conditions: Condition[]): ConditionNeeds {
   const leaves = conditions.flatMap(leavesOf)
-  const roots = leaves.map((leaf) => (leaf.type === 'rule' ? parseField(leaf.field)?.root : null))
   return {
     eventNames: unique(
       leaves.map((leaf) => (leaf.type === 'event_count' ? leaf.event_name : null)),
     ),
     emailActivity: leaves.some((leaf) => leaf.type === 'email_activity'),
     audienceIds: unique(leaves.map((leaf) => (leaf.type === 'audience' ? leaf.audience_id : null))),
-    trigger: roots.includes('trigger'),
-    waitEvents: roots.includes('wait_events'),
   }
 }
 

@@ -1,5 +1,5 @@
 // Checks of single keys of a node's data. Each gives the problems of its key; an absent optional key has none.
-import { addressDomain, parseMailbox } from '../addresses.ts'
+import { parseMailbox, senderDomain } from '../addresses.ts'
 import { isMany, parseField } from '../conditions/fields.ts'
 import { type ConditionScope, validateCondition } from '../conditions/validate.ts'
 import { isTooLong, isZero, parseDuration, spanMsMax } from '../duration.ts'
@@ -15,6 +15,7 @@ export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
   return value !== undefined && value !== null && value !== ''
 }
 
+/** Text of at most `charsMax` UTF-16 units; of any length without it. */
 export function checkText(at: CheckAt, key: string, charsMax?: number): Problem[] {
   const value = at.data[key]
   if (!isGiven(value)) return []
@@ -31,6 +32,7 @@ export function checkLiquid(at: CheckAt, key: string): Problem[] {
   return fault === null ? [] : problemAt(at, key, 'bad_template_text', `${key}: ${fault}`)
 }
 
+/** One of the names. */
 export function checkOneOf(at: CheckAt, key: string, names: readonly string[]): Problem[] {
   const value = at.data[key]
   if (!isGiven(value) || (typeof value === 'string' && names.includes(value))) return []
@@ -47,6 +49,7 @@ export function checkMs(at: CheckAt, key: string): Problem[] {
   return problemAt(at, key, 'bad_value', `${key} must be whole milliseconds, 100 years at most`)
 }
 
+/** An ISO 8601 duration, at most a hundred years. */
 export function checkDuration(at: CheckAt, key: string): Problem[] {
   const value = at.data[key]
   if (!isGiven(value)) return []
@@ -65,6 +68,7 @@ export function checkEventName(at: CheckAt, key: string): Problem[] {
   return problemAt(at, key, 'bad_event_name', message)
 }
 
+/** A JSON object. */
 export function checkObject(at: CheckAt, key: string): Problem[] {
   const value = at.data[key]
   if (!isGiven(value) || isJsonObject(value)) return []
@@ -79,6 +83,7 @@ export function checkSender(at: CheckAt, key: string): Problem[] {
   return checkSenderDomain(at, key, value)
 }
 
+/** One mailbox: an address, or `Name <address>`. */
 export function checkMailbox(at: CheckAt, key: string): Problem[] {
   const value = at.data[key]
   if (!isGiven(value) || (typeof value === 'string' && parseMailbox(value))) return []
@@ -87,8 +92,7 @@ export function checkMailbox(at: CheckAt, key: string): Problem[] {
 
 /** The domain of a sender, wherever it was written, is one that may send; an unreadable sender says nothing here. */
 export function checkSenderDomain(at: CheckAt, key: string, from: string): Problem[] {
-  const mailbox = parseMailbox(from)
-  const domain = mailbox && addressDomain(mailbox.address)
+  const domain = senderDomain(from)
   if (domain === null || at.context.verifiedDomains.has(domain)) return []
   return problemAt(at, key, 'domain_not_verified', `the domain ${domain} is not verified`)
 }

@@ -25,12 +25,9 @@ export function designNeeds(design: Graph, registry: NodeRegistry = nodeRegistry
   const names = (key: 'eventNames' | 'audienceIds') => [
     ...new Set(all.flatMap((one) => one[key] ?? [])),
   ]
-  const any = (key: 'emailActivity' | 'trigger' | 'waitEvents') => all.some((one) => one[key])
   return {
     eventNames: names('eventNames'),
     audienceIds: names('audienceIds'),
-    emailActivity: any('emailActivity'),
-    trigger: any('trigger'),
-    waitEvents: any('waitEvents'),
+    emailActivity: all.some((one) => one.emailActivity),
   }
 }

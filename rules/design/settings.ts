@@ -31,6 +31,7 @@ export type Settings = z.infer<typeof settingsSchema>
 
 const known = new Set(Object.keys(settingsSchema.shape))
 
+/** What is wrong with a design's settings: those that are unknown, and values that a setting does not take. */
 export function settingsProblems(at: CheckAt): Problem[] {
   const unknown = Object.keys(at.data).filter((key) => !known.has(key))
   return [

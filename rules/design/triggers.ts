@@ -1,8 +1,11 @@
-// Which trigger of a workflow an arriving event starts.
+// Where executions of a design begin: which of its triggers an arriving event starts, and which a call.
 
 import { evaluate } from '../conditions/evaluate.ts'
 import type { Condition, ConditionFacts } from '../conditions/types.ts'
-import type { Design, ReEntry } from './types.ts'
+import type { Entry } from '../nodes/define.ts'
+import { nodeRegistry } from '../nodes/index.ts'
+import type { NodeRegistry } from '../nodes/registry.ts'
+import type { Graph, ReEntry } from './types.ts'
 
 export interface EventTrigger {
   node_id: string
@@ -12,19 +15,21 @@ export interface EventTrigger {
 }
 
 /** The event triggers of a design, in its order: what is stored when the design becomes active. */
-export function eventTriggers(design: Design): EventTrigger[] {
-  return design.nodes.flatMap((node) =>
-    node.type === 'trigger' && node.data.kind === 'event'
-      ? [
-          {
-            node_id: node.id,
-            event_name: node.data.event_name,
-            filter: node.data.filter || null,
-            re_entry: node.data.re_entry ?? null,
-          },
-        ]
-      : [],
+export function eventTriggers(
+  design: Graph,
+  registry: NodeRegistry = nodeRegistry,
+): EventTrigger[] {
+  return entriesOf(design, registry).flatMap(({ event_name, ...entry }) =>
+    event_name === null ? [] : [{ ...entry, event_name }],
   )
+}
+
+/** Of each node whose kind is a start, in the design's order. */
+function entriesOf({ nodes }: Graph, registry: NodeRegistry): (Entry & { node_id: string })[] {
+  return nodes.flatMap(({ id, type, data }) => {
+    const entry = registry.find(type)?.entry?.(data)
+    return entry ? [{ node_id: id, ...entry }] : []
+  })
 }
 
 /**
@@ -43,9 +48,10 @@ export function matchTrigger<T extends { filter: object | null }>(
 
 /** Where `POST /v1/workflows/{id}/executions` starts: the first manual trigger, or the first one when none is. */
 export function triggerByHand(
-  design: Design,
+  design: Graph,
+  registry: NodeRegistry = nodeRegistry,
 ): { node_id: string; re_entry: ReEntry | null } | undefined {
-  const triggers = design.nodes.flatMap((node) => (node.type === 'trigger' ? [node] : []))
-  const found = triggers.find(({ data }) => data.kind === 'manual') ?? triggers[0]
-  return found && { node_id: found.id, re_entry: found.data.re_entry ?? null }
+  const entries = entriesOf(design, registry)
+  const found = entries.find(({ event_name }) => event_name === null) ?? entries[0]
+  return found && { node_id: found.node_id, re_entry: found.re_entry }
 }

@@ -4,7 +4,7 @@ import type { Json } from '../json.ts'
 import type { nodeKinds } from '../nodes/index.ts'
 import type { Settings } from './settings.ts'
 
-export type { ReEntry } from '../nodes/trigger.ts'
+export type { ReEntry } from '../nodes/reEntry.ts'
 
 interface Edge {
   id: string

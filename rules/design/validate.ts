@@ -8,10 +8,6 @@ import type { Problem } from './problem.ts'
 import { settingsProblems } from './settings.ts'
 import { readShape, type Shape, type ShapeNode } from './shape.ts'
 
-export type { DesignContext } from './context.ts'
-export { designReferences } from './references.ts'
-export { checkDesignShape } from './shape.ts'
-
 /**
  * Every problem that keeps a design from being activated, with its node; none means that it is a `Design`.
  * `context` holds what `designReferences` asked for. Total: takes any JSON.

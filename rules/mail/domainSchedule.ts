@@ -117,16 +117,17 @@ export interface KeyAge {
   activated_at: Date | null
 }
 
-/** The key of that algorithm that signs mail accepted now: the one activated last. */
-export function signingKey<K extends KeyAge>(
+/** The key of that algorithm that signs mail accepted at that time: of those active then, the one activated last. */
+export function signingKey<K extends Omit<KeyAge, 'id'>>(
   keys: readonly K[],
   algorithm: K['algorithm'],
-  now: Date,
+  acceptedAt: Date,
 ): K | undefined {
   return keys
     .filter(
       (key) =>
-        key.algorithm === algorithm && (key.activated_at?.getTime() ?? Infinity) <= now.getTime(),
+        key.algorithm === algorithm &&
+        (key.activated_at?.getTime() ?? Infinity) <= acceptedAt.getTime(),
     )
     .sort((a, b) => (a.activated_at?.getTime() ?? 0) - (b.activated_at?.getTime() ?? 0))
     .at(-1)

@@ -1,12 +1,14 @@
 // What a node kind is: all that validation, the interpreter and the interface description ask of one.
 import type { z } from 'zod'
 import type { ConditionNeeds } from '../conditions/needs.ts'
+import type { Condition } from '../conditions/types.ts'
 import type { CheckAt } from '../design/context.ts'
 import type { HeldCondition } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import type { Settings } from '../design/settings.ts'
 import type { End, SegmentFacts, SegmentTools, Wait, WaitEnd } from '../interpreterTypes.ts'
 import type { JsonObject } from '../json.ts'
+import type { ReEntry } from './reEntry.ts'
 
 export interface Handles {
   /** Must lead somewhere before the design may be activated. */
@@ -23,8 +25,17 @@ export type NamedOutside = Partial<
 /** `start`: executions begin there and nothing leads to it. `drawn`: it is there for the reader and never runs. */
 export type NodeRole = 'start' | 'step' | 'drawn'
 
+/** How executions come to begin at a node. */
+export interface Entry {
+  /** The event that starts one; null: a call of the API does. */
+  event_name: string | null
+  /** Only events for which it holds. */
+  filter: Condition | null
+  re_entry: ReEntry | null
+}
+
 /** What the interpreter gives to the node that it enters. */
-export interface Room {
+export interface Place {
   nodeId: string
   settings: Settings
   /** Of this moment: updates and steps so far are in it. */
@@ -66,7 +77,9 @@ export interface NodeKind<Type extends string = string, Data extends object = ob
   names(data: JsonObject): NamedOutside
   /** Facts that it reads beyond those of its conditions. */
   facts?(data: JsonObject): Partial<ConditionNeeds>
-  enter(data: Data, room: Room): Move
+  /** Of a kind whose role is `start`, of data without problems. */
+  entry?(data: Data): Entry
+  enter(data: Data, place: Place): Move
 }
 
 /** Types one kind: `enter` gets what its schema describes. */

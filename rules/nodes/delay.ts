@@ -4,7 +4,7 @@ import { problemAt } from '../design/context.ts'
 import { checkDuration, checkMs, isGiven, isNoTime } from '../design/fieldChecks.ts'
 import { addDuration, parseDuration } from '../duration.ts'
 import { fnv1a } from '../shard.ts'
-import { always, defineNode, namesNothing, noConditions, type Room } from './define.ts'
+import { always, defineNode, namesNothing, noConditions, type Place } from './define.ts'
 import { duration, ms } from './fields.ts'
 import { failed } from './moves.ts'
 
@@ -20,7 +20,7 @@ const data = z.xor([
 ])
 
 /** 0 to max_ms, drawn from the step's own name: the same at every replay, another for each execution and lap. */
-function jitter(max_ms: number | undefined, { nodeId, facts }: Room): number {
+function jitter(max_ms: number | undefined, { nodeId, facts }: Place): number {
   if (!max_ms) return 0
   return fnv1a(`${facts.executionId}:${nodeId}:${facts.execution.step_count}`) % (max_ms + 1)
 }
@@ -43,16 +43,16 @@ export const delay = defineNode({
   },
   conditions: noConditions,
   names: namesNothing,
-  enter(data, room) {
-    const { now } = room.facts
+  enter(data, place) {
+    const { now } = place.facts
     const span =
       'duration' in data && data.duration
         ? parseDuration(data.duration)
         : { kind: 'exact' as const, ms: 'ms' in data ? data.ms : Number.NaN }
     if (!span || Number.isNaN(span.ms)) {
-      return { end: failed(`${room.nodeId}: bad duration`), why: null }
+      return { end: failed(`${place.nodeId}: bad duration`), why: null }
     }
-    const until = addDuration(now, span) + jitter(data.jitter_ms, room)
+    const until = addDuration(now, span) + jitter(data.jitter_ms, place)
     // Nothing to wait for: no timer, and no segment of its own.
     if (until <= now) return { handle: 'default', why: 'no time to wait' }
     return { wait: { for: 'nothing', until }, why: null }

@@ -17,7 +17,7 @@ import {
 } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import type { JsonObject } from '../json.ts'
-import { defineNode, type Move, never, type Room } from './define.ts'
+import { defineNode, type Move, never, type Place } from './define.ts'
 import { mailbox } from './fields.ts'
 import { completed, failStep, skip } from './moves.ts'
 
@@ -116,20 +116,20 @@ function checkFrom(at: CheckAt): Problem[] {
   return problemAt(at, 'from', 'from_missing', 'from or settings.default_from is required')
 }
 
-function enter(data: SendEmailData, room: Room): Move {
+function enter(data: SendEmailData, place: Place): Move {
   const { guard, on_suppressed, ...mail } = withoutBlanks(data)
-  if (guard && !evaluate(guard, room.facts)) return skip('guard', room)
-  const sent = room.tools.sendEmail(room.nodeId, mail, room.facts)
+  if (guard && !evaluate(guard, place.facts)) return skip('guard', place)
+  const sent = place.tools.sendEmail(place.nodeId, mail, place.facts)
   switch (sent.kind) {
     case 'sent':
-      return { handle: 'default', why: null, facts: withSent(room) }
+      return { handle: 'default', why: null, facts: withSent(place) }
     case 'skipped':
-      return skip(sent.why, room)
+      return skip(sent.why, place)
     case 'failed':
-      return failStep(sent.why, room)
+      return failStep(sent.why, place)
     case 'suppressed':
       if (on_suppressed === 'exit') return { end: completed(sent.kind), why: sent.kind }
-      return on_suppressed === 'fail' ? failStep(sent.kind, room) : skip(sent.kind, room)
+      return on_suppressed === 'fail' ? failStep(sent.kind, place) : skip(sent.kind, place)
     default:
       return sent satisfies never
   }
@@ -141,7 +141,7 @@ function withoutBlanks(data: SendEmailData): SendEmailData {
 }
 
 /** Conditions further on in this segment see that the mail was sent. */
-function withSent({ nodeId, facts }: Room): Room['facts'] {
+function withSent({ nodeId, facts }: Place): Place['facts'] {
   const { emailActivity } = facts
   const statuses = Object.hasOwn(emailActivity, nodeId) ? (emailActivity[nodeId] ?? []) : []
   return { ...facts, emailActivity: { ...emailActivity, [nodeId]: [...statuses, 'sent'] } }

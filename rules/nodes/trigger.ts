@@ -2,42 +2,14 @@
 import { z } from 'zod'
 import { conditionSchema } from '../conditions/schema.ts'
 import { type CheckAt, problemAt } from '../design/context.ts'
-import {
-  checkConditions,
-  checkEventName,
-  checkMs,
-  checkOneOf,
-  type HeldCondition,
-  isGiven,
-  isPropertyPath,
-} from '../design/fieldChecks.ts'
+import { checkConditions, checkEventName, type HeldCondition } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
-import { isJsonObject, type JsonObject } from '../json.ts'
-import { limits } from '../limits.ts'
+import type { JsonObject } from '../json.ts'
 import { always, defineNode, namesNothing, never } from './define.ts'
-import { eventName, ms } from './fields.ts'
+import { eventName } from './fields.ts'
+import { checkReEntry, reEntry } from './reEntry.ts'
 
 const triggerKinds = ['event', 'manual']
-const reEntryModes = ['every', 'once', 'after_exit', 'interval'] as const
-
-const reEntry = z
-  .object({
-    mode: z
-      .enum(reEntryModes)
-      .describe(
-        '`every` time; `once` for ever; `after_exit` of the execution before; or once an `interval`',
-      ),
-    min_interval_ms: ms
-      .describe('With mode `interval`: the least time between two entries')
-      .exactOptional(),
-    key_path: z
-      .string()
-      .max(limits.pathCharsMax)
-      .describe('A property of the event, such as order_id: the rule then holds for each value')
-      .exactOptional(),
-  })
-  .describe('Whether a contact may enter again')
-export type ReEntry = z.infer<typeof reEntry>
 
 const data = z.discriminatedUnion('kind', [
   z
@@ -77,28 +49,6 @@ function check(at: CheckAt): Problem[] {
   ]
 }
 
-function checkReEntry(at: CheckAt): Problem[] {
-  const value = at.data['re_entry']
-  if (!isGiven(value)) return []
-  if (!isJsonObject(value))
-    return problemAt(at, 're_entry', 'bad_value', 're_entry must be an object')
-  const inner: CheckAt = { ...at, path: `${at.path}.re_entry`, data: value }
-  const { mode, min_interval_ms: interval, key_path: key } = value
-  const problems = [
-    ...checkOneOf(inner, 'mode', reEntryModes),
-    ...checkMs(inner, 'min_interval_ms'),
-  ]
-  if (mode === 'interval' && !isGiven(interval)) {
-    const message = 'mode interval needs min_interval_ms'
-    problems.push(...problemAt(inner, 'min_interval_ms', 'missing_value', message))
-  }
-  if (isGiven(key) && !isPropertyPath(key)) {
-    const message = 'key_path must be a path of the event, such as order_id'
-    problems.push(...problemAt(inner, 'key_path', 'unknown_field', message))
-  }
-  return problems
-}
-
 export const trigger = defineNode({
   type: 'trigger',
   summary: 'Where executions begin. Several triggers may lead to the same node.',
@@ -109,6 +59,11 @@ export const trigger = defineNode({
   check,
   conditions,
   names: namesNothing,
+  entry: (data) => ({
+    event_name: data.kind === 'event' ? data.event_name : null,
+    filter: (data.kind === 'event' && data.filter) || null,
+    re_entry: data.re_entry ?? null,
+  }),
   enter: (data) => ({
     handle: 'default',
     why: data.kind === 'event' ? data.event_name : 'manual',

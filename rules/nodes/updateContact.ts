@@ -9,8 +9,6 @@ import { limits } from '../limits.ts'
 import { applyUpdate, isVariable, variablePath } from '../properties/update.ts'
 import { always, defineNode, namesNothing, never, noConditions } from './define.ts'
 
-const whyCharsMax = 200
-
 const data = z
   .object({
     set: anyObject
@@ -89,7 +87,7 @@ export const updateContact = defineNode({
     const { properties, notes } = applyUpdate(data, facts)
     return {
       handle: 'default',
-      why: notes.length > 0 ? notes.join('; ').slice(0, whyCharsMax) : null,
+      why: notes.length > 0 ? notes.join('; ').slice(0, limits.stepWhyCharsMax) : null,
       facts: { ...facts, contact: { ...facts.contact, properties } },
     }
   },

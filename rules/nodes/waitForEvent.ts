@@ -22,7 +22,6 @@ import { defineNode, namesNothing } from './define.ts'
 import { duration, eventName, ms } from './fields.ts'
 import { failed } from './moves.ts'
 
-const matchRowsMax = 20
 const path = z.string().max(limits.pathCharsMax)
 
 const data = z.object({
@@ -39,7 +38,7 @@ const data = z.object({
         equals_path: path.describe('A fact of this execution, such as event.order_id'),
       }),
     )
-    .max(matchRowsMax)
+    .max(limits.matchRowsPerNodeMax)
     .describe('Only events in which each of these properties equals that fact')
     .exactOptional(),
   timeout: duration
@@ -57,8 +56,8 @@ const conditions = ({ filter }: JsonObject): HeldCondition[] => [
 function checkMatch(at: CheckAt): Problem[] {
   const { match } = at.data
   if (!isGiven(match)) return []
-  if (!Array.isArray(match) || match.length > matchRowsMax) {
-    const message = `match must be an array of up to ${matchRowsMax} rows`
+  if (!Array.isArray(match) || match.length > limits.matchRowsPerNodeMax) {
+    const message = `match must be an array of up to ${limits.matchRowsPerNodeMax} rows`
     return problemAt(at, 'match', 'bad_value', message)
   }
   return match.flatMap((row, i) => {

@@ -91,3 +91,15 @@ it('drops a NUL that a filter made: no column and no mail can hold it', async ()
   const read = await api.request<{ html: string }>('GET', `/v1/emails/${answer.body.id}`)
   expect([answer.status, read.body.html]).toEqual([200, 'ab'])
 })
+
+it('refuses half of a surrogate pair that a filter left', async () => {
+  const answer = await send({
+    ...mail,
+    html: '{{ "\u{1f600}" | split: "" | first }}',
+    variables: {},
+  })
+  expect([answer.status, answer.body]).toEqual([
+    400,
+    { code: 'invalid_template', message: 'the result holds a NUL character' },
+  ])
+})

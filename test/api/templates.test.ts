@@ -147,11 +147,9 @@ describe('deleting', () => {
     ).toEqual([])
   })
 
-  it.each(['id', 'alias'])('is refused while an active workflow sends it by %s', async (by) => {
-    const alias = `used-by-${by}`
-    const { id } = await create({ alias })
+  /** A workflow that is active with a single node. */
+  async function insertActive(node: object): Promise<string> {
     const wf = api.deps.newId('workflow')
-    const node = { id: 'n', type: 'send_email', data: { template_id: by === 'id' ? id : alias } }
     const at = new Date()
     await api.db
       .insertInto('workflows')
@@ -180,9 +178,23 @@ describe('deleting', () => {
         created_at: at,
       })
       .execute()
+    return wf
+  }
+
+  it.each(['id', 'alias'])('is refused while an active workflow sends it by %s', async (by) => {
+    const alias = `used-by-${by}`
+    const { id } = await create({ alias })
+    const template_id = by === 'id' ? id : alias
+    const wf = await insertActive({ id: 'n', type: 'send_email', data: { template_id } })
     const refused = await call('DELETE', `/${id}`)
     expect([refused.status, refused.body]).toMatchObject([409, { code: 'template_in_use' }])
     await api.db.updateTable('workflows').set({ status: 'paused' }).where('id', '=', wf).execute()
+    expect((await call('DELETE', `/${id}`)).status).toBe(204)
+  })
+
+  it('is not refused for a workflow that only mentions it: its node kinds say what they send', async () => {
+    const { id } = await create({ alias: 'mentioned' })
+    await insertActive({ id: 'n', type: 'note', data: { template_id: 'mentioned' } })
     expect((await call('DELETE', `/${id}`)).status).toBe(204)
   })
 })

@@ -1,12 +1,11 @@
 // Pixels and tracked links: where they lead, what is shown of them, and what contacts hear.
 
 import { describe, expect, it } from 'vitest'
-import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { tellAll } from '../setup/mailEvents.ts'
 import { tableCounts } from '../setup/tableCounts.ts'
-import { BROWSER, createTrackedApi, URLS } from '../setup/trackedMail.ts'
+import { BROWSER, createTrackedApi, storeLinks, URLS } from '../setup/trackedMail.ts'
 import { uniqueName } from '../setup/unique.ts'
 import { createWorkflowClient, exitDesign } from '../setup/workflowClient.ts'
 
@@ -74,7 +73,7 @@ describe('a link', () => {
 
   it('keeps the targets that it was sent with', async () => {
     const mail = await delivered()
-    await insertEmailLinks(api.db, [{ email_id: mail.id, urls: ['https://evil.test/'] }])
+    await storeLinks(api.deps, [{ email_id: mail.id, urls: ['https://evil.test/'] }])
     expect((await click(mail.deliveryId, 0)).headers.get('location')).toBe(URLS[0])
   })
 })

@@ -1,9 +1,9 @@
 // A scanner that follows every link of a mail does not unsubscribe its reader; a person does, whatever scanners do.
 import { beforeAll, expect, it } from 'vitest'
-import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken } from '../../mail/tracking/tokens.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { bringTo } from '../setup/states.ts'
+import { storeLinks } from '../setup/trackedMail.ts'
 import { uniqueName } from '../setup/unique.ts'
 import { createWorkflowClient, exitDesign } from '../setup/workflowClient.ts'
 
@@ -44,7 +44,7 @@ async function subscriber() {
     .execute()
   const [deliveryId = 0] = await bringTo(api.db, { emailId: id }, 'delivered', new Date(time))
   const urls = [0, 1, 2, 3].map((i) => `https://x.test/${i}`)
-  await insertEmailLinks(api.db, [{ email_id: id, urls }])
+  await storeLinks(api.deps, [{ email_id: id, urls }])
   time += 30_000
   const click = (index: number) =>
     api.app.request(`/t/c/${clickToken(api.deps.secrets.mac('tracking'), deliveryId, index)}`)

@@ -18,7 +18,9 @@ const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
 const config = { publicUrl: 'https://mail.test' }
 
 const createUse = () =>
-  createComposer({ db, now, config, secrets } as unknown as Parameters<typeof createComposer>[0])
+  createComposer({ db, wake: () => {}, now, config, secrets } as unknown as Parameters<
+    typeof createComposer
+  >[0])
 
 async function accept(
   change: { html?: string | null; text?: string | null; [column: string]: unknown },

@@ -1,10 +1,11 @@
 // Mail events from the outbox to contacts: in order, once, past contacts that are held and events that cannot be recorded.
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
-import { tellContacts } from '../../commands/events/tellContacts.ts'
+import { tellContacts, tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { takeReport } from '../../commands/reports/take.ts'
 import { recordTracking } from '../../commands/tracking/record.ts'
 import { transact } from '../../commands/transact.ts'
+import { lockContactByEmail } from '../../db/contacts/writes.ts'
 import { insertMailEvent, type MailEventFacts } from '../../db/deliveries/mailEvents.ts'
 import { findTrackedDelivery } from '../../db/tracking/reads.ts'
 import { classifyReply } from '../../rules/mail/bounceRules.ts'
@@ -169,8 +170,8 @@ test('what cannot be recorded is put off, and the rest of the commit is recorded
   try {
     await eventually(async () => expect(await heard(good.to)).toEqual(['email.delivered']))
     await eventually(async () => {
-      const rows = await db.selectFrom('outbox').select(['attempts', 'next_at']).execute()
-      expect(rows).toMatchObject([{ attempts: 1, next_at: new Date(time + 30_000) }])
+      const rows = await db.selectFrom('outbox').select(['attempts', 'due_at']).execute()
+      expect(rows).toMatchObject([{ attempts: 1, due_at: new Date(time + 30_000) }])
     })
     await sql`drop trigger refuse on automation_events; drop function refuse()`.execute(db)
     time += 30_000
@@ -197,4 +198,48 @@ test('a trigger and a wait hear of it, and the starter is woken', async () => {
     .where('email', '=', to)
     .execute()
   expect(started).toEqual([{ workflow_id: id, chain_depth: 1 }])
+})
+
+/** What a segment does that is about to decide whether the contact has opened. */
+const decide = (email: string, before: () => Promise<unknown> = async () => undefined) =>
+  transact(deps, async (inTrx) => {
+    const contact = await lockContactByEmail(inTrx.db, workspaceId, email)
+    if (!contact) throw new Error(`no contact ${email}`)
+    expect(await tellLockedContact(inTrx, workspaceId, contact.id, 'email.opened')).toBe(true)
+    await before()
+  })
+
+test('segments that take what they wait for, and a pump beside them, record each event once', async () => {
+  const people = await Promise.all(Array.from({ length: 40 }, () => mailed()))
+  for (let round = 0; round < 5; round++) {
+    await Promise.all(people.map(({ deliveryId }) => write(deliveryId, 'opened')))
+    const pumps = Promise.all(Array.from({ length: 4 }, () => tellContacts(deps, workspaceId)))
+    await Promise.all([...people.map(({ to }) => decide(to)), pumps])
+    time += 10_000
+    await tellAll(deps)
+  }
+  for (const { to } of people) expect(await heard(to)).toEqual(Array(5).fill('email.opened'))
+})
+
+test('a segment that is frozen with what it took keeps no pump waiting', async () => {
+  const [held, other] = [await mailed(), await mailed()]
+  await write(held.deliveryId, 'opened')
+  await write(other.deliveryId, 'delivered')
+  await decide(held.to, async () => {
+    expect(await tellContacts(deps, workspaceId)).toMatchObject({ told: 1 })
+    expect(await heard(other.to)).toEqual(['email.delivered'])
+  })
+  expect(await heard(held.to)).toEqual(['email.opened'])
+})
+
+test('a worker of before there were mail events takes none of them for Temporal', async () => {
+  const { deliveryId } = await mailed()
+  await sql`truncate outbox`.execute(db)
+  await write(deliveryId, 'delivered')
+  // What such a worker asks.
+  const { rows } = await sql`
+    select * from outbox o where next_at <= ${new Date(time + 60_000)} and not exists (
+      select from outbox earlier where earlier.execution_id = o.execution_id and earlier.id < o.id)
+  `.execute(db)
+  expect(rows).toEqual([])
 })

@@ -20,9 +20,11 @@ const wake = () => undefined
 const fill = (kind: 'start' | 'mail_event', count: number) =>
   sql`
     insert into outbox (kind, execution_id, workspace_id, workflow_id, contact_id, payload, next_at,
-      created_at)
+      due_at, created_at)
     select ${kind}, case when ${kind} = 'start' then 'exec_' || n else '' end, 'ws_' || n % 50, '',
-      'con_' || n % 100000, '{"delivery_id": 0}', now() - interval '1 hour', now()
+      'con_' || n % 100000, '{"delivery_id": 0}',
+      case when ${kind} = 'start' then now() - interval '1 hour' else 'infinity' end,
+      case when ${kind} = 'mail_event' then now() - interval '1 hour' end, now()
     from generate_series(1, ${count}) n
   `.execute(db)
 

@@ -14,7 +14,7 @@ import { listEmailContents } from '../../db/emails/contents.ts'
 import { listExecutionEmails, listWorkflowEmails } from '../../db/emails/ofExecutions.ts'
 import { listEmails } from '../../db/emails/reads.ts'
 import { findSendFacts } from '../../db/emails/sendFacts.ts'
-import { findCandidates } from '../../db/events/receivers.ts'
+import { findCandidates, listAwaited } from '../../db/events/receivers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
 import { listEndedExecutions } from '../../db/executions/reads.ts'
@@ -75,7 +75,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) =>
     mailEvents.claimMailEvents(trx, ws, { now: at, rows: 1, perContact: 1, contactId: null }),
   (trx) => mailEvents.claimMailEvents(trx, ws, { now: at, rows: 1, perContact: 1, contactId: id }),
-  (trx) => mailEvents.listAwaited(trx, ws, [{ contact_id: id, name: 'delivered' }]),
+  (trx) => mailEvents.takeMailEvents(trx, ws, id, { name: 'clicked', limit: 1 }),
+  (trx) => listAwaited(trx, ws, [{ contact_id: id, name: 'delivered' }]),
   (trx) => markDataSent(trx, [1], id, at),
   (trx) => listQueueDepths(trx, at),
   (trx) => listEmailAttempts(trx, ws, id, 2),

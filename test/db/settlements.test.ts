@@ -1,12 +1,17 @@
 // Settlements against the table of states: what a row has left meanwhile is not settled, and no contact is waited for.
+import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
+import { takeReport } from '../../commands/reports/take.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { type Settlement, settleDeliveries } from '../../db/deliveries/settle.ts'
+import { settleEach } from '../../delivery/lane/settle.ts'
 import { underWayStates } from '../../rules/states.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { eventually } from '../setup/eventually.ts'
+import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { holdContact } from '../setup/mailEvents.ts'
 import { bringTo } from '../setup/states.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -45,6 +50,7 @@ async function claimed(to = `${uniqueName('r')}@example.test`) {
 const mark = (id: number, when = at()) => inOne((trx) => markDataSent(trx, [id], LEASE, when))
 const settle = (settlement: Settlement, lease: string | null = LEASE, when = at()) =>
   inOne((trx) => settleDeliveries(trx, [settlement], lease, when))
+const nothing = { deliveries: [], hasMailEvents: false }
 
 const end = (id: number, over: Partial<Settlement>): Settlement => ({
   id,
@@ -56,7 +62,6 @@ const end = (id: number, over: Partial<Settlement>): Settlement => ({
   event: { status: 'delivered', at: at(), data: {} },
   suppress: 'no',
   attempt: null,
-  hasContact: true,
   ...over,
 })
 const backInQueue = { state: 'queued', event: null, nextAt: new Date(0) } as const
@@ -70,7 +75,7 @@ test('a mail that was marked after it was found expired is not sent again', asyn
   await mark(id)
   const later = at(2 * LEASE_MS)
   // Found in `sending`: whoever takes it over believes that no dot was sent.
-  expect(await settle(end(id, { ...backInQueue, leaves: 'sending' }), null, later)).toEqual([])
+  expect(await settle(end(id, { ...backInQueue, leaves: 'sending' }), null, later)).toEqual(nothing)
   expect(await stateOf(id)).toBe('data_sent')
 })
 
@@ -82,13 +87,13 @@ test('a lease that has run out marks nothing', async () => {
 
 test('the lease alone settles nothing: the row must be in a state that the table lets go there', async () => {
   const { id } = await claimed()
-  expect(await settle(end(id, {}))).toEqual([])
+  expect(await settle(end(id, {}))).toEqual(nothing)
   expect(await stateOf(id)).toBe('sending')
   await mark(id)
-  expect(await settle(end(id, {}))).toMatchObject([{ id }])
+  expect(await settle(end(id, {}))).toMatchObject({ deliveries: [{ id }], hasMailEvents: false })
   expect(await stateOf(id)).toBe('delivered')
   expect(underWayStates).not.toContain('delivered')
-  expect(await settle(end(id, backInQueue), null, at(9 * LEASE_MS))).toEqual([])
+  expect(await settle(end(id, backInQueue), null, at(9 * LEASE_MS))).toEqual(nothing)
 })
 
 test('a settlement writes what a contact is to hear, and does not wait for them', async () => {
@@ -96,10 +101,65 @@ test('a settlement writes what a contact is to hear, and does not wait for them'
   await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: to })
   await mark(id)
   await holdContact(api.url, to, async () => {
-    expect(await settle(end(id, {}))).toMatchObject([{ id, told: true }])
+    expect(await settle(end(id, {}))).toMatchObject({ deliveries: [{ id }], hasMailEvents: true })
   })
   const waiting = await db.selectFrom('outbox').select(['kind', 'payload']).execute()
   expect(waiting).toMatchObject([{ kind: 'mail_event', payload: { delivery_id: id, data: {} } }])
+})
+
+test('an outcome that Postgres refuses keeps no other one unwritten', async () => {
+  const mails = [await claimed(), await claimed(), await claimed()]
+  for (const { id } of mails) await mark(id)
+  const group = mails.map(({ id }, i) => end(id, i === 1 ? { response: 'a\u0000b' } : {}))
+  const faults = await settleEach(deps, group, LEASE)
+  expect(faults.map((fault) => fault === undefined)).toEqual([true, false, true])
+  expect(await Promise.all(mails.map(({ id }) => stateOf(id)))).toEqual([
+    'delivered',
+    'data_sent',
+    'delivered',
+  ])
+})
+
+/** Makes a claimed mail one of a workflow that the recipient runs through, with a link to leave it. */
+async function giveToWorkflow(deliveryId: number, to: string): Promise<void> {
+  const eventName = uniqueName('joined')
+  const flow = design({ start: onEvent(eventName), end: ['exit', {}] }, [['start', 'end']])
+  await insertFlow(db, api, flow)
+  await api.request('POST', '/v1/automation/events', { event_name: eventName, email: to })
+  const token = uniqueName('token')
+  await sql`
+    update emails m set workflow_id = x.workflow_id, execution_id = x.id, unsubscribe_token = ${token}
+    from executions x, deliveries d where x.email = ${to} and d.id = ${deliveryId} and m.id = d.email_id
+  `.execute(db)
+}
+
+test('a complaint that waits for a held contact keeps no settlement waiting, of its mail or to its address', async () => {
+  const { id, to } = await claimed()
+  const other = await claimed(to)
+  await giveToWorkflow(id, to)
+  await mark(id)
+  const report = { kind: 'complaint', feedbackType: 'abuse' } as const
+  const taken = await holdContact(api.url, to, async () => {
+    const complaint = takeReport(deps, id, report)
+    await eventually(async () => {
+      const waiting = await sql`select from pg_locks where not granted`.execute(db)
+      expect(waiting.rows).toHaveLength(1)
+    })
+    const settled = await transact(deps, async ({ db: trx }) => {
+      await sql`set local lock_timeout = '2s'`.execute(trx)
+      const gone = { state: 'bounced', event: null, suppress: 'for_good' } as const
+      return settleDeliveries(trx, [end(id, {}), end(other.id, gone)], LEASE, at())
+    })
+    expect(settled.deliveries).toHaveLength(2)
+    return { complaint }
+  })
+  expect(await taken.complaint).toBe('taken')
+  const left = db
+    .selectFrom('workflow_unsubscribes as u')
+    .innerJoin('contacts as c', (join) =>
+      join.onRef('c.id', '=', 'u.contact_id').on('c.email', '=', to),
+    )
+  expect(await left.select('c.email').execute()).toEqual([{ email: to }])
 })
 
 test('the trigger of the tests sees every move that the table lacks', async () => {

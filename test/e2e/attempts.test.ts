@@ -150,7 +150,7 @@ test('three days with a full mailbox suppress for thirty days; a delivery betwee
   await send('ada@one.test')
   await send('bob@one.test')
   expect(await days('ada@one.test')).toHaveLength(2)
-  expect(await days('bob@one.test'), 'he was delivered to').toEqual([])
+  expect(await days('bob@one.test'), 'they were delivered to').toEqual([])
   await aDayPasses()
   await send('bob@one.test')
   expect(await suppressions()).toEqual([])

@@ -78,7 +78,7 @@ test('a bounce after delivery: event, suppression, automation event, a workflow 
   for (const reply of again) expect(reply).toMatch(/^250 /)
   expect(await written(h)).toEqual(after)
 
-  // The next mail to him is refused without SMTP.
+  // The next mail to them is refused without SMTP.
   const next = await h.request<{ id: string }>('POST', '/v1/emails', {
     from: 'hello@sender.test',
     to: 'Gone@example.test',

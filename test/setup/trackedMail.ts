@@ -1,4 +1,6 @@
 // Delivered mail with tracked links, visits to them by somebody with a browser, and what is stored and shown of them.
+import { transact } from '../../commands/transact.ts'
+import type { NewRow } from '../../db/schema.ts'
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { createTestApi, insertTestDomain } from './api.ts'
@@ -12,6 +14,14 @@ export const URLS = [
   'https://z.test',
   'http://w.test/',
 ]
+
+/** Stores the targets of emails' links, as a lane does before it sends them. */
+export function storeLinks(
+  deps: Parameters<typeof transact.one>[0],
+  rows: NewRow<'email_links'>[],
+): Promise<void> {
+  return transact.one(deps, ({ db }) => insertEmailLinks(db, rows))
+}
 
 /** An API behind trusted proxies of 10.0.0.0/8, with the domain `sender.test`. Its `clock` stands still until it is moved. */
 export async function createTrackedApi() {
@@ -38,7 +48,7 @@ export async function createTrackedApi() {
       new Date(clock.time),
     )
     if (deliveryId === undefined) throw new Error('the mail has no delivery')
-    await insertEmailLinks(api.db, [{ email_id: body.id, urls }])
+    await storeLinks(api.deps, [{ email_id: body.id, urls }])
     clock.time += 60_000
     return { id: body.id, to, deliveryId }
   }

@@ -39,6 +39,7 @@ const exceptions: Record<string, string[]> = {
   'domains of all workspaces, when a worker starts': ['domains/startMissingChecks'],
   'the key tells whose request it is': ['api-keys/findApiKeyByHash'],
   'a signed token names the row; who asks belongs to no workspace': [
+    'deliveries/findReportedDelivery',
     'deliveries/lockReportedDelivery',
     'deliveries/bounceDelivery',
     'tracking/findTrackedDelivery',

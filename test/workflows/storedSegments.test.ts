@@ -1,9 +1,12 @@
 // What a segment stores and tells Temporal: the words of every release so far, since running executions read them.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
-import { now } from '../setup/harness.ts'
+import { newId, now } from '../setup/harness.ts'
+import { tellAll } from '../setup/mailEvents.ts'
 
 const database = await createTestDatabase()
 let engine: Engine
@@ -151,6 +154,61 @@ describe('the handle by which a wait is left', () => {
     await engine.post('came.second', email)
     await runSegment(id, 1)
     expect(await engine.row(id)).toMatchObject({ outcome: 'known' })
+  })
+})
+
+describe('a wait for what becomes of mail', () => {
+  const clicked = (more: object = {}) => wait({ event_name: 'email.clicked', ...more })
+  const journey = (waits: [string, Record<string, unknown>]): TestDesign =>
+    design(
+      {
+        start: onEvent('began'),
+        first: mail('First'),
+        pause: ['delay', { ms: 1 }],
+        n: waits,
+        to_received: ['exit', {}],
+        to_timeout: ['exit', {}],
+      },
+      [
+        ['start', 'first'],
+        ['first', 'pause'],
+        ['pause', 'n'],
+        ['n', 'to_received', 'received'],
+        ['n', 'to_timeout', 'timeout'],
+      ],
+    )
+  /** A click that was committed and that nobody has carried to its contact yet. */
+  async function click(executionId: string) {
+    const { id } = await database.db
+      .selectFrom('deliveries as d')
+      .innerJoin('emails as m', 'm.id', 'd.email_id')
+      .select('d.id')
+      .where('m.execution_id', '=', executionId)
+      .executeTakeFirstOrThrow()
+    const deps = { db: database.db, wake: () => undefined }
+    const event = { name: 'clicked', at: now(), data: { link: 'x' } } as const
+    await transact(deps, ({ db }) => insertMailEvent(db, engine.workspaceId, id, event, now()))
+  }
+
+  test('who clicked before the deadline is not told that they did not', async () => {
+    const { id } = await engine.run(journey(clicked({ timeout: 'PT1H' })))
+    await runSegment(id)
+    await runSegment(id, 1)
+    await click(id)
+    expect(await runSegment(id, 2)).toMatchObject({ step: 'to_received' })
+  })
+  test('a click from before the wait ends it only when it looks back', async () => {
+    const plain = await engine.run(journey(clicked({ timeout: 'PT1H' })))
+    await runSegment(plain.id)
+    await click(plain.id)
+    expect((await runSegment(plain.id, 1)).next).toMatchObject({ kind: 'wait_event' })
+    await tellAll({ db: database.db, now, newId, wake: () => undefined })
+    expect(await runSegment(plain.id, 2)).toMatchObject({ step: 'to_timeout' })
+
+    const looking = await engine.run(journey(clicked({ lookback_ms: 60_000 })))
+    await runSegment(looking.id)
+    await click(looking.id)
+    expect(await runSegment(looking.id, 1)).toMatchObject({ step: 'to_received' })
   })
 })
 

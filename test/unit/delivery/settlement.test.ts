@@ -27,7 +27,6 @@ function settle(
       resent: over.resent ?? 0,
       last_response: over.lastResponse ?? null,
       was: over.was ?? 'queued',
-      has_contact: false,
       expires_at: new Date(NOW + (over.expired ? -1 : 24 * HOUR_MS)),
     },
     acceptedAt: NOW - 250,
@@ -57,7 +56,6 @@ test('2xx after the dot is delivered, with what the contract shows of it', () =>
     counted: true,
     suppress: 'no',
     attempt: null,
-    hasContact: false,
     event: {
       status: 'delivered',
       at: new Date(NOW),
@@ -134,7 +132,6 @@ test('what was not tried goes back as it was, later, and is no attempt', () => {
       counted: false,
       suppress: 'no',
       attempt: null,
-      hasContact: false,
       event: null,
     })
   }

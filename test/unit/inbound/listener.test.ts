@@ -20,7 +20,7 @@ describe('a report', () => {
     expect(inbound.counted).toEqual(['bounce taken'])
   })
 
-  test('is taken for each recipient once, whatever the case of his address', async () => {
+  test('is taken for each recipient once, whatever the case of their address', async () => {
     const to = [ours(41), ours(42), ours(41).toUpperCase()]
     expect(await last({ to, message: statusReport() })).toMatch(/^250 /)
     expect(inbound.heard.map(({ id }) => id)).toEqual([41, 42])

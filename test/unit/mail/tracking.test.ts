@@ -1,12 +1,11 @@
 // Rewriting html for tracking: what is a link, what stays, and that nothing else changes.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  applyTracking,
-  LINKS_MAX,
-  planTracking,
-  URL_CHARS_MAX,
-} from '../../../mail/tracking/rewrite.ts'
+import { applyTracking, planTracking } from '../../../mail/tracking/rewrite.ts'
+import { limits } from '../../../rules/limits.ts'
+
+const LINKS_MAX = limits.trackedLinksPerEmailMax
+const URL_CHARS_MAX = limits.trackedUrlCharsMax
 
 const OWN = 'https://api.mail.test/u/'
 const isOwnUrl = (url: string) => url.startsWith(OWN)

@@ -1,7 +1,8 @@
 // Builders of facts and designs that the domain's tests share.
 import type { ConditionFacts } from '../../../rules/conditions/types.ts'
+import type { DesignContext } from '../../../rules/design/context.ts'
 import type { Design } from '../../../rules/design/types.ts'
-import { type DesignContext, validateDesign } from '../../../rules/design/validate.ts'
+import { validateDesign } from '../../../rules/design/validate.ts'
 import type { SegmentFacts } from '../../../rules/interpreterTypes.ts'
 import type { Json } from '../../../rules/json.ts'
 

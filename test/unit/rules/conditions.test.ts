@@ -1,6 +1,7 @@
 // Every field, leaf and connective of a condition; what it needs, and how it is told.
 import { describe, expect, test } from 'vitest'
-import { conditionNeeds, evaluate, explain } from '../../../rules/conditions/evaluate.ts'
+import { evaluate, explain } from '../../../rules/conditions/evaluate.ts'
+import { conditionNeeds } from '../../../rules/conditions/needs.ts'
 import type { Condition, Operator } from '../../../rules/conditions/types.ts'
 import { designNeeds } from '../../../rules/design/needs.ts'
 import type { Json } from '../../../rules/json.ts'
@@ -143,15 +144,11 @@ test('conditionNeeds names what must be loaded, once', () => {
     eventNames: ['a'],
     audienceIds: ['aud_1'],
     emailActivity: true,
-    trigger: true,
-    waitEvents: false,
   })
   expect(designNeeds(welcomeDesign())).toEqual({
     eventNames: [],
     audienceIds: [],
     emailActivity: false,
-    trigger: false,
-    waitEvents: false,
   })
 })
 

@@ -1,11 +1,9 @@
 // The shape that a draft must have, and that no JSON at all breaks the checks.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  checkDesignShape,
-  designReferences,
-  validateDesign,
-} from '../../../rules/design/validate.ts'
+import { designReferences } from '../../../rules/design/references.ts'
+import { checkDesignShape } from '../../../rules/design/shape.ts'
+import { validateDesign } from '../../../rules/design/validate.ts'
 import { limits } from '../../../rules/limits.ts'
 import { codesOf, edgesOf, looseDesign, welcomeContext, welcomeDesign } from './builders.ts'
 

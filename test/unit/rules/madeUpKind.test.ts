@@ -1,10 +1,19 @@
 // A kind in one file and a registry with it: validated, run, counted, documented. Nothing else knows of it.
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { designNeeds } from '../../../rules/design/needs.ts'
 import { designReferences } from '../../../rules/design/references.ts'
 import { designSchemas } from '../../../rules/design/schema.ts'
+import { eventTriggers, triggerByHand } from '../../../rules/design/triggers.ts'
 import { validateDesign } from '../../../rules/design/validate.ts'
 import { handleAfterWait, walkSegment } from '../../../rules/interpreter.ts'
+import {
+  always,
+  defineNode,
+  namesNothing,
+  never,
+  noConditions,
+} from '../../../rules/nodes/define.ts'
 import { nodeKinds } from '../../../rules/nodes/index.ts'
 import { createRegistry } from '../../../rules/nodes/registry.ts'
 import { edgesOf, factsOf, now, welcomeContext } from './builders.ts'
@@ -76,8 +85,6 @@ test('what it names and reads is loaded', () => {
     eventNames: ['ticket.bought'],
     audienceIds: ['aud_1'],
     emailActivity: true,
-    trigger: false,
-    waitEvents: false,
   })
 })
 
@@ -131,6 +138,27 @@ test('documented', () => {
     oneOf: expect.arrayContaining([{ $ref: ref }]),
     discriminator: { mapping: { lucky_draw: ref } },
   })
+})
+
+test('a start of another type starts executions, by its event and by hand', () => {
+  const doorbell = defineNode({
+    type: 'doorbell',
+    summary: 'Starts when somebody rings.',
+    data: z.object({}),
+    role: 'start',
+    handles: always('default'),
+    waits: never,
+    check: () => [],
+    conditions: noConditions,
+    names: namesNothing,
+    entry: () => ({ event_name: 'rang', filter: null, re_entry: null }),
+    enter: () => ({ handle: 'default', why: null }),
+  })
+  const known = createRegistry([...nodeKinds, doorbell])
+  const design = { nodes: [{ id: 'd', type: 'doorbell', data: {} }], edges: [] }
+  const started = { node_id: 'd', event_name: 'rang', filter: null, re_entry: null }
+  expect(eventTriggers(design, known)).toEqual([started])
+  expect(triggerByHand(design, known)).toEqual({ node_id: 'd', re_entry: null })
 })
 
 test('two kinds of one type are refused', () => {

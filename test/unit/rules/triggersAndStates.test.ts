@@ -84,6 +84,9 @@ test('what the table says of deliveries by their moves', () => {
   expect([...states.settledStates].sort()).toEqual(
     ['delivered', 'bounced', 'unknown', 'cancelled', 'suppressed'].sort(),
   )
+  // The phases agree with the moves: what waits is claimed, and only an attempt ends in a deferral.
+  expect(states.waitingStates).toEqual(states.statesBefore('sending'))
+  expect(states.underWayStates).toEqual(states.statesBefore('deferred'))
   expect(states.statesBefore('delivered')).toEqual(['data_sent'])
   expect(states.statesBefore('queued')).toEqual(['sending', 'data_sent', 'deferred', 'bounced'])
   expect(states.endedStatuses).toEqual(['COMPLETED', 'FAILED', 'CANCELLED'])

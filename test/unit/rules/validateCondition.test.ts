@@ -1,8 +1,8 @@
 // What a condition must be before it may decide: one row for each fault, and none for what is right.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ConditionContext, validateCondition } from '../../../rules/conditions/evaluate.ts'
 import { operators } from '../../../rules/conditions/types.ts'
+import { type ConditionContext, validateCondition } from '../../../rules/conditions/validate.ts'
 import { limits } from '../../../rules/limits.ts'
 
 const context: ConditionContext = {
