@@ -63,7 +63,9 @@ export async function auditMail(
     if (copies.length === 0 && row.state !== 'unknown') faults.push(`${name} never arrived`)
     if (copies.length > 1) counts.doubled += 1
     if (copies.length > 1 + row.resent) {
-      faults.push(`${name} arrived ${copies.length} times, resent ${row.resent}`)
+      const tried = await attemptsOf(db, row.email_id, row.recipient)
+      const at = copies.map((copy) => copy.at.toISOString()).join(', ')
+      faults.push(`${name} arrived ${copies.length} times (${at}), resent ${row.resent}: ${tried}`)
     }
     if (new Set(copies.map((copy) => copy.from + copy.raw.toString('latin1'))).size > 1) {
       faults.push(`${name}: its copies differ`)
@@ -76,6 +78,16 @@ export async function auditMail(
   }
   for (const name of received.keys()) faults.push(`${name} arrived and is not in the database`)
   return { faults, counts }
+}
+
+/** What the ledger says of the attempts of one delivery, for a fault's text. */
+async function attemptsOf(db: Db, emailId: string, recipient: string | null): Promise<string> {
+  const { rows } = await sql<{ line: string }>`
+    select concat_ws(' ', a.attempt, a.outcome, a.phase, a.started_at, a.ended_at, a.response) as line
+    from deliveries d join delivery_attempts a on a.delivery_id = d.id
+    where d.email_id = ${emailId} and d.recipient = ${recipient} order by a.attempt
+  `.execute(db)
+  return rows.map(({ line }) => line).join('; ')
 }
 
 function bySendingOf(mails: ReceivedMail[]): Map<string, ReceivedMail[]> {
