@@ -100,6 +100,11 @@ type ClaimRow = { ids: number[]; gone: boolean; held: boolean } & (
   | { id: number | null; email_id: null }
 )
 
+/** What is told of a row `o` of the outbox: its contact `c`, mail `m` and execution `x`. */
+const toldColumns = sql`c.email, m.id as email_id, m.subject, m.workflow_id, m.execution_id, m.node_id,
+      coalesce(x.chain_depth, 0) as chain_depth,
+      o.payload->>'name' as name, o.payload->>'at' as at, o.payload->'data' as data`
+
 /**
  * Claims due mail events of a workspace: locks the contacts of those that have waited longest, and gives of each
  * contact the oldest first. It waits for no lock. Rows are locked too: one that was taken from the outbox since this
@@ -114,10 +119,8 @@ export async function claimMailEvents(
   const ofContact = claim.contactId === null ? sql`` : sql`and contact_id = ${claim.contactId}`
   // Planned anew each time (it does not begin with `with`): a plan made for an empty queue is none for a million rows.
   const { rows } = await sql<ClaimRow>`
-    select d.ids, c.id is null as gone, c.id is not null and l.id is null as held, o.id, d.contact_id, c.email,
-      m.id as email_id, m.subject, m.workflow_id, m.execution_id, m.node_id,
-      coalesce(x.chain_depth, 0) as chain_depth,
-      o.payload->>'name' as name, o.payload->>'at' as at, o.payload->'data' as data
+    select d.ids, c.id is null as gone, c.id is not null and l.id is null as held,
+      o.id, d.contact_id, ${toldColumns}
     from (
       select contact_id, array_agg(id) as ids from (
         select id, contact_id from outbox
@@ -178,9 +181,7 @@ export async function takeMailEvents(
       )
       returning id, payload
     )
-    select o.id, c.id as contact_id, c.email, m.id as email_id, m.subject, m.workflow_id,
-      m.execution_id, m.node_id, coalesce(x.chain_depth, 0) as chain_depth,
-      o.payload->>'name' as name, o.payload->>'at' as at, o.payload->'data' as data
+    select o.id, c.id as contact_id, ${toldColumns}
     from taken o
     join contacts c on c.id = ${contactId} and c.workspace_id = ${workspaceId}
     join deliveries q on q.id = (o.payload->>'delivery_id')::bigint
