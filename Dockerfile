@@ -1,5 +1,6 @@
 # Dripline's API and worker in one image; what runs is chosen by the command (see docker-compose.yml).
 # Debian, not Alpine: the native part of the Temporal SDK needs glibc.
+# Node 24 is the newest line with a release that calls itself LTS (process.release.lts: Krypton, until April 2028).
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./

@@ -6,6 +6,9 @@ const servers = {
   testTimeout: 60_000,
   hookTimeout: 120_000,
   pool: 'forks' as const,
+  // The two processes load the service's code once, not for each file: no test file changes what others import, and hooks
+  // stand in test files alone.
+  isolate: false,
 }
 
 export default defineConfig({
@@ -13,7 +16,15 @@ export default defineConfig({
     // Most tests wait for servers: two files at a time on two cores, where vitest would run one.
     maxWorkers: 2,
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'], pool: 'forks' } },
+      {
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          pool: 'forks',
+          // A test that hangs is stopped; one that waits for a busy machine is not.
+          testTimeout: 30_000,
+        },
+      },
       {
         test: {
           name: 'real',

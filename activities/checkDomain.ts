@@ -1,4 +1,4 @@
-// Checks a sending domain: asks the DNS, then has what it found written.
+// Checks a sending domain: looks up its records in DNS and stores what was found.
 import { recordDomainCheck } from '../commands/domains/recordCheck.ts'
 import { findDomainToCheck } from '../db/domains/checks.ts'
 import { checkDomain } from '../mail/dns/domainChecks.ts'
@@ -12,12 +12,15 @@ export function domainActivities(deps: Pick<ActivityDeps, 'db' | 'now' | 'wake' 
   const { db, config } = deps
   const sender = mailSender(config)
   return {
-    /** Errors: none of its own; Postgres' are tried again. A DNS that does not answer is a finding, no error. */
+    /**
+     * Throws only errors of Postgres, which Temporal tries again. An unanswered DNS question is a finding, not an
+     * error.
+     */
     async checkDomain({ domainId }: CheckDomainInput): Promise<CheckDomainResult> {
       const domain = await findDomainToCheck(db, domainId)
       if (!domain) return { next_ms: null }
       const { tracking_domain: host } = domain
-      // Made for this check alone, since a resolver remembers what it was told.
+      // A new resolver for each check, because a resolver caches its answers.
       const dns = createDns({ servers: config.dnsServers })
       const tracking = host === null ? null : { host, target: sender.tracking }
       const findings = await checkDomain(dns, { ...domain, tracking }, sender)

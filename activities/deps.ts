@@ -1,4 +1,4 @@
-// What activities are given: what commands are, what the engine of a lane is, and how DNS is asked.
+// The dependencies of activities: those of commands, those of a delivery lane, and the settings of DNS look-ups.
 import type { CommandDeps } from '../commands/deps.ts'
 import type { DeliveryDeps } from '../delivery/deps.ts'
 
@@ -6,10 +6,10 @@ export type ActivityDeps = Omit<CommandDeps, 'config'> &
   Omit<DeliveryDeps, 'config'> & {
     config: CommandDeps['config'] &
       DeliveryDeps['config'] & {
-        /** What a domain's records must name; null: derived from `publicUrl`. */
+        /** The host that a domain's records must name; null: derived from `publicUrl`. */
         mailHost: string | null
         spfMechanism: string | null
-        /** Asked instead of the system's resolvers when there are any. */
+        /** Name servers to ask instead of the system's; empty: the system's. */
         dnsServers: readonly string[]
       }
   }

@@ -1,4 +1,4 @@
-// All activities over their dependencies: one factory for the worker and the tests.
+// Makes all activities from their dependencies, for the worker and for tests.
 
 import { domainActivities } from './checkDomain.ts'
 import { deliveryActivities } from './deliverShards.ts'

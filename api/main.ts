@@ -1,4 +1,4 @@
-// The API process: opens Postgres and Temporal, listens, and closes all of it in reverse order.
+// The API process: connects to Postgres and Temporal, listens, and closes everything in reverse order.
 import { serve } from '@hono/node-server'
 import { Connection } from '@temporalio/client'
 import { connect } from '../db/connect.ts'
@@ -48,7 +48,7 @@ await waitForSchema(db, {
   signal: stopping.signal,
   onPending: (names) =>
     log.warn({ names }, 'the database has an older schema: run npm run migrate; waiting for it'),
-  // Requests are answered with 503 until it is there.
+  // Requests are answered with 503 until the database answers.
   onAway: () => false,
 })
 

@@ -1,4 +1,4 @@
-// Every resource, where it is mounted, and what holds for the paths there that are no operation.
+// Mounts every resource, with the rules for paths that are not an operation.
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { apiKeyRoutes } from './api-keys/routes.ts'
 import { audienceContactRoutes } from './audiences/contactRoutes.ts'
@@ -22,7 +22,7 @@ import { workflowExecutionRoutes } from './workflows/executionRoutes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { workflowVersionRoutes } from './workflows/versionRoutes.ts'
 
-/** Reached without a key. */
+/** Mounts the routes that need no key. */
 export function mountPublic(app: OpenAPIHono<ApiEnv>, deps: ApiDeps): void {
   app.route('/', healthRoutes(deps))
   app.route('/', docsRoutes())
@@ -34,14 +34,17 @@ export function mountPublic(app: OpenAPIHono<ApiEnv>, deps: ApiDeps): void {
 const plain: MountRules = { permission: { read: 'read', write: 'manage' }, errors: 'message' }
 const ofAutomation: MountRules = { ...plain, errors: 'error' }
 
-/** A path and its resources; the rules are those of what below it is no operation, which says its own. */
+/**
+ * A path and its resources. `rules` hold for everything below it that is not an operation; an operation has its
+ * own rules.
+ */
 interface Mount {
   path: string
   rules: MountRules
   resources: ((deps: ApiDeps) => OpenAPIHono<ApiEnv>)[]
 }
 
-/** The outer before the inner. */
+/** Outer mounts come before inner ones. */
 const mounts: Mount[] = [
   { path: '/v1/api-keys', rules: plain, resources: [apiKeyRoutes] },
   {

@@ -1,4 +1,4 @@
-// Accepted requests per second over HTTP, against the same statements sent straight through pg.
+// Measures accepted requests per second over HTTP, against the same SQL statements sent directly through pg.
 import { sql } from 'kysely'
 import type { HttpLoad, LoadKind } from './httpLoad.ts'
 import type { LoadBounds, LoadResult } from './load.ts'
@@ -11,12 +11,12 @@ import type { Workspace } from './workspace.ts'
 
 /** Requests under way at a time, on both sides. */
 export const LOOPS = 48
-/** The API's own default, and the size of the reference's pool. */
+/** Size of the API's pool (its default) and of the reference's pool. */
 export const POOL_SIZE = 20
 const RATIO_AT_LEAST = 0.6
-/** Code is compiled in steps as it gets hot: some thousand requests later it is as fast as it becomes. */
+/** Node optimises code while it runs: after some thousand requests it has its full speed. */
 const WARM_UP = { seconds: 12, count: 8_000 }
-/** Of each side in a round. */
+/** Turns of each side in a round. */
 const TURNS = 4
 
 export interface AcceptedOptions {
@@ -31,13 +31,13 @@ export interface AcceptedOptions {
 export interface Accepted {
   figure: Figure
   rounds: number
-  /** Requests and replays that were accepted in all, warming up and capture among them. */
+  /** All accepted requests and replays, also those of the warm-up and the capture. */
   total: number
 }
 
 /**
- * Interleaved rounds; no worker runs meanwhile, so that the cores are the API's, the load's and Postgres' alone. The
- * rows of both sides are counted at the end: a side that wrote less than it claims is an error.
+ * Measures in interleaved rounds. No worker runs meanwhile, so that only the API, the load and Postgres use the
+ * cores. The rows of both sides are counted at the end; too few rows are an error.
  */
 export async function measureAccepted(
   servers: Servers,

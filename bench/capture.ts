@@ -1,18 +1,18 @@
-// Records the statements that a piece of the API sends to Postgres, with their parameters and what they gave.
+// Records the SQL statements that the API sends to Postgres, with their parameters and results.
 import type pg from 'pg'
 
 interface CapturedStatement {
   text: string
-  /** Of a prepared statement; undefined where it is planned at each call. */
+  /** Name of a prepared statement; undefined if it is planned at each call. */
   name: string | undefined
   values: readonly unknown[]
   rows: Record<string, unknown>[]
 }
 
-/** What went over one connection between its being taken from the pool and given back. */
+/** The statements of one connection from when it is taken from the pool until it is released. */
 export type CapturedSession = CapturedStatement[]
 
-/** Writes down everything that passes over the pool until `stop`: what reaches pg, after all that is above it. */
+/** Records all statements that reach the pool, until `stop` is called. */
 export function captureSessions(pool: pg.Pool): { sessions: CapturedSession[]; stop: () => void } {
   const sessions: CapturedSession[] = []
   const connect = pool.connect.bind(pool)

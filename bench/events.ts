@@ -51,7 +51,7 @@ export const events: Bench = (options) =>
     }
   })
 
-/** Contacts that have been met before, so that rounds do not differ by how many are new. */
+/** Inserts the contacts beforehand, so that rounds do not differ in how many contacts are new. */
 async function insertContacts({ db, workspaceId }: Workspace): Promise<void> {
   const emails = Array.from({ length: CONTACTS }, (_, i) => contactEmail(i))
   await sql`

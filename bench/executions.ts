@@ -3,7 +3,7 @@ import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
 import { recordAutomationEvent } from '../commands/events/record.ts'
 import { transact } from '../commands/transact.ts'
-import { createNamespace } from '../dev/temporal.ts'
+import { createNamespace } from '../dev/servers/temporal.ts'
 import { isRefusal } from '../rules/refusals.ts'
 import { workflowTypes } from '../rules/wire.ts'
 import { design, TRIGGER_EVENT } from './executionsDesign.ts'
@@ -19,7 +19,7 @@ import { createWorkflow, createWorkspace, newId, type Workspace } from './worksp
 
 const RATIO_AT_LEAST = 2
 const DEADLINE_MS = 180_000
-/** Rows that both must have written alike. */
+/** Tables in which both sides must have written the same number of rows. */
 const TABLES = [
   'executions',
   'execution_steps',
@@ -29,12 +29,12 @@ const TABLES = [
   'automation_events',
 ]
 
-/** A database and a namespace: ours, or the reference's. */
+/** The database and Temporal namespace of one side: ours or the reference. */
 interface Side {
   workspace: Workspace
   databaseUrl: string
   namespace: string
-  /** Executions decided so far. */
+  /** Executions that were written so far. */
   decided: number
 }
 
@@ -101,7 +101,7 @@ export const executions: Bench = (options) =>
     }
   })
 
-/** Decides executions in one commit and waits until all are completed. @returns executions per second */
+/** Writes executions in one commit and waits until all are completed. @returns executions per second */
 async function complete(connection: Connection, side: Side, count: number): Promise<number> {
   const { db, workspaceId } = side.workspace
   await transact({ db, newId, now: () => new Date(), wake: () => {} }, async (inTrx) => {

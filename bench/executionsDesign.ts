@@ -1,4 +1,4 @@
-// The automation of the executions figure, as a design; its hand-written reference sends the same three mails.
+// The workflow of the executions figure, as a design. The hand-written reference sends the same three emails.
 import { SENDER } from './payloads.ts'
 
 export const TRIGGER_EVENT = 'user.signed_up'

@@ -1,23 +1,23 @@
-// One kept HTTP/1.1 connection for load: a request goes out as bytes, and only what counts of the answer is read.
+// A minimal HTTP/1.1 client for load, over one connection that is kept open.
 import { connect, type Socket } from 'node:net'
 
 interface HttpAnswer {
   status: number
-  /** latin1: enough for ids. */
+  /** Decoded as latin1, which is enough for ids. */
   body: string
 }
 
 export interface HttpConnection {
   /** One request at a time. */
   send(request: string | Buffer): Promise<HttpAnswer>
-  /** False once either side has closed it. */
+  /** False after either side has closed it. */
   isOpen(): boolean
   close(): void
 }
 
 /**
- * Connects to a loopback port. A client that parses as little as this leaves the cores to what is measured;
- * it understands Content-Length and chunked answers.
+ * Connects to a loopback port. The client parses little, so that it takes little CPU from what is measured. It
+ * understands Content-Length and chunked answers.
  */
 export async function openHttp(port: number): Promise<HttpConnection> {
   const socket = await new Promise<Socket>((resolve, reject) => {
@@ -54,7 +54,7 @@ export async function openHttp(port: number): Promise<HttpConnection> {
   }
 }
 
-/** undefined: not whole yet. */
+/** Parses an answer; undefined if it is not complete yet. */
 function readAnswer(text: string): HttpAnswer | undefined {
   const head = text.indexOf('\r\n\r\n')
   if (head < 0) return undefined
@@ -71,7 +71,7 @@ function readAnswer(text: string): HttpAnswer | undefined {
   return { status, body: '' }
 }
 
-/** A POST of JSON, ready to be written. */
+/** The bytes of a POST request with a JSON body. */
 export function postRequest(target: { path: string; key: string }, body: string): Buffer {
   const bytes = Buffer.from(body, 'utf8')
   const head = [
@@ -84,7 +84,7 @@ export function postRequest(target: { path: string; key: string }, body: string)
   return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), bytes])
 }
 
-/** A GET, ready to be written. */
+/** The text of a GET request. */
 export function getRequest(target: { path: string; key: string }): string {
   return `GET ${target.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${target.key}\r\n\r\n`
 }

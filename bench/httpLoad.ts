@@ -1,4 +1,4 @@
-// A process that posts to the API over kept connections, as many at a time as it is told.
+// A process that posts requests to the API over a given number of connections, which it keeps open.
 import { type HttpConnection, openHttp, postRequest } from './httpConnection.ts'
 import { type LoadBounds, type LoadResult, runLoad } from './load.ts'
 import { emailBody, eventBody } from './payloads.ts'
@@ -11,7 +11,7 @@ const kinds = {
 
 export type LoadKind = keyof typeof kinds
 
-/** Kept from run to run, as an application keeps its own. */
+/** Kept open between runs, as an application does. */
 let connections: HttpConnection[] = []
 
 async function keepConnections(port: number, wanted: number): Promise<void> {
@@ -20,13 +20,16 @@ async function keepConnections(port: number, wanted: number): Promise<void> {
 }
 
 const handlers = {
-  /** Posts until the bound, to one port all the time; any answer but the expected one ends the run with an error. */
+  /**
+   * Posts until a bound is reached. An unexpected answer ends the run with an error. All runs must use the same
+   * port.
+   */
   async run(input: {
     kind: LoadKind
     port: number
     key: string
     bounds: LoadBounds
-    /** Number of the first body; no two runs of a benchmark share one. */
+    /** Number of the first body. No two runs of a benchmark may use the same numbers. */
     from: number
   }): Promise<LoadResult> {
     const { kind, port, key, bounds, from } = input

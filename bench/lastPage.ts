@@ -1,4 +1,5 @@
-// Finds the cursor of a list's last page without walking there: by the API's own cursors, moved to another position.
+// Finds the cursor of a list's last page without reading all pages, by changing the position in a cursor of the
+// API.
 
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { type CursorScope, createCursors } from '../api/http/cursor.ts'
@@ -8,7 +9,7 @@ import { seededEmail, seededId, seededTime } from './seedLists.ts'
 
 export interface ListPaths {
   name: string
-  /** Of the first page. */
+  /** Path of the first page. */
   first: string
   last: string
 }
@@ -18,7 +19,7 @@ interface Page {
   cursor: string | null
 }
 
-/** Cursors that tell what they seal: the scope and the position of the page just read. */
+/** Cursors that remember the scope and the position that they sealed last. */
 export function createSpyCursors(secrets: Secrets) {
   const cursors = createCursors(secrets)
   let sealed: { scope: CursorScope; position: unknown } | undefined
@@ -40,9 +41,10 @@ export function createSpyCursors(secrets: Secrets) {
 }
 
 /**
- * Reads the first page in this process, takes the position that it ends at, and moves it so that one full page is left.
- * @param ascending true where a list begins with its oldest row
- * @throws Error when what comes then is no last page
+ * Reads the first page in this process, takes the position of its cursor, and changes it so that one full page is
+ * left.
+ * @param ascending true if the list begins with its oldest row
+ * @throws Error if the result is not a full last page
  */
 export async function findLastPage(
   app: OpenAPIHono<ApiEnv>,
@@ -74,7 +76,7 @@ export async function findLastPage(
   return { name, first: path, last }
 }
 
-/** A position with another row's id, address, time or number in it. */
+/** Replaces the row's id, address, time or number in a position by those of another row. */
 function moved(position: unknown, target: number): unknown {
   if (typeof position === 'number') return target
   let serial = 0

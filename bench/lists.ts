@@ -18,10 +18,10 @@ import { startDevTemporal } from './temporal.ts'
 import { newId } from './workspace.ts'
 
 const RATIO_AT_MOST = 1.5
-/** Calls of each page in a round, one after the other. */
+/** Sequential calls of each page in a round. */
 const CALLS = 40
 
-/** Every list operation; `ascending` ones begin with their oldest row. */
+/** Every list operation. `ascending` lists begin with their oldest row. */
 function listsOf(o: Owners): { name: string; path: string; ascending?: boolean }[] {
   const contact = `/v1/automation/contacts/${encodeURIComponent(o.contactEmail)}`
   const workflow = `/v1/workflows/${o.workflowId}`
@@ -56,7 +56,7 @@ export const lists: Bench = (options) =>
     const rows = options.rows ?? (quick ? 5_000 : 1_000_000)
     const postgres = await servers.postgres({ durable: false })
     const databaseUrl = await servers.database(postgres, 'bench')
-    // Every table is vacuumed when it is full; a vacuum at another time would be measured.
+    // Every table is vacuumed after it was filled. A vacuum at another time would disturb the measurement.
     await setAutovacuumOff(databaseUrl)
     const temporal = await startDevTemporal(servers, say)
     const api = await servers.api({ databaseUrl, temporalAddress: temporal.address })
@@ -109,7 +109,7 @@ async function setAutovacuumOff(databaseUrl: string): Promise<void> {
   await db.destroy()
 }
 
-/** The application runs once in this process, with cursors that tell where a page ends. */
+/** Finds all last pages, with the API running in this process with cursors that remember positions. */
 async function findPages(
   { workspace, owners, oldest, newest }: SeededLists,
   connection: Connection,
@@ -141,7 +141,7 @@ async function findPages(
   return found
 }
 
-/** A pair of medians in ms for each round. */
+/** Measures a pair of medians in ms for each round. */
 async function measure(
   http: HttpConnection,
   token: string,
@@ -156,7 +156,7 @@ async function measure(
     return performance.now() - begin
   }
   const pairs: { subject: number; reference: number }[] = []
-  // The round before the first one warms up.
+  // Round 0 warms up.
   for (let round = 0; round <= rounds; round++) {
     const firsts: number[] = []
     const lasts: number[] = []

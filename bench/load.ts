@@ -1,23 +1,23 @@
-// A closed loop of load: N workers, each doing one operation after the other, for a time or a number of operations.
+// Generates load: N loops, each of which does one operation after the other, for a time or a number of operations.
 
 export interface LoadBounds {
   /** Operations under way at a time. */
   loops: number
-  /** Stops beginning operations after that time; without it, `count` bounds the run. */
+  /** Starts no operation after this time. If absent, `count` bounds the run. */
   seconds?: number
-  /** Operations in all. */
+  /** Total number of operations. */
   count?: number
 }
 
 export interface LoadResult {
   /** Operations that ended within the time. */
   in_time: number
-  /** All that ended, those that were under way at the end of the time among them. */
+  /** All operations, also those that ended after the time. */
   done: number
   per_second: number
 }
 
-/** Runs `operation` with the number of the operation; the first error ends the run. */
+/** Runs `operation` with the number of the operation and of its loop. The first error ends the run. */
 export async function runLoad(
   { loops, seconds = Number.POSITIVE_INFINITY, count = Number.POSITIVE_INFINITY }: LoadBounds,
   operation: (serial: number, loop: number) => Promise<void>,

@@ -1,4 +1,4 @@
-// What the figures were measured on.
+// Describes the machine and the servers of a measurement.
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import pg from 'pg'
 import type { Machine } from './report.ts'
@@ -15,7 +15,7 @@ export function describeMachine(servers: { postgres: string; temporal: string })
   }
 }
 
-/** Version and durability of a server, as it says itself. */
+/** Version of a Postgres server, and whether it uses fsync. */
 export async function describePostgres(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -1,10 +1,10 @@
-// npm run bench -- <name>: measures one figure of the README and prints it as one JSON document.
+// npm run bench -- <name>: measures one figure of docs/figures.md and prints it as one JSON document.
 import { parseArgs } from 'node:util'
-import { killAllChildren } from '../dev/processes.ts'
+import { killAllChildren } from '../dev/processes/processes.ts'
 import { describeMachine } from './machine.ts'
 import type { Bench, BenchOptions, Figure, Report } from './report.ts'
 
-/** Loaded when asked for: one figure does not pay for the code of the others. */
+/** Loaded on demand, so that one figure does not load the code of the others. */
 const benches: Record<string, () => Promise<Bench>> = {
   events: async () => (await import('./events.ts')).events,
   executions: async () => (await import('./executions.ts')).executions,

@@ -1,4 +1,4 @@
-// Figures: memory of the API and the worker after many emails, and what one 40 MB html costs both.
+// Figures: memory of the API and the worker after many emails, and with an html of 40 MB.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { Db } from '../db/connect.ts'
@@ -121,7 +121,7 @@ export const memory: Bench = (options) =>
     }
   })
 
-/** Resident memory of a process now, and its peak since the start or the last reset; MB. */
+/** Resident memory of a process, and its peak since the start or the last reset, in MB. */
 function status(pid: number): { rss: number; peak: number } {
   const text = readFileSync(`/proc/${pid}/status`, 'utf8')
   const read = (name: string) => {
@@ -132,7 +132,7 @@ function status(pid: number): { rss: number; peak: number } {
   return { rss: read('VmRSS'), peak: read('VmHWM') }
 }
 
-/** The greatest delay of a process' event loop since it was last asked, ms. */
+/** The longest delay of a process's event loop since the last call, in ms. */
 async function longestStall(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const seconds = /^nodejs_eventloop_lag_max_seconds\S* (\S+)$/m.exec(text)?.[1]
@@ -140,7 +140,7 @@ async function longestStall(url: string): Promise<number> {
   return rounded(Number(seconds) * 1000)
 }
 
-/** Lets the peak begin anew (proc(5), clear_refs). @returns what is resident now */
+/** Resets the peak of a process (proc(5), clear_refs). @returns resident memory now, MB */
 function resetPeak(pid: number): number {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
   return status(pid).rss
@@ -159,7 +159,7 @@ async function allSettled(db: Db, wanted: number): Promise<void> {
   if (rows[0]?.n !== wanted) throw new Error(`${rows[0]?.n} of ${wanted} emails were delivered`)
 }
 
-/** Exactly as large as an html may be, of lines as editors make them. */
+/** A request with the largest allowed html, in lines like those of an editor. */
 function largeRequest(key: string): Buffer {
   const line = '<p class="note">A line of a very long newsletter, "quoted" and all that.</p>\n'
   const lines = line.repeat(Math.ceil(limits.htmlBytesMax / line.length))

@@ -1,13 +1,13 @@
-// What the load posts: the same bodies for the API and for the statements that are replayed without it.
+// Request bodies of the load, the same for the API and for the reference without it.
 
 export const EVENT_NAME = 'order.placed'
 export const SENDER = 'Bench <hello@sender.test>'
 
-/** Contacts that events are posted for: known ones, each met again now and then. */
+/** Number of contacts that events are posted for; all of them exist beforehand. */
 export const CONTACTS = 10_000
 
 export function contactEmail(serial: number): string {
-  // A stride that is prime to the number visits all of them, neighbours far apart.
+  // A step without a common divisor with CONTACTS visits all contacts, in a scattered order.
   return `contact-${(serial * 7_919) % CONTACTS}@example.test`
 }
 
@@ -19,7 +19,7 @@ export function eventBody(serial: number) {
   }
 }
 
-/** Recipients at a few hundred domains, as an application's own are; none is an automation contact. */
+/** Recipients at a few hundred domains, as in a real application. None is an automation contact. */
 export function emailBody(serial: number) {
   return {
     from: SENDER,
@@ -29,7 +29,7 @@ export function emailBody(serial: number) {
   }
 }
 
-/** About two kilobytes, as a receipt is. */
+/** About two kilobytes, like a receipt. */
 export const HTML = `<!doctype html><html><body style="font-family: sans-serif"><h1>Thank you</h1>${Array.from(
   { length: 24 },
   (_, line) =>

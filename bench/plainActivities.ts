@@ -1,4 +1,4 @@
-// Activities of the hand-written reference: each composes one mail and writes the rows that a segment writes for it.
+// Activities of the hand-written reference: each renders one email and writes the same rows as a segment.
 
 import type { ActivityDeps } from '../activities/deps.ts'
 import { writeEmail } from '../commands/emails/write.ts'
@@ -11,7 +11,7 @@ import { SENDER } from './payloads.ts'
 const DAY_MS = 86_400_000
 const DOMAIN = 'sender.test'
 
-/** `domainId` is known beforehand, as it would be in a program for one sender. */
+/** Makes the activities. `domainId` is known beforehand, as in a program for a single sender. */
 export function createPlainActivities(
   deps: Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake' | 'config'>,
   domainId: string,
@@ -127,7 +127,10 @@ async function sendMail(
   wake('dripline_deliveries')
 }
 
-/** The nodes that the mail of that position enters: the first has the trigger before it, the last the exit after it. */
+/**
+ * The steps to write with the email at that position: with the first also the trigger, with the last also the
+ * exit.
+ */
 function stepsOf(position: number) {
   const all = [
     { node_id: 'start', type: 'trigger' },

@@ -1,4 +1,5 @@
-// A worker process for the hand-written reference: settings and starter of ours, another workflow function.
+// A worker process for the hand-written reference: the service's settings and starter, with another workflow
+// function.
 
 import { fileURLToPath } from 'node:url'
 import { Client } from '@temporalio/client'
@@ -21,7 +22,7 @@ import { SECRET_KEY } from './servers.ts'
 
 const failed = (err: unknown) => void process.stderr.write(`plain worker: ${String(err)}\n`)
 
-/** Its worker sends no mail. */
+/** The delivery role is off, so this transport is never used. */
 const noTransport: MailTransport = {
   send: () => Promise.reject(new Error('the delivery role is off')),
   close: async () => undefined,

@@ -1,4 +1,4 @@
-// The reference of the executions figure: a workflow function as one would write it by hand, an activity for each mail.
+// The reference of the executions figure: a hand-written workflow function with one activity for each email.
 import { proxyActivities } from '@temporalio/workflow'
 import type { RunExecutionInput } from '../workflows/messages.ts'
 import type { PlainActivities } from './plainActivities.ts'
@@ -7,7 +7,7 @@ const { sendWelcome, sendTips, sendOffer } = proxyActivities<PlainActivities>({
   startToCloseTimeout: '30 seconds',
 })
 
-/** Has the name of ours, so that the same starter starts it. */
+/** It has the name of the service's workflow function, so that the same starter can start it. */
 export async function runExecution({ executionId }: RunExecutionInput): Promise<void> {
   await sendWelcome(executionId)
   await sendTips(executionId)

@@ -1,8 +1,10 @@
-// Functions in a process of their own, so that the load does not share an event loop with what measures it.
+// Calls functions in a separate process, so that the load has an event loop of its own.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/** What a process offers: each function takes one object and answers with one; `never` fits them all. */
+/**
+ * The functions of a process. Each takes one object and returns one; the input type `never` accepts all of them.
+ */
 export type Handlers = Record<string, (input: never) => Promise<unknown>>
 
 export interface Remote<H extends Handlers> {
@@ -26,13 +28,13 @@ interface Answer {
   error?: string
 }
 
-/** Forks a file of this folder that calls `serve`; it ends with us, however we end. */
+/** Forks a file of this folder that calls `serve`. The child always ends when this process ends. */
 export function startRemote<H extends Handlers>(file: string): Remote<H> {
   const path = fileURLToPath(new URL(file, import.meta.url))
   const child = fork(path, [], {
     execArgv: ['--enable-source-maps', '--import', 'tsx'],
     serialization: 'advanced',
-    // What it prints is no part of our one document.
+    // Its output goes to stderr, because stdout has only the JSON document.
     stdio: ['ignore', 2, 2, 'ipc'],
   })
   const waiting = new Map<number, (answer: Answer) => void>()
@@ -70,7 +72,9 @@ export function startRemote<H extends Handlers>(file: string): Remote<H> {
   }
 }
 
-/** In the forked process: answers calls, one after the other or at a time as they come; ends with its parent. */
+/**
+ * In the forked process: answers calls, several at a time if they come so, and exits when the parent disconnects.
+ */
 export function serve(handlers: Handlers): void {
   process.on('disconnect', () => process.exit(0))
   process.on('message', async (message) => {

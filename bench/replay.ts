@@ -1,12 +1,12 @@
-// Sends captured statements again, as they were but for what is new in each request: ids, times, addresses.
+// Sends captured statements again with new ids, times and addresses for each request.
 import type pg from 'pg'
 import type { CapturedSession } from './capture.ts'
 
-/** Values of the captured request that each replayed request makes anew. */
+/** The values of the captured request that are replaced in each replay. */
 export interface Renewal {
-  /** A value of the capture, and how the next request makes its own. */
+  /** A captured value, and how to make its replacement. */
   made: { value: string; make: (serial: number) => string }[]
-  /** The time of the capture: dates equal to it become the time of the replay. */
+  /** The time of the capture: dates equal to it are replaced by the time of the replay. */
   now: Date
 }
 
@@ -20,8 +20,8 @@ interface Run {
 type Fill = (run: Run) => unknown
 
 /**
- * Compiles sessions into a function that sends them again. A parameter that was read from an earlier statement's
- * first row is read from there again, so that a replay goes the way of its own data.
+ * Compiles sessions into a function that sends them again. A parameter whose captured value came from the first
+ * row of an earlier statement is taken from that row of the replay.
  */
 export function createReplay(
   pool: pg.Pool,
@@ -77,7 +77,7 @@ function compile(value: unknown, renewal: Renewal, before: Record<string, unknow
   return readBefore(value, before) ?? (() => value)
 }
 
-/** A text with made values inside, such as JSON, in pieces. */
+/** Splits a text (such as JSON) at the values that are replaced. */
 function splitAtMade(text: string, renewal: Renewal): Fill[] {
   let pieces: (string | number)[] = [text]
   for (const [index, { value }] of renewal.made.entries()) {

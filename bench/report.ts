@@ -1,6 +1,6 @@
-// The one JSON document that a benchmark prints: both sides, their ratio, the bar, and the machine.
+// The JSON document that a benchmark prints: both sides, their ratio, the bar, and the machine.
 
-/** Middle, least and greatest of what the rounds measured. */
+/** Median, minimum and maximum of the rounds. */
 export interface Spread {
   median: number
   min: number
@@ -14,15 +14,15 @@ export interface Ratio {
   max: number
 }
 
-/** What the median ratio must keep to. */
+/** The bar: the limit for the median ratio. */
 export type Bar = { at_least: number } | { at_most: number }
 
-/** One measured thing beside what it is held against. */
+/** A measured value and its reference. */
 export interface Figure {
   what: string
   subject: Spread
   reference_figures: Spread
-  /** Subject by reference, pair by pair. */
+  /** Subject divided by reference, for each pair. */
   ratio: Ratio
   bar: Bar
   passed: boolean
@@ -40,16 +40,16 @@ export interface Machine {
 export interface Report extends Omit<Figure, 'what'> {
   name: string
   machine: Machine
-  /** What it is compared with, in words. */
+  /** A description of the reference. */
   reference: string
   rounds: number
-  /** Every figure, where there is more than the one above. */
+  /** All figures, if there is more than one. */
   figures?: Figure[]
-  /** Measured beside it, without a bar. */
+  /** Further measurements without a bar. */
   further?: Record<string, Spread | number | string>
 }
 
-/** What a benchmark hands to main.ts; the figure in front is the one that the report is headed by. */
+/** The result of a benchmark. Its first figure is the head of the report. */
 interface Outcome {
   reference: string
   rounds: number
@@ -59,25 +59,25 @@ interface Outcome {
   temporal: string
 }
 
-/** How a benchmark is run; every number has a bounded default for each benchmark. */
+/** Options of a run. Every benchmark has a default for each number. */
 export interface BenchOptions {
   quick: boolean
   rounds: number | undefined
-  /** Length of one measurement. */
+  /** Duration of one measurement. */
   seconds: number | undefined
-  /** Operations of one measurement, where it is not bounded by time. */
+  /** Operations of one measurement, if it is not bounded by time. */
   count: number | undefined
   /** Rows of each list. */
   rows: number | undefined
-  /** `server`: the real one on Postgres; `dev`: the development server of the CLI. */
+  /** `server`: the real server on Postgres; `dev`: the development server of the CLI. */
   temporal: 'server' | 'dev'
-  /** Where it tells what it is doing. */
+  /** Prints progress. */
   say: (line: string) => void
 }
 
 export type Bench = (options: BenchOptions) => Promise<Outcome>
 
-/** Four significant digits: more than any benchmark can tell. */
+/** Rounds to four significant digits. */
 export function rounded(value: number): number {
   return Number(value.toPrecision(4))
 }
@@ -86,7 +86,7 @@ export function spread(values: number[], unit: string): Spread {
   return { ...middle(values), unit }
 }
 
-/** Median, least and greatest of at least one value. */
+/** Median, minimum and maximum of at least one value. */
 export function middle(values: number[]): Ratio {
   const sorted = [...values].sort((a, b) => a - b)
   const at = (index: number) => sorted[index] ?? Number.NaN
@@ -103,7 +103,7 @@ function keepsTo(ratio: Ratio, bar: Bar): boolean {
   return 'at_least' in bar ? ratio.median >= bar.at_least : ratio.median <= bar.at_most
 }
 
-/** A figure from its pairs of measurements. */
+/** Makes a figure from pairs of measurements. */
 export function figure(
   what: string,
   pairs: { subject: number; reference: number }[],

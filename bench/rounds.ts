@@ -1,14 +1,17 @@
-// Interleaved rounds: subject, reference, subject, reference ... so that a drift of the machine meets both.
+// Interleaved rounds: subject, reference, subject, reference ... so that changes of the machine affect both sides.
 import { rounded } from './report.ts'
 
 export interface Sides {
   rounds: number
-  /** Turns that each side has in a round; a round is their mean. More and shorter turns share bad moments better. */
+  /**
+   * Turns of each side in a round, whose mean is the round's value. With more and shorter turns a slow moment
+   * affects both sides.
+   */
   turns?: number
   unit: string
-  /** One turn of what is judged. */
+  /** One turn of what is measured. */
   subject: () => Promise<number>
-  /** One turn of what it is held against, right after it. */
+  /** One turn of the reference, right after it. */
   reference: () => Promise<number>
   say: (line: string) => void
 }

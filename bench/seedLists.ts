@@ -1,12 +1,12 @@
-// Fills every list with rows by SQL: one workspace that has everything in great numbers, and an older one beside it.
+// Fills every list with rows by SQL, for one large workspace and an older, smaller one.
 
 import pg from 'pg'
 import type { WorkspaceId } from '../rules/ids.ts'
 import { createWorkspace, newId, type Workspace } from './workspace.ts'
 
-/** Statements at a time: one core generates rows while the other does. */
+/** Statements at a time, to use two cores. */
 const AT_A_TIME = 2
-/** Tables whose lists are a workspace's: the other one has rows in them, a fifth as many, all of them older. */
+/** Tables in which the other workspace has rows too: a fifth as many, all older. */
 const SHARED = [
   'emails',
   'audiences',
@@ -19,7 +19,7 @@ const SHARED = [
 ]
 const OTHERS_SHARE = 5
 
-/** Ids that all lists below hang on. */
+/** The ids that the rows of all lists belong to. */
 export interface Owners {
   workspaceId: WorkspaceId
   userId: string
@@ -35,17 +35,17 @@ export interface Owners {
   executionId: string
 }
 
-/** The id of the row with that number: a valid one, older than every id that is made now. */
+/** The id of the row with that number: valid, and older than any new id. */
 export function seededId(prefix: string, serial: number): string {
   return `${prefix}_${serial.toString(16).toUpperCase().padStart(26, '0')}`
 }
 
 const FIRST_MS = Date.UTC(2025, 0, 1)
 
-/** When the row with that number was made; ms. */
+/** Creation time of the row with that number, in ms. */
 export const seededTime = (serial: number) => FIRST_MS + serial * 1_000
 
-/** The address of the row with that number; they sort as the numbers do. */
+/** The address of the row with that number. Addresses sort like the numbers. */
 export const seededEmail = (serial: number) =>
   `contact-${String(serial).padStart(9, '0')}@example.test`
 
@@ -111,7 +111,7 @@ export interface SeededLists {
   newest: number
 }
 
-/** Seeds `rows` rows for every list, then leaves the tables as a long-lived database has them: vacuumed. */
+/** Inserts `rows` rows for every list and vacuums the tables. */
 export async function seedLists(
   databaseUrl: string,
   rows: number,
@@ -141,7 +141,7 @@ export async function seedLists(
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max: AT_A_TIME,
-    // Foreign keys are not looked up a million times: what refers to what is known here.
+    // Foreign keys are not checked, because that would take long for millions of rows.
     options: '-c session_replication_role=replica -c maintenance_work_mem=256MB',
   })
   const begin = Date.now()
@@ -168,7 +168,7 @@ export async function seedLists(
   return { workspace, owners, oldest, newest }
 }
 
-/** The workflow that versions refer to: newer than all the seeded ones. */
+/** Inserts the workflow of the versions, which is newer than all seeded ones. */
 async function insertWorkflow(
   { db, workspaceId }: Workspace,
   workflowId: string,

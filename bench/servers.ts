@@ -1,21 +1,21 @@
-// The servers of one benchmark: its own Postgres, databases, API and worker processes; all end with it.
+// The servers of one benchmark: Postgres, databases, API and worker processes. All are stopped at its end.
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { migrateUrl } from '../db/migrate.ts'
-import { endRecorded, recordChild } from '../dev/children.ts'
-import { claimFolder, openFolder, releaseFolder } from '../dev/folder.ts'
-import { randomPort } from '../dev/ports.ts'
-import { type Postgres, startPostgres } from '../dev/postgres.ts'
-import { type Child, startChild } from '../dev/processes.ts'
-import { type ServiceName, startService, waitReady } from '../dev/services.ts'
+import { endRecorded, recordChild } from '../dev/processes/children.ts'
+import { randomPort } from '../dev/processes/ports.ts'
+import type { Child } from '../dev/processes/processes.ts'
+import { type Postgres, startPostgres } from '../dev/servers/postgres.ts'
+import { type ServiceName, startService, waitReady } from '../dev/servers/services.ts'
+import { claimFolder, openFolder, releaseFolder } from '../dev/start/folder.ts'
 import { databaseUrl, runSql } from '../test/setup/template.ts'
 
-/** In the project's own folder, since a temporary one may well be memory, where fsync costs nothing. */
+/** In the project's folder, because a temporary folder may be in memory, where fsync costs nothing. */
 const ROOT = dirname(import.meta.dirname)
 const FOLDER = join(ROOT, '.data', 'bench')
 const STOP_WAIT_MS = 15_000
 
-/** 32 bytes in base64: what benchmarks encrypt is thrown away with them. */
+/** 32 bytes in base64. A fixed key is fine, because the data of a benchmark is deleted. */
 export const SECRET_KEY = Buffer.alloc(32, 11).toString('base64')
 
 interface ServiceOptions {
@@ -37,7 +37,7 @@ interface Service {
 
 export type Servers = Awaited<ReturnType<typeof openServers>>
 
-/** Runs a benchmark with servers of its own; whatever becomes of it, they are stopped and their data removed. */
+/** Runs a benchmark with its own servers. In any case they are stopped and their data is removed. */
 export async function withServers<T>(
   say: (line: string) => void,
   run: (servers: Servers) => Promise<T>,
@@ -55,7 +55,7 @@ async function openServers(say: (line: string) => void) {
   await claimFolder(folder, say).catch((err) => {
     throw new Error(`Another benchmark runs on ${folder.root}: one at a time`, { cause: err })
   })
-  // What a killed run left; the logs are made anew too.
+  // Removes what a killed run has left.
   for (const path of [folder.postgres, `${folder.postgres}.password`, `${folder.postgres}.new`]) {
     rmSync(path, { recursive: true, force: true })
   }
@@ -83,11 +83,8 @@ async function openServers(say: (line: string) => void) {
       ...options.env,
     }
     const logFile = folder.log(`${name}-${port}`)
-    const started = options.dist
-      ? await startBuilt(name, options.dist, env, logFile)
-      : await startService(name, env, logFile)
-    const child = record(started, ['SIGKILL'])
-    // An API is ready to accept without Temporal; a worker is not.
+    const child = record(await startService(name, env, logFile, options.dist), ['SIGKILL'])
+    // An API can accept requests without Temporal; a worker needs it.
     await waitReady(child, `${url}${name === 'api' ? '/healthz' : '/readyz'}`)
     const stop = () => child.stop({ wait_ms: STOP_WAIT_MS })
     closers.push(stop)
@@ -97,11 +94,11 @@ async function openServers(say: (line: string) => void) {
   return {
     folder,
     record,
-    /** Closes with the rest, before what was there earlier. */
+    /** Adds a function to call at the end. The functions are called in reverse order. */
     add(close: () => Promise<void>) {
       closers.push(close)
     },
-    /** A new cluster. `durable: false` (no fsync) only where nothing but reading is measured. */
+    /** Starts a new cluster. Use `durable: false` (no fsync) only if reads alone are measured. */
     async postgres({ durable }: { durable: boolean }): Promise<Postgres> {
       const postgres = await startPostgres({
         dataDir: folder.postgres,
@@ -114,7 +111,7 @@ async function openServers(say: (line: string) => void) {
       closers.push(() => postgres.stop())
       return postgres
     },
-    /** A migrated database of its own; @returns its URL */
+    /** Makes a migrated database. @returns its URL */
     async database(postgres: Postgres, name: string): Promise<string> {
       await runSql(postgres.url, `create database ${name}`)
       const url = databaseUrl(postgres.url, name)
@@ -132,15 +129,4 @@ async function openServers(say: (line: string) => void) {
       rmSync(folder.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
     },
   }
-}
-
-function startBuilt(name: ServiceName, dist: string, env: Record<string, string>, logFile: string) {
-  return startChild({
-    name,
-    command: process.execPath,
-    args: ['--enable-source-maps', join(dist, name, 'main.js')],
-    env,
-    cwd: ROOT,
-    logFile,
-  })
 }

@@ -1,4 +1,5 @@
-// Figures: our SMTP client against smtp-source, nodemailer and openssl; and the whole path from the ledger to the sink.
+// Figures: the SMTP client against smtp-source, nodemailer and openssl, and the whole path from the database to
+// the sink.
 import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { describePostgres } from './machine.ts'
@@ -16,9 +17,9 @@ import { startDevTemporal } from './temporal.ts'
 import { createWorkspace } from './workspace.ts'
 
 const CONNECTIONS = 10
-/** Emails per second that the whole path is held to. */
+/** Bar of the whole path, in emails per second. */
 const WHOLE_PATH_PER_SECOND = 2_000
-/** As the README advises for a worker that does nothing but deliver. */
+/** The recommended settings of a worker that only delivers. */
 const SETTINGS = {
   UV_THREADPOOL_SIZE: String(Math.max(1, availableParallelism() - 1)),
   NODE_OPTIONS: '--max-semi-space-size=32',
@@ -108,7 +109,7 @@ export const smtp: Bench = (options) =>
     await api.stop()
     await worker.stop()
 
-    /** A server that takes its time, as those on the other side of a network do. */
+    /** Measures with a server that replies slowly, like one on the other side of a network. */
     async function measureSlow() {
       const sink = startRemote<SmtpSinkProcess>('./smtpSink.ts')
       servers.add(() => sink.stop())
@@ -162,7 +163,9 @@ export const smtp: Bench = (options) =>
     }
   })
 
-/** As many signatures at a time as openssl makes; libuv reads this when its first work is queued. */
+/**
+ * Starts a client that signs on one thread, like openssl. libuv reads the variable when its first work is queued.
+ */
 function startWithOneThread() {
   process.env['UV_THREADPOOL_SIZE'] = '1'
   try {
@@ -172,7 +175,7 @@ function startWithOneThread() {
   }
 }
 
-/** RSA-2048 signatures per second of one core. */
+/** Measures the RSA-2048 signatures per second of one core with openssl. */
 function opensslSigns(): number {
   const args = ['speed', '-mr', '-seconds', '1', 'rsa2048']
   const { stdout } = spawnSync('openssl', args, { encoding: 'utf8' })

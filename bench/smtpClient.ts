@@ -1,4 +1,5 @@
-// A process that sends mail over SMTP alone: with our client or with nodemailer's pool, unsigned or signed.
+// A process that only sends mail over SMTP, with the service's client or with nodemailer's pool, unsigned or
+// signed.
 import { generateKeyPairSync } from 'node:crypto'
 import { createTransport } from 'nodemailer'
 import { createBodies } from '../mail/compose/bodyCache.ts'
@@ -10,7 +11,7 @@ import { serve } from './remote.ts'
 import type { Load } from './smtpTools.ts'
 
 const DATE = new Date('2026-11-21T10:00:00Z')
-/** Mails under way for each connection, as in a delivery lane. */
+/** Messages under way for each connection. */
 const AHEAD = 3
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const signers = [{ domain: 'sender.test', selector: 'bench', key: privateKey, date: DATE }]
@@ -36,7 +37,7 @@ function input(serial: number): ComposeInput {
   }
 }
 
-/** @returns mails per second */
+/** Calls `one` for every message, in `loops` loops. @returns messages per second */
 async function timed(mails: number, loops: number, one: (serial: number) => Promise<unknown>) {
   const begin = performance.now()
   let serial = 0
@@ -67,12 +68,12 @@ async function ours(
 }
 
 const handlers = {
-  /** One message, made beforehand, again and again: what the client costs. */
+  /** Sends one message again and again, which shows the cost of the client alone. */
   async unsigned(load: Load): Promise<number> {
     const message = await composeMessage(input(0))
     return ours(load, async () => message)
   },
-  /** Each composed and signed with RSA-2048. */
+  /** Composes and signs each message with RSA-2048. */
   signed: (load: Load): Promise<number> =>
     ours(load, (serial) => composeSigned(input(serial), signers, bodies)),
   async nodemailer({ port, mails, connections }: Load): Promise<number> {

@@ -1,4 +1,4 @@
-// How long a mail takes from its request to the sink's answer when nothing else goes on.
+// Measures how long an email takes from its request to its settlement when nothing else runs.
 import { sql } from 'kysely'
 import { emailBody } from './payloads.ts'
 import { type Spread, spread } from './report.ts'
@@ -8,9 +8,9 @@ import type { Workspace } from './workspace.ts'
 const DEADLINE_MS = 10_000
 
 /**
- * Posts emails one after the other, each when the one before is settled. A time is from the start of the request's
- * work to the settlement that follows the sink's answer, by the clocks of API and worker.
- * @returns the 99th percentile, the least and the greatest of them
+ * Posts emails one after the other, each when the one before is settled. A time is from the email's created_at to
+ * its delivery's settled_at, by the clocks of API and worker.
+ * @returns the 99th percentile (as `median`), the minimum and the maximum
  */
 export async function measureLatency(
   { db, token }: Workspace,

@@ -1,4 +1,4 @@
-// Fills the ledger by SQL and waits until it is delivered: mail that is queued costs the measurement nothing.
+// Queues deliveries by SQL and waits until they are settled, so that queueing is not part of the measurement.
 import { sql } from 'kysely'
 import { transact } from '../commands/transact.ts'
 import { insertEmail } from '../db/emails/insert.ts'
@@ -11,11 +11,11 @@ const DEADLINE_MS = 180_000
 
 export interface LedgerLoad {
   count: number
-  /** Whether each mail has a body of its own. */
+  /** Whether each email has a different body. */
   distinct: boolean
 }
 
-/** @returns emails per second, from the commit that queues them to the last settled delivery */
+/** Queues emails and waits for them. @returns emails per second, from the commit to the last settled delivery */
 export async function deliverLedger(workspace: Workspace, load: LedgerLoad): Promise<number> {
   const { db } = workspace
   const { rows: marks } = await sql<{ id: number }>`
@@ -39,7 +39,7 @@ export async function deliverLedger(workspace: Workspace, load: LedgerLoad): Pro
   return load.count / ((end - begin) / 1000)
 }
 
-/** One email as the API writes it, and copies of its rows under other names, in one transaction. */
+/** Writes one email like the API, and copies of its rows with other ids, in one transaction. */
 async function fill(workspace: Workspace, { count, distinct }: LedgerLoad): Promise<void> {
   const id = newId('email')
   await transact({ db: workspace.db, wake: () => {} }, async ({ db: trx }) => {

@@ -1,4 +1,4 @@
-// An SMTP server over raw sockets that takes all mail and keeps none: fast enough not to be what is measured.
+// An SMTP server that accepts and drops all mail. It is fast enough not to limit the measurement.
 import { createServer, type Socket } from 'node:net'
 import { serve } from './remote.ts'
 
@@ -8,12 +8,12 @@ const EHLO =
 
 const totals = { mails: 0, bytes: 0, connections: 0 }
 
-/** How long each reply is kept back. */
+/** How long each reply is delayed. */
 let delay_ms = 0
 
 function onConnection(socket: Socket): void {
   totals.connections += 1
-  /** Bytes of a command line that has no end yet, or of a body's last four. */
+  /** Bytes of an incomplete command line, or the last bytes of a body, which may be the beginning of its end. */
   let rest: Buffer = Buffer.alloc(0)
   let inBody = false
   socket.setNoDelay(true)
@@ -27,7 +27,7 @@ function onConnection(socket: Socket): void {
       if (inBody) {
         const end = bytes.indexOf(END)
         if (end < 0) {
-          // The end may be cut anywhere between two chunks.
+          // The end may be split between two chunks.
           rest = bytes.subarray(Math.max(0, bytes.length - END.length + 1))
           totals.bytes += bytes.length - rest.length
           break
@@ -48,7 +48,7 @@ function onConnection(socket: Socket): void {
       if (verb === 'DATA') {
         inBody = true
         replies += '354 go on\r\n'
-        // A body that is only a dot has no line break of its own in front of it.
+        // An empty body has no line break before its dot, so one is added.
         bytes = Buffer.concat([Buffer.from('\r\n', 'latin1'), bytes])
       } else if (verb === 'QUIT') {
         socket.end(`${replies}221 bye\r\n`)
@@ -62,7 +62,7 @@ function onConnection(socket: Socket): void {
 }
 
 const handlers = {
-  /** Listens on a free port of loopback. */
+  /** Listens on a free loopback port. */
   start(input: { delay_ms?: number }): Promise<{ port: number }> {
     delay_ms = input.delay_ms ?? 0
     const server = createServer(onConnection)

@@ -1,8 +1,8 @@
-// Postfix's smtp-source and smtp-sink: the client and the server in C that ours is held against.
+// Finds and runs Postfix's smtp-source and smtp-sink, the reference client and server in C.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { isListening, randomPort } from '../dev/ports.ts'
-import { startChild } from '../dev/processes.ts'
+import { isListening, randomPort } from '../dev/processes/ports.ts'
+import { startChild } from '../dev/processes/processes.ts'
 import type { Servers } from './servers.ts'
 import { waitFor } from './waitFor.ts'
 
@@ -25,7 +25,7 @@ export function findSmtpTools(): SmtpTools {
   return { source, sink, env: { ...process.env, LD_LIBRARY_PATH: libraries ?? '' } }
 }
 
-/** A sink in C that takes all mail; @returns its port */
+/** Starts smtp-sink, which accepts all mail. @returns its port */
 export async function startSmtpSink(servers: Servers, tools: SmtpTools): Promise<number> {
   const port = await randomPort()
   const child = await startChild({
@@ -51,7 +51,7 @@ export interface Load {
   bytes: number
 }
 
-/** @returns mails per second of smtp-source, over kept connections */
+/** Runs smtp-source over connections that it keeps open. @returns messages per second */
 export function runSmtpSource(tools: SmtpTools, { port, mails, connections, bytes }: Load): number {
   const args = ['-d', '-s', connections, '-m', mails, '-l', bytes]
   const begin = performance.now()

@@ -1,4 +1,4 @@
-// A process that sends straight through pg what the API sends for a request, without the API.
+// A process that sends the SQL statements of a request directly through pg, without the API.
 
 import { sendEmail } from '../api/emails/send.ts'
 import { NewAutomationEvent } from '../api/events/schemas.ts'
@@ -18,15 +18,15 @@ import { serve } from './remote.ts'
 import { createReplay, type Renewal } from './replay.ts'
 import { SECRET_KEY } from './servers.ts'
 
-/** Of the first request of all, which is captured. */
+/** Number of the first request, which is captured. */
 const CAPTURED_SERIAL = 0
 
 let replay: ((serial: number) => Promise<void>) | undefined
 
 const handlers = {
   /**
-   * Runs the API's own command for one request over a recording pool. A pool of `poolSize` replays what it sent,
-   * its NOTIFY too, which the API sends beside its requests and never more than one at a time.
+   * Runs the API's command for one request over a recording pool. Later calls of `run` replay its statements over
+   * a pool of `poolSize`, and its NOTIFY, which like in the API is sent separately and one at a time.
    * @returns the statements, in order
    */
   async prepare(input: {
@@ -41,7 +41,7 @@ const handlers = {
       SECRET_KEY,
       SMTP_URL: 'smtp://127.0.0.1:1',
     })
-    // The same parsers and pool settings as the API's.
+    // The parsers and pool settings of the API.
     const { db, pool } = connect({
       url: databaseUrl,
       poolSize,

@@ -3,11 +3,12 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { isListening, randomPort } from '../dev/ports.ts'
-import type { Postgres } from '../dev/postgres.ts'
-import { lastLines, startChild } from '../dev/processes.ts'
-import { startTemporal } from '../dev/temporal.ts'
-import { findTemporalCli } from '../dev/temporalCli.ts'
+import { createConsole } from '../dev/console.mjs'
+import { isListening, randomPort } from '../dev/processes/ports.ts'
+import { lastLines, startChild } from '../dev/processes/processes.ts'
+import type { Postgres } from '../dev/servers/postgres.ts'
+import { startTemporal } from '../dev/servers/temporal.ts'
+import { findTemporalCli } from '../dev/servers/temporalCli.ts'
 import type { BenchOptions } from './report.ts'
 import type { Servers } from './servers.ts'
 import { findTemporalBinaries, SERVER_VERSION, type TemporalBinaries } from './temporalBinaries.ts'
@@ -22,7 +23,7 @@ export interface BenchTemporal {
   description: string
 }
 
-/** The limits that a busy installation raises: none of them may be what is measured. */
+/** Rate limits of the server, raised so that they do not limit the measurement. */
 const DYNAMIC_CONFIG = [
   'frontend.namespaceRPS',
   'frontend.namespaceRPS.visibility',
@@ -36,13 +37,13 @@ const DYNAMIC_CONFIG = [
   .map((key) => `${key}:\n  - value: 100000\n`)
   .join('')
 
-/** The development server of the CLI, in memory; its limits are raised by dev/temporal.ts. */
+/** The development server of the CLI, in memory; its limits are raised by dev/servers/temporal.ts. */
 export async function startDevTemporal(
   servers: Servers,
   say: (line: string) => void,
 ): Promise<BenchTemporal> {
   const temporal = await startTemporal({
-    cli: await findTemporalCli(process.env, say),
+    cli: await findTemporalCli(process.env, partOf(say)),
     port: await randomPort(),
     logFile: servers.folder.log('temporal'),
     retention_days: 1,
@@ -51,6 +52,10 @@ export async function startDevTemporal(
   servers.add(() => temporal.stop())
   return { address: temporal.address, description: 'development server of the CLI, in memory' }
 }
+
+/** What finding the CLI says goes the way of all that a benchmark says. */
+const partOf = (say: (line: string) => void) =>
+  createConsole({ write: (text) => say(text.trimEnd()) }).part('temporal')
 
 export async function startBenchTemporal(
   servers: Servers,
@@ -82,7 +87,7 @@ async function makeSchemas({ sqlTool }: TemporalBinaries, postgres: Postgres): P
   }
 }
 
-/** By variables: a password on a command line is everybody's to read. */
+/** Passed as variables, because every user can read the command line of a process. */
 function sqlToolEnv(postgres: Postgres, database: string) {
   const url = new URL(postgres.url)
   return {

@@ -1,8 +1,8 @@
-// Finds the real Temporal server and its schema tool in the user's cache; builds them with Go when they are not there.
+// Finds the real Temporal server and its schema tool in the user's cache, or builds them with Go.
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { lastLines, startChild } from '../dev/processes.ts'
-import { cacheFolder } from '../dev/temporalCli.ts'
+import { lastLines, startChild } from '../dev/processes/processes.ts'
+import { cacheFolder } from '../dev/servers/temporalCli.ts'
 
 export const SERVER_VERSION = '1.32.0'
 const MODULES = ['cmd/server', 'cmd/tools/sql'].map(
@@ -16,7 +16,7 @@ export interface TemporalBinaries {
   sqlTool: string
 }
 
-/** @throws Error that names the development server as the other way, when Go is missing or fails */
+/** @throws Error if Go is missing or fails; its message names `--temporal dev` as the alternative */
 export async function findTemporalBinaries(
   env: Record<string, string | undefined>,
   say: (line: string) => void,

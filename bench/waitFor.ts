@@ -1,9 +1,9 @@
-// Waits for a state that is polled, with a deadline.
+// Polls until a state is reached, with a deadline.
 import { setTimeout as pause } from 'node:timers/promises'
 
 const POLL_MS = 100
 
-/** @returns the first answer that is not undefined */
+/** Calls `look` until it returns a value. @returns the first value that is not undefined */
 export async function waitFor<T>(
   deadline_ms: number,
   what: string,

@@ -1,4 +1,5 @@
-// What benchmarks run in: a workspace with a key and a verified domain, and workflows made over the API's own routes.
+// Makes the workspace of a benchmark, with an API key and a verified domain, and workflows through the API's
+// route.
 
 import { createApp } from '../api/http/app.ts'
 import { createCursors } from '../api/http/cursor.ts'
@@ -31,7 +32,7 @@ const now = () => new Date()
 const secrets = createSecrets(Buffer.from(SECRET_KEY, 'base64'))
 export const newId = createNewId(now)
 
-/** Seeds a migrated database. */
+/** Makes the workspace in a migrated database. */
 export async function createWorkspace(databaseUrl: string): Promise<Workspace> {
   const { db } = connect({
     url: databaseUrl,
@@ -62,7 +63,7 @@ export async function createWorkspace(databaseUrl: string): Promise<Workspace> {
   }
 }
 
-/** An active workflow, made over the API's own route in this process. @returns its id */
+/** Makes an active workflow through the API's route in this process. @returns its id */
 export async function createWorkflow(
   { db, token }: Workspace,
   databaseUrl: string,

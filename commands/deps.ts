@@ -1,25 +1,25 @@
-// What every command is given: database, clock, ids, secrets, wake; nothing of a request.
+// The dependencies of every command: database, clock, ids, secrets, wake. Nothing of a request.
 import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
 import type { NewId, WorkspaceId } from '../rules/ids.ts'
 import type { Secrets } from '../runtime/secrets.ts'
 
 export interface CommandDeps {
-  /** Inside `transact` it is the open transaction, so that commands call each other with the deps they have. */
+  /** Inside `transact` this is the open transaction, so that a command can pass its deps to another command. */
   db: Db
   now: () => Date
   newId: NewId
   secrets: Secrets
-  /** Tells waiting workers that rows were committed for them; inside `transact` it waits for the commit. */
+  /** Wakes workers that wait for new rows. Inside `transact` the wake-up is sent after the commit. */
   wake: Wake
   config: {
-    /** Mail may go out from domains that were not verified: for trying things out. */
+    /** Whether mail may be sent from unverified domains, for development. */
     allowUnverifiedDomains: boolean
   }
 }
 
-/** What the commands that end API keys are given besides. */
+/** The additional dependency of commands that revoke API keys. */
 export interface RevokingDeps extends CommandDeps {
-  /** Hears that keys of a workspace work no more; inside `transact` it waits for the commit. */
+  /** Called when keys of a workspace were revoked. Inside `transact` it is called after the commit. */
   keysRevoked: (workspaceId: WorkspaceId) => void
 }

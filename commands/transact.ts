@@ -1,4 +1,5 @@
-// Opens the transaction of a command: joined when there is one, tried again when Postgres says so, wake-ups after the commit.
+// Runs a command in a transaction: joins an open one, tries again after deadlocks, and sends wake-ups after the
+// commit.
 import { sql } from 'kysely'
 import type { Db, Trx } from '../db/connect.ts'
 import { isRetryable, isUnavailable } from '../db/failures.ts'
@@ -9,7 +10,7 @@ import type { WakeChannel } from '../rules/wire.ts'
 
 const TRIES = 3
 
-/** What hears of work when it has committed. */
+/** Functions that are called after the commit. */
 interface Hooks {
   wake: Wake
   keysRevoked?: (workspaceId: WorkspaceId) => void
@@ -19,10 +20,10 @@ interface Opening extends Hooks {
   db: Db
 }
 
-/** The same deps with the open transaction for a database. */
+/** The same deps, with the open transaction as `db`. */
 export type InTrx<D> = Omit<D, 'db'> & { db: Trx }
 
-/** Carries the outcome of work that refused through the rollback. */
+/** Thrown to roll back a transaction whose work returned a refusal; it holds that refusal. */
 class RolledBack extends Error {
   readonly refusal: unknown
   constructor(refusal: unknown) {
@@ -32,23 +33,24 @@ class RolledBack extends Error {
 }
 
 /**
- * Runs work in one transaction and fires its wake-ups after the commit. Where `deps.db` is a transaction already, work
- * joins it, and only the outermost call commits, tries a deadlock (40P01) or a serialization failure (40001) again, up
- * to three times in all, and wakes; so work may touch nothing but the transaction. A refusal that the outermost work
- * returns rolls back; one that a joined command returns was to come before its first write, or is to be passed on.
+ * Runs work in one transaction and sends its wake-ups after the commit. If `deps.db` is already a transaction,
+ * work joins it. Only the outermost call commits, sends wake-ups, and tries again after a deadlock (40P01) or a
+ * serialization failure (40001), three tries in all; so work must change nothing outside the transaction. A
+ * refusal that the outermost work returns rolls back. A joined command must refuse before its first write, or its
+ * caller must return the refusal too.
  *
- * Since Postgres aborts a transaction at its first error, nothing inside `work` may catch an error of the database and go
- * on. Who answers such an error or tries again (a name that is taken, an `EventIdRace`) does so around the outermost
- * `transact`, and so cannot be called inside another transaction.
+ * Postgres aborts a transaction at its first error, so `work` must not catch a database error and go on. A command
+ * that turns such an error into a refusal or tries again (a name that is taken, an `EventIdRace`) does so around
+ * the outermost `transact`, and so cannot be called inside another transaction.
  *
  * Locks are taken in one order everywhere, so that transactions wait for each other and do not deadlock:
- * 1. the advisory lock of an email's tracking, or of a workspace's mail events (which is tried, and not waited for);
- * 2. audiences by id: they come before contacts for as long as their counts are written under their own lock;
- * 3. contacts by id; the pump passes over one that is held;
+ * 1. the advisory lock of an email's tracking, or of a workspace's mail events (nobody waits for the latter);
+ * 2. audiences by id, because their counts are written under the audience's lock;
+ * 3. contacts by id (the pump skips contacts that are locked);
  * 4. executions by id, and their waits;
- * 5. suppressions.
- * The delivery of a bounce is locked before its suppression and mail event are written, and no contact with it; settling
- * locks deliveries and no contact. Who locks a domain, a template or a workflow takes none of the locks above.
+ * 5. suppressions. A bounce report locks its delivery before it writes the suppression and the mail event, and
+ * locks no contact. Settling locks deliveries and no contact. A transaction that locks a domain, a template or a
+ * workflow takes none of the locks above.
  */
 export async function transact<D extends Opening, T>(
   deps: D,
@@ -70,7 +72,7 @@ export async function transact<D extends Opening, T>(
   )
 }
 
-/** The same for work that is one statement, which commits by itself: two round trips fewer. */
+/** Like `transact`, for work of one statement, which commits by itself and saves two round trips. */
 transact.one = async <D extends Opening, T>(
   deps: D,
   work: (deps: InTrx<D>) => Promise<T>,
@@ -88,7 +90,8 @@ async function withRetries<T>(deps: Opening, run: (hooks: Hooks) => Promise<T>):
     if (keysRevoked) hooks.keysRevoked = (workspaceId) => void revoked.add(workspaceId)
     try {
       const answer = await run(hooks)
-      // It was rolled back; in `transact.one` it comes before the statement. Nobody is woken.
+      // Nothing was written: the transaction was rolled back, and in `transact.one` a refusal comes before the
+      // statement.
       if (isRefusal(answer)) return answer
       for (const channel of woken) wake(channel)
       for (const workspaceId of revoked) keysRevoked?.(workspaceId)
@@ -100,9 +103,9 @@ async function withRetries<T>(deps: Opening, run: (hooks: Hooks) => Promise<T>):
 }
 
 /**
- * Runs work whose failure the transaction survives: what it wrote is undone then.
- * @returns false when it failed
- * @throws what says that the database cannot be reached
+ * Runs work in a savepoint: if it fails, its writes are undone and the transaction can go on.
+ * @returns false if it failed
+ * @throws errors that mean that the database cannot be reached
  */
 export async function inSavepoint(trx: Trx, work: () => Promise<unknown>): Promise<boolean> {
   await sql`savepoint attempt`.execute(trx)

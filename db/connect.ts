@@ -14,17 +14,17 @@ export type Db = Kysely<Database>
 
 declare const opened: unique symbol
 
-/** The transaction of a command. `commands/transact.ts` alone makes one: locks and writes ask for it. */
+/** The transaction of a command. Only `commands/transact.ts` makes one. Functions that lock or write take it. */
 export type Trx = Transaction<Database> & { readonly [opened]: true }
 
 const INT8_OID = 20
-/** Statements that are named at most; a text beyond is planned at each call, as all are without a name. */
+/** The most statements that get a name; further ones are planned at each call. */
 const NAMED_MAX = 500
 
 /**
- * Names the statements that a request repeats, so that Postgres plans them once for each connection: planning the
- * statement that accepts a mail takes longer than running it. Only our own `with` statements are named: they list
- * their columns, so a later schema cannot change what a kept plan gives back.
+ * Makes a function that names repeated statements, so that Postgres plans them once for each connection: planning
+ * the statement that accepts an email takes longer than running it. Only statements that begin with `with` get a
+ * name: they list their columns, so a later migration cannot change the result of a cached plan.
  */
 function createStatementNames() {
   const names = new Map<string, string>()
@@ -38,7 +38,7 @@ function createStatementNames() {
   }
 }
 
-/** The pool as Kysely's dialect takes it: every query of a client goes through the names. */
+/** Wraps the pool for Kysely, so that queries are named. */
 function withStatementNames(pool: pg.Pool): PostgresPool {
   const nameOf = createStatementNames()
   return {
@@ -55,8 +55,8 @@ function withStatementNames(pool: pg.Pool): PostgresPool {
 }
 
 /**
- * A Kysely handle over a pg pool. int8 is read as number: no count or id here leaves 2^53.
- * `onIdleError` hears of connections that break while unused (a server restart): the pool replaces them.
+ * Opens a pg pool and a Kysely handle over it. int8 is read as number, because no count or id here exceeds 2^53.
+ * `onIdleError` is called when an unused connection breaks (a server restart); the pool replaces it.
  */
 export function connect(options: {
   url: string
@@ -76,8 +76,8 @@ export function connect(options: {
     keepAlive: true,
   })
   pool.on('error', options.onIdleError)
-  // Between two statements of a transaction nobody else listens, and an unheard error ends the process: the next
-  // statement fails with it.
+  // A connection may break between two statements of a transaction. Without a listener that error would end the
+  // process; the next statement fails anyway.
   pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     db: new Kysely<Database>({ dialect: new PostgresDialect({ pool: withStatementNames(pool) }) }),

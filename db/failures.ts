@@ -1,4 +1,4 @@
-// Tells a database that cannot answer from one that answered with an error.
+// Classifies database errors: not reachable, unique key violated, worth another try.
 
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
@@ -20,7 +20,9 @@ const UNAVAILABLE_CODES = new Set([
 const UNAVAILABLE_TEXTS =
   /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|connection is not queryable/i
 
-/** True when Postgres could not be reached or went away: to be tried again, nothing is wrong with the query. */
+/**
+ * True if Postgres could not be reached or the connection broke. The query is not at fault and may be tried again.
+ */
 export function isUnavailable(err: unknown): boolean {
   if (!(err instanceof Error)) return false
   const code = 'code' in err ? String(err.code) : ''
@@ -35,7 +37,7 @@ export function isUniqueViolation(err: unknown, constraint?: string): boolean {
   return constraint === undefined || ('constraint' in err && err.constraint === constraint)
 }
 
-/** True when the same transaction, run again, may succeed: a deadlock, or two that could not be put in an order. */
+/** True if the same transaction may succeed when it runs again: after a deadlock or a serialization failure. */
 export function isRetryable(err: unknown): boolean {
   if (!(err instanceof Error) || !('code' in err)) return false
   return err.code === '40P01' || err.code === '40001'

@@ -2,7 +2,7 @@
 import type { OrderByItemBuilder } from 'kysely'
 
 /**
- * Newest first. `nulls last` says nothing about ids, which are never null: it keeps the planner from walking the
- * primary key over everybody's rows, since only the index of the list has this order.
+ * Newest first. Ids are never null, but `nulls last` is the order of the list's index only: it keeps the planner
+ * from reading the primary key over the rows of all workspaces.
  */
 export const newestFirst = (order: OrderByItemBuilder) => order.desc().nullsLast()

@@ -1,11 +1,11 @@
-// Listens for the NOTIFY of a channel over a connection of its own, and opens it again when it breaks.
+// Listens for the NOTIFY of a channel over a separate connection, and reconnects when it breaks.
 import pg from 'pg'
 import type { WakeChannel } from '../rules/wire.ts'
 
 const RECONNECT_MS = 1_000
 
 /**
- * Calls `onWake` at each notification, and once after every (re)connect, since some may have been missed.
+ * Calls `onWake` at each notification, and once after every (re)connect, because some may have been missed.
  * @returns a function that stops listening
  */
 export function listen(

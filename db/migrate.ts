@@ -1,4 +1,4 @@
-// Brings the database to the latest schema; run as a script or called at a development start.
+// Runs migrations, and waits until the database has the schema of this release.
 import { readdir } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely'
@@ -20,7 +20,7 @@ export async function loadMigrations(): Promise<Record<string, Migration>> {
 }
 
 /**
- * Runs what has not run yet, under the migrator's own lock: any number of processes may call it.
+ * Runs the migrations that have not run yet, under the migrator's lock. Any number of processes may call it.
  * @returns the names of the migrations that ran now
  */
 async function migrateToLatest(db: Kysely<unknown>): Promise<string[]> {
@@ -30,7 +30,9 @@ async function migrateToLatest(db: Kysely<unknown>): Promise<string[]> {
   return (results ?? []).map((result) => result.migrationName)
 }
 
-/** The same, over a connection of its own. */
+/**
+ * Like `migrateToLatest`, over connections that it opens and closes. Returns the names of the migrations that ran.
+ */
 export async function migrateUrl(url: string): Promise<string[]> {
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
@@ -43,7 +45,7 @@ export async function migrateUrl(url: string): Promise<string[]> {
 
 const LOOK_MS = 1_000
 
-/** Names of the migrations that this release brings and the database has not run. */
+/** Names of this release's migrations that the database has not run. */
 async function listPending(db: Kysely<unknown>): Promise<string[]> {
   const migrator = new Migrator({ db, provider: { getMigrations: loadMigrations } })
   const all = await migrator.getMigrations()
@@ -51,8 +53,10 @@ async function listPending(db: Kysely<unknown>): Promise<string[]> {
 }
 
 /**
- * Resolves when the database has the schema of this release: on an older one statements fail whose mail was sent.
- * @param hooks `onPending` hears of what is missing, `onAway` of a database that does not answer: it says whether to wait
+ * Resolves when the database has the schema of this release. With an older schema a settlement could fail after
+ * its message was sent.
+ * @param hooks `onPending` gets the names of missing migrations; `onAway` is called if the database does not
+ * answer and returns whether to wait
  */
 export async function waitForSchema<D>(
   db: Kysely<D>,

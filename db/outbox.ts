@@ -1,4 +1,5 @@
-// The outbox: what Temporal or a contact must still be told. The one module that writes its rows and takes them away.
+// The outbox: rows that the starter hands to Temporal, or that the pump records for contacts. Writes, locks and
+// removes them.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../rules/ids.ts'
@@ -8,7 +9,7 @@ import type { Row } from './schema.ts'
 
 type OutboxRow = Row<'outbox'>
 
-/** A row that the starter carries to Temporal. */
+/** A row that the starter hands to Temporal. */
 export type TemporalRow = OutboxRow & { kind: Exclude<OutboxKind, 'mail_event'> }
 
 type NewOutboxRow = Pick<
@@ -17,9 +18,10 @@ type NewOutboxRow = Pick<
 >
 
 /**
- * The insert as a step of a `with`, or as its last statement, due at once. Wake `dripline_outbox` after the commit
- * (for `mail_event` alone: `dripline_mail_events`).
- * @param rows a `select` of the columns `kind, execution_id, workspace_id, workflow_id, contact_id, payload` (jsonb),
+ * The insert of rows that are due at once, as a step of a `with` or as its last statement. The caller wakes
+ * `dripline_outbox` after the commit (for `mail_event`: `dripline_mail_events`).
+ * @param rows a `select` of the columns `kind, execution_id, workspace_id, workflow_id, contact_id, payload`
+ * (jsonb),
  *   by these names; rows are numbered in the order of `kind, execution_id`
  */
 export function outboxRows(rows: RawBuilder<unknown>, at: Date): RawBuilder<unknown> {
@@ -40,8 +42,8 @@ async function insertOutbox(trx: Trx, row: NewOutboxRow, at: Date): Promise<void
 }
 
 /**
- * Has the checks of a domain started (`domain_start`), or one made now (`domain_check`): carried to Temporal after
- * the commit, however this process ends. An execution's columns hold the domain's id, and nothing.
+ * Writes a row that starts the checks of a domain (`domain_start`) or asks for one now (`domain_check`). The
+ * domain's id is in the column execution_id.
  */
 export function insertDomainTask(
   trx: Trx,
@@ -58,9 +60,9 @@ export function insertDomainTask(
 }
 
 /**
- * Locks due rows for Temporal for the length of the transaction, the oldest of each execution alone, so that a start
- * always comes before its signals and its cancellation. Rows that another worker holds are passed over, and so are
- * those of the kind `mail_event`, which are no business of Temporal's.
+ * Locks due rows for Temporal until the transaction ends. Of each execution it takes only the oldest row, so that
+ * a start comes before its signals and its cancellation. Rows that another worker has locked are skipped, and so
+ * are rows of the kind `mail_event`, which are not for Temporal.
  */
 export async function lockOutbox(trx: Trx, now: Date, limit: number): Promise<TemporalRow[]> {
   return (
@@ -68,7 +70,7 @@ export async function lockOutbox(trx: Trx, now: Date, limit: number): Promise<Te
       .selectFrom('outbox as o')
       .selectAll()
       .where('next_at', '<=', now)
-      // Written out, so that the planner knows the partial index by it.
+      // A literal, so that the planner can use the partial index.
       .where(sql<boolean>`o.kind <> 'mail_event'`)
       .where((eb) =>
         eb.not(
@@ -92,7 +94,7 @@ export async function lockOutbox(trx: Trx, now: Date, limit: number): Promise<Te
   )
 }
 
-/** Removes what Temporal has taken and puts off what it refused, in one statement. */
+/** Removes rows that Temporal has taken and puts off those that it refused, in one statement. */
 export async function settleOutbox(
   trx: Trx,
   done: number[],
@@ -106,8 +108,8 @@ export async function settleOutbox(
 }
 
 /**
- * Removes mail events that were told, and puts off those whose contact somebody holds, by 0.25 s at first and up to
- * two seconds: those behind them move up.
+ * Removes recorded mail events. Puts off those whose contact is locked, by 0.25 s at first and up to two seconds,
+ * so that events of other contacts come first.
  */
 export async function settleMailEvents(
   trx: Trx,

@@ -1,4 +1,4 @@
-// The database as Kysely sees it, and the row types that queries return and take.
+// The tables for Kysely, and the row types of queries.
 import type { Insertable, Selectable } from 'kysely'
 import type {
   AutomationEventsTable,

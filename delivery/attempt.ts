@@ -1,4 +1,5 @@
-// One delivery: compose, send, mark before the dot, settle. Commits are shared with the deliveries beside it.
+// One attempt of a delivery: compose, send, mark before the final dot, settle. Deliveries under way share their
+// commits.
 import { transact } from '../commands/transact.ts'
 import type { ClaimedDelivery } from '../db/deliveries/claim.ts'
 import { markDataSent } from '../db/deliveries/mark.ts'
@@ -17,25 +18,25 @@ import { toSettlement } from './nextState.ts'
 
 const GROUP_MAX = 500
 const SETTLE_TRIES = 5
-/** Under load; a settlement alone is written at once. */
+/** How long settlements are gathered under load; a single one is written at once. */
 const SETTLE_GATHER_MS = 10
 const SETTLE_PAUSE_MS = 500
 const SETTLE_PAUSE_MS_MAX = 2_000
 
-/** What an attempt came to. */
+/** The result of an attempt. */
 interface Attempted {
   outcome: Outcome
   acceptedAt: number
   transactional: boolean
-  /** The mail could not be made: a fault of ours. */
+  /** The message could not be composed: the fault is in this service. */
   ours: boolean
-  /** The database was away before the dot: no fault of the mail's, which is due again at once. */
+  /** The database was away before the dot, so nothing was sent: the delivery is due again at once. */
   away: boolean
   trace: Trace
   startedAt: Date
 }
 
-/** A function that sees one claimed delivery through; it never throws. */
+/** Makes a function that runs one attempt of a claimed delivery and settles it. It never throws. */
 export function createDelivery(deps: DeliveryDeps, leaseToken: string) {
   const { log, now, config } = deps
   const attempt = createAttempt(deps, leaseToken)
@@ -68,7 +69,7 @@ export function createDelivery(deps: DeliveryDeps, leaseToken: string) {
   }
 }
 
-/** Composes and sends, with the mark before the dot. */
+/** Makes the function that composes and sends. It commits `data_sent` before the final dot. */
 function createAttempt(deps: DeliveryDeps, leaseToken: string) {
   const { log, now, transport, metrics } = deps
   const useEmail = createComposer(deps)
@@ -103,10 +104,11 @@ function createAttempt(deps: DeliveryDeps, leaseToken: string) {
         delivery.id,
       )
     } catch (err) {
-      // A mail that cannot be composed or signed never goes out otherwise: it waits for a repair.
+      // A message that cannot be composed or signed is not sent in another form: its delivery is tried again
+      // later.
       away = isUnavailable(err)
       const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
-      if (!away) log.error({ err, ...fields }, 'a mail could not be composed')
+      if (!away) log.error({ err, ...fields }, 'a message could not be composed')
       const error = 'the mail could not be composed'
       const outcome: Outcome = { kind: 'failed', phase: 'body', error }
       const made = { outcome, acceptedAt: now().getTime(), transactional: true, trace, startedAt }
@@ -115,9 +117,13 @@ function createAttempt(deps: DeliveryDeps, leaseToken: string) {
   }
 }
 
-/** The outcome is known only here: it is written again and again, for as long as the database is away. */
+/**
+ * Makes the function that writes an outcome. Only this process knows it, so it tries for as long as the database
+ * is away.
+ */
 function createSettling(deps: DeliveryDeps, leaseToken: string) {
-  // Nothing on the wire waits for a settlement: a few at a time cost Postgres more than many.
+  // No SMTP session waits for a settlement, so gathering them is free; small groups cost Postgres more than large
+  // ones.
   const settleGrouped = createBatcher(
     (group: Settlement[]): Promise<unknown[]> => settleEach(deps, group, leaseToken),
     GROUP_MAX,
@@ -143,7 +149,7 @@ function createSettling(deps: DeliveryDeps, leaseToken: string) {
   }
 }
 
-/** What was not tried comes back when it is its turn. */
+/** Makes a function that gives an untried delivery (`busy`) its turn in the waiting line of its domain. */
 function createTurns(now: () => Date) {
   const lines = createWaitingLines()
   return (recipient: string, outcome: Outcome): Outcome => {
@@ -157,7 +163,7 @@ function createTurns(now: () => Date) {
   }
 }
 
-/** Due again at once, as if it had not been claimed. */
+/** A settlement that makes a delivery due again at once, as if it had not been claimed. */
 function backInQueue(delivery: ClaimedDelivery, now: Date): Settlement {
   const { id, resent, was, last_response } = delivery
   const nothing = { response: last_response, event: null, suppress: 'no', attempt: null } as const

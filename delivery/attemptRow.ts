@@ -1,4 +1,4 @@
-// One attempt as the ledger keeps it: the outcome's facts, and as much of the conversation as is of use.
+// The row of one attempt: the facts of its outcome, and the first part of the SMTP conversation.
 import type { AttemptRow } from '../db/deliveries/settle.ts'
 import type { Outcome, Trace } from '../mail/transport.ts'
 import { type ConversationLine, conversationText } from '../rules/mail/conversation.ts'
@@ -11,7 +11,7 @@ export function createTrace(): Trace {
   return { host: null, address: null, tls: null, lines: [], phase_ms: {} }
 }
 
-/** The row of an attempt; null when nothing was tried, or another owner tells of it. */
+/** The row of an attempt; null if nothing was tried, or if another lane took over and writes the row. */
 export function toAttempt(
   outcome: Outcome,
   trace: Trace,
@@ -40,7 +40,7 @@ function codeOf(outcome: Outcome): number | null {
   return Number.isInteger(code) && code >= 200 && code < 600 ? code : null
 }
 
-/** The first lines, up to a number and a size. */
+/** The first lines, up to `LINES_MAX` and `TEXT_CHARS_MAX`. */
 function cut(lines: ConversationLine[]): ConversationLine[] {
   let chars = 0
   const end = lines.findIndex((line, i) => {

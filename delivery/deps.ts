@@ -1,19 +1,19 @@
-// What the engine of a lane is given: the world as functions and handles.
+// The dependencies of a delivery lane.
 import type { Logger } from 'pino'
 import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
 import type { MailTransport, Outcome, Trace } from '../mail/transport.ts'
 import type { Secrets } from '../runtime/secrets.ts'
 
-/** What deliveries tell the operator's metrics. */
+/** Functions that deliveries call to count for the operator's metrics. */
 export interface DeliveryMetrics {
   /** A batch was claimed: how many, and how long the statement took. */
   claimed(count: number, took_ms: number): void
-  /** A way out answered; `trace` has the times of its phases. */
+  /** The transport returned an outcome; `trace` has the times of its phases. */
   attempted(outcome: Outcome, trace: Trace): void
   /** Deliveries got their next state. */
   settled(counts: { unknown: number; resent: number; suppressed: number }): void
-  /** Mail of a domain in its warm-up was put off to a later day. */
+  /** So many deliveries of a domain in its warm-up were put off to a later day. */
   putOff(count: number): void
 }
 
@@ -31,13 +31,13 @@ export interface DeliveryDeps {
     resendUnknown: boolean
     smtpConnections: number
     deliveryMode: 'relay' | 'mx'
-    /** Whether mail of a new domain is let out by the ladder of its warm-up. */
+    /** Whether the warm-up limits how much mail a new domain sends each day. */
     warmUp: boolean
   }
   transport: MailTransport
   metrics?: DeliveryMetrics
   wake: Wake
-  /** Listens for committed deliveries; gives back a function that stops it. */
+  /** Listens for committed deliveries. Returns a function that stops listening. */
   onDeliveries: (wake: () => void) => () => Promise<void>
   /** Aborted when the process is asked to stop. */
   stopping: AbortSignal

@@ -1,4 +1,4 @@
-// What an attempt's outcome means for the ledger: pure, from the outcome to the row's next state.
+// Decides the next state of a delivery from the outcome of an attempt. Pure.
 import type { ClaimedDelivery } from '../db/deliveries/claim.ts'
 import type { Settlement } from '../db/deliveries/settle.ts'
 import { isUnknownDomain } from '../mail/dns/mxHosts.ts'
@@ -6,7 +6,9 @@ import type { Outcome, Rejection } from '../mail/transport.ts'
 import { type Bounce, classifyReply, isFinal, retriesExhausted } from '../rules/mail/bounceRules.ts'
 import { nextAttempt } from '../rules/mail/retry.ts'
 
-/** `delivered` in the contract's words when nobody can know (RFC 1047) and it is not sent again. */
+/**
+ * The response of an unknown outcome: the connection ended after the final dot and before the reply (RFC 1047).
+ */
 export const UNKNOWN_RESPONSE = 'unknown: connection lost after the end of data'
 
 export interface SettleContext {
@@ -14,20 +16,20 @@ export interface SettleContext {
     ClaimedDelivery,
     'id' | 'attempt' | 'expires_at' | 'resent' | 'last_response' | 'was'
   >
-  /** When the mail was accepted by us, ms. */
+  /** When this service accepted the email, ms. */
   acceptedAt: number
   now: number
   /** Our EHLO name. */
   reportingMta: string
-  /** Whether an unknown outcome of this mail may be sent once more. */
+  /** Whether this email may be sent once more after an unknown outcome. */
   resendUnknown: boolean
   /** 0 ≤ x < 1 */
   random: number
-  /** The mail could not be made, which is nothing that the recipient's address is to blame for. */
+  /** The message could not be composed: the failure says nothing about the recipient's address. */
   ours?: boolean
 }
 
-/** The row's next state; null when the lease was lost and another owner decides. */
+/** The row's next state; null if the lease was lost, because then another lane decides. */
 export function toSettlement(outcome: Outcome, context: SettleContext): Settlement | null {
   switch (outcome.kind) {
     case 'delivered': {
@@ -79,10 +81,10 @@ function bounced({ now }: SettleContext, { type, subtype }: Pick<Bounce, 'type' 
   return { status: 'bounced', at: new Date(now), data: { type, subtype } } as const
 }
 
-/** The server refused: for good, or for now. */
+/** The server refused, permanently or temporarily. */
 function afterReply(outcome: Rejection, context: SettleContext): Settlement {
   const response = outcome.reply
-  // A domain that cannot be found twice, half an hour apart, does not exist.
+  // A domain counts as nonexistent when two attempts in a row, half an hour apart, do not find it.
   const confirmed = isUnknownDomain(response) && isUnknownDomain(context.delivery.last_response)
   if (!isFinal(outcome) && !confirmed) {
     return tryAgain(context, { response, reply: response, ours: classifyReply(outcome).ours })
@@ -92,7 +94,7 @@ function afterReply(outcome: Rejection, context: SettleContext): Settlement {
   return settled(context, { state: 'bounced', response, event, suppress: suppressionOf(bounce) })
 }
 
-/** Nothing was tried: it goes back as it was, unless its time is over. */
+/** Nothing was tried: the delivery returns to its former state, unless it has expired. */
 function afterBusy(
   outcome: Extract<Outcome, { kind: 'busy' }>,
   context: SettleContext,
@@ -107,7 +109,7 @@ function afterBusy(
   })
 }
 
-/** No reply to the dot: it may have been delivered. */
+/** No reply came after the final dot: the message may have been delivered. */
 function afterSilence(context: SettleContext): Settlement {
   const response = UNKNOWN_RESPONSE
   if (context.resendUnknown && context.delivery.resent === 0) {
@@ -116,7 +118,7 @@ function afterSilence(context: SettleContext): Settlement {
   return settled(context, { state: 'unknown', response, event: delivered(context, response) })
 }
 
-/** @param why `reply`: what the server said, which may say when; null when it said nothing */
+/** @param why `reply`: the server's reply, which may name a time for the next try; null if there was none */
 function tryAgain(
   context: SettleContext,
   why: { response: string; reply: string | null; ours: boolean },
@@ -145,7 +147,7 @@ function giveUp(
   return settled(context, { state: 'bounced', response, event, suppress })
 }
 
-/** What a final bounce means for the address: what is our fault means nothing. */
+/** Whether a final bounce suppresses the address. A fault of this service never does. */
 function suppressionOf(bounce: Bounce): Settlement['suppress'] {
   if (bounce.suppress) return 'for_good'
   return bounce.type === 'Transient' && !bounce.ours ? 'soft' : 'no'

@@ -1,28 +1,22 @@
-// Checks Node and brings node_modules to the lock file; plain Node, it runs before anything is installed.
+// Brings node_modules to the lock file; plain Node, it runs before anything is installed.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+// Whole, since a Node that is too old lacks some of it and has to get as far as saying so.
+import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { createConsole, showing } from './console.mjs'
+
+export { checkNode } from './machine.mjs'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-const NODE_WANTED = [20, 19]
-const PROGRESS_MS = 5_000
 const LOCK_WAIT_MS = 20 * 60_000
+const LOCK_POLL_MS = 500
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+/** What node_modules takes: 590 MB, and what npm keeps beside it meanwhile. */
+const DISK_MB = 900
 const stamp = join(root, 'node_modules', '.dripline-lock')
-
-/** Exits with a clear sentence when Node is too old to run any of this. */
-export function checkNode() {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  const [wantedMajor, wantedMinor] = NODE_WANTED
-  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) return
-  process.stderr.write(
-    `Dripline needs Node ${NODE_WANTED.join('.')} or newer; this is ${process.versions.node}.\n`,
-  )
-  process.exit(1)
-}
 
 /** Runs `npm ci` when node_modules is absent or is not what package-lock.json says. */
 export async function ensureInstalled() {
@@ -31,7 +25,7 @@ export async function ensureInstalled() {
   try {
     // Another start may have installed while we waited.
     if (!isInstalled()) await runNpmCi()
-    writeFileSync(stamp, lockHash())
+    fs.writeFileSync(stamp, lockHash())
   } finally {
     release()
   }
@@ -39,7 +33,7 @@ export async function ensureInstalled() {
 
 function lockHash() {
   return createHash('sha256')
-    .update(readFileSync(join(root, 'package-lock.json')))
+    .update(fs.readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
 }
 
@@ -57,7 +51,7 @@ function isInstalled() {
 
 function readText(file) {
   try {
-    return readFileSync(file, 'utf8')
+    return fs.readFileSync(file, 'utf8')
   } catch {
     return ''
   }
@@ -65,20 +59,38 @@ function readText(file) {
 
 /** `npm start` and `npm test` of a fresh clone may run at a time: one installs, the other waits. */
 async function takeLock() {
-  const folder = join(root, '.data')
-  const file = join(folder, 'install.lock')
-  mkdirSync(folder, { recursive: true })
+  const file = join(root, '.data', 'install.lock')
+  if (tryLock(file)) return () => fs.rmSync(file, { force: true })
+  const part = createConsole().part('packages')
+  part.say('another start is installing the packages (npm ci); this one waits for it')
+  const describe = (seconds) => `waiting for the npm ci of another start, ${seconds} s`
+  return showing(part, describe, waitForLock(file))
+}
+
+async function waitForLock(file) {
   const deadline = Date.now() + LOCK_WAIT_MS
-  for (let said = false; ; said = true) {
-    try {
-      writeFileSync(file, String(process.pid), { flag: 'wx' })
-      return () => rmSync(file, { force: true })
-    } catch (err) {
-      if (err.code !== 'EEXIST') throw err
-    }
-    if (!isRunning(Number(readText(file))) || Date.now() > deadline) rmSync(file, { force: true })
-    else if (!said) process.stdout.write('Waiting for the npm ci of another start.\n')
-    await pause(500)
+  while (!tryLock(file)) {
+    if (Date.now() > deadline) fs.rmSync(file, { force: true })
+    else await pause(LOCK_POLL_MS)
+  }
+  return () => fs.rmSync(file, { force: true })
+}
+
+/** Takes the lock, also from a process that is gone. @returns false if a running process has it */
+function tryLock(file) {
+  const draft = `${file}.${process.pid}`
+  try {
+    fs.mkdirSync(dirname(file), { recursive: true })
+    if (!isRunning(Number(readText(file)))) fs.rmSync(file, { force: true })
+    // Linked, so that nobody reads a lock that has no process in it yet.
+    fs.writeFileSync(draft, String(process.pid))
+    fs.linkSync(draft, file)
+    return true
+  } catch (err) {
+    if (err.code === 'EEXIST') return false
+    refuse(`${root} cannot be written (${err.code}): make it yours, or clone into another folder.`)
+  } finally {
+    fs.rmSync(draft, { force: true })
   }
 }
 
@@ -91,24 +103,58 @@ function isRunning(pid) {
   }
 }
 
-/** Without install scripts: nothing here needs them (dev/postgresBinaries.ts makes its own links). */
+/** Without install scripts: nothing here needs them (dev/servers/postgresBinaries.ts makes its own links). */
 async function runNpmCi() {
-  process.stdout.write('Installing packages (npm ci), about half a minute.\n')
+  checkDisk()
   const begin = Date.now()
-  const seconds = () => Math.round((Date.now() - begin) / 1000)
-  const timer = setInterval(() => process.stdout.write(`  npm ci, ${seconds()} s\n`), PROGRESS_MS)
+  const part = createConsole().part('packages')
+  part.say('installing packages (npm ci), about half a minute')
   const args = ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund']
+  // Our own line says how far it is; of what npm says only errors matter here.
+  args.push('--no-progress', '--loglevel=error')
   const npm = process.env.npm_execpath
-  const code = await run(
-    npm?.endsWith('.js') ? process.execPath : 'npm',
-    npm?.endsWith('.js') ? [npm, ...args] : args,
-  )
-  clearInterval(timer)
+  const command = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm']
+  const done = run(command[0], [...command.slice(1), ...args]).catch((err) => {
+    process.stderr.write(`${err.message}\n`)
+    return 1
+  })
+  const packages = wantedPackages()
+  const code = await showing(part, (seconds) => installed(packages, seconds), done)
   if (code !== 0) {
-    process.stderr.write('npm ci failed: see its message above.\n')
-    process.exit(1)
+    refuse(
+      'npm ci failed, for the reason above. Without a network the packages cannot come: ' +
+        'see that there is one, then start again.',
+    )
   }
-  process.stdout.write(`Installed in ${seconds()} s.\n`)
+  part.say(`installed in ${Math.round((Date.now() - begin) / 1000)} s`)
+}
+
+/** The folders of all packages that every system needs. */
+function wantedPackages() {
+  const { packages } = JSON.parse(readText(join(root, 'package-lock.json')))
+  return Object.keys(packages).filter((path) => path !== '' && !packages[path].optional)
+}
+
+function installed(packages, seconds) {
+  const there = packages.filter((path) => fs.existsSync(join(root, path, 'package.json'))).length
+  return `npm ci, ${there} of ${packages.length} packages, ${seconds} s`
+}
+
+/** A disk that fills up half-way would leave npm's own words, which name another reason. */
+function checkDisk() {
+  const { bavail, bsize } = fs.statfsSync(root)
+  const free_mb = Math.floor((bavail * bsize) / 2 ** 20)
+  const modules = join(root, 'node_modules')
+  // What is there already will be replaced.
+  if (free_mb >= DISK_MB || (fs.existsSync(modules) && fs.statSync(modules).isDirectory())) return
+  refuse(
+    `The packages need ${DISK_MB} MB of disk, and ${root} has ${free_mb} MB free: make room there, or clone to another disk.`,
+  )
+}
+
+function refuse(sentence) {
+  process.stderr.write(`\n${sentence}\n`)
+  process.exit(1)
 }
 
 /**

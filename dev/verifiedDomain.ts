@@ -1,5 +1,5 @@
-// A sending domain that counts as verified and warmed up, for names that no outside DNS knows: of npm start, of
-// benchmarks and of tests.
+// Inserts a sending domain that counts as verified and warmed up, for names that are not in DNS: for npm start,
+// benchmarks and tests.
 import type { CommandDeps } from '../commands/deps.ts'
 import { transact } from '../commands/transact.ts'
 import { insertDomain } from '../db/domains/writes.ts'
@@ -12,17 +12,20 @@ export interface VerifiedDomain {
   userId: string
   name: string
   selector: string
-  /** Another state, for tests of what is not verified. */
+  /** Whether opens and clicks of its mail are tracked; off unless said. */
+  isTracked?: boolean
+  /** Another state, for tests of domains that are not verified. */
   status?: DomainStatus
 }
 
 /**
- * Writes the domain with an RSA key, or with one that is none where nothing is to be signed: making a key takes long.
+ * Writes the domain with an RSA key, or with an invalid one if nothing is to be signed, because making a key takes
+ * long.
  * @returns its id and public key (base64 SPKI)
  */
 export async function insertVerifiedDomain(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'secrets'>,
-  { workspaceId, userId, name, selector, status = 'SUCCESS' }: VerifiedDomain,
+  { workspaceId, userId, name, selector, isTracked = false, status = 'SUCCESS' }: VerifiedDomain,
   { key = 'made' }: { key?: 'made' | 'none' } = {},
 ): Promise<{ domainId: string; publicKey: string }> {
   const { newId, secrets } = deps
@@ -44,6 +47,8 @@ export async function insertVerifiedDomain(
         error_type: null,
         soa_record: '{}',
         is_warmed_up: true,
+        open_tracking_enabled: isTracked,
+        click_tracking_enabled: isTracked,
         warmed_up_at: at,
         created_by: userId,
         created_at: at,

@@ -1,4 +1,4 @@
-// The way out: what a delivery lane asks of the wire, and every way that it can answer.
+// The interface of a mail transport, and every outcome of sending a message.
 import type { ConversationLine } from '../rules/mail/conversation.ts'
 import type { Phase } from '../rules/mail/phases.ts'
 
@@ -7,27 +7,24 @@ export interface Rejection {
   phase: Phase
   /** 400-599. */
   code: number
-  /** RFC 3463, `5.1.1`; null when the reply has none. */
+  /** Enhanced status (RFC 3463), for example `5.1.1`; null if the reply has none. */
   enhanced: string | null
   /** The whole reply, lines joined by \n. */
   reply: string
 }
 
 export type Outcome =
-  /** 2xx after the dot; its last line. */
+  /** A 2xx reply after the dot; `reply` is its last line. */
   | { kind: 'delivered'; reply: string }
-  /** 4xx or 5xx said by the server, or by us in its place before anything was sent (size, SMTPUTF8). */
+  /** A 4xx or 5xx reply, of the server or made here before anything was sent (size, SMTPUTF8). */
   | Rejection
-  /** Before the dot: safe to retry. */
+  /** A failure before the dot: the message may be sent again. */
   | { kind: 'failed'; phase: Phase; error: string }
-  /**
-   * Not tried: no connection was free in time, or the destination is left alone for now. No attempt, no fault of the
-   * mail's.
-   */
+  /** Not tried: no connection was free in time, or the destination rests. It does not count as an attempt. */
   | { kind: 'busy'; error: string; retryAfter_ms: number }
-  /** beforeDot said no: the connection was dropped, the message never ended. */
+  /** `beforeDot` returned false: the connection was closed before the final dot. */
   | { kind: 'lost_lease' }
-  /** After the dot, no reply (RFC 1047): delivered or not, nobody knows. */
+  /** No reply came after the dot (RFC 1047): the message may or may not be delivered. */
   | { kind: 'ambiguous'; error: string }
 
 export interface Envelope {
@@ -39,27 +36,27 @@ export interface Envelope {
   bytes: number
 }
 
-/** What an attempt said and heard; the transport fills it in while it runs. */
+/** The record of an attempt, which the transport fills while it runs. */
 export interface Trace {
-  /** Name of the mail server, null until one is connected to. */
+  /** Name of the mail server; null until a connection is open. */
   host: string | null
-  /** Its `ip:port`. */
+  /** `ip:port` of the mail server. */
   address: string | null
-  /** TLS version (`TLSv1.3`), null in the clear. */
+  /** TLS version (`TLSv1.3`); null without TLS. */
   tls: string | null
   lines: ConversationLine[]
-  /** ms that each phase took; a reused connection has none of the first. */
+  /** Duration of each phase in ms. On a reused connection the phases before MAIL are missing. */
   phase_ms: Partial<Record<Phase, number>>
 }
 
 export interface MailTransport {
   /**
-   * Sends one message to one recipient. Never throws: every end is an Outcome.
+   * Sends one message to one recipient. Never throws: every result is an Outcome.
    * @param message CRLF bytes, without dot-stuffing and without the final dot
-   * @param beforeDot called at most once, when the server has said 354 and has been given every byte
-   *   but the dot. Only when it resolves true does the dot follow. When it throws, nothing is sent
-   *   (`failed`). An outcome is never reported while it is still running.
-   * @param trace is told of servers, lines and times
+   * @param beforeDot called at most once, after the server has replied 354 and every byte except the dot was written.
+   *   The dot follows only if it resolves true. If it throws, nothing is sent (`failed`). No outcome is reported
+   *   while it is running
+   * @param trace filled with servers, lines and times
    */
   send(
     envelope: Envelope,
@@ -67,6 +64,6 @@ export interface MailTransport {
     beforeDot: () => Promise<boolean>,
     trace?: Trace,
   ): Promise<Outcome>
-  /** Takes no more mail, waits for what is in flight, says QUIT on the rest. */
+  /** Accepts no more messages, waits for those in progress, and sends QUIT on unused connections. */
   close(): Promise<void>
 }

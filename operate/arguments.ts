@@ -1,10 +1,10 @@
-// Reads the words of a command line; what is not known is answered with how the command is used.
+// Reads the options of a command line. Unknown ones print how the command is used.
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
 type Options = NonNullable<ParseArgsConfig['options']>
 type Values<T extends Options> = ReturnType<typeof parseArgs<{ options: T }>>['values']
 
-/** Says what is wrong and how the command is used, and exits 2. */
+/** Prints what is wrong and how the command is used, and exits 2. */
 export function failUsage(text: string, usage: string): never {
   process.stderr.write(`${text}\n${usage}`)
   process.exit(2)

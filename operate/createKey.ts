@@ -1,4 +1,4 @@
-// Command line: makes an API key. The key stands alone on the last line of the output.
+// `npm run key:create`: makes an API key. The last line of the output is the key alone.
 import { createApiKey } from '../commands/api-keys/create.ts'
 import { connect } from '../db/connect.ts'
 import { permissions } from '../rules/permissions.ts'

@@ -1,4 +1,4 @@
-// Who owns which delivery lane, from Temporal, and how much mail each has, from Postgres.
+// Reads which worker runs which delivery lane (from Temporal) and how much mail each lane has (from Postgres).
 import type { Client } from '@temporalio/client'
 import type { Db } from '../db/connect.ts'
 import { listQueueDepths, QUEUE_COUNTED_MAX } from '../db/deliveries/queueDepth.ts'
@@ -9,23 +9,23 @@ import { workflowIds, workflowTypes } from '../rules/wire.ts'
 
 export interface LaneState {
   lane: number
-  /** `0-15` */
+  /** For example `0-15`. */
   shards: string
   workflowId: string
-  /** Identity of the worker that has it; null when none does. */
+  /** Identity of the worker that runs the lane; null if none does. */
   worker: string | null
   heartbeatAge_ms: number | null
-  /** Times that its activity was started since its last turn ended well. */
+  /** How often its activity was started since it last ended without a failure. */
   attempt: number | null
-  /** What failed the last time. */
+  /** Message of the last failure. */
   lastFailure: string | null
-  /** Waiting and under way. `1200+` when not all were counted. */
+  /** Count of waiting deliveries; `1200+` if not all were counted. */
   waiting: string
   underWay: number
   oldest_s: number
 }
 
-/** A time of the protocol in ms. */
+/** A protobuf timestamp in ms. */
 const msOf = (time: { seconds?: unknown; nanos?: number | null } | null | undefined) =>
   time ? Number(time.seconds ?? 0) * 1000 + Math.floor((time.nanos ?? 0) / 1e6) : null
 

@@ -1,7 +1,7 @@
-// The lanes as lines for a terminal: a table, and a sentence for each that wants looking at.
+// Prints lanes for a terminal: a table, and a sentence for each fault.
 import type { LaneState } from './laneStates.ts'
 
-/** A lane that has not been heard of for so long moves to another worker. */
+/** A lane without a heartbeat for so long moves to another worker. */
 const SILENT_MS = 6_000
 
 const HEADER = [
@@ -16,9 +16,7 @@ const HEADER = [
   'overdue',
 ]
 
-/**
- * @param wanted the number of lanes that is configured; undefined when it is not known here
- */
+/** @param wanted the configured count of lanes; undefined if it is not known here */
 export function laneLines(lanes: LaneState[], wanted: number | undefined): string[] {
   const rows = [HEADER, ...lanes.map(toCells)]
   const widths = HEADER.map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)))

@@ -1,4 +1,5 @@
-// `npm run lanes`: shows who owns which delivery lane, and how much mail each has. Reads only.
+// `npm run lanes`: shows which worker runs which delivery lane, and how much mail each lane has. It changes
+// nothing.
 import { Client, Connection } from '@temporalio/client'
 import { connect } from '../db/connect.ts'
 import { readOperatorConfig } from '../runtime/config.ts'
@@ -27,7 +28,7 @@ const { temporalAddress: address, temporalNamespace: namespace } = config
 const connection = await Connection.connect({ address, connectTimeout: '5s' }).catch(() =>
   fail(
     `Temporal does not answer at ${address}, so nobody can say who owns the lanes.`,
-    'Lanes that run go on for as long as their workers live, none moves; API and queue work without it.\n' +
+    'A lane that runs goes on to the end of its turn, 20 minutes at most; none moves. The API accepts mail meanwhile.\n' +
       'Check TEMPORAL_ADDRESS, or start Temporal, then ask again.',
   ),
 )

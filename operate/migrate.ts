@@ -1,4 +1,4 @@
-// `npm run migrate`: brings the database's schema up to date. May run beside others: one of them does the work.
+// `npm run migrate`: brings the database's schema up to date. Several may run at once: one of them does the work.
 import { migrateUrl } from '../db/migrate.ts'
 import { readOperatorConfig } from '../runtime/config.ts'
 import { readArguments } from './arguments.ts'

@@ -1,4 +1,4 @@
-// Strict reading of mail addresses and domain names: whatever passes here cannot be read as anything else.
+// Strict parsers of email addresses and domain names: no other parser can read an accepted text differently.
 import { limits } from './limits.ts'
 
 export interface Mailbox {
@@ -9,12 +9,15 @@ export interface Mailbox {
 }
 
 /**
- * Line breaks, other controls, half surrogates, and marks that turn the direction of text around (a name that
- * shows as another): never part of an address or a name.
+ * Line breaks, other control characters, half surrogate pairs, and marks that change the direction of text (with
+ * which one name can look like another). Never part of an address or a name.
  */
 const forbidden = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u
 
-/** RFC 5322 dot-atom. Quoted local parts are legal there, and the root of every parser confusion: refused. */
+/**
+ * RFC 5322 dot-atom. Quoted local parts are legal in that RFC, but refused here, because parsers disagree about
+ * them.
+ */
 const localPart = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
 
 const localCharsMax = 64
@@ -40,12 +43,12 @@ export function parseMailbox(text: string): Mailbox | null {
   return name === null || address === null ? null : { name: name === '' ? null : name, address }
 }
 
-/** The display name, '' when there is none, null when it is not acceptable. */
+/** The display name; '' if there is none; null if it is not acceptable. */
 function parseName(text: string): string | null {
   const quoted = /^"((?:[^"\\]|\\.)*)"$/u.exec(text)
   const name = quoted ? (quoted[1] ?? '').replace(/\\(.)/gu, '$1').trim() : text
   if (name.length > limits.nameCharsMax) return null
-  // Angle brackets and encoded words mean something to careless parsers inside quotes too.
+  // Careless parsers read angle brackets and encoded words even inside quotes.
   if (/[<>]|=\?/.test(name)) return null
   // Unquoted, these would start a list, a group, a comment, a route, a literal or another address.
   if (!quoted && /[()[\]:;@\\,"]/.test(name)) return null
@@ -62,8 +65,8 @@ function parseAddress(text: string): string | null {
 }
 
 /**
- * A contact's address: bare, whole in lower case. Null when it is not one; spaces around it are not forgiven, so that
- * one contact has one spelling in paths and bodies.
+ * A contact's address: bare and in lower case. Null if the text is not an address. Spaces around it are refused,
+ * so that a contact has the same spelling in paths and bodies.
  */
 export function normalizeContactEmail(text: string): string | null {
   return parseAddress(text)?.toLowerCase() ?? null
@@ -74,14 +77,14 @@ export function addressDomain(address: string): string {
   return address.slice(address.lastIndexOf('@') + 1)
 }
 
-/** The domain of a sender as it is written (an address, or `Name <address>`); null when it cannot be read. */
+/** The domain of a sender (an address, or `Name <address>`); null if the text cannot be parsed. */
 export function senderDomain(from: string): string | null {
   const address = parseMailbox(from)?.address
   return address === undefined ? null : addressDomain(address)
 }
 
 /**
- * True for a domain that may be registered (operation 8): 4-253 characters, two or more labels of 1-63 letters,
+ * True for a domain that may be registered: 4-253 characters, two or more labels of 1-63 letters,
  * digits and inner hyphens, the last one not all digits (RFC 1123 2.1), no final dot, ASCII.
  */
 export function isDomainName(text: string): boolean {

@@ -1,4 +1,4 @@
-// Reads the points in time that data may hold: milliseconds since the epoch, or ISO 8601 text.
+// Parses times in data: milliseconds since the epoch, or ISO 8601 text.
 import type { Json } from './json.ts'
 
 const isoDate =
@@ -9,7 +9,8 @@ export const timeMax = 8.64e15
 
 /**
  * ms since the epoch of a number of ms or of an ISO 8601 date (`2026-03-01`, midnight UTC) or date and time
- * (without an offset: UTC, so that no machine's zone decides). Null for everything else, digits in text included.
+ * (without an offset: UTC, so that a machine's time zone does not matter). Null for everything else, also for
+ * digits in text.
  */
 export function parseTime(value: Json | undefined): number | null {
   if (typeof value === 'number') return Math.abs(value) <= timeMax ? value : null
@@ -34,7 +35,7 @@ function parseOffset(text: string): number | null {
   return (text.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
 }
 
-/** Midnight UTC of a calendar day; years under 100 are themselves, not the 1900s. */
+/** Midnight UTC of a calendar day, in ms. Years under 100 are not moved to the 1900s. */
 export function utcTime(year: number, month: number, day: number): number {
   return new Date(0).setUTCFullYear(year, month - 1, day)
 }

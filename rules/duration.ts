@@ -19,8 +19,9 @@ const iso = new RegExp(
 )
 
 /**
- * Reads an ISO 8601 duration (`P3D`, `PT30M`, `P1M2DT3H`, `P2W`). Weeks may stand beside the others; the smallest
- * part may have a fraction, but not years or months. Null for anything else, negative and empty ones included.
+ * Parses an ISO 8601 duration (`P3D`, `PT30M`, `P1M2DT3H`, `P2W`). Weeks may be combined with other parts. The
+ * smallest part may have a fraction, unless it is years or months. Null for anything else, also for negative and
+ * empty durations.
  */
 export function parseDuration(text: string): Duration | null {
   const match = iso.exec(text)
@@ -42,8 +43,8 @@ export function parseDuration(text: string): Duration | null {
 }
 
 /**
- * The time `duration` after `at_ms`. Months keep the day of the month, or take the last one where there is none
- * (31 January + P1M is 28 or 29 February). Never beyond what a Date holds.
+ * The time `duration` after `at_ms`. Months keep the day of the month, or take the last day if the month is too
+ * short (31 January + P1M is 28 or 29 February). Never outside the range of a Date.
  */
 export function addDuration(at_ms: number, duration: Duration): number {
   return clampTime(
@@ -51,7 +52,7 @@ export function addDuration(at_ms: number, duration: Duration): number {
   )
 }
 
-/** The time `duration` before `at_ms`: `within_last` and `older_than` look from here. */
+/** The time `duration` before `at_ms`, for the conditions `within_last` and `older_than`. */
 export function subtractDuration(at_ms: number, duration: Duration): number {
   return clampTime(
     addMonths(at_ms, duration.kind === 'calendar' ? -duration.months : 0) - duration.ms,
@@ -65,7 +66,7 @@ function addMonths(at_ms: number, months: number): number {
   const year = Math.floor(monthIndex / 12)
   const month = monthIndex - year * 12 + 1
   const day = utcTime(year, month, Math.min(at.getUTCDate(), daysInMonth(year, month)))
-  // A day that no Date holds is NaN: then as far as time goes, in that direction.
+  // A day outside the range of a Date is NaN: the result is then the end of the range in that direction.
   if (Number.isNaN(day)) return Math.sign(months) * timeMax
   return day + (at.getTime() - utcTime(at.getUTCFullYear(), at.getUTCMonth() + 1, at.getUTCDate()))
 }
@@ -74,13 +75,13 @@ function clampTime(ms: number): number {
   return Math.min(timeMax, Math.max(-timeMax, ms))
 }
 
-/** True when a duration is over `limits.durationYearsMax`: legal, but surely a mistake in a design. */
+/** True if a duration is over `limits.durationYearsMax`, which is surely a mistake in a design. */
 export function isTooLong(duration: Duration): boolean {
   const months = duration.kind === 'calendar' ? duration.months : 0
   return months / 12 + duration.ms / (365.25 * DAY_MS) > limits.durationYearsMax
 }
 
-/** True when a duration is no time at all (`PT0S`). */
+/** True if a duration is zero (`PT0S`). */
 export function isZero(duration: Duration): boolean {
   return duration.kind === 'exact' && duration.ms === 0
 }

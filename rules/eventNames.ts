@@ -1,13 +1,17 @@
-// Names of automation events: their form, and the ones that the service keeps for itself.
+// Names of automation events: their form, and the reserved ones.
 import { limits } from './limits.ts'
+import { shown } from './shown.ts'
 
-const reservedEventPrefixes = [
+export const reservedEventPrefixes = [
   'email.',
   'contact.',
   'audience.',
   'workflow.',
   'execution.',
 ] as const
+
+/** What an event name is made of, for messages. */
+export const eventNameForm = `1-${limits.eventNameCharsMax} letters, digits or . _ - : /, such as order.placed`
 
 /** True for 1-128 letters, digits and `. _ - : /`. */
 export function isEventName(name: unknown): name is string {
@@ -18,7 +22,18 @@ export function isEventName(name: unknown): name is string {
   )
 }
 
-/** True for names that only the service emits (`email.opened`); a design may listen to them, nobody may post them. */
+/** What an event name must be, and what came in its place. */
+export function eventNameFault(name: unknown): string {
+  if (typeof name === 'string' && name.length > limits.eventNameCharsMax) {
+    return `must not exceed ${limits.eventNameCharsMax} characters, has ${name.length}`
+  }
+  return `must be ${eventNameForm}, not ${shown(name)}`
+}
+
+/**
+ * True for names that only the service records (`email.opened`). A design may use them, but the API refuses to
+ * post them.
+ */
 export function isReservedEventName(name: string): boolean {
   return reservedEventPrefixes.some((prefix) => name.startsWith(prefix))
 }

@@ -31,5 +31,5 @@ export function isId(kind: IdKind, text: string): boolean {
 
 declare const workspace: unique symbol
 
-/** The id of a workspace that a key or a row has named: no other text may stand for a tenant. */
+/** The id of a workspace, taken from an API key or a row. The type keeps other strings from being used as one. */
 export type WorkspaceId = string & { readonly [workspace]: true }

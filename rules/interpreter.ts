@@ -1,4 +1,4 @@
-// Walks a design from one wait to the next: pure, so that the same facts always give the same steps.
+// The interpreter: walks a design from one wait to the next. Pure, so the same facts always give the same steps.
 import { edgeHandle } from './design/shape.ts'
 import type { Graph } from './design/types.ts'
 import type {
@@ -17,9 +17,10 @@ import { completed, failed } from './nodes/moves.ts'
 import type { NodeRegistry } from './nodes/registry.ts'
 
 /**
- * Runs one segment: from `start`, node after node, until the next wait or the end. `facts.execution.step_count` is the
- * count before the segment; conditions see the running one, and the properties that earlier nodes have changed.
- * A handle that leads nowhere ends the execution COMPLETED. Never throws for a design that validateDesign accepts.
+ * Runs one segment: from `start`, node after node, until the next wait or the end. `facts.execution.step_count` is
+ * the count before the segment; conditions see the current count, and the properties as earlier nodes have changed
+ * them. A handle without an edge ends the execution COMPLETED. Never throws for a design that `validateDesign`
+ * accepts.
  */
 export function walkSegment(
   design: Graph,
@@ -69,7 +70,7 @@ function enter(node: Graph['nodes'][number], place: Place, registry: NodeRegistr
   return kind.enter(node.data, place)
 }
 
-/** The handle by which a wait at a node is left, by what has ended it. */
+/** The handle that an execution takes after a wait at a node, by what ended the wait. */
 export function handleAfterWait(
   design: Graph,
   nodeId: string,

@@ -1,8 +1,8 @@
-// What the interpreter takes and gives: one segment of an execution, as data.
+// Input and output types of the interpreter.
 import type { Condition, ConditionFacts } from './conditions/types.ts'
 import type { JsonObject } from './json.ts'
 
-/** Where a segment begins: at the trigger, or on a handle of the node it waited at. */
+/** Where a segment begins: at the trigger, or at a handle of the node where the execution waited. */
 export type SegmentStart =
   | { kind: 'trigger'; nodeId: string }
   | { kind: 'resume'; nodeId: string; handle: string }
@@ -10,20 +10,22 @@ export type SegmentStart =
 export interface Step {
   nodeId: string
   type: string
-  /** The handle that was taken; null on a node that now waits or ended. */
+  /** The handle that was taken; null if the node waits or ended the execution. */
   handle: string | null
-  /** One short reason: why this handle, why skipped; null where there is nothing to say. */
+  /** A short reason for the handle, or for a skipped send; null if there is none. */
   why: string | null
 }
 
-/** What became of a send. `suppressed` is apart from `skipped`, since the node says what follows it. */
+/**
+ * The result of a send. `suppressed` is separate from `skipped`, because the node's settings decide what follows.
+ */
 export type SendOutcome =
   | { kind: 'sent' }
   | { kind: 'suppressed' }
   | { kind: 'skipped'; why: string }
   | { kind: 'failed'; why: string }
 
-/** One mail as a node writes it; what it leaves out comes from its template, or from the design's settings. */
+/** An email as a node describes it. Missing fields come from its template, or from the design's settings. */
 export interface MailContent {
   /** Id or alias. */
   template_id?: string
@@ -36,29 +38,29 @@ export interface MailContent {
   category?: 'marketing' | 'transactional'
 }
 
-/** Facts of one segment. `executionId` seeds jitter, so that a replay waits the same time. */
+/** Facts of one segment. `executionId` is the seed of random waits, so that a repeated run waits the same time. */
 export interface SegmentFacts extends ConditionFacts {
   executionId: string
 }
 
-/** How long a node waits, and for what. `until` is in ms; null when it waits without end. */
+/** How long a node waits, and for what. `until` is in ms; null: without a deadline. */
 export type Wait =
-  /** For a time of the calendar: `window` opens then, `nothing` is a plain delay. */
+  /** Until a time: `nothing` is a delay, `window` waits for a time window to open. */
   | { for: 'nothing' | 'window'; until: number }
   | {
       for: 'event'
       until: number | null
       eventName: string
-      /** Over the arriving event: the node's filter and its `match` rows as one condition; null for any event. */
+      /** Condition on the arriving event: the node's filter and its `match` rows; null: any event. */
       filter: Condition | null
-      /** Events of this long before the wait end it at once. */
+      /** The look-back: an event from this long before the wait ends it at once. */
       lookbackMs: number
     }
   | { for: 'condition'; until: number | null; condition: Condition }
 
 export type EventWait = Extract<Wait, { for: 'event' }>
 
-/** What ends a wait: each has its handle, which the node's kind names. */
+/** What ended a wait. The kind of the node names a handle for each. */
 export type WaitEnd = 'timer' | 'event' | 'condition'
 
 export interface End {
@@ -71,15 +73,18 @@ export interface End {
 export type Next = ({ kind: 'wait'; nodeId: string } & Wait) | End
 
 export interface SegmentOutcome {
-  /** Nodes entered, in order. A resumed wait is not entered again. */
+  /** The entered nodes, in order. A node whose wait has ended is not entered again. */
   steps: Step[]
-  /** Those after the last node; the contact's properties are the same object when nothing changed them. */
+  /** The facts after the last node. The contact's properties are the same object if nothing changed them. */
   facts: SegmentFacts
   next: Next
 }
 
-/** What the interpreter may ask of the outside while it walks: writes a mail into the segment's transaction's plan. */
+/** Functions that the interpreter calls while it walks. */
 export interface SegmentTools {
-  /** Composes and plans one mail; reports skipped or failed as data, never throws for a bad template. */
+  /**
+   * Renders an email, which the segment's transaction writes later. Returns failures as data and never throws for
+   * a bad template.
+   */
   sendEmail(nodeId: string, mail: MailContent, facts: SegmentFacts): SendOutcome
 }

@@ -1,4 +1,4 @@
-// The shape of free-form data: what JSON can hold.
+// Types of JSON values.
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }

@@ -1,15 +1,16 @@
-// Finds what jsonb cannot hold, or recursion would not survive, in data that came as JSON.
+// Checks that JSON data can be stored as jsonb and is not nested too deep for recursion.
 import { limits } from './limits.ts'
 
 export interface JsonFault {
   code: 'too_large' | 'too_deep' | 'unstorable_text' | 'unstorable_number' | 'not_json'
+  /** The fault, worded to follow the field's name. */
   message: string
 }
 
 /**
  * The first fault of a value, or null: JSON text over `bytesMax` bytes of UTF-8, nested over `limits.jsonDepthMax`
- * levels, text with U+0000 or half a surrogate pair (Postgres refuses both in jsonb), a number too large to be one
- * (1e999), or no JSON at all. Never recurses and stops at the limit, so it is safe to ask before anything else.
+ * levels, text with U+0000 or half a surrogate pair (Postgres refuses both in jsonb), a number that is too large
+ * (1e999), or a value that is not JSON. Does not recurse and stops at the limit, so it is safe for any input.
  */
 export function findJsonFault(
   value: unknown,
@@ -31,7 +32,9 @@ export function findJsonFault(
         stack.push({ value: child, depth: top.depth + 1 })
       }
     }
-    if (bytes > bytesMax) return { code: 'too_large', message: `over ${bytesMax} bytes of JSON` }
+    if (bytes > bytesMax) {
+      return { code: 'too_large', message: `must not exceed ${bytesMax} bytes of JSON` }
+    }
   }
   return null
 }
@@ -41,7 +44,7 @@ const keyBytes = (key: string): number => utf8Bytes(JSON.stringify(key)) + 1
 
 const unstorable: JsonFault = {
   code: 'unstorable_text',
-  message: 'text holds a NUL character or half of a surrogate pair',
+  message: 'must not hold a NUL character or half of a surrogate pair',
 }
 
 function faultOf(value: unknown, depth: number): JsonFault | null {
@@ -50,14 +53,20 @@ function faultOf(value: unknown, depth: number): JsonFault | null {
       return isStorableText(value) ? null : unstorable
     case 'number':
       if (Number.isFinite(value)) return null
-      return { code: 'unstorable_number', message: 'a number is too large' }
+      return { code: 'unstorable_number', message: 'must not hold a number that is too large' }
     case 'boolean':
       return null
     case 'object':
       if (value === null || depth < limits.jsonDepthMax) return null
-      return { code: 'too_deep', message: `nested deeper than ${limits.jsonDepthMax} levels` }
+      return {
+        code: 'too_deep',
+        message: `must not be nested deeper than ${limits.jsonDepthMax} levels`,
+      }
     default:
-      return { code: 'not_json', message: `${typeof value} is not JSON` }
+      return {
+        code: 'not_json',
+        message: `must be JSON, and holds a value of type ${typeof value}`,
+      }
   }
 }
 
@@ -66,12 +75,12 @@ export function isStorableText(text: string): boolean {
   return !text.includes('\0') && !/\p{Cs}/u.test(text)
 }
 
-/** The length of a text without half surrogate pairs in UTF-8 bytes. */
+/** The length in UTF-8 bytes of a text that has no half surrogate pairs. */
 export function utf8Bytes(text: string): number {
   let bytes = 0
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
-    // A surrogate is half of a character of four bytes.
+    // A surrogate is half of a four-byte character.
     bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 2 : 3
   }
   return bytes

@@ -1,4 +1,4 @@
-// Every number that the interface promises, with its unit in its name.
+// Every limit of the interface, with the unit in its name.
 
 const MEBIBYTE = 1024 * 1024
 
@@ -9,19 +9,19 @@ export const limits = {
   headersPerEmailMax: 50,
   tagsPerEmailMax: 50,
   attachmentsPerEmailMax: 100,
-  /** Attempts of one email that are shown; older ones are not. */
+  /** The newest attempts of one email that are shown. */
   attemptsShownMax: 200,
-  /** Opens and clicks of one recipient that are stored: whoever has a token cannot fill the table. */
+  /** Opens and clicks of one recipient that are stored, so that nobody can fill the table with one token. */
   emailEventsPerRecipientMax: 1_000,
   /** 40 MB of UTF-8. */
   htmlBytesMax: 40 * MEBIBYTE,
-  /** Links of one html that are tracked; those after them are left as they are. */
+  /** Links of one html that are tracked; further ones stay as they are. */
   trackedLinksPerEmailMax: 10_000,
-  /** Longer targets are left as they are: servers refuse them, and so might a proxy on the way. */
+  /** Longer link targets are not tracked, because servers and proxies may refuse them. */
   trackedUrlCharsMax: 8_192,
   /** All attachments of one email, decoded. */
   attachmentsBytesMax: 25 * MEBIBYTE,
-  /** 40 MB of html may double as JSON. */
+  /** 40 MB of html may double in size as JSON. */
   emailRequestBytesMax: 128 * MEBIBYTE,
   requestBytesMax: 1 * MEBIBYTE,
   domainNameCharsMin: 4,
@@ -29,17 +29,17 @@ export const limits = {
   workflowNameCharsMax: 100,
   eventNameCharsMax: 128,
   eventIdCharsMax: 128,
-  /** Events of one name of a contact that an `event_count` counts, the latest. */
+  /** The latest events of one name of a contact that an `event_count` condition counts. */
   eventTimesCountedMax: 10_000,
   eventAheadMsMax: 24 * 60 * 60 * 1000,
   requestIdCharsMax: 128,
   audienceContactsBatchMax: 1000,
-  /** Names, subjects, headers and the like, where the spec is silent. */
+  /** Names and other short texts without a limit of their own. */
   nameCharsMax: 255,
   subjectCharsMax: 998,
-  /** A name and an address, as they stand in From. */
+  /** A name and an address together, as in From. */
   mailboxCharsMax: 1_024,
-  /** Why an execution is cancelled. */
+  /** The reason of a cancellation. */
   cancelReasonCharsMax: 500,
   templateAliasCharsMax: 64,
   templateBytesMax: 1 * MEBIBYTE,
@@ -49,7 +49,7 @@ export const limits = {
   designBytesMax: 256 * 1024,
   nodeIdCharsMax: 64,
   branchesPerNodeMax: 50,
-  /** Free-form data nested deeper than this is refused: neither jsonb nor recursion holds without end. */
+  /** JSON data that is nested deeper is refused, because jsonb and recursive code have limits. */
   jsonDepthMax: 64,
   conditionDepthMax: 20,
   conditionRulesMax: 200,
@@ -57,21 +57,23 @@ export const limits = {
   pathCharsMax: 255,
   /** `{"var"}` values of one update: each may copy all of a contact's properties. */
   variablesPerNodeMax: 200,
-  /** Waits have no upper bound in meaning; a hundred years is taken for a mistake. */
+  /** Problems of a design in one answer; a last one says how many there are. */
+  problemsShownMax: 500,
+  /** A longer duration is refused as a mistake. */
   durationYearsMax: 100,
-  /** Nodes that one segment may enter before it is taken for an endless loop. */
+  /** Nodes that one segment may enter; more are treated as an endless loop. */
   stepsPerSegmentMax: 1000,
-  /** Executions that lead to each other by the mail they send end here, so that no loop runs for ever. */
+  /** Longest chain of executions in which the mail of each starts the next, so that no such loop runs forever. */
   executionChainMax: 10,
-  /** Why a step took its handle. */
+  /** The reason of a step (`why`). */
   stepWhyCharsMax: 200,
-  /** Rows of `match` that one wait may have. */
+  /** Rows of `match` in one wait. */
   matchRowsPerNodeMax: 20,
-  /** Events of a contact that a wait looks back at. */
+  /** Events of a contact that the look-back of a wait reads. */
   eventsLookedBackMax: 100,
-  /** Days (UTC) with a final soft bounce that suppress an address, the last one included. */
+  /** Number of days (UTC) with a final soft bounce after which an address is suppressed. */
   softBounceDays: 3,
-  /** How long it is left alone then. */
+  /** How long the address is suppressed then. */
   softBounceSuppressedDays: 30,
   shards: 64,
   addressCharsMax: 254,

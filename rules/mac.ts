@@ -1,4 +1,4 @@
-// The shape of a MAC function, for what signs and must not know a key.
+// The type of a MAC function, for code that signs without knowing the key.
 
-/** HMAC-SHA256 of bytes under the key of one purpose, cut to so many bytes. */
+/** HMAC-SHA256 with the key of one purpose, truncated to `length_bytes`. */
 export type Mac = (bytes: Buffer | string, length_bytes: number) => Buffer

@@ -8,7 +8,7 @@ export interface PathPart {
   each: number
 }
 
-/** The parts of a dot path, or null when it is not one: empty, over 255 characters, or with an empty name. */
+/** The parts of a dot path; null if it is malformed: empty, over 255 characters, or with an empty name. */
 export function parsePath(text: string): PathPart[] | null {
   if (text.length > limits.pathCharsMax) return null
   const parts: PathPart[] = []
@@ -20,12 +20,14 @@ export function parsePath(text: string): PathPart[] | null {
   return parts
 }
 
-/** An own key of an object; undefined for what is inherited, absent, or not an object. */
+/**
+ * The value of an object's own key; undefined if the key is inherited or absent, or the value is not an object.
+ */
 export function own(value: Json | undefined, key: string): Json | undefined {
   return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-/** Sets an own key; `__proto__` too, which plain assignment would take for the prototype. */
+/** Sets an own key. This works for `__proto__` too, where an assignment would change the prototype. */
 export function setOwn(target: JsonObject, key: string, value: Json): void {
   Object.defineProperty(target, key, {
     value,
@@ -36,8 +38,8 @@ export function setOwn(target: JsonObject, key: string, value: Json): void {
 }
 
 /**
- * Every value that a path names; one without `[]` names exactly one. Undefined stands for a missing value:
- * an empty array, or no array, where the path says `[]` gives one undefined.
+ * All values that a path names; a path without `[]` names exactly one. A missing value is undefined. Where the
+ * path has `[]`, an empty array or a value that is no array gives one undefined.
  */
 export function readPath(root: Json | undefined, parts: readonly PathPart[]): (Json | undefined)[] {
   let values: (Json | undefined)[] = [root]
@@ -52,7 +54,7 @@ function elements(value: Json | undefined): (Json | undefined)[] {
   return Array.isArray(value) && value.length > 0 ? value : [undefined]
 }
 
-/** JSON equality: types must agree, so 1 never equals "1"; the order of keys does not matter. */
+/** JSON equality: types must be the same, so 1 is not equal to "1". The order of keys does not matter. */
 export function jsonEquals(a: Json, b: Json): boolean {
   if (a === b) return true
   if (Array.isArray(a)) {

@@ -1,10 +1,13 @@
-// What an API key may be allowed to do, and what an operation asks of the key that calls it.
+// The permissions of API keys, and what operations need.
 
 export const permissions = ['full_access', 'sending_access', 'events_only', 'read_only'] as const
 
 export type KeyPermission = (typeof permissions)[number]
 
-/** What an operation needs: to send mail, to read what was sent, to post events, to read all else, to change all else. */
+/**
+ * What an operation needs: to send mail, to read sent mail, to post events, to read anything else, to change
+ * anything else.
+ */
 const needs = ['send', 'read_mail', 'post_events', 'read', 'manage'] as const
 
 export type Need = (typeof needs)[number]
@@ -16,7 +19,12 @@ const granted: Record<KeyPermission, readonly Need[]> = {
   read_only: ['read_mail', 'read'],
 }
 
-/** Whether a key of that permission may call an operation of that need. */
+/** Whether a key with that permission may call an operation with that need. */
 export function mayCall(permission: KeyPermission, need: Need): boolean {
   return granted[permission].includes(need)
+}
+
+/** The permissions that allow calls of that need. */
+export function permittedBy(need: Need): KeyPermission[] {
+  return permissions.filter((permission) => mayCall(permission, need))
 }

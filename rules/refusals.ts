@@ -1,58 +1,64 @@
-// Why a command refuses: a closed union. Each asker gives a refusal its own form (HTTP, SMTP, a job's line).
+// All reasons why a command can refuse, as a closed union. Each caller gives a refusal its own form (HTTP answer,
+// SMTP reply, line of a job).
 import type { Problem } from './design/problem.ts'
+import type { ExecutionStatus, WorkflowStatus } from './states.ts'
 
-/** No facts besides the code. */
+/** A code without further facts. */
 type NoFacts = Record<never, never>
 
-/** What each code tells besides itself. */
+/** The facts of each code. */
 interface RefusalFacts {
   alias_taken: { alias: string }
   api_key_not_found: { id: string }
   audience_not_found: { id: string }
-  /** The audience does not hold the address. */
+  /** The audience has no contact with this address. */
   audience_contact_not_found: { email: string }
-  /** The contact of an address that is none yet. */
+  /** The address is not an automation contact. */
   contact_not_found: NoFacts
-  /** With what is to be merged into them, a contact's properties grow too large or too deep. */
+  /** After the merge the contact's properties would be too large or too deep. */
   contact_properties_refused: { field: 'properties' | 'contact_properties'; text: string }
-  /** They have left the workflow. */
+  /** The contact has unsubscribed from the workflow. */
   contact_unsubscribed: NoFacts
   domain_exists: { name: string }
-  /** By its name, where mail is to be sent from it. */
+  /** No domain of that name to send from. */
   domain_not_found: { name: string }
   domain_not_verified: { name: string }
-  /** The template that an email is to be made from. */
+  /** The template of an email. */
   email_template_not_found: { idOrAlias: string }
   execution_not_found: NoFacts
-  /** It has ended, and not by a cancellation. */
-  execution_not_running: NoFacts
-  /** As the request gives it. */
+  /** The execution has ended, and not by a cancellation. */
+  execution_not_running: { status: ExecutionStatus }
+  /** The html of a request. */
   html_too_large: { html_bytes: number }
-  /** By its id, where a domain itself is asked for. */
+  /** No domain with that id. */
   domain_id_not_found: { id: string }
-  /** No name that somebody can register. */
-  invalid_domain_name: NoFacts
-  /** No host below the registrable domain of this one. */
-  invalid_tracking_domain: { domain: string }
+  /** Not a name that somebody can register. */
+  invalid_domain_name: { name: string }
+  /** Not a host below the registrable domain of this domain. */
+  invalid_tracking_domain: { domain: string; host: string }
   invalid_design: { problems: readonly Problem[] }
-  /** A part of a template that does not parse, and where (from 1); `at` null: it parses, and cannot be rendered. */
+  /**
+   * A part of a template does not parse; line and column count from 1. `at` null: it parses but cannot be
+   * rendered.
+   */
   invalid_template: { text: string; at: { field: string; line: number; column: number } | null }
   not_suppressed: { email: string }
-  re_entry_refused: NoFacts
+  /** By the rule of this trigger. */
+  re_entry_refused: { nodeId: string; mode: string }
   reserved_event_name: { eventName: string }
   /** The key may not send from this domain. */
-  restricted_api_key: NoFacts
-  /** Neither the email nor its template has one. */
+  restricted_api_key: { name: string }
+  /** Neither the email nor its template has a subject. */
   subject_missing: NoFacts
-  subject_too_long: NoFacts
+  subject_too_long: { chars: number }
   template_empty: NoFacts
   template_in_use: { workflowId: string }
   template_not_found: { idOrAlias: string }
   template_not_published: { idOrAlias: string }
-  /** A moment that lies too far ahead. */
-  timestamp_ahead: NoFacts
-  version_conflict: { currentVersion: number }
-  workflow_not_active: NoFacts
+  /** The timestamp is too far in the future; both in ms. */
+  timestamp_ahead: { timestamp: number; latest: number }
+  version_conflict: { expected: number; currentVersion: number }
+  workflow_not_active: { status: WorkflowStatus }
   workflow_not_found: { id: string }
   workflow_version_not_found: { id: string; version: string }
 }
@@ -61,21 +67,21 @@ export type RefusalCode = keyof RefusalFacts
 
 declare const refused: unique symbol
 
-/** A command's answer when it did nothing. Made by `refuse` alone. */
+/** The result of a command that did nothing. Only `refuse` makes one. */
 export type Refusal<C extends RefusalCode = RefusalCode> = {
   [K in C]: { readonly [refused]: true; readonly code: K } & Readonly<RefusalFacts[K]>
 }[C]
 
 const made = new WeakSet<object>()
 
-/** A refusal: `refuse('alias_taken', { alias })`. */
+/** Makes a refusal: `refuse('alias_taken', { alias })`. */
 export function refuse<C extends RefusalCode>(code: C, facts: RefusalFacts[C]): Refusal<C> {
   const refusal = Object.freeze({ ...facts, code }) as unknown as Refusal<C>
   made.add(refusal)
   return refusal
 }
 
-/** Whether a command's answer is a refusal; what is left otherwise is its value. */
+/** Whether the result of a command is a refusal; otherwise it is the command's value. */
 export function isRefusal<T>(answer: T): answer is Extract<T, Refusal> {
   return typeof answer === 'object' && answer !== null && made.has(answer)
 }

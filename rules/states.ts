@@ -1,4 +1,5 @@
-// States as data: each resource's states and the moves between them. The README's tables are checked against it.
+// The states of each resource and the allowed moves between them. The tables in the documentation are made from
+// it.
 
 export const workflowTransitions = {
   draft: ['draft', 'active', 'paused'],
@@ -6,7 +7,7 @@ export const workflowTransitions = {
   paused: ['draft', 'active', 'paused'],
 } as const
 
-/** Temporal knows the states of one that lives; its row knows only how it ended. */
+/** The state of a running execution is in Temporal; its row has only how it ended. */
 export const executionTransitions = {
   IN_PROGRESS: ['WAITING', 'COMPLETED', 'FAILED', 'CANCELLED'],
   WAITING: ['IN_PROGRESS', 'CANCELLED', 'FAILED'],
@@ -15,7 +16,7 @@ export const executionTransitions = {
   CANCELLED: [],
 } as const
 
-/** Of the ledger. `bounced` goes back to `queued` when an operator asks for it, and never by itself. */
+/** States of deliveries. `bounced` returns to `queued` only when an operator asks for it. */
 export const deliveryTransitions = {
   queued: ['sending', 'cancelled', 'suppressed', 'bounced'],
   sending: ['data_sent', 'queued', 'deferred', 'bounced', 'cancelled', 'suppressed'],
@@ -28,7 +29,7 @@ export const deliveryTransitions = {
   suppressed: [],
 } as const
 
-/** The states in which a delivery may be written at first. */
+/** The states of a new delivery. */
 export const deliveryBirths = ['queued', 'suppressed'] as const
 
 export const domainTransitions = {
@@ -48,17 +49,17 @@ export const workflowStatuses = Object.keys(workflowTransitions) as WorkflowStat
 export const executionStatuses = Object.keys(executionTransitions) as ExecutionStatus[]
 const deliveryStates = Object.keys(deliveryTransitions) as DeliveryState[]
 
-/** The states that a delivery may leave for this one. */
+/** The states from which a delivery may move to this one. */
 type StateBefore<To extends DeliveryState> = {
   [From in DeliveryState]: To extends (typeof deliveryTransitions)[From][number] ? From : never
 }[DeliveryState]
 
-/** The states that a delivery may leave for this one, in the order of the table. */
+/** The states from which a delivery may move to this one, in the order of the table. */
 export function statesBefore<To extends DeliveryState>(to: To): StateBefore<To>[] {
   return deliveryStates.filter((from): from is StateBefore<To> => mayMove(from, to))
 }
 
-/** Whether the table has the move. */
+/** Whether the table allows the move. */
 export function mayMove(from: DeliveryState, to: DeliveryState): boolean {
   const next: readonly DeliveryState[] = deliveryTransitions[from]
   return next.includes(to)
@@ -67,8 +68,8 @@ export function mayMove(from: DeliveryState, to: DeliveryState): boolean {
 type DeliveryPhase = 'waiting' | 'under_way' | 'settled'
 
 /**
- * What each state means for the lanes. `waiting`: for an attempt, and these alone are claimed. `under_way`: a lane holds
- * it and makes an attempt. `settled`: nothing more happens to it by itself.
+ * What each state means for the lanes. `waiting`: waits for an attempt, and only these are claimed. `under_way`: a
+ * lane has claimed it and makes an attempt. `settled`: nothing more happens without a report or an operator.
  */
 const deliveryPhases = {
   queued: 'waiting',
@@ -101,15 +102,15 @@ export function isWaiting(state: DeliveryState): state is WaitingState {
   return deliveryPhases[state] === 'waiting'
 }
 
-/** Whether a lane holds a delivery in that state. */
+/** Whether a lane has claimed a delivery in that state. */
 export function isUnderWay(state: DeliveryState): state is UnderWayState {
   return deliveryPhases[state] === 'under_way'
 }
 
-/** What ends an attempt: the moves out of what is under way, but for the mark before the dot. */
+/** The states in which an attempt can end. */
 export type AttemptEnd = Exclude<(typeof deliveryTransitions)[UnderWayState][number], UnderWayState>
 
-/** How an execution may end: the states that it never leaves. */
+/** The end states of an execution: those without a further move. */
 export type EndedStatus = {
   [Status in ExecutionStatus]: [(typeof executionTransitions)[Status][number]] extends [never]
     ? Status
@@ -119,7 +120,10 @@ export const endedStatuses = executionStatuses.filter(
   (status): status is EndedStatus => executionTransitions[status].length === 0,
 )
 
-/** Whether mail may be sent from a domain: one that was verified and misses its records for a while still may. */
+/**
+ * Whether mail may be sent from a domain. A verified domain whose records have been missing for a while still may
+ * send.
+ */
 export function maySendFrom(status: DomainStatus): boolean {
   return status === 'SUCCESS' || status === 'TEMPORARY_FAILURE'
 }

@@ -1,11 +1,12 @@
-// Names that cross processes or outlive them: a rename would break replay, or orphan rows, tokens and keys.
+// Names that Temporal, Postgres or tokens have stored. A rename would break replays, rows, tokens or keys that
+// exist.
 
 export const taskQueues = {
   executions: 'dripline-executions',
   delivery: 'dripline-delivery',
 } as const
 
-/** Workflow functions, by the names under which Temporal keeps their histories. */
+/** Names of workflow functions in Temporal's histories. */
 export const workflowTypes = {
   runExecution: 'runExecution',
   deliveryLane: 'deliveryLane',
@@ -22,19 +23,19 @@ export const activityTypes = {
 export const signals = {
   /** Payload: the number of the segment whose wait an event ended. */
   eventArrived: 'eventArrived',
-  /** Payload: a code of `cancelCodes`. Sent before the cancel request, which has none. */
+  /** Payload: a code of `cancelCodes`. Sent before the cancel request, which cannot hold a reason. */
   cancelReason: 'cancelReason',
-  /** Payload: the number of lanes that are wanted now. */
+  /** Payload: the configured number of lanes. */
   laneCount: 'laneCount',
-  /** No payload: the records may have changed, look at them now. */
+  /** No payload: asks for a check of the DNS records now. */
   checkNow: 'checkNow',
 } as const
 
-/** Why an execution was cancelled, as far as Temporal may know: what a caller writes stands in Postgres alone. */
+/** Reasons of a cancellation that Temporal may store. A text that a caller wrote stays in Postgres. */
 export const cancelCodes = ['cancelled', 'unsubscribed', 'contact_deleted', 'terminated'] as const
 export type CancelCode = (typeof cancelCodes)[number]
 
-/** The code itself, and `cancelled` for every other text: older rows and signals carry what a caller wrote. */
+/** The code, or `cancelled` for any other text: rows and signals of older releases have the caller's text. */
 export function toCancelCode(given: unknown): CancelCode {
   return cancelCodes.find((code) => code === given) ?? 'cancelled'
 }
@@ -46,11 +47,11 @@ export const searchAttributes = {
   workspace: 'DriplineWorkspace',
   workflow: 'DriplineWorkflow',
   contact: 'DriplineContact',
-  /** Set while the execution waits; `NO_DEADLINE_MS` when it waits without end. */
+  /** Set while the execution waits; `NO_DEADLINE_MS` if it waits without a deadline. */
   waitUntil: 'DriplineWaitUntil',
 } as const
 
-/** Ids of the workflows that there is one of for each lane or domain. */
+/** Temporal workflow ids of lanes and domains, of which each has one. */
 export const workflowIds = {
   lane: (lane: number) => `lane-delivery-${lane}`,
   domain: (domainId: string) => `domain-${domainId}`,
@@ -75,6 +76,6 @@ export const wakeChannels = [
 ] as const
 export type WakeChannel = (typeof wakeChannels)[number]
 
-/** Purposes of keys derived from SECRET_KEY: what one has made opens or verifies under no other. */
+/** Purposes of keys derived from SECRET_KEY. A token or text of one purpose is not valid for another. */
 export const keyPurposes = ['cursor', 'dkim-key', 'tracking', 'verp'] as const
 export type KeyPurpose = (typeof keyPurposes)[number]

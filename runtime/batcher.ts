@@ -1,13 +1,16 @@
-// Gathers what comes while a round trip is under way into the next one: one query or commit for many.
+// Batches work: items that arrive while a round trip runs share the next one, as one query or commit.
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A group as large as this was gathered from a stream: the next is worth a moment's wait. */
+/**
+ * After a group of at least this size more items are likely: only then does the next group wait for `gather_ms`.
+ */
 const STREAM_MIN = 4
 
 /**
- * A function that runs `work` over groups of items, one group at a time. An item alone goes at once, and what arrives
- * meanwhile shares the next round trip.
- * @param work takes a group and gives a result for each item, in its order; when it throws, each item of it fails
+ * Makes a function that runs `work` over groups of items, one group at a time. A single item goes at once, and
+ * items that arrive meanwhile share the next round trip.
+ * @param work takes a group and returns one result for each item, in order; if it throws, every item of the group
+ * fails
  * @param gather_ms under load, how long a group waits for more
  */
 export function createBatcher<T, R>(
@@ -42,7 +45,7 @@ export function createBatcher<T, R>(
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      // One turn of the loop lets items of the same turn share the first group.
+      // Waiting for one turn of the event loop lets items of the same turn share the first group.
       if (!running) {
         running = true
         setImmediate(() => void run())

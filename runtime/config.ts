@@ -1,67 +1,27 @@
-// Parses the environment once into a frozen config, for servers and for command lines; all faults are listed together.
-import { hostname } from 'node:os'
+// Parses the environment into a frozen config, for servers and for command lines. All faults are listed together.
 import { z } from 'zod'
-import { dnsServers, flag, hostName, lanes, port, proxies, roles } from './configFields.ts'
+import { lanes } from './configFields.ts'
+import { Variables } from './environment.ts'
 
-const Env = z.object({
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must start with postgres://'),
-  DATABASE_POOL_SIZE: z.coerce.number().int().min(2).max(500).default(20),
-  HOST: z.string().default('127.0.0.1'),
-  PORT: port.default(3000),
-  PUBLIC_URL: z
-    .url({ protocol: /^https?$/ })
-    .transform((url) => url.replace(/\/+$/, ''))
-    .optional(),
-  API_METRICS_PORT: port.default(9463),
-  METRICS_PORT: port.default(9464),
-  SECRET_KEY: z
-    .string()
-    .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64'),
-  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233'),
-  TEMPORAL_NAMESPACE: z.string().default('default'),
-  WORKER_ROLES: roles.default(['executions', 'delivery']),
-  DELIVERY_MODE: z.enum(['relay', 'mx']).default('relay'),
-  SMTP_URL: z
-    .string()
-    .regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://')
-    .optional(),
-  SMTP_CONNECTIONS: z.coerce.number().int().min(1).max(500).optional(),
-  DNS_SERVERS: dnsServers.default([]),
-  MX_PORT: port.default(25),
-  ALLOW_PRIVATE_MX: flag.default(false),
-  EHLO_NAME: hostName.default(hostname()),
-  MAIL_HOST: hostName.optional(),
-  SPF_MECHANISM: z
-    .string()
-    .regex(/^[!-~]+$/, 'must be one mechanism of SPF, without spaces')
-    .optional(),
-  DELIVERY_LANES: lanes.default(1),
-  ALLOW_UNVERIFIED_DOMAINS: flag.default(false),
-  WARM_UP: flag.default(true),
-  INBOUND_HOST: z.string().optional(),
-  INBOUND_PORT: port.optional(),
-  INBOUND_TLS_CERT: z.string().optional(),
-  INBOUND_TLS_KEY: z.string().optional(),
-  TRUSTED_PROXIES: proxies.default([]),
-  UNSUBSCRIBE_LINK_MODE: z.enum(['direct', 'confirm']).default('direct'),
-  RESEND_UNKNOWN: flag.default(true),
-  LEASE_SECONDS: z.coerce.number().int().min(1).max(3600).default(120),
-})
+const CompleteEnv = Variables.refine(
+  (env) => env.DELIVERY_MODE === 'mx' || env.SMTP_URL !== undefined,
+  {
+    path: ['SMTP_URL'],
+    error: 'is needed in the delivery mode relay',
+    // Checked even if other variables are wrong, so that all faults are listed.
+    when: () => true,
+  },
+)
 
-const CompleteEnv = Env.refine((env) => env.DELIVERY_MODE === 'mx' || env.SMTP_URL !== undefined, {
-  path: ['SMTP_URL'],
-  error: 'is needed in the delivery mode relay',
-  // said beside the other faults
-  when: () => true,
-})
-
-/** What a command line may need; each reads no more than it names, so that a fault elsewhere does not stop it. */
+/**
+ * Settings of command lines. Each reads only those that it names, so that a fault in another variable does not
+ * stop it.
+ */
 const operatorSettings = {
-  databaseUrl: { name: 'DATABASE_URL', schema: Env.shape.DATABASE_URL },
-  temporalAddress: { name: 'TEMPORAL_ADDRESS', schema: Env.shape.TEMPORAL_ADDRESS },
-  temporalNamespace: { name: 'TEMPORAL_NAMESPACE', schema: Env.shape.TEMPORAL_NAMESPACE },
-  /** undefined: not said here, so that nothing can be compared with it. */
+  databaseUrl: { name: 'DATABASE_URL', schema: Variables.shape.DATABASE_URL },
+  temporalAddress: { name: 'TEMPORAL_ADDRESS', schema: Variables.shape.TEMPORAL_ADDRESS },
+  temporalNamespace: { name: 'TEMPORAL_NAMESPACE', schema: Variables.shape.TEMPORAL_NAMESPACE },
+  /** undefined: not set here, so it cannot be compared with the running lanes. */
   deliveryLanes: { name: 'DELIVERY_LANES', schema: lanes.optional() },
 } as const
 
@@ -74,7 +34,7 @@ export type Config = Readonly<ReturnType<typeof toConfig>>
 
 type Environment = Record<string, string | undefined>
 
-/** Thrown with one line for each fault of the environment. */
+/** The environment has faults; the message has one line for each. */
 export class ConfigError extends Error {}
 
 /**
@@ -85,13 +45,13 @@ export function parseConfig(env: Environment): Config {
   return Object.freeze(toConfig(parse(CompleteEnv, env)))
 }
 
-/** The same for a process that is about to start: on faults it says them and exits 1. */
+/** Like `parseConfig`, for a process that starts: prints the faults and exits 1. */
 export function readConfig(env: Environment): Config {
-  return orExit(() => parseConfig(env), 'The README lists all variables.')
+  return orExit(() => parseConfig(env), 'docs/operating.md lists all variables.')
 }
 
 /**
- * The settings of a command line, by their names in the config.
+ * Reads the settings of a command line, by their names in the config.
  * @throws ConfigError that lists every one of them that is missing or wrong
  */
 export function parseOperatorConfig<K extends OperatorSetting>(
@@ -106,16 +66,17 @@ export function parseOperatorConfig<K extends OperatorSetting>(
   return Object.freeze(Object.fromEntries(config)) as OperatorConfig<K>
 }
 
-/** The same for a command line that is about to run: on faults it says them and what to do, and exits 1. */
+/** Like `parseOperatorConfig`, for a command line that starts: prints the faults and what to do, and exits 1. */
 export function readOperatorConfig<K extends OperatorSetting>(
   env: Environment,
   settings: readonly K[],
 ): OperatorConfig<K> {
-  const hint = 'Run this with the environment of the API or of a worker; the README lists it.'
+  const hint =
+    'Run this with the environment of the API or of a worker; docs/operating.md lists it.'
   return orExit(() => parseOperatorConfig(env, settings), hint)
 }
 
-/** A variable that is set to nothing counts as missing. */
+/** A variable that is set to an empty text counts as missing. */
 function parse<S extends z.ZodType>(schema: S, env: Environment): z.infer<S> {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const parsed = schema.safeParse(given)
@@ -137,7 +98,7 @@ function orExit<T>(read: () => T, hint: string): T {
   }
 }
 
-function toConfig(env: z.infer<typeof Env>) {
+function toConfig(env: z.infer<typeof Variables>) {
   return {
     logLevel: env.LOG_LEVEL,
     databaseUrl: env.DATABASE_URL,
@@ -147,16 +108,16 @@ function toConfig(env: z.infer<typeof Env>) {
     /** Where recipients reach the public links; without a trailing slash. */
     publicUrl: env.PUBLIC_URL ?? `http://${env.HOST}:${env.PORT}`,
     apiMetricsPort: env.API_METRICS_PORT,
-    /** Of a worker: metrics, healthz and readyz. */
+    /** The port of a worker for metrics, healthz and readyz. */
     metricsPort: env.METRICS_PORT,
     secretKey: Buffer.from(env.SECRET_KEY, 'base64'),
     temporalAddress: env.TEMPORAL_ADDRESS,
     temporalNamespace: env.TEMPORAL_NAMESPACE,
     workerRoles: env.WORKER_ROLES,
     deliveryMode: env.DELIVERY_MODE,
-    /** Of the relay; '' in mode `mx`, which needs none. */
+    /** URL of the relay; '' in mode `mx`, which needs none. */
     smtpUrl: env.SMTP_URL ?? '',
-    /** To the relay; in mode `mx` to all destinations together, about. */
+    /** Connections to the relay; in mode `mx` about so many to all destinations together. */
     smtpConnections: env.SMTP_CONNECTIONS ?? (env.DELIVERY_MODE === 'mx' ? 100 : 10),
     dnsServers: env.DNS_SERVERS,
     mxPort: env.MX_PORT,
@@ -164,13 +125,16 @@ function toConfig(env: z.infer<typeof Env>) {
     ehloName: env.EHLO_NAME,
     /** The host that takes bounces: the MX of every MAIL FROM domain; null: derived from PUBLIC_URL. */
     mailHost: env.MAIL_HOST ?? null,
-    /** What of SPF lets this service send, for example `include:spf.relay.example`; null: `a:` and the mail host. */
+    /**
+     * The SPF mechanism that allows this service to send, for example `include:spf.relay.example`; null: `a:` and
+     * the mail host.
+     */
     spfMechanism: env.SPF_MECHANISM ?? null,
     deliveryLanes: env.DELIVERY_LANES,
     allowUnverifiedDomains: env.ALLOW_UNVERIFIED_DOMAINS,
-    /** Whether mail of a new domain is let out by the ladder of its warm-up. */
+    /** Whether the warm-up limits how much mail a new domain sends each day. */
     warmUp: env.WARM_UP,
-    /** Where bounces and complaints come in by SMTP; null: this worker takes none. */
+    /** Where bounces and complaints arrive by SMTP; null: this worker does not listen for them. */
     inbound:
       env.INBOUND_PORT === undefined
         ? null
@@ -181,7 +145,7 @@ function toConfig(env: z.infer<typeof Env>) {
             tlsCert: env.INBOUND_TLS_CERT ?? null,
             tlsKey: env.INBOUND_TLS_KEY ?? null,
           },
-    /** Addresses and networks (CIDR) whose X-Forwarded-For is believed. */
+    /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For header is trusted. */
     trustedProxies: env.TRUSTED_PROXIES,
     unsubscribeLinkMode: env.UNSUBSCRIBE_LINK_MODE,
     resendUnknown: env.RESEND_UNKNOWN,

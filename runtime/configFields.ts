@@ -1,32 +1,32 @@
-// The forms that settings have: what a port, a list of name servers or a host name is.
+// Schemas of single settings: ports, lists of name servers, host names.
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { limits } from '../rules/limits.ts'
 
 /** `true` or `false`. */
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
-/** A TCP port; 0: any that is free. */
+/** A TCP port; 0: any free port. */
 export const port = z.coerce.number().int().min(0).max(65_535)
 /** Delivery lanes: each owns at least one shard. */
 export const lanes = z.coerce.number().int().min(1).max(limits.shards)
-/** What a worker does, with commas between. */
+/** Roles of a worker, separated by commas. */
 export const roles = z
   .string()
   .transform((text) => text.split(',').map((role) => role.trim()))
   .pipe(z.array(z.enum(['executions', 'delivery'])).min(1))
 
-/** `ip` or `ip:port`, `[ip]:port` for IPv6, with commas between; none: the system's resolvers. */
+/** `ip` or `ip:port`, `[ip]:port` for IPv6, separated by commas; empty: the system's resolvers. */
 export const dnsServers = z
   .string()
   .refine((text) => listed(text).every(isNameServer), 'must be ip or ip:port, with commas between')
   .transform(listed)
 
-/** It is said to servers and published in DNS: a name, or an address in brackets (RFC 5321 section 4.1.3). */
+/** A host name, or an address in brackets (RFC 5321 section 4.1.3), as used in EHLO and published in DNS. */
 export const hostName = z
   .string()
   .regex(/^(\[[\da-f:.]+\]|[\w-]+(\.[\w-]+)*)$/i, 'must be a host name, or an address in brackets')
 
-/** `ip` or `ip/bits`, with commas between. */
+/** `ip` or `ip/bits`, separated by commas. */
 export const proxies = z
   .string()
   .refine((text) => listed(text).every(isNetwork), 'must be ip or ip/bits, with commas between')

@@ -16,12 +16,12 @@ function encodeTime(ms: number): string {
 }
 
 /**
- * An id maker: `newId('email')` is `em_` + 10 characters of time + 16 of randomness. Ids of one process
- * never go backwards: within a millisecond, or when the clock steps back, the random part counts up.
+ * Makes `newId`: `newId('email')` is `em_`, 10 characters of time and 16 random ones. Ids of one process always
+ * increase: within a millisecond, or if the clock steps back, the random part counts up.
  */
 export function createNewId(now: () => Date): NewId {
   const random = new Uint8Array(16)
-  // One call to the system's randomness for many ids: it costs more than all the rest of an id.
+  // One call for random bytes serves many ids, because the call costs more than the rest of an id.
   const pool = new Uint8Array(POOL_BYTES)
   let used = POOL_BYTES
   let last = -1

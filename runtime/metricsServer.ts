@@ -1,8 +1,8 @@
-// A small HTTP server on a port of its own: metrics for Prometheus, health and readiness of the process.
+// An HTTP server on a separate port: metrics for Prometheus, health and readiness of the process.
 import { createServer } from 'node:http'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 
-/** A registry with Node's own metrics, labelled with the process. */
+/** Makes a registry with Node's default metrics; every metric has the label `process`. */
 export function createMetrics(processName: string): Registry {
   const registry = new Registry()
   registry.setDefaultLabels({ process: processName })
@@ -10,7 +10,7 @@ export function createMetrics(processName: string): Registry {
   return registry
 }
 
-/** Serves `/metrics`, `/healthz` and `/readyz`; resolves when it listens. */
+/** Serves `/metrics`, `/healthz` and `/readyz`. Resolves when it listens. */
 export async function serveMetrics(
   options: { host: string; port: number; isReady: () => Promise<boolean> },
   registry: Registry,

@@ -1,6 +1,6 @@
-// A wake-up that is never missed.
+// A wake-up signal that is not lost if nobody waits for it yet.
 
-/** A beat between two waits ends the next one at once. */
+/** `next` waits for a `beat` or the timeout. A beat between two waits ends the next wait at once. */
 export function createPulse() {
   let beaten = false
   let wake: (() => void) | undefined

@@ -1,4 +1,4 @@
-// What is made with SECRET_KEY: MACs, sealed texts, encrypted keys. Each purpose has a key of its own.
+// Everything that uses SECRET_KEY: MACs, sealed texts, encrypted keys. Each purpose has a key of its own.
 import {
   createCipheriv,
   createDecipheriv,
@@ -18,22 +18,24 @@ const TAG_BYTES = 16
 const HEADER_BYTES = 1 + NONCE_BYTES + TAG_BYTES
 
 export interface Secrets {
-  /** The MAC of one purpose; `mail/` takes it as it is. */
+  /** The MAC function of one purpose, in the form that `mail/` takes. */
   mac(purpose: KeyPurpose): Mac
   /**
-   * Signs a text: base64url of a 128-bit MAC and the text. It is signed, not hidden.
-   * @param context what it is bound to (a workspace, a list and its filter); not part of the result
+   * Signs a text: base64url of a 128-bit MAC and the text. The text stays readable.
+   * @param context what the seal is valid for (a workspace, a list and its filter); it is not part of the result
    */
   seal(purpose: KeyPurpose, text: string, context?: string): string
-  /** The text of a seal; null when it is malformed, forged, or of another purpose or context. Constant time. */
+  /**
+   * The text of a seal; null if the seal is malformed, forged, or for another purpose or context. Constant time.
+   */
   open(purpose: KeyPurpose, token: string, context?: string): string | null
   /** AES-256-GCM. @returns version (1 byte), nonce (12), tag (16), ciphertext */
   encrypt(purpose: KeyPurpose, plain: Buffer): Buffer
-  /** What `encrypt` was given. @throws SecretError when it was made with another SECRET_KEY or has been altered */
+  /** Reverses `encrypt`. @throws SecretError if another SECRET_KEY was used or the bytes were altered */
   decrypt(purpose: KeyPurpose, encrypted: Buffer): Buffer
 }
 
-/** Encrypted bytes do not open: another SECRET_KEY made them, or they are damaged. */
+/** Encrypted bytes cannot be decrypted: another SECRET_KEY was used, or they are damaged. */
 export class SecretError extends Error {
   override name = 'SecretError'
 }
@@ -62,7 +64,7 @@ export function createSecrets(secretKey: Buffer): Secrets {
 
     open(purpose, token, context = '') {
       const bytes = Buffer.from(token, 'base64url')
-      // The decoder skips what it does not know: only the one canonical spelling is taken.
+      // The decoder skips unknown characters, so only the canonical spelling is accepted.
       if (bytes.length < SEAL_MAC_BYTES || bytes.toString('base64url') !== token) return null
       const text = bytes.subarray(SEAL_MAC_BYTES)
       const expected = macOf(purpose, bound(context, text), SEAL_MAC_BYTES)
@@ -98,7 +100,7 @@ export function createSecrets(secretKey: Buffer): Secrets {
   }
 }
 
-/** The context goes first, with its length, so that it cannot run into the text. */
+/** The bytes to sign: the context with its length first, so that context and text cannot be confused. */
 function bound(context: string, text: Buffer): Buffer {
   const prefix = Buffer.from(context, 'utf8')
   const length = Buffer.alloc(4)

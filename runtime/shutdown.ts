@@ -3,7 +3,7 @@ import type { Log } from './log.ts'
 
 type Close = () => Promise<unknown> | unknown
 
-/** Collects what was opened; `close()` closes it in reverse order and reports every failure. */
+/** Collects functions that close parts. `close()` calls them in reverse order and logs every failure. */
 export function createClosers(log: Log) {
   const closers: [name: string, close: Close][] = []
   return {

@@ -1,4 +1,4 @@
-// Connects to Temporal and prepares a namespace: search attributes are registered and seen before anything starts.
+// Prepares a Temporal namespace: registers the search attributes and waits until the server lists them.
 import { Connection } from '@temporalio/client'
 import proto from '@temporalio/proto'
 import { searchAttributes } from '../rules/wire.ts'
@@ -18,7 +18,10 @@ const POLL_MS = 100
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Registers what is missing, over an open connection, and waits until the namespace lists it. */
+/**
+ * Registers missing search attributes over an open connection and waits until the namespace lists them, 30 s at
+ * most.
+ */
 export async function registerSearchAttributes(
   connection: Pick<Connection, 'operatorService'>,
   namespace: string,
@@ -45,7 +48,7 @@ export async function registerSearchAttributes(
   }
 }
 
-/** The same over a connection of its own, closed again. */
+/** Like `registerSearchAttributes`, over a connection that it opens and closes. */
 export async function prepareTemporal(address: string, namespace: string): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: '10s' })
   try {

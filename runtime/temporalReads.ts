@@ -1,4 +1,4 @@
-// Reads executions from Temporal: one by describe (strongly consistent), many by visibility with its page token.
+// Reads executions from Temporal: one by describe (always current), many by visibility (pages, slightly behind).
 import { type Connection, defaultPayloadConverter, isGrpcServiceError } from '@temporalio/client'
 import proto, { type temporal } from '@temporalio/proto'
 import type { ExecutionStatus } from '../rules/states.ts'
@@ -12,10 +12,10 @@ export class TemporalUnavailable extends Error {}
 export interface TemporalExecution {
   executionId: string
   status: ExecutionStatus
-  /** True when it was ended from outside (Web UI): its row does not know yet. */
+  /** True if it was terminated in the Web UI: its row in Postgres may not be closed yet. */
   terminated: boolean
   memo: ExecutionMemo | null
-  /** ms; null when it does not wait or waits without end. */
+  /** ms; null if it does not wait, or waits without a deadline. */
   waitUntil: number | null
   /** ms; null while it runs. */
   closedAt: number | null
@@ -23,24 +23,26 @@ export interface TemporalExecution {
 
 interface TemporalPage {
   executions: TemporalExecution[]
-  /** base64; null on the last page. A full last page has one too: nothing follows it. */
+  /** base64; null on the last page. A full last page may have one too; the page after it is empty. */
   nextPageToken: string | null
 }
 
 type ListBy = { workflowId: string } | { contactId: string }
 
-/** What `list` may be asked for. Runs that ended by themselves are not: their last state is in Postgres. */
+/**
+ * The filter of `list`. Executions that ended by themselves are left out, because their last state is in Postgres.
+ */
 interface TemporalFilter {
-  /** null: running in whatever state, or ended from outside. */
+  /** null: running in any state, or ended from outside. */
   status: Exclude<ExecutionStatus, 'COMPLETED'> | null
-  /** Runs that were ended from outside before then are left out: their rows have been closed. */
+  /** Executions that were ended from outside before this time are left out: their rows have been closed. */
   endedSince: Date
 }
 
 export interface TemporalReads {
   /** undefined when Temporal has no such execution. */
   describe(executionId: string): Promise<TemporalExecution | undefined>
-  /** Running first, then by close time, newest first; the workspace is part of every query. */
+  /** Running ones first, then by close time, newest first. The workspace is part of every query. */
   list(
     workspaceId: string,
     by: ListBy,
@@ -82,7 +84,7 @@ function statusQuery({ status, endedSince }: TemporalFilter): string {
   }
 }
 
-/** Only generated ids may enter a query: Temporal's literals cannot be escaped reliably. */
+/** Only generated ids may go into a query, because literals of Temporal's queries cannot be escaped reliably. */
 function literal(id: string): string {
   if (!/^[a-z]+_[0-9A-Z]{26}$/.test(id)) throw new Error('not an id')
   return `'${id}'`
@@ -152,7 +154,9 @@ export function createTemporalReads(connection: Connection, namespace: string): 
 
 const GRPC_NOT_FOUND = 5
 
-/** Temporal answered that it has no such execution; a missing namespace reads alike, and is a fault of the server. */
+/**
+ * True if Temporal has no such execution. A missing namespace gives the same code, and is a fault of the server.
+ */
 function isUnknownExecution(err: unknown): boolean {
   return (
     isGrpcServiceError(err) && err.code === GRPC_NOT_FOUND && !/namespace/i.test(err.details ?? '')

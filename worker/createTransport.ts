@@ -1,4 +1,5 @@
-// The way out that is configured: everything to one relay, or each mail to its recipient's mail servers.
+// Makes the configured transport: all mail goes to one relay, or each message goes to its recipient's mail
+// servers.
 
 import { cachedDns } from '../mail/dns/cache.ts'
 import { createDns } from '../mail/dns/resolver.ts'
@@ -7,7 +8,7 @@ import { createRelayTransport } from '../mail/smtp/relay.ts'
 import type { MailTransport } from '../mail/transport.ts'
 import type { Config } from '../runtime/config.ts'
 
-/** @throws Error when the relay's URL is not one of a relay, or would send a password in the clear */
+/** @throws Error if the relay's URL is malformed, or if it would send a password without encryption */
 export function createTransport(config: Config): MailTransport {
   const { ehloName } = config
   if (config.deliveryMode === 'relay') {

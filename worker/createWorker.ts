@@ -14,16 +14,19 @@ import type { Config } from '../runtime/config.ts'
 
 const queueOfRole = { executions: taskQueues.executions, delivery: taskQueues.delivery } as const
 
-/** A stopping worker finishes what runs; lanes drain within eight seconds by themselves. */
+/** Time that a stopping worker gives running activities; a lane needs eight seconds at most. */
 const SHUTDOWN_GRACE = '10 seconds'
 
-/** One poll, since a frozen process takes a lane with each; beats are not held back until they are nearly late. */
+/**
+ * One poll, because a frozen process keeps one lane for each open poll. The SDK holds a heartbeat back for two
+ * seconds at most.
+ */
 const laneTuning = {
   activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
   maxHeartbeatThrottleInterval: '2 seconds',
 } as const
 
-/** The prebuilt bundle of a production build, else one that is made now (about two seconds). */
+/** The prebuilt bundle of a production build; without one it is built now (about two seconds). */
 export async function loadWorkflowBundle(logger: Logger): Promise<WorkflowBundleOption> {
   const prebuilt = fileURLToPath(new URL('../workflows.bundle.js', import.meta.url))
   if (existsSync(prebuilt)) return { codePath: prebuilt }
@@ -40,7 +43,7 @@ export interface WorkerParts {
   workflowBundle: WorkflowBundleOption
 }
 
-/** One worker for each role; none of them polls before it is run. */
+/** Makes one worker for each role. A worker polls only after its `run()` is called. */
 export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
   const { connection, namespace, activities, workflowBundle } = parts
   return Promise.all(

@@ -1,4 +1,4 @@
-// What Prometheus is told of deliveries: the queue, attempts, times of the wire, connections. No addresses.
+// Prometheus metrics of deliveries: queue, attempts, SMTP times, connections. They hold no addresses.
 import type { Logger } from 'pino'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Db } from '../db/connect.ts'
@@ -7,9 +7,9 @@ import type { DeliveryMetrics } from '../delivery/deps.ts'
 import type { DestinationState } from '../mail/smtp/mx.ts'
 import type { MailTransport, Outcome } from '../mail/transport.ts'
 
-/** A queue is looked at no more often. */
+/** The shortest time between two counts of the queue. */
 const QUEUE_LOOK_MS = 10_000
-/** Destinations with a name of their own; the others are summed up. */
+/** Destinations that get a label of their own; the others are summed up as `other`. */
 const DESTINATIONS_MAX = 50
 const DESTINATION_CHARS_MAX = 120
 const PHASE_BUCKETS_S = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 30, 60, 300]
@@ -22,7 +22,7 @@ interface Sources {
   transport: MailTransport & { destinations?: () => DestinationState[] }
 }
 
-/** Registers the metrics of deliveries. @returns what the activities tell them */
+/** Registers the metrics of deliveries. @returns functions that the lanes call */
 export function createDeliveryMetrics(registry: Registry, sources: Sources): DeliveryMetrics {
   const registers = [registry]
   watchQueue(registry, sources)
@@ -98,7 +98,10 @@ function classOf(outcome: Outcome): string {
   return outcome.code < 500 ? 'rejected_4xx' : 'rejected_5xx'
 }
 
-/** Asked when it is scraped, and remembered for a while: any number of scrapers cost one look. */
+/**
+ * Counts the queue when metrics are scraped, and remembers the counts for `QUEUE_LOOK_MS`, however many scrapers
+ * ask.
+ */
 function watchQueue(registry: Registry, { db, log, now }: Sources): void {
   let looked: { at: number; depths: Promise<QueueDepth[]> } | undefined
   const look = async (): Promise<QueueDepth[]> => {
@@ -109,7 +112,7 @@ function watchQueue(registry: Registry, { db, log, now }: Sources): void {
     try {
       return await looked.depths
     } catch (err) {
-      // The database is away: the other metrics are shown all the same.
+      // Without the database the other metrics are still shown.
       log.warn({ err }, 'the queue could not be looked at for the metrics')
       looked = undefined
       return []

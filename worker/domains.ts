@@ -1,11 +1,11 @@
-// Starts the workflow of a sending domain, or has it check now.
+// Starts the workflow function of a sending domain, or asks it for a check now.
 import type { Client } from '@temporalio/client'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../rules/wire.ts'
 import type { VerifyDomainInput } from '../workflows/messages.ts'
 
 /**
- * Both may be told twice: a second start is refused while the first runs, a second signal is one more check.
- * @throws WorkflowExecutionAlreadyStartedError for a start of what runs already
+ * Both may happen twice: a second start is refused while the first runs, a second signal causes one more check.
+ * @throws WorkflowExecutionAlreadyStartedError if a start finds it running
  */
 export async function tellDomain(
   client: Client,
@@ -17,7 +17,7 @@ export async function tellDomain(
     workflowId: workflowIds.domain(domainId),
     taskQueue: taskQueues.executions,
     args: [input],
-    // One that had given up, or was never started, begins anew.
+    // A workflow function that has ended, or was never started, starts.
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
   } as const
   if (kind === 'domain_start') await client.workflow.start(workflowTypes.verifyDomain, options)

@@ -1,9 +1,12 @@
-// Sees to it that each delivery lane runs, with the number of lanes that is configured now.
+// Makes sure that every delivery lane runs and knows the configured count of lanes.
 import type { Client } from '@temporalio/client'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../rules/wire.ts'
 import type { DeliveryLaneInput } from '../workflows/messages.ts'
 
-/** Starts missing lanes and tells every lane the count; lanes over it end. Safe to call from any number of workers. */
+/**
+ * Starts missing lanes and signals the count to all; lanes beyond the count end. Any number of workers may call
+ * it.
+ */
 export async function ensureLanes(client: Client, lanes: number): Promise<void> {
   const wanted = Array.from({ length: lanes }, (_, lane) => lane)
   await Promise.all(

@@ -1,4 +1,4 @@
-// The worker process: runs executions and delivery lanes, carries the outbox; any number of it may run.
+// The worker process: runs executions and delivery lanes, and empties the outbox. Any number of workers may run.
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
@@ -45,12 +45,12 @@ const stopped = stopSignal().then((signal) => {
   stopping.abort()
 })
 
-// Signals are ours: lanes must hear of a stop before the workers do.
+// The SDK must not handle signals: the lanes have to stop before its workers do.
 const sdkLogger = temporalLogger(log)
 Runtime.install({
   shutdownSignals: [],
   logger: sdkLogger,
-  // The native part's own lines come the same way, as JSON.
+  // Lines of the SDK's native part are forwarded to the same log.
   telemetryOptions: {
     logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) },
   },
@@ -60,7 +60,7 @@ const { db, pool } = connect({
   url: config.databaseUrl,
   poolSize: config.databasePoolSize,
   name: 'dripline-worker',
-  // All that a worker asks has an index; a plan that was kept since the tables were small must use it too.
+  // Every query of a worker has an index. A plan that was cached while the tables were small must use it too.
   settings: ['enable_seqscan=off'],
   onIdleError: (err) => log.warn({ err }, 'a database connection broke while idle'),
 })
@@ -100,7 +100,7 @@ await waitForSchema(db, {
 })
 
 const roles = config.workerRoles
-// Mail events and reports need Postgres alone: they are taken while Temporal is away too.
+// Mail events and reports need only Postgres, so they are handled even while Temporal is away.
 if (roles.includes('executions')) {
   const onMailEvents = onChannel('dripline_mail_events')
   closers.add('pump', startPump({ db, now, newId, wake, log, onMailEvents }).stop)
@@ -123,7 +123,7 @@ if (config.inbound) {
   log.info({ port: inbound.port }, 'taking reports')
 }
 
-/** Temporal may be down when we start: it is waited for, and everything else with it. */
+/** Connects to Temporal, trying again until it answers. Everything below waits for it. */
 async function connectTemporal(): Promise<NativeConnection> {
   for (;;) {
     try {
@@ -147,7 +147,7 @@ const namespace = config.temporalNamespace
 const client = new Client({ connection, namespace })
 
 const transport = createTransport(config)
-// The lanes have waited for what is on the wire; what is silent still may stay so for minutes.
+// The lanes have already waited for open SMTP sessions. A silent server could keep one open for minutes more.
 closers.add('smtp', () => Promise.race([transport.close(), delay(SMTP_CLOSE_MS)]))
 
 const activities = createActivities({
@@ -181,7 +181,7 @@ if (roles.includes('executions')) {
     onOutbox: onChannel('dripline_outbox'),
   })
   closers.add('starter', starter.stop)
-  // Of domains that were registered by a release that had no checks.
+  // Domains that an early release registered have no workflow function for their checks yet.
   await startMissingChecks({ db, now, wake })
   closers.add('sweeper', startSweeper({ db, client, log, now, wake }).stop)
 }
@@ -190,7 +190,7 @@ if (roles.includes('delivery')) await ensureLanes(client, config.deliveryLanes)
 polling = true
 log.info({ roles, namespace, metrics_port: metrics.port }, 'working')
 
-// A worker that gives up polling is of no use: the process ends and whoever supervises it starts another.
+// When a worker stops polling the process ends, so that its supervisor starts another.
 const failure = await Promise.race([
   stopped,
   running.then(

@@ -1,4 +1,4 @@
-// Carries mail events to contacts: woken when some were committed, workspace by workspace in turns. Postgres is all it needs.
+// The pump: records mail events of the outbox for their contacts, workspace by workspace. It needs only Postgres.
 import { setTimeout as delay } from 'node:timers/promises'
 import { putOffContact, type TellDeps, tellContacts } from '../commands/events/tellContacts.ts'
 import { listMailEventContacts, listMailEventWorkspaces } from '../db/deliveries/mailEventClaims.ts'
@@ -8,27 +8,27 @@ import type { Log } from '../runtime/log.ts'
 import { createPulse } from '../runtime/pulse.ts'
 
 const POLL_MS = 1_000
-/** What waits for a contact that somebody holds is looked at so often. */
+/** How often mail events of a locked contact are tried again. */
 const HELD_POLL_MS = 250
-/** Workspaces served at a time, each over a connection of the pool. */
+/** Workspaces handled at the same time, each over one connection of the pool. */
 const AT_A_TIME = 3
-/** When what could not be recorded is tried again. */
+/** When a contact's mail events that could not be recorded are tried again. */
 const RETRY_MS = 30_000
 
 export interface PumpDeps extends TellDeps {
   log: Log
-  /** Listens for committed mail events; gives back a function that stops it. */
+  /** Listens for committed mail events. Returns a function that stops listening. */
   onMailEvents: (wake: () => void) => () => Promise<void>
 }
 
-/** Starts the loop; `stop` ends it after the commits that are under way. */
+/** Starts the loop. `stop` ends it after the running commits. */
 export function startPump(deps: PumpDeps): { stop: () => Promise<void> } {
   const stopping = new AbortController()
   const pulse = createPulse()
   const stopListening = deps.onMailEvents(pulse.beat)
   let after = ''
 
-  /** A commit for each workspace that has some due. @returns ms until the next look */
+  /** Runs one commit for each workspace with due mail events. @returns ms until the next round */
   const round = async (): Promise<number> => {
     const { due, next } = await listMailEventWorkspaces(deps.db, after, deps.now())
     after = next ?? ''
@@ -54,7 +54,7 @@ export function startPump(deps: PumpDeps): { stop: () => Promise<void> } {
         const rest_ms = await round()
         if (rest_ms > 0) await pulse.next(rest_ms)
       } catch (err) {
-        deps.log.warn({ err }, 'mail events could not be carried to contacts; trying again')
+        deps.log.warn({ err }, 'mail events could not be recorded for their contacts; trying again')
         await delay(POLL_MS, null, { signal: stopping.signal }).catch(() => undefined)
       }
     }
@@ -71,7 +71,10 @@ export function startPump(deps: PumpDeps): { stop: () => Promise<void> } {
   }
 }
 
-/** One commit; when it fails, one for each contact, so that what cannot be recorded keeps nobody else waiting. */
+/**
+ * Runs one commit for a workspace. If it fails, runs one for each contact, so that one bad event does not stop the
+ * others.
+ */
 async function tell(deps: PumpDeps, workspaceId: WorkspaceId) {
   try {
     return await tellContacts(deps, workspaceId)

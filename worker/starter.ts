@@ -1,5 +1,5 @@
-// Carries the outbox to Temporal: starts, signals and cancels executions, and has domains checked; each may be told
-// twice and happens once.
+// The starter: hands outbox rows to Temporal, which start, signal or cancel an execution or check a domain. A row
+// may be handed over twice and takes effect once.
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Client,
@@ -38,11 +38,11 @@ export interface StarterDeps {
   namespace: string
   log: Log
   now: () => Date
-  /** Listens for committed outbox rows; gives back a function that stops it. */
+  /** Listens for committed outbox rows. Returns a function that stops listening. */
   onOutbox: (wake: () => void) => () => Promise<void>
 }
 
-/** Starts the loop; `stop` ends it after the batch that is under way. */
+/** Starts the loop. `stop` ends it after the running batch. */
 export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   const stopping = new AbortController()
   const pulse = createPulse()
@@ -54,7 +54,7 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
         const carried = await carryBatch(deps)
         if (carried < BATCH_MAX) await pulse.next(POLL_MS)
       } catch (err) {
-        deps.log.warn({ err }, 'the outbox could not be carried; trying again')
+        deps.log.warn({ err }, 'outbox rows could not be handed to Temporal; trying again')
         await delay(POLL_MS, null, { signal: stopping.signal }).catch(() => {})
       }
     }
@@ -71,7 +71,7 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   }
 }
 
-/** Carries one batch; @returns how many rows were taken up. */
+/** Hands over one batch. @returns `BATCH_MAX` if another batch may be due, else 0 */
 async function carryBatch(deps: StarterDeps): Promise<number> {
   return transact({ db: deps.db, wake: () => undefined }, async ({ db: trx }) => {
     const rows = await lockOutbox(trx, deps.now(), BATCH_MAX)
@@ -80,12 +80,12 @@ async function carryBatch(deps: StarterDeps): Promise<number> {
     const putOff = rows.filter((_, i) => !results[i]).map((row) => row.id)
     const done = rows.filter((_, i) => results[i]).map((row) => row.id)
     await settleOutbox(trx, done, { ids: putOff, until: new Date(deps.now().getTime() + RETRY_MS) })
-    // Rows that wait behind those just done are due at once: a batch of done rows asks for another.
+    // More rows may be due, or may become due now that the rows before them are done: look again at once.
     return done.length > 0 ? BATCH_MAX : 0
   })
 }
 
-/** @returns true when Temporal has it, or has no more use for it */
+/** @returns true when the row is done: Temporal took it, or no longer needs it */
 async function carry(deps: StarterDeps, row: TemporalRow): Promise<boolean> {
   try {
     if (row.kind === 'start') await start(deps, row)
@@ -95,7 +95,7 @@ async function carry(deps: StarterDeps, row: TemporalRow): Promise<boolean> {
     return true
   } catch (err) {
     if (err instanceof WorkflowExecutionAlreadyStartedError) return true
-    // Ended already: there is nothing to signal or cancel.
+    // The execution has ended: there is nothing to signal or cancel.
     const needsRunning = row.kind === 'signal' || row.kind === 'cancel'
     if (isGrpcServiceError(err) && err.code === GRPC_NOT_FOUND && needsRunning) return true
     deps.log.warn(
@@ -129,16 +129,17 @@ async function signalEvent({ client, namespace }: StarterDeps, row: TemporalRow)
     workflowExecution: { workflowId: row.execution_id },
     signalName: signals.eventArrived,
     input: { payloads: [defaultPayloadConverter.toPayload(segment)] },
-    // The same for every try: the server takes it once.
+    // The same id for every try, so the server applies it once.
     requestId: `outbox-${row.id}`,
   })
 }
 
 async function cancel({ client, namespace }: StarterDeps, row: TemporalRow): Promise<void> {
   const workflowExecution = { workflowId: row.execution_id }
-  // Rows of earlier versions hold what a caller wrote: that stays in Postgres.
+  // Rows of earlier releases hold the caller's own text, which must not leave Postgres: only a known code is
+  // passed on.
   const code = toCancelCode(row.payload['reason'])
-  // A cancel request carries no reason: it is told first.
+  // A cancel request cannot hold a reason, so a signal with the reason goes first.
   await client.workflowService.signalWorkflowExecution({
     namespace,
     workflowExecution,

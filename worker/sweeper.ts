@@ -1,4 +1,4 @@
-// Closes the rows of executions that were ended in Temporal behind our back: terminated in the Web UI, or timed out.
+// The sweeper: closes the rows of executions that ended in Temporal only: terminated in the Web UI, or timed out.
 import type { Client } from '@temporalio/client'
 import { type ClosedAs, closeExecution } from '../commands/executions/close.ts'
 import type { Db } from '../db/connect.ts'
@@ -7,7 +7,7 @@ import { workflowTypes } from '../rules/wire.ts'
 import type { Log } from '../runtime/log.ts'
 
 const EVERY_MS = 30_000
-/** How far the first sweep of a process looks back, and by how much later ones overlap. */
+/** How far back the first sweep of a process looks; later sweeps overlap by `OVERLAP_MS`. */
 const FIRST_LOOK_BACK_MS = 24 * 60 * 60 * 1000
 const OVERLAP_MS = 5 * 60 * 1000
 
@@ -22,7 +22,7 @@ export interface SweeperDeps {
 const TERMINATED: ClosedAs = { status: 'CANCELLED', code: 'terminated' }
 const FAILED: ClosedAs = { status: 'FAILED', error: 'the execution failed in Temporal' }
 
-/** Closes what was ended since the given time; safe to run anywhere, any number of times. */
+/** Closes the rows of executions that ended since the given time. Any number of workers may run it at once. */
 export async function sweep(deps: SweeperDeps, since: Date): Promise<void> {
   const query = `WorkflowType = '${workflowTypes.runExecution}' AND ExecutionStatus IN ('Terminated', 'TimedOut', 'Failed') AND CloseTime > '${since.toISOString()}'`
   for await (const { workflowId, status } of deps.client.workflow.list({ query })) {

@@ -1,4 +1,4 @@
-// Hands the Temporal SDK's log lines to ours.
+// Writes the log lines of the Temporal SDK to our log.
 import { DefaultLogger, type LogLevel } from '@temporalio/worker'
 import type { Log } from '../runtime/log.ts'
 
@@ -10,7 +10,7 @@ const levels = {
   ERROR: 'error',
 } as const satisfies Record<LogLevel, string>
 
-/** The SDK's INFO is every start and stop of its parts: debug to us. */
+/** Makes a logger for the SDK. Its INFO lines are starts and stops of its parts: our log has them as debug. */
 export function temporalLogger(log: Log): DefaultLogger {
   return new DefaultLogger('INFO', ({ level, message, meta }) => {
     log[levels[level]]({ temporal: meta }, message)

@@ -1,4 +1,5 @@
-// A delivery lane: keeps one long activity running that sends the mail of its shards, on whichever worker lives.
+// A delivery lane: keeps one long activity running on any live worker. The activity sends the mail of the lane's
+// shards.
 import {
   CancellationScope,
   condition,
@@ -18,7 +19,10 @@ const { deliverShards } = proxyActivities<Activities>(laneActivity)
 
 const laneCount = defineSignal<[lanes: number]>(signals.laneCount)
 
-/** Runs until there are fewer lanes than its number; a changed count gives the activity its new shards. */
+/**
+ * Runs until the count of lanes no longer includes its number. When the count changes, the activity restarts with
+ * its new shards.
+ */
 export async function deliveryLane(input: DeliveryLaneInput): Promise<void> {
   const { lane } = input
   let lanes = input.lanes

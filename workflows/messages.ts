@@ -1,29 +1,31 @@
-// Payloads that cross Temporal: ids and counts, never an address or a body. No SDK import, so that every process may
-// read it.
+// Payloads that Temporal stores: ids and counts, never an address or a body. It imports no SDK, so every process
+// can use it.
 
 import type { CancelCode } from '../rules/wire.ts'
 
-/** Stands for a wait without a deadline, since a search attribute must have a value to be found. */
+/**
+ * The `waitUntil` of a wait without a deadline: only a search attribute that has a value can be found by a query.
+ */
 export const NO_DEADLINE_MS = Date.UTC(9999, 0, 1)
 
 export interface RunExecutionInput {
   executionId: string
-  /** Carried over by continue-as-new; 0 and nothing at first. */
+  /** The next segment and the wait before it, passed on by continue-as-new; a new execution has neither. */
   segment?: number
   wait?: Wait
-  /** Segments whose event had come already. */
+  /** Segments whose awaited event has already arrived. */
   woken?: number[]
 }
 
-/** What is shown of an execution; one memo key, under 2 KB. */
+/** What the API and the Web UI show of a running execution; one memo key, under 2 KB. */
 export interface ExecutionMemo {
   step: string
   step_count: number
   /** ms */
   updated_at: number
-  /** Name of the durable timer of the wait; '' when there is none. */
+  /** Name of the durable timer of the current wait; '' if there is no timer. */
   timer: string
-  /** Why it was cancelled; absent while it was not. */
+  /** Why the execution was cancelled; absent if it was not. */
   cancelled?: CancelCode
 }
 
@@ -41,7 +43,7 @@ export interface SegmentInput {
   segment: number
 }
 
-/** All that the workflow function needs to know of a segment that ran. */
+/** What the workflow function learns from a segment that ran. */
 export interface SegmentResult {
   next:
     | { kind: 'sleep'; nodeId: string; until: number }
@@ -58,7 +60,7 @@ export interface DeliveryLaneInput {
 
 export interface VerifyDomainInput {
   domainId: string
-  /** Until the first check; the schedule's when absent, carried over by continue-as-new. */
+  /** Time until the first check, passed on by continue-as-new; absent: the first wait of the schedule. */
   wait_ms?: number
 }
 
@@ -67,6 +69,6 @@ export interface CheckDomainInput {
 }
 
 export interface CheckDomainResult {
-  /** Until the next check; null: none, the domain is gone or was given up. */
+  /** Time until the next check; null: there is none, because the domain was deleted or has failed. */
   next_ms: number | null
 }

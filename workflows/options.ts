@@ -1,7 +1,10 @@
-// Timeouts and retries, named once.
+// Timeouts and retries of all activities.
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow'
 
-/** One short Postgres transaction; tried until the database is there. Beyond a minute Temporal keeps the time. */
+/**
+ * One short Postgres transaction, tried until the database answers. Pauses of over a minute are durable timers of
+ * Temporal.
+ */
 export const quickDb: LocalActivityOptions = {
   startToCloseTimeout: '30 seconds',
   localRetryThreshold: '1 minute',
@@ -13,9 +16,9 @@ export const quickDb: LocalActivityOptions = {
 }
 
 /**
- * A lane's activity lives long and says so every two seconds: a dead worker is noticed within six, and the lane
- * starts elsewhere half a second later, for ever. A frozen worker may still be given its lane once more, since its
- * poll is open: twice this time stays under fifteen seconds.
+ * The activity of a lane runs long and sends a heartbeat every two seconds. After six seconds without one the lane
+ * starts on another worker half a second later, without a limit of tries. A frozen worker may get its lane once
+ * more through its open poll: even then the lane moves within fifteen seconds.
  */
 export const laneActivity: ActivityOptions = {
   startToCloseTimeout: '1 hour',
@@ -23,7 +26,7 @@ export const laneActivity: ActivityOptions = {
   retry: { initialInterval: '500 milliseconds', backoffCoefficient: 1 },
 }
 
-/** A handful of DNS questions, each with its own patience, and one transaction. */
+/** Several DNS questions, each with a timeout of its own, and one transaction. */
 export const dnsCheck: ActivityOptions = {
   startToCloseTimeout: '2 minutes',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },

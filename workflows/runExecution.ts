@@ -32,13 +32,16 @@ const waitUntilKey = defineSearchAttributeKey(searchAttributes.waitUntil, 'DATET
 const eventArrived = defineSignal<[segment: number]>(signals.eventArrived)
 const cancelReason = defineSignal<[code: string]>(signals.cancelReason)
 
-/** Histories from before it have no memo of a cancellation. */
+/**
+ * Name of the patch that writes a cancellation to the memo: histories recorded before it must replay without that
+ * step.
+ */
 const SHOWS_CANCELLATION = 'cancelled-in-memo'
 
 /**
  * Runs an execution whose row and design are in Postgres. Ends COMPLETED, FAILED (with the text of the error) or,
- * after a cancel request, CANCELED, with the code of the reason that was signalled before; one that was cancelled in
- * the Web UI has none, and reads `cancelled`. The row is closed in every case.
+ * after a cancel request, CANCELED. The reason of a cancellation arrives as a signal before the request; without a
+ * signal (a cancellation in the Web UI) it is `cancelled`. The row is closed in every case.
  */
 export async function runExecution(input: RunExecutionInput): Promise<void> {
   const { executionId } = input
@@ -63,7 +66,7 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
         await goOn({ executionId, segment, wait, woken: [...woken] })
       }
     }
-    // The row was cancelled before this segment ran: the request to cancel is on its way.
+    // The row was cancelled before this segment ran: wait for the cancel request, which follows from the outbox.
     if (ended.kind === 'end' && ended.status === 'CANCELLED') await condition(() => false)
   } catch (err) {
     if (isCancellation(err)) {
@@ -79,7 +82,7 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
   }
 }
 
-/** Puts the reason beside the state that was shown last. */
+/** Adds the reason of the cancellation to the memo. */
 function showCancelled(cancelled: CancelCode): void {
   const shown = workflowInfo().memo?.[memoKey] as ExecutionMemo | undefined
   const last = shown ?? { step: '', step_count: 0 }
@@ -87,13 +90,16 @@ function showCancelled(cancelled: CancelCode): void {
   upsertMemo({ [memoKey]: memo })
 }
 
-/** Continues as new, with what is shown of the wait: by itself the server keeps the attributes, but no changed memo. */
+/** Continues as new and passes on memo and search attributes: the server alone would not keep a changed memo. */
 function goOn(input: Required<RunExecutionInput>): Promise<never> {
   const { memo = {}, typedSearchAttributes } = workflowInfo()
   return makeContinueAsNewFunc<typeof runExecution>({ memo, typedSearchAttributes })(input)
 }
 
-/** Sleeps until the wait is due or its event has come; which of them it was, the ledger of waits tells. */
+/**
+ * Sleeps until the deadline, or until the event arrives. The next segment reads from the row of the wait which of
+ * them ended it.
+ */
 async function waitFor(wait: Wait, woken: Set<number>): Promise<void> {
   const arrived = () => woken.has(wait.segment)
   if (wait.until === null) return condition(arrived)
@@ -102,7 +108,7 @@ async function waitFor(wait: Wait, woken: Set<number>): Promise<void> {
   await condition(arrived, left_ms, { summary: timerName(wait.nodeId, wait.segment) })
 }
 
-/** Puts the state after a segment where the API and the Web UI read it; returns the wait, if there is one. */
+/** Writes the state after a segment to memo and search attributes. Returns the wait that follows, if any. */
 function show(result: SegmentResult, segment: number): Wait | undefined {
   const { next, step, step_count } = result
   const wait = next.kind === 'end' ? undefined : { ...next, segment }

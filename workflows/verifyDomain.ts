@@ -1,4 +1,5 @@
-// Checks a sending domain for as long as it is registered: by the schedule, and whenever somebody asks.
+// Checks the DNS records of a sending domain for as long as it is registered: on a schedule, and when a check is
+// requested.
 import {
   condition,
   continueAsNew,
@@ -13,14 +14,14 @@ import { signals } from '../rules/wire.ts'
 import type { VerifyDomainInput } from './messages.ts'
 import { dnsCheck } from './options.ts'
 
-/** Of one run; the next one starts with an empty history. */
+/** Checks in one run, after which it continues as new with an empty history. */
 const CHECKS_MAX = 200
 
 const { checkDomain } = proxyActivities<Activities>(dnsCheck)
 
 const checkNow = defineSignal(signals.checkNow)
 
-/** Ends when the domain was deleted or given up; being asked starts it again. */
+/** Ends when the domain was deleted or has failed. A later request for a check starts it again. */
 export async function verifyDomain(input: VerifyDomainInput): Promise<void> {
   const { domainId } = input
   let wait_ms = input.wait_ms ?? FIRST_CHECK_MS
@@ -30,7 +31,7 @@ export async function verifyDomain(input: VerifyDomainInput): Promise<void> {
   })
   for (let checks = 1; ; checks++) {
     if (wait_ms > 0) await condition(() => asked, wait_ms)
-    // Whoever asks from here on asks for another check.
+    // A request that arrives from here on gets a check of its own.
     asked = false
     const { next_ms } = await checkDomain({ domainId })
     if (asked) wait_ms = 0

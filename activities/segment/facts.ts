@@ -1,4 +1,5 @@
-// Loads what a segment's conditions may look at: always the contact and the event, the rest when the design asks.
+// Loads what the conditions of a segment can read: always the contact and the event, anything else only if the
+// design uses it.
 import type { Trx } from '../../db/connect.ts'
 import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
 import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
@@ -8,7 +9,7 @@ import type { Design } from '../../rules/design/types.ts'
 import type { SegmentFacts } from '../../rules/interpreterTypes.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 
-/** Reads them in the segment's transaction, under the contact's lock, as of `from.now`. */
+/** Reads in the segment's transaction, under the contact's lock. `from.now` is the time of the segment. */
 export async function loadFacts(
   trx: Trx,
   from: {

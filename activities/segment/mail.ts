@@ -1,4 +1,4 @@
-// The mail of a segment: loads what it is made from beforehand, then composes each send as data.
+// The emails of a segment: loads templates and domains beforehand, then renders each email that the segment sends.
 
 import { newEmail } from '../../commands/emails/newEmail.ts'
 import { toTemplateContact } from '../../commands/templates/contact.ts'
@@ -18,7 +18,10 @@ import type { ActivityDeps } from '../deps.ts'
 
 type Sources = Awaited<ReturnType<typeof loadMailSources>>
 
-/** Templates and domains that the design's mail needs; read before the transaction, since they lock nothing. */
+/**
+ * Loads the templates and domains that the design's emails need. It runs before the transaction, which is shorter
+ * that way.
+ */
 export async function loadMailSources(db: Db, workspaceId: WorkspaceId, design: Design) {
   const { templateIds, fromAddresses } = mailReferences(design)
   const templates = await listPublishedTemplates(db, workspaceId, templateIds)
@@ -36,7 +39,10 @@ export interface SegmentMailContext {
   now: Date
 }
 
-/** A `sendEmail` tool for the interpreter and the mails it has planned, to be written in the segment's transaction. */
+/**
+ * Makes the `sendEmail` function of the interpreter. `planned` collects its emails, which the segment's
+ * transaction writes.
+ */
 export function createSegmentMail(
   deps: Pick<ActivityDeps, 'newId' | 'config'>,
   context: SegmentMailContext,
@@ -44,7 +50,8 @@ export function createSegmentMail(
   const planned: NewEmail[] = []
 
   const sendEmail = (nodeId: string, data: MailContent, facts: SegmentFacts): SendOutcome => {
-    if (context.state.unsubscribed) return { kind: 'skipped', why: 'unsubscribed' }
+    const isMarketing = (data.category ?? 'marketing') === 'marketing'
+    if (context.state.unsubscribed && isMarketing) return { kind: 'skipped', why: 'unsubscribed' }
     if (context.state.suppressed) return { kind: 'suppressed' }
     const email = composeEmail(deps, context, nodeId, data, facts)
     if (typeof email === 'string') return { kind: 'failed', why: email }
@@ -55,7 +62,7 @@ export function createSegmentMail(
   return { sendEmail, planned }
 }
 
-/** The email to write, or why there is none. */
+/** Returns the email to write, or a text that says why there is none. */
 function composeEmail(
   { newId, config }: Pick<ActivityDeps, 'newId' | 'config'>,
   { execution, design, sources, now }: SegmentMailContext,

@@ -1,4 +1,5 @@
-// Runs one segment of an execution: everything between two waits, in one Postgres transaction, once.
+// Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
+// once.
 import { ApplicationFailure } from '@temporalio/activity'
 import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
@@ -22,8 +23,8 @@ import { awaitedEventName, walk } from './walk.ts'
 export function segmentActivities(deps: ActivityDeps) {
   return {
     /**
-     * Runs a segment, or gives the result of the run that a crash kept from being told.
-     * Errors: non-retryable `ExecutionGone` when there is no such execution; anything else is tried again.
+     * Runs a segment. If it ran before and a crash kept Temporal from learning the result, returns that stored
+     * result. Errors: non-retryable `ExecutionGone` when there is no such execution; anything else is tried again.
      */
     async runSegment(input: SegmentInput): Promise<SegmentResult> {
       const { executionId, segment } = input
@@ -55,9 +56,9 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
   const { db: trx } = deps
   const { workspace_id: workspaceId, previous } = execution
   const contact = await lockContact(trx, workspaceId, execution.contact_id)
-  // Read under the lock, so that nothing this segment sees is from after its time.
+  // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
   const now = deps.now()
-  // A click that has come ends its wait, though nobody has carried it to the contact yet.
+  // A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait.
   const hear = async (eventName: string) => {
     if (!contact || (await tellLockedContact(deps, workspaceId, contact.id, eventName))) return
     const about = { execution_id: execution.id, event_name: eventName }
@@ -67,7 +68,7 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
   const awaitedName = awaited === null ? null : awaitedEventName(design, awaited)
   if (awaitedName !== null) await hear(awaitedName)
   const state = await findSegmentState(trx, workspaceId, { ...input, now })
-  // Another try of this segment was faster, or it was cancelled since.
+  // Another try of this segment has committed in the meantime, or the execution was cancelled.
   if (state.result) return state.result as SegmentResult
   if (state.ended_status || !contact) {
     const next = { kind: 'end', status: 'CANCELLED', error: null } as const

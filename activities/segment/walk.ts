@@ -1,4 +1,5 @@
-// Walks a segment with the interpreter and turns what it decided into rows; a wait whose event has come already is passed.
+// Runs the interpreter over a segment and turns its decisions into rows. A wait whose event has already happened
+// ends at once.
 
 import { findRecentEvent } from '../../commands/events/findRecent.ts'
 import type { Trx } from '../../db/connect.ts'
@@ -34,7 +35,7 @@ interface WalkFrom {
   facts: SegmentFacts
   previous: SegmentResult | null
   mail: SegmentTools
-  /** Has what the contact is to hear by that name recorded, wherever it stands. */
+  /** Records the contact's mail events of that name that are still in the outbox. */
   hear: (eventName: string) => Promise<void>
 }
 
@@ -75,7 +76,7 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   }
 }
 
-/** Walks to the first wait whose event has not come yet, or to the end. */
+/** Walks to the first wait whose event has not happened yet, or to the end. */
 async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: number) {
   const { execution, design, mail } = from
   const steps: NewStep[] = []
@@ -89,7 +90,7 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
     }
     const { next, facts } = outcome
     if (next.kind === 'end' || next.for !== 'event') return { steps, waits, next, facts }
-    // What came before the wait began is no end of it, unless it looks back.
+    // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
     await from.hear(next.eventName)
     const came = await findRecentEvent(trx, execution, next, facts)
     waits.push({
@@ -114,13 +115,16 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
   }
 }
 
-/** The name of the event that a node waits for; null for a node that waits for none. */
+/** The name of the event that a node waits for; null if the node does not wait for an event. */
 export function awaitedEventName({ nodes }: Design, nodeId: string): string | null {
   const data = nodes.find(({ id }) => id === nodeId)?.data ?? {}
   return 'event_name' in data && typeof data.event_name === 'string' ? data.event_name : null
 }
 
-/** Where the segment begins. Of an event and a timeout the ledger of waits decides, whatever the timer says. */
+/**
+ * Where the segment begins. Whether an event or the timeout ended the wait is decided by the row of the wait, not
+ * by the timer.
+ */
 function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart {
   if (!previous || previous.next.kind === 'end') {
     return { kind: 'trigger', nodeId: execution.trigger_node_id }
@@ -131,7 +135,7 @@ function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart
   return { kind: 'resume', nodeId, handle }
 }
 
-/** A segment's end as it is stored and told to the workflow function: as stored rows and recorded histories have it. */
+/** The end of a segment in the form that stored rows and recorded Temporal histories have. It cannot change. */
 function toResult(next: Next): SegmentResult['next'] {
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
   switch (next.for) {
@@ -141,7 +145,8 @@ function toResult(next: Next): SegmentResult['next'] {
     case 'event':
       return { kind: 'wait_event', nodeId: next.nodeId, until: next.until }
     case 'condition':
-      // Nobody would look at it again. A worker that can takes the task over.
+      // This release never wakes such a wait. The error is retried, so a worker of a newer release can run the
+      // segment.
       throw new Error(`this worker keeps no waits for a condition: ${next.nodeId}`)
     default:
       return next satisfies never

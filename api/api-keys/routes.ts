@@ -4,10 +4,11 @@ import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
 import { listApiKeys } from '../../db/api-keys/reads.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody } from '../http/openapi.ts'
+import { createRoutes, jsonBody } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { apiKeyExamples } from './examples.ts'
 import { ApiKeyList, toApiKey } from './schemas.ts'
 
 const listRoute = defineOperation({
@@ -16,8 +17,13 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags: ['API keys'],
+  summary: 'List API keys',
+  description:
+    'The keys that were not revoked, newest first. A key itself is shown once, when it is made by ' +
+    '`npm run key:create`; only its hash is stored.',
+  example: apiKeyExamples.list,
   request: { query: PageQuery },
-  responses: { 200: jsonBody(ApiKeyList, 'Live keys, newest first'), ...errorResponses(400) },
+  responses: { 200: jsonBody(ApiKeyList, 'Live keys, newest first') },
 })
 
 const revokeRoute = defineOperation({
@@ -26,8 +32,14 @@ const revokeRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags: ['API keys'],
-  request: { params: z.object({ id: z.string() }) },
-  responses: { 204: { description: 'The key works no more' }, ...errorResponses(404) },
+  summary: 'Revoke an API key',
+  description:
+    'Requests with the key are refused, within a second everywhere. There is no way back: make another ' +
+    'key. A key may revoke itself.',
+  codes: ['not_found'],
+  example: apiKeyExamples.revoke,
+  request: { params: z.object({ id: z.string().openapi({ description: 'The id of the key' }) }) },
+  responses: { 204: { description: 'The key works no more' } },
 })
 
 export function apiKeyRoutes(deps: ApiDeps) {

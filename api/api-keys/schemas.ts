@@ -1,18 +1,31 @@
-// API keys as the API shows them; never the token.
+// Schemas of API keys. The token is never shown.
 import { z } from '@hono/zod-openapi'
 import type { listApiKeys } from '../../db/api-keys/reads.ts'
 import { permissions } from '../../rules/permissions.ts'
+import { pageFields } from '../http/fields.ts'
 
 export const ApiKey = z
   .object({
     id: z.string(),
     name: z.string(),
     prefix: z.string().openapi({ description: 'The first characters of the token' }),
-    permission: z.enum(permissions),
-    domain_id: z.string().nullable(),
-    expires_at: z.int().nullable(),
-    last_used_at: z.int().nullable(),
-    created: z.int(),
+    permission: z.enum(permissions).openapi({
+      description:
+        '`full_access`: everything. `sending_access`: send and read mail. `events_only`: post events. `read_only`: ' +
+        'read everything.',
+    }),
+    domain_id: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The only domain that it may send from; null: any' }),
+    expires_at: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Milliseconds since 1970 (UTC); null: never' }),
+    last_used_at: z.int().nullable().openapi({
+      description: 'Milliseconds since 1970 (UTC), to about a minute; null: not yet',
+    }),
+    created: z.int().openapi({ description: 'Milliseconds since 1970 (UTC)' }),
   })
   .openapi('ApiKey')
 export type ApiKey = z.infer<typeof ApiKey>
@@ -31,5 +44,5 @@ export const toApiKey = (row: ApiKeyRow): ApiKey => ({
 })
 
 export const ApiKeyList = z
-  .object({ api_keys: z.array(ApiKey), count: z.int(), cursor: z.string().nullable() })
+  .object({ api_keys: z.array(ApiKey), ...pageFields })
   .openapi('ApiKeyList')

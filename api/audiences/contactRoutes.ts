@@ -1,4 +1,4 @@
-// Contacts of an audience: list (operation 5), add, change, remove, in batches too.
+// Contacts of an audience: list, add, change, remove, in batches too.
 
 import { z } from '@hono/zod-openapi'
 import { removeAudienceContact } from '../../commands/audiences/removeContact.ts'
@@ -11,12 +11,14 @@ import { isId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
 import { addressCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { badRequest } from '../http/errors.ts'
+import { badRequest, invalidEmail } from '../http/errors.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, issueText, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { issueText } from '../http/issueText.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { audienceContactExamples } from './contactExamples.ts'
 import {
   AudienceContact,
   AudienceContactBatch,
@@ -28,8 +30,12 @@ import {
 } from './contactSchemas.ts'
 
 const tags = ['Audience contacts']
-const params = z.object({ audienceId: z.string() })
-const contactParams = params.extend({ email: z.string() })
+const params = z.object({
+  audienceId: z.string().openapi({ description: 'The id of the audience' }),
+})
+const contactParams = params.extend({
+  email: z.string().openapi({ description: 'The address, in the URL percent-encoded once' }),
+})
 const PATH = '/{audienceId}/contacts'
 
 const listRoute = defineOperation({
@@ -38,10 +44,13 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags,
+  summary: "List an audience's contacts",
+  description: 'By address, from a to z. `?expand=details` adds their properties.',
+  codes: ['not_found'],
+  example: audienceContactExamples.list,
   request: { params, query: PageQuery.extend(ExpandQuery.shape) },
   responses: {
     200: jsonBody(AudienceContactList, 'Contacts by address'),
-    ...errorResponses(400, 404),
   },
 })
 
@@ -51,11 +60,17 @@ const postRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Add an audience contact',
+  description:
+    'Adds the address to the audience (201). When it is there already, changes the contact (200): fields that ' +
+    'are left out stay. If the address is an automation contact, joining records its event `audience.joined`, ' +
+    'which may start workflows. Joining makes no automation contact.',
+  codes: ['not_found'],
+  example: audienceContactExamples.add,
   request: { params, body: jsonRequest(NewAudienceContact) },
   responses: {
     200: jsonBody(AudienceContact, 'The contact was known and is changed'),
     201: jsonBody(AudienceContact, 'The contact is new'),
-    ...errorResponses(400, 404, 413, 415),
   },
 })
 
@@ -65,13 +80,19 @@ const batchRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Add audience contacts in bulk',
+  description:
+    'Adds or changes many contacts in one commit, by the same rules as one. An item that is not valid ' +
+    'is listed in `errors` with its place, and does not keep the others out. An address may occur more than ' +
+    'once.',
+  codes: ['not_found'],
+  example: audienceContactExamples.batch,
   request: { params, body: jsonRequest(AudienceContactBatch) },
   responses: {
     200: jsonBody(
       AudienceContactBatchResult,
       'What became of each; the faulty ones change nothing',
     ),
-    ...errorResponses(400, 404, 413, 415),
   },
 })
 
@@ -81,10 +102,15 @@ const patchRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Change an audience contact',
+  description:
+    'Changes the fields that are given; the others stay. Properties are merged. The address itself cannot be ' +
+    'changed: add the new one and remove the old one.',
+  codes: ['not_found', 'email_required', 'invalid_email'],
+  example: audienceContactExamples.change,
   request: { params: contactParams, body: jsonRequest(AudienceContactChange) },
   responses: {
     200: jsonBody(AudienceContact, 'The contact'),
-    ...errorResponses(400, 404, 413, 415),
   },
 })
 
@@ -94,8 +120,14 @@ const deleteRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Remove an audience contact',
+  description:
+    'Removes the address from this audience alone. If it is an automation contact, its event `audience.left` ' +
+    'is recorded.',
+  codes: ['not_found', 'email_required', 'invalid_email'],
+  example: audienceContactExamples.remove,
   request: { params: contactParams },
-  responses: { 204: { description: 'The contact left' }, ...errorResponses(400, 404) },
+  responses: { 204: { description: 'The contact left' } },
 })
 
 export function audienceContactRoutes(deps: ApiDeps) {
@@ -110,7 +142,7 @@ export function audienceContactRoutes(deps: ApiDeps) {
       key: 'contacts',
       cursors: addressCursors,
       cursor,
-      // The cursor is looked at first, then whether there is such an audience.
+      // The cursor is checked before the audience is looked up.
       find: async (page) => {
         const known = isId('audience', id) && (await findAudience(db, workspaceId, id))
         orThrow(known || refuse('audience_not_found', { id }))
@@ -133,11 +165,11 @@ export function audienceContactRoutes(deps: ApiDeps) {
   app.openapi(batchRoute, async (c) => {
     const { audienceId } = c.req.valid('param')
     const contacts: z.infer<typeof NewAudienceContact>[] = []
-    const errors: { index: number; message: string; code: string }[] = []
+    const errors: z.infer<typeof AudienceContactBatchResult>['errors'] = []
     for (const [index, item] of c.req.valid('json').contacts.entries()) {
       const parsed = NewAudienceContact.safeParse(item)
       if (parsed.success) contacts.push(parsed.data)
-      else errors.push({ index, message: issueText(parsed.error), code: 'invalid_request' })
+      else errors.push({ index, message: issueText(parsed.error, item), code: 'invalid_request' })
     }
     const input = { audienceId, contacts }
     const results = orThrow(await upsertAudienceContacts(deps, c.var.workspaceId, input))
@@ -161,11 +193,14 @@ export function audienceContactRoutes(deps: ApiDeps) {
   return app
 }
 
-/** @throws ApiError 404 for what cannot be an audience, then 400 for what is no address */
+/**
+ * Checks the two path parameters. @throws ApiError 404 if the first is not an id of an audience, then 400 if the
+ * second is not an address
+ */
 function contactOf({ audienceId, email: given }: { audienceId: string; email: string }) {
   if (!isId('audience', audienceId)) orThrow(refuse('audience_not_found', { id: audienceId }))
   if (given.trim() === '') throw badRequest('Email is required', 'email_required')
   const email = normalizeContactEmail(given)
-  if (email === null) throw badRequest('Invalid email format', 'invalid_email')
+  if (email === null) throw invalidEmail(given)
   return { audienceId, email }
 }

@@ -1,4 +1,4 @@
-// Audiences: list and get (operations 3 and 4), create, rename, delete.
+// Audiences: list and get, create, rename, delete.
 
 import { z } from '@hono/zod-openapi'
 import { createAudience } from '../../commands/audiences/create.ts'
@@ -11,14 +11,15 @@ import { refuse } from '../../rules/refusals.ts'
 import { idCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { audienceExamples } from './examples.ts'
 import { Audience, AudienceBody, AudienceList, toAudience } from './schemas.ts'
 
 const tags = ['Audiences']
-const params = z.object({ id: z.string() })
+const params = z.object({ id: z.string().openapi({ description: 'The id of the audience' }) })
 
 const listRoute = defineOperation({
   method: 'get',
@@ -26,8 +27,11 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags,
+  summary: 'List audiences',
+  description: `All audiences of the workspace, newest first, ${limits.audiencesPageSize} on a page.`,
+  example: audienceExamples.list,
   request: { query: PageQuery },
-  responses: { 200: jsonBody(AudienceList, 'Audiences, newest first'), ...errorResponses(400) },
+  responses: { 200: jsonBody(AudienceList, 'Audiences, newest first') },
 })
 
 const postRoute = defineOperation({
@@ -36,8 +40,12 @@ const postRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Create an audience',
+  description:
+    'Creates an audience without contacts. `created_by` is the user of the key that asks.',
+  example: audienceExamples.create,
   request: { body: jsonRequest(AudienceBody) },
-  responses: { 201: jsonBody(Audience, 'The audience'), ...errorResponses(400, 413, 415) },
+  responses: { 201: jsonBody(Audience, 'The audience') },
 })
 
 const getRoute = defineOperation({
@@ -46,8 +54,13 @@ const getRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags,
+  summary: 'Get an audience',
+  description:
+    'The audience with the number of its contacts. `GET /v1/audiences/{audienceId}/contacts` lists them.',
+  codes: ['not_found'],
+  example: audienceExamples.get,
   request: { params },
-  responses: { 200: jsonBody(Audience, 'The audience'), ...errorResponses(404) },
+  responses: { 200: jsonBody(Audience, 'The audience') },
 })
 
 const patchRoute = defineOperation({
@@ -56,8 +69,12 @@ const patchRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Rename an audience',
+  description: 'Changes the name. Workflows name an audience by its id, so nothing else changes.',
+  codes: ['not_found'],
+  example: audienceExamples.rename,
   request: { params, body: jsonRequest(AudienceBody) },
-  responses: { 200: jsonBody(Audience, 'The audience'), ...errorResponses(400, 404, 413, 415) },
+  responses: { 200: jsonBody(Audience, 'The audience') },
 })
 
 const deleteRoute = defineOperation({
@@ -66,8 +83,14 @@ const deleteRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Delete an audience',
+  description:
+    'Deletes the audience and its contacts, for good. Automation contacts with the same addresses stay, and no ' +
+    '`audience.left` is recorded for them. Conditions of workflows that ask about it find nobody in it.',
+  codes: ['not_found'],
+  example: audienceExamples.remove,
   request: { params },
-  responses: { 204: { description: 'Gone with its contacts' }, ...errorResponses(404) },
+  responses: { 204: { description: 'Gone with its contacts' } },
 })
 
 export function audienceRoutes(deps: ApiDeps) {

@@ -1,4 +1,4 @@
-// Automation contacts: list, one, its properties, executions and events (operations 15 to 19).
+// Automation contacts: list, one, its properties, executions and events.
 
 import { z } from '@hono/zod-openapi'
 import { updateContactProperties } from '../../commands/contacts/updateProperties.ts'
@@ -6,6 +6,7 @@ import { findContact, listContacts } from '../../db/contacts/reads.ts'
 import { listContactEvents } from '../../db/events/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { shownText } from '../../rules/shown.ts'
 import { AutomationEventList, toAutomationEvent } from '../events/schemas.ts'
 import { readExecutionPage } from '../executions/pages.ts'
 import { ExecutionList, ExecutionsQuery } from '../executions/schemas.ts'
@@ -13,10 +14,11 @@ import type { ApiDeps } from '../http/env.ts'
 import { badRequest, notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { keysInOrder } from '../http/keysInOrder.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { addUnchecked, defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { contactExamples } from './examples.ts'
 import { readProperties } from './parseBody.ts'
 import {
   AutomationContact,
@@ -28,7 +30,9 @@ import {
 } from './schemas.ts'
 
 const tags = ['Automation contacts']
-const params = z.object({ email: z.string() })
+const params = z.object({
+  email: z.string().openapi({ description: 'The address, in the URL percent-encoded once' }),
+})
 
 const listRoute = defineOperation({
   method: 'get',
@@ -36,10 +40,14 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: 'List contacts',
+  description:
+    'All automation contacts of the workspace, newest first, without their properties. The first event of an ' +
+    'address makes a contact.',
+  example: contactExamples.list,
   request: { query: PageQuery },
   responses: {
     200: jsonBody(AutomationContactList, 'Contacts, newest first'),
-    ...errorResponses(400),
   },
 })
 
@@ -49,10 +57,16 @@ const getRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: 'Get a contact',
+  description:
+    'The contact with its properties. Percent-encode the address in the path once; a `+` in it stands for ' +
+    'itself. Capitals do not matter.',
+  codes: ['not_found'],
+  texts: { 400: ['Email is required'] },
+  example: contactExamples.get,
   request: { params },
   responses: {
     200: jsonBody(AutomationContact, 'The contact with its properties'),
-    ...errorResponses(400, 404),
   },
 })
 
@@ -63,10 +77,27 @@ const patchRoute = defineOperation({
   errors: 'error',
   failureText: 'Failed to update contact metadata',
   tags,
+  summary: "Change a contact's properties",
+  description:
+    'Merges `properties` into the stored ones, at every depth: a key with a value is set, a key with null is ' +
+    'deleted, a key that is left out stays. An array replaces the stored one whole. The contact must exist: ' +
+    'send an event first. Executions see the change at their next step; none is started or woken by it. ' +
+    'Whether the contact is subscribed cannot be changed here.',
+  withoutCodes: ['invalid_json'],
+  texts: {
+    400: [
+      'Email is required',
+      'Invalid email format',
+      'Invalid JSON payload',
+      'properties must be an object',
+      'properties cannot be empty',
+    ],
+    404: ['Contact not found. Send an event first to create the contact.'],
+  },
+  example: contactExamples.change,
   request: { params, body: jsonRequest(ContactProperties) },
   responses: {
     200: jsonBody(ContactPropertiesUpdated, 'Merged; null deletes a key at any depth'),
-    ...errorResponses(400, 404, 413, 415),
   },
 })
 
@@ -77,10 +108,16 @@ const executionsRoute = defineOperation({
   errors: 'error',
   failureText: 'Failed to list contact executions',
   tags,
+  summary: "List a contact's executions",
+  description:
+    'Of all workflows: those that run come first, then those that have ended, the latest end first. One that ' +
+    'ends while you page may be shown a second time; none is left out.',
+  codes: ['not_found'],
+  texts: { 400: ['Email is required'] },
+  example: contactExamples.executions,
   request: { params, query: ExecutionsQuery },
   responses: {
     200: jsonBody(ExecutionList, 'Running first, then by end, newest first'),
-    ...errorResponses(400, 404),
   },
 })
 
@@ -90,8 +127,15 @@ const eventsRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: "List a contact's events",
+  description:
+    'Newest first, with their properties: the events that you posted, and those that the service records, ' +
+    'such as `email.delivered`, `audience.joined` and `workflow.started_manually`.',
+  codes: ['not_found'],
+  texts: { 400: ['Email is required'] },
+  example: contactExamples.events,
   request: { params, query: PageQuery },
-  responses: { 200: jsonBody(AutomationEventList, 'Newest first'), ...errorResponses(400, 404) },
+  responses: { 200: jsonBody(AutomationEventList, 'Newest first') },
 })
 
 const emailRequired = () => badRequest('Email is required', null)
@@ -104,7 +148,7 @@ export function automationContactRoutes(deps: ApiDeps) {
     if (given.trim() === '') throw emailRequired()
     const email = normalizeContactEmail(given)
     const row = email === null ? undefined : await findContact(db, workspaceId, email)
-    if (!row) throw notFound('Contact not found')
+    if (!row) throw notFound(`Contact ${shownText(given)} not found`)
     return row
   }
 
@@ -127,7 +171,8 @@ export function automationContactRoutes(deps: ApiDeps) {
     return c.json(toAutomationContact(row), 200)
   })
 
-  // Described by the route, but checked by hand: the contract fixes the order and the texts.
+  // The route only describes the body. It is checked by hand, because the contract fixes order and texts of the
+  // checks.
   addUnchecked(app, patchRoute, async (c) => {
     const given = c.req.param('email') ?? ''
     if (given.trim() === '') throw emailRequired()
@@ -167,10 +212,21 @@ export function automationContactRoutes(deps: ApiDeps) {
   return app
 }
 
-/** `/contacts/` has an empty address, where the mounted app sees its list: it is answered by the mount around it. */
+/**
+ * Answers `/contacts/`, whose address is empty. The mounted app would take it for the list, so the outer app
+ * handles it.
+ */
 export function missingContactRoutes() {
   const app = createRoutes()
-  const missing = { path: '/contacts/', errors: 'error', responses: {}, hide: true } as const
+  const missing = {
+    path: '/contacts/',
+    errors: 'error',
+    summary: 'An address is missing',
+    description: 'Answers 400.',
+    example: {},
+    responses: {},
+    hide: true,
+  } as const
   const routes = [
     defineOperation({ ...missing, method: 'get', permission: 'read' }),
     defineOperation({ ...missing, method: 'patch', permission: 'manage' }),

@@ -1,4 +1,4 @@
-// Sending domains: list, get, register (operations 6 to 8), check, change, rotate a key, delete.
+// Sending domains: list, get, register, check, change, rotate a key, delete.
 import { z } from '@hono/zod-openapi'
 import { createDomain } from '../../commands/domains/create.ts'
 import { deleteDomain } from '../../commands/domains/delete.ts'
@@ -11,10 +11,11 @@ import { domainRecords, mailSender } from '../../rules/mail/domainRecords.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { domainExamples } from './examples.ts'
 import {
   CreatedDomain,
   Domain,
@@ -34,8 +35,12 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags: ['Domains'],
+  summary: 'List domains',
+  description:
+    'All sending domains, newest first, with the DNS records to publish and what the last check found.',
+  example: domainExamples.list,
   request: { query: PageQuery },
-  responses: { 200: jsonBody(DomainList, 'Domains, newest first'), ...errorResponses(400) },
+  responses: { 200: jsonBody(DomainList, 'Domains, newest first') },
 })
 
 const postRoute = defineOperation({
@@ -44,14 +49,21 @@ const postRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags: ['Domains'],
+  summary: 'Register a domain',
+  description:
+    'Makes a DKIM key for the domain and answers the DNS records to publish. In this answer the names are relative to ' +
+    'the domain itself; `GET` gives them relative to the registrable domain, as most DNS providers want them. The ' +
+    'records are looked for from 30 seconds later on, for 72 hours; `POST /v1/domains/{id}/verify` looks at once. Mail ' +
+    'can be sent when `status` is `SUCCESS`.',
+  codes: ['invalid_domain_name', 'domain_exists'],
+  example: domainExamples.create,
   request: { body: jsonRequest(NewDomain) },
   responses: {
     201: jsonBody(CreatedDomain, 'The domain and the DNS records to publish'),
-    ...errorResponses(400, 409, 413, 415),
   },
 })
 
-const params = z.object({ id: z.string() })
+const params = z.object({ id: z.string().openapi({ description: 'The id of the domain' }) })
 
 const getRoute = defineOperation({
   method: 'get',
@@ -59,10 +71,15 @@ const getRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags: ['Domains'],
+  summary: 'Get a domain',
+  description:
+    'One sending domain. `?expand=details` adds `tracking_domain` and, in `record_states`, what the last check found of ' +
+    'each record: use it to find the one that is missing.',
+  codes: ['not_found'],
+  example: domainExamples.get,
   request: { params, query: ExpandQuery },
   responses: {
     200: jsonBody(z.union([Domain, DomainDetails]), 'The domain'),
-    ...errorResponses(400, 404),
   },
 })
 
@@ -72,10 +89,15 @@ const verifyRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags: ['Domains'],
+  summary: 'Check DNS records now',
+  description:
+    'Has the records looked for at once, and answers before that is done: the answer is the domain as it was. Get the ' +
+    'domain again after a few seconds. A domain that is not verified yet, or has failed, gets another 72 hours.',
+  codes: ['not_found'],
+  example: domainExamples.verify,
   request: { params },
   responses: {
-    200: jsonBody(DomainDetails, 'The records are looked at now; the domain as it is until then'),
-    ...errorResponses(404),
+    200: jsonBody(DomainDetails, 'The domain as it was before the check'),
   },
 })
 
@@ -85,10 +107,15 @@ const changeRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags: ['Domains'],
+  summary: 'Change tracking settings',
+  description:
+    'Changes what is given and leaves the rest. It holds for mail that is accepted from now on. A `tracking_domain` is ' +
+    'used once its CNAME record, which is among `dns_records` then, was seen.',
+  codes: ['not_found', 'invalid_domain_name'],
+  example: domainExamples.change,
   request: { params, body: jsonRequest(DomainChange) },
   responses: {
     200: jsonBody(DomainDetails, 'The changed domain'),
-    ...errorResponses(400, 404, 413, 415),
   },
 })
 
@@ -98,10 +125,15 @@ const deleteRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags: ['Domains'],
+  summary: 'Delete a domain',
+  description:
+    'Nothing can be sent from the domain any more, and API keys for it alone are revoked. Mail that was accepted before ' +
+    'is still sent. The name is free at once.',
+  codes: ['not_found'],
+  example: domainExamples.remove,
   request: { params },
   responses: {
-    204: { description: 'Nothing more is sent from it but what was accepted' },
-    ...errorResponses(404),
+    204: { description: 'The domain is deleted' },
   },
 })
 
@@ -111,13 +143,20 @@ const rotateRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags: ['Domains'],
+  summary: 'Rotate a DKIM key',
+  description:
+    'Makes another key and answers its DNS record among the others. Publish it and leave the old record: the old key ' +
+    'signs until the new record was seen, and its record is listed for seven more days, since mail that it signed is ' +
+    'still on its way. While a key of that algorithm waits for its record no other is made, so repeating the request ' +
+    'is harmless.',
+  codes: ['not_found'],
+  example: domainExamples.rotate,
   request: {
     params,
     body: { required: false, content: { 'application/json': { schema: RotateDkim } } },
   },
   responses: {
-    200: jsonBody(DomainDetails, 'With the records of the new key and of the one that signs still'),
-    ...errorResponses(400, 404, 413, 415),
+    200: jsonBody(DomainDetails, 'The domain with the records of both keys'),
   },
 })
 

@@ -1,13 +1,15 @@
-// What was tried to deliver an email, and what the mail servers said.
+// The delivery attempts of an email, with the SMTP conversations.
 import { z } from '@hono/zod-openapi'
 import { listEmailAttempts } from '../../db/deliveries/reads.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
+import { shownText } from '../../rules/shown.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { notFound } from '../http/errors.ts'
-import { createRoutes, errorResponses, jsonBody } from '../http/openapi.ts'
+import { createRoutes, jsonBody } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { EmailAttemptList, toEmailAttempt } from './attemptSchemas.ts'
+import { emailExamples } from './examples.ts'
 
 const listRoute = defineOperation({
   method: 'get',
@@ -15,10 +17,15 @@ const listRoute = defineOperation({
   permission: 'read_mail',
   errors: 'message',
   tags: ['Emails'],
-  request: { params: z.object({ id: z.string() }) },
+  summary: 'List delivery attempts',
+  description:
+    'What was tried to deliver an email, with the SMTP conversation of each attempt. Use it to see why a mail is late ' +
+    `or was refused. Of an email with many attempts the newest ${limits.attemptsShownMax} are shown; there are no further pages.`,
+  codes: ['not_found'],
+  example: emailExamples.attempts,
+  request: { params: z.object({ id: z.string().openapi({ description: 'The id of the email' }) }) },
   responses: {
     200: jsonBody(EmailAttemptList, `The newest ${limits.attemptsShownMax} attempts, oldest first`),
-    ...errorResponses(404),
   },
 })
 
@@ -30,7 +37,7 @@ export function emailAttemptRoutes({ db }: ApiDeps) {
     const rows = isId('email', id)
       ? await listEmailAttempts(db, c.var.workspaceId, id, limits.attemptsShownMax)
       : undefined
-    if (!rows) throw notFound(`Email ${id} not found`)
+    if (!rows) throw notFound(`Email ${shownText(id)} not found`)
     return c.json({ attempts: rows.map(toEmailAttempt), count: rows.length }, 200)
   })
 

@@ -6,10 +6,11 @@ import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { findJsonFault } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { refuse } from '../../rules/refusals.ts'
+import { typeName } from '../../rules/shown.ts'
 import { badRequest } from '../http/errors.ts'
 import { orThrow, toApiError } from '../http/refusals.ts'
 
-/** What the contract's own checks have read; the rest is read by `readDetails`. */
+/** The fields that the contract's checks have read. `readDetails` reads the others. */
 export interface SendEmailBody {
   from: string
   sender: Mailbox
@@ -24,11 +25,11 @@ export interface SendEmailBody {
 }
 
 /**
- * The checks of the contract in its order, up to the format of `from`.
+ * Runs the checks of the contract in its order, up to the format of `from`.
  * @throws ApiError 400 with the contract's text, or one that names the field of a wrong type
  */
 export function readBody(given: unknown): SendEmailBody {
-  if (!isJsonObject(given)) throw badRequest('The body must be a JSON object')
+  if (!isJsonObject(given)) throw badRequest(`The body must be an object, not ${typeName(given)}`)
   const from = textOf(given, 'from')
   if (from === undefined) throw badRequest('from field is required', null)
   const to = listOf(given, 'to')
@@ -57,32 +58,38 @@ export function readBody(given: unknown): SendEmailBody {
   return { from, sender, to, cc, bcc, subject, html, text, templateId, given }
 }
 
-/** A text; undefined when it is absent, null or empty. `within` names the object where it is not the body. */
+/** A text; undefined if it is absent, null or empty. `within` names the object if it is not the body. */
 export function textOf(given: JsonObject, field: string, within = ''): string | undefined {
   const value = given[field]
   if (value === undefined || value === null || value === '') return undefined
-  if (typeof value !== 'string') throw badRequest(`${within}${field} must be a string`)
+  if (typeof value !== 'string') {
+    throw badRequest(`${within}${field} must be a string, not ${typeName(value)}`)
+  }
   return value
 }
 
-/** One text or several; empty when it is absent, null or empty. */
+/** One text or several; an empty list if it is absent, null or empty. */
 export function listOf(given: JsonObject, field: string): string[] {
   const value = given[field]
   if (value === undefined || value === null || value === '') return []
   if (typeof value === 'string') return [value]
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value
-  throw badRequest(`${field} must be a string or an array of strings`)
+  if (!Array.isArray(value)) {
+    throw badRequest(`${field} must be a string or an array of strings, not ${typeName(value)}`)
+  }
+  const at = value.findIndex((item) => typeof item !== 'string')
+  throw badRequest(`${field}[${at}] must be a string, not ${typeName(value[at])}`)
 }
 
-/** Free-form data; undefined when it is absent or null. */
+/** A JSON object; undefined if it is absent or null. */
 export function objectOf(given: JsonObject, field: string): JsonObject | undefined {
   const value = given[field]
   if (value === undefined || value === null) return undefined
-  if (!isJsonObject(value)) throw badRequest(`${field} must be an object`)
+  if (!isJsonObject(value)) throw badRequest(`${field} must be an object, not ${typeName(value)}`)
   const fault = findJsonFault(value)
-  if (fault) throw badRequest(`${field}: ${fault.message}`)
+  if (fault) throw badRequest(`${field} ${fault.message}`)
   if (Buffer.byteLength(JSON.stringify(value)) > limits.propertiesBytesMax) {
-    throw badRequest(`${field} must not exceed ${limits.propertiesBytesMax} bytes`)
+    throw badRequest(`${field} must not exceed ${limits.propertiesBytesMax} bytes of JSON`)
   }
   return value
 }

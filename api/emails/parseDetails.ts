@@ -1,13 +1,14 @@
-// Checks what the contract leaves open of POST /v1/emails: addresses, headers, attachments, tags.
+// Further checks of POST /v1/emails that the contract does not define: addresses, headers, attachments, tags.
 
 import type { Attachment } from '../../commands/emails/newEmail.ts'
-import { parseMailbox } from '../../rules/addresses.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../rules/json.ts'
+import { type Mailbox, parseMailbox } from '../../rules/addresses.ts'
+import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { isReservedHeader } from '../../rules/mail/headers.ts'
 import { refuse } from '../../rules/refusals.ts'
-import { ApiError, badRequest } from '../http/errors.ts'
+import { shown, shownText, typeName } from '../../rules/shown.ts'
+import { badRequest } from '../http/errors.ts'
 import { toApiError } from '../http/refusals.ts'
 import { listOf, objectOf, type SendEmailBody, textOf } from './parseBody.ts'
 
@@ -20,32 +21,36 @@ export interface SendEmailDetails {
   metadata: JsonObject
   variables: JsonObject | undefined
   attachments: Attachment[]
-  /** Over what the domain says. */
+  /** Overrides the settings of the domain. */
   tracking: { opens?: boolean; clicks?: boolean }
 }
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,76}$/
 const CONTROL = /\p{Cc}/u
+const MEGABYTE = 1024 * 1024
 const LINE_BREAK = /[\r\n\u2028\u2029]/
 
 /**
- * Reads the rest of a body whose first checks passed.
+ * Reads the other fields of a body after the contract's checks.
  * @throws ApiError 400 that names the field
  */
 export function readDetails(body: SendEmailBody): SendEmailDetails {
   const { given, subject } = body
   if (given['scheduled_at'] !== undefined && given['scheduled_at'] !== null) {
-    const text = 'scheduled_at is not available: this service sends at once'
+    const text = 'scheduled_at is not available yet: leave it out, mail is sent at once'
     throw badRequest(text, 'scheduling_not_available')
   }
   const recipients = readRecipients(body)
   const replyTo = listOf(given, 'reply_to')
-  if (replyTo.length > limits.recipientsPerEmailMax || !replyTo.every(parseMailbox)) {
-    throw badRequest('Invalid email format in reply_to field', 'invalid_address')
+  if (replyTo.length > limits.recipientsPerEmailMax) {
+    const max = limits.recipientsPerEmailMax
+    const text = `reply_to must not exceed ${max} addresses, has ${replyTo.length}`
+    throw badRequest(text, 'invalid_address')
   }
+  for (const [i, text] of replyTo.entries()) readMailbox(given, 'reply_to', i, text)
   if (subject !== undefined) {
     if (subject.length > limits.subjectCharsMax) {
-      throw toApiError(refuse('subject_too_long', {}))
+      throw toApiError(refuse('subject_too_long', { chars: subject.length }))
     }
     if (LINE_BREAK.test(subject)) throw badRequest('subject must not contain line breaks')
   }
@@ -56,7 +61,7 @@ export function readDetails(body: SendEmailBody): SendEmailDetails {
     }
   }
   if (body.text !== undefined && Buffer.byteLength(body.text) > limits.htmlBytesMax) {
-    throw badRequest('text exceeds maximum of 40MB', 'text_too_large')
+    throw badRequest(textTooLarge(body.text), 'text_too_large')
   }
   return {
     recipients,
@@ -73,50 +78,75 @@ export function readDetails(body: SendEmailBody): SendEmailDetails {
 function readRecipients(body: SendEmailBody): string[] {
   const addresses = new Set<string>()
   for (const field of ['to', 'cc', 'bcc'] as const) {
-    for (const text of body[field]) {
-      const mailbox = parseMailbox(text)
-      if (!mailbox) throw badRequest(`Invalid email format in ${field} field`, 'invalid_address')
-      addresses.add(mailbox.address)
+    for (const [i, text] of body[field].entries()) {
+      addresses.add(readMailbox(body.given, field, i, text).address)
     }
   }
   return [...addresses]
 }
 
-/** An object of texts; the same object comes back, so that no key is lost. */
+/** Reads one address of a field. In errors it has its index if the field is a list. */
+function readMailbox(given: JsonObject, field: string, index: number, text: string): Mailbox {
+  const mailbox = parseMailbox(text)
+  if (mailbox) return mailbox
+  const place = Array.isArray(given[field]) ? `${field}[${index}]` : field
+  const form = 'one address such as ada@example.com, or Ada <ada@example.com>'
+  throw badRequest(`${place} must be ${form}, not ${shown(text)}`, 'invalid_address')
+}
+
+function textTooLarge(text: string): string {
+  const size = (Buffer.byteLength(text) / MEGABYTE).toFixed(2)
+  return `text must not exceed ${limits.htmlBytesMax / MEGABYTE}MB, has ${size}MB`
+}
+
+/** Checks an object of texts. The same object is returned, so that no key is lost. */
 function recordOf(given: JsonObject, field: string, max: number): Record<string, string> {
   const value = given[field]
   if (value === undefined || value === null) return {}
-  if (!isJsonObject(value) || !isTextRecord(value)) {
-    throw badRequest(`${field} must be an object of strings`)
+  if (!isJsonObject(value)) {
+    throw badRequest(`${field} must be an object of strings, not ${typeName(value)}`)
   }
-  if (Object.keys(value).length > max) throw badRequest(`${field} must not exceed ${max} entries`)
-  return value
-}
-
-function isTextRecord(value: Record<string, Json>): value is Record<string, string> {
-  return Object.values(value).every((item) => typeof item === 'string')
+  for (const [key, item] of Object.entries(value)) {
+    if (typeof item === 'string') continue
+    throw badRequest(`${field}.${shownText(key)} must be a string, not ${typeName(item)}`)
+  }
+  const count = Object.keys(value).length
+  if (count > max) throw badRequest(`${field} must not exceed ${max} entries, has ${count}`)
+  return value as Record<string, string>
 }
 
 function readHeaders(given: JsonObject): Record<string, string> {
   const headers = recordOf(given, 'headers', limits.headersPerEmailMax)
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(headers)) {
-    if (!HEADER_NAME.test(name)) throw badRequest('headers: a name is not valid', 'invalid_header')
+    if (!HEADER_NAME.test(name)) {
+      const form = '1-76 letters, digits or marks without space and colon'
+      throw badRequest(`headers: a name must be ${form}, not ${shown(name)}`, 'invalid_header')
+    }
     if (isReservedHeader(name)) {
-      throw badRequest(`headers: ${name} is set by the service`, 'reserved_header')
+      throw badRequest(
+        `headers: ${name} is written by the service and must be left out`,
+        'reserved_header',
+      )
     }
     if (seen.has(name.toLowerCase())) {
-      throw badRequest(`headers: ${name} is given twice`, 'invalid_header')
+      throw badRequest(`headers: ${name} is given twice, in upper and lower case`, 'invalid_header')
     }
     seen.add(name.toLowerCase())
-    if (value.length > limits.subjectCharsMax || CONTROL.test(value) || LINE_BREAK.test(value)) {
-      throw badRequest(`headers: the value of ${name} is not valid`, 'invalid_header')
-    }
-    if (!isStorableText(value)) {
-      throw badRequest(`headers: the value of ${name} is not valid`, 'invalid_header')
-    }
+    const fault = headerValueFault(value)
+    if (fault) throw badRequest(`headers: the value of ${name} ${fault}`, 'invalid_header')
   }
   return headers
+}
+
+/** What is wrong with a header's value; it is not shown, since some headers carry secrets. */
+function headerValueFault(value: string): string | null {
+  const max = limits.subjectCharsMax
+  if (value.length > max) return `must not exceed ${max} characters, has ${value.length}`
+  if (CONTROL.test(value) || LINE_BREAK.test(value)) {
+    return 'must not hold line breaks or other control characters'
+  }
+  return isStorableText(value) ? null : 'must not hold half of a surrogate pair'
 }
 
 function readTags(given: JsonObject): Record<string, string> {
@@ -124,9 +154,8 @@ function readTags(given: JsonObject): Record<string, string> {
   for (const [key, value] of Object.entries(tags)) {
     for (const text of [key, value]) {
       if (text.length > limits.nameCharsMax || !isStorableText(text)) {
-        throw badRequest(
-          `tags: keys and values are texts of up to ${limits.nameCharsMax} characters`,
-        )
+        const form = `up to ${limits.nameCharsMax} characters without NUL`
+        throw badRequest(`tags: keys and values must be ${form}, not ${shown(text)}`)
       }
     }
   }
@@ -136,12 +165,14 @@ function readTags(given: JsonObject): Record<string, string> {
 function readTracking(given: JsonObject): SendEmailDetails['tracking'] {
   const value = given['tracking']
   if (value === undefined || value === null) return {}
-  if (!isJsonObject(value)) throw badRequest('tracking must be an object')
+  if (!isJsonObject(value)) throw badRequest(`tracking must be an object, not ${typeName(value)}`)
   const tracking: SendEmailDetails['tracking'] = {}
   for (const field of ['opens', 'clicks'] as const) {
     const wanted = value[field]
     if (wanted === undefined || wanted === null) continue
-    if (typeof wanted !== 'boolean') throw badRequest(`tracking.${field} must be a boolean`)
+    if (typeof wanted !== 'boolean') {
+      throw badRequest(`tracking.${field} must be true or false, not ${shown(wanted)}`)
+    }
     tracking[field] = wanted
   }
   return tracking
@@ -150,21 +181,25 @@ function readTracking(given: JsonObject): SendEmailDetails['tracking'] {
 function readAttachments(given: JsonObject): Attachment[] {
   const value = given['attachments']
   if (value === undefined || value === null) return []
-  if (!Array.isArray(value)) throw badRequest('attachments must be an array')
+  if (!Array.isArray(value))
+    throw badRequest(`attachments must be an array, not ${typeName(value)}`)
   if (value.length > limits.attachmentsPerEmailMax) {
-    throw badRequest(`attachments must not exceed ${limits.attachmentsPerEmailMax} files`)
+    const max = limits.attachmentsPerEmailMax
+    throw badRequest(`attachments must not exceed ${max} files, has ${value.length}`)
   }
   let bytes = 0
   const contents = value.map((item, index) => {
-    const field = `attachments.${index}`
-    if (!isJsonObject(item)) throw badRequest(`${field} must be an object`)
+    const field = `attachments[${index}]`
+    if (!isJsonObject(item)) throw badRequest(`${field} must be an object, not ${typeName(item)}`)
     const content = textOf(item, 'content', `${field}.`) ?? ''
     bytes += Buffer.byteLength(content, 'base64')
     return { field, item, content }
   })
-  // Before anything is decoded: the sum alone may be over the limit.
+  // Checked before anything is decoded, because the sum may be over the limit.
   if (bytes > limits.attachmentsBytesMax) {
-    throw new ApiError(400, 'attachments_too_large', 'attachments together exceed 25MB')
+    const [max, size] = [limits.attachmentsBytesMax / MEGABYTE, (bytes / MEGABYTE).toFixed(2)]
+    const text = `attachments together must not exceed ${max}MB, have ${size}MB`
+    throw badRequest(text, 'attachments_too_large')
   }
   return contents.map(({ field, item, content }) => readAttachment(field, item, content))
 }
@@ -177,20 +212,24 @@ function readAttachment(field: string, item: JsonObject, content: string): Attac
     CONTROL.test(filename) ||
     !isStorableText(filename)
   ) {
-    throw badRequest(`${field}.filename is not valid`)
+    const form = `1-${limits.nameCharsMax} characters without control characters`
+    throw badRequest(`${field}.filename must be ${form}, not ${shown(filename)}`)
   }
   if (content === '') throw badRequest(`${field}.content is required`)
-  if (/[^A-Za-z0-9+/=_\s-]/.test(content)) throw badRequest(`${field}.content must be base64`)
+  const [strange] = /[^A-Za-z0-9+/=_\s-]/u.exec(content) ?? []
+  if (strange) throw badRequest(`${field}.content must be base64, which has no ${shown(strange)}`)
   const type = textOf(item, 'content_type', `${field}.`)
   if (
     type !== undefined &&
     !/^[\w.+-]{1,100}\/[\w.+-]{1,100}(; ?[\w.+-]+=[\w.+"-]+)*$/.test(type)
   ) {
-    throw badRequest(`${field}.content_type is not valid`)
+    const form = 'a media type such as application/pdf'
+    throw badRequest(`${field}.content_type must be ${form}, not ${shown(type)}`)
   }
   const id = textOf(item, 'content_id', `${field}.`)
   if (id !== undefined && !/^[\x21-\x3b\x3d\x3f-\x7e]{1,255}$/.test(id)) {
-    throw badRequest(`${field}.content_id is not valid`)
+    const form = '1-255 visible ASCII characters other than < and >'
+    throw badRequest(`${field}.content_id must be ${form}, not ${shown(id)}`)
   }
   return {
     filename,

@@ -1,15 +1,17 @@
-// Emails: send, list and get (operations 1 and 2).
+// Emails: send, list and get.
 import { z } from '@hono/zod-openapi'
 import { findEmail, listEmailEvents, listEmails } from '../../db/emails/reads.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
+import { shownText } from '../../rules/shown.ts'
 import { idCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { invalidJson, notFound } from '../http/errors.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { addUnchecked, defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
+import { emailExamples } from './examples.ts'
 import { Email, EmailList, toEmail, toEmailListItem } from './schemas.ts'
 import { sendEmail } from './send.ts'
 import { SendEmail, SentEmail } from './sendSchemas.ts'
@@ -23,10 +25,42 @@ const sendRoute = defineOperation({
   errors: 'message',
   bodyBytesMax: limits.emailRequestBytesMax,
   tags,
+  summary: 'Send an email',
+  description:
+    'Accepts one email for up to 50 recipients. A 200 means that it is committed: it is sent, or its failure is ' +
+    'recorded, even if every process dies right after the answer. All recipients get the same message and see `to` ' +
+    'and `cc`; to write to people one by one, make one request for each. A suppressed recipient is recorded as ' +
+    '`bounced` and does not stop the others. Read the outcome with `GET /v1/emails/{id}`. Repeating a request that ' +
+    'got no answer may send the mail twice.',
+  codes: [
+    'content_required',
+    'template_not_published',
+    'scheduling_not_available',
+    'invalid_address',
+    'text_too_large',
+    'attachments_too_large',
+    'invalid_header',
+    'reserved_header',
+    'invalid_template',
+    'domain_not_found',
+    'domain_not_verified',
+  ],
+  texts: {
+    400: [
+      'from field is required',
+      'to field is required',
+      'subject field is required',
+      'template_id cannot be used together with html',
+      'html content size (<n>MB) exceeds maximum of 40MB',
+      'Too many recipients: <n>. Maximum allowed is 50',
+      'Invalid email format in from field',
+    ],
+    404: ["Template '<template_id>' not found"],
+  },
+  example: emailExamples.send,
   request: { body: jsonRequest(SendEmail) },
   responses: {
-    200: jsonBody(SentEmail, 'The email is committed: it is sent, or its failure recorded'),
-    ...errorResponses(400, 404, 413, 415),
+    200: jsonBody(SentEmail, 'The email is committed'),
   },
 })
 
@@ -36,8 +70,13 @@ const listRoute = defineOperation({
   permission: 'read_mail',
   errors: 'message',
   tags,
+  summary: 'List sent emails',
+  description:
+    'The emails of the workspace, newest first, with the latest event of each recipient and without their bodies. ' +
+    'The cursor is the id of the last email of the page.',
+  example: emailExamples.list,
   request: { query: PageQuery.extend(ExpandQuery.shape) },
-  responses: { 200: jsonBody(EmailList, 'Emails, newest first'), ...errorResponses(400) },
+  responses: { 200: jsonBody(EmailList, 'Emails, newest first') },
 })
 
 const getRoute = defineOperation({
@@ -46,15 +85,25 @@ const getRoute = defineOperation({
   permission: 'read_mail',
   errors: 'message',
   tags,
-  request: { params: z.object({ id: z.string() }), query: ExpandQuery },
-  responses: { 200: jsonBody(Email, 'The email'), ...errorResponses(400, 404) },
+  summary: 'Get an email',
+  description:
+    'One email with its bodies and with all that happened to each recipient. Right after it was accepted each ' +
+    'recipient has the event `sent`; the others follow as they happen. An attempt that failed for now is no event: ' +
+    '`GET /v1/emails/{id}/attempts` shows it.',
+  codes: ['not_found'],
+  example: emailExamples.get,
+  request: {
+    params: z.object({ id: z.string().openapi({ description: 'The id of the email' }) }),
+    query: ExpandQuery,
+  },
+  responses: { 200: jsonBody(Email, 'The email') },
 })
 
 export function emailRoutes(deps: ApiDeps) {
   const { db } = deps
   const app = createRoutes()
 
-  // Not `openapi`: its validator would answer before the contract's own checks could, in another order.
+  // Not `openapi`, whose validator would answer before the contract's checks and in another order.
   addUnchecked(app, sendRoute, async (c) => {
     return c.json(await sendEmail(deps, c.var.key, await readJson(c.req.raw)), 200)
   })
@@ -75,7 +124,7 @@ export function emailRoutes(deps: ApiDeps) {
   app.openapi(getRoute, async (c) => {
     const { id } = c.req.valid('param')
     const row = isId('email', id) ? await findEmail(db, c.var.workspaceId, id) : undefined
-    if (!row) throw notFound(`Email ${id} not found`)
+    if (!row) throw notFound(`Email ${shownText(id)} not found`)
     const events = await listEmailEvents(db, c.var.workspaceId, id)
     const expand = c.req.valid('query').expand === 'details'
     return c.json(await toEmail(row, events, expand), 200)
@@ -84,7 +133,7 @@ export function emailRoutes(deps: ApiDeps) {
   return app
 }
 
-/** Not `c.req.json()`: that keeps the text for the whole request, and it may be 128 MiB. */
+/** Reads JSON without `c.req.json()`, which would keep the text (up to 128 MiB) for the whole request. */
 async function readJson(request: Request): Promise<unknown> {
   const text = await request.text()
   try {

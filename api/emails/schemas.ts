@@ -1,102 +1,77 @@
-// Emails as the API shows them: list items, the single form, and their events.
+// Schemas of emails: list items and single emails.
 import { z } from '@hono/zod-openapi'
 import type { EmailEventRow, EmailListRow, EmailRow } from '../../db/emails/reads.ts'
 import { textInTurns } from '../../mail/content/text.ts'
 import type { Json, JsonObject } from '../../rules/json.ts'
+import { pageFields } from '../http/fields.ts'
+import {
+  EmailEvent,
+  type EmailStatus,
+  type eventFields,
+  RecipientEvents,
+  RecipientStatus,
+} from './eventSchemas.ts'
 
-const statuses = ['sent', 'delivered', 'opened', 'clicked', 'bounced'] as const
-type Status = (typeof statuses)[number]
-
-const eventFields = {
-  processing_time_millis: z.int().optional(),
-  reporting_mta: z.string().optional(),
-  smtp_response: z.string().optional(),
-  type: z.string().optional(),
-  subtype: z.string().optional(),
-  link: z.string().optional(),
-  user_agent: z.string().optional(),
-  ip: z.string().optional(),
-}
-
-export const EmailEvent = z
-  .object({
-    status: z.enum(statuses),
-    timestamp: z.int(),
-    recipient: z.string(),
-    ...eventFields,
-  })
-  .openapi('EmailEvent')
-
-const RecipientStatus = z
-  .object({
-    recipient: z.string(),
-    status: z.enum(statuses),
-    timestamp: z.int(),
-    type: z.string().optional(),
-    subtype: z.string().optional(),
-  })
-  .openapi('RecipientStatus')
-
-const RecipientEvents = z
-  .object({
-    recipient: z.string(),
-    events: z.array(
-      z.object({
-        status: z.enum(statuses),
-        timestamp: z.int(),
-        type: z.string().optional(),
-        subtype: z.string().optional(),
-        link: z.string().optional(),
-        user_agent: z.string().optional(),
-        ip: z.string().optional(),
-      }),
-    ),
-  })
-  .openapi('RecipientEvents')
-
-/** What `?expand=details` adds. */
+/** The fields that `?expand=details` adds. */
 const details = {
   cc: z.array(z.string()).optional(),
   bcc: z.array(z.string()).optional(),
   reply_to: z.array(z.string()).optional(),
   tags: z.record(z.string(), z.string()).optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
-  headers: z.record(z.string(), z.string()).optional(),
+  headers: z
+    .record(z.string(), z.string())
+    .optional()
+    .openapi({ description: 'Those that the request set' }),
   status: z
     .enum(['queued', 'settled'])
     .optional()
     .openapi({ description: '`settled` when no recipient is still to be sent to' }),
-  scheduled_at: z.int().nullable().optional(),
-  broadcast_id: z.string().nullable().optional(),
+  scheduled_at: z.int().nullable().optional().openapi({ description: 'Always null for now' }),
+  broadcast_id: z.string().nullable().optional().openapi({ description: 'Always null for now' }),
 }
 
 const common = {
   id: z.string(),
-  type: z.enum(['transactional', 'broadcast']),
-  to: z.array(z.string()),
-  subject: z.string(),
-  last_event: EmailEvent,
-  email_sent_timestamp: z.int(),
+  type: z
+    .enum(['transactional', 'broadcast'])
+    .openapi({ description: 'Mail of the API and of workflows is `transactional`' }),
+  to: z.array(z.string()).openapi({ description: 'As given; cc and bcc are not among them' }),
+  subject: z.string().openapi({ description: 'As it was sent, with the values of a template' }),
+  last_event: EmailEvent.openapi({ description: 'The latest of all recipients' }),
+  email_sent_timestamp: z
+    .int()
+    .openapi({ description: 'When it was accepted, in milliseconds since 1970 (UTC)' }),
 }
 
+const recipientsNote = 'Of each address of to, cc and bcc'
+
 export const EmailListItem = z
-  .object({ ...common, recipient_statuses: z.array(RecipientStatus), ...details })
+  .object({
+    ...common,
+    recipient_statuses: z
+      .array(RecipientStatus)
+      .openapi({ description: `${recipientsNote}: its latest event` }),
+    ...details,
+  })
   .openapi('EmailListItem')
 export type EmailListItem = z.infer<typeof EmailListItem>
 
 export const EmailList = z
-  .object({ emails: z.array(EmailListItem), count: z.int(), cursor: z.string().nullable() })
+  .object({ emails: z.array(EmailListItem), ...pageFields })
   .openapi('EmailList')
 
 export const Email = z
   .object({
     ...common,
-    template_id: z.string().nullable(),
-    domain_id: z.string(),
-    html: z.string(),
-    text: z.string(),
-    from: z.string(),
-    recipient_statuses: z.array(RecipientEvents),
+    template_id: z.string().nullable().openapi({ description: 'Null: it was not made from one' }),
+    domain_id: z.string().openapi({ description: 'The domain of `from`' }),
+    html: z.string().openapi({ description: 'Empty when the email has none' }),
+    text: z.string().openapi({ description: 'Made from the html when none was given' }),
+    from: z.string().openapi({ description: 'As given, with a display name if it had one' }),
+    recipient_statuses: z
+      .array(RecipientEvents)
+      .openapi({ description: `${recipientsNote}: all of its events` }),
     ...details,
   })
   .openapi('Email')
@@ -105,7 +80,7 @@ export type Email = z.infer<typeof Email>
 const engagement = ['user_agent', 'ip'] as const
 
 /** The fields that each status adds to an event, in the order in which they are shown. */
-const shownFields: Record<Status, readonly (keyof typeof eventFields)[]> = {
+const shownFields: Record<EmailStatus, readonly (keyof typeof eventFields)[]> = {
   sent: [],
   delivered: ['processing_time_millis', 'reporting_mta', 'smtp_response'],
   opened: engagement,
@@ -133,7 +108,7 @@ const toRecipientStatus = (row: EmailEventRow): z.infer<typeof RecipientStatus> 
   ...(row.status === 'bounced' ? pick(row.data, shownFields.bounced) : {}),
 })
 
-/** The latest by time over all recipients, ties by id. */
+/** The latest event of all recipients by time, then by id. */
 function latestOf(events: EmailEventRow[]): EmailEventRow {
   const [first, ...others] = events
   if (!first) throw new Error('an email has no event')
@@ -193,7 +168,7 @@ export const toEmail = async (
 
 function toRecipientEvents(events: EmailEventRow[]): z.infer<typeof RecipientEvents>[] {
   const byRecipient = new Map<string, EmailEventRow[]>()
-  // Every recipient's first event was written with the email, in its order of recipients.
+  // The first event of every recipient was written with the email, in the order of the recipients.
   for (const row of [...events].sort((a, b) => a.id - b.id)) {
     if (!byRecipient.has(row.recipient)) byRecipient.set(row.recipient, [])
   }

@@ -1,5 +1,5 @@
-// Reads the body of POST /v1/emails and has the email accepted, in the contract's order of checks: what the body itself
-// shows, its template, what the contract leaves open of the body, then who sends it and what it renders to.
+// Reads the body of POST /v1/emails and accepts the email. The order of the checks: those of the contract on the
+// body, the template, further checks of the body, then sender and rendering.
 import { acceptEmail } from '../../commands/emails/accept.ts'
 import { findEmailTemplate } from '../../commands/emails/template.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -9,7 +9,7 @@ import { readBody } from './parseBody.ts'
 import { readDetails } from './parseDetails.ts'
 
 /**
- * For the workspace of the key; when it returns, the email is committed.
+ * Accepts an email for the workspace of the key. When it returns, the email is committed.
  * @param given the parsed JSON
  * @throws ApiError
  */

@@ -1,9 +1,11 @@
-// Posts automation events: what creates contacts, starts workflows and ends waits.
+// Posts automation events, which make contacts, start workflows and end waits.
 import { postAutomationEvent } from '../../commands/events/post.ts'
+import { reservedEventPrefixes } from '../../rules/eventNames.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { orThrow } from '../http/refusals.ts'
+import { eventExamples } from './examples.ts'
 import {
   AcceptedAutomationEvent,
   NewAutomationEvent,
@@ -16,10 +18,19 @@ const postRoute = defineOperation({
   permission: 'post_events',
   errors: 'error',
   tags: ['Automation events'],
+  summary: 'Post an event',
+  description:
+    'Records what a contact did. The first event of an address makes the contact. The event starts each active ' +
+    'workflow with a trigger of that name, unless its filter or its re-entry rule refuses, and it ends the waits ' +
+    'for it; a 202 means that all of this is committed. Send an `event_id` of your own, and you may repeat the ' +
+    'request: the second time changes nothing and gives the first answer. Names that begin with ' +
+    `${reservedEventPrefixes.map((prefix) => `\`${prefix}\``).join(', ')} are refused: the service records such ` +
+    'events itself.',
+  codes: ['reserved_event_name'],
+  example: eventExamples.post,
   request: { body: jsonRequest(NewAutomationEvent) },
   responses: {
     202: jsonBody(AcceptedAutomationEvent, 'Committed: what it starts and wakes follows by itself'),
-    ...errorResponses(400, 413, 415),
   },
 })
 

@@ -1,58 +1,83 @@
-// Automation events as the API takes and shows them.
+// Schemas of automation events.
 import { z } from '@hono/zod-openapi'
 import type { RecordedEvent } from '../../commands/events/record.ts'
 import type { AutomationEventRow } from '../../db/events/reads.ts'
 import { timeMax } from '../../rules/dates.ts'
-import { isEventName } from '../../rules/eventNames.ts'
+import { eventNameForm, isEventName } from '../../rules/eventNames.ts'
 import { limits } from '../../rules/limits.ts'
-import { contactEmailField, jsonObjectField, textField } from '../http/fields.ts'
+import { contactEmailField, jsonObjectField, pageFields, textField } from '../http/fields.ts'
+
+const HOUR_MS = 3_600_000
 
 export const NewAutomationEvent = z
   .object({
     event_name: z
       .string()
-      .refine(isEventName, '1-128 letters, digits and . _ - : / are allowed')
-      .openapi({ example: 'order.placed' }),
-    email: contactEmailField,
-    properties: jsonObjectField.optional(),
+      .refine(isEventName, `must be ${eventNameForm}`)
+      .openapi({
+        description: `${eventNameForm}. Triggers and waits ask for this name`,
+        example: 'order.placed',
+      }),
+    email: contactEmailField.openapi({
+      description: 'Whose event it is. Contacts are told apart by their address, in lower case',
+    }),
+    properties: jsonObjectField.optional().openapi({
+      description: 'What happened, in your own words. Workflows read it as `event.*`',
+    }),
     contact_properties: jsonObjectField.optional().openapi({
-      description: 'Merged into the contact as operation 17 does; null deletes a key',
+      description:
+        'Merged into the properties of the contact, before workflows look at the event: objects at every depth, ' +
+        'null deletes a key',
     }),
-    timestamp: z.int().min(0).max(timeMax).optional().openapi({
-      description: 'ms; at most 24 h ahead; the time of arrival when it is left out',
-    }),
+    timestamp: z
+      .int()
+      .min(0)
+      .max(timeMax)
+      .optional()
+      .openapi({
+        description: `When it happened, at most ${limits.eventAheadMsMax / HOUR_MS} h ahead. The time of arrival when it is left out`,
+      }),
     event_id: textField(limits.eventIdCharsMax).min(1).optional().openapi({
-      description: 'Your own id: the same one is recorded once, for ever',
+      description:
+        'Your own id for it. An event with an id that was recorded before changes nothing',
     }),
   })
   .openapi('NewAutomationEvent')
 export type NewAutomationEvent = z.infer<typeof NewAutomationEvent>
 
 const event = {
-  event_id: z.string(),
+  event_id: z.string().openapi({ description: 'Yours, or one of ours where you gave none' }),
   event_name: z.string(),
-  email: z.string(),
+  email: z.string().openapi({ description: "The contact's address, in lower case" }),
   workspace_id: z.string(),
-  timestamp: z.int(),
+  timestamp: z.int().openapi({ description: 'When it happened' }),
 }
+
+const recorded = z.int().openapi({ description: 'When it was recorded' })
 
 export const AcceptedAutomationEvent = z
   .object({
     ...event,
-    created_at: z.int(),
-    executions: z.array(z.string()).openapi({ description: 'Ids of executions that it started' }),
-    deduplicated: z.boolean(),
+    created_at: recorded,
+    executions: z.array(z.string()).openapi({
+      description:
+        'The ids of the executions that it started; those that it woke are not among them',
+    }),
+    deduplicated: z.boolean().openapi({
+      description:
+        'True when its `event_id` was recorded before: the answer is that of the first time',
+    }),
   })
   .openapi('AcceptedAutomationEvent')
 export type AcceptedAutomationEvent = z.infer<typeof AcceptedAutomationEvent>
 
 export const AutomationEvent = z
-  .object({ ...event, properties: z.record(z.string(), z.unknown()), created_at: z.int() })
+  .object({ ...event, properties: z.record(z.string(), z.unknown()), created_at: recorded })
   .openapi('AutomationEvent')
 export type AutomationEvent = z.infer<typeof AutomationEvent>
 
 export const AutomationEventList = z
-  .object({ events: z.array(AutomationEvent), count: z.int(), cursor: z.string().nullable() })
+  .object({ events: z.array(AutomationEvent), ...pageFields })
   .openapi('AutomationEventList')
 
 export const toAcceptedAutomationEvent = (

@@ -1,4 +1,5 @@
-// Reads one page of executions over its three sources: those decided lately, those that Temporal runs, those that ended.
+// Reads one page of executions from three sources: recently started ones, those that Temporal runs, and ended
+// ones.
 
 import {
   type ExecutionRow,
@@ -17,17 +18,26 @@ import type { ApiDeps } from '../http/env.ts'
 import { type ExecutionListItem, toExecutionListItem } from './schemas.ts'
 
 /**
- * Temporal's visibility trails what it runs (some 60 ms). What was decided since then, or since the oldest start that
- * no worker has carried to Temporal yet, is read from Postgres and described one by one; visibility shows the older ones.
+ * Temporal's visibility lags behind by about 60 ms. Executions that started within this time, or since the oldest
+ * start that is still in the outbox, are read from Postgres and described one by one. Visibility has the older
+ * ones.
  */
 const VISIBILITY_TRAILS_MS = 5_000
-/** Runs that were ended in the Web UI: a sweep closes their rows, and then they show as ended. */
+/**
+ * How long executions that were ended in the Web UI are listed from Temporal. By then the sweeper has closed their
+ * rows.
+ */
 const ENDED_OUTSIDE_MS = 24 * 60 * 60 * 1000
-/** Reads for one page at most, should a source hold only what is not to be shown; the page is short then. */
+/**
+ * The most reads for one page, in case a source has only executions that are not shown. The page is short then.
+ */
 const READS_MAX = 20
 const PEEK_ROWS = 10
 
-/** Where a list goes on. `since` divides the lately decided from the others for the whole of the paging. */
+/**
+ * Where a list goes on. `since` separates recently started executions from the others and stays the same for all
+ * pages.
+ */
 type Position =
   | { in: 'recent'; since: number; after: TimePosition | null }
   | { in: 'temporal'; since: number; token: string | null }
@@ -35,7 +45,7 @@ type Position =
 
 interface Page {
   items: ExecutionListItem[]
-  /** null: nothing follows. */
+  /** null: this is the last page. */
   next: Position | null
 }
 
@@ -48,8 +58,8 @@ interface Query {
 }
 
 /**
- * The page at `cursor`: running first, then by end, newest first. An execution that ends while a client pages may
- * show once more among the ended ones; none is skipped.
+ * The page at `cursor`: running executions first, then ended ones, newest first. An execution that ends while a
+ * client pages may be shown again among the ended ones; none is skipped.
  * @throws ApiError 400 `invalid_cursor`; TemporalUnavailable
  */
 export async function readExecutionPage(
@@ -67,7 +77,7 @@ export async function readExecutionPage(
     position = page.next
     reads += 1
   }
-  // A source may end without another row in it: the cursor is null exactly when nothing follows.
+  // A source may have no further row. Reading goes on, so that the cursor is null exactly if nothing follows.
   while (position && !isSure(position) && reads < READS_MAX) {
     const page: Page = await readAt(deps, query, position, PEEK_ROWS)
     if (page.items.length > 0) break
@@ -78,7 +88,7 @@ export async function readExecutionPage(
   return { executions, count: executions.length, cursor }
 }
 
-/** The list of ended ones reads one row ahead: a position inside it has something after it. */
+/** The list of ended executions reads one row ahead, so a position inside it has a row after it. */
 const isSure = (position: Position): boolean => position.in === 'ended' && position.after !== null
 
 const ended: Position = { in: 'ended', after: null }
@@ -116,7 +126,7 @@ async function readRecent(
   const described = await Promise.all(rows.map((row) => temporal.describe(row.id)))
   const items = rows.flatMap((row, i) => {
     const live = described[i]
-    // Ended since the row was read, or from outside: another source shows it.
+    // It ended after the row was read, or from outside: another source shows it.
     if (live && live.closedAt !== null) return []
     const item = toExecutionListItem(row, live)
     return status === null || item.status === status ? [item] : []
@@ -142,7 +152,7 @@ async function readTemporal(
   const rows = await findExecutionsByIds(db, workspaceId, ids)
   const items = page.executions.flatMap((live) => {
     const row = rows.get(live.executionId)
-    // Postgres decides that an execution has ended, before Temporal has closed it.
+    // An execution has ended when Postgres says so, even before Temporal has closed it.
     if (!row || row.ended_status) return []
     const wasShown = live.closedAt === null && row.created_at.getTime() >= since
     return wasShown ? [] : [toExecutionListItem(row, live)]

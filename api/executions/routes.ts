@@ -1,4 +1,4 @@
-// Executions: one, its emails, its steps, its cancellation (operations 13 and 14).
+// Executions: one, its emails, its steps, its cancellation.
 
 import { z } from '@hono/zod-openapi'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
@@ -9,22 +9,22 @@ import { isId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody } from '../http/openapi.ts'
+import { createRoutes, jsonBody } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow, toApiError } from '../http/refusals.ts'
+import { ExecutionEmailList, toExecutionEmail } from './emailSchemas.ts'
+import { executionExamples } from './examples.ts'
 import {
   CancelExecution,
   Execution,
-  ExecutionEmailList,
   ExecutionStepList,
   toExecution,
-  toExecutionEmail,
   toExecutionStep,
 } from './schemas.ts'
 
 const tags = ['Executions']
-const params = z.object({ id: z.string() })
+const params = z.object({ id: z.string().openapi({ description: 'The id of the execution' }) })
 
 const getRoute = defineOperation({
   method: 'get',
@@ -32,8 +32,15 @@ const getRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: 'Get an execution',
+  description:
+    'Where the execution is: its status, its node, and until when it waits. The answer is up to date. An ' +
+    'execution that was started a moment ago is `IN_PROGRESS` with 0 steps. In the Temporal Web UI its ' +
+    'workflow id is this `execution_id`.',
+  texts: { 404: ['Execution not found'] },
+  example: executionExamples.get,
   request: { params },
-  responses: { 200: jsonBody(Execution, 'The execution as it stands'), ...errorResponses(404) },
+  responses: { 200: jsonBody(Execution, 'The execution as it stands') },
 })
 
 const emailsRoute = defineOperation({
@@ -43,10 +50,14 @@ const emailsRoute = defineOperation({
   errors: 'error',
   failureText: 'Failed to get execution emails',
   tags,
+  summary: "List an execution's emails",
+  description:
+    'All emails that it has written, newest first, in one answer. `GET /v1/emails/{id}` has their content.',
+  texts: { 404: ['Execution not found'] },
+  example: executionExamples.emails,
   request: { params },
   responses: {
     200: jsonBody(ExecutionEmailList, 'All mail that it has sent, newest first'),
-    ...errorResponses(404),
   },
 })
 
@@ -56,10 +67,15 @@ const stepsRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: "List an execution's steps",
+  description:
+    'The nodes that it has entered, in order, each with the handle by which it left and with the reason. ' +
+    'While it waits, the last step has no handle. Read this to see why somebody got an email, or did not.',
+  texts: { 404: ['Execution not found'] },
+  example: executionExamples.steps,
   request: { params, query: PageQuery },
   responses: {
     200: jsonBody(ExecutionStepList, 'The nodes that it entered, in order, with the ways taken'),
-    ...errorResponses(400, 404),
   },
 })
 
@@ -69,13 +85,19 @@ const cancelRoute = defineOperation({
   permission: 'manage',
   errors: 'error',
   tags,
+  summary: 'Cancel an execution',
+  description:
+    'Ends the execution for good: after the answer it takes no further step. Emails that it has written are ' +
+    'sent all the same. A second request is a 200 again and keeps the first reason. The body may be left out.',
+  codes: ['execution_not_running'],
+  texts: { 404: ['Execution not found'] },
+  example: executionExamples.cancel,
   request: {
     params,
     body: { required: false, content: { 'application/json': { schema: CancelExecution } } },
   },
   responses: {
     200: jsonBody(Execution, 'Cancelled: it takes no further step'),
-    ...errorResponses(400, 404, 409, 413, 415),
   },
 })
 
@@ -93,9 +115,9 @@ export function executionRoutes(deps: ApiDeps) {
 
   app.openapi(getRoute, async (c) => {
     const row = await find(c.var.workspaceId, c.req.valid('param').id)
-    // What has ended is whole in Postgres: it can be read while Temporal is away.
+    // Postgres has everything of an ended execution, so it can be read while Temporal is away.
     const live = row.ended_status ? undefined : await temporal.describe(row.id)
-    // Closed, so it has ended since the row was read: the row has its last state now.
+    // Temporal has closed it after the row was read: read the row again, which has its last state now.
     const latest = live && live.closedAt !== null ? await find(row.workspace_id, row.id) : row
     return c.json(toExecution(latest, live), 200)
   })

@@ -1,41 +1,72 @@
-// Executions as the API shows them: the row in Postgres and, while they live, what Temporal knows.
+// Schemas of executions: the row in Postgres and, while they run, the state in Temporal.
 import { z } from '@hono/zod-openapi'
-import type { ExecutionEmailRow } from '../../db/emails/ofExecutions.ts'
 import type { ExecutionRow, listSteps } from '../../db/executions/reads.ts'
 import { limits } from '../../rules/limits.ts'
 import { type ExecutionStatus, executionStatuses } from '../../rules/states.ts'
 import type { TemporalExecution } from '../../runtime/temporalReads.ts'
-import { contactEmailField, jsonObjectField, PageQuery, textField } from '../http/fields.ts'
+import {
+  contactEmailField,
+  jsonObjectField,
+  PageQuery,
+  pageFields,
+  textField,
+} from '../http/fields.ts'
 
-const status = z.enum(executionStatuses)
+const status = z.enum(executionStatuses).openapi({
+  description:
+    '`IN_PROGRESS`: its next steps run now, or are about to. `WAITING`: it waits at a node. The others are ends: ' +
+    '`COMPLETED`, `FAILED` (see `error`) and `CANCELLED` (see `cancellation_reason`)',
+})
 
-export const ExecutionsQuery = PageQuery.extend({ status: status.optional() })
+export const ExecutionsQuery = PageQuery.extend({
+  status: z
+    .enum(executionStatuses)
+    .optional()
+    .openapi({ description: 'Only executions with this status' }),
+})
+
+const stepCount = z.int().openapi({
+  description: 'How many nodes it has entered, the trigger among them',
+})
 
 const ends = {
-  created_at: z.int(),
-  updated_at: z.int(),
-  completed_at: z.int().nullable(),
-  error: z.string().nullable(),
-  cancellation_reason: z.string().nullable(),
+  created_at: z.int().openapi({ description: 'When it was started' }),
+  updated_at: z.int().openapi({ description: 'When it last moved on, began to wait, or ended' }),
+  completed_at: z.int().nullable().openapi({
+    description: 'When it ended, in whatever way; null before that',
+  }),
+  error: z.string().nullable().openapi({ description: 'Why it `FAILED`, else null' }),
+  cancellation_reason: z
+    .string()
+    .nullable()
+    .openapi({
+      description:
+        'Why it was `CANCELLED`, else null: the `reason` of the request, or `cancelled` where it gave none; ' +
+        '`unsubscribed`, `contact_deleted`; `terminated` in the Web UI of Temporal',
+    }),
 }
 
 const identity = {
   execution_id: z.string(),
   workflow_id: z.string(),
   workspace_id: z.string(),
-  version_used: z.int(),
+  version_used: z.int().openapi({
+    description: 'The version of the workflow that it runs, from start to end',
+  }),
   status,
-  current_step_id: z.string().openapi({ description: 'The node now entered or waited on' }),
+  current_step_id: z.string().openapi({
+    description: "The id of the node that it entered last; '' before the first",
+  }),
 }
 
 export const ExecutionListItem = z
   .object({
     ...identity,
-    email: z.string(),
-    step_count: z.int(),
+    email: z.string().openapi({ description: "The contact's address" }),
+    step_count: stepCount,
     ...ends,
     wait_until: z.int().nullable().optional().openapi({
-      description: 'Only on a WAITING execution; null when it waits without a deadline',
+      description: 'Only while it is `WAITING`; null when the wait has no deadline',
     }),
   })
   .openapi('ExecutionListItem')
@@ -44,10 +75,18 @@ export type ExecutionListItem = z.infer<typeof ExecutionListItem>
 export const Execution = z
   .object({
     ...identity,
-    context: z.object({ email: z.string(), stepCount: z.int() }),
+    context: z.object({
+      email: z.string().openapi({ description: "The contact's address" }),
+      stepCount,
+    }),
     ...ends,
-    wait_until: z.int().nullable(),
-    schedule_name: z.string().openapi({ description: 'The durable timer of the wait, or empty' }),
+    wait_until: z.int().nullable().openapi({
+      description:
+        'While it is `WAITING`: when the wait ends at the latest. null when it has no deadline, and in every other status',
+    }),
+    schedule_name: z.string().openapi({
+      description: "The timer of the wait in Temporal; '' when there is none",
+    }),
   })
   .openapi('Execution')
 export type Execution = z.infer<typeof Execution>
@@ -55,66 +94,55 @@ export type Execution = z.infer<typeof Execution>
 export const ExecutionList = z
   .object({
     executions: z.array(ExecutionListItem),
-    count: z.int(),
-    cursor: z.string().nullable(),
+    ...pageFields,
   })
   .openapi('ExecutionList')
 
-const emailFields = {
-  email_id: z.string(),
-  subject: z.string(),
-  created_at: z.int(),
-  updated_at: z.int(),
-  events: z.array(z.object({ status: z.string(), timestamp: z.int() })),
-  workflow_id: z.string(),
-  execution_id: z.string(),
-}
-
-export const ExecutionEmail = z.object(emailFields).openapi('ExecutionEmail')
-export type ExecutionEmail = z.infer<typeof ExecutionEmail>
-
-export const ExecutionEmailList = z
-  .object({ emails: z.array(ExecutionEmail), count: z.int() })
-  .openapi('ExecutionEmailList')
-
-export const WorkflowEmail = z
-  .object({ ...emailFields, recipient: z.string() })
-  .openapi('WorkflowEmail')
-export type WorkflowEmail = z.infer<typeof WorkflowEmail>
-
-export const WorkflowEmailList = z
-  .object({ emails: z.array(WorkflowEmail), count: z.int(), cursor: z.string().nullable() })
-  .openapi('WorkflowEmailList')
-
 export const ExecutionStep = z
   .object({
-    seq: z.int(),
+    seq: z.int().openapi({ description: 'Counts the steps from 1' }),
     node_id: z.string(),
-    type: z.string(),
-    handle: z
-      .string()
-      .nullable()
-      .openapi({ description: 'The way that was taken out of the node' }),
-    why: z.string().nullable(),
-    at: z.int(),
+    type: z.string().openapi({ description: 'The kind of the node, as `send_email`' }),
+    handle: z.string().nullable().openapi({
+      description:
+        'The handle by which it left the node; null while it waits there, and at its end',
+    }),
+    why: z.string().nullable().openapi({
+      description:
+        'Why it took that handle, or did not do what the node is for; null where nothing needs a reason',
+    }),
+    at: z.int().openapi({ description: 'When it entered the node' }),
   })
   .openapi('ExecutionStep')
 export type ExecutionStep = z.infer<typeof ExecutionStep>
 
 export const ExecutionStepList = z
-  .object({ steps: z.array(ExecutionStep), count: z.int(), cursor: z.string().nullable() })
+  .object({ steps: z.array(ExecutionStep), ...pageFields })
   .openapi('ExecutionStepList')
 
 export const CancelExecution = z
-  .object({ reason: textField(limits.cancelReasonCharsMax).nullish() })
+  .object({
+    reason: textField(limits.cancelReasonCharsMax)
+      .nullish()
+      .openapi({ description: 'Shown as `cancellation_reason`' }),
+  })
   .openapi('CancelExecution')
 
 export const StartExecution = z
-  .object({ email: contactEmailField, properties: jsonObjectField.optional() })
+  .object({
+    email: contactEmailField.openapi({
+      description: 'The contact to start it for, who is made when the address is new',
+    }),
+    properties: jsonObjectField.optional().openapi({
+      description: 'What the workflow reads as `event.*`, as if an event had brought it',
+    }),
+  })
   .openapi('StartExecution')
 export type StartExecution = z.infer<typeof StartExecution>
 
-/** The state that is shown: an end in Postgres wins, then Temporal, then "decided and not yet there". */
+/**
+ * The shown state: an end in Postgres, otherwise the state in Temporal, otherwise "not yet started in Temporal".
+ */
 function toState(row: ExecutionRow, live: TemporalExecution | undefined) {
   const known = row.ended_status ? undefined : live
   const status: ExecutionStatus = row.ended_status ?? live?.status ?? 'IN_PROGRESS'
@@ -168,21 +196,6 @@ export function toExecution(row: ExecutionRow, live: TemporalExecution | undefin
     ...rest,
   }
 }
-
-export const toExecutionEmail = (row: ExecutionEmailRow): ExecutionEmail => ({
-  email_id: row.id,
-  subject: row.subject,
-  created_at: row.created_at.getTime(),
-  updated_at: row.events.at(-1)?.at ?? row.created_at.getTime(),
-  events: row.events.map(({ status, at }) => ({ status, timestamp: at })),
-  workflow_id: row.workflow_id,
-  execution_id: row.execution_id,
-})
-
-export const toWorkflowEmail = (row: ExecutionEmailRow): WorkflowEmail => ({
-  ...toExecutionEmail(row),
-  recipient: row.recipient,
-})
 
 type StepRow = Awaited<ReturnType<typeof listSteps>>[number]
 

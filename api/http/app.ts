@@ -1,10 +1,12 @@
-// Builds the whole HTTP application: rules that hold for every request, then the resources.
+// Builds the whole HTTP application: rules for every request, then the resources.
 
 import { randomUUID } from 'node:crypto'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono/types'
 import { limits } from '../../rules/limits.ts'
+import { shownText } from '../../rules/shown.ts'
 import { mountPublic, mountV1 } from '../routes.ts'
+import { describeApi } from './describe.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { createErrorHandler } from './errorHandler.ts'
 import { ApiError, notFound } from './errors.ts'
@@ -26,8 +28,8 @@ const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
 }
 
 /**
- * The application over its dependencies; starts nothing and listens to nothing. What it remembers of keys is its
- * own: a command that revokes some has them forgotten.
+ * Makes the application from its dependencies. It does not listen. Each application has its own cache of API keys,
+ * and a command that revokes keys clears them.
  */
 export function createApp(given: Omit<ApiDeps, 'keysRevoked'>): OpenAPIHono<ApiEnv> {
   const keyCache = createKeyCache(given.now)
@@ -41,20 +43,18 @@ export function createApp(given: Omit<ApiDeps, 'keysRevoked'>): OpenAPIHono<ApiE
   app.use(OPENAPI_PATH, mountMark({ permission: null, errors: 'message' }))
   mountV1(app, deps)
 
-  app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
-    type: 'http',
-    scheme: 'bearer',
-  })
-  app.doc31(OPENAPI_PATH, {
-    openapi: '3.1.0',
-    info: { title: 'Dripline', version: '1.0.0' },
-    security: [{ bearer: [] }],
+  // Made at the first request, because all routes are registered only then.
+  let description: string | undefined
+  app.get(OPENAPI_PATH, (c) => {
+    description ??= JSON.stringify(describeApi(app, deps.config.publicUrl))
+    return c.body(description, 200, { 'Content-Type': 'application/json' })
   })
   const allowed = methodsOf(app)
   app.notFound((c) => {
     const methods = allowed(c.req.path)
-    if (methods.length === 0) throw notFound(`No route ${c.req.method} ${c.req.path}`)
-    throw new ApiError(405, 'method_not_allowed', `Use ${methods.join(', ')} here`, {
+    if (methods.length === 0) throw notFound(`No route ${c.req.method} ${shownText(c.req.path)}`)
+    const text = `The method must be one of ${methods.join(', ')} here, not ${c.req.method}`
+    throw new ApiError(405, 'method_not_allowed', text, {
       headers: { Allow: methods.join(', ') },
     })
   })

@@ -1,4 +1,4 @@
-// Finds the key of a request before anything else of it is looked at (spec, Authentication).
+// Finds the API key of a request, before anything else is checked.
 import { noteKeyUse } from '../../commands/api-keys/noteUse.ts'
 import { hashApiKey } from '../../commands/api-keys/token.ts'
 import { findApiKeyByHash } from '../../db/api-keys/reads.ts'
@@ -7,7 +7,7 @@ import { ApiError } from './errors.ts'
 import type { KeyCache, RequestKey } from './keyCache.ts'
 
 /**
- * Finds the live key that an Authorization header names, and notes its use.
+ * Makes a function that finds the valid key of an Authorization header and stores when it was used.
  * @throws ApiError 403 `invalid_authorization_header` or `invalid_api_key`
  */
 export function createKeyFinder(
@@ -18,7 +18,7 @@ export function createKeyFinder(
     const row = await findApiKeyByHash(deps.db, hash, deps.now())
     if (!row) return undefined
     const { last_used_at: lastUsedAt, ...key } = row
-    // Beside the request, which does not wait for it.
+    // The request does not wait for this.
     noteKeyUse(deps, key.workspace_id, { id: key.id, lastUsedAt }).catch((err) =>
       deps.log.warn({ err }, 'last use of a key was not noted'),
     )
@@ -27,12 +27,13 @@ export function createKeyFinder(
   return async (authorization: string | undefined): Promise<RequestKey> => {
     const token = /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1]?.trim()
     if (!token) {
-      const text = 'Send the header "Authorization: Bearer <API_KEY>"'
+      const text = 'Send the header Authorization: Bearer <API_KEY>'
       throw new ApiError(403, 'invalid_authorization_header', text)
     }
     const hash = hashApiKey(token)
     const key = await cache.find(hash.toString('latin1'), () => read(hash))
-    if (!key) throw new ApiError(403, 'invalid_api_key', 'The API key is not valid')
+    if (!key)
+      throw new ApiError(403, 'invalid_api_key', 'The API key is unknown, revoked or expired')
     return key
   }
 }

@@ -1,4 +1,4 @@
-// What is looked at of a body before anything reads it: that it calls itself JSON, and its size.
+// Checks of a body before anything reads it: its media type and its size.
 
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -6,14 +6,17 @@ import type { ApiEnv } from './env.ts'
 import { ApiError, unsupportedMediaType } from './errors.ts'
 import { isJsonType } from './openapi.ts'
 
-/** @throws ApiError 415 for a body that does not call itself JSON */
+/** Requires the media type JSON. @throws ApiError 415 for a body of another type */
 export function requireJson(c: Context<ApiEnv>): void {
   const hasBody =
     c.req.raw.headers.has('transfer-encoding') || Number(c.req.header('content-length') ?? 0) > 0
-  if (hasBody && !isJsonType(c.req.header('content-type'))) throw unsupportedMediaType()
+  const contentType = c.req.header('content-type')
+  if (hasBody && !isJsonType(contentType)) throw unsupportedMediaType(contentType)
 }
 
-/** Goes on with a request unless its body is over so many bytes; one without a stated length is counted as it comes in. */
+/**
+ * Makes a function that limits the size of a body. A body without a Content-Length is counted while it arrives.
+ */
 export function createBodyLimit() {
   const counters = new Map<number, MiddlewareHandler>()
   const counterOf = (bytes: number) => {
@@ -25,7 +28,7 @@ export function createBodyLimit() {
   /** @throws ApiError 413 `body_too_large` */
   return (c: Context<ApiEnv>, next: Next, bytes: number): ReturnType<MiddlewareHandler> => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next()
-    // Counting opens the body as a web stream, which costs every request more than all else that is done here.
+    // Counting needs the body as a web stream, which is expensive, so a Content-Length is preferred.
     const stated = c.req.header('transfer-encoding') ? undefined : c.req.header('content-length')
     if (stated === undefined) return counterOf(bytes)(c, next)
     return Number(stated) > bytes ? tooLarge(bytes) : next()
@@ -33,5 +36,5 @@ export function createBodyLimit() {
 }
 
 function tooLarge(bytes: number): never {
-  throw new ApiError(413, 'body_too_large', `The request body is larger than ${bytes} bytes`)
+  throw new ApiError(413, 'body_too_large', `The body must not exceed ${bytes} bytes`)
 }

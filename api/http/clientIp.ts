@@ -1,4 +1,4 @@
-// Who a request comes from: the peer, or behind proxies of the operator's own what they say.
+// The client address of a request: that of the peer, or the one that trusted proxies report.
 
 import { isIP } from 'node:net'
 import type { HttpBindings } from '@hono/node-server'
@@ -6,12 +6,13 @@ import type { Context } from 'hono'
 import { blockList, isListed } from '../../rules/mail/machines.ts'
 import type { ApiEnv } from './env.ts'
 
-/** Entries of X-Forwarded-For that are looked at, from the right. */
+/** Entries of X-Forwarded-For that are read, from the right. */
 const HOPS_MAX = 20
 
 /**
- * Reads the client's address: the right-most entry of X-Forwarded-For that is no trusted proxy, when the peer is one;
- * else the peer. An entry that is no address ends the walk, since whoever wrote it is not to be believed.
+ * Makes a function that reads the client's address. If the peer is a trusted proxy, it is the right-most entry of
+ * X-Forwarded-For that is not a trusted proxy; otherwise the peer. Reading stops at an entry that is not an
+ * address, because the entries before it cannot be trusted.
  * @param trustedProxies `ip` or `ip/bits`
  */
 export function createClientIp(trustedProxies: readonly string[]) {
@@ -30,7 +31,7 @@ export function createClientIp(trustedProxies: readonly string[]) {
   }
 }
 
-/** The address of the socket that a request came by; undefined where there is none. */
+/** The address of a request's socket; undefined if there is none. */
 export function peerOf(c: Context<ApiEnv>): string | undefined {
   const bindings = c.env as Partial<HttpBindings> | undefined
   return bindings?.incoming?.socket.remoteAddress

@@ -1,18 +1,19 @@
-// Cursors: an id or an address where the contract says so, else signed text bound to its list and filter.
+// Cursors of lists: an id or an address if the contract says so, otherwise a signed text that is valid only for
+// its list and filter.
 
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { type IdKind, isId, type WorkspaceId } from '../../rules/ids.ts'
 import type { Secrets } from '../../runtime/secrets.ts'
 import { invalidCursor } from './errors.ts'
 
-/** How a list writes its positions as cursors. */
+/** How the positions of a list become cursors. */
 export interface CursorForm<P> {
-  /** The position, or null when no cursor was given. @throws ApiError 400 `invalid_cursor` */
+  /** The position; null without a cursor. @throws ApiError 400 `invalid_cursor` */
   open(cursor: string | undefined): P | null
   seal(position: P): string
 }
 
-/** What a sealed cursor is good for; another list, filter or workspace makes another text. */
+/** What a sealed cursor is valid for: one list, filter and workspace. */
 export interface CursorScope {
   list: string
   workspaceId: WorkspaceId
@@ -24,19 +25,19 @@ const contextOf = (scope: CursorScope) =>
   JSON.stringify([scope.list, scope.workspaceId, Object.entries(scope.filter ?? {})])
 
 /**
- * Sealed cursors: base64url of a MAC and a JSON position.
- * `open` throws ApiError 400 `invalid_cursor` for what is malformed, forged or from another list.
+ * Makes sealed cursors: base64url of a MAC and a JSON position. `open` throws ApiError 400 `invalid_cursor` if a
+ * cursor is malformed, forged or of another list.
  */
 export function createCursors(secrets: Pick<Secrets, 'seal' | 'open'>) {
   return {
     seal(scope: CursorScope, position: unknown): string {
       return secrets.seal('cursor', JSON.stringify(position), contextOf(scope))
     },
-    /** The position, or null when no cursor was given. The caller knows its type: it sealed it. */
+    /** The position; null without a cursor. The caller sealed it and knows its type. */
     open<T>(scope: CursorScope, cursor: string | undefined): T | null {
       if (cursor === undefined) return null
       const text = secrets.open('cursor', cursor, contextOf(scope))
-      if (text === null) throw invalidCursor()
+      if (text === null) throw invalidCursor(cursor)
       return JSON.parse(text) as T
     },
     /** The form of the cursors of one list. */
@@ -51,11 +52,11 @@ export function createCursors(secrets: Pick<Secrets, 'seal' | 'open'>) {
 
 export type Cursors = ReturnType<typeof createCursors>
 
-/** Cursors that are ids of a kind: the position itself. */
+/** Cursors that are ids of a kind. */
 export const idCursors = (kind: IdKind): CursorForm<string> => ({
   open(cursor) {
     if (cursor === undefined) return null
-    if (!isId(kind, cursor)) throw invalidCursor()
+    if (!isId(kind, cursor)) throw invalidCursor(cursor)
     return cursor
   },
   seal: (id) => id,
@@ -65,9 +66,9 @@ export const idCursors = (kind: IdKind): CursorForm<string> => ({
 export const addressCursors: CursorForm<string> = {
   open(cursor) {
     if (cursor === undefined) return null
-    // No address has a space: it was a plus sign that the client left as it is.
+    // An address has no space: it was a plus sign that the client did not encode.
     const email = normalizeContactEmail(cursor.replaceAll(' ', '+'))
-    if (email === null) throw invalidCursor()
+    if (email === null) throw invalidCursor(cursor)
     return email
   },
   seal: (email) => email,

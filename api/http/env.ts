@@ -1,4 +1,4 @@
-// What every route of the API is given.
+// The dependencies and variables of every route.
 
 import type { RevokingDeps } from '../../commands/deps.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -9,7 +9,7 @@ import type { Cursors } from './cursor.ts'
 import type { ErrorShape } from './errors.ts'
 import type { RequestKey } from './keyCache.ts'
 
-/** What its commands take, and what reading needs besides. */
+/** The dependencies of commands, and those for reading. */
 export interface ApiDeps extends RevokingDeps {
   config: Config
   log: Log
@@ -22,9 +22,9 @@ export interface ApiEnv {
     requestId: string
     key: RequestKey
     workspaceId: WorkspaceId
-    /** The shape of this request's errors; absent where no key is asked for, which is shape A. */
+    /** The error shape of the request; absent for public routes, which have shape A. */
     errors?: ErrorShape
-    /** The spec's text for an unforeseen failure of this operation. */
+    /** The contract's text for an unexpected failure of this operation. */
     failureText: string
   }
 }

@@ -1,44 +1,169 @@
-// Every `code` that an error can carry: a closed list, which the interface description shows.
+// Every `code` that an error can carry, with its status and what a caller does about it: a closed list.
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { limits } from '../../rules/limits.ts'
 
-export const errorCodes = [
-  'alias_taken',
-  'attachments_too_large',
-  'body_too_large',
-  'contact_unsubscribed',
-  'content_required',
-  'domain_exists',
-  'domain_not_found',
-  'domain_not_verified',
-  'email_required',
-  'execution_not_running',
-  'http_error',
-  'internal_error',
-  'invalid_address',
-  'invalid_api_key',
-  'invalid_authorization_header',
-  'invalid_cursor',
-  'invalid_design',
-  'invalid_domain_name',
-  'invalid_email',
-  'invalid_header',
-  'invalid_json',
-  'invalid_request',
-  'invalid_template',
-  'method_not_allowed',
-  'not_found',
-  're_entry_refused',
-  'reserved_event_name',
-  'reserved_header',
-  'restricted_api_key',
-  'scheduling_not_available',
-  'service_unavailable',
-  'template_empty',
-  'template_in_use',
-  'template_not_published',
-  'text_too_large',
-  'unsupported_media_type',
-  'version_conflict',
-  'workflow_not_active',
-] as const
+const MEBIBYTE = 1024 * 1024
 
-export type ErrorCode = (typeof errorCodes)[number]
+interface CodeFacts {
+  status: ContentfulStatusCode
+  /** What it means and what to do: its line in docs/errors.md and in the interface description. */
+  help: string
+}
+
+const codes = {
+  alias_taken: {
+    status: 409,
+    help: 'Another template of the workspace has this alias. Choose another alias, or change that template.',
+  },
+  attachments_too_large: {
+    status: 400,
+    help: `The attachments of one email are over ${limits.attachmentsBytesMax / MEBIBYTE} MB together, decoded. Send fewer, or link to the files.`,
+  },
+  body_too_large: {
+    status: 413,
+    help: `The body is over ${limits.requestBytesMax / MEBIBYTE} MiB, or over ${limits.emailRequestBytesMax / MEBIBYTE} MiB where an email is sent. Send it in several requests.`,
+  },
+  contact_unsubscribed: {
+    status: 409,
+    help: 'The contact has unsubscribed from this workflow. It cannot be started for this contact; leave them out.',
+  },
+  content_required: {
+    status: 400,
+    help: 'The email has nothing to send. Give it `html`, `text` or a `template_id`.',
+  },
+  domain_exists: {
+    status: 409,
+    help: 'The workspace has registered this domain already. Read it with `GET /v1/domains`.',
+  },
+  domain_not_found: {
+    status: 403,
+    help: 'The domain of `from` is not a domain of this workspace. Register it with `POST /v1/domains`.',
+  },
+  domain_not_verified: {
+    status: 403,
+    help: 'The DNS records of the domain were not found. Publish its `dns_records`, then call `POST /v1/domains/{id}/verify`.',
+  },
+  email_required: {
+    status: 400,
+    help: 'The path has no address where one belongs. Put it there, percent-encoded once.',
+  },
+  execution_not_running: {
+    status: 409,
+    help: 'The execution has ended, so it can no longer be cancelled. There is nothing to do.',
+  },
+  internal_error: {
+    status: 500,
+    help: 'Something failed in the service. Try again; if it stays, give the operator the `request_id`, which its log has too.',
+  },
+  invalid_address: {
+    status: 400,
+    help: 'A field of the email holds something that is not an address. Write `ada@example.com` or `Ada <ada@example.com>`.',
+  },
+  invalid_api_key: {
+    status: 403,
+    help: 'The key is unknown, revoked or expired. Make one with `npm run key:create`.',
+  },
+  invalid_authorization_header: {
+    status: 403,
+    help: 'Send the key as `Authorization: Bearer <key>`.',
+  },
+  invalid_cursor: {
+    status: 400,
+    help: 'The cursor is not one that this list gave, or it was given with another filter. Begin without a cursor.',
+  },
+  invalid_design: {
+    status: 400,
+    help: 'The design has problems, and an active workflow must have none. `problems` lists all of them, each with a code of its own.',
+  },
+  invalid_domain_name: {
+    status: 400,
+    help: 'The name is not one that can be registered. Write a domain name such as `mail.example.com`, without `https://` or a final dot.',
+  },
+  invalid_email: {
+    status: 400,
+    help: 'The address in the path is not one. Write it whole, percent-encoded once: `ada%40example.com`.',
+  },
+  invalid_header: {
+    status: 400,
+    help: 'A name or value in `headers` cannot stand in a mail. The text names the header and what is wrong with it.',
+  },
+  invalid_json: {
+    status: 400,
+    help: 'The body is empty or not valid JSON. Send one JSON object with `Content-Type: application/json`.',
+  },
+  invalid_request: {
+    status: 400,
+    help: 'A field is missing, or has a value that is not allowed. The text names the field, what came and what is allowed.',
+  },
+  invalid_template: {
+    status: 400,
+    help: 'The Liquid of a template does not parse, or cannot be rendered. `field`, `line` and `column` say where it does not parse.',
+  },
+  method_not_allowed: {
+    status: 405,
+    help: 'The path exists, but not with this method. `Allow` lists the methods that it has.',
+  },
+  not_found: {
+    status: 404,
+    help: 'There is no such thing in this workspace, or no such path. Check the id, the path, and whose key it is.',
+  },
+  re_entry_refused: {
+    status: 409,
+    help: 'The `re_entry` of the trigger keeps this contact out, for now or for ever. Wait, or change the rule in the design.',
+  },
+  reserved_event_name: {
+    status: 400,
+    help: 'Names that begin with `email.`, `contact.`, `audience.`, `workflow.` or `execution.` belong to the service. Choose another name.',
+  },
+  reserved_header: {
+    status: 400,
+    help: 'The service writes this header itself. Leave it out of `headers`.',
+  },
+  restricted_api_key: {
+    status: 403,
+    help: 'The key is valid, but its permission or its domain does not allow this. Use a key that does.',
+  },
+  scheduling_not_available: {
+    status: 400,
+    help: 'Mail cannot be scheduled yet. Leave `scheduled_at` out, and send the mail when it is due.',
+  },
+  service_unavailable: {
+    status: 503,
+    help: 'Postgres or Temporal does not answer. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
+  },
+  template_empty: {
+    status: 400,
+    help: 'The template has neither html nor text. Give it one before it is published.',
+  },
+  template_in_use: {
+    status: 409,
+    help: 'An active workflow sends this template. Pause that workflow, or change its design, first.',
+  },
+  template_not_published: {
+    status: 400,
+    help: 'Mail is made from the published version, and this template has none. Publish it first.',
+  },
+  text_too_large: {
+    status: 400,
+    help: `The \`text\` of an email is over ${limits.htmlBytesMax / MEBIBYTE} MB. Send a shorter one.`,
+  },
+  unsupported_media_type: {
+    status: 415,
+    help: 'Send the body with `Content-Type: application/json`.',
+  },
+  version_conflict: {
+    status: 409,
+    help: 'Somebody changed the workflow since you read it. Read it again, apply your change, and send the new version.',
+  },
+  workflow_not_active: {
+    status: 409,
+    help: 'Only an active workflow can be started. Set its `status` to `active` with `PATCH /v1/workflows/{id}`.',
+  },
+} as const satisfies Record<string, CodeFacts>
+
+export type ErrorCode = keyof typeof codes
+
+export const errorCodes: Readonly<Record<ErrorCode, CodeFacts>> = codes
+
+/** The codes in order. */
+export const errorCodeNames = Object.keys(codes) as ErrorCode[]

@@ -1,4 +1,4 @@
-// The three tiers of errors that a client can see, in the two shapes of the contract.
+// Turns every error into an answer, in one of the two shapes of the contract.
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { isUnavailable } from '../../db/failures.ts'
@@ -8,7 +8,9 @@ import { ApiError, type ErrorShape, invalidJson, unsupportedMediaType } from './
 
 const RETRY_AFTER_S = '5'
 
-/** In the shape of the operation, or of its mount; what is public has none, and a 403 is always shape A. */
+/**
+ * The answer for an error, in the shape of the operation or its mount. Public routes and every 403 have shape A.
+ */
 function errorResponse(c: Context<ApiEnv>, err: ApiError): Response {
   const shape: ErrorShape = err.status === 403 ? 'message' : (c.var.errors ?? 'message')
   const body: Record<string, unknown> = { [shape]: err.message }
@@ -18,11 +20,12 @@ function errorResponse(c: Context<ApiEnv>, err: ApiError): Response {
   return c.json(body, err.status, err.headers)
 }
 
-/** Turns any throw into an answer; what is not ours is logged and shown without its text. */
+/** Makes the error handler. An unexpected error is logged, and its text is not shown. */
 export function createErrorHandler(deps: Pick<ApiDeps, 'log'>) {
   return (err: Error, c: Context<ApiEnv>): Response => {
     if (err instanceof ApiError) return errorResponse(c, err)
-    if (err instanceof HTTPException) return errorResponse(c, fromHttpException(err))
+    const known = err instanceof HTTPException ? fromHttpException(err, c) : null
+    if (known) return errorResponse(c, known)
     const requestId = c.var.requestId
     if (isUnavailable(err) || err instanceof TemporalUnavailable) {
       deps.log.warn({ err, request_id: requestId }, 'a server behind the API did not answer')
@@ -43,11 +46,11 @@ export function createErrorHandler(deps: Pick<ApiDeps, 'log'>) {
   }
 }
 
-function fromHttpException(err: HTTPException): ApiError {
-  if (err.status === 413)
-    return new ApiError(413, 'body_too_large', 'The request body is too large')
-  // Hono's validators: malformed JSON or a body that it could not read, or no body under another media type.
+/** Errors that Hono throws while it reads a body; null for others, which are faults of this service. */
+function fromHttpException(err: HTTPException, c: Context<ApiEnv>): ApiError | null {
+  if (err.status === 413) return new ApiError(413, 'body_too_large', 'The body is too large')
+  // Hono's validators: malformed JSON, a body that it could not read, or a missing body with another media type.
   if (err.status === 400) return invalidJson()
-  if (err.status === 415) return unsupportedMediaType()
-  return new ApiError(err.status, 'http_error', err.message)
+  if (err.status === 415) return unsupportedMediaType(c.req.header('content-type'))
+  return null
 }

@@ -1,11 +1,12 @@
-// A failure that a client is told of, and the usual ones.
+// The error that becomes an answer, and common errors.
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { shown } from '../../rules/shown.ts'
 import type { ErrorCode } from './errorCodes.ts'
 
 /** The key of an error's text: shape A of the contract is `message`, shape B `error`. */
 export type ErrorShape = 'message' | 'error'
 
-/** A failure that the client caused or must know of. `code` is null where the contract's body has none. */
+/** An error that the client sees. `code` is null if the contract's body has none. */
 export class ApiError extends Error {
   readonly status: ContentfulStatusCode
   readonly code: ErrorCode | null
@@ -27,15 +28,31 @@ export class ApiError extends Error {
   }
 }
 
-export const badRequest = (message: string, code: ErrorCode | null = 'invalid_request') =>
-  new ApiError(400, code, message)
+export const badRequest = (
+  message: string,
+  code: ErrorCode | null = 'invalid_request',
+  extra: Record<string, unknown> = {},
+) => new ApiError(400, code, message, { extra })
 export const notFound = (message: string, code: ErrorCode | null = 'not_found') =>
   new ApiError(404, code, message)
 export const conflict = (message: string, code: ErrorCode) => new ApiError(409, code, message)
-export const invalidCursor = () =>
-  new ApiError(400, 'invalid_cursor', 'The cursor is not valid here')
+export const invalidCursor = (cursor: string) =>
+  badRequest(
+    `cursor must be one that this list gave for the same filters, not ${shown(cursor)}`,
+    'invalid_cursor',
+  )
+/** A malformed address in a path, for operations without a text of the contract. */
+export const invalidEmail = (given: string) =>
+  badRequest(
+    `email in the path must be an address such as ada@example.com, not ${shown(given)}`,
+    'invalid_email',
+  )
 export const invalidJson = (code: ErrorCode | null = 'invalid_json') =>
   new ApiError(400, code, 'Invalid JSON payload')
 
-export const unsupportedMediaType = () =>
-  new ApiError(415, 'unsupported_media_type', 'Send the body as application/json')
+export const unsupportedMediaType = (contentType: string | undefined) =>
+  new ApiError(
+    415,
+    'unsupported_media_type',
+    `Content-Type must be application/json, not ${shown(contentType)}`,
+  )

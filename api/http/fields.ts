@@ -1,4 +1,4 @@
-// Field schemas that several resources share; every text that passes can be stored.
+// Schemas of fields that several resources share. Every accepted text can be stored.
 import { z } from '@hono/zod-openapi'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
@@ -7,7 +7,7 @@ import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from './env.ts'
 
 const UNSTORABLE = 'must not hold a NUL character or half of a surrogate pair'
-const INVALID_EMAIL = 'Invalid email format'
+const NO_EMAIL = 'must be an address such as ada@example.com'
 
 /** Text of at most `charsMax` UTF-16 units, possibly empty. */
 export const textField = (charsMax: number) =>
@@ -21,44 +21,69 @@ export const nameField = textField(limits.nameCharsMax)
 /** An address that may become a contact, as it was written. */
 export const writtenEmailField = z
   .string()
-  .refine((text) => normalizeContactEmail(text) !== null, INVALID_EMAIL)
+  .refine((text) => normalizeContactEmail(text) !== null, NO_EMAIL)
 
-/** The same; it comes out in lower case. */
+/** Like `writtenEmailField`; the result is in lower case. */
 export const contactEmailField = z
   .string()
   .transform((text, context) => {
     const email = normalizeContactEmail(text)
     if (email !== null) return email
-    context.addIssue({ code: 'custom', message: INVALID_EMAIL })
+    context.addIssue({ code: 'custom', message: NO_EMAIL })
     return z.NEVER
   })
   .openapi({ type: 'string', example: 'ada@example.com' })
 
-/** Free-form data, kept as it came: zod's own records would drop a key named `__proto__`. */
+/** A JSON object, unchanged: zod's records would drop a key named `__proto__`. */
 export const jsonObjectField = z
   .custom<JsonObject>(isJsonObject, 'must be an object')
   .superRefine((value, context) => {
     const fault = findJsonFault(value)
     if (fault) context.addIssue({ code: 'custom', message: fault.message })
     else if (Buffer.byteLength(JSON.stringify(value)) > limits.propertiesBytesMax) {
-      const message = `must not exceed ${limits.propertiesBytesMax} bytes`
+      const message = `must not exceed ${limits.propertiesBytesMax} bytes of JSON`
       context.addIssue({ code: 'custom', message })
     }
   })
   .openapi({ type: 'object', additionalProperties: true })
 
-/** The query of every list. */
-export const PageQuery = z.object({ cursor: z.string().optional() })
+/** The rule that at least one key of a body must be given. */
+export function oneIsGiven(...keys: string[]) {
+  return [
+    (body: object) => keys.some((key) => (body as Record<string, unknown>)[key] !== undefined),
+    { message: `The body must have at least one of ${keys.join(', ')}` },
+  ] as const
+}
 
-/** `?expand=details` adds what we know beyond the contract's fields. */
-export const ExpandQuery = z.object({ expand: z.enum(['details']).optional() })
+/** The query of every list. */
+export const PageQuery = z.object({
+  cursor: z.string().optional().openapi({
+    description: 'The `cursor` of the page before, as it came. Leave it out for the first page.',
+  }),
+})
+
+/** The fields of every page besides its items. */
+export const pageFields = {
+  count: z.int().openapi({ description: 'The number of items on this page' }),
+  cursor: z
+    .string()
+    .nullable()
+    .openapi({ description: 'For the next page, as `?cursor=…`; null on the last page' }),
+}
+
+/** `?expand=details` adds fields beyond those of the contract. */
+export const ExpandQuery = z.object({
+  expand: z.enum(['details']).optional().openapi({
+    description: '`details` adds the fields that are absent otherwise.',
+  }),
+})
 
 export const CreatedBy = z
   .object({
     email: z.string(),
     first_name: z.string().nullable(),
     last_name: z.string().nullable(),
-    profile_picture: z.string(),
+    profile_picture: z.string().openapi({ description: 'The address of an SVG picture' }),
   })
   .openapi('CreatedBy')
 export type CreatedBy = z.infer<typeof CreatedBy>

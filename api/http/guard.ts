@@ -1,7 +1,7 @@
-// Stands before every operation and enforces the rules of its route: key, permission, media type, size, in this order.
+// Enforces the rules of a route before its operation: key, permission, media type, size, in this order.
 
 import type { MiddlewareHandler } from 'hono'
-import { mayCall } from '../../rules/permissions.ts'
+import { mayCall, permittedBy } from '../../rules/permissions.ts'
 import { createKeyFinder } from './auth.ts'
 import { createBodyLimit, requireJson } from './bodies.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
@@ -10,7 +10,7 @@ import type { KeyCache } from './keyCache.ts'
 import { rulesOf } from './operation.ts'
 
 /**
- * Middleware for every `/v1` path, its unknown ones too.
+ * Middleware for every `/v1` path, also for unknown ones.
  * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 415, 413
  */
 export function createGuard(
@@ -25,7 +25,8 @@ export function createGuard(
     if (rules.permission !== null) {
       const key = await findKey(c.req.header('authorization'))
       if (!mayCall(key.permission, rules.permission)) {
-        throw new ApiError(403, 'restricted_api_key', 'This API key may not do that')
+        const text = `This API key has the permission ${key.permission}; this needs ${permittedBy(rules.permission).join(' or ')}`
+        throw new ApiError(403, 'restricted_api_key', text)
       }
       c.set('key', key)
       c.set('workspaceId', key.workspace_id)

@@ -1,9 +1,9 @@
-// The keys of an object in the order of its JSON text: JavaScript itself puts keys that are whole numbers first.
+// The keys of an object in the order of its JSON text. JavaScript would put keys that are whole numbers first.
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],]/g
 
 /**
- * The keys of the object that a JSON object has under `field`, each once, as the text has them.
+ * The keys of the object under `field`, each once, in the order of the text.
  * @param text JSON that parses to an object with an object under `field`
  */
 export function keysInOrder(text: string, field: string): string[] {
@@ -25,7 +25,7 @@ export function keysInOrder(text: string, field: string): string[] {
       const depth = open.length
       if (depth === 1) {
         isInField = JSON.parse(token) === field
-        // Given twice, the last one counts.
+        // If the field is given twice, the last one counts.
         if (isInField) keys.clear()
       } else if (depth === 2 && isInField) keys.add(JSON.parse(token) as string)
     }

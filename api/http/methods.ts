@@ -1,8 +1,11 @@
-// Which methods a path has, for the 405 of a path that is known under another method.
+// Finds the methods of a path, for 405 answers.
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiEnv } from './env.ts'
 
-/** Looks a path up among the registered routes; empty when no route has it. Call after the last route. */
+/**
+ * Makes a function that returns the methods of a path; empty if no route has it. Call it after the last route was
+ * added.
+ */
 export function methodsOf(app: OpenAPIHono<ApiEnv>): (path: string) => string[] {
   const known = [...new Set(app.routes.map(({ method }) => method))].filter((one) => one !== 'ALL')
   return (path) => {

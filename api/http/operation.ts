@@ -1,39 +1,69 @@
-// What holds for an operation stands at its route: permission, shape of errors, size of its body. Nothing matches on paths.
+// The rules of an operation, which its route declares: permission, error shape, size of the body.
 
-import { createRoute, type OpenAPIHono, type RouteConfig } from '@hono/zod-openapi'
+import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi'
 import type { Context, Handler, MiddlewareHandler } from 'hono'
 import { matchedRoutes } from 'hono/route'
 import { limits } from '../../rules/limits.ts'
 import type { Need } from '../../rules/permissions.ts'
 import type { ApiEnv } from './env.ts'
+import type { ErrorCode } from './errorCodes.ts'
+import { errorResponses } from './errorResponses.ts'
 import type { ErrorShape } from './errors.ts'
 
-/** What an operation says of itself. */
+/** The rules of an operation. */
 export interface OperationRules {
-  /** What it needs of the key that calls it. */
+  /** The permission that the API key needs. */
   permission: Need
   errors: ErrorShape
-  /** Of its body at most; `limits.requestBytesMax` when left out. */
+  /** The largest body; `limits.requestBytesMax` if absent. */
   bodyBytesMax?: number
-  /** The contract's text for an unforeseen failure, where it has one. */
+  /** The contract's text for an unexpected failure, if it has one. */
   failureText?: string
 }
 
-/** What a mount says of the paths and methods below it that are no operation. */
+/** One request to an operation and its answer, as the interface description shows them; a test asks for it. */
+export interface OperationExample {
+  /** By their names in the path. */
+  params?: Readonly<Record<string, string>>
+  query?: Readonly<Record<string, string>>
+  body?: unknown
+  /** Absent where the answer has no body. */
+  answer?: unknown
+}
+
+/** What the interface description says of an operation. */
+export interface OperationGuide {
+  /** What it does, in three to six words. */
+  summary: string
+  /** Markdown: when to use it, what it promises, what surprises. */
+  description: string
+  /** The errors of its own. Those for keys, bodies, queries, cursors and failures are added. */
+  codes?: readonly ErrorCode[]
+  /** Those of the added ones that it cannot answer. */
+  withoutCodes?: readonly ErrorCode[]
+  /** Texts of the contract that come without a code, by status. */
+  texts?: Readonly<Partial<Record<number, readonly string[]>>>
+  example: OperationExample
+}
+
+/** The rules of paths and methods below a mount that are not an operation. */
 export interface MountRules {
-  /** What a request there needs of its key, by whether it only reads; null: no key. */
+  /** The permission that a reading or writing request needs there; null: no key is needed. */
   permission: { read: Need; write: Need } | null
   errors: ErrorShape
 }
 
-/** The rules of an operation with what it left out. */
+/** The rules of an operation with defaults. */
 type CompleteRules = OperationRules & { bodyBytesMax: number }
 
 /** The rules that hold for one request. */
 type RulesOfRequest = Omit<CompleteRules, 'permission'> & {
-  /** null: no key is asked for. */
+  /** null: no key is needed. */
   permission: Need | null
 }
+
+/** Where an operation's example stands until the description is put together (`describe.ts`). */
+export const EXAMPLE = 'x-example'
 
 type Described<P extends string> = Omit<RouteConfig, 'path'> & { path: P }
 
@@ -46,24 +76,43 @@ const everywhere: MountRules = {
 }
 
 /** The route of an operation with its rules. */
-export function defineOperation<P extends string, R extends Described<P> & OperationRules>(
-  operation: R,
-) {
-  const { permission, errors, bodyBytesMax, failureText, ...described } = operation
+export function defineOperation<
+  P extends string,
+  R extends Described<P> & OperationRules & OperationGuide,
+>(operation: R) {
+  const { permission, errors, bodyBytesMax, failureText, ...guided } = operation
+  const { codes, withoutCodes, texts, example, ...described } = guided
   const rules = {
     bodyBytesMax: bodyBytesMax ?? limits.requestBytesMax,
     permission,
     errors,
     ...(failureText === undefined ? {} : { failureText }),
   }
-  const route = { ...described, middleware: mark(ofOperations, rules) }
-  // The type is that of what was given: to a handler the mark would be a middleware with variables of its own.
+  const { body, query } = described.request ?? {}
+  const facts = {
+    errors,
+    codes: codes ?? [],
+    withoutCodes: withoutCodes ?? [],
+    texts: texts ?? {},
+    failureText,
+    hasBody: body !== undefined,
+    hasQuery: query !== undefined,
+    hasCursor: query instanceof z.ZodObject && 'cursor' in query.shape,
+  }
+  const responses = { ...described.responses, ...errorResponses(facts) }
+  const route = {
+    ...described,
+    responses,
+    [EXAMPLE]: example,
+    middleware: mark(ofOperations, rules),
+  }
+  // The type is that of the given route; otherwise a handler would see the mark as a middleware with variables.
   return createRoute<P, R>(route as unknown as R)
 }
 
 /**
- * Adds an operation whose body is checked by its handler, since the contract fixes the order of the checks: described
- * by its route, but no validator answers before.
+ * Adds an operation whose handler checks the body, because the contract fixes the order of the checks. The route
+ * describes the body, and no validator runs before the handler.
  */
 export function addUnchecked(
   app: OpenAPIHono<ApiEnv>,
@@ -75,10 +124,10 @@ export function addUnchecked(
   app.on([route.method], [route.getRoutingPath()], ...[middleware ?? []].flat(), handler)
 }
 
-/** A middleware that says the rules of all that is mounted below it and is no operation. */
+/** A middleware that sets the rules of everything below a mount that is not an operation. */
 export const mountMark = (rules: MountRules): MiddlewareHandler => mark(ofMounts, rules)
 
-/** The rules of the operation that a request is for; where there is none, those of the innermost mount. */
+/** The rules of a request's operation; if there is none, those of the innermost mount. */
 export function rulesOf(c: Context): RulesOfRequest {
   let mount = everywhere
   for (const { handler } of matchedRoutes(c)) {

@@ -1,19 +1,19 @@
-// Answers a list with one of its pages: opens the cursor, reads one row more than the page, says where it goes on.
+// Answers a list with one page: opens the cursor, reads one row more than the page, and makes the next cursor.
 
 import { limits } from '../../rules/limits.ts'
 import type { CursorForm } from './cursor.ts'
 
 interface List<K extends string, P, Row, Item> {
-  /** Of the rows in the answer. */
+  /** The key of the rows in the answer. */
   key: K
   cursors: CursorForm<P>
-  /** As the client gave it. */
+  /** The cursor of the request. */
   cursor: string | undefined
-  /** `limits.pageSize` when left out. */
+  /** `limits.pageSize` if absent. */
   size?: number
-  /** Reads rows after a position, from the beginning for null. */
+  /** Reads rows after a position; null: from the beginning. */
   find: (page: { after: P | null; limit: number }) => Promise<Row[]>
-  /** Where the next page begins: after this row. */
+  /** The position of a row, after which the next page begins. */
   positionOf: (last: Row) => P
   toItem: (row: Row) => Item
 }
@@ -21,7 +21,7 @@ interface List<K extends string, P, Row, Item> {
 type Page<K extends string, Item> = Record<K, Item[]> & { count: number; cursor: string | null }
 
 /**
- * The body of a list's answer: its rows under its key, their count, and the cursor, null on the last page.
+ * The body of a list's answer: the rows under `key`, their count, and the cursor, which is null on the last page.
  * @throws ApiError 400 `invalid_cursor`, before anything is read
  */
 export async function readPage<K extends string, P, Row, Item>(

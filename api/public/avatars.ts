@@ -1,4 +1,4 @@
-// Pictures of users: their initials on a colour of their own. Public, without a key.
+// Pictures of users: their initials on a colour that is derived from their id. Public, without a key.
 import { findUserById } from '../../db/workspaces/reads.ts'
 import { isId } from '../../rules/ids.ts'
 import { fnv1a } from '../../rules/shard.ts'
@@ -26,7 +26,7 @@ export function avatarRoutes({ db }: Pick<ApiDeps, 'db'>) {
   return app
 }
 
-/** One or two letters or digits, from the names or else the address. */
+/** One or two letters or digits, from the names or, without names, from the address. */
 export function initialsOf(user: {
   first_name: string | null
   last_name: string | null
@@ -36,7 +36,7 @@ export function initialsOf(user: {
   return named || firstLetter(user.email) || '?'
 }
 
-/** Letters and digits alone can stand here, so nothing of a name is markup. */
+/** Only letters and digits are allowed, so that a name cannot add markup. */
 function firstLetter(text: string | null): string {
   return (/[\p{L}\p{N}]/u.exec(text ?? '')?.[0] ?? '').toUpperCase()
 }

@@ -1,4 +1,4 @@
-// Health: the process (healthz) and what it needs (readyz). Public, without a key.
+// Health of the process (healthz) and of its servers (readyz). Public, without a key.
 import { sql } from 'kysely'
 import type { ApiDeps } from '../http/env.ts'
 import { createRoutes } from '../http/openapi.ts'

@@ -1,4 +1,5 @@
-// Pixels and tracked links of mail. Public, without a key; the token is the proof, and the target is never the request's.
+// Pixels and tracked links. Public, without a key: the token is the proof. The target of a link never comes from
+// the request.
 import type { Context } from 'hono'
 import { findTracked } from '../../commands/tracking/find.ts'
 import { recordTracking } from '../../commands/tracking/record.ts'
@@ -32,7 +33,7 @@ export function trackingRoutes(deps: ApiDeps) {
     await recordTracking(deps, delivery.workspace_id, { delivery, link, visit })
   }
 
-  /** What goes wrong in here must not keep a reader from the mail's picture or the link's target. */
+  /** Runs work whose failure is only logged: a reader must get the picture or the target of the link anyway. */
   const quietly = async (c: Context<ApiEnv>, work: () => Promise<void>) => {
     try {
       await work()
@@ -41,8 +42,8 @@ export function trackingRoutes(deps: ApiDeps) {
     }
   }
 
-  // Whatever the token is, the same picture: a broken one would show in the mail, and
-  // would tell a guesser that the token is wrong.
+  // Every token gets the same picture. A broken picture would be visible in the email, and would show that a
+  // guessed token is wrong.
   app.get('/t/o/:token', async (c) => {
     await quietly(c, async () => {
       const delivery = await findTracked(deps, 'open', c.req.param('token'))
@@ -64,7 +65,7 @@ export function trackingRoutes(deps: ApiDeps) {
   return app
 }
 
-/** A target as a header may carry it (RFC 3986): as it was written where that is visible ASCII, else escaped. */
+/** A target for the Location header (RFC 3986): unchanged if it is visible ASCII, otherwise escaped. */
 function toLocation(url: string): string {
   return /^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href
 }

@@ -1,4 +1,4 @@
-// Unsubscribe links (spec, What the service does, 5; RFC 8058). Public, without a key; the token is the proof.
+// Unsubscribe links (RFC 8058). Public, without a key; the token is the proof.
 import type { Context } from 'hono'
 import { followUnsubscribe } from '../../commands/unsubscribes/follow.ts'
 import { undoUnsubscribe } from '../../commands/unsubscribes/undo.ts'
@@ -13,7 +13,7 @@ import type { ApiDeps, ApiEnv } from '../http/env.ts'
 import { createRoutes } from '../http/openapi.ts'
 import { pageHeaders, type UnsubscribePage, unsubscribePage } from './unsubscribePage.ts'
 
-/** Machines that open every link of a mail, by what they say of themselves; they never act. */
+/** Machines that open every link of an email, recognised by their headers. Their requests change nothing. */
 const LOOKERS: readonly (MachineReason | null)[] = [
   'head',
   'prefetch',
@@ -37,14 +37,14 @@ export function unsubscribeRoutes(deps: ApiDeps) {
     return LOOKERS.includes(machineOf({ method: c.req.method, header, ip }))
   }
 
-  /** The mail behind a token; undefined for an unknown one. */
+  /** The email of a token; undefined if the token is unknown. */
   const find = async (token: string) =>
     /^[\w-]{22}$/.test(token) ? findUnsubscribeMail(deps.db, token) : undefined
 
   const show = (c: Context<ApiEnv>, page: UnsubscribePage, token: string) =>
     c.html(unsubscribePage(page, token), page === 'unknown' ? 404 : 200, pageHeaders)
 
-  // HEAD comes here too (it is GET without its body), and never acts.
+  // HEAD comes here too (a GET without a body) and changes nothing.
   app.get('/u/:token', async (c) => {
     const token = c.req.param('token')
     const mail = await find(token)
@@ -56,7 +56,7 @@ export function unsubscribeRoutes(deps: ApiDeps) {
     return show(c, left ? 'left' : 'ask', token)
   })
 
-  // One-click: no redirect, no cookie, and the same answer however often it comes.
+  // One-click: no redirect, no cookie, and the same answer for repeated requests.
   app.post('/u/:token', async (c) => {
     const token = c.req.param('token')
     const mail = await find(token)

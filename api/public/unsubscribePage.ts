@@ -1,4 +1,4 @@
-// The pages behind an unsubscribe link: small, without scripts, the same in every mail reader's browser.
+// The pages of an unsubscribe link: small and without scripts.
 
 const STYLE = `
   body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: #f4f5f7;
@@ -12,7 +12,7 @@ const STYLE = `
   button:focus-visible { outline: 3px solid #5b8def; outline-offset: 2px }
 `
 
-/** Of every such page: kept nowhere, sent nowhere, in nobody's frame. */
+/** Headers of every such page: no caching, no referrer, no frames. */
 export const pageHeaders = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy':
@@ -46,7 +46,7 @@ const pages: Record<UnsubscribePage, { title: string; text: string; action?: [st
   },
 }
 
-/** @param token of the link; it has been checked to be one, and is base64url */
+/** Makes a page. @param token of the link, already checked, base64url */
 export function unsubscribePage(page: UnsubscribePage, token: string): string {
   const { title, text, action } = pages[page]
   const form = action

@@ -4,13 +4,15 @@ import { suppressAddress } from '../../commands/suppressions/create.ts'
 import { unsuppressAddress } from '../../commands/suppressions/delete.ts'
 import { listSuppressions, type SuppressionPosition } from '../../db/suppressions/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
+import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { badRequest } from '../http/errors.ts'
+import { badRequest, invalidEmail } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { suppressionExamples } from './examples.ts'
 import { NewSuppression, Suppression, SuppressionList, toSuppression } from './schemas.ts'
 
 const tags = ['Suppressions']
@@ -21,10 +23,13 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags,
+  summary: 'List suppressed addresses',
+  description:
+    'The addresses that nothing is sent to now, newest first. Those that have run out are not shown.',
+  example: suppressionExamples.list,
   request: { query: PageQuery },
   responses: {
     200: jsonBody(SuppressionList, 'Those that hold now, newest first'),
-    ...errorResponses(400),
   },
 })
 
@@ -34,11 +39,17 @@ const postRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Suppress an address',
+  description:
+    'Nothing is sent to the address from now on, until you delete it here. A mail to it is accepted and recorded as ' +
+    '`bounced`, with the subtype `OnAccountSuppressionList`. Permanent bounces and complaints add addresses by ' +
+    'themselves, and so do temporary bounces on ' +
+    `${limits.softBounceDays} days, for ${limits.softBounceSuppressedDays} days. An address that is suppressed for good already stays as it is (200).`,
+  example: suppressionExamples.create,
   request: { body: jsonRequest(NewSuppression) },
   responses: {
     200: jsonBody(Suppression, 'The address was suppressed already'),
     201: jsonBody(Suppression, 'The address is suppressed from now on'),
-    ...errorResponses(400, 413, 415),
   },
 })
 
@@ -48,10 +59,21 @@ const deleteRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
-  request: { params: z.object({ email: z.string() }) },
+  summary: 'Delete a suppression',
+  description:
+    'The address may be written to again. Percent-encode it once. Do this when you know that the mailbox works: the ' +
+    'next permanent bounce suppresses the address again.',
+  codes: ['email_required', 'invalid_email', 'not_found'],
+  example: suppressionExamples.remove,
+  request: {
+    params: z.object({
+      email: z
+        .string()
+        .openapi({ description: 'Percent-encoded once; upper and lower case are the same' }),
+    }),
+  },
   responses: {
     204: { description: 'The address may be written to again' },
-    ...errorResponses(400, 404),
   },
 })
 
@@ -90,6 +112,6 @@ export function suppressionRoutes(deps: ApiDeps) {
 function emailOf(given: string): string {
   if (given.trim() === '') throw badRequest('Email is required', 'email_required')
   const email = normalizeContactEmail(given)
-  if (email === null) throw badRequest('The address is not valid', 'invalid_email')
+  if (email === null) throw invalidEmail(given)
   return email
 }

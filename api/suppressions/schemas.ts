@@ -1,29 +1,36 @@
-// Suppressions as the API takes and shows them.
+// Schemas of suppressions.
 import { z } from '@hono/zod-openapi'
 import type { SuppressionRow } from '../../db/suppressions/reads.ts'
-import { writtenEmailField } from '../http/fields.ts'
+import { pageFields, writtenEmailField } from '../http/fields.ts'
 
 export const Suppression = z
   .object({
-    email: z.string(),
-    reason: z.enum(['bounce', 'complaint', 'manual']),
-    source_id: z
-      .string()
-      .nullable()
-      .openapi({ description: 'The email that bounced or was complained about' }),
-    created: z.int(),
-    expires_at: z.int().nullable().openapi({ description: 'Null: it holds until it is deleted' }),
+    email: z.string().openapi({ description: 'In lower case' }),
+    reason: z.enum(['bounce', 'complaint', 'manual']).openapi({
+      description:
+        '`bounce`: mail came back. `complaint`: the recipient called a mail spam. `manual`: by this API.',
+    }),
+    source_id: z.string().nullable().openapi({
+      description: 'The email that bounced or was complained about; null for `manual`',
+    }),
+    created: z.int().openapi({ description: 'Milliseconds since 1970 (UTC)' }),
+    expires_at: z.int().nullable().openapi({
+      description: 'Milliseconds since 1970 (UTC); null: it holds until it is deleted',
+    }),
   })
   .openapi('Suppression')
 export type Suppression = z.infer<typeof Suppression>
 
 export const SuppressionList = z
-  .object({ suppressions: z.array(Suppression), count: z.int(), cursor: z.string().nullable() })
+  .object({ suppressions: z.array(Suppression), ...pageFields })
   .openapi('SuppressionList')
 
 export const NewSuppression = z
   .object({
-    email: writtenEmailField,
+    email: writtenEmailField.openapi({
+      description: 'A bare address; upper and lower case are the same',
+      example: 'ada@example.com',
+    }),
   })
   .openapi('NewSuppression')
 

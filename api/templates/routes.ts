@@ -14,10 +14,11 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { templateExamples } from './examples.ts'
 import {
   NewTemplate,
   RenderedTemplate,
@@ -39,10 +40,13 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags,
+  summary: 'List templates',
+  description:
+    'All templates, newest first, without html and text: get one of them for its content.',
+  example: templateExamples.list,
   request: { query: PageQuery },
   responses: {
     200: jsonBody(TemplateList, 'Templates without html and text, newest first'),
-    ...errorResponses(400),
   },
 })
 
@@ -52,8 +56,15 @@ const postRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Create a template',
+  description:
+    'Makes a draft, version 1. Nothing can be sent with it before it is published. The parts are ' +
+    '[Liquid](https://shopify.github.io/liquid/), which is checked here: a mistake is a 400 with its line and column. ' +
+    'With an `alias` the template has a name of your choice wherever its id can stand.',
+  codes: ['alias_taken', 'invalid_template'],
+  example: templateExamples.create,
   request: { body: jsonRequest(NewTemplate) },
-  responses: { 201: one, ...errorResponses(400, 409, 413, 415) },
+  responses: { 201: one },
 })
 
 const getRoute = defineOperation({
@@ -62,8 +73,12 @@ const getRoute = defineOperation({
   permission: 'read',
   errors: 'message',
   tags,
+  summary: 'Get a template',
+  description: 'One template with the content of its current version, published or not.',
+  codes: ['not_found'],
+  example: templateExamples.get,
   request: { params },
-  responses: { 200: one, ...errorResponses(404) },
+  responses: { 200: one },
 })
 
 const patchRoute = defineOperation({
@@ -72,8 +87,14 @@ const patchRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Change a template',
+  description:
+    'Changes what is given and leaves the rest. Changed content becomes a new version; mail is made from the published ' +
+    'one until you publish again. A change of `name` or `alias` alone makes no version and holds at once.',
+  codes: ['not_found', 'alias_taken', 'invalid_template'],
+  example: templateExamples.change,
   request: { params, body: jsonRequest(TemplateChange) },
-  responses: { 200: one, ...errorResponses(400, 404, 409, 413, 415) },
+  responses: { 200: one },
 })
 
 const deleteRoute = defineOperation({
@@ -82,8 +103,14 @@ const deleteRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Delete a template',
+  description:
+    'Deletes the template with its versions. Mail that was made from it keeps its content. While an active workflow ' +
+    'sends it, it is refused.',
+  codes: ['not_found', 'template_in_use'],
+  example: templateExamples.remove,
   request: { params },
-  responses: { 204: { description: 'Gone with its versions' }, ...errorResponses(404, 409) },
+  responses: { 204: { description: 'Gone with its versions' } },
 })
 
 const publishRoute = defineOperation({
@@ -92,8 +119,13 @@ const publishRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Publish a template',
+  description:
+    'Mail is made from the current version from now on. Publishing the same version again changes nothing.',
+  codes: ['not_found', 'template_empty'],
+  example: templateExamples.publish,
   request: { params },
-  responses: { 200: one, ...errorResponses(400, 404) },
+  responses: { 200: one },
 })
 
 const duplicateRoute = defineOperation({
@@ -102,8 +134,14 @@ const duplicateRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Duplicate a template',
+  description:
+    'Copies the content of the current version into a new draft, named as the template with “(copy)” behind it. The ' +
+    'copy has no alias.',
+  codes: ['not_found'],
+  example: templateExamples.duplicate,
   request: { params },
-  responses: { 201: one, ...errorResponses(404) },
+  responses: { 201: one },
 })
 
 const renderRoute = defineOperation({
@@ -112,10 +150,16 @@ const renderRoute = defineOperation({
   permission: 'manage',
   errors: 'message',
   tags,
+  summary: 'Render a template',
+  description:
+    'Shows what a mail would look like with these values; nothing is sent or stored. It is the current version that is ' +
+    'rendered, so a draft can be tried before it is published. `missing` lists the names that have no value: in a mail ' +
+    'they are empty.',
+  codes: ['not_found', 'invalid_template'],
+  example: templateExamples.render,
   request: { params, body: jsonRequest(RenderTemplate) },
   responses: {
     200: jsonBody(RenderedTemplate, 'The current version with these values'),
-    ...errorResponses(400, 404, 413, 415),
   },
 })
 

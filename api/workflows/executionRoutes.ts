@@ -1,4 +1,4 @@
-// What a workflow has done: its executions, its mail, and a start by hand (operations 11 and 12).
+// The executions and emails of a workflow, and a start by hand.
 
 import { z } from '@hono/zod-openapi'
 import { startExecution } from '../../commands/executions/start.ts'
@@ -7,6 +7,7 @@ import { isWorkflowKnown } from '../../db/workflows/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
+import { toWorkflowEmail, WorkflowEmailList } from '../executions/emailSchemas.ts'
 import { readExecutionPage } from '../executions/pages.ts'
 import {
   Execution,
@@ -14,18 +15,17 @@ import {
   ExecutionsQuery,
   StartExecution,
   toExecution,
-  toWorkflowEmail,
-  WorkflowEmailList,
 } from '../executions/schemas.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow, toApiError } from '../http/refusals.ts'
+import { workflowExecutionExamples } from './executionExamples.ts'
 
 const tags = ['Workflows']
-const params = z.object({ id: z.string() })
+const params = z.object({ id: z.string().openapi({ description: 'The id of the workflow' }) })
 
 const executionsRoute = defineOperation({
   method: 'get',
@@ -33,10 +33,15 @@ const executionsRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: "List a workflow's executions",
+  description:
+    'Those that run come first, then those that have ended, the latest end first. One that ends while you ' +
+    'page may be shown a second time; none is left out. It can be asked of an archived workflow too.',
+  codes: ['not_found'],
+  example: workflowExecutionExamples.list,
   request: { params, query: ExecutionsQuery },
   responses: {
     200: jsonBody(ExecutionList, 'Running first, then by end, newest first'),
-    ...errorResponses(400, 404),
   },
 })
 
@@ -46,10 +51,15 @@ const emailsRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: "List a workflow's emails",
+  description:
+    'The emails that its executions have written, newest first, each with what became of it. `GET ' +
+    '/v1/emails/{id}` has their content.',
+  codes: ['not_found'],
+  example: workflowExecutionExamples.emails,
   request: { params, query: PageQuery },
   responses: {
     200: jsonBody(WorkflowEmailList, 'Mail of its executions, newest first'),
-    ...errorResponses(400, 404),
   },
 })
 
@@ -59,10 +69,17 @@ const startRoute = defineOperation({
   permission: 'manage',
   errors: 'error',
   tags,
+  summary: 'Start an execution by hand',
+  description:
+    'Starts the workflow for one contact, without an event: at its manual trigger, or at its first trigger ' +
+    'where it has none. The re-entry rule of the trigger applies, its filter does not. A new address becomes ' +
+    'a contact, who gets the event `workflow.started_manually`. The answer shows the execution before its ' +
+    'first node. A second request starts a second execution, unless the re-entry rule refuses it.',
+  codes: ['not_found', 'contact_unsubscribed', 're_entry_refused', 'workflow_not_active'],
+  example: workflowExecutionExamples.start,
   request: { params, body: jsonRequest(StartExecution) },
   responses: {
     201: jsonBody(Execution, 'Decided; it starts by itself'),
-    ...errorResponses(400, 404, 409, 413, 415),
   },
 })
 

@@ -1,4 +1,4 @@
-// Workflows: list, create, get, change, archive, validate, duplicate (operations 9 and 10, and what feeds them).
+// Workflows: list, create, get, change, archive, validate, duplicate.
 
 import { z } from '@hono/zod-openapi'
 import { archiveWorkflow } from '../../commands/workflows/archive.ts'
@@ -11,11 +11,12 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { createRoutes, errorResponses, jsonBody, jsonRequest } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
 import { describeDesign } from './designSchema.ts'
+import { workflowExamples } from './examples.ts'
 import {
   DesignChecked,
   DesignToCheck,
@@ -31,7 +32,7 @@ import {
 } from './schemas.ts'
 
 const tags = ['Workflows']
-const params = z.object({ id: z.string() })
+const params = z.object({ id: z.string().openapi({ description: 'The id of the workflow' }) })
 const one = jsonBody(Workflow, 'The workflow with its design')
 
 const listRoute = defineOperation({
@@ -40,8 +41,12 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: 'List workflows',
+  description:
+    'All workflows of the workspace, newest first, without their designs. Archived ones are left out.',
+  example: workflowExamples.list,
   request: { query: WorkflowsQuery },
-  responses: { 200: jsonBody(WorkflowList, 'Workflows, newest first'), ...errorResponses(400) },
+  responses: { 200: jsonBody(WorkflowList, 'Workflows, newest first') },
 })
 
 const postRoute = defineOperation({
@@ -50,8 +55,16 @@ const postRoute = defineOperation({
   permission: 'manage',
   errors: 'error',
   tags,
+  summary: 'Create a workflow',
+  description:
+    'Creates a workflow with version 1 of its design. The design of a `draft` may be unfinished: only its ' +
+    'shape is checked. With `"status": "active"` it must have no problems; otherwise nothing is created, and ' +
+    'the answer lists all of them. An active workflow starts an execution for each event that one of its ' +
+    'triggers asks for. Events from before start nothing.',
+  codes: ['invalid_design'],
+  example: workflowExamples.create,
   request: { body: jsonRequest(NewWorkflow) },
-  responses: { 201: one, ...errorResponses(400, 413, 415) },
+  responses: { 201: one },
 })
 
 const getRoute = defineOperation({
@@ -60,8 +73,14 @@ const getRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: 'Get a workflow',
+  description:
+    'The workflow with its current design. `current_version` and `active_version` differ when the design was ' +
+    'changed while the workflow was not active.',
+  codes: ['not_found'],
+  example: workflowExamples.get,
   request: { params },
-  responses: { 200: one, ...errorResponses(404) },
+  responses: { 200: one },
 })
 
 const patchRoute = defineOperation({
@@ -70,10 +89,18 @@ const patchRoute = defineOperation({
   permission: 'manage',
   errors: 'error',
   tags,
+  summary: 'Change a workflow',
+  description:
+    'Changes the name, the status or the design; what is left out stays. A changed design becomes a new ' +
+    'version: new executions run it, and those that run keep theirs. While the workflow is active, or becomes ' +
+    'active, its design must have no problems; otherwise nothing changes, and the answer lists all of them. ' +
+    'With the status `paused` or `draft` it starts no executions; those that run go on. Send ' +
+    '`expected_version` where two people may change the same workflow.',
+  codes: ['not_found', 'invalid_design', 'version_conflict'],
+  example: workflowExamples.change,
   request: { params, body: jsonRequest(WorkflowChange) },
   responses: {
     200: jsonBody(WorkflowUpdated, 'Changed; a changed design is a new version'),
-    ...errorResponses(400, 404, 409, 413, 415),
   },
 })
 
@@ -83,10 +110,15 @@ const deleteRoute = defineOperation({
   permission: 'manage',
   errors: 'error',
   tags,
+  summary: 'Archive a workflow',
+  description:
+    'From now on it starts no executions, and cannot be read, changed or brought back. Its executions that run ' +
+    'go on, and its executions and emails can still be listed.',
+  codes: ['not_found'],
+  example: workflowExamples.archive,
   request: { params },
   responses: {
     204: { description: 'Archived: it triggers no more; its executions go on' },
-    ...errorResponses(404),
   },
 })
 
@@ -96,10 +128,16 @@ const validateRoute = defineOperation({
   permission: 'manage',
   errors: 'error',
   tags,
+  summary: 'Check a design',
+  description:
+    'Checks a design by the rules for an active workflow, and changes nothing. Without a `design` it checks ' +
+    'the current one of the workflow. It reports all problems at once, each with its node. The status is 200 ' +
+    'for a design with problems too.',
+  codes: ['not_found'],
+  example: workflowExamples.validate,
   request: { params, body: jsonRequest(DesignToCheck) },
   responses: {
     200: jsonBody(DesignChecked, 'Every problem that keeps the design from being active'),
-    ...errorResponses(400, 404, 413, 415),
   },
 })
 
@@ -109,8 +147,14 @@ const duplicateRoute = defineOperation({
   permission: 'manage',
   errors: 'error',
   tags,
+  summary: 'Duplicate a workflow',
+  description:
+    'Copies the current design into a new workflow: a draft with the same name and ` copy` behind it. Earlier ' +
+    'versions and executions are not copied.',
+  codes: ['not_found'],
+  example: workflowExamples.duplicate,
   request: { params },
-  responses: { 201: jsonBody(Workflow, 'The copy, a draft'), ...errorResponses(404) },
+  responses: { 201: jsonBody(Workflow, 'The copy, a draft') },
 })
 
 export function workflowRoutes(deps: ApiDeps) {

@@ -1,4 +1,4 @@
-// Workflows as the API takes and shows them.
+// Schemas of workflows.
 import { z } from '@hono/zod-openapi'
 import type { NewWorkflow as New } from '../../commands/workflows/create.ts'
 import type { WorkflowChange as Change } from '../../commands/workflows/update.ts'
@@ -6,24 +6,39 @@ import type { WorkflowRow } from '../../db/workflows/reads.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { workflowStatuses } from '../../rules/states.ts'
-import { PageQuery } from '../http/fields.ts'
+import { DesignProblem } from '../http/designProblem.ts'
+import { oneIsGiven, PageQuery, pageFields } from '../http/fields.ts'
 import { designField, storedDesign } from './designSchema.ts'
 
-const workflowStatus = z.enum(workflowStatuses)
+const workflowStatus = z.enum(workflowStatuses).openapi({
+  description:
+    'Only an `active` workflow starts executions. `draft` and `paused` start none; those that run go on',
+})
 
 const nameField = z
   .string()
   .min(1)
   .max(limits.workflowNameCharsMax)
-  .regex(/^[A-Za-z0-9 _-]+$/, 'only letters, digits, spaces, hyphens and underscores are allowed')
+  .regex(/^[A-Za-z0-9 _-]+$/, 'must be letters, digits, spaces, hyphens and underscores')
+  .openapi({
+    description:
+      'Letters, digits, spaces, hyphens and underscores. Two workflows may have the same name',
+  })
 
-export const WorkflowsQuery = PageQuery.extend({ status: workflowStatus.optional() })
+export const WorkflowsQuery = PageQuery.extend({
+  status: z
+    .enum(workflowStatuses)
+    .optional()
+    .openapi({ description: 'Only workflows with this status' }),
+})
 
 export const NewWorkflow = z
   .object({
     name: nameField,
     design: designField.optional(),
-    status: workflowStatus.optional().openapi({ description: '`draft` when it is left out' }),
+    status: workflowStatus.optional().openapi({
+      description: '`draft` when it is left out. `active` needs a design without problems',
+    }),
   })
   .openapi('NewWorkflow') satisfies z.ZodType<New>
 
@@ -32,18 +47,22 @@ export const WorkflowChange = z
     name: nameField.optional(),
     status: workflowStatus.optional(),
     design: designField.optional(),
-    expected_version: z.int().min(1).optional().openapi({
-      description: 'Fails with 409 when `current_version` is another one',
-    }),
+    expected_version: z
+      .int()
+      .min(1)
+      .optional()
+      .openapi({
+        description:
+          'The `current_version` that you have read. When it is another one by now, nothing changes and the answer ' +
+          'is a 409 `version_conflict`',
+      }),
   })
-  .refine(({ name, status, design }) => [name, status, design].some((v) => v !== undefined), {
-    message: 'One of name, status and design is required',
-  })
+  .refine(...oneIsGiven('name', 'status', 'design'))
   .openapi('WorkflowChange') satisfies z.ZodType<Change>
 
 export const DesignToCheck = z
   .object({ design: designField.optional() })
-  .openapi('DesignToCheck', { description: 'Without a design: the current one is checked' })
+  .openapi('DesignToCheck', { description: 'Without a design, the current one is checked' })
 
 const fields = {
   workflow_id: z.string(),
@@ -54,17 +73,26 @@ const fields = {
 
 const marks = {
   created: z.int(),
-  updated: z.int(),
-  created_by: z.string(),
+  updated: z.int().openapi({ description: 'When its name, status or design changed last' }),
+  created_by: z.string().openapi({
+    description: 'Who made it: the id of the API key, or the address of the user',
+  }),
   created_by_type: z.enum(['user', 'apiKey']),
 }
 
-const versions = { current_version: z.int(), active_version: z.int() }
+const versions = {
+  current_version: z.int().openapi({ description: 'The newest version of its design, from 1' }),
+  active_version: z.int().openapi({
+    description: 'The version that new executions run; 0 when it was never active',
+  }),
+}
 
 export const WorkflowListItem = z
   .object({
     ...fields,
-    data: z.string().openapi({ description: 'Storage path of the design' }),
+    data: z.string().openapi({
+      description: 'Where the design is stored; `GET /v1/workflows/{id}` gives the design itself',
+    }),
     ...marks,
   })
   .openapi('WorkflowListItem')
@@ -77,29 +105,25 @@ export type WorkflowUpdated = z.infer<typeof WorkflowUpdated>
 
 export const Workflow = WorkflowListItem.extend({
   design: storedDesign,
-  settings: z.record(z.string(), z.unknown()),
+  settings: z.record(z.string(), z.unknown()).openapi({
+    description: 'The `settings` of the design, `{}` when it has none',
+  }),
   ...versions,
 }).openapi('Workflow')
 export type Workflow = z.infer<typeof Workflow>
 
 export const WorkflowList = z
-  .object({ workflows: z.array(WorkflowListItem), count: z.int(), cursor: z.string().nullable() })
+  .object({ workflows: z.array(WorkflowListItem), ...pageFields })
   .openapi('WorkflowList')
 
-const Problem = z
-  .object({
-    node_id: z.string().nullable(),
-    path: z.string(),
-    message: z.string(),
-    code: z.string(),
-  })
-  .openapi('DesignProblem')
-
 export const DesignChecked = z
-  .object({ valid: z.boolean(), problems: z.array(Problem) })
+  .object({
+    valid: z.boolean().openapi({ description: 'Whether a workflow with it can become active' }),
+    problems: z.array(DesignProblem).openapi({ description: 'All of them at once' }),
+  })
   .openapi('DesignChecked')
 
-/** Where the design of a version is kept: the path at which the API gives it out, without `/v1`. */
+/** The path at which the API returns the design of a version, without `/v1`. */
 const designPath = (row: WorkflowRow, version: number): string =>
   `workspaces/${row.workspace_id}/workflows/${row.id}/versions/${version}`
 

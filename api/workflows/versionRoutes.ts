@@ -11,11 +11,12 @@ import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
-import { createRoutes, errorResponses, jsonBody } from '../http/openapi.ts'
+import { createRoutes, jsonBody } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
 import { toWorkflowUpdated, WorkflowUpdated } from './schemas.ts'
+import { versionExamples } from './versionExamples.ts'
 import {
   toWorkflowVersion,
   toWorkflowVersionListItem,
@@ -24,8 +25,10 @@ import {
 } from './versionSchemas.ts'
 
 const tags = ['Workflows']
-const params = z.object({ id: z.string() })
-const versionParams = params.extend({ n: z.string().openapi({ example: '1' }) })
+const params = z.object({ id: z.string().openapi({ description: 'The id of the workflow' }) })
+const versionParams = params.extend({
+  n: z.string().openapi({ description: 'The number of the version, from 1' }),
+})
 
 const listRoute = defineOperation({
   method: 'get',
@@ -33,10 +36,14 @@ const listRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: "List a workflow's versions",
+  description:
+    'All versions of the design, newest first, without the designs. A version never changes.',
+  codes: ['not_found'],
+  example: versionExamples.list,
   request: { params, query: PageQuery },
   responses: {
     200: jsonBody(WorkflowVersionList, 'Versions without their designs, newest first'),
-    ...errorResponses(400, 404),
   },
 })
 
@@ -46,10 +53,14 @@ const getRoute = defineOperation({
   permission: 'read',
   errors: 'error',
   tags,
+  summary: 'Get a version',
+  description:
+    'One version with its design: for example the one that an execution names in `version_used`.',
+  codes: ['not_found'],
+  example: versionExamples.get,
   request: { params: versionParams },
   responses: {
     200: jsonBody(WorkflowVersion, 'The version with its design'),
-    ...errorResponses(404),
   },
 })
 
@@ -59,10 +70,16 @@ const restoreRoute = defineOperation({
   permission: 'manage',
   errors: 'error',
   tags,
+  summary: 'Restore a version',
+  description:
+    'Makes the design of that version the current one, as a new version with the next number. When it is the ' +
+    'same as the current design, nothing changes. In an active workflow the design must have no problems ' +
+    'today; new executions run it at once.',
+  codes: ['not_found', 'invalid_design'],
+  example: versionExamples.restore,
   request: { params: versionParams },
   responses: {
     200: jsonBody(WorkflowUpdated, 'Its design is the current one again, as a new version'),
-    ...errorResponses(400, 404),
   },
 })
 

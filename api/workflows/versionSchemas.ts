@@ -1,15 +1,18 @@
-// The immutable versions of a workflow as the API shows them.
+// Schemas of the immutable versions of a workflow.
 import { z } from '@hono/zod-openapi'
 import type { WorkflowVersionRow } from '../../db/workflows/reads.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import { pageFields } from '../http/fields.ts'
 import { storedDesign } from './designSchema.ts'
 
 export const WorkflowVersionListItem = z
   .object({
     workflow_id: z.string(),
-    version: z.int(),
+    version: z.int().openapi({ description: 'From 1' }),
     created: z.int(),
-    created_by: z.string(),
+    created_by: z.string().openapi({
+      description: 'Who wrote it: the id of the API key, or the address of the user',
+    }),
   })
   .openapi('WorkflowVersionListItem')
 export type WorkflowVersionListItem = z.infer<typeof WorkflowVersionListItem>
@@ -22,8 +25,7 @@ export type WorkflowVersion = z.infer<typeof WorkflowVersion>
 export const WorkflowVersionList = z
   .object({
     versions: z.array(WorkflowVersionListItem),
-    count: z.int(),
-    cursor: z.string().nullable(),
+    ...pageFields,
   })
   .openapi('WorkflowVersionList')
 

@@ -1,4 +1,4 @@
-// Makes an API key, and the workspace and user it belongs to when they are new.
+// Makes an API key, and its workspace and user if they do not exist yet.
 
 import { insertApiKey } from '../../db/api-keys/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -9,14 +9,14 @@ import { ensureWorkspace, type Owner } from '../workspaces/ensure.ts'
 import { newApiKeyToken } from './token.ts'
 
 export interface CreateApiKeyInput {
-  /** The workspace by its name, since the first key comes before anything that could name an id. */
+  /** The workspace by its name, because nobody can know a workspace's id before its first key exists. */
   workspaceName: string
   name: string
   permission?: KeyPermission
   user?: Owner
 }
 
-/** @returns the token, to be shown once, with the ids that were found or made */
+/** @returns the token (shown once, stored nowhere) and the ids of key, workspace and user */
 export function createApiKey(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now'>,
   input: CreateApiKeyInput,

@@ -1,4 +1,4 @@
-// Notes when an API key was last used, to the minute: the list of keys shows it.
+// Stores when an API key was last used, to the minute, for the list of keys.
 
 import { updateApiKeyUsed } from '../../db/api-keys/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -9,11 +9,11 @@ const USED_EVERY_MS = 60_000
 
 export interface NoteKeyUseInput {
   id: string
-  /** As it stands in the database; null: never used. */
+  /** The stored time of the last use; null: never used. */
   lastUsedAt: Date | null
 }
 
-/** Writes nothing when the last use that was noted is younger than a minute. */
+/** Writes nothing if the stored last use is less than a minute ago. */
 export async function noteKeyUse(
   deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,

@@ -6,7 +6,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { RevokingDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
-/** Ends a key: from its commit on no request with it is answered by this process. */
+/** Revokes a key. After the commit this process refuses every request with it. */
 export function revokeApiKey(
   deps: RevokingDeps,
   workspaceId: WorkspaceId,

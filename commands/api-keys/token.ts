@@ -1,4 +1,4 @@
-// The form of an API key, and how a presented one is found: only its SHA-256 is known here.
+// Makes API keys, and the SHA-256 under which a key is stored and found.
 import { createHash, randomBytes } from 'node:crypto'
 
 const PREFIX = 'drip_'
@@ -11,7 +11,9 @@ export function newApiKeyToken(): { token: string; prefix: string; hash: Buffer 
   return { token, prefix: token.slice(0, SHOWN_CHARS), hash: hashApiKey(token) }
 }
 
-/** The SHA-256 of a token, 32 bytes: all that is stored of it. A token has 256 random bits, so it needs no salt. */
+/**
+ * The SHA-256 of a token, 32 bytes; the token itself is not stored. It has 256 random bits, so it needs no salt.
+ */
 export function hashApiKey(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

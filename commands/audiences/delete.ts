@@ -6,7 +6,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
-/** Deletes it with its contacts, in one statement. No `audience.left` is recorded for them. */
+/** Deletes the audience and its contacts in one statement. No `audience.left` is recorded for the contacts. */
 export function deleteAudience(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

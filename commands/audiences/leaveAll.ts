@@ -6,7 +6,7 @@ import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts
 import type { Trx } from '../../db/connect.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
-/** Unsubscribes an address (lower case) from every audience of the workspace, one audience's lock after the other. */
+/** Unsubscribes an address (lower case) from all audiences. Locks the audiences in the order of their ids. */
 export async function unsubscribeFromAudiences(
   trx: Trx,
   workspaceId: WorkspaceId,

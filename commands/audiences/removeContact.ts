@@ -1,4 +1,4 @@
-// Takes a contact out of an audience.
+// Removes a contact from an audience.
 
 import { findAudienceContacts } from '../../db/audiences/contactReads.ts'
 import { deleteAudienceContact } from '../../db/audiences/contactWrites.ts'
@@ -13,7 +13,9 @@ export interface RemoveContactInput {
   email: string
 }
 
-/** Removes it, moves the counts, and records `audience.left` when the address is an automation contact. */
+/**
+ * Removes the contact, updates the counts, and records `audience.left` if the address is an automation contact.
+ */
 export function removeAudienceContact(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

@@ -11,7 +11,7 @@ export interface RenameAudienceInput {
   name: string
 }
 
-/** Gives it another name; two audiences may have the same one. */
+/** Renames an audience. Two audiences may have the same name. */
 export function renameAudience(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Adds contacts to an audience, or changes those that it knows.
+// Adds contacts to an audience, or changes those that it already has.
 
 import { type AudienceContactRow, findAudienceContacts } from '../../db/audiences/contactReads.ts'
 import { insertAudienceContacts, updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
@@ -24,7 +24,7 @@ export interface UpsertContactsInput {
 }
 
 /**
- * Takes contacts in the order given; an address may come twice, and properties are merged.
+ * Applies contacts in the given order. An address may occur twice. Properties are merged.
  * @returns one result for each contact
  */
 export function upsertAudienceContacts(

@@ -1,4 +1,5 @@
-// What every change of an audience's contacts has around it: the audience's lock, its counts, the automation events.
+// Runs a change of an audience's contacts under the audience's lock, then updates its counts and records
+// automation events.
 
 import type { AudienceContactRow } from '../../db/audiences/contactReads.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
@@ -11,7 +12,7 @@ import type { CommandDeps } from '../deps.ts'
 import { recordAutomationEvent } from '../events/record.ts'
 import { type InTrx, transact } from '../transact.ts'
 
-/** What of an audience contact can change; what is undefined stays. */
+/** The fields of an audience contact that can change; undefined leaves a field as it is. */
 export interface AudienceContactChange {
   first_name?: string | null | undefined
   last_name?: string | null | undefined
@@ -22,17 +23,17 @@ export interface AudienceContactChange {
 
 export interface Outcome<T> {
   value: T
-  /** How far the counts move. */
+  /** Changes of the audience's two counts. */
   contacts?: number
   unsubscribers?: number
-  /** What those of the addresses that are automation contacts hear. */
+  /** The automation event to record for those of the addresses that are automation contacts. */
   event?: { name: 'audience.joined' | 'audience.left'; emails: string[] }
 }
 
-/** What an outcome is worth to the caller; a refusal is passed on. */
+/** The value of an outcome, or the refusal. */
 type ValueOf<W> = W extends Outcome<infer T> ? T : W
 
-/** Runs a change under the audience's lock, then moves its counts and records its events. */
+/** Runs a change under the audience's lock, then updates its counts and records its events. */
 export function withAudience<W extends Outcome<unknown> | Refusal>(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
@@ -75,7 +76,7 @@ async function tell(
   }
 }
 
-/** A row with what the change names; the rest stays. */
+/** The row with the fields of the change; other fields stay. */
 export function changed(
   row: AudienceContactRow,
   change: AudienceContactChange,

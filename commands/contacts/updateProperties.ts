@@ -1,4 +1,4 @@
-// Merges properties into an automation contact (operation 17).
+// Merges properties into an automation contact.
 
 import { lockContactByEmail, updateContactProperties as write } from '../../db/contacts/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -17,7 +17,10 @@ export interface ContactPatch {
   properties: JsonObject
 }
 
-/** Merges them under the contact's lock. Refuses `contact_properties_refused` when the merged properties are over the limits. */
+/**
+ * Merges properties under the contact's lock. Refuses `contact_properties_refused` if the merged properties exceed
+ * the limits.
+ */
 export function updateContactProperties(
   deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Registers a sending domain: its name is checked, its DKIM key made and kept encrypted.
+// Registers a sending domain: checks its name, and makes its DKIM key, which is stored encrypted.
 
 import { findDomainByName } from '../../db/domains/reads.ts'
 import { insertDomain } from '../../db/domains/writes.ts'
@@ -27,8 +27,8 @@ export interface CreatedDomain {
 }
 
 /**
- * Makes a sending domain `NOT_STARTED`, with one RSA key, and has its checks start. Outermost only: that another one took
- * the name first is learned by an error of the database.
+ * Makes a sending domain in the state `NOT_STARTED` with one RSA key, and starts its checks. Cannot run inside
+ * another transaction, because it catches the database error of a name that is taken.
  * @returns the public half of its key; the private one is stored encrypted
  */
 export async function createDomain(
@@ -39,9 +39,9 @@ export async function createDomain(
   const { newId, now, secrets } = deps
   const name = input.name.toLowerCase()
   if (!isDomainName(name) || registrableDomain(name) === null) {
-    return refuse('invalid_domain_name', {})
+    return refuse('invalid_domain_name', { name })
   }
-  // Before the costly key is made; the unique key decides between two at once.
+  // Checked before the slow making of a key. Between two requests at once the unique key of the table decides.
   if (await findDomainByName(deps.db, workspaceId, name)) return refuse('domain_exists', { name })
   const { publicKey, privateKey } = await generateDkimKey()
   const id = newId('domain')

@@ -7,7 +7,7 @@ import type { Refusal } from '../../rules/refusals.ts'
 import type { RevokingDeps } from '../deps.ts'
 import { withDomain } from './withDomain.ts'
 
-/** Its name is free at once, its keys of the API are revoked, mail that was accepted goes out still. */
+/** Deletes a domain: its name is free at once, API keys for it are revoked, accepted mail is still sent. */
 export function deleteDomain(
   deps: RevokingDeps,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Writes what a check of a sending domain found, and what follows from it.
+// Stores what a check of a sending domain found, and changes the domain's state and keys accordingly.
 
 import {
   type CheckOutcome,
@@ -19,27 +19,27 @@ import {
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
-/** What the DNS said of each record. */
+/** What the check found for each record. */
 interface DomainFindings {
-  /** Of the zone that the domain is in; null when it was not found: what is known of it stays. */
+  /** The SOA record of the domain's zone; null if it was not found: the stored one stays. */
   soa: object | null
   mx: RecordState
   spf: RecordState
   dmarc: RecordState
   /** By selector. */
   dkim: Record<string, RecordState>
-  /** null when the domain had no tracking host. */
+  /** null if the domain had no tracking host. */
   tracking: RecordState | null
 }
 
 export interface RecordCheckInput {
   id: string
-  /** The tracking host that the DNS was asked about; the domain may have another one by now. */
+  /** The tracking host that was checked. The domain may have another one by now. */
   trackingDomain: string | null
   findings: DomainFindings
 }
 
-/** @returns how long to wait for the next check; null when there is none, or no such domain any more */
+/** @returns ms until the next check; null if there is none, or if the domain no longer exists */
 export function recordDomainCheck(
   deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,
@@ -54,7 +54,7 @@ export function recordDomainCheck(
   })
 }
 
-/** What findings mean for a domain as it is now; it may have changed since it was asked about. */
+/** What the findings mean for the domain as it is now. It may have changed since the check began. */
 function conclude(
   current: DomainToCheck,
   { trackingDomain, findings }: RecordCheckInput,
@@ -99,7 +99,10 @@ function conclude(
   return { outcome, next_ms: nextCheckMs(after, waiting, now) }
 }
 
-/** What is known of the tracking host stays when the DNS did not answer: links must not change by an unanswered look-up. */
+/**
+ * The stored state of the tracking host stays if the DNS did not answer: an unanswered look-up must not change
+ * links.
+ */
 function trackingState(current: DomainToCheck, found: DomainFindings['tracking']) {
   const known = current.record_states['tracking']
   const unanswered = found === null || found === 'DNS_SERVER_ERROR' || found === 'SERVICE_ERROR'

@@ -1,4 +1,4 @@
-// Gives a sending domain another DKIM key: published first, used when its record was seen.
+// Gives a sending domain another DKIM key. It signs only after its DNS record was seen.
 
 import { type DomainRow, findDomain, hasWaitingKey } from '../../db/domains/reads.ts'
 import { insertDomainKey } from '../../db/domains/writes.ts'
@@ -14,7 +14,10 @@ export interface RotateDkimInput {
   algorithm: 'rsa' | 'ed25519'
 }
 
-/** Adds a key. One that still waits for its record is kept, and answers for the new one: asking twice makes one key. */
+/**
+ * Adds a key. If a key of that algorithm still waits for its record, no other is made, so a repeated request is
+ * harmless.
+ */
 export async function rotateDkim(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
@@ -22,7 +25,7 @@ export async function rotateDkim(
 ): Promise<DomainRow | Refusal<'domain_id_not_found'>> {
   const known = isId('domain', id) && (await findDomain(deps.db, workspaceId, id))
   if (!known) return refuse('domain_id_not_found', { id })
-  // Made beforehand: it takes long, and the domain is locked from here on.
+  // The key is made before the domain is locked, because it takes long.
   const { publicKey, privateKey } = await generateDkimKey(algorithm)
   return withDomain(deps, workspaceId, id, async (inTrx, _domain, at) => {
     const { db, newId, secrets } = inTrx

@@ -10,7 +10,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { reread, withDomain } from './withDomain.ts'
 
-/** What is undefined stays as it is. */
+/** Undefined leaves a setting as it is. */
 export interface DomainChange {
   open_tracking_enabled?: boolean | undefined
   click_tracking_enabled?: boolean | undefined
@@ -19,7 +19,8 @@ export interface DomainChange {
 }
 
 /**
- * Changes what is given and has the domain checked; a new tracking host counts only when its record was seen.
+ * Changes the given settings and has the domain checked. A new tracking host is used only after its record was
+ * seen.
  * @returns the changed domain
  */
 export function updateDomain(
@@ -31,7 +32,7 @@ export function updateDomain(
   return withDomain(deps, workspaceId, id, async (inTrx, domain) => {
     const host = tracking_domain?.toLowerCase() ?? null
     if (host !== null && !(isDomainName(host) && mayTrack(host, domain.name))) {
-      return refuse('invalid_tracking_domain', { domain: domain.name })
+      return refuse('invalid_tracking_domain', { domain: domain.name, host })
     }
     await updateRow(inTrx.db, workspaceId, id, {
       ...(open_tracking_enabled === undefined ? {} : { open_tracking_enabled }),
@@ -44,7 +45,7 @@ export function updateDomain(
   })
 }
 
-/** What was found of the host before says nothing of the new one. */
+/** Removes the stored state of the former tracking host. */
 function withoutTracking(states: Row<'domains'>['record_states']) {
   const { tracking: _, ...others } = states
   return others

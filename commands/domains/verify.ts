@@ -1,4 +1,4 @@
-// Has the DNS records of a sending domain looked at now.
+// Has the DNS records of a sending domain checked now.
 
 import type { DomainRow } from '../../db/domains/reads.ts'
 import { updateDomain } from '../../db/domains/writes.ts'
@@ -7,7 +7,10 @@ import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { reread, withDomain } from './withDomain.ts'
 
-/** One that was given up, or is not verified yet, gets a new round of 72 hours. @returns the domain until then */
+/**
+ * Requests a check. A domain that has failed or is not verified yet gets another 72 hours. @returns the domain
+ * before the check
+ */
 export function verifyDomain(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

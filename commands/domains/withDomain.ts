@@ -1,4 +1,4 @@
-// What every change of a sending domain has around it: the domain's lock, and a check when it has committed.
+// Runs a change of a sending domain under its lock, and has the domain checked after the commit.
 
 import { type DomainRow, findDomain } from '../../db/domains/reads.ts'
 import { lockDomain } from '../../db/domains/writes.ts'
@@ -9,7 +9,7 @@ import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type InTrx, transact } from '../transact.ts'
 
-/** Runs `work` under the domain's lock and has the domain checked when that has committed. */
+/** Runs `work` under the domain's lock and has the domain checked after the commit. */
 export function withDomain<D extends CommandDeps, T>(
   deps: D,
   workspaceId: WorkspaceId,
@@ -29,7 +29,7 @@ export function withDomain<D extends CommandDeps, T>(
   })
 }
 
-/** The locked domain as it now is, for the answer. */
+/** Reads the locked domain again, for the answer. */
 export async function reread(
   { db }: InTrx<CommandDeps>,
   workspaceId: WorkspaceId,

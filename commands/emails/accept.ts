@@ -1,4 +1,4 @@
-// Accepts an email: looks at who sends it, renders it where it is Liquid, and commits it with its deliveries.
+// Accepts an email: checks the sending domain, renders Liquid, and commits the email with its deliveries.
 
 import { findSendFacts } from '../../db/emails/sendFacts.ts'
 import type { PublishedTemplate } from '../../db/templates/published.ts'
@@ -14,7 +14,7 @@ import { renderContent } from './render.ts'
 import { writeEmail } from './write.ts'
 
 export interface AcceptEmail {
-  /** As they are shown: mailboxes with their names. */
+  /** As recipients see them: addresses with display names. */
   from: string
   to: string[]
   cc: string[]
@@ -27,17 +27,17 @@ export interface AcceptEmail {
   subject?: string | undefined
   html?: string | undefined
   text?: string | undefined
-  /** As `findEmailTemplate` gives it. */
+  /** The result of `findEmailTemplate`. */
   template: PublishedTemplate | null
-  /** With these, subject, html and text are Liquid. */
+  /** If given, subject, html and text are Liquid. */
   variables?: JsonObject | undefined
   headers: Record<string, string>
   tags: Record<string, string>
   metadata: JsonObject
   attachments: Attachment[]
-  /** Over what the domain says. */
+  /** Overrides the settings of the domain. */
   tracking: { opens?: boolean; clicks?: boolean }
-  /** The one domain that the asker may send from; null: any of the workspace. */
+  /** The only domain that the API key may send from; null: any domain of the workspace. */
   onlyDomainId: string | null
 }
 
@@ -49,7 +49,10 @@ export type AcceptRefusal = Refusal<
   | 'subject_too_long'
 >
 
-/** When it returns an id, the email is committed: one statement for most mail, a transaction where contacts hear of it. */
+/**
+ * Commits the email before it returns an id. Without automation contacts among the recipients that is one
+ * statement, otherwise a transaction.
+ */
 export async function acceptEmail(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>,
   workspaceId: WorkspaceId,
@@ -62,7 +65,7 @@ export async function acceptEmail(
   const { domain } = facts
   if (!domain) return refuse('domain_not_found', { name: domainName })
   if (input.onlyDomainId !== null && input.onlyDomainId !== domain.id) {
-    return refuse('restricted_api_key', {})
+    return refuse('restricted_api_key', { name: domainName })
   }
   if (!maySendFrom(domain.status) && !deps.config.allowUnverifiedDomains) {
     return refuse('domain_not_verified', { name: domainName })

@@ -1,4 +1,4 @@
-// The row of an email, its recipients and its times: the one place that says what an accepted email is.
+// Makes the row of an accepted email, with its recipients and times.
 
 import type { SendingDomain } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
@@ -17,7 +17,7 @@ export interface Attachment {
 
 export interface EmailParts {
   category: 'transactional' | 'marketing'
-  /** As they are shown: mailboxes with their names. */
+  /** As recipients see them: addresses with display names. */
   from: string
   to: string[]
   cc?: string[]
@@ -31,9 +31,9 @@ export interface EmailParts {
   headers?: Record<string, string>
   tags?: Record<string, string>
   metadata?: JsonObject
-  /** Over what the domain says. */
+  /** Overrides the settings of the domain. */
   tracking?: { opens?: boolean; clicks?: boolean }
-  /** Of mail that an execution sends; null for other mail. */
+  /** The execution that sends the email; null if none does. */
   sentBy: { workflowId: string; executionId: string; nodeId: string } | null
   unsubscribeToken: string | null
   /** Bare addresses, each once. */
@@ -41,7 +41,7 @@ export interface EmailParts {
   attachments?: Attachment[]
 }
 
-/** An email that is due at once and, whatever its category, is tried for as long as transactional mail is. */
+/** Makes an email that is due at once. Every category is tried for as long as transactional mail (24 hours). */
 export function newEmail(
   { newId, now }: { newId: NewId; now: () => Date },
   parts: EmailParts,

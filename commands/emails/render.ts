@@ -1,4 +1,4 @@
-// Subject, html and text of an email as they are sent: literal, unless a template or variables are given.
+// Renders subject, html and text of an email. Without a template or variables they are taken literally.
 
 import type { Db } from '../../db/connect.ts'
 import type { PublishedTemplate } from '../../db/templates/published.ts'
@@ -16,9 +16,9 @@ export interface ContentSource {
   html?: string | undefined
   text?: string | undefined
   template: PublishedTemplate | null
-  /** With these, the parts are Liquid. */
+  /** If given, the parts are Liquid. */
   variables?: JsonObject | undefined
-  /** Bare addresses; a single one is the template's contact. */
+  /** Bare addresses. A single recipient is the `contact` of the template. */
   recipients: string[]
 }
 
@@ -29,10 +29,10 @@ export interface EmailContent {
 }
 
 /**
- * Without a template and without variables the parts are taken as they are; else they are rendered as Liquid, with the
- * automation contact of a single recipient as `contact`.
- * @param source its own `subject` and `text` come before the template's
- * @returns the parts; html and text are null where there is none
+ * Without a template and without variables the parts are taken literally. Otherwise they are rendered as Liquid,
+ * with a single recipient as `contact`.
+ * @param source its own `subject` and `text` take precedence over the template's
+ * @returns the parts; html and text are null if there is none
  */
 export async function renderContent(
   { db }: { db: Db },
@@ -63,10 +63,12 @@ export async function renderContent(
 }
 
 function checkRendered({ subject, html, text }: EmailContent) {
-  // A filter that cuts a text (split) can leave half of a surrogate pair, which no request may hold.
+  // A filter that cuts text (split) can leave half of a surrogate pair, which Postgres cannot store.
   if ([subject, html, text].some((part) => part !== null && !isStorableText(part))) {
     return renderFailed('the result holds a NUL character')
   }
-  if (subject.length > limits.subjectCharsMax) return refuse('subject_too_long', {})
+  if (subject.length > limits.subjectCharsMax) {
+    return refuse('subject_too_long', { chars: subject.length })
+  }
   return { subject, html, text }
 }

@@ -1,11 +1,11 @@
-// Finds the template that an email is to be made from.
+// Finds the template of an email.
 
 import type { Db } from '../../db/connect.ts'
 import { findPublishedTemplate, type PublishedTemplate } from '../../db/templates/published.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 
-/** @param input `hasSubject`: the email has one of its own; otherwise the template must */
+/** @param input `hasSubject`: the request has a subject; otherwise the template must have one */
 export async function findEmailTemplate(
   { db }: { db: Db },
   workspaceId: WorkspaceId,

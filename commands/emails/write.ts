@@ -1,4 +1,5 @@
-// Writes an email with its deliveries, and tells the automation contacts that it goes to, in the caller's transaction.
+// Writes an email with its deliveries, and records `email.sent` for automation contacts, in the caller's
+// transaction.
 
 import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -9,13 +10,13 @@ import { recordSentMail } from '../events/recordMail.ts'
 export interface ToldContact {
   /** In lower case. */
   email: string
-  /** Of the execution that sends the mail; absent where none does. */
+  /** Chain depth of the execution that sends the email; absent if none does. */
   chainDepth?: number
 }
 
 /**
- * One statement where no contact hears of it: then `transact.one` is enough.
- * @param contacts in the order of their ids, since each is locked
+ * Without contacts this is one statement, for which `transact.one` is enough.
+ * @param contacts in the order of their ids, because each is locked
  */
 export async function writeEmail(
   deps: RecordDeps,

@@ -1,4 +1,4 @@
-// Looks back for an event that a wait would have taken had it begun earlier.
+// Finds an event from before a wait that ends the wait at once (the look-back).
 import type { Trx } from '../../db/connect.ts'
 import { listRecentEvents } from '../../db/events/reads.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
@@ -6,7 +6,10 @@ import { evaluate } from '../../rules/conditions/evaluate.ts'
 import type { EventWait, SegmentFacts } from '../../rules/interpreterTypes.ts'
 import { limits } from '../../rules/limits.ts'
 
-/** The latest event within the wait's look-back that its filter takes; never the one that triggered the execution. */
+/**
+ * The latest event within the wait's look-back that matches its filter. The event that triggered the execution
+ * never counts.
+ */
 export async function findRecentEvent(
   trx: Trx,
   execution: Pick<SegmentRow, 'workspace_id' | 'contact_id' | 'trigger_event_id'>,

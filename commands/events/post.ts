@@ -1,4 +1,4 @@
-// Accepts an automation event from outside: one commit, by which the contact is made when it is new.
+// Accepts an automation event of the API, in one commit. A new contact is made with it.
 
 import { isReservedEventName } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -16,18 +16,18 @@ export interface PostedEvent {
   properties?: JsonObject | undefined
   /** Deep-merged into the contact's; null deletes a key. */
   contact_properties?: JsonObject | undefined
-  /** ms; the time of arrival when it is absent. */
+  /** ms; the time of arrival if absent. */
   timestamp?: number | undefined
-  /** The caller's own id, by which the event is recorded once for ever. */
+  /** The caller's own id: an event with the same id is recorded only once. */
   event_id?: string | undefined
 }
 
-/** A race for one event_id ends with the first commit; the second try reads its answer. */
+/** Tries of a commit that lost a race for its event_id. The next try finds the recorded event. */
 const TRIES = 3
 
 /**
- * An event that was posted before is answered as it was then. Outermost only: a race for its event_id is tried again in
- * a transaction of its own.
+ * Records an event. If its event_id was recorded before, returns that event. Cannot run inside another
+ * transaction, because it tries again in a new one after a race for the event_id.
  */
 export async function postAutomationEvent(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'>,
@@ -41,7 +41,8 @@ export async function postAutomationEvent(
     return refuse('reserved_event_name', { eventName: input.event_name })
   }
   const timestamp = input.timestamp ?? now.getTime()
-  if (timestamp > now.getTime() + limits.eventAheadMsMax) return refuse('timestamp_ahead', {})
+  const latest = now.getTime() + limits.eventAheadMsMax
+  if (timestamp > latest) return refuse('timestamp_ahead', { timestamp, latest })
   const event = {
     eventId: input.event_id ?? null,
     eventName: input.event_name,

@@ -1,4 +1,4 @@
-// Whether a contact may enter a workflow once more, by the trigger's re_entry rule.
+// Decides by the trigger's re_entry rule whether a contact may enter a workflow again.
 
 import type { Trx } from '../../db/connect.ts'
 import { isEntered } from '../../db/executions/entries.ts'
@@ -8,9 +8,9 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { parsePath, readPath } from '../../rules/paths.ts'
 
 /**
- * `once`: no execution of it before; `after_exit`: none that still lives; `interval`: none begun within
- * `min_interval_ms`. With `key_path`, only executions whose triggering properties held the same value there count.
- * The caller holds the contact's lock.
+ * Allowed with `once`: if there was no execution before; with `after_exit`: if none is running; with `interval`:
+ * if none started within `min_interval_ms`. With `key_path` only executions count whose triggering properties have
+ * the same value at that path. The caller holds the contact's lock.
  */
 export async function mayEnter(
   trx: Trx,

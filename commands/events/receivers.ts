@@ -1,4 +1,4 @@
-// Decides what an arriving event starts and wakes.
+// Decides which workflows an arriving event starts and which waits it ends.
 import type { Trx } from '../../db/connect.ts'
 import {
   type ArrivedEvent,
@@ -16,8 +16,8 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { mayEnter } from './reEntry.ts'
 
 /**
- * Takes the contact's lock for granted. A wait whose deadline has passed is still won by the event as long as no
- * segment has given it up: whoever did what was waited for is not told that they did not.
+ * The caller holds the contact's lock. An event still ends a wait whose deadline has passed, as long as no segment
+ * has ended it by the timeout.
  */
 export async function findReceivers(
   trx: Trx,
@@ -57,7 +57,7 @@ export async function findReceivers(
   return { triggers, waits }
 }
 
-/** Only what the filters read is loaded: most ask for nothing beyond the contact and the event. */
+/** Loads only what the filters read: most need only the contact and the event. */
 async function loadFacts(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Records an automation event and all that follows from it, inside the caller's transaction.
+// Records an automation event, starts workflows and ends waits, in the caller's transaction.
 
 import { findRecordedEvent, type RecordedEventRow } from '../../db/events/reads.ts'
 import { insertConsequences, insertEvent, type NewAutomationEvent } from '../../db/events/writes.ts'
@@ -16,7 +16,7 @@ export type RecordDeps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'
 export interface RecordedEvent {
   /** automation_events.id */
   id: string
-  /** The caller's own id, or `id`. */
+  /** The caller's own id; without one the same as `id`. */
   eventId: string
   eventName: string
   email: string
@@ -25,18 +25,23 @@ export interface RecordedEvent {
   contactId: string
   /** Executions that this event started, in order. */
   executionIds: string[]
-  /** True when the same event_id was recorded before: all else is that event's, and nothing was written. */
+  /**
+   * True if this event_id was recorded before: the other fields are those of that event, and nothing was written.
+   */
   deduplicated: boolean
 }
 
-/** Another transaction recorded this event_id while this one ran: roll back and try again, to read its answer. */
+/**
+ * Another transaction recorded this event_id while this one ran. The caller rolls back and tries again, to read
+ * that event.
+ */
 export class EventIdRace extends Error {}
 
 /**
- * Counts the event for its contact (whose row it locks first), stores it, starts matching workflows, ends waits on
- * it and writes the outbox.
- * @returns null when there is no such contact and none may be made; a refusal, which only an event with contact
- * properties meets, is to be passed on, so that it rolls back
+ * Locks the contact, counts and stores the event, starts matching workflows, ends waits for it and writes the
+ * outbox.
+ * @returns null if there is no such contact and none may be made. Only an event with contact properties can be
+ * refused; the caller must return the refusal, so that the transaction rolls back.
  * @throws EventIdRace
  */
 export async function recordAutomationEvent(
@@ -64,7 +69,7 @@ export async function recordAutomationEvent(
     return refuse('contact_properties_refused', facts)
   }
 
-  // A statement of its own: only now, with the lock held, does its snapshot show every wait of this contact.
+  // A separate statement: only a snapshot that is taken under the lock shows every wait of this contact.
   const receivers = await findReceivers(trx, workspaceId, {
     ...event,
     contact: { id: stored.contact_id, firstSeen: stored.first_seen, properties },
@@ -102,7 +107,7 @@ export async function recordAutomationEvent(
   }
 }
 
-/** What was answered when this event was recorded. */
+/** The answer for an event that was recorded before. */
 const toRecorded = (row: RecordedEventRow): RecordedEvent => ({
   id: row.id,
   eventId: row.event_id,

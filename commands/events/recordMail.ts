@@ -1,11 +1,11 @@
-// Tells an automation contact what became of a mail to them: an automation event `email.<name>`.
+// Records what became of an email for its automation contact, as an automation event `email.<name>`.
 
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type RecordDeps, recordAutomationEvent } from './record.ts'
 
-/** The mail and the contact who hears of it. */
+/** An email and the contact that it went to. */
 export interface MailOfContact {
   workspace_id: WorkspaceId
   /** The contact's address, in lower case. */
@@ -15,18 +15,21 @@ export interface MailOfContact {
   workflow_id: string | null
   execution_id: string | null
   node_id: string | null
-  /** Of the execution that sent the mail; 0 for other mail. */
+  /** Chain depth of the execution that sent the email; 0 if none did. */
   chain_depth: number
 }
 
 export interface MailEvent {
   name: 'delivered' | 'opened' | 'clicked' | 'bounced' | 'unsubscribed'
   at: Date
-  /** What the name adds to the event's properties: type, subtype, link, ... */
+  /** Further properties of the event: type, subtype, link, ... */
   data?: JsonObject
 }
 
-/** Records it in the caller's transaction, which takes the contact's lock: call it in the order of the contacts' ids. */
+/**
+ * Records the event in the caller's transaction. It locks the contact, so call it in the order of the contacts'
+ * ids.
+ */
 export async function recordMailEvent(
   deps: RecordDeps,
   mail: MailOfContact,
@@ -37,8 +40,8 @@ export async function recordMailEvent(
 }
 
 /**
- * Records `email.sent` alike.
- * @param mail `chain_depth` undefined: no execution has sent it, and what it starts begins a chain of its own
+ * Records `email.sent` in the same way.
+ * @param mail `chain_depth` undefined: no execution sent the email, so executions that it starts begin a new chain
  */
 export async function recordSentMail(
   deps: RecordDeps,
@@ -56,7 +59,7 @@ async function record(deps: RecordDeps, mail: Mail, event: Happened): Promise<vo
 type Mail = Omit<MailOfContact, 'chain_depth'>
 type Happened = { name: string; at: Date; data?: JsonObject; chainDepth?: number | undefined }
 
-/** The automation event that a mail event becomes. */
+/** Makes the automation event of a mail event. */
 export function toAutomationEvent(mail: Mail, event: Happened): NewAutomationEvent {
   return {
     eventId: null,

@@ -1,4 +1,4 @@
-// Tells contacts of one workspace what became of mail to them: mail events leave the outbox as automation events.
+// Turns mail events of the outbox into automation events of their contacts, for one workspace.
 
 import {
   type ClaimedMailEvent,
@@ -14,10 +14,13 @@ import type { CommandDeps } from '../deps.ts'
 import { type InTrx, inSavepoint, transact } from '../transact.ts'
 import { recordMailEvent, toAutomationEvent } from './recordMail.ts'
 
-/** Rows that a commit looks at first, and rows of one contact that it takes at most. */
+/** Rows that a commit reads, and the most rows of one contact. */
 const ROWS_MAX = 200
 const PER_CONTACT_MAX = 20
-/** Events that something waits for take some statements each; contacts are not held for longer than for so many. */
+/**
+ * An awaited event takes several statements. A commit records at most so many, so that it does not lock contacts
+ * for long.
+ */
 const AWAITED_MAX = 100
 const MAIL_EVENT_PREFIX = 'email.'
 
@@ -26,14 +29,14 @@ export type TellDeps = Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>
 export interface Told {
   /** Mail events that left the outbox. */
   told: number
-  /** Mail events whose contact somebody holds: they were put off. */
+  /** Mail events that were put off because another transaction holds the contact's lock. */
   held: number
 }
 
 /**
- * Records the mail events of a workspace that have waited longest, in one commit: each contact's in their order, each
- * once. A contact whose row is locked is passed over, so nobody is waited for; a second caller finds nothing to do.
- * @param contactId this contact's alone, for after a failure
+ * Records the oldest due mail events of a workspace in one commit, those of a contact in their order. Contacts
+ * that are locked are skipped. A second caller at the same time finds nothing to do.
+ * @param contactId only the events of this contact, for use after a failure
  */
 export function tellContacts(
   deps: TellDeps,
@@ -59,7 +62,10 @@ export function tellContacts(
   })
 }
 
-/** Most mail events are waited for by nobody: those of a commit are one statement. @returns ids of what was recorded */
+/**
+ * Records events. Those that no trigger and no wait is interested in take one statement together. @returns outbox
+ * ids of recorded events
+ */
 async function record(
   deps: InTrx<TellDeps>,
   workspaceId: WorkspaceId,
@@ -86,9 +92,9 @@ async function record(
 }
 
 /**
- * Records at once what a contact is to hear by that event's name, for who holds the contact's lock and is about to
- * decide whether it has come.
- * @returns false when it could not be recorded: it stays in the outbox, and the transaction goes on
+ * Records a contact's mail events of that name at once. The caller holds the contact's lock and is about to decide
+ * whether such an event has happened.
+ * @returns false if they could not be recorded: they stay in the outbox, and the transaction can go on
  */
 export async function tellLockedContact(
   deps: InTrx<TellDeps>,
@@ -104,7 +110,7 @@ export async function tellLockedContact(
   })
 }
 
-/** Has what a contact is to hear wait, when it could not be recorded. */
+/** Puts off the mail events of a contact that could not be recorded. */
 export function putOffContact(
   deps: TellDeps,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Cancels an execution: decided by one commit, told to Temporal through the outbox.
+// Cancels an execution in one commit. Temporal learns of it through the outbox.
 
 import { lockContactOfExecution } from '../../db/contacts/writes.ts'
 import { type ExecutionRow, findExecution } from '../../db/executions/reads.ts'
@@ -11,8 +11,8 @@ import { transact } from '../transact.ts'
 const CODE = 'cancelled'
 
 /**
- * Cancelling a cancelled one is no error, and keeps its reason.
- * @param input `reason` is shown to whoever reads the execution; Temporal hears a code
+ * Cancelling a cancelled execution is no error and keeps its reason.
+ * @param input `reason` is shown with the execution; Temporal gets only a code
  */
 export function cancelExecution(
   deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
@@ -27,6 +27,8 @@ export function cancelExecution(
     if (cancelled.length > 0) wake('dripline_outbox')
     const row = await findExecution(trx, workspaceId, executionId)
     if (!row) return refuse('execution_not_found', {})
-    return row.ended_status === 'CANCELLED' ? row : refuse('execution_not_running', {})
+    const status = row.ended_status
+    if (status === 'CANCELLED') return row
+    return refuse('execution_not_running', { status: status ?? 'IN_PROGRESS' })
   })
 }

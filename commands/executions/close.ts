@@ -1,4 +1,4 @@
-// Closes the row of an execution that Temporal has ended by itself; the execution's id names the workspace.
+// Closes the row of an execution that ended in Temporal. No workspace is needed: the row of the id has it.
 
 import { closeExecution as close } from '../../db/executions/writes.ts'
 import type { CancelCode } from '../../rules/wire.ts'
@@ -9,7 +9,7 @@ export type ClosedAs =
   | { status: 'CANCELLED'; code: CancelCode }
   | { status: 'FAILED'; error: string }
 
-/** May repeat: a row that has ended stays as it is. */
+/** May be repeated: a row that has ended stays as it is. */
 export function closeExecution(
   deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
   executionId: string,

@@ -1,4 +1,4 @@
-// Starts an execution by hand: one commit, as if its trigger had fired for the contact.
+// Starts an execution by hand, in one commit, as if the trigger had fired for the contact.
 
 import { type ExecutionRow, findExecution } from '../../db/executions/reads.ts'
 import { insertManualStart } from '../../db/executions/writes.ts'
@@ -18,14 +18,17 @@ export interface StartExecution {
   workflowId: string
   /** In lower case. */
   email: string
-  /** What the design reads as the triggering event's properties. */
+  /** Used as the properties of the triggering event. */
   properties: JsonObject
 }
 
-/** What the contact's history shows of a manual start; it makes the contact when they are new, as any event does. */
+/** The event that a manual start records. Like any event it makes a new contact. */
 const MANUAL_EVENT = 'workflow.started_manually'
 
-/** Starts at the manual trigger, or at the first one when there is none; its re-entry rule holds, its filter does not. */
+/**
+ * Starts at the manual trigger, or at the first trigger if there is no manual one. Its re-entry rule applies, its
+ * filter does not.
+ */
 export async function startExecution(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,
@@ -41,7 +44,8 @@ export async function startExecution(
   if (!workflow) return refuse('workflow_not_found', { id: workflowId })
   const version = workflow.active_version
   const stored = await findWorkflowVersion(deps.db, workspaceId, workflowId, version)
-  if (workflow.status !== 'active' || !stored) return refuse('workflow_not_active', {})
+  const { status } = workflow
+  if (status !== 'active' || !stored) return refuse('workflow_not_active', { status })
   const trigger = triggerByHand(stored.design as Design)
   if (!trigger) throw new Error(`active workflow ${workflowId} has no trigger`)
 
@@ -53,7 +57,8 @@ export async function startExecution(
     const entry = { workflowId, contactId }
     if (await isUnsubscribed(trx, workspaceId, entry)) return refuse('contact_unsubscribed', {})
     if (!(await mayEnter(trx, workspaceId, { ...entry, now: at }, trigger.re_entry, properties))) {
-      return refuse('re_entry_refused', {})
+      const mode = trigger.re_entry?.mode ?? 'every'
+      return refuse('re_entry_refused', { nodeId: trigger.node_id, mode })
     }
     const start = {
       id,
@@ -72,7 +77,7 @@ export async function startExecution(
   })
 }
 
-/** Records the start as an event of the contact, whose lock it takes. @returns the contact's id */
+/** Records the start as an event of the contact, and locks the contact. @returns the contact's id */
 async function recordStart(
   deps: Parameters<typeof recordAutomationEvent>[0],
   workspaceId: WorkspaceId,

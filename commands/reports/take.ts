@@ -1,4 +1,4 @@
-// Takes reports that came by mail into the ledger: each is one commit, and the same one again changes nothing.
+// Stores bounces and complaints that arrived by mail, one commit each. A repeated report changes nothing.
 import type { Trx } from '../../db/connect.ts'
 import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
 import { findReportedDelivery, type ReportedDelivery } from '../../db/deliveries/reads.ts'
@@ -17,17 +17,18 @@ import { type InTrx, transact } from '../transact.ts'
 import { leaveWorkflow } from '../unsubscribes/leave.ts'
 
 /**
- * `taken`: committed. `known`: it had been taken before, or nothing was sent there. `under_way`: the delivery is on
- * the wire, or was and is not settled yet; the report is to come again. `ignored`: nothing follows from it.
+ * `taken`: committed. `known`: committed before, or nothing was sent to that recipient. `under_way`: the delivery
+ * is not settled yet, so the sender should send the report again later. `ignored`: the report changes nothing.
  */
 export type Taken = 'taken' | 'known' | 'under_way' | 'ignored'
 
 type Deps = Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>
 
 /**
- * Writes what a report says of the delivery that its return path names. A bounce: the delivery, its recipient's
- * event, the suppression, a mail event for a contact. A complaint: suppressed, unsubscribed.
- * @throws when the database cannot be reached: nothing was written then
+ * Stores what a report says about the delivery that its return path names. A bounce changes the delivery, adds an
+ * email event, may suppress the address, and adds a mail event for the contact. A complaint suppresses and
+ * unsubscribes.
+ * @throws if the database cannot be reached; nothing was written then
  */
 export async function takeReport(
   deps: Deps,
@@ -64,16 +65,16 @@ async function takeBounce(
   return 'taken'
 }
 
-/** Why a delivery in that state cannot bounce now; null when it can. */
+/** Why a delivery in that state cannot bounce now; null if it can. */
 function whyNot(state: DeliveryState): Taken | null {
-  // Its lane holds it and is about to write what the server said: that comes first.
+  // Its lane is about to store the server's reply, which must come first.
   if (isUnderWay(state)) return 'under_way'
   return mayMove(state, 'bounced') ? null : 'known'
 }
 
 /**
- * Locks audiences before the contact, as changes of audiences do. For the contact it may have to wait, so it holds
- * nothing then that a settlement writes: no delivery, and the suppression comes last.
+ * Locks audiences before the contact, like every change of audiences. It may have to wait for the contact's lock,
+ * so it must not hold locks that a settlement needs: it locks no delivery, and writes the suppression last.
  */
 async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Taken> {
   const { db: trx } = deps
@@ -90,7 +91,7 @@ async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Tak
   return 'taken'
 }
 
-/** As suppressions and contacts know it; null when the address was erased since. */
+/** The recipient's address in lower case; null if it was erased in the meantime. */
 const addressOf = ({ recipient }: ReportedDelivery) => normalizeContactEmail(recipient)
 
 async function suppressFor(

@@ -1,4 +1,4 @@
-// Suppresses an address for good, by hand.
+// Suppresses an address permanently, by hand.
 
 import { findSuppression, type SuppressionRow } from '../../db/suppressions/reads.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
@@ -11,7 +11,7 @@ export interface SuppressInput {
   email: string
 }
 
-/** One that is suppressed for good already stays as it is, with its reason. */
+/** An address that is already suppressed permanently stays as it is, with its reason. */
 export function suppressAddress(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
@@ -22,7 +22,7 @@ export function suppressAddress(
   return transact(deps, async ({ db }) => {
     const created = await upsertSuppression(db, workspaceId, wanted, at)
     const row = await findSuppression(db, workspaceId, email)
-    // The upsert holds the row's lock: nobody can have deleted it.
+    // The upsert holds the row's lock, so nobody can have deleted it.
     if (!row) throw new Error('a suppression is gone that was just written')
     return { row, created }
   })

@@ -1,4 +1,4 @@
-// Takes an address off the suppression list.
+// Removes an address from the suppression list.
 
 import { deleteSuppression } from '../../db/suppressions/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -6,7 +6,10 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
-/** Deletes its suppression and what counts towards one; refuses `not_suppressed` when none holds now. */
+/**
+ * Deletes the suppression and the counted soft bounces of an address. Refuses `not_suppressed` if it is not
+ * suppressed now.
+ */
 export function unsuppressAddress(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

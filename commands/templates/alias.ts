@@ -1,11 +1,11 @@
-// The refusal of an alias that another template of the workspace has.
+// Refuses an alias that another template of the workspace has.
 
 import { isUniqueViolation } from '../../db/failures.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 
 /**
- * Runs work that writes `alias`; the database's unique key decides between two at once. Outermost only: a transaction
- * around it would be aborted by the error that is answered here.
+ * Runs work that writes `alias`. Between two requests at once the unique key of the table decides. Cannot run
+ * inside another transaction, which the caught database error would abort.
  */
 export async function withAlias<T>(
   alias: string | null | undefined,

@@ -1,11 +1,14 @@
-// The contact that a template knows as `contact` when mail is written for one address.
+// The `contact` of a template, for an email to a single address.
 
 import type { Db } from '../../db/connect.ts'
 import { findContactProperties } from '../../db/contacts/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 
-/** email, first_name, last_name, properties; all but the address null or empty for who is no automation contact. */
+/**
+ * email, first_name, last_name, properties. Without an automation contact the names are null and properties is
+ * empty.
+ */
 export type TemplateContact = { email: string; properties: JsonObject } & JsonObject
 
 /** @param email in lower case */
@@ -18,7 +21,7 @@ export function toTemplateContact(email: string, properties: JsonObject): Templa
   }
 }
 
-/** The contact of an address, looked up. */
+/** Finds the `contact` of an address. */
 export async function findTemplateContact(
   db: Db,
   workspaceId: WorkspaceId,

@@ -1,10 +1,10 @@
-// The content of a template as commands take it and as it is stored.
+// The content of a template, as it is given and as it is stored.
 
 import type { TemplateContent } from '../../db/templates/reads.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import { checkTemplateParts } from './faults.ts'
 
-/** What of a template's content can be given; null and an empty text count as missing. */
+/** Content as it is given; null and an empty text count as missing. */
 export interface GivenContent {
   subject?: string | null | undefined
   from?: string | null | undefined
@@ -26,7 +26,7 @@ export function contentOf(given: GivenContent): TemplateContent {
   }
 }
 
-/** A refusal for the first part of the content that is no Liquid; undefined when all parse. */
+/** A refusal for the first part of the content that is not valid Liquid; undefined if all parts parse. */
 export function checkContent(content: TemplateContent): Refusal<'invalid_template'> | undefined {
   const { subject, html, text, preview_text } = content
   return checkTemplateParts({ subject, html, text, preview_text })

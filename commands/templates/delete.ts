@@ -10,7 +10,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { withTemplate } from './withTemplate.ts'
 
-/** Refuses `template_in_use` while an active workflow sends it. */
+/** Deletes a template. Refuses `template_in_use` while an active workflow sends it. */
 export function deleteTemplate(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
@@ -24,7 +24,7 @@ export function deleteTemplate(
   })
 }
 
-/** An active workflow whose active version sends the template, by what its node kinds name. */
+/** The id of an active workflow whose active version sends the template, if any. */
 async function findWorkflowUsing(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Copies a template: the content of its current version under a name of its own, without an alias.
+// Copies a template: the content of its current version, with another name and without an alias.
 
 import { findTemplate } from '../../db/templates/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'

@@ -1,9 +1,9 @@
-// Tells an author where their Liquid fails.
+// Refusals that say where Liquid is wrong.
 
 import { parseTemplate } from '../../mail/content/template.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 
-/** A refusal for the first of the Liquid parts that does not parse; undefined when all do. */
+/** A refusal for the first Liquid part that does not parse; undefined if all parts parse. */
 export function checkTemplateParts(
   parts: Record<string, string | null | undefined>,
 ): Refusal<'invalid_template'> | undefined {
@@ -20,5 +20,5 @@ export function checkTemplateParts(
   return undefined
 }
 
-/** For a template that parses and cannot be rendered: it broke a limit, or used a filter wrongly. */
+/** The refusal for a template that parses but cannot be rendered: it exceeds a limit, or uses a filter wrongly. */
 export const renderFailed = (text: string) => refuse('invalid_template', { text, at: null })

@@ -1,4 +1,4 @@
-// Makes the current version of a template the one that is sent.
+// Publishes a template: emails use its current version from now on.
 
 import { updateTemplate } from '../../db/templates/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'

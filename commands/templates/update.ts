@@ -10,10 +10,10 @@ import { withAlias } from './alias.ts'
 import { checkContent, contentOf, type GivenContent } from './content.ts'
 import { withTemplate } from './withTemplate.ts'
 
-/** What is undefined stays as it is. */
+/** Undefined leaves a field as it is. */
 export interface TemplateChange extends GivenContent {
   name?: string | undefined
-  /** null: it has none from now on. */
+  /** null removes the alias. */
   alias?: string | null | undefined
 }
 

@@ -1,4 +1,4 @@
-// What every change of a template has around it: the template by id or alias, under its lock.
+// Finds a template by id or alias, locks it and runs a change.
 
 import type { TemplateRow } from '../../db/templates/reads.ts'
 import { lockTemplate } from '../../db/templates/writes.ts'
@@ -7,7 +7,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type InTrx, transact } from '../transact.ts'
 
-/** Runs work under the lock of a template with the content of its current version. */
+/** Runs work under the template's lock, with the content of its current version. */
 export async function withTemplate<T>(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

@@ -1,12 +1,12 @@
-// Finds the delivery that the token of a pixel or of a tracked link names, when it is ours.
+// Finds the delivery that the token of a pixel or a tracked link names.
 import { findTrackedDelivery, type TrackedDelivery } from '../../db/tracking/reads.ts'
 import { readTrackingToken } from '../../mail/tracking/tokens.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
- * The token names the workspace.
- * @param kind a pixel's token opens no link, nor the other way round
- * @returns undefined for a token that is malformed, forged, of the other kind or of mail that is gone
+ * No workspace is needed: the token names a delivery, and its row the workspace.
+ * @param kind the expected kind of token: that of a pixel is not valid for a link, and the other way round
+ * @returns undefined if the token is malformed, forged or of the other kind, or if the delivery no longer exists
  */
 export async function findTracked(
   { db, secrets }: Pick<CommandDeps, 'db' | 'secrets'>,

@@ -1,4 +1,5 @@
-// Records an open or a click: the email event, what it tells of machines, and the mail event for the contact, in one commit.
+// Records an open or a click in one commit: the email event, whether a machine made it, and the mail event for the
+// contact.
 
 import type { Trx } from '../../db/connect.ts'
 import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
@@ -18,22 +19,21 @@ import type { CommandDeps } from '../deps.ts'
 import { type InTrx, transact } from '../transact.ts'
 import { undoScannedUnsubscribe } from '../unsubscribes/undoScanned.ts'
 
-/** The same open or click counts once within this. */
+/** The same open or click counts once within this time. */
 const REPEAT_MS = 10_000
 
 export interface TrackedVisit {
   ip: string | null
   userAgent: string
-  /** What the request itself gives away; null: nothing. */
+  /** Why the request itself shows a machine; null if it does not. */
   machine: MachineReason | null
 }
 
 type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
 
 /**
- * Records a visit of the pixel (`link` null) or of a link. Beyond the limits it records nothing. It waits for no
- * contact, unless a click shows a scanner at work: that marks the clicks just before it, and undoes what it did to the
- * subscription.
+ * Records a visit of the pixel (`link` null) or of a link. Beyond `emailEventsPerRecipientMax` it records nothing.
+ * It locks no contact, except when the clicks show a scanner: then it undoes an unsubscribe that it made.
  */
 export async function recordTracking(
   deps: Deps,
@@ -47,7 +47,7 @@ export async function recordTracking(
   await transact(deps, async (inTrx) => {
     const { db: trx, wake } = inTrx
     await lockMailTracking(trx, delivery.email_id)
-    // Read under the lock, so that times and commits have one order.
+    // The clock is read under the lock, so that times and commits have the same order.
     const at = deps.now()
     const stored = await countTracked(trx, workspaceId, delivery, limits.emailEventsPerRecipientMax)
     if (stored >= limits.emailEventsPerRecipientMax) return
@@ -75,8 +75,8 @@ interface Visit {
 }
 
 /**
- * Stores the email event, unless it is a repetition.
- * @returns `isHeard`: a person made it and it was not stored yet, so that the contact hears of it
+ * Stores the email event, unless it is a repetition within `REPEAT_MS`.
+ * @returns `isHeard`: a person made it and it is new, so a mail event is written for the contact
  */
 async function recordVisit(
   deps: InTrx<Deps>,
@@ -102,7 +102,7 @@ function isTooSoon({ settled_at }: TrackedDelivery, at: Date): boolean {
   return settled_at === null || at.getTime() - settled_at.getTime() < TOO_SOON_MS
 }
 
-/** What this click makes of those of the last minute. */
+/** Decides from the clicks of the last minute whether a machine makes them, and marks those of a burst. */
 async function watchLinks(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Unsubscribes a contact who followed the link of a mail from the workflow that sent it.
+// Unsubscribes a contact who followed the unsubscribe link of an email, from the workflow that sent it.
 
 import { listLinkFetches } from '../../db/tracking/reads.ts'
 import { lockMailTracking } from '../../db/tracking/writes.ts'
@@ -10,9 +10,10 @@ import { transact } from '../transact.ts'
 import { leaveWorkflow } from './leave.ts'
 
 /**
- * Leaves; running executions end with the reason. May repeat. By GET it may be a scanner that follows every link of the
- * mail: it does nothing when the minute before shows one, and is undone when the minute after does.
- * @returns false when nothing was done
+ * Unsubscribes the contact; see `leaveWorkflow`. May be repeated. A GET may come from a scanner that follows every
+ * link of the email: nothing happens if the clicks of the minute before show a scanner, and the unsubscription is
+ * undone if those of the minute after do.
+ * @returns false if nothing was done
  */
 export function followUnsubscribe(
   deps: Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>,
@@ -21,7 +22,7 @@ export function followUnsubscribe(
 ): Promise<boolean> {
   return transact(deps, async (inTrx) => {
     await lockMailTracking(inTrx.db, mail.id)
-    // Read under the lock, so that times and commits have one order.
+    // The clock is read under the lock, so that times and commits have the same order.
     const at = inTrx.now()
     if (by === 'get') {
       const since = new Date(at.getTime() - SCAN_WINDOW_MS)

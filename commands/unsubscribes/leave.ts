@@ -1,4 +1,4 @@
-// Unsubscribes a contact from the workflow whose mail they hold, in the caller's transaction.
+// Unsubscribes a contact from the workflow that sent them an email, in the caller's transaction.
 import { lockContact } from '../../db/contacts/writes.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
 import type { UnsubscribeMail } from '../../db/unsubscribes/reads.ts'
@@ -11,9 +11,10 @@ import { recordMailEvent } from '../events/recordMail.ts'
 const REASON = { code: 'unsubscribed', reason: 'unsubscribed' } as const
 
 /**
- * Leaves: new executions are blocked, running ones are cancelled unless the workflow is to skip its sends alone, and
- * `email.unsubscribed` is recorded. May repeat; one that is sure confirms one that was not.
- * @param unconfirmed a GET of the link did it, which a scanner may have made: fetches of the mail's other links undo it
+ * Blocks new executions, cancels running ones (unless the design says `skip_sends`), and records
+ * `email.unsubscribed`. May be repeated. A certain unsubscription confirms an unconfirmed one.
+ * @param unconfirmed true after a GET of the link, which a scanner may have made: clicks on the email's other
+ * links then undo it
  */
 export async function leaveWorkflow(
   deps: RecordDeps,

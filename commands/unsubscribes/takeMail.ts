@@ -1,13 +1,14 @@
-// Unsubscribes by mail: whoever writes to the address of a List-Unsubscribe header has left.
+// Unsubscribes a contact who wrote to the address of a List-Unsubscribe header.
 import { findUnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { leaveWorkflow } from './leave.ts'
 
 /**
- * Commits it; may repeat. The token names the workspace.
- * @param token of the mail that is unsubscribed from, RFC 2369 section 3.2
- * @returns false when no mail has that token
+ * Commits the unsubscription. May be repeated. No workspace is needed: the token names the email, and its row the
+ * workspace.
+ * @param token of the email, from its List-Unsubscribe header (RFC 2369 section 3.2)
+ * @returns false if no email has that token
  */
 export async function takeUnsubscribe(
   deps: Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>,

@@ -1,4 +1,4 @@
-// Takes an unsubscription back: new executions may start again, those that were cancelled stay so.
+// Undoes an unsubscription: new executions may start again, cancelled ones stay cancelled.
 
 import { lockContact } from '../../db/contacts/writes.ts'
 import type { UnsubscribeMail } from '../../db/unsubscribes/reads.ts'
@@ -7,7 +7,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
-/** For the contact and the workflow of that mail. May repeat. */
+/** Undoes the unsubscription of the email's contact from its workflow. May be repeated. */
 export function undoUnsubscribe(
   deps: Pick<CommandDeps, 'db' | 'wake'>,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Takes back what a scanner did that followed the unsubscribe link of a mail, in the caller's transaction.
+// Undoes an unsubscription that a scanner made by following the links of an email, in the caller's transaction.
 
 import type { Trx } from '../../db/connect.ts'
 import { lockContact } from '../../db/contacts/writes.ts'
@@ -6,7 +6,7 @@ import { findUnconfirmedContact } from '../../db/unsubscribes/reads.ts'
 import { deleteUnconfirmed } from '../../db/unsubscribes/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
-/** When a GET of the link did it after `after`, and nothing has confirmed it since. */
+/** Undoes it only if a GET after `after` made it and nothing has confirmed it since. */
 export async function undoScannedUnsubscribe(
   { db: trx }: { db: Trx },
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Archives a workflow: it triggers no more and is not found any more; its executions go on.
+// Archives a workflow: it starts no executions and is no longer found. Running executions go on.
 
 import { replaceTriggers } from '../../db/workflows/triggers.ts'
 import { lockWorkflow, updateWorkflow } from '../../db/workflows/writes.ts'
@@ -7,7 +7,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
-/** Archives it and takes its triggers away, in one transaction. */
+/** Archives the workflow and deletes its triggers, in one transaction. */
 export function archiveWorkflow(
   deps: CommandDeps,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Checks designs: what any stored one must have, and what an active one must have.
+// Checks designs, with the rules for a draft or with those for an active workflow.
 
 import { findAudienceIds } from '../../db/audiences/reads.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
@@ -45,8 +45,9 @@ export async function findDesignProblems(
 }
 
 /**
- * Refuses what can be no draft, and when it is to be active whatever cannot run: with every problem.
- * @returns the design, which has the shape of one
+ * Refuses a design with all its problems: those of its shape for a draft, and every problem for an active
+ * workflow.
+ * @returns the checked design
  */
 export async function requireDesign(
   deps: Deps,

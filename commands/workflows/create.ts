@@ -15,15 +15,15 @@ import { insertVersion } from './version.ts'
 
 export interface NewWorkflow {
   name: string
-  /** When left out: a design without nodes. */
+  /** If absent: a design without nodes. */
   design?: JsonObject | undefined
-  /** `draft` when left out. */
+  /** `draft` if absent. */
   status?: WorkflowStatus | undefined
 }
 
 export interface CreateWorkflowInput {
   workflow: NewWorkflow
-  /** The key that asks. */
+  /** Id of the API key. */
   createdBy: string
 }
 

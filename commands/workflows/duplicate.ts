@@ -1,4 +1,4 @@
-// Copies a workflow: the design of its current version as a draft under a name of its own.
+// Copies a workflow: the design of its current version as a draft with another name.
 
 import { findWorkflow, type WorkflowRow } from '../../db/workflows/reads.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
@@ -12,7 +12,7 @@ const SUFFIX = ' copy'
 
 export interface DuplicateWorkflowInput {
   id: string
-  /** The key that asks. */
+  /** Id of the API key. */
   createdBy: string
 }
 

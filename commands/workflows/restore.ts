@@ -1,4 +1,4 @@
-// Makes the design of an earlier version of a workflow the current one again, as a new version.
+// Makes the design of an earlier version of a workflow current again, as a new version.
 
 import { findWorkflow, findWorkflowVersion, type WorkflowRow } from '../../db/workflows/reads.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
@@ -9,13 +9,13 @@ import { updateWorkflow } from './update.ts'
 
 export interface RestoreWorkflowInput {
   id: string
-  /** As it was given: what is no number of a version is not found. */
+  /** As given in the request. A text that is not a version number is not found. */
   version: string
-  /** The key that asks. */
+  /** Id of the API key. */
   changedBy: string
 }
 
-/** The number of a version that a text names; undefined when it names none. */
+/** The version number in a text; undefined if it is not one. */
 export function versionNumber(text: string): number | undefined {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined
 }

@@ -1,4 +1,4 @@
-// Changes a workflow: its name, its status, its design by an immutable version (operation 10).
+// Changes a workflow: its name, its status, or its design, which becomes a new version.
 
 import type { Trx } from '../../db/connect.ts'
 import { findWorkflowVersion, type WorkflowRow } from '../../db/workflows/reads.ts'
@@ -16,26 +16,26 @@ import { type InTrx, transact } from '../transact.ts'
 import { requireDesign } from './checkDesign.ts'
 import { insertVersion } from './version.ts'
 
-/** What is undefined stays as it is. */
+/** Undefined leaves a field as it is. */
 export interface WorkflowChange {
   name?: string | undefined
   status?: WorkflowStatus | undefined
   design?: JsonObject | undefined
-  /** Refuses `version_conflict` when the current version is another one. */
+  /** Refuses `version_conflict` if the current version is another one. */
   expected_version?: number | undefined
 }
 
 export interface UpdateWorkflowInput {
   id: string
   change: WorkflowChange
-  /** The key that asks. */
+  /** Id of the API key. */
   changedBy: string
 }
 
 type Refused = Refusal<'workflow_not_found' | 'version_conflict' | 'invalid_design'>
 
 /**
- * A changed design becomes a new version; nothing changes when the design that would be active is not valid.
+ * A changed design becomes a new version. Nothing changes if the design would become active and is not valid.
  * @returns the changed workflow
  */
 export function updateWorkflow(
@@ -49,14 +49,15 @@ export function updateWorkflow(
     const workflow = isId('workflow', id) ? await lockWorkflow(db, workspaceId, id) : undefined
     if (!workflow) return refuse('workflow_not_found', { id })
     const { current_version } = workflow
-    if (change.expected_version !== undefined && change.expected_version !== current_version) {
-      return refuse('version_conflict', { currentVersion: current_version })
+    const { expected_version: expected } = change
+    if (expected !== undefined && expected !== current_version) {
+      return refuse('version_conflict', { expected, currentVersion: current_version })
     }
     const stored = await storedDesign(db, workflow)
     const given = change.design ?? stored
     const status = change.status ?? workflow.status
 
-    // A draft's shape comes first: only what is plain JSON within the limits may be compared and stored.
+    // The shape is checked first: only plain JSON within the limits may be compared and stored.
     if (change.design) {
       const draft = await requireDesign(inTrx, workspaceId, given, 'draft')
       if (isRefusal(draft)) return draft
@@ -83,7 +84,7 @@ interface Decided extends UpdateWorkflowInput {
   status: WorkflowStatus
   /** The design differs from the current version's. */
   isNew: boolean
-  /** It becomes what new executions run. */
+  /** New executions will run the design. */
   activates: boolean
 }
 

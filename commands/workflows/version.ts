@@ -1,11 +1,11 @@
-// The row of one version of a workflow.
+// Writes one version of a workflow.
 
 import type { Trx } from '../../db/connect.ts'
 import type { WorkflowRow } from '../../db/workflows/reads.ts'
 import { insertWorkflowVersion } from '../../db/workflows/writes.ts'
 import type { JsonObject } from '../../rules/json.ts'
 
-/** Writes the current version of a workflow. */
+/** Writes a version under the number `workflow.current_version`. */
 export function insertVersion(
   trx: Trx,
   workflow: Pick<WorkflowRow, 'id' | 'workspace_id' | 'current_version'>,

@@ -1,4 +1,4 @@
-// Finds a workspace and one of its users by their names, or makes them.
+// Finds a workspace by its name and one of its users by their address, or makes them.
 
 import { upsertUser, upsertWorkspace } from '../../db/workspaces/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -13,11 +13,11 @@ export interface Owner {
 
 export interface EnsureWorkspaceInput {
   name: string
-  /** When left out: a user of the workspace whose address leads nowhere. */
+  /** If absent: a user of the workspace with an address below `.invalid`. */
   user?: Owner
 }
 
-/** @returns the ids that were found or made */
+/** @returns the ids of the workspace and the user */
 export function ensureWorkspace(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now'>,
   input: EnsureWorkspaceInput,

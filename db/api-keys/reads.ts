@@ -3,7 +3,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 
-/** The live key with that SHA-256, over all workspaces: it is what names the workspace. */
+/** The valid key with that SHA-256, of any workspace: the key decides the workspace of a request. */
 export function findApiKeyByHash(db: Db, hash: Buffer, now: Date) {
   return db
     .selectFrom('api_keys')

@@ -3,7 +3,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow } from '../schema.ts'
 
-/** Writes an API key; of its token only the hash. */
+/** Writes an API key. Only the hash of its token is stored. */
 export async function insertApiKey(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -15,7 +15,7 @@ export async function insertApiKey(
     .execute()
 }
 
-/** Notes when a key was used last. */
+/** Stores when a key was last used. */
 export async function updateApiKeyUsed(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -30,7 +30,7 @@ export async function updateApiKeyUsed(
     .execute()
 }
 
-/** Revokes a key; false when the workspace has no such live key. */
+/** Revokes a key; false if the workspace has no such valid key. */
 export async function updateApiKeyRevoked(
   trx: Trx,
   workspaceId: WorkspaceId,

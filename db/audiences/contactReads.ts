@@ -18,7 +18,8 @@ export function listAudienceContacts(
     db
       .selectFrom('audience_contacts')
       .selectAll()
-      // The tenant by way of the audience: beside it, a workspace_id would tempt the planner to the wrong index.
+      // The workspace is checked through the audience: a plain condition on workspace_id can make the planner
+      // choose the wrong index.
       .where('audience_id', '=', (eb) =>
         eb
           .selectFrom('audiences')
@@ -51,8 +52,8 @@ export async function listAudiencesOf(
 }
 
 /**
- * Those of the addresses (lower case) that an audience holds. It locks no row: who goes on to write the contacts holds
- * the audience's lock, which covers them.
+ * The audience's contacts with these addresses (lower case). It locks no row: a caller that goes on to change them
+ * holds the audience's lock.
  */
 export function findAudienceContacts(
   db: Db,

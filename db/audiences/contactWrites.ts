@@ -1,14 +1,14 @@
-// Writes the contacts of an audience. Writers hold the audience's lock and move its counts.
+// Writes the contacts of an audience. The caller holds the audience's lock and updates its counts.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { AudienceContactRow } from './contactReads.ts'
 
-/** jsonb text of many rows: one parameter for any number of them. */
+/** Rows as JSON text, so that any number of them is one parameter. */
 const toRecords = (rows: AudienceContactRow[]) => JSON.stringify(rows)
 
-/** Writes new contacts of a locked audience, any number in one statement. */
+/** Inserts contacts of a locked audience in one statement. */
 export async function insertAudienceContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -22,7 +22,7 @@ export async function insertAudienceContacts(
   `.execute(trx)
 }
 
-/** Overwrites what can change of contacts of a locked audience, any number in one statement. */
+/** Overwrites the changeable columns of contacts of a locked audience in one statement. */
 export async function updateAudienceContacts(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Writes audiences. Their counts are kept by whoever changes their contacts, under the audience's lock.
+// Writes audiences. Code that changes their contacts also updates their counts, under the audience's lock.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -49,8 +49,8 @@ export async function deleteAudience(
 }
 
 /**
- * Locks an audience: its contacts and counts change one transaction after the other. Take it before a contact's lock,
- * several by id (order of locks: `transact`).
+ * Locks an audience, so that one transaction at a time changes its contacts and counts. Lock it before any
+ * contact, and several audiences by id (order of locks: `transact`).
  */
 export function lockAudience(
   trx: Trx,
@@ -66,7 +66,7 @@ export function lockAudience(
     .executeTakeFirst()
 }
 
-/** Moves the counts of a locked audience. */
+/** Adds to the counts of a locked audience. */
 export async function updateAudienceCounts(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -22,10 +22,7 @@ export function lockContactByEmail(
     .executeTakeFirst()
 }
 
-/**
- * Locks the contact: whoever writes for them takes this lock before that of any execution of theirs (order of locks:
- * `transact`).
- */
+/** Locks a contact. It comes before the lock of any of the contact's executions (order of locks: `transact`). */
 export function lockContact(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -40,7 +37,7 @@ export function lockContact(
     .executeTakeFirst()
 }
 
-/** Locks the contact of an execution, if there is such an execution; the execution is locked after them. */
+/** Locks the contact of an execution, if there is one. The execution must be locked after the contact. */
 export async function lockContactOfExecution(
   trx: Trx,
   workspaceId: WorkspaceId,

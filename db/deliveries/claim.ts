@@ -1,4 +1,4 @@
-// Claims due deliveries of the ledger and leases them.
+// Claims due deliveries: makes them `sending` with a lease.
 
 import { sql } from 'kysely'
 import type { WaitingState } from '../../rules/states.ts'
@@ -26,24 +26,26 @@ export type ClaimedDelivery = Pick<
   | 'last_response'
   | 'slot_day'
 > & {
-  /** The state that it was claimed from, and goes back to when this is no attempt after all. */
+  /** The state before the claim, to which it returns if no attempt is made. */
   was: WaitingState
 }
 
 export interface Claim {
-  /** In the order in which they are asked. */
+  /** In the order in which they are read. */
   shards: readonly number[]
   limit: number
-  /** No shard gives more, so that a long queue for one destination does not stand before all the others. */
+  /** The most deliveries of one shard, so that a long queue for one destination does not delay all others. */
   perShard: number
   leaseToken: string
   leaseUntil: Date
   now: Date
 }
 
-/** Claims due deliveries and leases them: of each shard those that have waited longest, until there are `limit`. */
+/**
+ * Claims up to `limit` due deliveries and gives them a lease. From each shard it takes those that are due longest.
+ */
 export async function claimDeliveries(trx: Trx, claim: Claim): Promise<ClaimedDelivery[]> {
-  // Planned anew each time (no `with`, so no name): a plan made for an empty queue is none for a million rows.
+  // Planned at each call (no `with`, so no name), because a plan for an empty queue is slow for a million rows.
   const { rows } = await sql<ClaimedDelivery>`
     update deliveries d
     set state = 'sending', attempt = attempt + 1,

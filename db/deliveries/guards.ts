@@ -1,4 +1,4 @@
-// Guards of statements that move deliveries, built from the table of states.
+// Conditions on a delivery's state for SQL statements, built from the table of states (rules/states.ts).
 
 import { type RawBuilder, sql } from 'kysely'
 import {
@@ -10,20 +10,23 @@ import {
   waitingStates,
 } from '../../rules/states.ts'
 
-/** States as SQL, for `state in (…)`: written out, so that the planner knows them. */
+/** States as SQL literals, for `state in (…)`. Literals let the planner use partial indexes. */
 export const states = (names: readonly DeliveryState[]): RawBuilder<unknown> =>
   sql.join(names.map((name) => sql.lit(name)))
 
-/** `state in (…)` of what may be claimed. */
+/** `state in (…)` of deliveries that may be claimed. */
 export const isWaiting = sql<boolean>`state in (${states(waitingStates)})`
 
-/** `state in (…)` of what is under way and not marked yet: no dot was sent, so it may go back. */
+/**
+ * `state in (…)` of deliveries under way without the mark `data_sent`: no final dot was sent, so they may return
+ * to the queue.
+ */
 export const isUnmarked = sql<boolean>`state in (${states(statesBefore('data_sent'))})`
 
-/** `state in (…)` of what is under way. */
+/** `state in (…)` of deliveries under way. */
 export const isUnderWay = sql<boolean>`state in (${states(underWayStates)})`
 
-/** `state in (…)` of what may bounce by a report; what is under way is settled by its lane first. */
+/** `state in (…)` of deliveries that a report may bounce. Those under way are settled by their lane first. */
 export const mayBounceLater = sql<boolean>`state in (${states(
   statesBefore('bounced').filter((state) => !isUnderWayState(state)),
 )})`

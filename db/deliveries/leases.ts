@@ -1,4 +1,4 @@
-// Leases of claimed deliveries: kept alive, given back, found when they expired.
+// Extends and releases the leases of claimed deliveries, and finds expired ones.
 
 import { sql } from 'kysely'
 import type { UnderWayState } from '../../rules/states.ts'
@@ -6,7 +6,7 @@ import type { Db, Trx } from '../connect.ts'
 import type { ClaimedDelivery, ShardRange } from './claim.ts'
 import { isUnderWay, isUnmarked } from './guards.ts'
 
-/** Keeps leases alive while their mail is under way. */
+/** Extends the leases of deliveries under way. */
 export async function extendLeases(
   trx: Trx,
   ids: number[],
@@ -20,7 +20,7 @@ export async function extendLeases(
   `.execute(trx)
 }
 
-/** Gives back what was claimed and not yet begun; the attempt does not count. */
+/** Returns claimed deliveries without the mark `data_sent` to their former state. The attempt does not count. */
 export async function releaseDeliveries(
   trx: Trx,
   deliveries: readonly Pick<ClaimedDelivery, 'id' | 'was'>[],
@@ -40,7 +40,7 @@ export type ExpiredLease = Pick<
   'id' | 'email_id' | 'attempt' | 'expires_at' | 'resent' | 'last_response'
 > & { state: UnderWayState }
 
-/** Deliveries whose owner died: what is to become of each depends on whether its dot may have been sent. */
+/** Deliveries whose lease has expired because their worker died. */
 export async function listExpiredLeases(
   db: Db,
   shards: ShardRange,

@@ -1,4 +1,4 @@
-// Takes mail events out of the outbox, contact by contact: whose contact is locked by somebody else is left for later.
+// Claims mail events of the outbox, contact by contact. Those of contacts that are locked stay for later.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -6,15 +6,18 @@ import type { Db, Trx } from '../connect.ts'
 import type { MailEventFacts } from './mailEvents.ts'
 
 const WORKSPACES_MAX = 1_000
-/** One workspace's events have one reader at a time: their order is by their ids. */
+/**
+ * First half of the advisory lock's key. One transaction at a time reads a workspace's mail events, which keeps
+ * their order.
+ */
 const READER_LOCK = 0x6d61696c
-/** A reader that is frozen, or whose machine is gone, holds contacts no longer than this. */
+/** How long a frozen or lost worker can keep its locks on contacts. */
 const IDLE_MAX = '10s'
 
 /**
- * Workspaces with mail events, in the order of their ids.
- * @param after where to begin; '' at the first
- * @returns those that have some due, and where to go on; null when these were all
+ * Finds workspaces with due mail events, in the order of their ids.
+ * @param after the id to begin after; '' for the first page
+ * @returns workspaces with due mail events, and the `after` of the next page; null after the last
  */
 export async function listMailEventWorkspaces(
   db: Db,
@@ -43,7 +46,7 @@ export async function listMailEventWorkspaces(
 
 const CONTACTS_MAX = 200
 
-/** Contacts of a workspace whose mail events are due, those that have waited longest. */
+/** Contacts of a workspace with the oldest due mail events. */
 export async function listMailEventContacts(
   db: Db,
   workspaceId: WorkspaceId,
@@ -60,8 +63,9 @@ export async function listMailEventContacts(
 }
 
 /**
- * Makes this transaction the workspace's reader, and has Postgres end it (25P03) when it is left idle for ten seconds.
- * @returns false when another one is the reader
+ * Makes this transaction the only reader of the workspace's mail events. Postgres ends it (25P03) if it is idle
+ * for ten seconds.
+ * @returns false if another transaction is the reader
  */
 export async function lockMailEvents(trx: Trx, workspaceId: WorkspaceId): Promise<boolean> {
   const { rows } = await sql<{ ours: boolean; set_config: string }>`
@@ -71,7 +75,7 @@ export async function lockMailEvents(trx: Trx, workspaceId: WorkspaceId): Promis
   return rows[0]?.ours ?? false
 }
 
-/** A mail event, with the mail it is about and the contact who is to hear of it. */
+/** A mail event with its email and its contact. */
 export interface ClaimedMailEvent extends MailEventFacts {
   /** outbox.id */
   id: number
@@ -87,11 +91,11 @@ export interface ClaimedMailEvent extends MailEventFacts {
 }
 
 export interface MailEventClaim {
-  /** In the order of their ids; their contacts are locked. */
+  /** Events in the order of their ids. Their contacts are locked. */
   events: ClaimedMailEvent[]
-  /** Rows whose contact or mail is gone: nobody is to hear of them. */
+  /** Ids of rows whose contact or email no longer exists: nothing is recorded for them. */
   goneIds: number[]
-  /** Rows that wait for a contact that somebody else holds. */
+  /** Ids of rows whose contact another transaction has locked. */
   heldIds: number[]
 }
 
@@ -100,16 +104,16 @@ type ClaimRow = { ids: number[]; gone: boolean; held: boolean } & (
   | { id: number | null; email_id: null }
 )
 
-/** What is told of a row `o` of the outbox: its contact `c`, mail `m` and execution `x`. */
+/** The columns of a claimed event, from its outbox row `o`, contact `c`, email `m` and execution `x`. */
 const toldColumns = sql`c.email, m.id as email_id, m.subject, m.workflow_id, m.execution_id, m.node_id,
       coalesce(x.chain_depth, 0) as chain_depth,
       o.payload->>'name' as name, o.payload->>'at' as at, o.payload->'data' as data`
 
 /**
- * Claims due mail events of a workspace: locks the contacts of those that have waited longest, and gives of each
- * contact the oldest first. It waits for no lock. Rows are locked too: one that was taken from the outbox since this
- * statement began drops out.
- * @param contactId this contact's alone
+ * Claims due mail events of a workspace: locks the contacts with the oldest ones and returns each contact's
+ * events, oldest first. It waits for no lock. Outbox rows are locked too, so a row that another transaction has
+ * just removed is left out.
+ * @param contactId only the events of this contact; null: of all
  */
 export async function claimMailEvents(
   trx: Trx,
@@ -117,7 +121,8 @@ export async function claimMailEvents(
   claim: { now: Date; rows: number; perContact: number; contactId: string | null },
 ): Promise<MailEventClaim> {
   const ofContact = claim.contactId === null ? sql`` : sql`and contact_id = ${claim.contactId}`
-  // Planned anew each time (it does not begin with `with`): a plan made for an empty queue is none for a million rows.
+  // Planned at each call (it does not begin with `with`), because a plan for an empty queue is slow for a million
+  // rows.
   const { rows } = await sql<ClaimRow>`
     select d.ids, c.id is null as gone, c.id is not null and l.id is null as held,
       o.id, d.contact_id, ${toldColumns}
@@ -160,9 +165,9 @@ export async function claimMailEvents(
 }
 
 /**
- * Takes the oldest mail events of that name, of a contact whose lock the caller holds, out of the outbox, whenever they
- * are due.
- * @returns those to record, in their order
+ * Removes a contact's oldest mail events of that name from the outbox, due or not. The caller holds the contact's
+ * lock.
+ * @returns the events to record, in their order
  */
 export async function takeMailEvents(
   trx: Trx,

@@ -1,4 +1,4 @@
-// Writes mail events to the outbox: what became of a mail, for the contact it went to.
+// Writes mail events to the outbox: what happened to an email, for the contact that it went to.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -6,7 +6,7 @@ import type { Trx } from '../connect.ts'
 import { outboxRows } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 
-/** What happened to a mail that its contact is to hear of. */
+/** Something that happened to an email and is to be recorded for its contact. */
 export interface MailEventFacts {
   name: 'delivered' | 'opened' | 'clicked' | 'bounced'
   at: Date
@@ -14,8 +14,8 @@ export interface MailEventFacts {
 }
 
 /**
- * The insert of mail events as a step of a `with`: one for each row whose recipient is an automation contact. It reads
- * contacts and locks none. Wake `dripline_mail_events` after the commit.
+ * The insert of mail events as a step of a `with`: one for each row whose recipient is an automation contact. It
+ * locks no contact. The caller wakes `dripline_mail_events` after the commit.
  * @param rows a `select` of `delivery_id, workspace_id, recipient, name, at, data` (jsonb), by these names
  */
 export function mailEventRows(rows: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
@@ -29,7 +29,7 @@ export function mailEventRows(rows: RawBuilder<unknown>, now: Date): RawBuilder<
   )
 }
 
-/** Writes the mail event of one delivery. @returns whether its recipient is a contact, so that there is one */
+/** Writes the mail event of one delivery. @returns false if its recipient is no contact: nothing was written */
 export async function insertMailEvent(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,12 +1,12 @@
-// Marks mails before their final dot.
+// Writes the mark `data_sent`, which is committed before a message gets its final dot.
 
 import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import { isUnmarked } from './guards.ts'
 
 /**
- * Marks mails whose bytes are written but for the final dot, in one commit.
- * @returns the ids whose lease was theirs and still ran: only these may be given their dot
+ * Marks deliveries whose message is written except for the final dot, in one commit.
+ * @returns the ids of deliveries whose lease is still valid: only these may get their final dot
  */
 export async function markDataSent(
   trx: Trx,

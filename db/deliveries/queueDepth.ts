@@ -1,23 +1,23 @@
-// How much mail waits, and since when: a bounded look at the queue of each shard, for metrics and operators.
+// Counts how much mail waits in each shard and how long, for metrics and operators. The counts are bounded.
 import { sql } from 'kysely'
 import { limits } from '../../rules/limits.ts'
 import type { UnderWayState, WaitingState } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
 
-/** Rows that are counted of one shard at most, so that a look at a long queue stays cheap. */
+/** The most rows that are counted for one shard, so that a long queue is cheap to count. */
 export const QUEUE_COUNTED_MAX = 5_000
 const LEASED_COUNTED_MAX = 20_000
 
 export interface QueueDepth {
   shard: number
   state: WaitingState | UnderWayState
-  /** Of a shard's waiting ones no more than QUEUE_COUNTED_MAX are counted, those due first. */
+  /** Of a shard's waiting deliveries at most QUEUE_COUNTED_MAX are counted, those that are due first. */
   count: number
-  /** How long the first of them has been due, seconds; 0 when it is due later, or under way. */
+  /** How long the first delivery has been due, in seconds; 0 if it is due later or under way. */
   oldest_s: number
 }
 
-/** The shards and states that have deliveries. */
+/** Counts for every shard and state that has deliveries. */
 export async function listQueueDepths(db: Db, now: Date): Promise<QueueDepth[]> {
   const { rows } = await sql<QueueDepth>`
     with waiting as (

@@ -1,17 +1,17 @@
-// Reads deliveries: the one that a report is about, and the attempts at an email's, with what was said in each.
+// Reads the delivery that a report is about, and the attempts of an email with their SMTP conversations.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
-/** What a report needs of the delivery that it is about. */
+/** The delivery that a report is about. */
 export type ReportedDelivery = Pick<
   Row<'deliveries'>,
   'id' | 'email_id' | 'workspace_id' | 'recipient' | 'state'
 >
 
-/** The delivery that a report is about, of any workspace: its return path is all that its sender has. */
+/** Finds the delivery that a report is about, in any workspace: a report names only the return path. */
 export function findReportedDelivery(db: Db, id: number): Promise<ReportedDelivery | undefined> {
   return db
     .selectFrom('deliveries')

@@ -1,5 +1,4 @@
-// Settles attempts: rows of the ledger, what was said, the recipients' events, what contacts are to hear, soft bounces
-// and suppressions, in one statement.
+// Settles attempts in one statement: deliveries, attempts, email events, mail events, soft bounces, suppressions.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -10,26 +9,26 @@ import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces
 import { attemptMoves, states } from './guards.ts'
 import { mailEventRows } from './mailEvents.ts'
 
-/** One attempt as it is stored: when, with whom, and how it ended. */
+/** One attempt as it is stored: its times, the mail server, and how it ended. */
 export type AttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'>
 
-/** What became of one claim. */
+/** The result of one claimed delivery. */
 export interface Settlement {
   id: number
-  /** The state that it leaves; absent: whichever of those under way the table lets it leave. */
+  /** The state that it must have; absent: any state under way from which the table allows the move. */
   leaves?: UnderWayState
   state: AttemptEnd
-  /** When it is due again; null leaves the time as it is. */
+  /** When it is due again; null keeps the stored time. */
   nextAt: Date | null
   response: string | null
   resent: number
-  /** False gives the claim back: it was no attempt. */
+  /** False: nothing was tried, so the attempt does not count. */
   counted: boolean
-  /** The recipient's event, or null for what is internal (a deferral). */
+  /** The recipient's email event; null if there is none (a deferral). */
   event: { status: 'delivered' | 'bounced'; at: Date; data: JsonObject } | null
   /** `for_good` puts the recipient on the suppression list; `soft` counts towards it. */
   suppress: 'no' | 'soft' | 'for_good'
-  /** What was tried; null when nothing was. */
+  /** The attempt; null if nothing was tried. */
   attempt: AttemptRow | null
 }
 
@@ -38,21 +37,21 @@ export interface SettledDelivery {
   email_id: string
   workspace_id: WorkspaceId
   recipient: string
-  /** They stand on the suppression list because of it. */
+  /** Whether this settlement put the recipient on the suppression list. */
   suppressed: boolean
 }
 
 export interface SettledGroup {
   deliveries: SettledDelivery[]
-  /** Mail events were written to the outbox: wake `dripline_mail_events`. */
+  /** True if mail events were written: the caller wakes `dripline_mail_events`. */
   hasMailEvents: boolean
 }
 
 /**
- * Settles deliveries that are under way and still hold the lease (or, with no token, whose lease has expired), and
- * writes their attempts, events, mail events and suppressions: one statement for the whole group, so one commit. It
- * locks no contact.
- * @returns the deliveries that were settled now, and whether contacts are to hear of any
+ * Settles deliveries under way that have this lease (or, without a token, whose lease has expired), and writes
+ * their attempts, events, mail events and suppressions: one statement and one commit for the group. It locks no
+ * contact.
+ * @returns the deliveries that were settled now, and whether mail events were written
  */
 export async function settleDeliveries(
   trx: Trx,
@@ -142,7 +141,7 @@ export async function settleDeliveries(
   return { deliveries: rows, hasMailEvents: rows[0]?.has_mail_events ?? false }
 }
 
-/** Under names that no column of the ledger has. */
+/** The columns of an attempt, with `response` as `said`, because the settlement has a `response` too. */
 function tried({ response, ...attempt }: AttemptRow) {
   return { ...attempt, said: response }
 }

@@ -1,4 +1,4 @@
-// What a report that came by mail changes of a delivery.
+// Writes the bounce of a delivery that a report brought.
 
 import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
@@ -6,7 +6,10 @@ import type { JsonObject } from '../schema.ts'
 import { mayBounceLater } from './guards.ts'
 import type { ReportedDelivery } from './reads.ts'
 
-/** `findReportedDelivery`, locked: who then waits for anything else holds up the lane that settles it. */
+/**
+ * Like `findReportedDelivery`, with the row locked. Wait for no other lock while you hold it, because settling
+ * needs it.
+ */
 export function lockReportedDelivery(trx: Trx, id: number): Promise<ReportedDelivery | undefined> {
   return trx
     .selectFrom('deliveries')
@@ -18,7 +21,7 @@ export function lockReportedDelivery(trx: Trx, id: number): Promise<ReportedDeli
 
 /**
  * Makes a locked delivery `bounced` and writes its recipient's email event.
- * @returns false when they had bounced before: nothing was changed
+ * @returns false if it had bounced before: nothing was changed
  */
 export async function bounceDelivery(
   trx: Trx,

@@ -1,4 +1,4 @@
-// Reads and writes what the checks of a sending domain go by.
+// Reads and writes a sending domain for its checks.
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
@@ -34,8 +34,8 @@ const columns = [
 ] as const
 
 /**
- * A domain that was not deleted, with the keys that were not retired; of any workspace, since the workflow that asks
- * knows the domain alone.
+ * A domain that was not deleted, with the keys that were not retired. It may be in any workspace, because the
+ * workflow function knows only the domain's id.
  */
 export async function findDomainToCheck(db: Db, id: string): Promise<DomainToCheck | undefined> {
   const row = await db
@@ -47,7 +47,7 @@ export async function findDomainToCheck(db: Db, id: string): Promise<DomainToChe
   return row && { ...row, keys: await listKeys(db, row.workspace_id, id) }
 }
 
-/** The same under the domain's lock, which holds to the transaction's end. */
+/** Like `findDomainToCheck`, with the domain locked until the transaction ends. */
 export async function lockDomainToCheck(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -80,9 +80,9 @@ export interface CheckOutcome {
     Row<'domains'>,
     'status' | 'record_states' | 'checking_since' | 'failing_since' | 'misses' | 'error_type'
   > & { last_checked_at: Date; last_success_at?: Date }
-  /** null: it was not found, what is known of it stays. */
+  /** null: it was not found, and the stored one stays. */
   soa: object | null
-  /** Ids of keys whose records were seen for the first time, and from when on they sign. */
+  /** Ids of keys whose records were seen for the first time, and the time from which they sign. */
   activate: { ids: string[]; at: Date }
   /** Ids of keys whose records need not be published any longer. */
   retire: { ids: string[]; at: Date }

@@ -31,7 +31,7 @@ type PublicKey = Pick<Row<'domain_keys'>, 'selector' | 'algorithm' | 'public_key
 }
 
 export type DomainRow = Row<'domains'> & {
-  /** Keys whose records are to be published, the first made first. */
+  /** Keys whose records are to be published, oldest first. */
   keys: PublicKey[]
   user_email: string
   user_first_name: string | null

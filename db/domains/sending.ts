@@ -1,4 +1,4 @@
-// Reads what mail takes from the domain that it is sent from.
+// Reads the settings of a sending domain that an email takes over when it is accepted.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -6,7 +6,7 @@ import { maySendFrom } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
-/** What mail takes from the domain that it is sent from. */
+/** The settings of a sending domain that an email takes over when it is accepted. */
 export type SendingDomain = Pick<
   Row<'domains'>,
   'id' | 'status' | 'open_tracking_enabled' | 'click_tracking_enabled'
@@ -15,13 +15,13 @@ export type SendingDomain = Pick<
   tracking_host: string | null
 }
 
-/** The tracking domain once its CNAME was seen: links to a name that leads nowhere would be dead. */
+/** SQL: the tracking domain if its CNAME was seen; without the record its links would lead nowhere. */
 export const trackingHost = sql<string | null>`
   case when record_states ->> 'tracking' = 'SUCCESS' then tracking_domain end`
 
 export type SegmentDomain = SendingDomain & { name: string; verified: boolean }
 
-/** The workspace's domains of those names, and whether each may send. */
+/** The workspace's domains with these names, and whether mail may be sent from each. */
 export async function listSendingDomains(db: Db, workspaceId: WorkspaceId, names: string[]) {
   if (names.length === 0) return new Map<string, SegmentDomain>()
   const rows = await db

@@ -3,7 +3,7 @@
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
-/** What signing for a domain takes. */
+/** A domain with its DKIM keys. */
 export interface DomainSigner {
   id: string
   name: string

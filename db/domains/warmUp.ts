@@ -1,4 +1,5 @@
-// Places of the warm-up in the database: reserved under the sending domain's lock, so that lanes never give one out twice.
+// Stores the places of the warm-up. They are reserved under the sending domain's lock, so that no two lanes give
+// out the same place.
 
 import { sql } from 'kysely'
 import type { DayPlaces } from '../../rules/mail/warmUp.ts'
@@ -19,11 +20,14 @@ export async function listColdDomains(db: Db, ids: readonly string[]): Promise<S
 
 export interface ColdDomain {
   id: string
-  /** Its days with places, none twice. */
+  /** Its days with reserved places, each once. */
   days: DayPlaces[]
 }
 
-/** Locks domains, in the order of their ids, and reads the places that they have given out. Warm ones are left out. */
+/**
+ * Locks domains in the order of their ids and reads their reserved places. Domains that are warmed up are left
+ * out.
+ */
 export async function lockColdDomains(trx: Trx, ids: readonly string[]): Promise<ColdDomain[]> {
   const locked = await trx
     .selectFrom('domains')
@@ -34,7 +38,7 @@ export async function lockColdDomains(trx: Trx, ids: readonly string[]): Promise
     .forNoKeyUpdate()
     .execute()
   if (locked.length === 0) return []
-  // A second statement: it sees what was committed before the locks were ours.
+  // A second statement, because only its snapshot shows everything that was committed before the locks were taken.
   const { rows } = await sql<DayPlaces & { domain_id: string }>`
     select domain_id, day::text, reserved from domain_days
     where domain_id = any(${locked.map(({ id }) => id)}::text[])
@@ -47,7 +51,7 @@ export async function lockColdDomains(trx: Trx, ids: readonly string[]): Promise
   }))
 }
 
-/** Adds to (or takes from) the places that are given out for days. */
+/** Adds to the reserved places of days; a negative change releases places. */
 export async function changeDayPlaces(
   trx: Trx,
   changes: readonly { domain_id: string; day: string; change: number }[],
@@ -64,7 +68,7 @@ export async function changeDayPlaces(
   `.execute(trx)
 }
 
-/** A place that a claimed delivery got. */
+/** The place of a claimed delivery. */
 export interface PlacedDelivery {
   id: number
   /** `YYYY-MM-DD` */
@@ -74,8 +78,8 @@ export interface PlacedDelivery {
 }
 
 /**
- * Writes the places of claimed deliveries. One that waits for a later day goes back as it was, its attempt uncounted,
- * and its expiry moves with it.
+ * Writes the places of claimed deliveries. A delivery with a place on a later day returns to its former state, its
+ * attempt does not count, and it expires later by the same time.
  */
 export async function placeDeliveries(
   trx: Trx,

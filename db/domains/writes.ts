@@ -7,8 +7,8 @@ import { outboxRows } from '../outbox.ts'
 import type { Database, NewRow, Row } from '../schema.ts'
 
 /**
- * Starts the checks of domains, of any workspace, that have none yet. One that is SUCCESS without checks was made so by
- * hand: its checks start when a request asks for one.
+ * Starts the checks of domains in all workspaces that have none yet. A domain that is SUCCESS without checks was
+ * set so by hand: its checks start when a request asks for one.
  */
 export async function startMissingChecks(trx: Trx, at: Date): Promise<void> {
   await sql`
@@ -25,7 +25,7 @@ export async function startMissingChecks(trx: Trx, at: Date): Promise<void> {
   `.execute(trx)
 }
 
-/** Writes a DKIM key of a domain; its private half is encrypted already. */
+/** Writes a DKIM key of a domain. `private_key` is already encrypted. */
 export async function insertDomainKey(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -59,7 +59,7 @@ export async function insertDomain(
   })
 }
 
-/** The domain's own row, held to the end of the transaction; undefined when it is not there, or deleted. */
+/** Locks a domain until the transaction ends; undefined if it does not exist or was deleted. */
 export function lockDomain(
   trx: Trx,
   workspaceId: WorkspaceId,

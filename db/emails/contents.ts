@@ -1,9 +1,10 @@
-// Reads emails for the lane that sends them: a group in one round trip, what is long in few of them in further ones.
+// Reads emails for the lane that sends them: a group in one round trip, long bodies and attachments in further
+// ones.
 import { sql } from 'kysely'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
-/** A longer body comes in pieces of this many characters: a row of 40 MB would stall whoever reads it. */
+/** Longer bodies are read in pieces of this many characters, because a row of 40 MB would block the process. */
 const SLICE_CHARS = 2 * 1024 * 1024
 const ROW_BYTES_MAX = 1024 * 1024
 
@@ -35,8 +36,8 @@ type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text'
 }
 
 /**
- * The emails of those ids, in any order; one that is gone is left out. What is long in them (attachments, a body over
- * a megabyte) is not read: `heavy_bytes` says how much it is, `readHeavyParts` reads it.
+ * The emails with these ids, in any order; deleted ones are left out. Attachments and bodies over a megabyte are
+ * not read: `heavy_bytes` is their size, and `readHeavyParts` reads them.
  */
 export async function listEmailContents(db: Db, ids: string[]) {
   const { rows } = await sql<ContentRow>`
@@ -58,7 +59,7 @@ export async function listEmailContents(db: Db, ids: string[]) {
 
 export type EmailContent = Awaited<ReturnType<typeof listEmailContents>>[number]
 
-/** The email's bodies and attachments, whole. */
+/** Reads the whole bodies and attachments of an email. */
 export async function readHeavyParts(db: Db, { id, html, text, heavy }: EmailContent) {
   return {
     html: heavy.html ? await readLongBody(db, id, 'html') : html,
@@ -95,7 +96,9 @@ async function readLongBody(db: Db, id: string, column: 'html' | 'text'): Promis
   }
 }
 
-/** When each email was accepted and whether it is transactional: what an unknown outcome is judged by. */
+/**
+ * When each email was accepted and whether it is transactional, which decides what an unknown outcome leads to.
+ */
 export async function listEmailCategories(db: Db, ids: string[]) {
   const rows = await db
     .selectFrom('emails')
@@ -110,7 +113,7 @@ export async function listEmailCategories(db: Db, ids: string[]) {
   )
 }
 
-/** Mail that is sent once more when nobody knows whether it arrived. */
+/** Whether an email is sent once more after an unknown outcome. */
 export function isTransactional(email: Pick<EmailContent, 'type' | 'category'>): boolean {
   return email.type === 'transactional' && email.category === 'transactional'
 }

@@ -9,7 +9,7 @@ import type { NewRow, Row } from '../schema.ts'
 
 type NewAttachment = Omit<NewRow<'email_attachments'>, 'email_id' | 'position'>
 
-/** An email that was accepted and is to be written. */
+/** An accepted email that is not written yet. */
 export interface NewEmail {
   row: Omit<Row<'emails'>, 'workspace_id'>
   /** Bare addresses, each once, in the order in which they are to be shown. */
@@ -17,7 +17,7 @@ export interface NewEmail {
   attachments: NewAttachment[]
   /** When its first attempt is due. */
   dueAt: Date
-  /** When it is given up. */
+  /** When it is no longer tried. */
   expiresAt: Date
 }
 

@@ -12,7 +12,7 @@ export interface ExecutionEmailRow {
   workflow_id: string
   execution_id: string
   created_at: Date
-  /** In time order; `at` in ms. */
+  /** In time order, without what machines opened or clicked; `at` in ms. */
   events: { status: EmailStatus; at: number }[]
 }
 
@@ -48,7 +48,8 @@ async function listWithEvents(
       coalesce((
         select json_agg(json_build_object('status', v.status,
           'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id)
-        from email_events v where v.workspace_id = ${workspaceId} and v.email_id = m.id
+        from email_events v
+        where v.workspace_id = ${workspaceId} and v.email_id = m.id and v.machine is null
       ), '[]') as events
     from emails m
     where m.workspace_id = ${workspaceId} and ${fits}

@@ -1,4 +1,4 @@
-// Reads emails and what happened to them; nothing of that is stored on the email itself.
+// Reads emails and their email events. The status of an email follows from its events and is not stored with it.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -12,13 +12,13 @@ export type EmailEventRow = Pick<
 >
 
 export type EmailListRow = Omit<Row<'emails'>, 'html' | 'text'> & {
-  /** True while a delivery of it is not settled. */
+  /** True while one of its deliveries is not settled. */
   open: boolean
-  /** The latest event of each recipient, recipients in the order in which they were written. */
+  /** The latest event of each recipient, in the order of the recipients. */
   latest: EmailEventRow[]
 }
 
-// Not `exists`, which the planner may turn into a hash of the whole table.
+// It does not use `exists`, which the planner may turn into a hash of the whole table.
 const isOpen = sql<boolean>`coalesce((
   select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false)`
 

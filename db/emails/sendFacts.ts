@@ -1,14 +1,11 @@
-// What accepting an email has to know, in one round trip.
+// Reads everything that accepting an email needs, in one round trip.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { type SendingDomain, trackingHost } from '../domains/sending.ts'
 
-/**
- * What accepting an email has to know, in one round trip: the workspace's domain of that name, and which of
- * the addresses (lower case) are automation contacts.
- */
+/** Finds the workspace's domain of that name, and which of the addresses (lower case) are automation contacts. */
 export async function findSendFacts(
   db: Db,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Finds what may receive arriving events: triggers of active workflows, and contacts' open waits.
+// Finds triggers of active workflows and open waits of a contact for an event.
 
 import { sql } from 'kysely'
 import type { Condition } from '../../rules/conditions/types.ts'
@@ -36,12 +36,12 @@ export interface WaitRow {
   segment: number
   node_id: string
   filter: Condition | null
-  /** Properties of the triggering event; null where no filter asks. */
+  /** Properties of the triggering event; null if the wait has no filter. */
   trigger: JsonObject | null
   wait_events: Record<string, JsonObject> | null
 }
 
-/** What listens for an event of that name, whatever its filters say. */
+/** Finds triggers and waits for an event of that name. Their filters are not evaluated here. */
 export async function findCandidates(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -78,7 +78,10 @@ export async function findCandidates(
   return rows[0] ?? { triggers: [], waits: [] }
 }
 
-/** Which of these contacts have something that waits for one of these events: a trigger, or an open wait. */
+/**
+ * The contacts with a trigger or an open wait for their event. A trigger of the workspace counts for every
+ * contact.
+ */
 export async function listAwaited(
   trx: Trx,
   workspaceId: WorkspaceId,

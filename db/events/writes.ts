@@ -1,4 +1,4 @@
-// Writes automation events, and what follows from one: a statement each.
+// Writes automation events and their consequences, in one statement each.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -8,16 +8,16 @@ import type { JsonObject } from '../schema.ts'
 import type { EventReceivers } from './receivers.ts'
 
 export interface NewAutomationEvent {
-  /** The caller's own id, by which the event is recorded once for ever; null: the event's own. */
+  /** The caller's own id: an event with the same id is recorded only once. null: none was given. */
   eventId: string | null
   eventName: string
   /** Lower case. */
   email: string
   properties: JsonObject
   at: Date
-  /** Deep-merged into the contact's (spec operation 17); null when there are none. */
+  /** Deep-merged into the contact's; null when there are none. */
   contactProperties: JsonObject | null
-  /** False: an address that is no contact is left alone. */
+  /** False: nothing is written for an address that is no contact. */
   createContact: boolean
   /** chain_depth of the execution whose mail this event is about; absent for other events. */
   chainDepth?: number
@@ -31,7 +31,9 @@ interface StoredEvent {
   inserted: string | null
 }
 
-/** Assignments that count events for the contacts of an update: how many, from when to when, and the last one's name. */
+/**
+ * Assignments of an update of `contacts` that count events: their number, first and last time, and the last name.
+ */
 const counted = (
   events: Record<'count' | 'first' | 'last' | 'name', RawBuilder<unknown>>,
   now: Date,
@@ -43,7 +45,7 @@ const counted = (
       else contacts.last_event end,
     updated_at = ${now}`
 
-/** Contact and event in one statement; neither is touched when the event_id is known already. */
+/** Writes contact and event in one statement. Neither is written if the event_id was recorded before. */
 export async function insertEvent(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -89,18 +91,18 @@ export async function insertEvent(
   return row
 }
 
-/** An automation event that nobody waits for: nothing follows from it. */
+/** An automation event that no trigger and no wait is interested in. */
 interface UnawaitedEvent {
   id: string
   contact_id: string
   event_name: string
-  /** The contact's, in lower case. */
+  /** The contact's address, in lower case. */
   email: string
   properties: JsonObject
   at: Date
 }
 
-/** Counts such events for their contacts, whose locks the caller holds, and stores them. */
+/** Stores such events and counts them for their contacts, whose locks the caller holds. */
 export async function insertUnawaitedEvents(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -131,7 +133,7 @@ export async function insertUnawaitedEvents(
 interface Consequences {
   eventRowId: string
   contactId: string
-  /** The contact's, in lower case. */
+  /** The contact's address, in lower case. */
   email: string
   /** null: unchanged. */
   properties: JsonObject | null
@@ -141,7 +143,10 @@ interface Consequences {
   now: Date
 }
 
-/** What the event has started and ended, the contact's changed properties, and what Temporal is to be told. */
+/**
+ * Writes the executions that the event starts, the waits that it ends, the contact's changed properties, and the
+ * outbox.
+ */
 export async function insertConsequences(
   trx: Trx,
   workspaceId: WorkspaceId,

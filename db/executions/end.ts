@@ -1,4 +1,4 @@
-// How an execution ends: the one part of statements that writes the columns of an end.
+// The parts of SQL statements that end executions. No other code writes these columns.
 
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { EndedStatus } from '../../rules/states.ts'
@@ -8,12 +8,15 @@ export interface ExecutionEnd {
   status: EndedStatus
   /** Why it was cancelled. */
   reason: string | null
-  /** What the design calls the end. */
+  /** The outcome that the design gives the end. */
   outcome: string | null
   error: string | null
 }
 
-/** The assignments of an `update executions`. Guard it by `isLive`: what has ended stays as it is. */
+/**
+ * The assignments of an `update executions`. Use it with the condition `isLive`, because an ended execution must
+ * not change.
+ */
 export function endColumns(
   end: ExecutionEnd,
   last: { stepId: RawBuilder<string>; stepCount: RawBuilder<number> },
@@ -26,9 +29,9 @@ export function endColumns(
 }
 
 /**
- * Steps of a `with` that end the live executions which fit, where their logs stand, and delete the waits that nothing
- * has ended. What they ended is `ended` (id, workspace_id, workflow_id, contact_id).
- * @param fits over `executions x`
+ * Steps of a `with` that end matching live executions at their last logged step and delete their open waits. The
+ * relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones.
+ * @param fits condition on `executions x`
  */
 export function endLive(
   fits: RawBuilder<SqlBool>,

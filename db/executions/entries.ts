@@ -11,9 +11,9 @@ export interface EntryFilter {
   workflowId: string
   /** Only executions that have not ended. */
   liveOnly: boolean
-  /** Only executions begun after then; null: whenever. */
+  /** Only executions that started after this time; null: any time. */
   since: Date | null
-  /** Only those whose triggering properties held this value at this path (undefined: none); null: all. */
+  /** Only those whose triggering properties have this value at this path (undefined: no value); null: all. */
   key: { path: string[]; value: Json | undefined } | null
 }
 

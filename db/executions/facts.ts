@@ -1,11 +1,14 @@
-// Reads what conditions may ask of a contact and an execution.
+// Reads facts about a contact and an execution for conditions.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import type { Trx } from '../connect.ts'
 
-/** The times (ms) of the contact's events of those names, oldest first, the latest `eventTimesCountedMax` of each. */
+/**
+ * The times (ms) of the contact's events of these names, oldest first; of each name the latest
+ * `eventTimesCountedMax`.
+ */
 export async function listEventTimes(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -23,7 +26,7 @@ export async function listEventTimes(
   return Object.fromEntries(rows.map((row) => [row.event_name, row.times.reverse()]))
 }
 
-/** Statuses that the mail of this execution has reached, by send_email node. */
+/** The statuses that emails of this execution have reached, by send_email node; what machines opened is left out. */
 export async function listEmailActivity(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -31,7 +34,7 @@ export async function listEmailActivity(
 ): Promise<Record<string, string[]>> {
   const { rows } = await sql<{ node_id: string; statuses: string[] }>`
     select m.node_id, array_agg(distinct v.status) as statuses
-    from emails m join email_events v on v.email_id = m.id
+    from emails m join email_events v on v.email_id = m.id and v.machine is null
     where m.workspace_id = ${workspaceId} and m.execution_id = ${executionId}
       and m.node_id is not null
     group by m.node_id
@@ -39,7 +42,7 @@ export async function listEmailActivity(
   return Object.fromEntries(rows.map((row) => [row.node_id, row.statuses]))
 }
 
-/** Those of the audiences that hold the address. */
+/** The audiences among `audienceIds` that contain the address (lower case). */
 export async function listMemberships(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,10 +1,10 @@
-// What a live execution is, as a condition of a query.
+// The SQL condition for an execution that has not ended.
 
 import { type SqlBool, sql } from 'kysely'
 
 /**
- * Only the states of `EndedStatus` (rules/states.ts) are stored, so that a row without one has not ended. The partial
- * indexes of `executions` have these very words.
+ * Postgres stores only end states (`EndedStatus` of rules/states.ts): a row without one has not ended. The partial
+ * indexes of `executions` use exactly this condition.
  * @param alias of `executions` in the query; absent: the only table with that column
  */
 export const isLive = (alias?: string) =>

@@ -1,4 +1,4 @@
-// Reads executions as Postgres knows them: decided, live, and their last state once they have ended.
+// Reads executions from Postgres, which has their start and their end. Where a running one is, Temporal knows.
 
 import { type SqlBool, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -35,7 +35,7 @@ function ofOwner(by: ListedBy) {
     : sql<SqlBool>`contact_id = ${by.contactId}`
 }
 
-/** An execution as its row knows it; where a live one stands is known to Temporal. */
+/** The row of an execution. The current state of a live one is in Temporal. */
 export function findExecution(
   db: Db,
   workspaceId: WorkspaceId,
@@ -49,7 +49,7 @@ export function findExecution(
     .executeTakeFirst()
 }
 
-/** Rows by id, for what Temporal lists by id alone. */
+/** Rows by id, for executions that Temporal lists. */
 export async function findExecutionsByIds(
   db: Db,
   workspaceId: WorkspaceId,
@@ -65,7 +65,10 @@ export async function findExecutionsByIds(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** When the oldest execution was decided that the starter has not yet carried to Temporal; null: none waits. */
+/**
+ * When the oldest execution was written that Temporal does not know yet (its `start` is in the outbox); null:
+ * there is none.
+ */
 export async function findOldestPendingStart(
   db: Db,
   workspaceId: WorkspaceId,
@@ -92,7 +95,7 @@ export interface TimePosition {
 const beyond = (column: 'created_at' | 'completed_at', after: TimePosition) =>
   sql<SqlBool>`(${sql.ref(column)}, id) < (${new Date(after.at_ms)}::timestamptz, ${after.id})`
 
-/** Executions decided since then that have not ended, newest first. */
+/** Executions that were written since that time and have not ended, newest first. */
 export function listLiveSince(
   db: Db,
   workspaceId: WorkspaceId,
@@ -114,7 +117,9 @@ export function listLiveSince(
     .execute()
 }
 
-/** Executions that have ended, the latest end first. Each status is read by its index, then they are merged. */
+/**
+ * Executions that have ended, the latest end first. Each status is read by its index, then the results are merged.
+ */
 export async function listEndedExecutions(
   db: Db,
   workspaceId: WorkspaceId,
@@ -135,7 +140,7 @@ export async function listEndedExecutions(
   return rows
 }
 
-/** The log of an execution's nodes, in order, after the step `after`. */
+/** The steps of an execution after number `after`, in order. */
 export function listSteps(
   db: Db,
   workspaceId: WorkspaceId,
@@ -147,7 +152,7 @@ export function listSteps(
     .select(['seq', 'segment', 'node_id', 'type', 'handle', 'why', 'at'])
     .where('execution_id', '=', executionId)
     .where((eb) =>
-      // The log has no workspace of its own; asked for once, beside the log.
+      // execution_steps has no workspace_id, so the workspace is checked once, through the execution.
       eb(
         eb.selectFrom('executions').select('workspace_id').where('id', '=', executionId),
         '=',

@@ -1,4 +1,4 @@
-// Queries of one segment of an execution: what it starts from, and all that it leaves, in one statement.
+// Reads what a segment of an execution starts from, and writes its results in one statement.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -8,7 +8,7 @@ import type { JsonObject, Row } from '../schema.ts'
 import { type ExecutionEnd, endColumns } from './end.ts'
 import { isLive } from './live.ts'
 
-/** The execution, and the results of this segment (when it ran before a crash) and of the one before. */
+/** The execution with two results: of this segment (if it ran before a crash) and of the segment before it. */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
   const row = await db
     .selectFrom('executions as e')
@@ -51,9 +51,9 @@ export type SegmentRow<Result = unknown> = NonNullable<
 
 export interface SegmentState {
   ended_status: EndedStatus | null
-  /** Set when this segment ran between the first look and the lock. */
+  /** Set if this segment was committed after the first read and before the lock. */
   result: object | null
-  /** automation_events.id that consumed the wait of the segment before. */
+  /** automation_events.id that ended the wait of the segment before. */
   consumed_by: string | null
   trigger_properties: JsonObject | null
   wait_events: Record<string, JsonObject>
@@ -61,7 +61,10 @@ export interface SegmentState {
   suppressed: boolean
 }
 
-/** What the segment decides by at `now`; a statement of its own after the lock, since only then its snapshot is current. */
+/**
+ * The state from which the segment decides at `now`. A separate statement after the lock, because only then is its
+ * snapshot current.
+ */
 export async function findSegmentState(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -106,14 +109,16 @@ export interface SegmentWrites {
   segment: number
   result: object
   steps: NewStep[]
-  /** The handle by which the wait of the segment before was left, and its step. */
+  /** The handle that the wait of the segment before took, and the number of its step. */
   left: { seq: number; handle: string } | null
   waits: Omit<Row<'event_waits'>, 'execution_id' | 'segment' | 'created_at'>[]
   end: (Omit<ExecutionEnd, 'reason'> & { stepId: string; stepCount: number }) | null
   now: Date
 }
 
-/** Writes a segment's log, waits, end and result; the unique key (execution, segment) makes it once. */
+/**
+ * Writes a segment's steps, waits, end and result. The unique key (execution, segment) lets that happen only once.
+ */
 export async function insertSegment(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -12,11 +12,11 @@ import { type ExecutionEnd, endLive } from './end.ts'
 export type CancelWhere = { executionId: string } | { workflowId: string; contactId: string }
 
 /**
- * Cancels the live executions that fit: from the commit on they read CANCELLED and run no further segment, whatever
- * Temporal still has to close. Writes the outbox: wake it when ids come back. The caller holds the contact's lock,
- * so that this statement's snapshot shows what the last segment wrote.
- * @param why `reason` is what is shown; only `code` reaches Temporal
- * @returns ids of the cancelled ones
+ * Cancels the matching live executions: after the commit they are CANCELLED and run no further segment, even
+ * before Temporal has closed them. Writes the outbox: the caller wakes it if ids are returned. The caller holds
+ * the contact's lock, so that this statement's snapshot shows what the last segment wrote.
+ * @param why `reason` is shown with the execution; only `code` reaches Temporal
+ * @returns ids of the cancelled executions
  */
 export async function cancelExecutions(
   trx: Trx,
@@ -53,7 +53,7 @@ export interface ManualStart {
   now: Date
 }
 
-/** An execution that was started by hand, with its outbox row; the caller holds the contact's lock. */
+/** Writes an execution that is started by hand, with its outbox row. The caller holds the contact's lock. */
 export async function insertManualStart(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -76,7 +76,7 @@ export async function insertManualStart(
   `.execute(trx)
 }
 
-/** Ends an execution that Temporal has ended, of whichever workspace; one that has ended already stays as it is. */
+/** Ends the row of an execution that ended in Temporal, in any workspace. A row that has ended stays as it is. */
 export async function closeExecution(
   trx: Trx,
   executionId: string,

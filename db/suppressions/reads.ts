@@ -13,11 +13,11 @@ export interface SuppressionPosition {
   email: string
 }
 
-/** The condition that a suppression holds at that moment: it has no end, or one that is still to come. */
+/** The condition that a suppression is in force at that time: it has no end, or the end is later. */
 export const live = (now: Date): Expression<SqlBool> =>
   sql<SqlBool>`(expires_at is null or expires_at > ${now})`
 
-/** A page of the suppressions that hold now, newest first, those of one moment by address. */
+/** A page of the suppressions that are in force now, newest first; those of the same time by address. */
 export function listSuppressions(
   db: Db,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Soft bounces: an address that fails on several days, with no delivery between, is left alone for a while.
+// Soft bounces: an address that fails on several days, without a delivery between them, is suppressed for a while.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -8,8 +8,9 @@ import type { Trx } from '../connect.ts'
 const SUPPRESSED_FOR = `${limits.softBounceSuppressedDays} days`
 
 /**
- * The rule, as steps of a `with` after a relation `soft (workspace_id, email, email_id, at)`, email in lower case.
- * It makes the relation `soft_last` of those that are to be suppressed, with `until`; they start anew afterwards.
+ * The rule as steps of a `with`, which must begin with a relation `soft (workspace_id, email, email_id, at)`,
+ * email in lower case. They make the relation `soft_last` of addresses to suppress, with `until`, and delete their
+ * counted days.
  */
 export const softBounceSteps = sql`
   soft_days as (
@@ -38,8 +39,8 @@ export const softBounceSteps = sql`
   )`
 
 /**
- * Writes the relation `to_suppress (workspace_id, email, email_id, until)` to the suppression list; `until` null is
- * for good. What is suppressed already is only ever suppressed for longer.
+ * Writes the relation `to_suppress (workspace_id, email, email_id, until)` to the suppression list; `until` null
+ * means permanently. A stored suppression is replaced only by a longer one.
  */
 export function insertSuppressions(now: Date) {
   return sql`
@@ -55,8 +56,8 @@ export function insertSuppressions(now: Date) {
 }
 
 /**
- * Counts a final soft bounce that came back later (a report by mail), by the same rule as those of a conversation.
- * A relay takes every mail at first: what the mail's delivery had cleared counts again.
+ * Counts a final soft bounce that a report brought, by the same rule as one in an SMTP session. The email counted
+ * as delivered before (a relay accepts everything), so soft bounces that this delivery had cleared count again.
  * @returns whether it suppressed the address
  */
 export async function recordSoftBounce(

@@ -6,9 +6,10 @@ import type { Trx } from '../connect.ts'
 import { live, type SuppressionRow } from './reads.ts'
 
 /**
- * Suppresses an address (lower case). One that stands already stays as it is and where it is in the list, unless
- * the new one is stronger: for ever over for a while, a complaint over all. One that has expired begins anew.
- * @returns whether it held not before
+ * Suppresses an address (lower case). A stored suppression is replaced only by a stronger one (a permanent one
+ * over a temporary one, a complaint over any other reason), and keeps its place in the list. An expired one is
+ * replaced and listed as new.
+ * @returns whether the address was not suppressed before
  */
 export async function upsertSuppression(
   trx: Trx,
@@ -32,8 +33,9 @@ export async function upsertSuppression(
 }
 
 /**
- * Takes an address (lower case) off the list and forgets its soft bounces, which would bring it back at the next.
- * @returns false when it was not suppressed
+ * Removes an address (lower case) from the list, and its soft bounces, so that the next one does not suppress it
+ * again.
+ * @returns false if it was not suppressed
  */
 export async function deleteSuppression(
   trx: Trx,

@@ -23,7 +23,7 @@ export interface AutomationEventsTable {
   id: string
   workspace_id: WorkspaceId
   contact_id: string
-  /** The caller's own id, or `id`. */
+  /** The caller's own id; without one the same as `id`. */
   event_id: string
   event_name: string
   email: string
@@ -80,14 +80,17 @@ export interface ExecutionsTable {
   trigger_event_id: string | null
   /** Properties given at a manual start. */
   properties: NullableJson<JsonObject>
-  /** null while it lives: then Temporal knows its state. */
+  /** null while it runs; its state is in Temporal then. */
   ended_status: EndedStatus | null
   current_step_id: Defaulted<string>
   step_count: Defaulted<number>
   outcome: string | null
   error: string | null
   cancellation_reason: string | null
-  /** How many executions led to this one by the mail they sent. */
+  /**
+   * Length of the chain of executions that led to this one: each sent mail that caused the event that started the
+   * next.
+   */
   chain_depth: Defaulted<number>
   created_at: Date
   updated_at: Date
@@ -119,7 +122,7 @@ export interface EventWaitsTable {
   workspace_id: WorkspaceId
   contact_id: string
   event_name: string
-  /** Condition over the arriving event, or null for any. */
+  /** Condition on the arriving event; null: any event. */
   filter: NullableJson<object>
   deadline: Date | null
   /** automation_events.id that ended the wait. */
@@ -130,15 +133,18 @@ export interface EventWaitsTable {
 export interface OutboxTable {
   id: Generated<number>
   kind: OutboxKind
-  /** Of the two kinds about domains: the domain's id, workflow and contact are ''. Of `mail_event`: '', as is workflow. */
+  /**
+   * For `domain_start` and `domain_check` the domain's id (workflow and contact are ''); for `mail_event` ''
+   * (workflow too).
+   */
   execution_id: string
   workspace_id: WorkspaceId
   workflow_id: string
   contact_id: string
   payload: JsonColumn<JsonObject>
-  /** When Temporal is to be told; never, of a mail event. */
+  /** When the row is handed to Temporal; `infinity` for a mail event. */
   next_at: Date
-  /** When the contact is to be told; of mail events alone. */
+  /** When a mail event is recorded for its contact; null for other kinds. */
   due_at: Defaulted<Date | null>
   attempts: Defaulted<number>
   created_at: Date
@@ -148,7 +154,10 @@ export interface WorkflowUnsubscribesTable {
   workflow_id: string
   contact_id: string
   workspace_id: WorkspaceId
-  /** The mail whose link a GET followed, which may have been a scanner; null: they left for sure. */
+  /**
+   * The email whose link was followed by a GET, which a scanner may have made; null: the unsubscription is
+   * certain.
+   */
   unconfirmed_email_id: Defaulted<string | null>
   created_at: Date
 }

@@ -1,4 +1,4 @@
-// Tables of mail: emails, the delivery ledger, what happened to each recipient, suppressions.
+// Tables of mail: emails, deliveries and their attempts, email events, suppressions.
 
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -9,7 +9,7 @@ export interface EmailsTable {
   id: string
   workspace_id: WorkspaceId
   type: 'transactional' | 'broadcast'
-  /** transactional or marketing: what an `unknown` outcome may do, and whether List-Unsubscribe is set. */
+  /** Decides whether an `unknown` outcome is sent once more, and whether List-Unsubscribe is set. */
   category: 'transactional' | 'marketing'
   from: string
   to: string[]
@@ -18,7 +18,7 @@ export interface EmailsTable {
   reply_to: string[]
   subject: string
   html: string | null
-  /** null: made from the html when it is read or composed. */
+  /** null: made from the html when the email is read or composed. */
   text: string | null
   template_id: string | null
   domain_id: string
@@ -30,11 +30,14 @@ export interface EmailsTable {
   workflow_id: string | null
   execution_id: string | null
   node_id: string | null
-  /** 128-bit opaque text; set when the mail can be unsubscribed from. */
+  /** 128-bit opaque text; null if the email has no unsubscribe link. */
   unsubscribe_token: string | null
   track_opens: Defaulted<boolean>
   track_clicks: Defaulted<boolean>
-  /** Host of its pixel and links, the domain's tracking_domain when it was accepted; null: the public URL. */
+  /**
+   * Host of its pixel and links: the domain's tracking_domain when the email was accepted; null: the host of the
+   * public URL.
+   */
   tracking_host: string | null
   created_at: Date
 }
@@ -48,7 +51,7 @@ export interface EmailAttachmentsTable {
   content: Buffer
 }
 
-/** The targets of an email's tracked links, in the order of the html: a link's token names its place. */
+/** The targets of an email's tracked links, in the order of the html. The token of a link has its index here. */
 export interface EmailLinksTable {
   email_id: string
   urls: string[]
@@ -67,12 +70,12 @@ export interface DeliveriesTable {
   lease_token: string | null
   lease_until: Date | null
   expires_at: Date
-  /** Times that an `unknown` outcome was sent again. */
+  /** How often it was sent again after an `unknown` outcome. */
   resent: Defaulted<number>
   last_response: string | null
   /** The sending domain. */
   domain_id: string
-  /** Day (UTC) of the place that it has in its domain's warm-up, `YYYY-MM-DD`; null: it has none. */
+  /** Day (UTC) of its place in the domain's warm-up, `YYYY-MM-DD`; null: it has no place. */
   slot_day: string | null
   created_at: Date
   settled_at: Date | null
@@ -89,11 +92,11 @@ export interface EmailEventsTable {
   at: Date
   /** The fields that the status adds: smtp_response, type, subtype, link, ip, ... */
   data: JsonColumn<JsonObject>
-  /** Why an open or click counts as a machine's, which is shown to nobody; null: a person's. */
+  /** Why an open or click counts as made by a machine; such events are not shown. null: a person made it. */
   machine: string | null
 }
 
-/** One attempt at one delivery, with what was said. */
+/** One attempt of a delivery, with the SMTP conversation. */
 export interface DeliveryAttemptsTable {
   delivery_id: number
   attempt: number
@@ -107,20 +110,23 @@ export interface DeliveryAttemptsTable {
   response: string | null
   /** Name of the mail server. */
   host: string | null
-  /** Its `ip:port`. */
+  /** `ip:port` of the mail server. */
   address: string | null
-  /** TLS version, null in the clear. */
+  /** TLS version; null without TLS. */
   tls: string | null
   /** As `rules/mail/conversation.ts` writes it. */
   conversation: Defaulted<string>
 }
 
-/** Days (UTC) on which mail to an address failed for good in a way that may pass. */
+/** Days (UTC) on which a delivery to an address ended with a transient bounce. */
 export interface SoftBouncesTable {
   workspace_id: WorkspaceId
   email: string
   day: string
-  /** The email that was delivered after it, so that it counts no more; a report may take that back. */
+  /**
+   * The email whose later delivery cleared this day, so that it no longer counts. A bounce report for that email
+   * makes it count again.
+   */
   cleared_by: string | null
 }
 

@@ -48,7 +48,7 @@ export interface DomainsTable {
   warmed_up_at: Date | null
   open_tracking_enabled: Defaulted<boolean>
   click_tracking_enabled: Defaulted<boolean>
-  /** A host of the customer's that is a CNAME to ours. */
+  /** The customer's host with a CNAME record to this service. */
   tracking_domain: Defaulted<string | null>
   /** What the last check found, by record. */
   record_states: Defaulted<JsonObject>
@@ -62,14 +62,14 @@ export interface DomainsTable {
   created_at: Date
 }
 
-/** A DKIM key of a domain. It signs from `activated_at` on; its record is to stay published until `retired_at`. */
+/** A DKIM key of a domain. It signs from `activated_at` on, and its DNS record must stay until `retired_at`. */
 export interface DomainKeysTable {
   id: string
   domain_id: string
   workspace_id: WorkspaceId
   selector: string
   algorithm: 'rsa' | 'ed25519'
-  /** base64, as it stands in the DKIM record. */
+  /** base64, as in the DKIM record. */
   public_key: string
   /** PKCS#8, encrypted with SECRET_KEY. */
   private_key: Buffer
@@ -78,7 +78,7 @@ export interface DomainKeysTable {
   retired_at: Date | null
 }
 
-/** Places that a domain in its warm-up has given out for a day (UTC). */
+/** Places that a domain in its warm-up has reserved for a day (UTC). */
 export interface DomainDaysTable {
   domain_id: string
   day: string

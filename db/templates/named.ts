@@ -1,4 +1,4 @@
-// The names of templates: an id or an alias, which never has the form of an id.
+// Finds templates by name: an id or an alias. An alias never has the form of an id.
 
 import { type SqlBool, sql } from 'kysely'
 import { isId } from '../../rules/ids.ts'
@@ -6,22 +6,22 @@ import { isStorableText } from '../../rules/jsonFault.ts'
 
 const isTemplateId = (name: string) => isId('template', name)
 
-/** The condition that the template `t` of a query has that id or alias; no template has one that cannot be stored. */
+/** The condition that the template `t` of a query has that id or alias. */
 export function hasName(idOrAlias: string) {
-  // Postgres refuses such a text as a parameter.
+  // No template has such a name, and Postgres would refuse the text as a parameter.
   if (!isStorableText(idOrAlias)) return sql<SqlBool>`false`
   const column = isTemplateId(idOrAlias) ? 't.id' : 't.alias'
   return sql<SqlBool>`${sql.ref(column)} = ${idOrAlias}`
 }
 
-/** The condition that it has one of those ids and aliases. */
+/** The condition that the template `t` has one of these ids or aliases. */
 export function hasNameIn(names: readonly string[]) {
   const ids = names.filter(isTemplateId)
   const aliases = names.filter((name) => !isTemplateId(name))
   return sql<SqlBool>`(${sql.ref('t.id')} = any(${ids}::text[]) or ${sql.ref('t.alias')} = any(${aliases}::text[]))`
 }
 
-/** Rows by the names that they were asked for under; a row that was named twice stands twice. */
+/** Rows by the requested names. A row that was requested by id and by alias is under both. */
 export function byName<T extends { id: string; alias: string | null }>(
   rows: T[],
   names: readonly string[],

@@ -1,4 +1,4 @@
-// Reads the published versions of templates: what is sent.
+// Reads the published versions of templates, which emails are made from.
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { byName, hasName, hasNameIn } from './named.ts'
@@ -36,8 +36,8 @@ export async function listPublishedTemplates(
 }
 
 /**
- * What a send of that template (id or alias) uses: its published version, or null for a template that was never
- * published. Undefined when the workspace has none of that name.
+ * The published version of a template (id or alias); null if the template was never published; undefined if the
+ * workspace has no template of that name.
  */
 export async function findPublishedTemplate(
   db: Db,

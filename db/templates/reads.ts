@@ -31,7 +31,7 @@ export async function findTemplateFacts(
   return new Map([...byName(rows, names)].map(([name, row]) => [name, toFacts(row)]))
 }
 
-/** What a version holds: a change of any of it makes a new version. */
+/** The fields of a version. A change of one of them makes a new version. */
 export const contentFields = [
   'subject',
   'from',
@@ -70,7 +70,7 @@ function withCurrentVersion(db: Db) {
     )
 }
 
-/** A page of templates with their current version's head, newest first. */
+/** A page of templates with the current version's fields except html and text, newest first. */
 export function listTemplates(
   db: Db,
   workspaceId: WorkspaceId,

@@ -5,7 +5,7 @@ import type { NewRow, Row } from '../schema.ts'
 import { hasName } from './named.ts'
 import { findTemplate, type TemplateContent, type TemplateRow } from './reads.ts'
 
-/** A template by id or alias, under a row lock: nobody else changes it until the transaction ends. */
+/** Locks a template by id or alias until the transaction ends. */
 export async function lockTemplate(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -21,7 +21,7 @@ export async function lockTemplate(
   return locked && findTemplate(trx, workspaceId, locked.id)
 }
 
-/** A new template with its first version. */
+/** Writes a new template with its first version. */
 export async function insertTemplate(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,10 +1,10 @@
-// Reads tracked deliveries and their visits.
+// Reads tracked deliveries, and their opens and clicks.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db, Trx } from '../connect.ts'
 
-/** The delivery that a token names, of any workspace: the token is all that its reader has. */
+/** The delivery that a tracking token names, in any workspace: a visitor has only the token. */
 export interface TrackedDelivery {
   delivery_id: number
   email_id: string
@@ -15,7 +15,7 @@ export interface TrackedDelivery {
   url: string | null
 }
 
-/** @param index of the link among the email's targets; null: the pixel is meant */
+/** @param index of the link among the email's targets; null: the pixel */
 export async function findTrackedDelivery(
   db: Db,
   deliveryId: number,
@@ -29,7 +29,7 @@ export async function findTrackedDelivery(
   return rows[0]
 }
 
-/** Fetches of an email's links after a moment, machines' too, oldest first. */
+/** Clicks on an email's links after that time, those of machines too, oldest first. */
 export async function listLinkFetches(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Writes the links of tracked mail, and visits.
+// Writes the link targets of tracked emails, and their opens and clicks.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -6,7 +6,9 @@ import type { Trx } from '../connect.ts'
 import type { JsonObject, NewRow } from '../schema.ts'
 import type { TrackedDelivery } from './reads.ts'
 
-/** Writes the targets of emails' links; those of an email that has them already stay. Its tokens work from then on. */
+/**
+ * Writes the link targets of emails; an email that has them already keeps them. After the commit its tokens work.
+ */
 export async function insertEmailLinks(trx: Trx, rows: NewRow<'email_links'>[]): Promise<void> {
   if (rows.length === 0) return
   await trx
@@ -16,7 +18,10 @@ export async function insertEmailLinks(trx: Trx, rows: NewRow<'email_links'>[]):
     .execute()
 }
 
-/** One transaction after the other for an email's opens, clicks and unsubscribes. Take it before all others (`transact`). */
+/**
+ * Takes the lock of an email's tracking: one transaction at a time handles its opens, clicks and unsubscribes. It
+ * comes before all other locks (`transact`).
+ */
 export async function lockMailTracking(trx: Trx, emailId: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`tracking:${emailId}`}, 0))`.execute(
     trx,
@@ -56,7 +61,7 @@ export async function insertTracked(
   return (result.numAffectedRows ?? 0n) > 0n
 }
 
-/** Clicks of a recipient after a moment turn out to be a machine's. */
+/** Marks a recipient's clicks after that time as made by a machine. */
 export async function markClicks(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,8 +1,8 @@
-// Reads who has left a workflow by the link in its mail.
+// Reads unsubscriptions of contacts from workflows.
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db, Trx } from '../connect.ts'
 
-/** The mail behind an unsubscribe link, of any workspace: the token is all that its reader has. */
+/** The email of an unsubscribe token, in any workspace: a visitor has only the token. */
 export function findUnsubscribeMail(db: Db, token: string) {
   return db
     .selectFrom('emails as m')
@@ -28,7 +28,7 @@ export function findUnsubscribeMail(db: Db, token: string) {
 
 export type UnsubscribeMail = NonNullable<Awaited<ReturnType<typeof findUnsubscribeMail>>>
 
-/** Whether the contact has left the workflow. */
+/** Whether the contact has unsubscribed from the workflow. */
 export async function isUnsubscribed(
   db: Db,
   workspaceId: WorkspaceId,
@@ -44,7 +44,7 @@ export async function isUnsubscribed(
   return row !== undefined
 }
 
-/** The contact whom a GET of that mail's link unsubscribed after a moment, when nothing has confirmed it. */
+/** The contact whom a GET of that email's link unsubscribed after that time, if nothing has confirmed it. */
 export async function findUnconfirmedContact(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,4 +1,4 @@
-// Writes who has left a workflow by the link in its mail.
+// Writes unsubscriptions of contacts from workflows.
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 
@@ -8,9 +8,10 @@ export interface Membership {
 }
 
 /**
- * Call it with the contact's lock held.
- * @param unconfirmedEmailId the mail whose link did it by a GET, which a scanner may have made; null: it is sure
- * @returns false when they had left already
+ * Writes an unsubscription. Call it with the contact's lock held.
+ * @param unconfirmedEmailId the email whose link was followed by a GET, which a scanner may have made; null: the
+ * unsubscription is certain
+ * @returns false if the contact had unsubscribed before
  */
 export async function insertUnsubscribe(
   trx: Trx,
@@ -34,8 +35,8 @@ export async function insertUnsubscribe(
 }
 
 /**
- * Makes an unsubscription by a GET, which a scanner may have made, one that stays whatever is fetched later. Call it with
- * the contact's lock held.
+ * Confirms an unsubscription that a GET made, so that later clicks of a scanner do not undo it. Call it with the
+ * contact's lock held.
  */
 export async function confirmUnsubscribe(
   trx: Trx,
@@ -53,7 +54,8 @@ export async function confirmUnsubscribe(
 }
 
 /**
- * Deletes the unsubscription by a GET of that mail's link, unless it was confirmed. Call it with the contact's lock held.
+ * Deletes the unsubscription that a GET of that email's link made, unless it was confirmed. Call it with the
+ * contact's lock held.
  */
 export async function deleteUnconfirmed(
   trx: Trx,
@@ -67,7 +69,7 @@ export async function deleteUnconfirmed(
     .execute()
 }
 
-/** Deletes an unsubscription, whoever made it. Call it with the contact's lock held. */
+/** Deletes an unsubscription, confirmed or not. Call it with the contact's lock held. */
 export async function deleteUnsubscribe(
   trx: Trx,
   workspaceId: WorkspaceId,

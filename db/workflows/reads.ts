@@ -35,7 +35,7 @@ export async function findWorkflow(
   workspaceId: WorkspaceId,
   id: string,
 ): Promise<(WorkflowRow & { design: object }) | undefined> {
-  // The design by a subquery: a join may be planned over every version of every workflow.
+  // A subquery for the design, because the planner may run a join over every version of every workflow.
   const row = await db
     .selectFrom('workflows as w')
     .selectAll('w')
@@ -56,7 +56,10 @@ export async function findWorkflow(
   return { ...row, design: row.design }
 }
 
-/** Whether the workspace has or had this workflow: executions and mail of an archived one stay readable. */
+/**
+ * Whether the workspace has this workflow, archived or not: executions and emails of an archived one stay
+ * readable.
+ */
 export async function isWorkflowKnown(
   db: Db,
   workspaceId: WorkspaceId,
@@ -106,8 +109,8 @@ export function listWorkflowVersions(
 }
 
 /**
- * The designs of active workflows that hold one of these texts somewhere as a value or a key; whoever asks decides
- * whether it means what they look for.
+ * The designs of active workflows that contain one of these texts as a value or a key. The caller checks what the
+ * text means there.
  * @param texts of letters, digits, `_` and `-`, which JSON writes as they are
  */
 export function listActiveDesignsHolding(

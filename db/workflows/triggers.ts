@@ -1,10 +1,10 @@
-// The triggers of active workflows: what an arriving event is matched against.
+// Writes the triggers of active workflows, which arriving events are matched against.
 
 import type { EventTrigger } from '../../rules/design/triggers.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 
-/** Puts these triggers in the place of a locked workflow's; none when it stops triggering. */
+/** Replaces the triggers of a locked workflow; an empty list removes them. */
 export async function replaceTriggers(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -6,7 +6,7 @@ import type { Trx } from '../connect.ts'
 import type { NewRow } from '../schema.ts'
 import type { WorkflowRow } from './reads.ts'
 
-/** Locks a workflow that is not archived: saving, activating and archiving take turns. */
+/** Locks a workflow that is not archived, so that one transaction at a time saves, activates or archives it. */
 export function lockWorkflow(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -22,7 +22,7 @@ export function lockWorkflow(
     .executeTakeFirst()
 }
 
-/** Writes a workflow; its first version and its triggers are written beside it. */
+/** Writes a workflow. The caller writes its first version and its triggers. */
 export async function insertWorkflow(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -3,7 +3,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
-/** The workspace of that name, made when it is new. */
+/** Returns the workspace of that name, and makes it if it does not exist. */
 export function upsertWorkspace(trx: Trx, row: Row<'workspaces'>): Promise<Row<'workspaces'>> {
   return trx
     .insertInto('workspaces')
@@ -13,7 +13,7 @@ export function upsertWorkspace(trx: Trx, row: Row<'workspaces'>): Promise<Row<'
     .executeTakeFirstOrThrow()
 }
 
-/** The user with that address in the workspace, made when they are new. */
+/** Returns the workspace's user with that address, and makes them if they do not exist. */
 export function upsertUser(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -1,8 +1,8 @@
-// Bounds how many bytes are in use at a time: who asks for more waits for those before to be done.
+// Limits how many bytes are in use at a time: work that does not fit waits until earlier work is done.
 
 /**
- * A function that runs work when its bytes have room, in order of asking. Work of more than the whole budget runs
- * alone; work of none at once.
+ * Makes a function that runs work when its bytes fit, in the order of the calls. Work that is larger than the
+ * whole budget runs alone; work of 0 bytes runs at once.
  */
 export function createBudget(bytesMax: number) {
   let used = 0

@@ -1,4 +1,4 @@
-// Loads, composes and signs mail; recipients of one email that are under way together share what they have in common.
+// Loads, composes and signs emails. Deliveries of one email that are under way together share the work.
 import {
   type EmailContent,
   isTransactional,
@@ -18,7 +18,10 @@ import { createSigners } from './signers.ts'
 import { createTrackers, type Tracker } from './trackers.ts'
 
 export interface ComposedEmail {
-  /** CRLF bytes, DKIM-signed: the same for each attempt; and for each recipient, unless the email is tracked. */
+  /**
+   * The message with CRLF, DKIM-signed. The same bytes for every attempt, and for every recipient unless the email
+   * is tracked.
+   */
   bytes: Buffer
   acceptedAt: number
   /** The domain of the return path. */
@@ -39,12 +42,13 @@ interface Entry {
 }
 
 const LOAD_MAX = 100
-/** Long bodies and attachments in use at a time; each takes about three times its size while it is composed. */
+/** Bytes of long bodies and attachments in use at a time. Composing takes about three times their size. */
 const HEAVY_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * A composer: `use` runs work with an email's bytes, which are forgotten when its last user is done.
- * Tracked mail has links and a pixel of the delivery's own; its links are committed before `work` begins.
+ * Makes a function that runs `work` with the bytes of an email. They are dropped when the last delivery of the
+ * email is done. The links and the pixel of a tracked email differ for each delivery; its links are committed
+ * before `work` begins.
  */
 export function createComposer(
   deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'now' | 'secrets'>,
@@ -122,7 +126,7 @@ function once<T>(make: () => T): () => T {
   }
 }
 
-/** The text stays that of the html without tracking. */
+/** The html with tracking; the text part stays that of the html without tracking. */
 function tracked(input: ComposeInput, tracker: Tracker, deliveryId: number): ComposeInput {
   return { ...input, html: tracker.htmlFor(deliveryId), text: tracker.text }
 }
@@ -161,7 +165,7 @@ function toComposeInput(
 
 const kindOf = (email: EmailContent) => (email.type === 'broadcast' ? 'broadcast' : email.category)
 
-/** Addresses were parsed when the mail was accepted; one that no longer parses must not be sent to. */
+/** Addresses were parsed when the email was accepted. One that no longer parses must not be sent to. */
 function mailbox(text: string) {
   const parsed = parseMailbox(text)
   if (!parsed) throw new Error('a stored address does not parse')

@@ -1,4 +1,4 @@
-// The DKIM keys of sending domains, kept ready: which of them sign a mail depends on when it was accepted.
+// A cache of the DKIM keys of sending domains. Which keys sign an email depends on when it was accepted.
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type DomainSigner, listDomainSigners } from '../../db/domains/signers.ts'
@@ -8,7 +8,10 @@ import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
 
 const LOAD_MAX = 100
-/** A rotation is heard of within this time; mail accepted before it is signed with the old key anyway. */
+/**
+ * A rotation takes effect here within this time. Mail that was accepted before it is signed with the old key
+ * anyway.
+ */
 const KEEP_MS = 2_000
 const KEYS_MAX = 1000
 const DOMAINS_MAX = 1000
@@ -24,8 +27,8 @@ export interface SigningKey {
 }
 
 /**
- * Finds a domain's name and the keys that sign a mail accepted at that time: one RSA key, and an ed25519 one where
- * the domain has it. The same for every attempt, so that the bytes are the same.
+ * Makes a function that finds a domain's name and the keys that sign an email of that time: one RSA key, and an
+ * ed25519 key if the domain has one. Every attempt gets the same keys, so that its bytes are the same.
  * @throws Error when the domain has no key
  */
 export function createSigners({ db, secrets, now }: Pick<DeliveryDeps, 'db' | 'secrets' | 'now'>) {
@@ -37,7 +40,7 @@ export function createSigners({ db, secrets, now }: Pick<DeliveryDeps, 'db' | 's
     return ids.map((id) => found.get(id))
   }, LOAD_MAX)
 
-  /** Keys are immutable. */
+  /** Decrypted keys stay in the cache, because a key never changes. */
   const keyOf = (domainId: string, { selector, private_key }: DomainSigner['keys'][number]) => {
     const name = `${domainId} ${selector}`
     const ready = keys.get(name)
@@ -63,7 +66,8 @@ export function createSigners({ db, secrets, now }: Pick<DeliveryDeps, 'db' | 's
     const chosen = (['rsa', 'ed25519'] as const).flatMap((algorithm) => {
       const active = signingKey(signer.keys, algorithm, acceptedAt)
       if (active) return active
-      // No mail goes out without an RSA signature; a second one that a first attempt lacked is not added later.
+      // Every message needs an RSA signature, so an RSA key is used even before its time. An ed25519 signature is
+      // optional.
       if (algorithm !== 'rsa') return []
       return signer.keys.find((key) => key.algorithm === algorithm) ?? []
     })

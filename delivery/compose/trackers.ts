@@ -1,4 +1,5 @@
-// Tracked mail: the html of each delivery, with a pixel and links of its own whose targets are stored beforehand.
+// Tracked emails: makes the html of each delivery with its own pixel and links. The link targets are stored
+// beforehand.
 import { transact } from '../../commands/transact.ts'
 import type { EmailContent } from '../../db/emails/contents.ts'
 import type { NewRow } from '../../db/schema.ts'
@@ -16,12 +17,12 @@ export interface Tracker {
 }
 
 const INSERT_MAX = 100
-/** Longer html goes out as it is: finding its links would hold up all other mail. */
+/** Longer html is sent without tracking: finding its links would delay all other mail. */
 const HTML_CHARS_MAX = 2 * 1024 * 1024
 
 /**
- * Finds an email's links and commits them. Null for one that is not tracked: not asked for, no html, or html of over
- * two million characters.
+ * Makes a function that finds the links of an email and commits them. It returns null for an email that is not
+ * tracked: tracking is off, there is no html, or the html is longer than `HTML_CHARS_MAX`.
  */
 export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'secrets'>) {
   const { config, secrets } = deps

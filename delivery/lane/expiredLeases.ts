@@ -1,4 +1,5 @@
-// Takes over deliveries whose owner died: what was not marked goes back, what was marked may have been delivered.
+// Takes over deliveries whose worker died. Without the mark `data_sent` a delivery is queued again; with it, the
+// message may have been delivered.
 
 import type { ShardRange } from '../../db/deliveries/claim.ts'
 import { type ExpiredLease, listExpiredLeases } from '../../db/deliveries/leases.ts'
@@ -10,7 +11,7 @@ import { settle } from './settle.ts'
 
 const BATCH_MAX = 500
 
-/** @returns true when something became due by it */
+/** Settles deliveries whose lease has expired. @returns true if there were any, so that some may be due now */
 export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<boolean> {
   const { db, now, config, log } = deps
   const time = now()
@@ -41,7 +42,8 @@ export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Pr
       random: Math.random(),
     })
     if (!settlement) return []
-    // Whoever held it may be alive and have marked it since it was listed: then it has left that state.
+    // The former owner may be alive and may have marked it since the list was read. `leaves` makes this settlement
+    // do nothing then.
     return {
       ...settlement,
       leaves: delivery.state,
@@ -53,7 +55,7 @@ export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Pr
   return true
 }
 
-/** The attempt of a worker that cannot tell of it any more. */
+/** The row of an attempt whose worker died before it could write one. */
 function unfinished({ attempt }: ExpiredLease, outcome: string, response: string, found: Date) {
   const nothing = { phase: null, code: null, host: null, address: null, tls: null }
   return {

@@ -1,17 +1,17 @@
-// What a lane has under way, and how much more it may take.
+// Keeps track of the deliveries that a lane has under way, and of how many more it may claim.
 
-/** What takes longer is waiting for its destination, not for us. */
+/** A delivery that takes longer than this waits for its destination and counts as slow. */
 const QUICK_MS = 500
 
 /**
- * Counts deliveries under way. One that takes long no longer stands in the way of others: up to `slowMax` of those do
- * not count, so that a lane goes on when most of what it claimed goes to servers that do not answer.
+ * Counts deliveries under way. Up to `slowMax` slow ones do not count towards `capacity`, so that a lane can go on
+ * when most of its deliveries wait for servers that do not answer.
  */
 export function createInFlight<T extends { id: number }>(
   { capacity, slowMax }: { capacity: number; slowMax: number },
   clock: () => number = () => performance.now(),
 ) {
-  // In the order in which they began.
+  // In the order in which they started.
   const quick = new Map<number, { item: T; startedAt: number }>()
   const slow = new Map<number, T>()
   const running = new Set<Promise<void>>()
@@ -37,13 +37,13 @@ export function createInFlight<T extends { id: number }>(
       running.add(done)
       return done
     },
-    /** Places for more. */
+    /** How many more deliveries fit. */
     free(): number {
       sortOut()
       return Math.max(0, capacity - quick.size - Math.max(0, slow.size - slowMax))
     },
     items: (): T[] => [...[...quick.values()].map(({ item }) => item), ...slow.values()],
-    /** Resolves when all that is under way now has ended. */
+    /** Resolves when all deliveries that are under way now have ended. */
     settled: () => Promise.all(running),
   }
 }

@@ -1,4 +1,4 @@
-// The engine of one lane: claims due deliveries of its shards, sends them, settles them, until it is stopped.
+// Runs one lane: claims due deliveries of its shards, sends them and settles them, until it is stopped.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { transact } from '../../commands/transact.ts'
@@ -14,26 +14,26 @@ import { createShares } from './shares.ts'
 import { createWarmUp } from './warmUp.ts'
 
 const POLL_MS = 1_000
-/** A full lane looks this often whether what it has under way has become slow, and counts no more. */
+/** How often a full lane checks whether deliveries under way have become slow and make room. */
 const FULL_POLL_MS = 200
-/** Mails under way for each connection: while one is on the wire the next are being composed. */
+/** Deliveries under way for each connection: while one is sent, the next ones are composed. */
 const CLAIMS_PER_CONNECTION = 10
-/** More at a time would hold Postgres for over 5 ms. */
+/** The largest claim: a larger one takes Postgres more than 5 ms. */
 const CLAIM_MAX = 200
-/** Direct deliveries that may wait for slow servers beside those that count; a relay is waited for. */
+/** Slow direct deliveries that do not count towards the capacity; with a relay all deliveries count. */
 const SLOW_MAX = 1_000
-/** How long a stopping lane waits for what is on the wire. */
+/** How long a stopping lane waits for its open SMTP sessions. */
 const DRAIN_MS = 8_000
 
-/** One of so many lanes, which together own all shards. */
+/** The number of a lane (from 0) and the count of lanes, which together own all shards. */
 export interface Lane {
   lane: number
   lanes: number
 }
 
 /**
- * Runs a lane until `stop` is aborted; then it claims nothing more, waits a while for what is on the wire, and gives
- * back the leases of the rest. It outlives an absent database.
+ * Runs a lane until `stop` is aborted. Then it stops claiming, waits for open SMTP sessions, and releases the
+ * other deliveries. It keeps running while the database is away.
  */
 export async function runLane(
   deps: DeliveryDeps,
@@ -57,7 +57,7 @@ export async function runLane(
           more = await running.claim(free)
         })
       }
-      // More is due: look again as soon as there is room.
+      // If more is due, claim again as soon as there is room.
       const full = inFlight.free() < claimMin
       if (!more || full) await pulse.next(full ? FULL_POLL_MS : POLL_MS)
     }
@@ -70,7 +70,7 @@ export async function runLane(
   }
 }
 
-/** The state of a lane that runs, and what it does with the ledger. */
+/** Makes the state of a running lane, and its functions that read and write deliveries. */
 function createRunning(deps: DeliveryDeps, shards: { from: number; to: number }) {
   const { log, now, config, metrics } = deps
   const leaseToken = randomUUID()
@@ -94,7 +94,7 @@ function createRunning(deps: DeliveryDeps, shards: { from: number; to: number })
   const release = (deliveries: ClaimedDelivery[]) =>
     transact.one(deps, ({ db }) => releaseDeliveries(db, deliveries, leaseToken))
 
-  /** Claims up to so many, and begins those that may go now. @returns whether more is due */
+  /** Claims up to `limit` deliveries and starts those that may be sent now. @returns whether more are due */
   const claim = async (limit: number): Promise<boolean> => {
     const share = shares.next(limit)
     const began = performance.now()
@@ -114,7 +114,7 @@ function createRunning(deps: DeliveryDeps, shards: { from: number; to: number })
     return shares.learn(claimed, limit, share.perShard)
   }
 
-  /** Keeps what is under way, and takes over what others have left. */
+  /** Extends the leases of deliveries under way, and takes over deliveries whose lease has expired. */
   const keepUp = async () => {
     const ids = inFlight.items().map(({ id }) => id)
     if (ids.length > 0) {
@@ -123,14 +123,17 @@ function createRunning(deps: DeliveryDeps, shards: { from: number; to: number })
     if (await recoverExpired(deps, shards)) pulse.beat()
   }
 
-  /** Without its lease a mail that is still being written gets no dot. */
+  /**
+   * Releases deliveries under way. A message that is still being written then gets no final dot, so it is not
+   * delivered.
+   */
   const giveBack = async () => {
     const left = inFlight.items()
     if (left.length === 0) return
     await quietly('giving leases back', () => release(left))
   }
 
-  // Small claims cost as much as large ones.
+  // A small claim costs as much as a large one, so a lane waits until half of its room is free.
   const claimMin = Math.ceil(Math.min(capacity, CLAIM_MAX) / 2)
   return { inFlight, pulse, claimMin, quietly, claim, keepUp, giveBack }
 }

@@ -1,4 +1,4 @@
-// Settles attempts: one statement for a group, whoever its recipients are; what contacts are to hear follows by the pump.
+// Settles attempts: one statement for a group. The pump records what they mean for contacts later.
 
 import { transact } from '../../commands/transact.ts'
 import {
@@ -12,7 +12,10 @@ import { UNKNOWN_RESPONSE } from '../nextState.ts'
 
 type SettleDeps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'metrics'>
 
-/** Writes the settlements that still hold their lease (null: whose lease has expired). It waits for no contact. */
+/**
+ * Writes the settlements of deliveries whose lease has this token (null: whose lease has expired). It locks no
+ * contact.
+ */
 export async function settle(
   deps: SettleDeps,
   settlements: Settlement[],
@@ -27,8 +30,8 @@ export async function settle(
 }
 
 /**
- * Settles a group; what Postgres refuses is done again one by one, so that one outcome keeps no other unwritten.
- * @returns for each, why it was not written; undefined for those that were
+ * Settles a group. If Postgres refuses it, settles one by one, so that one bad outcome does not block the others.
+ * @returns for each settlement the error that kept it from being written, or undefined
  */
 export async function settleEach(
   deps: SettleDeps,
@@ -46,7 +49,7 @@ export async function settleEach(
   }
 }
 
-/** What an operator watches: the outcomes that nobody knows, the second copies, the addresses that are given up. */
+/** Counts unknown outcomes, deliveries that are sent once more, and suppressed addresses for the metrics. */
 function count(deps: SettleDeps, settlements: Settlement[], settled: SettledDelivery[]): void {
   const ids = new Set(settled.map((row) => row.id))
   const written = settlements.filter(({ id }) => ids.has(id))

@@ -2,7 +2,7 @@
 import type { ShardRange } from '../../db/deliveries/claim.ts'
 import { limits } from '../../rules/limits.ts'
 
-/** The shards of one of so many lanes: together they are all, and none twice. */
+/** The shards of lane number `lane` of `lanes` lanes. Every shard belongs to exactly one lane. */
 export function laneShards(lane: number, lanes: number): ShardRange {
   return {
     from: Math.floor((lane * limits.shards) / lanes),

@@ -1,31 +1,35 @@
-// Where mail waits that its destination had no time for: in a line for each domain that moves as fast as the domain takes mail.
+// Waiting lines of deliveries whose destination was busy: one for each domain, which moves as fast as the domain
+// accepts mail.
 
-/** Between two mails of a line before it is known how fast its domain is. */
+/** Time between two deliveries of a line while the speed of its domain is not known. */
 const SPACING_MS = 20
 const SPACING_MS_MIN = 2
 const SPACING_MS_MAX = 1_000
-/** A line's end: what is behind it comes back spread over the time before, since a domain may well become faster. */
+/**
+ * The longest wait in a line. Deliveries beyond it come back at random times before it, because the domain may
+ * become faster.
+ */
 const LINE_MS_MAX = 10 * 60_000
-/** How much the latest mail says of a domain's speed. */
+/** Weight of the latest delivery in the average of a domain's speed. */
 const WEIGHT = 0.1
 const DOMAINS_MAX = 10_000
 
 interface Line {
-  /** When the last of it is due, ms. */
+  /** When the last delivery of the line is due, ms. */
   end: number
   spacing_ms: number
   tookAt: number
 }
 
 /**
- * A long queue for one domain would come back all at once, be refused again and come back again, and keep lane and
- * database busy with nothing. So each mail that was not tried is told to come back after those before it.
+ * Without these lines a long queue for one domain would come back all at once, find the domain busy and come back
+ * again, which loads lane and database for nothing. So each untried delivery comes back after those before it.
  */
 export function createWaitingLines(random: () => number = Math.random) {
   const lines = new Map<string, Line>()
 
   return {
-    /** A mail that was not tried joins the line of its domain. @returns ms until it should come back */
+    /** Adds an untried delivery to the line of its domain. @returns ms until it should come back */
     join(domain: string, least_ms: number, now: number): number {
       if (lines.size >= DOMAINS_MAX) {
         for (const [known, { end }] of lines) if (end < now) lines.delete(known)
@@ -38,7 +42,7 @@ export function createWaitingLines(random: () => number = Math.random) {
       line.end = now + longest
       return Math.ceil(least_ms + (longest - least_ms) * random())
     },
-    /** A domain has taken (or refused) a mail: that is how fast it is. */
+    /** Learns the speed of a domain from a message that it has accepted or refused now. */
     took(domain: string, now: number): void {
       const line = lines.get(domain)
       if (!line) return

@@ -1,4 +1,4 @@
-// Holds back mail of domains that are still warming up: what has no place today is put off to a day that has one.
+// The warm-up of new domains: a delivery that has no place today is put off to the next day that has one.
 import { LRUCache } from 'lru-cache'
 import { transact } from '../../commands/transact.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
@@ -18,10 +18,10 @@ import {
 } from '../../rules/mail/warmUp.ts'
 import type { DeliveryDeps } from '../deps.ts'
 
-/** How long it is remembered that a domain is warm, or not yet. */
+/** How long a lane remembers whether a domain is warmed up. */
 const REMEMBER_MS = 5_000
 const REMEMBERED_MAX = 10_000
-/** A place is good for so long after its day, for what was about to be sent at midnight. */
+/** A place stays valid for so long after its day, for deliveries that were about to be sent at midnight. */
 const GRACE_MS = 60 * 60 * 1000
 
 type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config' | 'metrics'>
@@ -33,7 +33,7 @@ interface Placed {
   nextAt: Date | null
 }
 
-/** The gate of one lane: gives back those of the claimed deliveries that may go now; the others have been put off. */
+/** Makes a function that returns the claimed deliveries that may be sent now. It has put off the others. */
 export function createWarmUp(deps: Deps, leaseToken: string) {
   const { db, now, config, metrics } = deps
   const known = new LRUCache<string, { cold: boolean; until: number }>({ max: REMEMBERED_MAX })
@@ -61,13 +61,13 @@ export function createWarmUp(deps: Deps, leaseToken: string) {
   }
 }
 
-/** A retry keeps its place; one that was never tried has lost it when its day is over. */
+/** A retry keeps its place. A delivery that was never tried loses it when its day is over. */
 function hasPlace({ slot_day, attempt }: ClaimedDelivery, now: Date): boolean {
   if (slot_day === null) return false
   return attempt > 1 || slot_day >= dayOf(now.getTime() - GRACE_MS)
 }
 
-/** Finds and writes places for claimed deliveries that have none, in one transaction. */
+/** Finds places for claimed deliveries that have none and stores them, in one transaction. */
 function reserve(
   { db, wake }: Deps,
   asking: ClaimedDelivery[],
@@ -102,7 +102,7 @@ function reserve(
   })
 }
 
-/** Places for mail of one domain; the places of days that went by unused are taken back first. */
+/** Finds places for deliveries of one domain. Their unused places of past days are given up first. */
 function place(days: DayPlaces[], asking: ClaimedDelivery[], today: string) {
   const changes = new Map<string, number>()
   const change = (day: string, by: number) => changes.set(day, (changes.get(day) ?? 0) + by)

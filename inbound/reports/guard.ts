@@ -1,4 +1,4 @@
-// What one client of the inbound listener may take: connections, time, wrong recipients.
+// Limits of one client of the inbound listener: connections, time, unknown recipients.
 import type { Socket } from 'node:net'
 import { SmtpRefusal } from './refusal.ts'
 
@@ -10,10 +10,13 @@ interface Session {
   remoteAddress: string
 }
 
-/** Counts by connection; each refusal is the error to answer with. A connection is cut after `life_ms`. */
+/**
+ * Makes the counters of connections and refused recipients. A refusal is the reply to send. A connection is closed
+ * after `life_ms`.
+ */
 export function createGuard({ life_ms }: { life_ms: number }) {
   const open = new Map<string, number>()
-  /** Session → its address. Not every session that closes was counted: some are refused before. */
+  /** Session id → its address. A session may close without having been counted: some are refused before. */
   const counted = new Map<string, string>()
   const refused = new Map<string, number>()
 
@@ -36,7 +39,7 @@ export function createGuard({ life_ms }: { life_ms: number }) {
       if (count > 0) open.set(address, count)
       else open.delete(address)
     },
-    /** The answer to a recipient that is none of ours; the last one closes the connection. */
+    /** The reply to a recipient that does not exist here. From the twentieth on it closes the connection. */
     onRefused({ id }: Pick<Session, 'id'>): SmtpRefusal {
       const count = (refused.get(id) ?? 0) + 1
       refused.set(id, count)

@@ -1,4 +1,5 @@
-// The SMTP listener that mail comes back to: takes reports for our own return paths and unsubscribes, nothing else.
+// The SMTP listener for bounces, complaints and unsubscribes: it accepts mail for return paths of this service,
+// nothing else.
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
@@ -19,9 +20,9 @@ const CONNECTIONS_MAX = 100
 const COMMAND_LINE_CHARS_MAX = 2048
 /** RFC 5321 section 4.5.3.2.7. */
 const SILENCE_MS = 5 * 60_000
-/** Of a whole connection: whoever sends a byte a minute is cut too. */
+/** The longest connection, so that a client that sends a byte a minute is closed too. */
 const LIFE_MS = 10 * 60_000
-/** What is under way at a stop may end within this. */
+/** At a stop, how long open sessions may go on. */
 const CLOSE_MS = 1_500
 
 export interface InboundDeps {
@@ -29,18 +30,18 @@ export interface InboundDeps {
   config: Pick<Config, 'ehloName' | 'mailHost'>
   secrets: Pick<Secrets, 'mac'>
   log: Log
-  /** Commits what a report says of a delivery; throws when it could not be. */
+  /** Commits what a report says about a delivery. Throws if it could not be committed. */
   take: (deliveryId: number, report: InboundReport) => Promise<Taken>
-  /** Commits that the reader of the mail with this token has left; false when there is no such mail. */
+  /** Commits the unsubscription of the contact whose email has this token; false if there is no such email. */
   unsubscribe: (token: string) => Promise<boolean>
-  /** Hears of each report that was taken. */
+  /** Called for each report that was committed, for the metrics. */
   count: (report: InboundReport, taken: Taken) => void
-  /** How long a connection may last, ten minutes when absent. */
+  /** How long a connection may last; ten minutes if absent. */
   life_ms?: number
 }
 
 /**
- * Listens; `stop` refuses new connections and lets those with a mail under way end.
+ * Starts the listener. `stop` refuses new connections and gives open ones `CLOSE_MS` to end.
  * @throws Error when the port is taken, or only one of certificate and key is given or cannot be read
  */
 export async function startInbound(
@@ -51,7 +52,8 @@ export async function startInbound(
   const verpMac = deps.secrets.mac('verp')
   const guard = createGuard({ life_ms: deps.life_ms ?? LIFE_MS })
   const tls = readCertificate(listen)
-  // Without a certificate of ours the library would show its own, whose key everybody has.
+  // Without a certificate STARTTLS is off: the library would use a certificate of its own whose private key is
+  // public.
   const never = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
   const server = new SMTPServer({
     ...tls,
@@ -87,12 +89,12 @@ export async function startInbound(
   })
   server.server.on('connection', (socket: Socket) => guard.limitLife(socket))
 
-  /** Resolves when all that the mail says is committed. */
+  /** Resolves when everything that the message says is committed. */
   async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const raw = await readAll(stream).catch(() => {
       throw new SmtpRefusal(451, '4.4.2 The connection broke')
     })
-    // The library answers 552.
+    // Over the limit: the library replies 552.
     if (raw === null) return
     const { mailFrom, rcptTo } = session.envelope
     for (const token of rcptTo.flatMap(({ address }) => parseUnsubscribeMailbox(address) ?? [])) {
@@ -120,7 +122,7 @@ export async function startInbound(
     server.listen(listen.port, listen.host, () => resolve())
     server.server.once('listening', () => server.removeListener('error', reject))
   })
-  // Connections that break are their peers' concern.
+  // A broken connection is no fault of this service, so it is only logged for debugging.
   server.on('error', (err) => log.debug({ err }, 'an inbound connection broke'))
   const address = server.server.address()
   return {
@@ -129,7 +131,7 @@ export async function startInbound(
   }
 }
 
-/** The whole mail; null when it is over the limit. @throws when the connection breaks before its end */
+/** The whole message; null if it is over the limit. @throws if the connection breaks before its end */
 async function readAll(stream: SMTPServerDataStream): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) {
@@ -139,7 +141,7 @@ async function readAll(stream: SMTPServerDataStream): Promise<Buffer | null> {
   return stream.sizeExceeded ? null : Buffer.concat(chunks)
 }
 
-/** What of a report may stand in a log: no text of it, which holds addresses. */
+/** The parts of a report that may be logged. Its texts may hold addresses, so they are left out. */
 function summaryOf(report: InboundReport): Record<string, string | null> {
   switch (report.kind) {
     case 'bounce':

@@ -1,9 +1,9 @@
-// Counts what came back by mail.
+// Counts reports that arrived by mail.
 import { Counter, type Registry } from 'prom-client'
 import type { Taken } from '../../commands/reports/take.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 
-/** A function that counts one report; `what` is its kind, or why nothing follows from it. */
+/** Makes a function that counts one report; the label `what` is its kind, or why it was ignored. */
 export function createReportCounter(registry: Registry) {
   const counter = new Counter({
     name: 'dripline_inbound_reports_total',

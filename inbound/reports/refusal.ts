@@ -1,4 +1,4 @@
-// A reply of the inbound listener other than 250, as the library takes it.
+// An error that the SMTP library turns into a reply other than 250.
 
 export class SmtpRefusal extends Error {
   readonly responseCode: number

@@ -1,12 +1,12 @@
-// Bodies that were encoded before: mail that differs in its header alone costs a header and a signature.
+// A cache of encoded bodies. A message with a known body only needs a new header and a signature.
 import { createHash } from 'node:crypto'
 import { textInTurns } from '../content/text.ts'
 import { type BodySection, bodySection } from './bodySection.ts'
 
 export interface BodyCacheLimits {
-  /** Of all that is kept. */
+  /** Size of the whole cache. */
   bytesMax: number
-  /** A longer body, in UTF-16 units, is made anew each time. */
+  /** Longer bodies (in UTF-16 units) are not cached. */
   charsMax: number
 }
 
@@ -16,10 +16,10 @@ export const bodyCacheLimits: BodyCacheLimits = {
   bytesMax: 64 * 1024 * 1024,
   charsMax: 1024 * 1024,
 }
-/** What an entry takes beside its bytes. */
+/** Estimated memory of an entry besides its bytes. */
 const ENTRY_BYTES = 500
 
-/** Encoded bodies by content; those not asked for longest are forgotten first. */
+/** Makes a cache of encoded bodies by content. The least recently used ones are dropped first. */
 export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
   const kept = new Map<string, { section: Promise<BodySection>; bytes: number }>()
   let keptBytes = 0
@@ -34,10 +34,10 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
 
   return {
     /**
-     * The body section of a mail. The boundary comes from the content.
+     * The body section of a message. Its boundary is derived from the content.
      * @param text null: made from the html
-     * @param id of the email: what a boundary is made of where the content is too long to be hashed at once
-     * @param once for content that no other mail has
+     * @param id of the email: the boundary of a body that is too long for the cache is derived from it
+     * @param once true for content that no other message has, which is not cached
      */
     of(html: string | null, text: string | null, id: string, once = false): Promise<BodySection> {
       const chars = (html?.length ?? 0) + (text?.length ?? 0)
@@ -46,7 +46,7 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
       if (once) return make(html, text, key)
       const known = kept.get(key)
       if (known) {
-        // the last to be forgotten
+        // move it to the end, which is dropped last
         kept.delete(key)
         kept.set(key, known)
         return known.section
@@ -73,7 +73,7 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
 }
 
 function contentKey(html: string | null, text: string | null): string {
-  // The lengths tell where one ends; -1 is none.
+  // The lengths separate html from text; -1 means null.
   const lengths = `${html?.length ?? -1}:${text?.length ?? -1}:`
   return createHash('sha256')
     .update(`${lengths}${html ?? ''}${text ?? ''}`)

@@ -1,15 +1,18 @@
-// Encodes a text body for the wire (RFC 2045): 7bit, quoted-printable or base64, in slices, with CRLF line ends.
+// Encodes a text body (RFC 2045): 7bit, quoted-printable or base64, in slices, with CRLF line ends.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface EncodedBody {
   encoding: '7bit' | 'quoted-printable' | 'base64'
-  /** In order; one for a body of ordinary size. The last ends with CRLF, unless there is nothing. */
+  /**
+   * The encoded pieces in order; a single one unless the body is long. The last one ends with CRLF, unless the
+   * body is empty.
+   */
   chunks: Buffer[]
 }
 
-/** UTF-16 units that are encoded between two turns of the event loop: a few milliseconds of work. */
+/** UTF-16 units that are encoded in one turn of the event loop: a few milliseconds of work. */
 const SLICE_CHARS = 64 * 1024
-/** Columns of an encoded line, without the `=` that ends a soft one. */
+/** Columns of an encoded line, without the `=` of a soft line break. */
 const COLUMNS_MAX = 75
 const LINE_MAX = 76
 const TAB = 0x09
@@ -19,16 +22,17 @@ const SPACE = 0x20
 const DOT = 0x2e
 const EQUALS = 0x3d
 const HEX = Buffer.from('0123456789ABCDEF', 'latin1')
-/** Bytes that quoted-printable writes as they are; space and tab have rules of their own. */
+/** Bytes that quoted-printable does not escape. Space and tab are handled separately. */
 const isLiteral = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte > SPACE && byte < 0x7f && byte !== EQUALS ? 1 : 0,
 )
-/** The worst byte takes three columns, and each line a soft break of three. */
+/** Enough for the worst case: three columns for each byte and a soft break of three for each line. */
 const scratch = Buffer.allocUnsafe(10 * SLICE_CHARS + 64)
 
 /**
- * Encodes a body of any size. 7bit where every line is short and plain, quoted-printable, or base64 where that is
- * smaller; what a long body takes is judged by its first slice. Any line break becomes CRLF, half a surrogate pair U+FFFD.
+ * Encodes a body of any size. 7bit if all lines are short ASCII, otherwise quoted-printable, or base64 if that is
+ * smaller. The encoding of a long body is chosen by its first slice. Every line break becomes CRLF, and half a
+ * surrogate pair becomes U+FFFD.
  */
 export async function encodeBody(text: string): Promise<EncodedBody> {
   if (text.length <= SLICE_CHARS) {
@@ -56,14 +60,14 @@ export async function encodeBody(text: string): Promise<EncodedBody> {
 function* slices(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = start + SLICE_CHARS
-    // no surrogate pair may be cut in two
+    // do not cut a surrogate pair in two
     if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end++
     yield text.slice(start, end)
     start = end
   }
 }
 
-/** Printable ASCII and tabs, no line over 76. */
+/** Whether a text is printable ASCII and tabs, with no line over 76 characters. */
 function isSevenBit(text: string): boolean {
   let column = 0
   for (let i = 0; i < text.length; i++) {
@@ -74,7 +78,7 @@ function isSevenBit(text: string): boolean {
   return true
 }
 
-/** Quoted-printable triples a byte, base64 adds a third to all of them. */
+/** Whether base64 is smaller: quoted-printable triples an escaped byte, base64 adds a third to all bytes. */
 function prefersBase64(bytes: Buffer): boolean {
   let escaped = 0
   for (const byte of bytes) {
@@ -98,10 +102,13 @@ interface Encoder {
   end(): Buffer
 }
 
-/** Quoted-printable. Space at the end of a line and a dot at its beginning are escaped, characters never cut. */
+/**
+ * Encodes quoted-printable. A space at the end of a line and a dot at its beginning are escaped, and no character
+ * is cut by a line break.
+ */
 function createQuoted(): Encoder {
   let column = 0
-  /** A space or tab that is not written yet: how depends on what follows. */
+  /** A space or tab that is not written yet, because it is escaped only at the end of a line. */
   let blank = 0
   let cr = false
   let begun = false
@@ -156,7 +163,7 @@ function createQuoted(): Encoder {
         if (byte === SPACE || byte === TAB) blank = byte
         else if (isLiteral[byte] === 1) {
           room(1)
-          // one that no server on the way could take for the end
+          // escaped, so that no server can take it for the end of the message
           if (byte === DOT && column === 0) writeEscaped(byte)
           else {
             scratch[at++] = byte
@@ -176,7 +183,7 @@ function createQuoted(): Encoder {
   }
 }
 
-/** base64 in lines of 76. */
+/** Encodes base64 in lines of 76 characters. */
 function createBase64(): Encoder {
   const LINE_BYTES = 57
   let rest: Buffer = Buffer.alloc(0)

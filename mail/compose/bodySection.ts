@@ -1,4 +1,4 @@
-// The body of a message as it goes on the wire, with what DKIM needs of it: the same for every mail of that content.
+// The encoded body of a message with its DKIM body hash. Messages with the same content share it.
 import { createHash } from 'node:crypto'
 import { relaxedBodyHash } from '../dkim/body.ts'
 import type { Field } from '../dkim/sign.ts'
@@ -7,7 +7,7 @@ import { encodeBody } from './bodyEncode.ts'
 export interface BodySection {
   /** Content-Type and Content-Transfer-Encoding of the message. */
   fields: Field[]
-  /** Everything behind the header's empty line, in order. */
+  /** Everything after the empty line that ends the header, in order. */
   chunks: Buffer[]
   length_bytes: number
   /** The relaxed body hash of DKIM, base64. */
@@ -17,8 +17,9 @@ export interface BodySection {
 const CRLF = '\r\n'
 
 /**
- * Encodes text, html or both (multipart/alternative). Empty ones are none; nothing at all is an empty text.
- * @param seed what the boundary is made of: the same seed gives the same bytes
+ * Encodes text, html or both (multipart/alternative). An empty part is left out; without any part the body is an
+ * empty text.
+ * @param seed the boundary is derived from it: the same seed gives the same bytes
  */
 export async function bodySection(
   html: string | null,
@@ -57,7 +58,7 @@ function contentFields(type: string, encoding: string): Field[] {
 
 async function section(fields: Field[], parts: Buffer[]): Promise<BodySection> {
   const length_bytes = parts.reduce((sum, part) => sum + part.length, 0)
-  // Small ones are kept, and written, as one piece; of a large one there is no second copy.
+  // A small body becomes one piece; a large one is not copied.
   const chunks = length_bytes <= ONE_PIECE_BYTES ? [Buffer.concat(parts)] : parts
   const hash = await relaxedBodyHash(chunks)
   if (hash === null) throw new Error('an encoded body has a bare CR or LF')

@@ -1,4 +1,4 @@
-// What a message is composed of; the rest of this folder turns it into bytes.
+// The input of message composition.
 
 export interface MailAddress {
   /** Display name; null or empty for none. */
@@ -9,14 +9,14 @@ export interface MailAddress {
 export interface ComposeAttachment {
   filename: string
   content: Buffer
-  /** Guessed from the file name when null. */
+  /** null: guessed from the file name. */
   contentType: string | null
-  /** With it the attachment is inline, for `cid:` links of the html. Without angle brackets. */
+  /** If set, the attachment is inline, for `cid:` links of the html. Without angle brackets. */
   contentId: string | null
 }
 
 export interface ComposeInput {
-  /** The email's id: seeds the MIME boundaries. */
+  /** The email's id, from which MIME boundaries are derived. */
   id: string
   from: MailAddress
   to: MailAddress[]

@@ -1,4 +1,4 @@
-// Composes an email into bytes: the same input gives the same bytes, on every attempt and machine.
+// Composes an email into bytes. The same input gives the same bytes for every attempt and on every machine.
 
 import { type DkimOptions, type Field, signFields, signMessage } from '../dkim/sign.ts'
 import { type Bodies, bodyCacheLimits, createBodies } from './bodyCache.ts'
@@ -6,12 +6,12 @@ import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'
 import { composeParts } from './mimeParts.ts'
 
-/** Keeps nothing: for a message on its own. */
+/** A cache that keeps nothing. */
 const noBodies = createBodies({ ...bodyCacheLimits, bytesMax: 0 })
 
 /**
- * The message in CRLF bytes, 7-bit but for SMTPUTF8 addresses in its header, no line over 998 characters.
- * Bcc has no place in the input: nobody sees it. Addresses are not checked here.
+ * Composes a message: bytes with CRLF, 7-bit except for SMTPUTF8 addresses in the header, no line over 998
+ * characters. There is no Bcc header. Addresses are not checked here.
  */
 export async function composeMessage(email: ComposeInput): Promise<Buffer> {
   const header = email.attachments.length === 0 ? headerFields(email) : null
@@ -21,10 +21,10 @@ export async function composeMessage(email: ComposeInput): Promise<Buffer> {
 }
 
 /**
- * The message as it goes out, DKIM-signed; one copy of it is made.
- * @param bodies where encoded bodies are kept between mails
- * @param once for a body that no other mail has
- * @throws DkimError as signMessage
+ * Composes and DKIM-signs a message. Its bytes are copied once.
+ * @param bodies cache of encoded bodies
+ * @param once true for a body that no other message has
+ * @throws DkimError like `signMessage`
  */
 export async function composeSigned(
   email: ComposeInput,

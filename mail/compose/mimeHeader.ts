@@ -1,15 +1,15 @@
-// The header of a message (RFC 5322, RFC 2047): which fields there are, and the text of the ordinary ones.
+// Makes the header of a message (RFC 5322, RFC 2047).
 import { encodeWord, encodeWords, foldLines } from 'nodemailer/lib/mime-funcs'
 import { isReservedHeader } from '../../rules/mail/headers.ts'
 import type { Field } from '../dkim/sign.ts'
 import type { ComposeInput, MailAddress } from './input.ts'
 
 const headerName = /^[\x21-\x39\x3b-\x7e]{1,100}$/
-/** Callers' headers that are no free text. */
+/** Headers of a request whose value has a structure and is not free text. */
 const structuredHeaders = /^(sender|otp-token|resent-.*)$/
 const idHeaders = /^(in-reply-to|references)$/
 
-/** Room in a line of 998 characters for the name and for what may be folded in front. */
+/** Longest word in a line of 998 characters, which leaves room for the header's name. */
 const TOKEN_CHARS_MAX = 800
 const ENCODED_WORD_BYTES = 45
 const ENCODED_WORD_CHARS = 52
@@ -23,8 +23,8 @@ const visibleAscii = /^[\x21-\x7e]+$/
 type HeaderValue = string | { prepared: true; foldLines: true; value: string }
 
 /**
- * The header but for what describes the content; null when something in it is out of the ordinary: an address that is
- * not ASCII or no dot-atom, a structured header of the caller's. Then nodemailer writes it.
+ * The header fields except those that describe the content. Null if the header is unusual (an address that is not
+ * an ASCII dot-atom, a structured header of the request): then nodemailer writes it.
  */
 export function headerFields(email: ComposeInput): Field[] | null {
   const lists = [email.to, email.cc, email.replyTo, [email.from]]
@@ -55,7 +55,7 @@ export function contentHeaders(email: ComposeInput): { key: string; value: Heade
   for (const [key, value] of Object.entries(email.headers)) {
     const name = key.toLowerCase()
     if (isReservedHeader(name) || !headerName.test(name)) continue
-    // A caller's own stays where we set none.
+    // The request's own header stays if the service sets none.
     if (email.unsubscribe !== null && name.startsWith('list-unsubscribe')) continue
     const text = idHeaders.test(name) ? messageIds(value) : value
     if (text.trim() !== '') headers.push({ key, value: headerValue(text) })
@@ -98,19 +98,19 @@ function displayName(name: string): string {
   return encodeWord(text, wordEncoding(text), ENCODED_WORD_CHARS)
 }
 
-/** Free text: encoded words where anything but ASCII is in it; what is encoded already is left so. */
+/** Encodes free text: encoded words if it is not ASCII; text that is already encoded stays so. */
 function encodeText(text: string): string {
   if (!plainText.test(text)) return encodeWord(text, wordEncoding(text), ENCODED_WORD_CHARS)
   return text.includes('=?') ? encodeWords(text, 'Q', ENCODED_WORD_CHARS) : text
 }
 
-/** Q where most of it stays readable. */
+/** Q if most of the text stays readable, otherwise B. */
 function wordEncoding(text: string): 'Q' | 'B' {
   const latin = text.match(/[A-Za-z]/g)?.length ?? 0
   return text.length - (text.match(/[\t\n\r\x20-\x7e]/g)?.length ?? 0) < latin ? 'Q' : 'B'
 }
 
-/** Message ids, each in its brackets: no encoded word may stand among them. */
+/** Message ids, each in angle brackets. Encoded words are not allowed among them. */
 function messageIds(text: string): string {
   const ids = text.replace(/[^\x20-\x7e]/g, ' ').split(/[\s<>]+/)
   return ids
@@ -119,13 +119,13 @@ function messageIds(text: string): string {
     .join(' ')
 }
 
-/** A structured value that must not become encoded words; folded at spaces alone. */
+/** A structured value that must not become encoded words. It is folded only at spaces. */
 function verbatim(value: string): HeaderValue {
-  // anything but visible ASCII and space would end the header or need an encoding
+  // other characters than visible ASCII and space would end the header or need an encoding
   return { prepared: true, foldLines: true, value: value.replace(/[^\x20-\x7e]/g, '') }
 }
 
-/** Folds are at spaces alone: text with an overlong word goes out as encoded words (RFC 2047). */
+/** A header value. It is folded only at spaces, so text with an overlong word becomes encoded words (RFC 2047). */
 function headerValue(text: string): HeaderValue {
   const value = text.replace(/[\r\n]+/g, ' ')
   if (value.length <= TOKEN_CHARS_MAX) return value

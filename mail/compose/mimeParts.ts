@@ -1,4 +1,4 @@
-// Messages of many parts, through nodemailer: attachments made safe to carry, and headers that we do not write ourselves.
+// Composes messages with attachments or unusual headers, through nodemailer.
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -7,14 +7,14 @@ import { textInTurns } from '../content/text.ts'
 import type { ComposeAttachment, ComposeInput, MailAddress } from './input.ts'
 import { contentHeaders } from './mimeHeader.ts'
 
-/** Bodies up to this many UTF-16 units are composed in one go, longer ones in slices of it. */
+/** Bodies up to this many UTF-16 units are composed at once, longer ones in slices of this size. */
 const SLICE_CHARS = 64 * 1024
 const FILENAME_CHARS_MAX = 255
 const LINE_BYTES_MAX = 998
 
 type BodyPart = string | { content: Readable; contentTransferEncoding: string }
 
-/** As composeMessage, for any email. */
+/** Like `composeMessage`, for any email. */
 export async function composeParts(email: ComposeInput): Promise<Buffer> {
   const text = email.text ?? (email.html ? await textInTurns(email.html) : null)
   const composer = new MailComposer({
@@ -46,8 +46,8 @@ function toBodyOption(name: 'text' | 'html', body: string | null): { [key: strin
 }
 
 /**
- * A body for MailComposer. A long one becomes a stream, so that encoding it leaves the event loop free;
- * its encoding is chosen from its first slice: quoted-printable, or base64 where most is not Latin.
+ * A body for MailComposer. A long body becomes a stream, so that encoding it does not block the event loop. Its
+ * encoding is chosen by its first slice: quoted-printable, or base64 if much of it is not ASCII.
  */
 function bodyPart(body: string): BodyPart {
   if (body.length <= SLICE_CHARS) return toCrlf(body)
@@ -62,7 +62,7 @@ async function* slices(body: string): AsyncGenerator<Buffer> {
   let start = 0
   while (start < body.length) {
     let end = start + SLICE_CHARS
-    // neither a surrogate pair nor a CRLF may be cut in two
+    // do not cut a surrogate pair or a CRLF in two
     if (/[\uD800-\uDBFF\r]/.test(body.charAt(end - 1))) end++
     yield Buffer.from(toCrlf(body.slice(start, end)))
     start = end
@@ -75,8 +75,8 @@ function toCrlf(text: string): string {
 }
 
 /**
- * An attachment for MailComposer. base64, whatever it is: but a message/* part may not be encoded
- * (RFC 2046), so one that does not fit 7-bit lines goes out as a plain file.
+ * An attachment for MailComposer, which encodes it as base64. A message/* part must not be encoded (RFC 2046), so
+ * one that does not fit into 7-bit lines becomes application/octet-stream.
  */
 function safeAttachment(attachment: ComposeAttachment) {
   const { filename, content, contentId } = attachment
@@ -93,7 +93,7 @@ function safeAttachment(attachment: ComposeAttachment) {
   }
 }
 
-/** Keeps the extension, which tells the type where none is given. */
+/** Shortens a file name but keeps its extension, from which the type may be guessed. */
 function shorten(filename: string): string {
   if (filename.length <= FILENAME_CHARS_MAX) return filename
   const dot = filename.lastIndexOf('.')
@@ -101,7 +101,7 @@ function shorten(filename: string): string {
   return filename.slice(0, FILENAME_CHARS_MAX - extension.length) + extension
 }
 
-/** ASCII without NUL, CRLF line ends alone, no line over 998 bytes. */
+/** Whether the content is ASCII without NUL, with CRLF as the only line end, and no line over 998 bytes. */
 function fitsSevenBit(content: Buffer): boolean {
   let lineStart = 0
   for (let i = 0; i < content.length; i++) {

@@ -1,26 +1,27 @@
-// The Liquid engine behind templates: no files, no prototypes, bounded in time and size, parsed once.
+// The Liquid engine of templates: no access to files or prototypes, limits on time and size, and a cache of parsed
+// templates.
 import { Context, Liquid, LiquidError, Output, type Template, toValueSync } from 'liquidjs'
 import { limits } from '../../rules/limits.ts'
 
 export type TemplateMode = 'html' | 'text'
 
 export interface TemplateFault {
-  /** From 1. */
+  /** Counts from 1. */
   line: number
-  /** From 1. */
+  /** Counts from 1. */
   column: number
   message: string
 }
 
 const RENDER_MS_MAX = 500
-/** Characters and list items that filters may make. */
+/** Characters and list items that filters may produce. */
 const MEMORY_MAX = 50_000_000
-/** The parser takes quadratic time in their number: so many take some 0.3 s. */
+/** Tags and outputs in a template. The parser takes quadratic time in their number, about 0.3 s for so many. */
 const DELIMITERS_MAX = 20_000
 const CACHED_TEMPLATES_MAX = 200
 const CACHED_CHARS_MAX = 8 * 1024 * 1024
 
-/** Tags that reach for other templates; `liquid` hides any number of tags in one. */
+/** Tags that include other templates, and `liquid`, which would hide many tags from the count. */
 const removedTags = ['include', 'render', 'layout', 'block', 'liquid']
 
 const engines = { html: createEngine('html'), text: createEngine('text') }
@@ -33,7 +34,7 @@ function createEngine(mode: TemplateMode): Liquid {
     parseLimit: limits.templateBytesMax,
     renderLimit: RENDER_MS_MAX,
     memoryLimit: MEMORY_MAX,
-    // the same mail wherever it is rendered
+    // the same output on every machine
     timezoneOffset: 0,
     locale: 'en-US',
     dynamicPartials: false,
@@ -46,11 +47,11 @@ function createEngine(mode: TemplateMode): Liquid {
 
 type Parsed = { ok: true; templates: Template[] } | ({ ok: false } & TemplateFault)
 
-/** Least recently used first. */
+/** The cache of parsed templates, least recently used first. */
 const cache = new Map<string, Template[]>()
 let cachedChars = 0
 
-/** Parses one part of an email; remembered for the next time. */
+/** Parses one part of an email. The result is cached. */
 export function parsePart(source: string, mode: TemplateMode): Parsed {
   const key = `${mode}:${source}`
   const known = cache.get(key)
@@ -84,7 +85,7 @@ function remember(key: string, templates: Template[]): void {
 
 /**
  * Parses and renders one part.
- * @param missing names without a value are added to it, when their value was to be shown and has no default
+ * @param missing names that an output shows and that have no value and no default are added to this set
  */
 export function renderPart(
   source: string,
@@ -105,9 +106,9 @@ export function renderPart(
   }
 }
 
-/** Notes the names that were read without being there, while an output is being rendered. */
+/** A context that collects missing names while an output is rendered. */
 class WatchingContext extends Context {
-  /** Set by the output that is being rendered. */
+  /** True while an output is rendered. */
   watching = false
   readonly missing: Set<string>
 
@@ -126,7 +127,7 @@ class WatchingContext extends Context {
   }
 }
 
-/** Makes each `{{ output }}` without a default tell the context that what it reads is to be shown. */
+/** Makes each `{{ output }}` without a `default` filter set `watching` while it is rendered. */
 function watchOutputs(templates: Template[]): void {
   for (const template of templates) {
     if (template instanceof Output && template.value.filters[0]?.name !== 'default') {

@@ -1,4 +1,4 @@
-// Renders an email's parts from Liquid: html escaped, subject and text plain, missing names reported.
+// Renders the parts of an email from Liquid: escapes values in html, and reports missing names.
 import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { parsePart, renderPart, type TemplateFault } from './liquid.ts'
@@ -9,11 +9,11 @@ export interface TemplateParts {
   subject: string
   html: string | null
   text: string | null
-  /** Shown by mail clients after the subject; goes into the html, unseen. */
+  /** Shown by mail clients after the subject; added to the html as hidden text. */
   preview_text?: string | null
 }
 
-/** The names that a template may use. Those left out are missing; `vars` are known at top level too. */
+/** The values that a template may use. Names in `vars` can be used at the top level too. */
 export interface TemplateScope {
   /** email, first_name, last_name, properties */
   contact?: JsonObject
@@ -33,14 +33,14 @@ export type RenderedEmail =
       subject: string
       html: string | null
       text: string | null
-      /** Names that were asked for and are not there, such as `contact.nickname`; each once, as met. */
+      /** Names that the template shows and that have no value, such as `contact.nickname`; each once, in order. */
       missing: string[]
     }
   | { ok: false; message: string }
 
 /**
- * Checks that a template parses.
- * @returns `{ ok: true }`, or where it fails: line and column count from 1
+ * Checks whether a template parses.
+ * @returns `{ ok: true }`, or the fault with line and column from 1
  */
 export function parseTemplate(source: string): { ok: true } | ({ ok: false } & TemplateFault) {
   const parsed = parsePart(source, 'text')
@@ -48,8 +48,8 @@ export function parseTemplate(source: string): { ok: true } | ({ ok: false } & T
 }
 
 /**
- * Renders all parts of an email. Synchronous; takes at most half a second for each part. Fails, and never
- * throws, on a template that does not parse or breaks a limit, with a message for its author.
+ * Renders all parts of an email, synchronously and in at most half a second for each part. Never throws: for a
+ * template that does not parse or exceeds a limit it returns a message for the author.
  */
 export function renderEmail(parts: TemplateParts, scope: TemplateScope): RenderedEmail {
   const names = toNames(scope)
@@ -65,7 +65,7 @@ export function renderEmail(parts: TemplateParts, scope: TemplateScope): Rendere
     if (source === null) continue
     const result = renderPart(source, mode, names, missing)
     if (!result.ok) return { ok: false, message: `${part}: ${result.message}` }
-    // A filter can make a NUL (url_decode), which neither Postgres nor a mail can hold.
+    // The filter url_decode can make a NUL character, which neither Postgres nor an email may contain.
     rendered[part] = result.output.replaceAll('\0', '')
   }
   let html = rendered['html'] ?? null
@@ -83,7 +83,10 @@ export function renderEmail(parts: TemplateParts, scope: TemplateScope): Rendere
   }
 }
 
-/** Our names win over variables of the same name; without a prototype, `__proto__` is a plain name. */
+/**
+ * The names of a template. Those of the service win over variables of the same name. The object has no prototype,
+ * so `__proto__` is an ordinary name.
+ */
 function toNames(scope: TemplateScope): object {
   const names = Object.create(null)
   for (const source of [scope.vars ?? {}, scope]) {
@@ -94,12 +97,15 @@ function toNames(scope: TemplateScope): object {
   return names
 }
 
-/** What would break a header, or hide what follows it, becomes a space. */
+/** Replaces line breaks and control characters, which would break a header, by spaces. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 }
 
-/** Spaces that fill the preview of a mail client, so that it does not go on with the mail's first words. */
+/**
+ * Invisible characters that fill the preview of a mail client, so that it does not show the first words of the
+ * body.
+ */
 const FILLER = '&#847;&zwnj;&nbsp;'.repeat(90)
 
 function withPreview(html: string, preview: string): string {

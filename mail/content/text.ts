@@ -1,21 +1,21 @@
-// The plain-text side of a mail that came with html alone: one pass over its tokens, linear whatever comes in.
+// Makes the plain text of an email that has only html, in one pass and in linear time for any input.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 
-/** Only so much of the html is read, and so much text comes out of it, in UTF-16 units. */
+/** Limit of the html that is read and of the text that is made, in UTF-16 units. */
 const CHARS_MAX = 1024 * 1024
-/** Read between two turns of the event loop: a few milliseconds of work. */
+/** UTF-16 units that are read in one turn of the event loop: a few milliseconds of work. */
 const SLICE_CHARS = 64 * 1024
-/** Deeper nesting is shown as this: a prefix as long as its depth would make the text quadratic. */
+/** Deeper nesting is shown as this depth, because longer prefixes would make the text grow quadratically. */
 const QUOTES_MAX = 5
 const LISTS_MAX = 10
 const RULE = '-'.repeat(40)
 
-/** Line breaks in front of an element and behind it: 2 leaves an empty line. */
+/** Line breaks before and after an element: 2 leaves an empty line. */
 const breaksOf = new Map<string, number>([
   ...names('h1 h2 h3 h4 h5 h6 p ul ol dl table blockquote pre hr figure', 2),
   ...names('div section article header footer main nav aside address form fieldset center', 1),
-  // cells of layout tables would run into one word
+  // without a break the cells of layout tables would run together
   ...names('li dt dd tr td th caption figcaption option body', 1),
 ])
 const unread = new Set(
@@ -26,14 +26,14 @@ function names(list: string, breaks: number): [string, number][] {
   return list.split(' ').map((name) => [name, breaks])
 }
 
-/** Readable text of an html document, from its first megabyte. Never throws; takes some 30 ms for a megabyte. */
+/** Readable text of an html document, from its first megabyte. Never throws; takes about 30 ms for a megabyte. */
 export function textFromHtml(html: string): string {
   const walker = new TextWalker(html.slice(0, CHARS_MAX))
   walker.read(CHARS_MAX)
   return walker.end()
 }
 
-/** The same text, made in slices between which the event loop has its turn. */
+/** Like `textFromHtml`, in slices that let the event loop run between them. */
 export async function textInTurns(html: string): Promise<string> {
   const walker = new TextWalker(html.slice(0, CHARS_MAX))
   while (walker.read(SLICE_CHARS)) await nextTurn()
@@ -45,12 +45,12 @@ class TextWalker implements TokenizerCallbacks {
   private readonly tokenizer = new Tokenizer({}, this)
   private at = 0
   private text = ''
-  /** Line breaks and a space that come before the next word, if there is one. */
+  /** Line breaks and a space to write before the next word. */
   private breaks = 0
   private space = false
-  /** What the next word's line begins with: the mark of a list item. */
+  /** The mark of a list item, to write before the next word. */
   private mark = ''
-  /** Lists that are open: the number of the last item, null where items have no number. */
+  /** Open lists: the number of the last item; null for a list without numbers. */
   private readonly lists: (number | null)[] = []
   private quotes = 0
   private preformatted = 0
@@ -65,9 +65,9 @@ class TextWalker implements TokenizerCallbacks {
     this.html = html
   }
 
-  /** Reads on; false at the end. */
+  /** Reads the next characters. Returns false at the end. */
   read(chars: number): boolean {
-    // Offsets that the tokenizer gives are those of the whole.
+    // The tokenizer's offsets count from the beginning of the whole html.
     this.tokenizer.write(this.html.slice(this.at, this.at + chars))
     this.at += chars
     return this.at < this.html.length
@@ -113,7 +113,7 @@ class TextWalker implements TokenizerCallbacks {
   }
 
   onselfclosingtag(): void {
-    // in html `/>` ends no element
+    // in html `/>` does not end an element
     this.onopentagend()
   }
 
@@ -166,7 +166,7 @@ class TextWalker implements TokenizerCallbacks {
     this.link = { href: this.href.trim(), text: '' }
   }
 
-  /** Says where a link leads, unless its text does. */
+  /** Writes the target of a link, unless its text is the target. */
   private closeLink(): void {
     const { link } = this
     this.link = null

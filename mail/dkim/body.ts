@@ -1,4 +1,5 @@
-// The relaxed body hash of DKIM (RFC 6376 section 3.4.4), in slices, so that 40 MB stall nobody.
+// The relaxed body hash of DKIM (RFC 6376 section 3.4.4), in slices, so that a body of 40 MB does not block the
+// event loop.
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
@@ -7,14 +8,14 @@ const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 
-/** Bytes between two turns of the event loop: a few milliseconds of work. */
+/** Bytes in one turn of the event loop: a few milliseconds of work. */
 const SLICE_BYTES = 1024 * 1024
 const SCRATCH_BYTES = 64 * 1024
 const BLANK_LINES = Buffer.alloc(32 * 1024, '\r\n')
 
 /**
- * SHA-256 of the canonical body, in base64; null when the body has a CR or LF that stands alone, since
- * the wire would change it. Memory: one scratch buffer, whatever the size.
+ * SHA-256 of the canonical body, in base64. Null if the body has a bare CR or LF, which servers on the way would
+ * change. Uses one small buffer for a body of any size.
  * @param body one buffer, or the pieces of one
  */
 export async function relaxedBodyHash(body: Buffer | readonly Buffer[]): Promise<string | null> {
@@ -24,7 +25,7 @@ export async function relaxedBodyHash(body: Buffer | readonly Buffer[]): Promise
   const scratch = Buffer.allocUnsafe(Math.min(SCRATCH_BYTES, 2 * length + 16))
   const state = { space: false, cr: false, breaks: 0, used: 0, empty: true }
 
-  /** Feeds one slice through the state machine; false for a bare CR or LF. */
+  /** Hashes one slice. Returns false for a bare CR or LF. */
   function feed(slice: Buffer): boolean {
     let { space, cr, breaks, used } = state
     for (let i = 0; i < slice.length; i++) {
@@ -41,7 +42,7 @@ export async function relaxedBodyHash(body: Buffer | readonly Buffer[]): Promise
       } else if (byte === SPACE || byte === TAB) {
         space = true
       } else {
-        // room for a line break, a space and the byte
+        // needs room for a line break, a space and the byte
         if (used + 4 > scratch.length) {
           hash.update(scratch.subarray(0, used))
           used = 0
@@ -84,7 +85,7 @@ export async function relaxedBodyHash(body: Buffer | readonly Buffer[]): Promise
   }
   if (state.cr) return null
   hash.update(scratch.subarray(0, state.used))
-  // a body of nothing but blank lines is empty; any other ends in one line break
+  // a body of only blank lines is empty; any other ends with one line break
   if (!state.empty) hash.update('\r\n')
   return hash.digest('base64')
 }

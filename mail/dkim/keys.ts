@@ -1,4 +1,4 @@
-// DKIM keys: made, and loaded as what node:crypto signs with.
+// Makes DKIM keys, and loads stored ones for signing.
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 
@@ -13,12 +13,12 @@ export interface DkimKeyPair {
   privateKey: Buffer
 }
 
-/** Bytes that are no key that DKIM knows. */
+/** The bytes are not a key for DKIM. */
 export class DkimKeyError extends Error {
   override name = 'DkimKeyError'
 }
 
-/** A new key pair, made on the thread pool: RSA with 2048 bits, or ed25519. */
+/** Makes a key pair on the thread pool: RSA with 2048 bits, or ed25519. */
 export async function generateDkimKey(type: DkimKeyType = 'rsa'): Promise<DkimKeyPair> {
   const pair =
     type === 'rsa' ? await generate('rsa', { modulusLength: 2048 }) : await generate('ed25519')
@@ -31,8 +31,8 @@ export async function generateDkimKey(type: DkimKeyType = 'rsa'): Promise<DkimKe
 }
 
 /**
- * Parses a private key (PKCS#8 DER). That takes longer than signing: keep the result.
- * @throws DkimKeyError when it is not RSA or ed25519
+ * Parses a private key (PKCS#8 DER). That takes longer than signing, so keep the result.
+ * @throws DkimKeyError if it is not RSA or ed25519
  */
 export function loadKey(der: Buffer): KeyObject {
   let key: KeyObject

@@ -6,7 +6,10 @@ import { relaxedBodyHash } from './body.ts'
 
 const signOnThreadPool = promisify(sign)
 
-/** What is signed when the message has it. `from` once more than it occurs, so that none can be added. */
+/**
+ * Headers that are signed if the message has them. `from` is listed once more than it occurs, so that nobody can
+ * add another.
+ */
 const signedHeaders: readonly string[] = [
   'from',
   'sender',
@@ -29,7 +32,7 @@ const signedHeaders: readonly string[] = [
 
 const LINE_CHARS = 76
 
-/** The message cannot be signed; it must not be sent without. */
+/** The message cannot be signed. It must not be sent unsigned. */
 export class DkimError extends Error {
   override name = 'DkimError'
 }
@@ -39,22 +42,22 @@ export interface DkimOptions {
   selector: string
   /** RSA or ed25519 private key. */
   key: KeyObject
-  /** The mail's own date: `t=` is the same on each attempt, and so is the RSA or ed25519 signature. */
+  /** The date of the email, so that `t=` and the signature are the same for each attempt. */
   date: Date
 }
 
-/** A header field as it is on the wire. */
+/** A header field as it is sent. */
 export interface Field {
   /** In lower case. */
   name: string
-  /** The whole field with its folds, without the last CRLF; bytes as latin1. */
+  /** The whole field with its folds, without the last CRLF; its bytes as a latin1 string. */
   raw: string
 }
 
 /**
- * The message with a DKIM-Signature for each key in front of it; the only copy of it that is made.
+ * The message with a DKIM-Signature in front for each key. The message is copied once.
  * @param message header and body with CRLF line ends
- * @throws DkimError for no key, a bare CR or LF, a header without end or From, or a key that does not sign
+ * @throws DkimError without a key, for a bare CR or LF, a header without end or From, or a key that cannot sign
  */
 export async function signMessage(message: Buffer, signers: DkimOptions[]): Promise<Buffer> {
   const end = message.indexOf('\r\n\r\n')
@@ -67,10 +70,10 @@ export async function signMessage(message: Buffer, signers: DkimOptions[]): Prom
 }
 
 /**
- * The DKIM-Signature headers of a message that we wrote ourselves, folded, each with its CRLF.
- * @param fields its header
+ * The DKIM-Signature headers for header fields and a body hash, folded, each with its CRLF.
+ * @param fields the header of the message
  * @param bodyHash relaxed, base64
- * @throws DkimError for no key, no From, or a key that does not sign
+ * @throws DkimError without a key or a From, or for a key that cannot sign
  */
 export async function signFields(
   fields: readonly Field[],
@@ -127,7 +130,9 @@ function parseFields(header: string): Field[] {
   }))
 }
 
-/** The h= list, and the canonical text of the fields that it names: of equal ones the last first. */
+/**
+ * The names for h=, and the canonical text of these fields. Of fields with the same name the last one is first.
+ */
 function selectFields(fields: readonly Field[]): { names: string[]; canonical: string } {
   const names: string[] = []
   let canonical = ''
@@ -144,7 +149,7 @@ function selectFields(fields: readonly Field[]): { names: string[]; canonical: s
   return { names, canonical }
 }
 
-/** RFC 6376 section 3.4.2: name in lower case, unfolded, runs of space as one, none at the ends. */
+/** RFC 6376 section 3.4.2: the name in lower case, the value unfolded, with single spaces and none at its ends. */
 function relaxedField(raw: string): string {
   const colon = raw.indexOf(':')
   const value = raw.slice(colon + 1).replace(/\r\n/g, '')
@@ -152,13 +157,13 @@ function relaxedField(raw: string): string {
   return `${name.toLowerCase()}:${trimSpace(value.replace(/[ \t]+/g, ' '))}`
 }
 
-/** Only space and tab: trim() would also take a NBSP, which is part of the value. */
+/** Removes spaces only: trim() would also remove a NBSP, which is part of the value. */
 function trimSpace(text: string): string {
   const start = text.startsWith(' ') ? 1 : 0
   return text.slice(start, text.length > start && text.endsWith(' ') ? -1 : undefined)
 }
 
-/** Joins tags with `;` into lines; h= may break after a colon. */
+/** Joins tags with `;` into lines. h= may break after a colon. */
 function foldTags(tags: string[]): string {
   let line = 'DKIM-Signature: '.length
   let folded = ''

@@ -1,13 +1,14 @@
-// Remembers what was asked to find mail servers (MX, A, AAAA), so that a destination costs a few questions a minute.
+// Caches the DNS questions that find mail servers (MX, A, AAAA), so that a destination needs only a few questions
+// a minute.
 import { LRUCache } from 'lru-cache'
 import type { Dns, DnsAnswer } from './resolver.ts'
 
 export interface DnsCacheOptions {
-  /** How long "there it is" and "there is none" are believed. */
+  /** How long an answer is kept, also the answer that there is no record. */
   answerMs?: number
-  /** The same for a failure: long enough that a broken zone is not asked for every mail. */
+  /** How long a failure is kept, so that a broken zone is not asked again for every message. */
   failureMs?: number
-  /** Answers kept at most; those not asked for longest go first. */
+  /** The most answers that are kept; the least recently used ones are dropped first. */
   entriesMax?: number
   now?: () => number
 }
@@ -17,12 +18,12 @@ const FAILURE_MS = 10_000
 const ENTRIES_MAX = 50_000
 
 interface Entry {
-  /** Shared by all who ask while it is under way. */
+  /** Shared by all callers while the question is under way. */
   answer: Promise<DnsAnswer<unknown>>
   until: number
 }
 
-/** The same DNS with a memory for `mx`, `a` and `aaaa`; the other types are asked anew each time. */
+/** Wraps a DNS with a cache for `mx`, `a` and `aaaa`. Other types are not cached. */
 export function cachedDns(dns: Dns, options: DnsCacheOptions = {}): Dns {
   const { answerMs = ANSWER_MS, failureMs = FAILURE_MS, entriesMax = ENTRIES_MAX } = options
   const now = options.now ?? Date.now
@@ -31,7 +32,7 @@ export function cachedDns(dns: Dns, options: DnsCacheOptions = {}): Dns {
     const entries = new LRUCache<string, Entry>({ max: entriesMax })
     return (name: string): Promise<DnsAnswer<T>> => {
       const known = entries.get(name)
-      // only answers of `ask` are in this map
+      // this map has only answers of `ask`
       if (known && now() < known.until) return known.answer as Promise<DnsAnswer<T>>
       const answer = ask(name)
       const entry = { answer, until: Number.POSITIVE_INFINITY }

@@ -1,4 +1,4 @@
-// Looks up the DNS records of a sending domain and judges each of them.
+// Looks up the DNS records of a sending domain and checks each of them.
 
 import {
   type DomainKeys,
@@ -10,23 +10,23 @@ import type { RecordState } from '../../rules/mail/domainSchedule.ts'
 import type { Dns, DnsAnswer, MxRecord, SoaRecord } from './resolver.ts'
 
 export interface DomainCheck extends DomainKeys {
-  /** A host of the customer's that is to be a CNAME to `target`. */
+  /** The customer's tracking host, which must be a CNAME to `target`. */
   tracking: { host: string; target: string } | null
 }
 
 export interface DomainFindings {
-  /** Of the zone that the domain is in; null when it was not found. */
+  /** The SOA record of the domain's zone; null if it was not found. */
   soa: SoaRecord | null
   mx: RecordState
   spf: RecordState
   dmarc: RecordState
   /** By selector. */
   dkim: Record<string, RecordState>
-  /** null when the domain has no tracking host. */
+  /** null if the domain has no tracking host. */
   tracking: RecordState | null
 }
 
-/** Asks for every record of a domain at once; never throws. `dns` must not remember what it was told before. */
+/** Looks up all records of a domain at once. Never throws. `dns` must have no cached answers. */
 export async function checkDomain(
   dns: Dns,
   domain: DomainCheck,
@@ -57,7 +57,7 @@ export async function checkDomain(
   }
 }
 
-/** The records of an answer judged by `isRight`, or why there are none. */
+/** The state of a record: whether `isRight` accepts the answer's records, or why there are none. */
 function stateOf<T>(answer: DnsAnswer<T>, isRight: (records: T[]) => boolean): RecordState {
   switch (answer.kind) {
     case 'ok':
@@ -73,7 +73,10 @@ function stateOf<T>(answer: DnsAnswer<T>, isRight: (records: T[]) => boolean): R
   }
 }
 
-/** One record with our key (RFC 6376 section 3.6.1); an empty `p=` is a revoked one, several are undefined. */
+/**
+ * Expects one record with the key (RFC 6376 section 3.6.1). Several records are not allowed, and an empty `p=` is
+ * a revoked key.
+ */
 function dkimState(
   answer: DnsAnswer<string>,
   key: Pick<DomainKeys['keys'][number], 'algorithm' | 'public_key'>,
@@ -95,7 +98,7 @@ function dkimState(
   })
 }
 
-/** `tag=value; ...` (RFC 6376 section 3.2); null when it is no such list, or has a tag twice. */
+/** Parses `tag=value; ...` (RFC 6376 section 3.2). Null if the text is malformed or has a tag twice. */
 function readTags(text: string): Map<string, string> | null {
   const tags = new Map<string, string>()
   for (const part of text.replace(/;\s*$/, '').split(';')) {
@@ -107,7 +110,7 @@ function readTags(text: string): Map<string, string> | null {
   return tags
 }
 
-/** One MX, our mail host; its preference is of no account. */
+/** Expects one MX, the operator's mail host, with any preference. */
 function mxState(answer: DnsAnswer<MxRecord>, host: string): RecordState {
   return stateOf(
     answer,
@@ -116,8 +119,8 @@ function mxState(answer: DnsAnswer<MxRecord>, host: string): RecordState {
 }
 
 /**
- * One SPF record (RFC 7208 section 4.5) that passes our mechanism as it is spelt; what stands behind `all` is never
- * reached. Other TXT records and other mechanisms are the customer's own.
+ * Expects one SPF record (RFC 7208 section 4.5) with the mechanism, in front of any `all`. Other TXT records and
+ * mechanisms are allowed.
  */
 function spfState(answer: DnsAnswer<string>, mechanism: string): RecordState {
   return stateOf(answer, (records) => {
@@ -130,7 +133,7 @@ function spfState(answer: DnsAnswer<string>, mechanism: string): RecordState {
   })
 }
 
-/** One DMARC record with a policy (RFC 7489 section 6.3). */
+/** Expects one DMARC record with a policy (RFC 7489 section 6.3). */
 function dmarcState(answer: DnsAnswer<string>): RecordState {
   return stateOf(answer, (records) => {
     const [record = '', ...others] = records.filter((text) => /^v=DMARC1\s*(?:;|$)/.test(text))
@@ -146,7 +149,7 @@ function cnameState(answer: DnsAnswer<string>, target: string): RecordState {
   )
 }
 
-/** A domain without a policy of its own has that of its organisation (RFC 7489 section 6.6.3). */
+/** The DMARC policy of the domain, or without one that of its registrable domain (RFC 7489 section 6.6.3). */
 async function findDmarc(dns: Dns, name: string): Promise<RecordState> {
   const own = dmarcState(await dns.txt(`_dmarc.${name}`))
   const organisation = registrableDomain(name) ?? name

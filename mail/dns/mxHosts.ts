@@ -1,28 +1,28 @@
-// From a recipient's domain to the servers that take its mail (RFC 5321 section 5.1), and from a server to its addresses.
+// Finds the mail servers of a recipient's domain (RFC 5321 section 5.1) and the addresses of a server.
 import { isIP } from 'node:net'
 import type { Rejection } from '../transport.ts'
 import { isPublicAddress } from './publicAddresses.ts'
 import type { Dns, DnsAnswer, MxRecord } from './resolver.ts'
 
 export type MxHosts =
-  /** Names in the order in which they are to be tried; `group` is the same for all domains with these servers. */
+  /** Host names in the order in which to try them. `group` is the same for all domains with these hosts. */
   | { kind: 'hosts'; names: string[]; group: string }
-  /** The domain says that it takes no mail (RFC 7505). */
+  /** The domain says that it accepts no mail (RFC 7505). */
   | { kind: 'null_mx' }
   /** NXDOMAIN, or neither an MX nor an address. */
   | { kind: 'unknown_domain'; error: string }
-  /** The domain's records lead nowhere, or to ourselves. */
+  /** The domain's records name no usable host, or this server. */
   | { kind: 'no_host'; error: string }
   /** The DNS did not answer. */
   | { kind: 'unanswered'; error: string }
 
-/** More than any sane domain has; a hostile one could have thousands. */
+/** The most hosts that are tried. A hostile domain could have thousands. */
 const HOSTS_MAX = 10
 
 /**
- * Looks up where a domain's mail goes.
- * @param ownNames names of this server: an MX that is one of them, and all that are less preferred, are dropped
- * @param random 0 ≤ x < 1, spreads the mail over equally preferred servers
+ * Looks up the mail servers of a domain.
+ * @param ownNames names of this server: an MX with such a name, and all less preferred ones, are left out
+ * @param random 0 ≤ x < 1, spreads mail over equally preferred servers
  */
 export async function findMxHosts(
   dns: Dns,
@@ -43,7 +43,8 @@ function fromRecords(
 ): MxHosts {
   if (records.length === 1 && records[0]?.exchange === '') return { kind: 'null_mx' }
   const own = records.filter(({ exchange }) => ownNames.includes(exchange))
-  // Mail for our own place in the line goes to those before us, or it would come round again.
+  // If this server is one of the MX hosts, only more preferred hosts are used, because mail to the others could
+  // come back here.
   const limit = Math.min(...own.map(({ priority }) => priority))
   const usable = records.filter(
     ({ exchange, priority }) => exchange !== '' && isIP(exchange) === 0 && priority < limit,
@@ -59,7 +60,7 @@ function fromRecords(
   return hosts([...new Set(ordered)])
 }
 
-/** A domain without MX is its own mail server. */
+/** A domain without an MX is its own mail server. */
 async function implicitMx(dns: Dns, domain: string): Promise<MxHosts> {
   const answer = await lookUpAddresses(dns, domain)
   if (answer.kind === 'ok') return hosts([domain])
@@ -75,9 +76,9 @@ function hosts(names: string[]): MxHosts {
 }
 
 /**
- * The addresses of one mail server, IPv4 before IPv6: many a server has IPv6 and no name for it in the reverse
- * zone, which large receivers refuse.
- * @param family 4 or 6 when only one can be reached; 0 for both
+ * The addresses of one mail server, IPv4 before IPv6: sending over IPv6 often lacks a reverse DNS name, and large
+ * receivers refuse that.
+ * @param family 4 or 6 if only that family can be reached; 0 for both
  * @returns addresses to connect to, or why there are none
  */
 export async function findHostAddresses(
@@ -100,7 +101,7 @@ async function lookUpAddresses(dns: Dns, host: string): Promise<DnsAnswer<string
   const [a, aaaa] = await Promise.all([dns.a(host), dns.aaaa(host)])
   const records = [a, aaaa].flatMap((answer) => (answer.kind === 'ok' ? answer.records : []))
   if (records.length > 0) return { kind: 'ok', records }
-  // One that failed may have had the address: it weighs more than one that says that there is none.
+  // A failed question may have had an address, so the failure counts more than the answer that there is none.
   const failed = [a, aaaa].find(({ kind }) => kind === 'servfail' || kind === 'timeout')
   return failed ?? a
 }
@@ -108,21 +109,21 @@ async function lookUpAddresses(dns: Dns, host: string): Promise<DnsAnswer<string
 const NULL_MX = '556 5.1.10 the domain of the recipient takes no mail (null MX)'
 const UNKNOWN_DOMAIN = '512 5.1.2 the domain of the recipient cannot be found'
 
-/** A null MX as the refusal that it is (RFC 7505 section 4.2): final, said in the place of RCPT's answer. */
+/** The final rejection for a null MX (RFC 7505 section 4.2), as if the server had refused RCPT. */
 export function nullMxRejection(): Rejection {
   return { kind: 'rejected', phase: 'rcpt', code: 556, enhanced: '5.1.10', reply: NULL_MX }
 }
 
 /**
- * A domain that the DNS does not know. Its phase is `connect`, so that the delivery is deferred: a registry's or
- * a provider's mishap looks the same for a while. The text asks for the next attempt in 30 minutes.
+ * The rejection for a domain that does not exist in DNS. Its phase is `connect`, so the delivery is deferred,
+ * because a fault of a registry or provider can look the same. The text asks for the next attempt in 30 minutes.
  */
 export function unknownDomainRejection(error: string): Rejection {
   const reply = `${UNKNOWN_DOMAIN} (${error}); asked again in 30 minutes`
   return { kind: 'rejected', phase: 'connect', code: 512, enhanced: '5.1.2', reply }
 }
 
-/** True for what `unknownDomainRejection` said, in an outcome or in a stored response. */
+/** True for a reply of `unknownDomainRejection`, in an outcome or in a stored response. */
 export function isUnknownDomain(response: string | null): boolean {
   return response?.startsWith(UNKNOWN_DOMAIN) ?? false
 }

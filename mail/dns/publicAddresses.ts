@@ -1,4 +1,4 @@
-// Which IP addresses mail may be sent to: those of the public internet, so that no DNS record points us inwards.
+// Decides which IP addresses are public, so that no DNS record can make this service connect to an internal host.
 import { BlockList, isIP } from 'node:net'
 
 /** IANA's special-purpose registries, IPv4 (RFC 6890 and its successors). */
@@ -20,7 +20,7 @@ const blocked4 = [
   '240.0.0.0/4', // reserved, and broadcast
 ] as const
 
-/** Only 2000::/3 is given out at all; these parts of it are special. */
+/** Only 2000::/3 is in use on the public internet; these parts of it are special. */
 const blocked6 = [
   '2001::/23', // Teredo, ORCHID, benchmarking
   '2001:db8::/32',
@@ -36,7 +36,7 @@ for (const net of [...blocked4, ...blocked6]) {
 
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
-/** NAT64 (RFC 6052): an IPv6 network reaches IPv4 through it. */
+/** NAT64 (RFC 6052), through which an IPv6 network reaches IPv4. */
 const nat64 = new BlockList()
 nat64.addSubnet('64:ff9b::', 96, 'ipv6')
 for (const net of blocked4) {
@@ -44,7 +44,10 @@ for (const net of blocked4) {
   blocked.addSubnet(`64:ff9b::${prefix}`, 96 + Number(bits), 'ipv6')
 }
 
-/** True for an address of the public internet; false for private, loopback, link-local, multicast and the like. */
+/**
+ * True for an address of the public internet; false for private, loopback, link-local, multicast and other special
+ * ones.
+ */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !blocked.check(address, 'ipv4')

@@ -1,14 +1,14 @@
-// Asks the DNS: each answer is data, and what says "there is none" is told from what says "ask again".
+// DNS look-ups whose answers are data: "there is no record" differs from "the DNS did not answer".
 import { Resolver } from 'node:dns/promises'
 import { domainToASCII } from 'node:url'
 
 export type DnsAnswer<T> =
   | { kind: 'ok'; records: T[] }
-  /** The name exists, a record of this type does not. */
+  /** The name exists, but has no record of this type. */
   | { kind: 'nodata' }
-  /** NXDOMAIN: the name does not exist, or cannot (RFC 1035 section 2.3.4). */
+  /** NXDOMAIN: the name does not exist, or is too long to exist (RFC 1035 section 2.3.4). */
   | { kind: 'nxdomain' }
-  /** A server answered SERVFAIL, REFUSED, FORMERR or nonsense; `error` names it. */
+  /** A server answered SERVFAIL, REFUSED, FORMERR or something malformed; `error` names it. */
   | { kind: 'servfail'; error: string }
   /** No server answered. */
   | { kind: 'timeout'; error: string }
@@ -20,33 +20,33 @@ export interface MxRecord {
 }
 
 export interface SoaRecord {
-  /** Where it was found: the name that was asked for, or a parent. */
+  /** The zone's name: the requested name, or a parent. */
   zone: string
   nsname: string
   hostmaster: string
   serial: number
 }
 
-/** Names may be internationalised; underscores are fine. No function throws. */
+/** DNS look-ups. Names may be internationalised or have underscores. No function throws. */
 export interface Dns {
   mx(name: string): Promise<DnsAnswer<MxRecord>>
   a(name: string): Promise<DnsAnswer<string>>
   aaaa(name: string): Promise<DnsAnswer<string>>
-  /** The chunks of each record joined. */
+  /** Each record as one text, its chunks joined. */
   txt(name: string): Promise<DnsAnswer<string>>
   cname(name: string): Promise<DnsAnswer<string>>
-  /** The SOA of the zone that the name is in: one record, found by walking up. */
+  /** The SOA record of the zone that contains the name. */
   soa(name: string): Promise<DnsAnswer<SoaRecord>>
 }
 
 export interface DnsOptions {
   /** `ip` or `ip:port`, `[ip]:port` for IPv6; empty or absent: the system's resolvers. */
   servers?: readonly string[]
-  /** Patience with one server's first answer; each further try has twice as much. */
+  /** Timeout of the first question to a server; it doubles with each further try. */
   timeoutMs?: number
   /** How often each server is asked. */
   tries?: number
-  /** How long an answer may be given again, within its TTL; 0 asks anew each time. */
+  /** How long cached answers are used, within their TTL; 0: never. */
   renewMs?: number
 }
 
@@ -54,7 +54,7 @@ const TIMEOUT_MS = 4_000
 const TRIES = 2
 const RENEW_MS = 60_000
 
-/** Codes of c-ares (node:dns) that mean something else than a server's error. */
+/** Codes of c-ares (node:dns) that do not mean an error of a server. */
 const kindOfCode: Record<string, 'nodata' | 'nxdomain' | 'timeout'> = {
   ENODATA: 'nodata',
   ENOTFOUND: 'nxdomain',
@@ -64,7 +64,7 @@ const kindOfCode: Record<string, 'nodata' | 'nxdomain' | 'timeout'> = {
   ECANCELLED: 'timeout',
 }
 
-/** @throws Error when `servers` names something that is no IP address */
+/** @throws Error if `servers` has an entry that is not an IP address */
 export function createDns(options: DnsOptions = {}): Dns {
   const { servers = [], timeoutMs = TIMEOUT_MS, tries = TRIES, renewMs = RENEW_MS } = options
   const create = () => {
@@ -75,7 +75,7 @@ export function createDns(options: DnsOptions = {}): Dns {
   let current = create()
   let renewAt = Date.now() + renewMs
 
-  /** c-ares keeps every answer for its whole TTL, however many: a new one forgets them. */
+  /** c-ares caches every answer for its whole TTL and without a limit of number, so it is replaced regularly. */
   const currentResolver = () => {
     if (Date.now() >= renewAt) {
       current = create()
@@ -133,7 +133,7 @@ export function createDns(options: DnsOptions = {}): Dns {
   }
 }
 
-/** Lower case, without the root's dot; '' for what is no name. */
+/** The name in lower case and without the final dot; '' if it is not a name. */
 function toAscii(name: string): string {
   const bare = name.replace(/\.$/, '')
   return /^\p{ASCII}*$/u.test(bare) ? bare.toLowerCase() : domainToASCII(bare)

@@ -1,8 +1,8 @@
-// Tells answers of machines to a mail (RFC 3834) from bounces: vacations, receipts, ticket systems.
+// Recognises automatic replies (RFC 3834), such as vacation notices, receipts and ticket systems.
 
 type Header = (name: string) => string | undefined
 
-/** A row matches when the header is there and its value fits. */
+/** A row matches if the header exists and its value matches. */
 const marks: readonly { name: string; value: RegExp }[] = [
   // Auto-Submitted: auto-replied (vacation)
   { name: 'auto-submitted', value: /^\s*auto-(?:replied|generated|notified)/i },
@@ -21,6 +21,6 @@ const marks: readonly { name: string; value: RegExp }[] = [
   },
 ]
 
-/** True for a mail that a machine sent in answer, by its headers. */
+/** Whether a message is an automatic reply, by its headers. */
 export const isAutoReply = (header: Header): boolean =>
   marks.some(({ name, value }) => value.test(header(name) ?? ''))

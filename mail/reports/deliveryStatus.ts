@@ -1,21 +1,21 @@
-// What a delivery status notification (RFC 3464) says became of a mail.
+// Reads a delivery status notification (RFC 3464).
 import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
 import { type Fields, readFieldGroups } from './reportFields.ts'
 import { findStatus } from './statusCodes.ts'
 
-/** RFC 3464 section 2.3.3; the gravest first. */
+/** RFC 3464 section 2.3.3; the most serious first. */
 const actions = ['failed', 'delayed', 'relayed', 'expanded', 'delivered'] as const
 type Action = (typeof actions)[number]
 
 export type DeliveryStatus =
-  /** `status` is such as `5.1.1`, null when the report has none. */
+  /** `status` is for example `5.1.1`; null if the report has none. */
   | { action: 'failed'; bounce: Bounce; status: string | null }
   | { action: Exclude<Action, 'failed'> }
 
 /**
- * The gravest group of a message/delivery-status part; of several the first. Addresses in it are not looked at:
- * the return path has said which delivery it is about, and forwarding changes them.
- * @returns null when no group says what became of anybody
+ * The most serious group of a message/delivery-status part; of equal ones the first. Its addresses are ignored:
+ * the return path names the delivery, and forwarding changes addresses.
+ * @returns null if no group has an action or a status
  */
 export function readDeliveryStatus(text: string): DeliveryStatus | null {
   let gravest: { action: Action; group: Fields } | null = null
@@ -31,7 +31,7 @@ export function readDeliveryStatus(text: string): DeliveryStatus | null {
   return action === 'failed' ? { action, ...failureOf(group) } : { action }
 }
 
-/** Where the action is missing or unknown, the status stands for it. */
+/** The action of a group. If it is missing or unknown, it is derived from the status. */
 function actionOf(group: Fields): Action | null {
   const given = /^[a-z]+/i.exec(group.get('action') ?? '')?.[0].toLowerCase()
   const known = actions.find((action) => action === given)
@@ -47,7 +47,7 @@ function actionOf(group: Fields): Action | null {
     case '2':
       return 'delivered'
     default:
-      // A group about a recipient all the same, and nothing in it says that they were reached.
+      // The group has an unknown action and no status, so nothing says that the message was delivered.
       return given !== undefined ? 'failed' : null
   }
 }
@@ -56,7 +56,7 @@ function failureOf(group: Fields): { bounce: Bounce; status: string | null } {
   const stated = findStatus(group.get('status') ?? '').enhanced
   const diagnostic = group.get('diagnostic-code') ?? ''
   const said = findStatus(diagnostic)
-  // The server's own words tell more than what the reporting one made of them, unless they contradict each other.
+  // The receiving server's own reply is more exact than the status field, unless they contradict each other.
   const agree = stated === null || said.enhanced?.charAt(0) === stated.charAt(0)
   const status = agree ? (said.enhanced ?? stated) : stated
   return { status, bounce: classifyReply({ code: said.code, enhanced: status, reply: diagnostic }) }

@@ -1,4 +1,4 @@
-// Reads a mail that came to a return path: a bounce, a complaint, or nothing that changes anything.
+// Parses a message to a return path: a bounce, a complaint, or something to ignore.
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { isAutoReply } from './autoReplies.ts'
@@ -7,33 +7,36 @@ import { readFieldGroups } from './reportFields.ts'
 import { readTextBounce } from './textBounces.ts'
 
 /**
- * What a report says stands before the mail that comes back with it, and the parser costs time by the line: what is
- * beyond these is not looked at, so that nobody can hold up the process that also sends.
+ * A report comes before the returned message, and parsing takes time for each line. Nothing beyond these limits is
+ * parsed, so that nobody can block the process, which also sends mail.
  */
 const BYTES_MAX = 512 * 1024
 const LINES_MAX = 40_000
-/** A report has two levels; deeper ones, and headers beyond this, are made to exhaust a parser. */
+/** A report has two levels. Deeper nesting or a larger header is an attack on the parser. */
 const DEPTH_MAX = 20
 const HEADER_BYTES_MAX = 128 * 1024
 const BODY_CHARS_MAX = 64 * 1024
 
-/** RFC 6533 has the same parts with UTF-8 in them. */
+/** RFC 6533 has the same parts with UTF-8. */
 const DELIVERY_STATUS = /^message\/(?:global-)?delivery-status$/
 const FEEDBACK_REPORT = /^message\/feedback-report$/
 
 /**
- * Feedback types that say that somebody does not want this mail. The others (RFC 5965 section 7.3, RFC 6591,
- * RFC 6430) are about something else: `not-spam` even takes a complaint back.
+ * Feedback types that are complaints. Others (RFC 5965 section 7.3, RFC 6591, RFC 6430) mean something else:
+ * `not-spam` even withdraws a complaint.
  */
 const complaintTypes: readonly string[] = ['abuse', 'fraud', 'opt-out', 'opt-out-list']
 
-/** @param raw the mail as it came by SMTP; a mail that cannot be parsed is `unreadable`, nothing throws */
+/**
+ * Parses a report. Never throws: a message that cannot be parsed is `unreadable`. @param raw the message as it
+ * came by SMTP
+ */
 export async function parseReport(raw: Buffer): Promise<InboundReport> {
   const bytes = beginning(raw)
   let mail: Email
   try {
     mail = await PostalMime.parse(bytes, {
-      // What comes back in a report is evidence, never text of the report.
+      // The returned message is an attachment, not a part of the report's text.
       forceRfc822Attachments: true,
       maxNestingDepth: DEPTH_MAX,
       maxHeadersSize: HEADER_BYTES_MAX,
@@ -44,7 +47,7 @@ export async function parseReport(raw: Buffer): Promise<InboundReport> {
   return fromStatus(mail) ?? fromFeedback(mail) ?? fromText(mail, bytes)
 }
 
-/** True for what a feedback loop sends, which comes from a sender of its own rather than from `<>`. */
+/** True for a report of a feedback loop. Those do not come from the null sender `<>`. */
 export function isFeedback(report: InboundReport): boolean {
   return report.kind === 'complaint' || (report.kind === 'nothing' && report.what === 'feedback')
 }
@@ -69,7 +72,7 @@ function fromFeedback(mail: Email): InboundReport | null {
 
 function fromText(mail: Email, bytes: Buffer): InboundReport {
   const header = (name: string) => mail.headers.find(({ key }) => key === name)?.value
-  // Not even one part was told from the rest: its text is the whole.
+  // Without attachments the parser may have found no text either: the whole body is used then.
   const isWhole = mail.attachments.length === 0
   const bounced = readTextBounce({
     subject: mail.subject ?? '',
@@ -87,7 +90,7 @@ function findPart({ attachments }: Email, type: RegExp): string | null {
   return part ? textOf(part) : null
 }
 
-/** The fields are ASCII, or UTF-8 (RFC 6533); other bytes are replaced, since only their text is affected. */
+/** The fields are ASCII or UTF-8 (RFC 6533). Other bytes are replaced, which affects only texts. */
 function textOf({ content }: Attachment): string {
   return typeof content === 'string' ? content : new TextDecoder().decode(content)
 }

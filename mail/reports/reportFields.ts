@@ -1,4 +1,4 @@
-// Reads the groups of fields that the machine-readable parts of reports are made of (RFC 3464, RFC 5965).
+// Parses the groups of fields in machine-readable parts of reports (RFC 3464, RFC 5965).
 
 /** Field name in lower case → its first value, unfolded and trimmed. */
 export type Fields = ReadonlyMap<string, string>
@@ -7,8 +7,8 @@ const FIELD = /^([!-9;-~]{1,100})[ \t]*:(.*)$/
 const VALUE_CHARS_MAX = 4096
 
 /**
- * The groups of a part, in order; blank lines part them. Lines that are no field are skipped, of a field that
- * comes twice in a group the first counts, and long values are cut. Linear in the text, and never throws.
+ * The groups of a part in order, separated by blank lines. Lines that are not fields are skipped, the first of two
+ * equal fields of a group counts, and long values are cut. Takes linear time and never throws.
  */
 export function readFieldGroups(text: string): Fields[] {
   const groups: Map<string, string>[] = []

@@ -1,10 +1,10 @@
-// Bounces that are written for people alone: which programs write them, and what their words mean.
+// Recognises bounces that are written only for people, without a machine-readable part.
 import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
 import { findStatus } from './statusCodes.ts'
 
-/** How much of a body is looked at; what went wrong stands at its beginning. */
+/** How much of a body is read. The reason is at its beginning. */
 const BODY_CHARS_MAX = 16 * 1024
-/** The reply is cut after so many characters: a rule that matches later matches the original mail. */
+/** The reply is cut after so many characters, because a later match would be in the returned message. */
 const REPLY_CHARS_MAX = 2048
 
 export interface TextMail {
@@ -15,7 +15,7 @@ export interface TextMail {
   body: string
 }
 
-// Above each: how the notice begins that it is for.
+// The comment above each is an example of such a notice.
 const openings: readonly RegExp[] = [
   // Hi. This is the qmail-send program at mx.example.
   /^\s*Hi\. This is the (?:qmail-send|deliver) program/i,
@@ -31,22 +31,22 @@ const openings: readonly RegExp[] = [
   /^(?:The|Your) (?:following )?(?:e-?mail|mail|message)[^.\n]{0,80} (?:could not|couldn't|cannot|can not) be delivered/im,
 ]
 
-// From the mailer itself, with a subject of this kind: User jo not listed in the directory (Domino, GroupWise, ...)
+// Notices of mail systems, by sender and subject: User jo not listed in the directory (Domino, GroupWise, ...)
 const MAILER = /\b(?:mailer-daemon|postmaster|mail delivery (?:sub)?system|mdaemon)\b/i
 const FAILURE_SUBJECT =
   /undeliver(?:ed|able)|delivery (?:failure|failed|has failed|problem|error)|mail delivery (?:failed|system)|returned mail|failure notice|mail system error|non-?delivery|unzustellbar|non remis|no se pudo entregar|mancato recapito/i
 
-/** Not yet given up. */
+/** A warning that delivery is delayed and will be tried again. */
 const DELAY =
   /this is a warning message only|you do not need to resend|delivery (?:has been |is |was )?delayed|(?:has|have) not yet been delivered|message delayed|delayed mail|will (?:be retried|keep trying|continue (?:to try|trying)|try again)/i
 
-/** Where the mail that came back begins. */
+/** Where the returned message begins. */
 const ORIGINAL =
   /^(?:-{2,}[^\n]{0,60}(?:copy of|original|returned|below this line|message follows)|Received: |Return-Path: |DKIM-Signature: |Message-ID: )/im
 
 /**
- * Reads a mail that is no report but tells of a bounce.
- * @returns null for one that does not; `bounce` is null when the sender is still being tried
+ * Reads a message that describes a bounce as text.
+ * @returns null if it does not describe a bounce; `bounce` is null if delivery is only delayed
  */
 export function readTextBounce(
   mail: TextMail,
@@ -65,7 +65,7 @@ export function readTextBounce(
   if (code !== null || enhanced !== null) {
     return { bounce: classifyReply({ code, enhanced, reply }), status: enhanced }
   }
-  // Words alone: they count where they say something definite, as after a refusal; else nobody knows.
+  // Without a code the words count only if they match a definite rule; otherwise the bounce is undetermined.
   const words = classifyReply({ code: 550, enhanced: null, reply })
   const definite = !(words.type === 'Permanent' && words.subtype === 'General')
   return {

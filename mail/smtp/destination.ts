@@ -1,4 +1,5 @@
-// One destination of direct delivery: the mail servers that a group of domains shares, with its connections and its pace.
+// One destination of direct delivery: the mail servers that a group of domains shares, with their connections and
+// pace.
 import type { ConnectionOptions } from 'node:tls'
 import type { Phase } from '../../rules/mail/phases.ts'
 import type { MailTransport, Outcome } from '../transport.ts'
@@ -14,7 +15,7 @@ export interface DestinationSettings {
   localAddress: string | null
   phaseMs: Record<Phase, number>
   idleMs: number
-  /** For one connection, over all hosts and addresses that are tried. */
+  /** Time to open one connection, over all hosts and addresses that are tried. */
   openMs: number
   /** How long a message waits for a connection. */
   waitMs: number
@@ -23,27 +24,30 @@ export interface DestinationSettings {
   random: () => number
   tlsOptions: ConnectionOptions
   now: () => number
-  /** The addresses of a host, or why there are none. */
+  /** Finds the addresses of a host, or says why there are none. */
   addressesOf: (host: string) => Promise<{ addresses: string[]; error: string }>
 }
 
 export type Destination = ReturnType<typeof createDestination>
 
-/** Addresses tried for one connection at most. */
+/** The most addresses that are tried for one connection. */
 const ADDRESSES_MAX = 5
-/** How long an address that did not answer comes last, and one whose TLS failed is spoken to without. */
+/**
+ * How long an address that did not answer is tried last, and how long TLS is not used with an address where it
+ * failed.
+ */
 const AVOID_MS = 60_000
 const WITHOUT_TLS_MS = 10 * 60_000
-/** Messages that wait for each connection, of a destination that takes mail and of one that has not been reached yet. */
+/** Messages that may wait for each connection, if the destination has been reached and if it has not. */
 const WAITING = { reached: 10, unproven: 4 }
-/** What comes back after a rest comes over this time, not all at once. */
+/** Messages that come back after a rest are spread over this time. */
 const SPREAD_MS = 10_000
-/** How soon others may ask what became of the one that went ahead; to twice as much. */
+/** While one message probes a destination after a rest, others come back after this time to twice this time. */
 const PROBE_MS = 5_000
 
 /**
- * Makes a destination without connections: they are opened for its mail, as many as its pace allows. One connection
- * is tried over the hosts in the order given, and at most five of their addresses.
+ * Makes a destination. Connections are opened when there is mail, as many as its pace allows. Each connection
+ * tries the hosts in the given order, and at most five of their addresses.
  */
 export function createDestination(settings: DestinationSettings) {
   const { now, phaseMs, random } = settings
@@ -52,7 +56,7 @@ export function createDestination(settings: DestinationSettings) {
   let pace = startPace(settings.connections)
   let usedAt = now()
   let lastRefusal = ''
-  /** False before the first connection, and when none could be made and none was left. */
+  /** False before the first connection, and after none could be opened while none was open. */
   let reached = false
 
   const hear = (event: PaceEvent) => {
@@ -85,13 +89,13 @@ export function createDestination(settings: DestinationSettings) {
     return busy(`not tried now, since the destination fails: ${lastRefusal}`, wait_ms)
   }
 
-  /** After a rest one message goes ahead, and the others do not wait for what becomes of it. */
+  /** Whether one message probes the destination after a rest. Others are not tried meanwhile. */
   function isProbing(): boolean {
     const { busy, connected } = pool.size()
     return pace.rests > 0 && busy > 0 && connected === 0
   }
 
-  /** A connection to the first of the hosts that takes one, or what the servers said. */
+  /** Opens a connection to the first host that accepts one, or returns the outcome of trying. */
   async function open(
     hosts: readonly string[],
     recorder: Recorder | null,
@@ -108,7 +112,7 @@ export function createDestination(settings: DestinationSettings) {
         reached = true
         return session
       }
-      // What a server said tells more than that another one said nothing.
+      // A server's reply says more than the silence of another one.
       if (said.kind !== 'rejected') said = session
       return null
     }
@@ -133,8 +137,8 @@ export function createDestination(settings: DestinationSettings) {
   }
 
   /**
-   * Opportunistic security (RFC 7435): TLS where it is offered, whoever the certificate names, and the message in
-   * the clear, on a new connection, where TLS fails; mail that nobody can read on the way is not worth losing it.
+   * Opportunistic security (RFC 7435): TLS if the server offers it, with any certificate. If TLS fails, the
+   * message is sent without it on a new connection, because delivery matters more than encryption here.
    */
   async function connectTo(
     host: string,
@@ -174,7 +178,7 @@ export function createDestination(settings: DestinationSettings) {
   }
 
   return {
-    /** As `MailTransport.send`, to hosts in the order of the recipient's domain. */
+    /** Like `MailTransport.send`, to the hosts of the recipient's domain in their order. */
     async send(
       hosts: readonly string[],
       ...message: Parameters<MailTransport['send']>
@@ -182,7 +186,7 @@ export function createDestination(settings: DestinationSettings) {
       usedAt = now()
       if (now() < pace.restUntil || isProbing()) return untried()
       const outcome = await pool.send((recorder) => open(hosts, recorder), ...message)
-      // A server that insists on TLS, which failed: that is the session's fault, and may pass.
+      // The server requires TLS, which failed before: that is a temporary fault of the session, not a rejection.
       if (outcome.kind === 'rejected' && outcome.code === 530 && withoutTls.size() > 0) {
         withoutTls.clear()
         return {
@@ -194,7 +198,10 @@ export function createDestination(settings: DestinationSettings) {
       return outcome
     },
     close: pool.close,
-    /** Whether it may be dropped from memory: it has no connection, no mail and no rest, and was unused for `sinceMs`. */
+    /**
+     * Whether it may be dropped from memory: it has no connection and no message, does not rest, and was unused
+     * for `sinceMs`.
+     */
     forgettable: (sinceMs: number) => {
       const { busy, idle, waiting } = pool.size()
       const quiet = busy + idle + waiting === 0 && now() >= pace.restUntil
@@ -209,7 +216,7 @@ function wordsOf(outcome: Outcome): string {
   return outcome.kind === 'rejected' ? `${outcome.phase}: ${outcome.reply}` : outcome.kind
 }
 
-/** Addresses that something is remembered of for a while. */
+/** A set of addresses that forgets each after `forMs`. */
 function createMemory(forMs: number, now: () => number) {
   const until = new Map<string, number>()
   return {

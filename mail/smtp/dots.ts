@@ -1,4 +1,5 @@
-// Dot-stuffing (RFC 5321 section 4.5.2): a line that begins with a dot gets another, so that no body ends the mail.
+// Dot-stuffing (RFC 5321 section 4.5.2): a line that begins with a dot gets another dot, so that it does not end
+// the message.
 
 const DOT = 46
 const CR = 13
@@ -6,8 +7,8 @@ const CRLF_DOT = Buffer.from('\r\n.')
 const A_DOT = Buffer.from('.')
 
 /**
- * The message as it goes on the wire, without the final dot, ending in CRLF. Most mail has no such line: then the
- * same bytes come back, and nothing is copied.
+ * The dot-stuffed message, ending in CRLF, without the final dot. Nothing is copied: the parts are slices of the
+ * message.
  * @param message CRLF lines
  */
 export function dotStuffed(message: Buffer): Buffer[] {
@@ -30,8 +31,8 @@ const LF_DOT = Buffer.from('\n.')
 const CR_DOT = Buffer.from('\r.')
 
 /**
- * True when a dot follows a bare CR or LF. Some servers take such a line for the end of the mail, and what follows
- * for the next one's commands (SMTP smuggling); stuffing it would change the message for all others.
+ * True if a dot follows a bare CR or LF. Some servers take such a line for the end of the message and the rest for
+ * commands (SMTP smuggling). Stuffing it would change the message for all other servers.
  */
 export function hasLoneDot(message: Buffer): boolean {
   if (message.includes(CR_DOT)) return true

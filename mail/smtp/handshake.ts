@@ -1,4 +1,4 @@
-// Opens an SMTP session: banner, EHLO, STARTTLS, AUTH, each with its phase and its clock.
+// Opens an SMTP session: banner, EHLO, STARTTLS, AUTH, each with its phase and timeout.
 import type { ConnectionOptions } from 'node:tls'
 import type { Phase } from '../../rules/mail/phases.ts'
 import type { Recorder } from './recorder.ts'
@@ -14,23 +14,23 @@ interface SmtpAuth {
 
 export interface SessionOptions {
   host: string
-  /** What the server is called in traces, when `host` is an address. */
+  /** The server's name in traces, if `host` is an IP address. */
   name?: string
   port: number
-  /** `starttls`: required; `opportunistic`: where the server offers it. */
+  /** `starttls`: required; `opportunistic`: if the server offers it. */
   tls: 'implicit' | 'starttls' | 'opportunistic' | 'none'
   tlsOptions: ConnectionOptions
   auth: SmtpAuth | null
   ehloName: string
-  /** How long each phase may take; `body` counts from progress to progress. */
+  /** Timeout of each phase; that of `body` starts again with each progress. */
   phaseMs: Record<Phase, number>
   localAddress?: string
 }
 
-/** What the server said to EHLO: keyword → parameters, in upper case. */
+/** The answer to EHLO: keyword → parameters, in upper case. */
 export type Capabilities = Map<string, string>
 
-/** A reply that ends the session before it began. */
+/** The server refused the session with this reply. */
 export class Refused extends Error {
   readonly phase: Phase
   readonly reply: SmtpReply
@@ -42,14 +42,14 @@ export class Refused extends Error {
   }
 }
 
-/** The session cannot be as secure as it must be, or the server lacks what is needed. */
+/** The server does not offer the required TLS or login. */
 class HandshakeError extends Error {
   override name = 'HandshakeError'
 }
 
 /**
- * Connects and says what comes before the first mail.
- * @param enter hears of each phase as it begins
+ * Connects, and does everything that comes before the first message.
+ * @param enter called at the beginning of each phase
  * @throws Refused, HandshakeError, WireError
  */
 export async function openSession(
@@ -121,7 +121,7 @@ async function greet(
     )
   }
   if (reply.code < 500) throw new Refused('ehlo', reply)
-  // A server from before 1995 knows HELO alone (RFC 5321 section 3.2).
+  // Very old servers know only HELO (RFC 5321 section 3.2).
   const old = await ask(wire, 'ehlo', `HELO ${ehloName}`, phaseMs.ehlo)
   if (old.code !== 250) throw new Refused('ehlo', old)
   return new Map()
@@ -144,7 +144,7 @@ async function authenticate(
     if (!methods.includes('XOAUTH2')) throw new HandshakeError('the server offers no AUTH XOAUTH2')
     const token = `user=${auth.user}\x01auth=Bearer ${auth.pass}\x01\x01`
     reply = await sendSecret('AUTH XOAUTH2 ', token)
-    // The reason comes as a challenge, and wants an empty answer before the refusal.
+    // The server sends the reason as a challenge, which needs an empty answer before the refusal follows.
     if (reply.code === 334) reply = await send('')
   } else if (methods.includes('PLAIN')) {
     reply = await sendSecret('AUTH PLAIN ', `\0${auth.user}\0${auth.pass}`)

@@ -1,4 +1,5 @@
-// Direct delivery: each mail goes to the mail servers of its recipient's domain; domains that share servers share connections.
+// Direct delivery: each message goes to the mail servers of its recipient's domain. Domains with the same servers
+// share connections.
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { addressDomain } from '../../rules/addresses.ts'
@@ -16,24 +17,24 @@ import { busy, failedToConnect } from './outcomes.ts'
 import { defaultTimeouts, type SmtpTimeouts, toPhaseMs } from './timeouts.ts'
 
 interface MxTimeouts extends SmtpTimeouts {
-  /** For one connection, over all hosts and addresses that are tried. */
+  /** Time to open one connection, over all hosts and addresses that are tried. */
   openMs: number
   /** How long a message waits for a connection to its destination. */
   waitMs: number
 }
 
 export interface MxOptions {
-  /** With a memory (mail/dns/cache.ts): it is asked for every mail. */
+  /** With a cache (mail/dns/cache.ts), because it is asked for every message. */
   dns: Dns
-  /** What we call ourselves; an MX of this name is us. */
+  /** This service's name in EHLO. An MX of this name is this service. */
   ehloName: string
   /** 25, except in tests. */
   port?: number
-  /** Connections to one destination at most. */
+  /** The most connections to one destination. */
   connections?: number
-  /** An address of ours to send from; hosts of the other IP family are then out of reach. */
+  /** Local address to send from. Hosts of the other IP family cannot be reached then. */
   localAddress?: string
-  /** Lets mail go to private and loopback addresses. */
+  /** Allows private and loopback addresses. */
   allowPrivate?: boolean
   timeouts?: Partial<MxTimeouts>
   tls?: ConnectionOptions
@@ -41,7 +42,7 @@ export interface MxOptions {
   now?: () => number
 }
 
-/** What one destination is doing, for operators. */
+/** The state of one destination, for operators. */
 export interface DestinationState {
   /** Its hosts, sorted. */
   group: string
@@ -49,9 +50,9 @@ export interface DestinationState {
   connected: number
   idle: number
   waiting: number
-  /** Connections that it gets now. */
+  /** Connections that are allowed now. */
   limit: number
-  /** When it is tried again, ms; in the past when it is well. */
+  /** When it is tried again, ms; in the past if it does not rest. */
   restsUntil: number
 }
 
@@ -63,18 +64,18 @@ const SMTP_PORT = 25
 const CONNECTIONS = 10
 const OPEN_MS = 120_000
 const WAIT_MS = 30_000
-/** Many a destination hears from us once: its connection is not kept long. */
+/** Short, because many destinations get only one message. */
 const IDLE_MS = 5_000
 const FORGET_MS = 15 * 60_000
 const SWEEP_MS = 60_000
 const CLOSED_MS = 1_000
 
-/** Any TLS is better than none here, so what is weak is taken rather than falling back to the clear. */
+/** Weak TLS is allowed, because the alternative is no encryption. */
 const lenientTls: ConnectionOptions = { minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' }
 
 /**
- * Makes the transport of direct delivery (RFC 5321 section 5.1). Domains that have the same mail hosts share a destination,
- * and one that was not used for 15 minutes is forgotten. `close` before the process ends.
+ * Makes the transport of direct delivery (RFC 5321 section 5.1). Domains with the same mail hosts share a
+ * destination. A destination that is unused for 15 minutes is dropped. Call `close` before the process ends.
  */
 export function createMxTransport(options: MxOptions): MxTransport {
   const { dns, allowPrivate = false, random = Math.random, now = Date.now } = options

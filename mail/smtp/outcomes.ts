@@ -1,10 +1,10 @@
-// From a server's reply to an Outcome.
+// Makes outcomes from replies and errors.
 import type { Phase } from '../../rules/mail/phases.ts'
 import type { Outcome, Rejection } from '../transport.ts'
 
 const REPLY_CHARS_MAX = 4096
 
-/** A Rejection out of a reply of 4xx or 5xx. */
+/** The rejection of a 4xx or 5xx reply. */
 export function rejection(phase: Phase, response: string): Rejection {
   const reply = printable(response, REPLY_CHARS_MAX)
   const enhanced = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/m.exec(reply)?.[1] ?? null
@@ -29,7 +29,7 @@ export function lastLine(response: string): string {
   ).trimEnd()
 }
 
-/** At most so many characters, without control characters or halves of one: Postgres takes neither. */
+/** Cuts a text and replaces control characters, so that Postgres can store it. */
 export function printable(text: string, chars_max: number): string {
   if (text.length <= chars_max && PLAIN.test(text)) return text
   return text
@@ -38,5 +38,5 @@ export function printable(text: string, chars_max: number): string {
     .replace(/[\uD800-\uDBFF]$/, '')
 }
 
-/** What nearly all replies are made of. */
+/** Characters of nearly all replies, which need no replacement. */
 const PLAIN = /^[ -~\n]*$/

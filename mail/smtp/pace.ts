@@ -1,5 +1,5 @@
-// How many connections a destination gets: one more while all goes well, half when it pushes back, none for a while
-// when it cannot be reached. Pure: a pace, what happened, and the pace after it.
+// Decides how many connections a destination gets: one more while it accepts mail, half when it pushes back, none
+// for a while (a rest) when it cannot be reached. Pure.
 import type { Outcome } from '../transport.ts'
 
 export interface Pace {
@@ -8,15 +8,15 @@ export interface Pace {
   readonly max: number
   /** Deliveries since the limit last changed. */
   readonly delivered: number
-  /** Deferrals without a delivery between. */
+  /** Deferrals since the last delivery. */
   readonly deferred: number
-  /** Replies until then belong to the storm that was answered already; ms. */
+  /** Until then further push-backs count as the same one; ms. */
   readonly stormUntil: number
-  /** No growth before; ms. */
+  /** The limit does not grow before this time; ms. */
   readonly growAt: number
-  /** Rests in a row; 0 when the last thing heard was good. */
+  /** Rests in a row; 0 after a delivery. */
   readonly rests: number
-  /** Nothing is sent before; ms. */
+  /** Nothing is sent before this time; ms. */
   readonly restUntil: number
 }
 
@@ -26,13 +26,13 @@ export type PaceEvent =
   | 'deferred'
   /** The destination asks for less: 421, or a 4xx before MAIL. */
   | 'pushed_back'
-  /** No connection was made, and none is left. */
+  /** No connection could be opened, and none is open. */
   | 'unreachable'
-  /** No connection was made beside the `connected` ones. */
+  /** No further connection could be opened; `connected` are open. */
   | { kind: 'refused'; connected: number }
 
 const INITIAL_CONNECTIONS = 5
-/** So many deferrals in a row are a storm. */
+/** This many deferrals in a row count as a push-back. */
 const STORM_DEFERRALS = 5
 const STORM_MS = 2_000
 const HOLD_MS = 60_000
@@ -40,8 +40,8 @@ const REST_MS = 30_000
 const REST_MS_MAX = 10 * 60_000
 
 /**
- * The pace of a destination that nothing is known of: five connections, or `max` where that is less.
- * @param max connections that it never goes above
+ * The pace of a new destination: five connections, or `max` if that is less.
+ * @param max the most connections
  */
 export function startPace(max: number): Pace {
   return {
@@ -56,7 +56,7 @@ export function startPace(max: number): Pace {
   }
 }
 
-/** @param now ms, of any clock that is always the same */
+/** The pace after an event. @param now ms; always from the same clock */
 export function paceAfter(pace: Pace, event: PaceEvent, now: number): Pace {
   if (typeof event === 'object') {
     const limit = Math.max(1, Math.min(pace.limit, event.connected))
@@ -76,7 +76,7 @@ export function paceAfter(pace: Pace, event: PaceEvent, now: number): Pace {
   }
 }
 
-/** Additive increase: one more for each round of deliveries over all connections. */
+/** Additive increase: one more connection after as many deliveries as there are connections. */
 function afterDelivery(pace: Pace, now: number): Pace {
   const well = { ...pace, deferred: 0, rests: 0, restUntil: 0 }
   if (now < pace.growAt || pace.limit >= pace.max) return well
@@ -87,7 +87,7 @@ function afterDelivery(pace: Pace, now: number): Pace {
 
 function afterPushBack(pace: Pace, now: number): Pace {
   const heard = { ...pace, deferred: 0 }
-  // What ten connections are told at a time was said once.
+  // Connections that are refused at the same time count once.
   if (now < pace.stormUntil) return heard
   if (pace.limit === 1) return rested(heard, now)
   const limit = Math.floor(pace.limit / 2)
@@ -108,7 +108,7 @@ function rested(pace: Pace, now: number): Pace {
   }
 }
 
-/** What an outcome says of its destination; null when it is about the message or its recipient alone. */
+/** What an outcome says about its destination; null if it is only about the message or its recipient. */
 export function paceEventOf(outcome: Outcome): PaceEvent | null {
   switch (outcome.kind) {
     case 'delivered':
@@ -119,12 +119,12 @@ export function paceEventOf(outcome: Outcome): PaceEvent | null {
     case 'ambiguous':
       return 'deferred'
     case 'failed':
-      // before the dot it may as well be our database that failed
+      // in this phase the failure may be that of the database
       return outcome.phase === 'body' ? null : 'deferred'
     case 'rejected':
       if (outcome.code === 421) return 'pushed_back'
       if (outcome.code >= 500) return null
-      // 4.1.x and 4.2.x are about one address or one mailbox, as full ones
+      // 4.1.x and 4.2.x are about one address or mailbox (a full one)
       return /^4\.[12]\./.test(outcome.enhanced ?? '') ? null : 'deferred'
   }
 }

@@ -1,38 +1,42 @@
-// A few kept connections to one destination: messages take turns on them, and connections are reused and renewed.
+// A pool of SMTP connections to one destination: messages take turns on them, and connections are reused and
+// renewed.
 import type { MailTransport, Outcome } from '../transport.ts'
 import { failedToConnect, busy as notTried } from './outcomes.ts'
 import { Recorder } from './recorder.ts'
 import type { Session } from './session.ts'
 import type { Mail } from './unsent.ts'
 
-/** Makes a connection that is ready for its first message, or says what came of trying. */
+/** Opens a connection that is ready for its first message, or returns the outcome of trying. */
 type OpenSession = (recorder: Recorder | null) => Promise<Session | Outcome>
 
 export interface PoolOptions {
-  /** Connections in use at most, asked before each message. */
+  /** The most connections in use; called before each message. */
   limit: () => number
-  /** An unused connection is closed after it. */
+  /** An unused connection is closed after this time. */
   idleMs: number
-  /** A message that gets no connection for so long is given back (`busy`). Null: it waits. */
+  /** A message that waits longer than this for a connection ends as `busy`. null: it waits without a limit. */
   waitMs?: number | null
-  /** Messages that wait at most, asked before each; one more is given back (`busy`). */
+  /** The most waiting messages; called before each message. A further one ends as `busy`. */
   waitingMax?: () => number
-  /** 0 ≤ x < 1, spreads what is given back. */
+  /** 0 ≤ x < 1, spreads when `busy` messages come back. */
   random?: () => number
   /**
-   * Hears that no connection was made while `connected` others were in use. True: the message waits for one of
-   * them; otherwise it ends with this outcome.
+   * Called when no connection could be opened while `connected` others were in use. True: the message waits for
+   * one of them. False: it ends with this outcome.
    */
   onRefused?: (outcome: Outcome, connected: number) => boolean
-  /** Hears each outcome of a message that a connection was made for. */
+  /** Called with each outcome of a message that had a connection. */
   onOutcome?: (outcome: Outcome) => void
 }
 
 export interface Pool {
-  /** As `MailTransport.send`. */
+  /** Like `MailTransport.send`. */
   send(open: OpenSession, ...message: Parameters<MailTransport['send']>): Promise<Outcome>
   close(): Promise<void>
-  /** Places taken, of which `connected` have a connection; connections unused; messages waiting. */
+  /**
+   * `busy`: messages in progress, of which `connected` have a connection; `idle`: unused connections; `waiting`:
+   * waiting messages.
+   */
   size(): { busy: number; connected: number; idle: number; waiting: number }
 }
 
@@ -41,7 +45,7 @@ interface Job extends Mail {
   beforeDot: () => Promise<boolean>
   recorder: Recorder | null
   report: (outcome: Outcome) => void
-  /** When it has waited too long, by performance.now(). */
+  /** When it has waited too long, on the clock of performance.now(). */
   deadline: number
   timer: NodeJS.Timeout | undefined
   /** Why it waits. */
@@ -50,14 +54,16 @@ interface Job extends Mail {
 
 const MESSAGES_PER_CONNECTION = 100
 const CLOSED = 'the transport is closed'
-/** A server that says nothing for so long to commands that came with a dot may have dropped them. */
+/**
+ * A server that does not reply for so long to commands that were sent together with a dot may have dropped them.
+ */
 const UNHEARD_MS = 10_000
-/** When what was given back should come again: one to three times as much. */
+/** A `busy` message should come back after one to three times this time. */
 const BUSY_MS = 1_000
 
 /**
- * Makes a pool of SMTP sessions: a message takes an unused one, opens one below the limit, or waits for one. A session is
- * closed after 100 messages, or when it was unused for `idleMs`.
+ * Makes a pool of SMTP sessions. A message takes an unused session, opens one below the limit, or waits. A session
+ * is closed after 100 messages, or after `idleMs` without use.
  */
 export function createPool(options: PoolOptions): Pool {
   const waitMs = options.waitMs ?? null
@@ -69,10 +75,10 @@ export function createPool(options: PoolOptions): Pool {
   let busy = 0
   let connected = 0
   let closed = false
-  /** Whether the next message's commands go out with the dot of the one before. */
+  /** Whether the commands of the next message are sent together with the dot of the one before. */
   let ahead = true
 
-  /** A kept connection, the one used last, or a new one; or the outcome of not getting one. */
+  /** The unused connection that was used last, or a new one, or the outcome of trying. */
   async function take({ open, recorder }: Job): Promise<Session | Outcome> {
     for (;;) {
       const kept = idle.pop()
@@ -86,10 +92,10 @@ export function createPool(options: PoolOptions): Pool {
 
   const comeBack = (reason: string) => notTried(reason, BUSY_MS * (1 + 2 * random()))
 
-  /** Keeps a connection for the next message; closes it when it is used up or the transport is. */
+  /** Keeps a connection for the next message. Closes it after its last message, or if the transport is closed. */
   async function giveBack(session: Session, outcome: Outcome): Promise<void> {
     if (session.usable() && outcome.kind === 'rejected') await session.reset()
-    // It may be open still, with a reply that nobody asked for.
+    // It may still be open, with an unexpected reply.
     if (!session.usable()) return session.close()
     if (closed || session.messages() >= MESSAGES_PER_CONNECTION) return session.quit()
     const entry = { session, timer: setTimeout(() => retire(entry), options.idleMs) }
@@ -103,7 +109,7 @@ export function createPool(options: PoolOptions): Pool {
     void entry.session.quit()
   }
 
-  /** Reports the outcome as soon as it is known; ends when the connection is ready for the next message. */
+  /** Reports the outcome as soon as it is known. Resolves when the connection is ready for the next message. */
   async function attempt(first: Job): Promise<void> {
     for (let job = first; ; ) {
       if (closed) return job.report(comeBack(CLOSED))
@@ -126,7 +132,7 @@ export function createPool(options: PoolOptions): Pool {
     }
   }
 
-  /** The message that goes next on this session, taken from those that wait. */
+  /** Takes a waiting message to send next on this session. */
   function upNext(session: Session): Job | null {
     if (!ahead || closed || busy > limit() || session.messages() >= MESSAGES_PER_CONNECTION)
       return null
@@ -136,8 +142,8 @@ export function createPool(options: PoolOptions): Pool {
   }
 
   /**
-   * Sends it and those that follow on the same connection. A message is given back when the server had closed the
-   * kept connection, which is no news: it takes another.
+   * Sends a message and those that follow on the same connection. Returns a message if the server had already
+   * closed the reused connection: the message then takes another one.
    */
   async function sendOn(session: Session, first: Job): Promise<Job | null> {
     for (let job = first; ; ) {

@@ -1,4 +1,4 @@
-// Writes down what an attempt says and hears, so that people can see why a mail did not arrive.
+// Records the SMTP conversation of an attempt, so that people can see why an email did not arrive.
 import type { ConversationLine } from '../../rules/mail/conversation.ts'
 import type { Phase } from '../../rules/mail/phases.ts'
 import type { Trace } from '../transport.ts'
@@ -9,16 +9,19 @@ export interface Peer {
   host: string
   /** `ip:port`, an IPv6 address in brackets. */
   address: string
-  /** `TLSv1.3`; null in the clear. */
+  /** `TLSv1.3`; null without TLS. */
   tls: string | null
 }
 
-/** What a server says without end is nobody's help: lines are stored with each attempt. */
+/** Limits of a recorded conversation, because it is stored with each attempt. */
 const LINE_CHARS_MAX = 1_000
 const REPLY_LINES_MAX = 20
 const LINES_MAX = 200
 
-/** Fills a trace; its clock starts with the first thing that happens. One is made for each mail: a class is cheap. */
+/**
+ * Fills a trace. Its clock starts with the first event. It is a class because one is made for each message, and
+ * classes are cheap.
+ */
 export class Recorder {
   readonly #trace: Trace
   #startedAt = 0
@@ -29,14 +32,14 @@ export class Recorder {
     this.#trace = trace
   }
 
-  /** What follows is said to and by this server. */
+  /** The following lines are exchanged with this server. */
   meet({ host, address, tls }: Peer): void {
     this.#trace.host = host
     this.#trace.address = address
     this.#trace.tls = tls
   }
 
-  /** A phase begins, and the one before ends; null: nothing is waited for on the wire. */
+  /** Begins a phase and ends the one before; null: no phase, because nothing is expected from the server. */
   enter(phase: Phase | null): void {
     const now = this.#elapsed()
     const { phase_ms } = this.#trace
@@ -47,12 +50,12 @@ export class Recorder {
     this.#enteredAt = now
   }
 
-  /** Lines of ours, CRLF between them. */
+  /** Records lines of the client, separated by CRLF. */
   say(text: string): void {
     this.#add('client', text, '\r\n')
   }
 
-  /** A reply, \n between its lines. */
+  /** Records a reply, its lines separated by \n. */
   hear(text: string): void {
     this.#add('server', text, '\n')
   }
@@ -73,5 +76,5 @@ export class Recorder {
   }
 }
 
-/** ms, to a tenth. */
+/** Rounds ms to a tenth. */
 const tenths = (ms: number) => Math.round(ms * 10) / 10

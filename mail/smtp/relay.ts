@@ -1,4 +1,4 @@
-// Relay mode: every mail goes to one server, over a few kept connections.
+// Relay mode: all mail goes to one server, over a pool of connections.
 import type { ConnectionOptions } from 'node:tls'
 import type { MailTransport } from '../transport.ts'
 import type { SessionOptions } from './handshake.ts'
@@ -10,19 +10,19 @@ export type RelayTimeouts = SmtpTimeouts
 
 export interface RelayOptions {
   /**
-   * `smtp://` or `smtps://`, `user:password@`, host, port (587, 465). TLS is required unless the host is
-   * loopback; `?tls=off` and `?tls=required` say otherwise.
+   * `smtp://` or `smtps://`, `user:password@`, host, port (587, 465). TLS is required unless the host is loopback;
+   * `?tls=off` and `?tls=required` change that.
    */
   url: string
-  /** Connections at most. */
+  /** The most connections. */
   connections: number
   ehloName: string
   timeouts?: Partial<RelayTimeouts>
-  /** For a private certificate authority. */
+  /** TLS options, for example a private certificate authority. */
   tls?: ConnectionOptions
 }
 
-/** @throws Error when the URL is not one of a relay, or would send a password in the clear */
+/** @throws Error if the URL is malformed, or if it would send a password without encryption */
 export function createRelayTransport(options: RelayOptions): MailTransport {
   const timeouts = { ...defaultTimeouts, ...options.timeouts }
   const sessionOptions = toSessionOptions(options, timeouts)

@@ -1,27 +1,30 @@
-// Reads SMTP replies out of a stream of bytes (RFC 5321 section 4.2), whatever chunks they come in.
+// Parses SMTP replies (RFC 5321 section 4.2) from chunks of any size.
 
 export interface SmtpReply {
   /** 200-599. */
   code: number
   /** The texts of its lines, without code and separator. */
   lines: string[]
-  /** The whole reply as it came, lines joined by \n. */
+  /** The whole reply, lines joined by \n. */
   text: string
 }
 
-/** The server does not speak SMTP, or speaks without end. */
+/** The server does not speak SMTP, or its reply is too long. */
 class ReplyError extends Error {
   override name = 'ReplyError'
 }
 
-/** RFC 5321 section 4.5.3.1.5 says 512; servers say more. */
+/** RFC 5321 section 4.5.3.1.5 says 512, but servers send longer lines. */
 const LINE_BYTES_MAX = 4096
 const REPLY_BYTES_MAX = 64 * 1024
 
 const LF = 10
 const LINE = /^([2-5]\d\d)(?:([ -])(.*))?$/s
 
-/** A parser for one connection. `push` gives the replies that a chunk completes, and what was wrong after them. */
+/**
+ * Makes a parser for one connection. `push` returns the replies that a chunk completes, and the error after them,
+ * if any.
+ */
 export function createReplyParser(): {
   push(chunk: Buffer): { replies: SmtpReply[]; error: string | null }
 } {
@@ -30,7 +33,7 @@ export function createReplyParser(): {
   let texts: string[] = []
   let bytes = 0
 
-  /** Takes one line; a reply when it is the last of one. */
+  /** Adds one line. Returns the reply if this is its last line. */
   const take = (line: string): SmtpReply | null => {
     const [, code, separator, text = ''] = LINE.exec(line) ?? []
     if (code === undefined) throw new ReplyError('the server sent a line that is no reply')

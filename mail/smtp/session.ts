@@ -1,4 +1,4 @@
-// One SMTP connection: opened once, used for many messages; every end of a message is an Outcome.
+// One SMTP connection, used for many messages. Every message ends with an Outcome.
 import type { Phase } from '../../rules/mail/phases.ts'
 import type { Envelope, Outcome } from '../transport.ts'
 import { dotStuffed } from './dots.ts'
@@ -15,7 +15,10 @@ export type Session = ReturnType<typeof createSession>
 const RESET_MS = 10_000
 const QUIT_MS = 1_000
 
-/** A session that is not connected yet: `open` it, `send` one message after the other, `quit`. */
+/**
+ * Makes a session that is not connected yet: call `open`, then `send` for one message after the other, then
+ * `quit`.
+ */
 export function createSession(options: SessionOptions) {
   const { phaseMs } = options
   let phase: Phase = 'connect'
@@ -24,7 +27,7 @@ export function createSession(options: SessionOptions) {
   let messages = 0
   let replies = 0
   let recorder: Recorder | null = null
-  /** The message whose commands went out with the dot of the one before. */
+  /** The message whose commands were sent together with the dot of the one before. */
   let announced: Mail | null = null
 
   const enter = (entered: Phase) => {
@@ -46,14 +49,14 @@ export function createSession(options: SessionOptions) {
     return { kind: 'failed', phase: tls ? 'tls' : phase, error }
   }
 
-  /** Whose attempt this is from now on. */
+  /** Records the following conversation to another recorder; null: to none. */
   function recordTo(next: Recorder | null): void {
     recorder?.enter(null)
     recorder = next
     wire?.recordTo(next)
   }
 
-  /** Connects, says EHLO, starts TLS, logs in. Null, or the outcome that every message now has. */
+  /** Connects, says EHLO, starts TLS, logs in. Returns null, or the outcome of the failure. */
   async function open(observer: Recorder | null): Promise<Outcome | null> {
     recorder = observer
     try {
@@ -68,7 +71,9 @@ export function createSession(options: SessionOptions) {
     }
   }
 
-  /** MAIL, RCPT and DATA, in one write where the server takes it. Null when the message may be written. */
+  /**
+   * Sends MAIL, RCPT and DATA, in one write if the server allows it. Returns null if the message may be written.
+   */
   async function announce(connection: Wire, mail: Mail): Promise<Outcome | null> {
     const commands = commandsOf(mail.envelope, capabilities)
     const pipelined = capabilities.has('PIPELINING')
@@ -81,7 +86,8 @@ export function createSession(options: SessionOptions) {
       const reply = await next(connection, command)
       const accepted = command === 'data' ? reply.code === 354 : reply.code < 300
       if (accepted) {
-        // It wants a message that has no recipient: hanging up is the one answer that sends none.
+        // The server expects a message although it refused the recipient: closing the connection is the only way
+        // to send none.
         if (refusal && command === 'data') connection.close()
         continue
       }
@@ -92,7 +98,10 @@ export function createSession(options: SessionOptions) {
     return refusal
   }
 
-  /** The dot, and in the same write the commands of what comes next (RFC 2920 section 3.1): a round trip less. */
+  /**
+   * Sends the dot, and in the same write the commands of the next message (RFC 2920 section 3.1), which saves a
+   * round trip.
+   */
   function writeDot(connection: Wire, upNext: () => Mail | null): void {
     const next = capabilities.has('PIPELINING') ? upNext() : null
     announced = next && !refusedUnsent(next, capabilities) ? next : null
@@ -101,9 +110,9 @@ export function createSession(options: SessionOptions) {
   }
 
   /**
-   * One transaction. A session that is not `usable` afterwards has been closed.
-   * @param upNext asked once, with the dot: the message that is sent on this session next, if one is known. It is
-   *   to be given to `send` right after this one, whatever becomes of this one
+   * Sends one message. If the session is not `usable` afterwards, it was closed.
+   * @param upNext called once, before the dot: returns the message to send next on this session, if there is one. The
+   *   caller must `send` that message next, whatever the outcome of this one
    */
   async function send(
     mail: Mail,
@@ -146,7 +155,7 @@ export function createSession(options: SessionOptions) {
       return { kind: 'ambiguous', error: `the dot was answered with ${reply.code}` }
     } catch (err) {
       connection.close()
-      // A server that refuses a body and hangs up has said why.
+      // A server that refused the message and closed the connection may have sent the reason.
       if (phase === 'body' && connection.unasked() > 0)
         return early(connection, await next(connection, 'body'))
       if (released)
@@ -157,7 +166,7 @@ export function createSession(options: SessionOptions) {
     }
   }
 
-  /** RSET, after a transaction that was refused. A session that does not take it is closed. */
+  /** Sends RSET after a refused message. If that fails, the session is closed. */
   async function reset(): Promise<void> {
     if (!wire || wire.isBroken()) return
     try {
@@ -169,7 +178,7 @@ export function createSession(options: SessionOptions) {
     }
   }
 
-  /** Says QUIT and waits a moment for the answer. */
+  /** Sends QUIT and waits a moment for the answer. */
   async function quit(): Promise<void> {
     if (!wire || wire.isBroken()) return
     wire.writeLines('QUIT')
@@ -185,20 +194,20 @@ export function createSession(options: SessionOptions) {
     /** Closes at once. */
     close: () => wire?.close(),
     usable: () => wire !== null && !wire.isBroken() && (announced !== null || wire.unasked() === 0),
-    /** Messages begun on this connection. */
+    /** Messages that were started on this connection. */
     messages: () => messages,
-    /** Replies so far: none since a message began means that the server never saw it. */
+    /** Count of replies. If it does not change during a message, the server has not seen the message. */
     replies: () => replies,
   }
 }
 
-/** The server ended the transaction while it was being given the message. */
+/** The server replied while the message was being written, which ends the transaction. */
 function early(connection: Wire, reply: SmtpReply): Outcome {
   connection.close()
   return refusalOf('body', reply)
 }
 
-/** A 4xx or 5xx is the server's word; any other code where it does not belong is a fault of the session. */
+/** A 4xx or 5xx is a rejection; another unexpected code is a failure of the session. */
 function refusalOf(phase: Phase, reply: SmtpReply): Outcome {
   if (reply.code >= 400) return rejection(phase, reply.text)
   return { kind: 'failed', phase, error: `${phase} was answered with ${reply.code}` }

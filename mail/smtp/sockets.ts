@@ -1,11 +1,11 @@
-// What every socket of the wire needs: to be opened within a time, and to be written to with back-pressure.
+// Opens sockets within a timeout, and writes to them with back-pressure.
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 
-/** The connection broke, closed, was too slow, or did not speak SMTP. */
+/** The connection broke, was closed or too slow, or the server did not speak SMTP. */
 export class WireError extends Error {
   override name = 'WireError'
-  /** True when TLS itself failed: its certificate or its handshake. */
+  /** True if TLS failed: its certificate or its handshake. */
   readonly tls: boolean
 
   constructor(message: string, tls = false) {
@@ -17,7 +17,7 @@ export class WireError extends Error {
 const SLICE_BYTES = 256 * 1024
 const NOTHING = Buffer.alloc(0)
 
-/** Large mail goes in slices, so that other connections have their turn between them. */
+/** Writes all parts. A large message goes in slices, so that other connections can write between them. */
 export async function writeAll(
   current: () => Socket,
   parts: Buffer[],
@@ -29,7 +29,7 @@ export async function writeAll(
   const [only] = parts
   if (only && parts.length === 1 && only.length <= SLICE_BYTES) {
     socket.write(only)
-    // What the kernel took at once need not be waited for: nearly all mail.
+    // For nearly all mail the kernel takes the bytes at once, and there is nothing to wait for.
     if (socket.writableLength === 0 && !broken()) return
   }
   const stall = setTimeout(() => fail(`body took longer than ${timeout_ms} ms`), timeout_ms)
@@ -58,7 +58,7 @@ export async function writeAll(
   }
 }
 
-/** Called back when all writes before it are done, or when the socket breaks. */
+/** Resolves when all earlier writes are done, or when the socket breaks. */
 function written(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (socket.destroyed) resolve()
@@ -66,12 +66,12 @@ function written(socket: Socket): Promise<void> {
   })
 }
 
-/** SNI wants a name: an IP address is none. */
+/** The name for SNI; '' for an IP address, which SNI does not allow. */
 export function serverName(host: string): string {
   return /^[\d.]+$|:/.test(host) ? '' : host
 }
 
-/** @throws WireError when `event` does not come in time */
+/** Waits until a socket is open. @throws WireError if `event` does not come within `timeout_ms` */
 export function opened(
   socket: Socket,
   event: 'connect' | 'secureConnect',
@@ -106,7 +106,7 @@ function codeOf(err: Error): string {
   return 'code' in err ? String(err.code) : ''
 }
 
-/** `ip:port` and the TLS version of an open socket; `host` where the address is gone already. */
+/** `ip:port` and the TLS version of a socket. If the socket has no address any more, `host` is used. */
 export function describeSocket(
   socket: Socket,
   { host, port }: { host: string; port: number },

@@ -1,4 +1,4 @@
-// How long an SMTP session waits for what (RFC 5321 section 4.5.3.2), in words and per phase.
+// Timeouts of an SMTP session (RFC 5321 section 4.5.3.2), by name and by phase.
 import type { Phase } from '../../rules/mail/phases.ts'
 
 export interface SmtpTimeouts {
@@ -7,11 +7,11 @@ export interface SmtpTimeouts {
   /** EHLO, STARTTLS, AUTH, MAIL, RCPT. */
   commandMs: number
   dataMs: number
-  /** Without progress while the message is being written. */
+  /** Time without progress while the message is written. */
   bodyMs: number
   /** From the dot to its reply. */
   dotMs: number
-  /** An unused connection is closed after it. */
+  /** An unused connection is closed after this time. */
   idleMs: number
 }
 

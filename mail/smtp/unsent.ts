@@ -1,4 +1,4 @@
-// What of an envelope and a message needs no server to say: MAIL's parameters, and refusals in the words of one.
+// Checks that need no server: parameters of MAIL, and messages that are refused before anything is sent.
 import type { Envelope, Outcome } from '../transport.ts'
 import { hasLoneDot } from './dots.ts'
 import type { Capabilities } from './handshake.ts'
@@ -10,7 +10,7 @@ export interface Mail {
   message: Buffer
 }
 
-/** What follows the return path in MAIL. */
+/** The parameters after the return path in MAIL. */
 export function mailParameters({ bytes, from, to }: Envelope, capabilities: Capabilities): string {
   const size = capabilities.has('SIZE') ? ` SIZE=${bytes}` : ''
   return isAscii(from + to) ? size : `${size} SMTPUTF8`
@@ -18,10 +18,15 @@ export function mailParameters({ bytes, from, to }: Envelope, capabilities: Capa
 
 const isAscii = (text: string) => !/[^\p{ASCII}]/u.test(text)
 
-/** Ends of an address or a line, and halves of a character, which would arrive as another. */
+/**
+ * Characters that would end an address or a line, and half surrogate pairs, which would be sent as another
+ * character.
+ */
 const notInAddress = /[\s<>\p{Cc}\p{Cs}]/u
 
-/** What no server needs to be asked about, in the words of one. */
+/**
+ * The refusal of a message that no server would accept, in the form of a server's reply; null if it may be sent.
+ */
 export function refusedUnsent(
   { envelope: { from, to, bytes }, message }: Mail,
   capabilities: Capabilities,

@@ -1,4 +1,4 @@
-// The two directions of an SMTP connection: bytes out with their back-pressure, replies in with a clock on each.
+// The byte level of an SMTP connection: writes with back-pressure, and reads replies with a timeout for each.
 import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { Recorder } from './recorder.ts'
@@ -8,12 +8,12 @@ import { describeSocket, opened, serverName, WireError, writeAll } from './socke
 export interface WireTarget {
   /** Name or address to connect to. */
   host: string
-  /** What the server is called in traces. */
+  /** The server's name in traces. */
   name: string
   port: number
   /** TLS from the first byte. */
   tls: ConnectionOptions | null
-  /** An address of ours to send from. */
+  /** Local address to send from. */
   localAddress?: string
 }
 
@@ -21,7 +21,7 @@ export type Wire = Awaited<ReturnType<typeof openWire>>
 
 /**
  * Opens a connection.
- * @param recorder hears what is said, until `recordTo` names another
+ * @param recorder records the conversation, until `recordTo` sets another
  * @throws WireError within `timeout_ms`
  */
 export async function openWire(target: WireTarget, timeout_ms: number, recorder: Recorder | null) {
@@ -43,7 +43,7 @@ function createWire(first: Socket, target: WireTarget) {
   let peer = { host: name, ...describeSocket(first, target) }
   let parser = createReplyParser()
   let broken: WireError | null = null
-  /** What the server said after its last sound reply, as a reason to hang up: its sound replies come first. */
+  /** Why the server's last bytes are not a reply. The valid replies before them are returned first. */
   let fault: string | null = null
   const replies: SmtpReply[] = []
   let waiting: { resolve: (reply: SmtpReply) => void; reject: (err: WireError) => void } | null =
@@ -82,7 +82,10 @@ function createWire(first: Socket, target: WireTarget) {
   attach()
 
   return {
-    /** The next reply, to `what`. @throws WireError when it does not come in time, or the connection ends */
+    /**
+     * The next reply; `what` names the command in errors. @throws WireError if it does not come in time, or the
+     * connection ends
+     */
     reply(what: string, timeout_ms: number): Promise<SmtpReply> {
       const ready = replies.shift()
       if (ready) {
@@ -110,14 +113,14 @@ function createWire(first: Socket, target: WireTarget) {
       })
     },
 
-    /** Hands lines to the socket, without their last CRLF. `shown` is what a trace has in their place. */
+    /** Writes lines, given without their last CRLF. `shown` replaces them in the trace. */
     writeLines(lines: string, shown = lines): void {
       if (broken) return
       recorder?.say(shown)
       socket.write(`${lines}\r\n`)
     },
 
-    /** Writes all of it and resolves when the kernel has every byte. `timeout_ms` counts from progress to progress. */
+    /** Writes all parts. Resolves when the kernel has every byte. `timeout_ms` starts again with each progress. */
     writeAll(parts: Buffer[], timeout_ms: number): Promise<void> {
       return writeAll(
         () => socket,
@@ -128,12 +131,12 @@ function createWire(first: Socket, target: WireTarget) {
       )
     },
 
-    /** Replies that nobody has asked for: the server has something else on its mind. */
+    /** Count of replies that were not read yet. Before the dot they are unexpected. */
     unasked: () => replies.length,
 
-    /** Turns the connection into TLS (RFC 3207). What the server said before counts no more. @throws WireError */
+    /** Starts TLS on the connection (RFC 3207). Capabilities from before are no longer valid. @throws WireError */
     async startTls(options: ConnectionOptions, timeout_ms: number): Promise<void> {
-      // Bytes that came before TLS are an injection: they are not read as the server's.
+      // Replies that came before TLS may be injected, so they are an error.
       if (replies.length > 0) fail('the server spoke between STARTTLS and TLS', true)
       if (broken) throw broken
       socket.removeAllListeners('data')
@@ -154,7 +157,7 @@ function createWire(first: Socket, target: WireTarget) {
       attach()
     },
 
-    /** Whose attempt the connection serves from now on; null: nobody's. */
+    /** Records the following conversation to another recorder; null: to none. */
     recordTo(next: Recorder | null): void {
       recorder = next
       recorder?.meet(peer)

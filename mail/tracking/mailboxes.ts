@@ -1,4 +1,4 @@
-// The mailboxes that mail comes back to: return paths with a MAC (VERP), and unsubscribing by mail.
+// Addresses of this service in sent mail: return paths with a MAC (VERP), and addresses for unsubscribing by mail.
 import { timingSafeEqual } from 'node:crypto'
 import type { Mac } from '../../rules/mac.ts'
 
@@ -7,14 +7,14 @@ const MAILBOX_LOCAL_PART = /^u\+([0-9a-f]{32})$/
 const VERP_LOCAL_PART = /^b\+([1-9][0-9]{0,15})\.([0-9a-f]{20})$/
 
 /**
- * The return path of a delivery, the same for every attempt: `b+<id>.<mac>@<domain>`. The MAC is
- * 80 bits in hex, since servers on the way may change the case of a local part.
+ * The return path of a delivery, the same for every attempt: `b+<id>.<mac>@<domain>`. The MAC is 80 bits in hex,
+ * because servers on the way may change the case of a local part.
  */
 export function verpAddress(mac: Mac, deliveryId: number, mailFromDomain: string): string {
   return `b+${deliveryId}.${verpMac(mac, String(deliveryId), mailFromDomain)}@${mailFromDomain}`
 }
 
-/** The delivery that a bounce came back to; null when the address is not one of ours. Constant time. */
+/** The delivery of a return path; null if the address is not a valid return path. Constant time. */
 export function parseVerp(mac: Mac, address: string): { deliveryId: number } | null {
   const at = address.lastIndexOf('@')
   const parts = VERP_LOCAL_PART.exec(address.slice(0, at).toLowerCase())
@@ -29,15 +29,15 @@ function verpMac(mac: Mac, id: string, domain: string): string {
 }
 
 /**
- * The address of List-Unsubscribe's mailto (RFC 2369): `u+<token>@<domain>`, the token's 128 bits in hex, since servers
- * on the way may change the case of a local part.
+ * The address of List-Unsubscribe's mailto (RFC 2369): `u+<token>@<domain>`, the token's 128 bits in hex, because
+ * servers on the way may change the case of a local part.
  * @param token one of `newOpaqueToken`
  */
 export function unsubscribeMailbox(token: string, mailFromDomain: string): string {
   return `u+${Buffer.from(token, 'base64url').toString('hex')}@${mailFromDomain}`
 }
 
-/** The unsubscribe token in such an address; null when it is none. The token is to be looked up. */
+/** The unsubscribe token in such an address; null if it is not one. The caller still has to look up the token. */
 export function parseUnsubscribeMailbox(address: string): string | null {
   const at = address.lastIndexOf('@')
   const hex = MAILBOX_LOCAL_PART.exec(address.slice(0, at).toLowerCase())?.[1]

@@ -1,8 +1,8 @@
-// Finds the links of an html text that are to be tracked, and writes it anew with ours in their places.
+// Finds the links of an html text to track, and replaces them by tracked links.
 import { QuoteType, Tokenizer } from 'htmlparser2'
 import { limits } from '../../rules/limits.ts'
 
-/** A text that stays as it is, a link (its place among `urls`), or the pixel. */
+/** A text that stays as it is, a link (its index in `urls`), or the pixel. */
 type TrackedPiece = string | { link: number } | { pixel: true }
 
 /** An html text cut at its links; plain data. */
@@ -15,22 +15,22 @@ export interface TrackedHtml {
 export interface TrackingOptions {
   opens: boolean
   clicks: boolean
-  /** Whether a target is the service's own, which is never tracked: the unsubscribe link. */
+  /** Whether a target belongs to this service (the unsubscribe link), which is never tracked. */
   isOwnUrl: (url: string) => boolean
 }
 
-/** With the value `false` on a link it is left as it is. */
+/** A link with this attribute set to `false` is not tracked. */
 const OPT_OUT = 'data-dripline-track'
 
 const HTTP_URL = /^https?:\/\/[^/?#]/i
-/** What a template's leftover looks like: no reader should follow it, so nobody counts it. */
+/** Liquid that was not rendered. Such a link is broken and is not tracked. */
 const LEFTOVER = /\{\{|\}\}|\{%|%\}/
-/** What a browser strips around a URL, and takes out of its middle (WHATWG URL, 4.4). */
+/** Characters that a browser removes around and inside a URL (WHATWG URL, 4.4). */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is stripped
 const AROUND = /^[\u0000-\u0020]+|[\u0000-\u0020]+$/g
 const WITHIN = /[\t\r\n]/g
 
-/** Where a value stands in the html, without its quotes, and what it says. */
+/** Position of an attribute's value in the html, without quotes, and the value. */
 interface Value {
   start: number
   end: number
@@ -38,8 +38,8 @@ interface Value {
 }
 
 /**
- * Cuts an html text where links are to be replaced and where the pixel goes. Only `href` of `a` and `area` with an
- * http or https target counts; comments, conditional ones too, scripts, styles and all else stay as they are.
+ * Cuts an html text at the links to replace and at the place of the pixel. Only `href` of `a` and `area` with an
+ * http or https target counts. Everything else, also (conditional) comments, scripts and styles, stays as it is.
  * @param html up to 40 MB; one pass, no recursion
  */
 export function planTracking(html: string, options: TrackingOptions): TrackedHtml {
@@ -78,9 +78,9 @@ export function planTracking(html: string, options: TrackingOptions): TrackedHtm
 }
 
 /**
- * The html text with our addresses in it.
- * @param to.openUrl of the pixel
- * @param to.clickUrl of the link at that place of `urls`
+ * The html text with tracked links and the pixel.
+ * @param to.openUrl URL of the pixel
+ * @param to.clickUrl makes the URL of the link at that index of `urls`
  */
 export function applyTracking(
   plan: TrackedHtml,
@@ -98,11 +98,11 @@ export function applyTracking(
 const pixel = (url: string) =>
   `<img src="${escapeValue(url)}" width="1" height="1" alt="" style="border:0;width:1px;height:1px">`
 
-/** Safe in double quotes, in single ones, and in none. */
+/** Escapes a value so that it is safe in double quotes, in single quotes and without quotes. */
 const escapeValue = (text: string) =>
   text.replace(/[\s"'`=<>&]/g, (char) => `&#${char.charCodeAt(0)};`)
 
-/** The target of a link as a browser reads it; null when it is not one that can be redirected to. */
+/** The target of a link as a browser reads it; null if a redirect to it is not possible. */
 function toTarget(text: string): string | null {
   const url = text.replace(AROUND, '').replace(WITHIN, '')
   if (url.length > limits.trackedUrlCharsMax || !HTTP_URL.test(url) || LEFTOVER.test(url))
@@ -112,7 +112,7 @@ function toTarget(text: string): string | null {
 
 const isLinkTag = (name: string) => /^(?:a|area)$/i.test(name)
 
-/** The hrefs of links, in the order of the html, and where its last `</body>` begins. */
+/** The hrefs of links in the order of the html, and the position of the last `</body>`. */
 function scan(html: string, clicks: boolean): { hrefs: Value[]; bodyEnd: number | null } {
   const hrefs: Value[] = []
   let bodyEnd: number | null = null
@@ -120,7 +120,7 @@ function scan(html: string, clicks: boolean): { hrefs: Value[]; bodyEnd: number 
   let name = ''
   let nameEnd = 0
   let text = ''
-  // Of a tag that has the attribute twice, the first counts (HTML, 13.2.5.33).
+  // If a tag has an attribute twice, the first one counts (HTML, 13.2.5.33).
   let href: Value | null = null
   let optOut: string | null = null
 
@@ -173,7 +173,7 @@ function scan(html: string, clicks: boolean): { hrefs: Value[]; bodyEnd: number 
   return { hrefs, bodyEnd }
 }
 
-/** The place of a value: after the name come space, an equals sign, space, and a quote when there is one. */
+/** Finds the position of a value: after the name come spaces, an equals sign, spaces and an optional quote. */
 function placeOf(
   html: string,
   nameEnd: number,
@@ -184,7 +184,7 @@ function placeOf(
   const lead = /\s*=\s*["']?/y
   lead.lastIndex = nameEnd
   if (text === '' || lead.exec(html) === null) return { start: end, end, text: '' }
-  // The end that the tokenizer says is after the closing quote.
+  // The tokenizer's end is after the closing quote.
   const quoted = quote === QuoteType.Single || quote === QuoteType.Double
   return { start: lead.lastIndex, end: quoted ? end - 1 : end, text }
 }

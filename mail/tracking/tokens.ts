@@ -1,18 +1,18 @@
-// The tokens of pixels and tracked links: which delivery, which link, and a MAC; short, and safe in a URL.
+// Tokens of pixels and tracked links: delivery, link and a MAC, as short text for a URL.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Mac } from '../../rules/mac.ts'
 
 const OPEN = 1
 const CLICK = 2
 const MAC_BYTES = 16
-/** Kind (1), delivery (6), and of a click the link's place (2); the MAC comes after. */
+/** Bytes: kind (1), delivery (6), and for a click the link's index (2). The MAC follows. */
 const BODY_BYTES = { [OPEN]: 7, [CLICK]: 9 } as const
 
 export type TrackingToken =
   | { kind: 'open'; deliveryId: number }
   | { kind: 'click'; deliveryId: number; index: number }
 
-/** The token of a delivery's pixel: 31 characters of base64url. @param deliveryId below 2^48 */
+/** The token of a delivery's pixel: 31 base64url characters. @param deliveryId below 2^48 */
 export function openToken(mac: Mac, deliveryId: number): string {
   const body = Buffer.alloc(BODY_BYTES[OPEN])
   body.writeUInt8(OPEN, 0)
@@ -21,8 +21,8 @@ export function openToken(mac: Mac, deliveryId: number): string {
 }
 
 /**
- * The token of a link of a delivery: 34 characters of base64url.
- * @param index place of the target among the email's, below 65,536
+ * The token of a link of a delivery: 34 base64url characters.
+ * @param index of the target among the email's link targets, below 65,536
  */
 export function clickToken(mac: Mac, deliveryId: number, index: number): string {
   const body = Buffer.alloc(BODY_BYTES[CLICK])
@@ -32,11 +32,11 @@ export function clickToken(mac: Mac, deliveryId: number, index: number): string 
   return sign(mac, body)
 }
 
-/** What a token says; null when it is malformed or forged. Constant time over the MAC. */
+/** Reads a token; null if it is malformed or forged. The MAC is compared in constant time. */
 export function readTrackingToken(mac: Mac, token: string): TrackingToken | null {
   if (!/^[\w-]{31,34}$/.test(token)) return null
   const bytes = Buffer.from(token, 'base64url')
-  // the decoder drops spare bits: only the one canonical spelling is taken
+  // the decoder ignores spare bits, so only the canonical spelling is accepted
   if (bytes.length <= MAC_BYTES || bytes.toString('base64url') !== token) return null
   const body = bytes.subarray(0, -MAC_BYTES)
   if (!timingSafeEqual(mac(body, MAC_BYTES), bytes.subarray(-MAC_BYTES))) return null
@@ -54,7 +54,7 @@ function sign(mac: Mac, body: Buffer): string {
   return Buffer.concat([body, mac(body, MAC_BYTES)]).toString('base64url')
 }
 
-/** A 128-bit random token: 22 characters of base64url. */
+/** Makes a random 128-bit token: 22 base64url characters. */
 export function newOpaqueToken(): string {
   return randomBytes(16).toString('base64url')
 }

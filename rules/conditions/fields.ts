@@ -13,7 +13,7 @@ const fieldRoots = [
   'execution',
 ] as const
 
-type FieldRoot = (typeof fieldRoots)[number]
+export type FieldRoot = (typeof fieldRoots)[number]
 
 export interface Field {
   root: FieldRoot
@@ -37,6 +37,16 @@ export function parseField(text: string): Field | null {
 const fixedFields: Partial<Record<FieldRoot, readonly string[]>> = {
   contact: ['email', 'first_seen'],
   execution: ['step_count'],
+}
+
+/** How the fields of some roots are written, for messages: `contact.email, contact.first_seen or event.<name>`. */
+export function fieldsOf(roots: readonly FieldRoot[]): string {
+  const names = roots.flatMap(
+    (root) =>
+      fixedFields[root]?.map((name) => `${root}.${name}`) ??
+      (root === 'wait_events' ? ['wait_events.<node id>.<name>'] : [`${root}.<name>`]),
+  )
+  return `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 }
 
 /** Every value that a field names, undefined where it is missing; more than one only for `[]`. */

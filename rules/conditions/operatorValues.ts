@@ -46,6 +46,10 @@ function isSpan(value: unknown): boolean {
   return duration !== null && !isTooLong(duration)
 }
 
+/** What must stand as `value` beside the operator, for readers of the docs. */
+export const valueText = (operator: Operator): string =>
+  valueKinds[operatorRows[operator].value].needs
+
 /** What the operator needs in place of this value, or null when it may have it. */
 export function valueFault(operator: Operator, value: unknown): string | null {
   const kind = valueKinds[operatorRows[operator].value]

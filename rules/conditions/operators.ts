@@ -6,6 +6,32 @@ import { isJsonObject, type Json } from '../json.ts'
 import { jsonEquals } from '../paths.ts'
 import type { Operator } from './types.ts'
 
+/** What each operator says of a field, for readers of the docs; `value` is what the design writes beside it. */
+export const operatorTexts: Record<Operator, string> = {
+  eq: 'It equals `value`. Types must agree: the number 1 is not the text `"1"`',
+  neq: 'It does not equal `value`',
+  gt: 'It is greater: two numbers, or two texts in the order of their characters',
+  gte: 'It is greater or equal',
+  lt: 'It is less',
+  lte: 'It is less or equal',
+  contains: 'A text that holds `value`, or a list with `value` as an element',
+  not_contains: 'It does not contain `value`',
+  starts_with: 'A text that begins with `value`',
+  ends_with: 'A text that ends with `value`',
+  in: 'It equals one of the values of the list',
+  not_in: 'It equals none of the values of the list',
+  exists: 'It is there, `null` included',
+  not_exists: 'It is not there',
+  is_empty: 'It is `null`, `""`, `[]` or `{}`, or not there. `0` and `false` are not empty',
+  is_not_empty: 'It is there and not empty',
+  is_true: 'It is `true`; no other value is',
+  is_false: 'It is `false`; no other value is',
+  before: 'A time before `value`',
+  after: 'A time after `value`',
+  within_last: 'A time not in the future and at most `value` ago',
+  older_than: 'A time more than `value` ago',
+}
+
 /** What the design may write as `value` beside an operator. */
 export type ValueKind =
   | 'none'

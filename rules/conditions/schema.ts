@@ -1,4 +1,4 @@
-// The condition language as a schema: for types and the interface description. What is wrong with one says validate.ts.
+// The condition language as a schema: for types and the interface description. validate.ts finds what is wrong.
 import { z } from 'zod'
 import type { Json, JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
@@ -14,23 +14,25 @@ const plainValue = z.union([z.string(), z.number(), z.boolean(), z.null()])
 
 const connective = z
   .object({
-    type: z.enum(['and', 'or']).describe('All of the rules must hold, or any of them'),
+    type: z
+      .enum(['and', 'or'])
+      .describe('`and`: all of the rules must hold. `or`: at least one must'),
     get rules() {
-      const most = `At most ${limits.conditionRulesMax} in the whole condition`
+      const most = `Conditions, at least one; the whole condition may hold ${limits.conditionRulesMax}`
       return z.array(conditionSchema).min(1).describe(most)
     },
   })
-  .describe('Joins conditions')
+  .describe('Joins conditions: all of them must hold, or at least one')
 
 const negation = z
   .object({
-    type: z.literal('not').describe('Holds when its rule does not'),
+    type: z.literal('not').describe('Holds when its one rule does not'),
     get rules() {
-      const one = 'Exactly one; join several with `and` or `or`'
+      const one = 'Exactly one condition; join several with `and` or `or`'
       return z.array(conditionSchema).length(1).describe(one)
     },
   })
-  .describe('Turns a condition round')
+  .describe('Holds when its one condition does not')
 
 const rule = z
   .object({
@@ -40,46 +42,61 @@ const rule = z
       .min(1)
       .max(limits.pathCharsMax)
       .describe(
-        '`contact.email`, `contact.first_seen`, `properties.a.b`, `event.a.b`, `wait_events.<node id>.a`, ' +
-          '`execution.step_count`; in the filter of a wait `trigger.a.b` too. `[]` after a name means any element',
+        'What is looked at: `contact.email`, `contact.first_seen`, `properties.a.b`, `event.a.b`, ' +
+          '`wait_events.<node id>.a`, `execution.step_count`; in the filter of a wait `trigger.a.b` too. `[]` after a ' +
+          'name means any element of that list',
       ),
     operator: z.enum(operators).describe('What is asked of the field'),
     value: z
       .union([plainValue, z.array(plainValue).max(limits.conditionListMax)])
       .describe(
-        'What the field is compared with: a list for `in` and `not_in`, ms or ISO 8601 for times and spans; ' +
-          'none for `exists`, `is_empty`, `is_true` and their opposites',
+        'What the field is compared with: a list for `in` and `not_in`, ms or ISO 8601 for times and durations. ' +
+          '`exists`, `is_empty`, `is_true` and their opposites take none',
       )
       .exactOptional(),
-    ci: z.boolean().describe('True: upper and lower case are the same').exactOptional(),
+    ci: z
+      .boolean()
+      .describe('`true`: upper and lower case of texts are the same')
+      .meta({ default: false })
+      .exactOptional(),
   })
-  .describe('One comparison; a missing field makes only the negative operators true')
+  .describe('Compares one field with a value')
 
 const eventCount = z
   .object({
-    type: z.literal('event_count').describe("Counts the contact's events"),
-    event_name: z.string().min(1).max(limits.eventNameCharsMax).describe('Which events'),
-    operator: z.enum(countOperators).describe('How their number is compared'),
+    type: z.literal('event_count').describe('Counts events'),
+    event_name: z
+      .string()
+      .min(1)
+      .max(limits.eventNameCharsMax)
+      .describe('The events that are counted'),
+    operator: z.enum(countOperators).describe('How their number is compared with `value`'),
     value: z.int().min(0).describe('The number'),
-    within_ms: z.int().min(1).describe('Only events of the last so many ms').exactOptional(),
+    within_ms: z
+      .int()
+      .min(1)
+      .describe('Counts only the events of the last so many ms; absent: all')
+      .exactOptional(),
   })
-  .describe('How often something has happened')
+  .describe("Counts the contact's events of one name")
 
 const emailActivity = z
   .object({
-    type: z.literal('email_activity').describe('Asks after the mail of this execution'),
-    node_id: z.string().describe('A send_email node of this design, or `any`'),
-    status: z.enum(activityStatuses).describe('What the mail has reached'),
+    type: z.literal('email_activity').describe('Asks about mail of this execution'),
+    node_id: z
+      .string()
+      .describe('The id of a `send_email` node of this design, or `any` for all of them'),
+    status: z.enum(activityStatuses).describe('What must have happened to that mail'),
   })
-  .describe('What became of a mail')
+  .describe('Asks what happened to mail that this execution sent')
 
 const audience = z
   .object({
-    type: z.literal('audience').describe('Asks after an audience'),
-    audience_id: z.string().min(1).describe('One of this workspace'),
-    member: z.boolean().describe('True: the contact is in it; false: is not'),
+    type: z.literal('audience').describe('Asks about an audience'),
+    audience_id: z.string().min(1).describe('The id of an audience of this workspace'),
+    member: z.boolean().describe('`true`: the contact must be in it; `false`: must not be in it'),
   })
-  .describe('Whether the contact is in an audience')
+  .describe('Asks whether the contact is in an audience')
 
 /** A condition, with conditions inside it. */
 export const conditionSchema: z.ZodType<Condition> = z.discriminatedUnion('type', [

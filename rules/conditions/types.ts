@@ -53,6 +53,17 @@ export type Condition =
     }
   | { type: 'audience'; audience_id: string; member: boolean }
 
+/** What a condition writes as its `type`. */
+export const conditionTypes = [
+  'and',
+  'or',
+  'not',
+  'rule',
+  'event_count',
+  'email_activity',
+  'audience',
+] as const satisfies Condition['type'][]
+
 /** Everything that a condition can look at; loaded before it is evaluated, so that evaluating is pure. */
 export interface ConditionFacts {
   /** Time of evaluation, ms. */

@@ -1,15 +1,24 @@
 // Finds everything that is wrong with a condition before it may decide anything.
 
 import type { Problem } from '../design/problem.ts'
-import { isEventName } from '../eventNames.ts'
+import type { ProblemCode } from '../design/problemCodes.ts'
+import { eventNameFault, isEventName } from '../eventNames.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
-import { parseField } from './fields.ts'
+import { didYouMean, listed, mustBeOneOf, shown, typeName } from '../shown.ts'
+import { type FieldRoot, fieldsOf, parseField } from './fields.ts'
 import { valueFault } from './operatorValues.ts'
-import { activityStatuses, countOperators, operators } from './types.ts'
+import { activityStatuses, conditionTypes, countOperators, operators } from './types.ts'
 
 /** A trigger's filter runs before there is an execution; only a wait's filter knows `trigger.*`. */
 export type ConditionScope = 'node' | 'trigger_filter' | 'wait_filter'
+
+/** What a field may begin with, by where the condition stands. */
+const rootsKnown: Record<ConditionScope, readonly FieldRoot[]> = {
+  node: ['contact', 'properties', 'event', 'wait_events', 'execution'],
+  trigger_filter: ['contact', 'properties', 'event'],
+  wait_filter: ['contact', 'properties', 'event', 'trigger', 'wait_events', 'execution'],
+}
 
 export interface ConditionContext {
   nodeId: string | null
@@ -42,22 +51,23 @@ interface Place {
   context: ConditionContext
 }
 
-function problem(at: Place, key: string, code: string, message: string): Problem[] {
+function problem(at: Place, key: string, code: ProblemCode, message: string): Problem[] {
   const path = key === '' ? at.path : `${at.path}.${key}`
   return [{ node_id: at.context.nodeId, path, message, code }]
 }
 
 function checkCondition(value: unknown, at: Place): Problem[] {
   if (!isJsonObject(value) || Object.keys(value).length === 0) {
-    return problem(at, '', 'empty_condition', 'a condition is required')
+    const came = isJsonObject(value) ? 'an empty object' : typeName(value)
+    return problem(at, '', 'empty_condition', `a condition with a type is required, not ${came}`)
   }
   if (at.depth > limits.conditionDepthMax) {
-    const message = `conditions may nest ${limits.conditionDepthMax} levels`
+    const message = `conditions must not nest deeper than ${limits.conditionDepthMax} levels`
     return problem(at, '', 'condition_too_deep', message)
   }
   at.rules.count++
   if (at.rules.count > limits.conditionRulesMax) {
-    const message = `a condition may hold ${limits.conditionRulesMax} rules`
+    const message = `a condition must not hold more than ${limits.conditionRulesMax} rules in all`
     const isFirst = at.rules.count === limits.conditionRulesMax + 1
     return isFirst ? problem(at, '', 'condition_too_large', message) : []
   }
@@ -75,70 +85,83 @@ function checkCondition(value: unknown, at: Place): Problem[] {
     case 'audience':
       return checkAudience(value, at)
     default:
-      return problem(at, 'type', 'unknown_condition_type', 'unknown condition type')
+      return problem(
+        at,
+        'type',
+        'unknown_condition_type',
+        `type ${mustBeOneOf(conditionTypes, value['type'])}`,
+      )
   }
 }
 
 function checkRules(value: JsonObject, at: Place): Problem[] {
   const rules = value['rules']
   if (!Array.isArray(rules) || rules.length === 0) {
-    return problem(at, 'rules', 'empty_condition', 'at least one rule is required')
+    const came = Array.isArray(rules) ? 'an empty array' : typeName(rules)
+    const message = `rules must be an array of at least one condition, not ${came}`
+    return problem(at, 'rules', 'empty_condition', message)
   }
   const inner = rules.flatMap((rule, i) =>
     checkCondition(rule, { ...at, path: `${at.path}.rules.${i}`, depth: at.depth + 1 }),
   )
   if (value['type'] !== 'not' || rules.length === 1) return inner
-  const message = 'not takes one rule: join several with and or or'
+  const message = `rules of not must be exactly one, has ${rules.length}; join several with and or or`
   return [...problem(at, 'rules', 'bad_value', message), ...inner]
 }
 
 function checkField(text: unknown, at: Place): Problem[] {
   const field = typeof text === 'string' ? parseField(text) : null
-  if (!field) return problem(at, 'field', 'unknown_field', 'unknown field')
   const { scope, waitNodes } = at.context
-  const isForeign =
-    scope === 'trigger_filter'
-      ? ['trigger', 'wait_events', 'execution'].includes(field.root)
-      : scope === 'node' && field.root === 'trigger'
-  if (isForeign) {
-    return problem(at, 'field', 'unknown_field', `${field.root}.* is not known here`)
+  const known = rootsKnown[scope]
+  if (!field || !known.includes(field.root)) {
+    const message = `field must be ${fieldsOf(known)}, not ${shown(text)}`
+    return problem(at, 'field', 'unknown_field', message)
   }
   const node = field.path[0]?.name ?? ''
   if (field.root !== 'wait_events' || !waitNodes || waitNodes.has(node)) return []
-  return problem(at, 'field', 'unknown_node', 'no wait_for_event node of that id')
+  return problem(at, 'field', 'unknown_node', `field: ${noWaitNode(node, waitNodes)}`)
+}
+
+/** That `wait_events.<id>` names no such node, and which there are. */
+export function noWaitNode(id: string, waitNodes: ReadonlySet<string>): string {
+  const known = waitNodes.size === 0 ? 'there is none' : `there are ${listed(waitNodes)}`
+  return `${shown(id)} is not the id of a wait_for_event node; ${known}`
 }
 
 function checkOperator(value: JsonObject, at: Place): Problem[] {
   const problems: Problem[] = []
   const ci = value['ci']
   if (ci !== undefined && typeof ci !== 'boolean') {
-    problems.push(...problem(at, 'ci', 'bad_value', 'ci must be true or false'))
+    problems.push(...problem(at, 'ci', 'bad_value', `ci must be true or false, not ${shown(ci)}`))
   }
   const operator = operators.find((name) => name === value['operator'])
   if (!operator) {
-    return [...problems, ...problem(at, 'operator', 'unknown_operator', 'unknown operator')]
+    const message = `operator ${mustBeOneOf(operators, value['operator'])}`
+    return [...problems, ...problem(at, 'operator', 'unknown_operator', message)]
   }
   const needs = valueFault(operator, value['value'])
-  return needs === null
-    ? problems
-    : [...problems, ...problem(at, 'value', 'bad_value', `${operator} needs ${needs}`)]
+  if (needs === null) return problems
+  const message = `value must be ${needs} beside ${operator}, not ${shown(value['value'])}`
+  return [...problems, ...problem(at, 'value', 'bad_value', message)]
 }
 
 function checkEventCount(value: JsonObject, at: Place): Problem[] {
   const problems: Problem[] = []
-  if (!isEventName(value['event_name'])) {
-    problems.push(...problem(at, 'event_name', 'bad_value', 'an event name is required'))
+  const name = value['event_name']
+  if (!isEventName(name)) {
+    problems.push(...problem(at, 'event_name', 'bad_value', `event_name ${eventNameFault(name)}`))
   }
   if (!countOperators.some((name) => name === value['operator'])) {
-    const message = `operator must be one of ${countOperators.join(', ')}`
+    const message = `operator ${mustBeOneOf(countOperators, value['operator'])}`
     problems.push(...problem(at, 'operator', 'unknown_operator', message))
   }
   if (!isCount(value['value'])) {
-    problems.push(...problem(at, 'value', 'bad_value', 'value must be a whole number, 0 or more'))
+    const message = `value must be a whole number, 0 or more, not ${shown(value['value'])}`
+    problems.push(...problem(at, 'value', 'bad_value', message))
   }
   const within = value['within_ms']
   if (within !== undefined && !(isCount(within) && within > 0)) {
-    const message = 'within_ms must be a positive whole number'
+    const message = `within_ms must be a whole number, 1 or more, not ${shown(within)}`
     problems.push(...problem(at, 'within_ms', 'bad_value', message))
   }
   return problems
@@ -152,28 +175,44 @@ function checkEmailActivity(value: JsonObject, at: Place): Problem[] {
   const problems: Problem[] = []
   const node = value['node_id']
   if (scope === 'trigger_filter') {
-    problems.push(...problem(at, '', 'unknown_field', 'email_activity is not known here'))
+    const message =
+      'type email_activity asks after mail of an execution, and a filter of a trigger has none'
+    problems.push(...problem(at, '', 'unknown_field', message))
   } else if (typeof node !== 'string' || (node !== 'any' && sendNodes?.has(node) === false)) {
-    const message = 'node_id must be a send_email node or any'
-    problems.push(...problem(at, 'node_id', 'unknown_node', message))
+    problems.push(...problem(at, 'node_id', 'unknown_node', noSendNode(node, sendNodes)))
   }
   if (!activityStatuses.some((name) => name === value['status'])) {
-    const message = `status must be one of ${activityStatuses.join(', ')}`
+    const message = `status ${mustBeOneOf(activityStatuses, value['status'])}`
     problems.push(...problem(at, 'status', 'bad_value', message))
   }
   return problems
+}
+
+function noSendNode(id: unknown, sendNodes: ReadonlySet<string> | undefined): string {
+  const known = sendNodes && sendNodes.size > 0 ? ` (${listed(sendNodes)})` : ''
+  const hint = didYouMean(id, [...(sendNodes ?? [])])
+  return `node_id must be the id of a send_email node${known} or any, not ${shown(id)}${hint}`
 }
 
 function checkAudience(value: JsonObject, at: Place): Problem[] {
   const problems: Problem[] = []
   const id = value['audience_id']
   if (typeof id !== 'string' || id === '') {
-    problems.push(...problem(at, 'audience_id', 'bad_value', 'audience_id is required'))
+    problems.push(
+      ...problem(
+        at,
+        'audience_id',
+        'bad_value',
+        `audience_id must be the id of an audience, not ${shown(id)}`,
+      ),
+    )
   } else if (at.context.audiences?.has(id) === false) {
-    problems.push(...problem(at, 'audience_id', 'unknown_audience', 'no audience of that id'))
+    const message = `audience_id: this workspace has no audience ${shown(id)}`
+    problems.push(...problem(at, 'audience_id', 'unknown_audience', message))
   }
   if (typeof value['member'] !== 'boolean') {
-    problems.push(...problem(at, 'member', 'bad_value', 'member must be true or false'))
+    const message = `member must be true or false, not ${shown(value['member'])}`
+    problems.push(...problem(at, 'member', 'bad_value', message))
   }
   return problems
 }

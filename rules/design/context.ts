@@ -1,6 +1,7 @@
-// What a check of a design stands on: the node or settings it looks at, and what the workspace holds.
+// What a check of a design needs: the node or settings it looks at, and what the workspace holds.
 import type { JsonObject } from '../json.ts'
 import type { Problem } from './problem.ts'
+import type { ProblemCode } from './problemCodes.ts'
 
 export interface TemplateFacts {
   status: 'draft' | 'published'
@@ -36,7 +37,7 @@ export interface CheckAt {
 }
 
 /** One problem at a key of the data; `''` is the data itself. */
-export function problemAt(at: CheckAt, key: string, code: string, message: string): Problem[] {
+export function problemAt(at: CheckAt, key: string, code: ProblemCode, message: string): Problem[] {
   const path = key === '' ? at.path : `${at.path}.${key}`
   return [{ node_id: at.nodeId, path, message, code }]
 }

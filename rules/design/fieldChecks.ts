@@ -1,12 +1,13 @@
 // Checks of single keys of a node's data. Each gives the problems of its key; an absent optional key has none.
 import { parseMailbox, senderDomain } from '../addresses.ts'
 import { isMany, parseField } from '../conditions/fields.ts'
-import { type ConditionScope, validateCondition } from '../conditions/validate.ts'
+import { type ConditionScope, noWaitNode, validateCondition } from '../conditions/validate.ts'
 import { isTooLong, isZero, parseDuration, spanMsMax } from '../duration.ts'
-import { isEventName } from '../eventNames.ts'
+import { eventNameFault, isEventName } from '../eventNames.ts'
 import { isJsonObject, type Json } from '../json.ts'
 import { limits } from '../limits.ts'
 import { propertyPath } from '../properties/update.ts'
+import { mustBeOneOf, shown, shownText, typeName } from '../shown.ts'
 import { type CheckAt, problemAt } from './context.ts'
 import type { Problem } from './problem.ts'
 
@@ -19,9 +20,12 @@ export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
 export function checkText(at: CheckAt, key: string, charsMax?: number): Problem[] {
   const value = at.data[key]
   if (!isGiven(value)) return []
-  if (typeof value !== 'string') return problemAt(at, key, 'bad_value', `${key} must be text`)
+  if (typeof value !== 'string') {
+    return problemAt(at, key, 'bad_value', `${key} must be a string, not ${typeName(value)}`)
+  }
   if (charsMax === undefined || value.length <= charsMax) return []
-  return problemAt(at, key, 'bad_value', `${key} may have ${charsMax} characters`)
+  const message = `${key} must not exceed ${charsMax} characters, has ${value.length}`
+  return problemAt(at, key, 'bad_value', message)
 }
 
 /** Liquid source. */
@@ -36,7 +40,7 @@ export function checkLiquid(at: CheckAt, key: string): Problem[] {
 export function checkOneOf(at: CheckAt, key: string, names: readonly string[]): Problem[] {
   const value = at.data[key]
   if (!isGiven(value) || (typeof value === 'string' && names.includes(value))) return []
-  return problemAt(at, key, 'bad_value', `${key} must be one of ${names.join(', ')}`)
+  return problemAt(at, key, 'bad_value', `${key} ${mustBeOneOf(names, value)}`)
 }
 
 /** Whole milliseconds, at most a hundred years. */
@@ -46,7 +50,9 @@ export function checkMs(at: CheckAt, key: string): Problem[] {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= spanMsMax) {
     return []
   }
-  return problemAt(at, key, 'bad_value', `${key} must be whole milliseconds, 100 years at most`)
+  const most = `0 to ${spanMsMax} (${limits.durationYearsMax} years)`
+  const message = `${key} must be a whole number of milliseconds from ${most}, not ${shown(value)}`
+  return problemAt(at, key, 'bad_value', message)
 }
 
 /** An ISO 8601 duration, at most a hundred years. */
@@ -55,16 +61,19 @@ export function checkDuration(at: CheckAt, key: string): Problem[] {
   if (!isGiven(value)) return []
   const duration = typeof value === 'string' ? parseDuration(value) : null
   if (!duration) {
-    return problemAt(at, key, 'bad_duration', `${key} must be an ISO 8601 duration such as PT30M`)
+    const message = `${key} must be an ISO 8601 duration such as PT30M, P3D or P1M, not ${shown(value)}`
+    return problemAt(at, key, 'bad_duration', message)
   }
   if (!isTooLong(duration)) return []
-  return problemAt(at, key, 'bad_duration', `${key} is over ${limits.durationYearsMax} years`)
+  const message = `${key} must not exceed ${limits.durationYearsMax} years, is ${shown(value)}`
+  return problemAt(at, key, 'bad_duration', message)
 }
 
 /** A required event name; reserved ones are fine to listen to. */
 export function checkEventName(at: CheckAt, key: string): Problem[] {
-  if (isEventName(at.data[key])) return []
-  const message = `${key} must be 1-${limits.eventNameCharsMax} letters, digits or . _ - : /`
+  const value = at.data[key]
+  if (isEventName(value)) return []
+  const message = isGiven(value) ? `${key} ${eventNameFault(value)}` : `${key} is required`
   return problemAt(at, key, 'bad_event_name', message)
 }
 
@@ -72,7 +81,7 @@ export function checkEventName(at: CheckAt, key: string): Problem[] {
 export function checkObject(at: CheckAt, key: string): Problem[] {
   const value = at.data[key]
   if (!isGiven(value) || isJsonObject(value)) return []
-  return problemAt(at, key, 'bad_value', `${key} must be an object`)
+  return problemAt(at, key, 'bad_value', `${key} must be an object, not ${typeName(value)}`)
 }
 
 /** A mailbox as sender: it parses, and its domain may send. */
@@ -87,14 +96,16 @@ export function checkSender(at: CheckAt, key: string): Problem[] {
 export function checkMailbox(at: CheckAt, key: string): Problem[] {
   const value = at.data[key]
   if (!isGiven(value) || (typeof value === 'string' && parseMailbox(value))) return []
-  return problemAt(at, key, 'bad_address', `${key} must be one address, or Name <address>`)
+  const message = `${key} must be one address such as hello@acme.com, or Acme <hello@acme.com>, not ${shown(value)}`
+  return problemAt(at, key, 'bad_address', message)
 }
 
 /** The domain of a sender, wherever it was written, is one that may send; an unreadable sender says nothing here. */
 export function checkSenderDomain(at: CheckAt, key: string, from: string): Problem[] {
   const domain = senderDomain(from)
   if (domain === null || at.context.verifiedDomains.has(domain)) return []
-  return problemAt(at, key, 'domain_not_verified', `the domain ${domain} is not verified`)
+  const message = `${key}: the domain ${shownText(domain)} is not a verified domain of this workspace`
+  return problemAt(at, key, 'domain_not_verified', message)
 }
 
 /** A condition that a node's data holds: from this come its checks, the facts it reads and the audiences it names. */
@@ -126,18 +137,19 @@ export function checkConditions(at: CheckAt, held: readonly HeldCondition[]): Pr
 export function checkFactName(at: CheckAt, key: string, value: Json | undefined): Problem[] {
   const field = typeof value === 'string' ? parseField(value) : null
   if (!field || isMany(field)) {
-    return problemAt(at, key, 'unknown_field', 'must name one field, such as event.order_id')
+    const message = `${key} must name one field such as event.order_id, not ${shown(value)}`
+    return problemAt(at, key, 'unknown_field', message)
   }
   const node = field.path[0]?.name ?? ''
   if (field.root !== 'wait_events' || at.waitNodes.has(node)) return []
-  return problemAt(at, key, 'unknown_node', 'no wait_for_event node of that id')
+  return problemAt(at, key, 'unknown_node', `${key}: ${noWaitNode(node, at.waitNodes)}`)
 }
 
 /** A dot path of properties, without `[]`. */
 export const isPropertyPath = (value: unknown): value is string =>
   typeof value === 'string' && propertyPath(value) !== null
 
-/** A duration that is no time at all; false for what is no duration. */
+/** True for a zero duration; false for an invalid one; false for what is no duration. */
 export function isNoTime(value: unknown): boolean {
   const duration = typeof value === 'string' ? parseDuration(value) : null
   return duration !== null && isZero(duration)

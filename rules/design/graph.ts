@@ -1,15 +1,17 @@
 // The graph of a design: handles, edges, what can be reached, and loops that would never wait.
 import type { Handles, NodeRole } from '../nodes/define.ts'
 import type { NodeRegistry } from '../nodes/registry.ts'
+import { didYouMean, listed, shown, shownText } from '../shown.ts'
 import type { Problem } from './problem.ts'
+import type { ProblemCode } from './problemCodes.ts'
 import type { Shape, ShapeNode } from './shape.ts'
 
 type Nodes = ReadonlyMap<string, ShapeNode>
 
 /** Why nothing may lead to a node, by the role of its kind; null where an edge may. */
-const noEntry: Record<NodeRole, { code: string; message: string } | null> = {
-  start: { code: 'edge_into_trigger', message: 'nothing leads to a trigger' },
-  drawn: { code: 'edge_into_note', message: 'a note never runs' },
+const noEntry: Record<NodeRole, { code: ProblemCode; why: string } | null> = {
+  start: { code: 'edge_into_trigger', why: 'a trigger, to which no edge may lead' },
+  drawn: { code: 'edge_into_note', why: 'a note, which never runs' },
   step: null,
 }
 
@@ -30,7 +32,7 @@ function roleOf(node: ShapeNode, registry: NodeRegistry): NodeRole | undefined {
   return kind && (kind.role ?? 'step')
 }
 
-function nodeProblem(node: ShapeNode, code: string, message: string): Problem {
+function nodeProblem(node: ShapeNode, code: ProblemCode, message: string): Problem {
   return { node_id: node.id, path: node.path, message, code }
 }
 
@@ -39,26 +41,37 @@ function edgeProblems(shape: Shape, nodes: Nodes, registry: NodeRegistry): Probl
   const taken = new Set<string>()
   for (const { source, target, handle, path } of shape.edges) {
     const [from, to] = [nodes.get(source), nodes.get(target)]
-    const report = (key: string, code: string, message: string): void => {
+    const report = (key: string, code: ProblemCode, message: string): void => {
       problems.push({ node_id: from ? source : null, path: `${path}.${key}`, message, code })
     }
-    if (!from) report('source', 'unknown_node', `no node has the id ${source}`)
-    if (!to) report('target', 'unknown_node', `no node has the id ${target}`)
+    if (!from) report('source', 'unknown_node', `source: ${noNode(source, nodes)}`)
+    if (!to) report('target', 'unknown_node', `target: ${noNode(target, nodes)}`)
     const role = to && roleOf(to, registry)
     const refused = role && noEntry[role]
-    if (refused) report('target', refused.code, refused.message)
+    if (refused) report('target', refused.code, `target: ${target} is ${refused.why}`)
     const handles = from && handlesOf(from, registry)
     if (handles && ![...handles.required, ...handles.optional].includes(handle)) {
-      report('sourceHandle', 'unknown_handle', `a ${from.type} node has no handle ${handle}`)
+      report('sourceHandle', 'unknown_handle', noHandle(from, handle, handles))
     }
     // Ids and handles are told apart by a character that no id has.
     const key = `${source} ${handle}`
     if (taken.has(key)) {
-      report('sourceHandle', 'duplicate_edge', `another edge leaves from handle ${handle}`)
+      const message = `sourceHandle: another edge leaves ${source} by ${shown(handle)} already`
+      report('sourceHandle', 'duplicate_edge', message)
     }
     taken.add(key)
   }
   return problems
+}
+
+function noNode(id: string, nodes: Nodes): string {
+  return `no node has the id ${shown(id)}${didYouMean(id, [...nodes.keys()])}`
+}
+
+function noHandle({ type }: ShapeNode, handle: string, { required, optional }: Handles): string {
+  const known = [...required, ...optional]
+  const has = known.length === 0 ? 'and no edge may leave it' : `it has ${listed(known)}`
+  return `sourceHandle: the ${shownText(type)} node has no handle ${shown(handle)}, ${has}${didYouMean(handle, known)}`
 }
 
 /** The handles of a node; null when its type or data cannot tell. */
@@ -71,14 +84,20 @@ function handleProblems(shape: Shape, registry: NodeRegistry): Problem[] {
   return shape.nodes.flatMap((node) =>
     (handlesOf(node, registry)?.required ?? [])
       .filter((handle) => !wired.has(`${node.id} ${handle}`))
-      .map((handle) => nodeProblem(node, 'unwired_handle', `handle ${handle} leads nowhere`)),
+      .map((handle) =>
+        nodeProblem(
+          node,
+          'unwired_handle',
+          `no edge leaves by the handle ${shown(handle)}, which must lead somewhere`,
+        ),
+      ),
   )
 }
 
 function reachProblems(shape: Shape, registry: NodeRegistry): Problem[] {
   const starts = shape.nodes.filter((node) => roleOf(node, registry) === 'start')
   if (starts.length === 0) {
-    const message = 'at least one trigger is required'
+    const message = 'nodes must hold at least one node of type trigger'
     return [{ node_id: null, path: 'nodes', message, code: 'no_trigger' }]
   }
   const targets = targetsOf(shape)
@@ -91,7 +110,9 @@ function reachProblems(shape: Shape, registry: NodeRegistry): Problem[] {
   }
   return shape.nodes
     .filter((node) => roleOf(node, registry) !== 'drawn' && !reached.has(node.id))
-    .map((node) => nodeProblem(node, 'unreachable_node', 'no trigger leads to this node'))
+    .map((node) =>
+      nodeProblem(node, 'unreachable_node', 'no path of edges leads from a trigger to this node'),
+    )
 }
 
 function targetsOf(shape: Shape): Map<string, string[]> {
@@ -124,6 +145,10 @@ function loopProblems(shape: Shape, nodes: Nodes, registry: NodeRegistry): Probl
   }
   for (const node of shape.nodes) if (!isWait(node) && !state.has(node.id)) visit(node)
   return [...closing].map((node) =>
-    nodeProblem(node, 'loop_without_wait', 'a loop leads back here without a wait'),
+    nodeProblem(
+      node,
+      'loop_without_wait',
+      'a loop of edges leads back to this node without a delay or a wait in it',
+    ),
   )
 }

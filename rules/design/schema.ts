@@ -17,24 +17,27 @@ const graphId = z
 
 const edgeSchema = z
   .object({
-    id: graphId.describe('No other edge has it'),
-    source: graphId.describe('Id of the node that it leaves'),
-    target: graphId.describe('Id of the node that it leads to'),
+    id: graphId.describe('1-64 letters, digits, `_` and `-`; no other edge has it'),
+    source: graphId.describe('The id of the node that the edge leaves'),
+    target: graphId.describe('The id of the node that the edge leads to'),
     sourceHandle: z
       .string()
       .nullable()
-      .describe('The handle by which it leaves; null, empty or absent: `default`')
+      .describe('The handle by which it leaves the node')
+      .meta({ default: 'default' })
       .exactOptional(),
   })
-  .describe('An arrow of the graph; one leaves from each handle')
+  .describe('An arrow from one node to the next; one leaves by each handle')
 
 function nodeSchema({ type, summary, data }: NodeKind) {
   return z
     .object({
-      id: graphId.describe('No other node has it'),
-      type: z.literal(type),
+      id: graphId.describe('1-64 letters, digits, `_` and `-`; no other node has it'),
+      type: z.literal(type).describe('The kind of the node'),
       data,
-      position: anyJson.describe('Where an editor draws it; not looked at').exactOptional(),
+      position: anyJson
+        .describe('Where an editor draws the node; nothing else reads it')
+        .exactOptional(),
     })
     .describe(summary)
 }

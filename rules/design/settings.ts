@@ -1,5 +1,6 @@
 // The settings of a design: their schema, and what may be wrong with them.
 import { z } from 'zod'
+import { didYouMean, shown, shownText } from '../shown.ts'
 import { type CheckAt, problemAt } from './context.ts'
 import { checkOneOf, checkSender } from './fieldChecks.ts'
 import type { Problem } from './problem.ts'
@@ -12,31 +13,42 @@ export const settingsSchema = z
     on_unsubscribe: z
       .enum(onUnsubscribe)
       .describe(
-        'When the contact leaves this workflow: `cancel` its executions (unless said), or let them go on and skip sends',
+        'When the contact unsubscribes from this workflow: `cancel` ends their executions; `skip_sends` lets them go on, ' +
+          'and marketing mail takes `skipped`',
       )
+      .meta({ default: 'cancel' })
       .exactOptional(),
     on_step_failure: z
       .enum(onStepFailure)
       .describe(
-        'When a step fails that has no `failed` handle wired: `fail` the execution (unless said), or `continue`',
+        'When a step fails and no edge leaves by its handle `failed`: `fail` ends the execution FAILED; `continue` goes ' +
+          'on by `default`',
       )
+      .meta({ default: 'fail' })
       .exactOptional(),
     default_from: z
       .string()
-      .describe('The sender of mail that names none: one address, or `Name <address>`')
+      .describe(
+        'The sender of mail that names none, as `Acme <hello@acme.com>`, on a verified domain',
+      )
       .exactOptional(),
   })
   .describe('What holds for the whole design')
 export type Settings = z.infer<typeof settingsSchema>
 
-const known = new Set(Object.keys(settingsSchema.shape))
+const known = Object.keys(settingsSchema.shape)
+
+/** For an unknown setting. */
+function unknownSetting(key: string): string {
+  return `there is no setting ${shown(key)}: there are ${known.join(', ')}${didYouMean(key, known)}`
+}
 
 /** What is wrong with a design's settings: those that are unknown, and values that a setting does not take. */
 export function settingsProblems(at: CheckAt): Problem[] {
-  const unknown = Object.keys(at.data).filter((key) => !known.has(key))
+  const unknown = Object.keys(at.data).filter((key) => !known.includes(key))
   return [
     ...unknown.flatMap((key) =>
-      problemAt(at, key.slice(0, 64), 'unknown_setting', 'this setting is not supported'),
+      problemAt(at, shownText(key), 'unknown_setting', unknownSetting(key)),
     ),
     ...checkOneOf(at, 'on_unsubscribe', onUnsubscribe),
     ...checkOneOf(at, 'on_step_failure', onStepFailure),

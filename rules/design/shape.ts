@@ -3,7 +3,9 @@
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { findJsonFault } from '../jsonFault.ts'
 import { limits } from '../limits.ts'
+import { shown, typeName } from '../shown.ts'
 import type { Problem } from './problem.ts'
+import type { ProblemCode } from './problemCodes.ts'
 
 /** A design that may be saved as a draft: its graph may be unfinished and its data wrong. */
 export interface RawDesign extends JsonObject {
@@ -53,12 +55,13 @@ export function readShape(design: unknown): Shape {
   const shape: Shape = { nodes: [], edges: [], settings: {}, problems: [] }
   const { problems } = shape
   if (!isJsonObject(design)) {
-    problems.push(at(null, '', 'bad_design', 'design must be an object'))
+    const message = `design must be an object with nodes and edges, not ${typeName(design)}`
+    problems.push(at(null, '', 'bad_design', message))
     return shape
   }
   const fault = findJsonFault(design, limits.designBytesMax)
   if (fault) {
-    problems.push(at(null, '', fault.code, `design: ${fault.message}`))
+    problems.push(at(null, '', fault.code, `design ${fault.message}`))
     return shape
   }
   const seen = { nodes: new Set<string>(), edges: new Set<string>() }
@@ -71,23 +74,26 @@ export function readShape(design: unknown): Shape {
   const settings = design['settings']
   if (isJsonObject(settings)) shape.settings = settings
   else if (settings !== undefined && settings !== null) {
-    problems.push(at(null, 'settings', 'bad_settings', 'settings must be an object'))
+    const message = `settings must be an object, not ${typeName(settings)}`
+    problems.push(at(null, 'settings', 'bad_settings', message))
   }
   return shape
 }
 
-function at(node_id: string | null, path: string, code: string, message: string): Problem {
+function at(node_id: string | null, path: string, code: ProblemCode, message: string): Problem {
   return { node_id, path, message, code }
 }
 
 function list(design: JsonObject, key: string, max: number, problems: Problem[]): unknown[] {
   const value = design[key]
   if (!Array.isArray(value)) {
-    problems.push(at(null, key, 'bad_design', `${key} must be an array`))
+    problems.push(at(null, key, 'bad_design', `${key} must be an array, not ${typeName(value)}`))
     return []
   }
   if (value.length > max) {
-    problems.push(at(null, key, 'too_many', `a design may hold ${max} ${key}`))
+    problems.push(
+      at(null, key, 'too_many', `${key} must not exceed ${max} items, has ${value.length}`),
+    )
     return []
   }
   return value
@@ -102,22 +108,30 @@ export function isGraphId(value: unknown): value is string {
   )
 }
 
-const idMessage = `id must be 1-${limits.nodeIdCharsMax} of A-Z a-z 0-9 _ -`
+/** What is wrong with an invalid id. */
+export function idFault(id: unknown): string {
+  return `id must be 1-${limits.nodeIdCharsMax} of A-Z a-z 0-9 _ -, not ${shown(id)}`
+}
 
 function readNode(node: unknown, path: string, seen: Set<string>, shape: Shape): void {
   if (!isJsonObject(node)) {
-    shape.problems.push(at(null, path, 'bad_node', 'a node must be an object'))
+    const message = `a node must be an object, not ${typeName(node)}`
+    shape.problems.push(at(null, path, 'bad_node', message))
     return
   }
   const { id, type, data } = node
   const isId = isGraphId(id)
-  const report = (key: string, code: string, message: string): void => {
+  const report = (key: string, code: ProblemCode, message: string): void => {
     shape.problems.push(at(isId ? id : null, `${path}.${key}`, code, message))
   }
-  if (typeof type !== 'string' || type === '') report('type', 'bad_node', 'type must be text')
-  if (!isJsonObject(data)) report('data', 'bad_node', 'data must be an object')
+  if (typeof type !== 'string' || type === '') {
+    report('type', 'bad_node', `type must be a string such as send_email, not ${shown(type)}`)
+  }
+  if (!isJsonObject(data)) {
+    report('data', 'bad_node', `data must be an object, not ${typeName(data)}`)
+  }
   if (!isId) {
-    report('id', 'bad_id', idMessage)
+    report('id', 'bad_id', idFault(id))
     return
   }
   if (seen.has(id)) {
@@ -135,22 +149,25 @@ function readNode(node: unknown, path: string, seen: Set<string>, shape: Shape):
 
 function readEdge(edge: unknown, path: string, seen: Set<string>, shape: Shape): void {
   if (!isJsonObject(edge)) {
-    shape.problems.push(at(null, path, 'bad_edge', 'an edge must be an object'))
+    const message = `an edge must be an object, not ${typeName(edge)}`
+    shape.problems.push(at(null, path, 'bad_edge', message))
     return
   }
   const { id, source, target, sourceHandle: handle } = edge
   const before = shape.problems.length
   const node_id = isGraphId(source) ? source : null
-  const report = (key: string, code: string, message: string): void => {
+  const report = (key: string, code: ProblemCode, message: string): void => {
     shape.problems.push(at(node_id, `${path}.${key}`, code, message))
   }
-  if (!isGraphId(id)) report('id', 'bad_id', idMessage)
+  if (!isGraphId(id)) report('id', 'bad_id', idFault(id))
   else if (seen.has(id)) report('id', 'duplicate_id', `another edge has the id ${id}`)
   else seen.add(id)
-  if (!isGraphId(source)) report('source', 'bad_edge', 'source must be the id of a node')
-  if (!isGraphId(target)) report('target', 'bad_edge', 'target must be the id of a node')
+  for (const [key, end] of Object.entries({ source, target })) {
+    if (isGraphId(end)) continue
+    report(key, 'bad_edge', `${key} must be the id of a node, not ${shown(end)}`)
+  }
   if (handle !== undefined && handle !== null && typeof handle !== 'string') {
-    report('sourceHandle', 'bad_edge', 'sourceHandle must be text')
+    report('sourceHandle', 'bad_edge', `sourceHandle must be a string, not ${typeName(handle)}`)
   }
   if (shape.problems.length > before || !isGraphId(source) || !isGraphId(target)) return
   shape.edges.push({

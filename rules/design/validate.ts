@@ -1,7 +1,9 @@
 // Everything that must hold before a design may be activated, all problems at once.
+import { limits } from '../limits.ts'
 import type { NodeKind } from '../nodes/define.ts'
 import { nodeRegistry } from '../nodes/index.ts'
 import type { NodeRegistry } from '../nodes/registry.ts'
+import { mustBeOneOf } from '../shown.ts'
 import type { CheckAt, DesignContext } from './context.ts'
 import { graphProblems } from './graph.ts'
 import type { Problem } from './problem.ts'
@@ -24,7 +26,7 @@ export function validateDesign(
     settings: shape.settings,
     context,
   }
-  return [
+  return firstOf([
     ...shape.problems,
     ...settingsProblems({ ...at, nodeId: null, path: 'settings', data: shape.settings }),
     ...shape.nodes.flatMap((node) => nodeProblems(node, at, registry)),
@@ -32,7 +34,15 @@ export function validateDesign(
     ...(shape.nodes.length > 0 || shape.problems.length === 0
       ? graphProblems(shape, registry)
       : []),
-  ]
+  ])
+}
+
+/** A design of 256 KiB can be wrong in tens of thousands of places: an answer lists what a person could read. */
+function firstOf(problems: Problem[]): Problem[] {
+  const most = limits.problemsShownMax
+  if (problems.length <= most) return problems
+  const message = `the design has ${problems.length} problems; these are the first ${most}`
+  return [...problems.slice(0, most), { node_id: null, path: '', message, code: 'too_many' }]
 }
 
 type Surroundings = Omit<CheckAt, 'nodeId' | 'path' | 'data'>
@@ -52,7 +62,8 @@ function nodeProblems(node: ShapeNode, at: Surroundings, registry: NodeRegistry)
   if (node.type === '') return []
   const kind = registry.find(node.type)
   if (!kind) {
-    const message = `unknown node type ${node.type.slice(0, 64)}`
+    const types = registry.kinds.map(({ type }) => type)
+    const message = `type ${mustBeOneOf(types, node.type)}`
     return [{ node_id: node.id, path: `${node.path}.type`, message, code: 'unknown_node_type' }]
   }
   if (node.data === null) return []

@@ -1,4 +1,4 @@
-// What a refusal means: rows of data, tried in order; the first that matches the reply decides.
+// The bounce rules: what an SMTP refusal means. The first matching row decides.
 import type { Phase } from './phases.ts'
 
 type BounceType = 'Permanent' | 'Transient' | 'Undetermined'
@@ -16,16 +16,18 @@ type BounceSubtype =
 export interface Bounce {
   type: BounceType
   subtype: BounceSubtype
-  /** The address is dead: write to it no more. */
+  /** The address does not work: suppress it. */
   suppress: boolean
-  /** Our reputation, records or credentials were refused, not the recipient; never suppresses. */
+  /**
+   * The refusal is about this service (reputation, DNS records, credentials), not the recipient. Never suppresses.
+   */
   ours: boolean
 }
 
 export interface Reply {
-  /** Where it was said; without it, as if after RCPT. */
+  /** The phase of the refusal; if absent, it counts as one after RCPT. */
   phase?: Phase
-  /** Null for a report without a status. */
+  /** SMTP code; null for a report that has none. */
   code: number | null
   enhanced: string | null
   reply: string
@@ -48,16 +50,16 @@ const general = bounce('Transient', 'General')
 const ours: Bounce = { ...general, ours: true }
 const undetermined = bounce('Undetermined', 'Undetermined')
 
-/** The end of a mail that was tried until it expired, or never reached a server. */
+/** The bounce of a delivery that expired before a try succeeded. */
 export const retriesExhausted: Bounce = general
 
-/** A recipient that stands on the workspace's suppression list: nothing was sent. */
+/** The bounce of a recipient on the workspace's suppression list, to whom nothing is sent. */
 export const onSuppressionList: Bounce = {
   ...bounce('Permanent', 'OnAccountSuppressionList'),
   suppress: false,
 }
 
-// A rule's parts must all match. Above each: a reply of the kind it is for.
+// All parts of a rule must match. The comment above each is an example of its replies.
 const rules: readonly Rule[] = [
   // 550-5.2.1 The mailbox gets mail faster than it may at the moment.
   {
@@ -166,11 +168,11 @@ const rules: readonly Rule[] = [
 const beforeRecipient: readonly Phase[] = ['connect', 'banner', 'ehlo', 'tls', 'mail']
 
 /**
- * What a refusal says of the recipient, as types and subtypes of an email's `bounced` event.
- * What is refused before RCPT is about us: it may end the mail, but never suppresses the recipient.
+ * Classifies a refusal, by the types and subtypes of a `bounced` email event. A refusal before RCPT is about this
+ * service: it may end the delivery, but never suppresses the recipient.
  */
 export function classifyReply(reply: Reply): Bounce {
-  // a report may carry the enhanced status alone: its class stands for the code
+  // A report may have only an enhanced status. Its class then serves as the code.
   const code = reply.code ?? (reply.enhanced === null ? '' : `${reply.enhanced.charAt(0)}00`)
   const rule = rules.find(
     (row) =>
@@ -184,8 +186,8 @@ export function classifyReply(reply: Reply): Bounce {
 }
 
 /**
- * True when a rejection ends the delivery: a 5xx about this sender, recipient or message. A 5xx in a
- * phase that belongs to no message (banner, EHLO, TLS, login) is the state of a server: try again.
+ * True if a rejection ends the delivery: a 5xx about the sender, recipient or message. A 5xx before a message
+ * begins (banner, EHLO, TLS, login) is about the server, so the delivery is tried again.
  */
 export function isFinal(rejection: { phase: Phase; code: number }): boolean {
   return rejection.code >= 500 && !['connect', 'banner', 'ehlo', 'tls'].includes(rejection.phase)

@@ -1,4 +1,4 @@
-// The SMTP conversation of an attempt as one text, a line for each line: small to store, and read by people as it is.
+// The SMTP conversation of an attempt as one text: small to store, and readable without a tool.
 
 /** One line of an SMTP conversation; credentials and the message itself are left out. */
 export interface ConversationLine {
@@ -17,7 +17,7 @@ export function conversationText(lines: readonly ConversationLine[]): string {
     .join('\n')
 }
 
-/** The lines of such a text; what is none is left out. */
+/** Reads the lines of such a text. Other text is left out. */
 export function readConversation(text: string): ConversationLine[] {
   return text.split('\n').flatMap((line) => {
     const [, at, who, said] = LINE.exec(line) ?? []

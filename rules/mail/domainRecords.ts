@@ -1,4 +1,4 @@
-// The DNS records that a sending domain needs, and the zone in which they are to be published.
+// The DNS records that a sending domain needs, and names relative to the zone that they are published in.
 import { isIP } from 'node:net'
 import { parse } from 'tldts'
 
@@ -11,37 +11,37 @@ export interface DomainRecord {
   priority?: number
 }
 
-/** What of a domain its records are made from. */
+/** The columns of a domain that its records are made from. */
 export interface DomainKeys {
   name: string
-  /** Each has a DKIM record; `public_key` is base64. */
+  /** Each key has a DKIM record; `public_key` is base64. */
   keys: readonly { selector: string; algorithm: 'rsa' | 'ed25519'; public_key: string }[]
-  /** A host below its registrable domain; null or absent: links name the operator's. */
+  /** A host below its registrable domain; null or absent: links use the operator's host. */
   tracking_domain?: string | null
 }
 
-/** The operator's side of the records. */
+/** The values that the records take from the operator's configuration. */
 export interface MailSender {
-  /** Takes the bounces: the MX of every MAIL FROM domain. */
+  /** The host that receives bounces: the MX of every MAIL FROM domain. */
   host: string
-  /** The SPF mechanism (RFC 7208) that lets this service send. */
+  /** The SPF mechanism (RFC 7208) that allows this service to send. */
   spf: string
-  /** What the tracking host of a domain is to be a CNAME of. */
+  /** The target of the CNAME record of a domain's tracking host. */
   tracking: string
 }
 
-/** Label below a sending domain that takes bounces: its MAIL FROM domain. */
+/** Label of the MAIL FROM domain, the name below a sending domain that receives bounces. */
 export const MAIL_FROM_LABEL = 'bounces'
 const MX_PRIORITY = 10
 
 /** The registrable domain of a name (`acme.co.uk` of `news.acme.co.uk`); null for public suffixes and IP addresses. */
 export function registrableDomain(name: string): string | null {
-  // A private suffix (github.io) belongs to somebody else too, though a zone of its own it is not.
+  // A name that is a private suffix (github.io) is refused, because it belongs to somebody else.
   if (parse(name, { allowPrivateDomains: true }).domain === null) return null
   return parse(name).domain
 }
 
-/** The labels of a name in front of its registrable domain (`news`), '' when there are none. */
+/** The labels of a name in front of its registrable domain (`news`); '' if there are none. */
 function ownPrefix(name: string): string {
   const zone = registrableDomain(name) ?? name
   return name.slice(0, Math.max(0, name.length - zone.length - 1))
@@ -49,7 +49,7 @@ function ownPrefix(name: string): string {
 
 /**
  * The records of a domain.
- * @param relativeTo `domain`: names without the domain's own label prefix (operation 8); `zone`: with it
+ * @param relativeTo `domain`: names without the domain's own label prefix, as `POST /v1/domains` answers; `zone`: with it
  */
 export function domainRecords(
   domain: DomainKeys,
@@ -102,7 +102,10 @@ function trackingRecords(domain: DomainKeys, sender: MailSender): DomainRecord[]
   return [{ name, for: 'Tracking', type: 'CNAME', value: sender.tracking, required: false }]
 }
 
-/** The operator's mail host, unless it is named: that of the public address, or the EHLO name where that is an IP. */
+/**
+ * The operator's values. Without a configured mail host it is the host of the public URL, or the EHLO name if that
+ * host is an IP address or localhost.
+ */
 export function mailSender(config: {
   publicUrl: string
   ehloName: string
@@ -116,8 +119,8 @@ export function mailSender(config: {
 }
 
 /**
- * Whether that host may be a domain's tracking host: below the same registrable domain, and none of the names that
- * the other records of the domain need.
+ * Whether a host may be the domain's tracking host: it is below the same registrable domain, and no other record
+ * of the domain uses its name.
  */
 export function mayTrack(host: string, domain: string): boolean {
   const zone = registrableDomain(domain)
@@ -125,7 +128,7 @@ export function mayTrack(host: string, domain: string): boolean {
   return zone !== null && registrableDomain(host) === zone && !taken.includes(host)
 }
 
-/** The SPF mechanism (RFC 7208) that lets a host send. */
+/** The SPF mechanism (RFC 7208) that allows a host to send. */
 function spfMechanism(mailHost: string): string {
   const version = isIP(mailHost)
   return version === 0 ? `a:${mailHost}` : `ip${version}:${mailHost}`

@@ -1,27 +1,31 @@
-// When a sending domain is checked next, and what a check makes of its state: pure, so that weeks pass in a test.
+// Decides when a sending domain is checked next, and its state after a check. Pure, so that a test can cover
+// weeks.
 import type { DomainStatus } from '../states.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** The first checks, counted from the start of a round. */
+/** Times of the first checks after the start of a round. */
 const FIRST_POINTS_MS = [30 * SECOND_MS, MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS]
-/** A point so close is this check's own. */
+/** A time this close counts as the time of the current check. */
 const SLACK_MS = 5 * SECOND_MS
 const VERIFIED_MS = 6 * HOUR_MS
-/** A round that has not found the records, or has missed them, for this long is given up. */
+/** After this time without the records a domain becomes FAILED. */
 const GIVE_UP_MS = 72 * HOUR_MS
 const MISSES_MIN = 3
 const MISSING_MIN_MS = HOUR_MS
 
 export const FIRST_CHECK_MS = 30 * SECOND_MS
-/** How long a key that was followed by another stays published: mail that it signed is on its way. */
+/** How long the record of a replaced key must stay published, because mail that it signed is still on its way. */
 const KEY_OVERLAP_MS = 7 * 24 * HOUR_MS
-/** A key signs from this long after its record was seen: by then every worker has heard of it. */
+/** A key signs from this long after its record was seen, when every worker has loaded it. */
 export const KEY_NOTICE_MS = 10 * SECOND_MS
 
-/** What can be wrong with a record; the last two say nothing about it, only that nobody knew. */
+/**
+ * What can be wrong with a record. The last two mean that the DNS did not answer, so nothing is known about the
+ * record.
+ */
 export type RecordError =
   | 'HOST_NOT_FOUND'
   | 'TYPE_NOT_FOUND'
@@ -30,20 +34,20 @@ export type RecordError =
   | 'SERVICE_ERROR'
 export type RecordState = 'SUCCESS' | RecordError
 
-/** `unknown`: the DNS did not answer for one of the records, so nothing was learned. */
+/** `unknown`: the DNS did not answer for one of the records, so the check decides nothing. */
 export type Finding = 'found' | 'missing' | 'unknown'
 
-/** Of a domain, what its checks go by. */
+/** The columns of a domain that decide its next state and check. */
 export interface DomainProgress {
   status: DomainStatus
-  /** Start of the round that looks for the records. */
+  /** When the current round of checks started. */
   checkingSince: Date
   /** The first miss since the last success. */
   failingSince: Date | null
   misses: number
 }
 
-/** What the states of the required records say together, and the first fault among them. */
+/** The finding from the states of the required records, and the first fault among them. */
 export function judge(required: readonly RecordState[]): {
   finding: Finding
   error: RecordError | null
@@ -57,7 +61,7 @@ export function judge(required: readonly RecordState[]): {
   return { finding: error === null ? 'found' : 'missing', error }
 }
 
-/** The progress after a check; a DNS that did not answer changes nothing. */
+/** The progress after a check. An unanswered question changes nothing. */
 export function afterCheck(before: DomainProgress, finding: Finding, now: Date): DomainProgress {
   if (finding === 'unknown') return before
   if (finding === 'found') return { ...before, status: 'SUCCESS', failingSince: null, misses: 0 }
@@ -85,7 +89,7 @@ export function afterCheck(before: DomainProgress, finding: Finding, now: Date):
 }
 
 /**
- * How long until the next check, in ms; null: none, until somebody asks.
+ * Time until the next check, in ms; null: none until a request asks for one.
  * @param keysSince creation of the keys whose records were not seen yet
  */
 export function nextCheckMs(
@@ -101,7 +105,7 @@ export function nextCheckMs(
   return Math.min(VERIFIED_MS, ...young.map(stepMs))
 }
 
-/** From one check to the next, that long into a round. */
+/** Time to the next check, when a round has lasted `elapsed_ms`. */
 function stepMs(elapsed_ms: number): number {
   const point = FIRST_POINTS_MS.find((at) => at > elapsed_ms + SLACK_MS)
   if (point !== undefined) return point - elapsed_ms
@@ -110,14 +114,14 @@ function stepMs(elapsed_ms: number): number {
   return HOUR_MS
 }
 
-/** Of a domain's key, what its rotation goes by. */
+/** The columns of a key that its rotation depends on. */
 export interface KeyAge {
   id: string
   algorithm: 'rsa' | 'ed25519'
   activated_at: Date | null
 }
 
-/** The key of that algorithm that signs mail accepted at that time: of those active then, the one activated last. */
+/** The key of that algorithm that signs mail accepted at that time: the latest key that was active then. */
 export function signingKey<K extends Omit<KeyAge, 'id'>>(
   keys: readonly K[],
   algorithm: K['algorithm'],
@@ -133,7 +137,7 @@ export function signingKey<K extends Omit<KeyAge, 'id'>>(
     .at(-1)
 }
 
-/** Ids of the keys whose time is over: another of their algorithm has signed for the whole overlap. */
+/** Ids of keys to retire: a newer key of the same algorithm has signed for the whole `KEY_OVERLAP_MS`. */
 export function keysToRetire(keys: readonly KeyAge[], now: Date): string[] {
   return keys
     .filter((key) => {

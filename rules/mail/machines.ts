@@ -1,4 +1,4 @@
-// Tells opens and clicks of machines from those of people: rules as data, and the reason as a word.
+// Rules that recognise opens and clicks of machines.
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
 /** Why an open or click counts as a machine's; stored in `email_events.machine`. */
@@ -12,13 +12,13 @@ export type MachineReason =
   | 'link_preview'
   | 'no_browser'
 
-/** By the name that a client gives itself; the first match counts. */
+/** Rules on the User-Agent header; the first match counts. */
 const AGENTS: readonly { agent: RegExp; reason: MachineReason }[] = [
   // "... (via ggpht.com GoogleImageProxy)"
   { agent: /GoogleImageProxy/i, reason: 'mail_proxy' },
   // "YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html"
   { agent: /YahooMailProxy/i, reason: 'mail_proxy' },
-  // Apple's Mail Privacy Protection says this and nothing more.
+  // Apple's Mail Privacy Protection sends only this.
   { agent: /^Mozilla\/5\.0$/, reason: 'mail_proxy' },
   { agent: /SafeLinks|MSOffice Preview|BingPreview|SkypeUriPreview/i, reason: 'link_scanner' },
   { agent: /Barracuda|Proofpoint|Mimecast|IronPort|FireEye|Trend ?Micro/i, reason: 'link_scanner' },
@@ -38,7 +38,7 @@ const AGENTS: readonly { agent: RegExp; reason: MachineReason }[] = [
   { agent: /^\s*$/, reason: 'no_browser' },
 ]
 
-/** Networks whose owners publish them and let nobody else use them. */
+/** Networks that their owners publish and that nobody else uses. */
 const NETWORKS: readonly { networks: readonly string[]; reason: MachineReason }[] = [
   // Google's image proxy.
   { networks: ['66.102.0.0/20', '66.249.64.0/19'], reason: 'mail_proxy' },
@@ -61,7 +61,7 @@ const NETWORKS: readonly { networks: readonly string[]; reason: MachineReason }[
 
 const lists = NETWORKS.map(({ networks, reason }) => ({ list: blockList(networks), reason }))
 
-/** Networks as a list that addresses are looked up in. @param networks `ip` or `ip/bits` */
+/** Makes a list of networks for `isListed`. @param networks `ip` or `ip/bits` */
 export function blockList(networks: readonly string[]): BlockList {
   const list = new BlockList()
   for (const network of networks) {
@@ -72,21 +72,21 @@ export function blockList(networks: readonly string[]): BlockList {
   return list
 }
 
-/** Whether an address is of one of the networks; an IPv4 one may be written as IPv6. */
+/** Whether an address is in one of the networks. An IPv4 address may be written as IPv6. */
 export function isListed(list: BlockList, ip: string): boolean {
   if (isIPv4(ip)) return list.check(ip, 'ipv4')
   return isIPv6(ip) && list.check(ip, 'ipv6')
 }
 
-/** Opens and clicks this soon after the delivery are of whoever checks mail on its way in. */
+/** Opens and clicks this soon after the delivery come from a scanner of incoming mail. */
 export const TOO_SOON_MS = 2_000
-/** So many links of a mail within so long are more than a person follows. */
+/** A burst: this many links of one email within this time are more than a person follows. */
 const BURST_LINKS = 3
 export const BURST_MS = 1_000
-/** So many other links, so fast, around an unsubscribe by GET say that a scanner made it. */
+/** This many links within this time, near an unsubscribe by GET, mean that a scanner made the GET. */
 const SCAN_LINKS = 3
 const SCAN_MS = 5_000
-/** How far from the unsubscribe they may lie. */
+/** How long before or after the GET they count. */
 export const SCAN_WINDOW_MS = 60_000
 
 export interface TrackedRequest {
@@ -95,13 +95,13 @@ export interface TrackedRequest {
   ip: string | null
 }
 
-/** A browser or proxy that looks ahead: nobody has followed the link yet. */
+/** Whether a browser or proxy fetches the link in advance, before a person has followed it. */
 function isPrefetch(header: TrackedRequest['header']): boolean {
   const purposes = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].map(header)
   return purposes.some((purpose) => /prefetch|prerender|preview/i.test(purpose ?? ''))
 }
 
-/** Why a request is a machine's, by what it says of itself and where it comes from; null: a person's. */
+/** Why a request counts as made by a machine, by its headers and its address; null: a person made it. */
 export function machineOf({ method, header, ip }: TrackedRequest): MachineReason | null {
   if (method === 'HEAD') return 'head'
   if (isPrefetch(header)) return 'prefetch'
@@ -111,18 +111,21 @@ export function machineOf({ method, header, ip }: TrackedRequest): MachineReason
   return (ip === null ? undefined : lists.find(({ list }) => isListed(list, ip)))?.reason ?? null
 }
 
-/** One fetch of a link. */
+/** One click on a link. */
 export interface LinkFetch {
   at: Date
   link: string
 }
 
-/** Whether the last second holds more links of one mail than a person follows. @param fetches newest within */
+/**
+ * Whether the last second has more clicks on links of one email than a person makes. @param fetches the newest
+ * click included
+ */
 export function isBurst(fetches: readonly LinkFetch[], now: Date): boolean {
   return linksWithin(fetches, now.getTime() - BURST_MS, now.getTime()) >= BURST_LINKS
 }
 
-/** Whether some five seconds hold as many links of one mail as a scanner fetches. */
+/** Whether any five seconds have as many different links of one email as a scanner fetches. */
 export function showsScanner(fetches: readonly LinkFetch[]): boolean {
   return fetches.some(({ at }) => {
     return linksWithin(fetches, at.getTime() - SCAN_MS, at.getTime()) >= SCAN_LINKS

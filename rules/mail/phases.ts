@@ -1,4 +1,4 @@
-// Where in an SMTP session something happened: replies are judged by it, and times are kept by it.
+// The phases of an SMTP session, for the meaning of replies and for measured times.
 
 /** AUTH counts as `ehlo`, RSET as `mail`. */
 export type Phase =

@@ -1,9 +1,9 @@
-// When a delivery that did not go through is tried again, and when it is given up.
+// Decides when a failed delivery is tried again, and when it has expired.
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Wait after the first, second, ... attempt; the last one repeats until the mail expires. */
+/** Wait after the first, second, ... attempt. The last one repeats until the delivery expires. */
 const retryWaits_ms = [
   1 * MINUTE_MS,
   5 * MINUTE_MS,
@@ -14,12 +14,12 @@ const retryWaits_ms = [
   4 * HOUR_MS,
 ] as const
 
-/** How long a mail is tried: 24 h, a broadcast 48 h. */
+/** How long an email is tried: 24 h, a broadcast 48 h. */
 export const expiry_ms = { transactional: 24 * HOUR_MS, broadcast: 48 * HOUR_MS } as const
 
 const JITTER = 0.2
 const GREYLISTING_WAIT_MS = 5 * MINUTE_MS
-/** A server may ask for more patience than this, but never gets it. */
+/** The longest wait that a reply can ask for; a longer one is cut to this. */
 const STATED_WAIT_MAX_MS = 4 * HOUR_MS
 const UNIT_MS: Record<string, number> = { s: 1000, m: MINUTE_MS, h: HOUR_MS }
 
@@ -32,7 +32,7 @@ export type NextAttempt = { kind: 'retry'; at: number } | { kind: 'expired' }
 /**
  * Decides the next attempt of a deferred or failed delivery.
  * @param attempt attempts made so far, 1 after the first
- * @param reply what the server said; null when it said nothing
+ * @param reply the server's reply; null if there was none
  * @param random 0 ≤ x < 1, spreads the retries by ±20 %
  * @returns a time in ms, never after `expiresAt` (the last attempt is made at expiry itself)
  */
@@ -50,15 +50,15 @@ export function nextAttempt(input: {
 
 function retryWait(attempt: number, reply: string, random: number): number {
   const stated = statedWait(reply)
-  // one that always says "in a second" is believed three times
+  // A server that always asks for a very short wait gets it three times; then a minute is the least.
   if (stated !== null) return attempt <= 3 ? stated : Math.max(stated, MINUTE_MS)
   const index = Math.min(Math.max(attempt, 1), retryWaits_ms.length) - 1
   const scheduled = (retryWaits_ms[index] ?? HOUR_MS) * (1 - JITTER + 2 * JITTER * random)
-  // a greylist that is asked too early starts counting anew, so its wait is a lower bound
+  // A greylisting server restarts its clock if it is tried too early, so its wait is a lower bound.
   return GREYLISTED.test(reply) ? Math.max(GREYLISTING_WAIT_MS, scheduled) : scheduled
 }
 
-/** The wait in ms that a reply asks for ("try again in 10 minutes"); null when it names none. */
+/** The wait in ms that a reply asks for ("try again in 10 minutes"); null if it names none. */
 export function statedWait(reply: string): number | null {
   const [, amount, unit] = STATED_WAIT.exec(reply) ?? []
   if (amount === undefined || unit === undefined) return null

@@ -1,16 +1,20 @@
-// The warm-up of a sending domain: how much mail it lets out on each day, and where more than that is put.
+// The warm-up of a sending domain: how much mail it may send each day, and to which later day further mail is put
+// off.
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** Mails on the first, second, ... day (UTC) on which a new domain sends; after the last it is warm. */
+/**
+ * The ladder: deliveries on the first, second, ... day (UTC) on which a new domain sends. After the last step it
+ * is warmed up.
+ */
 export const warmUpLadder = [
   150, 250, 400, 700, 1_000, 1_500, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000,
 ] as const
 
-/** What is put off to a day is spread over its first hours, so that midnight finds none of it still waiting. */
+/** Mail that is put off to a day is spread over its first 20 hours, so that it is sent before the day ends. */
 const SPREAD_MS = 20 * 60 * 60 * 1000
 
-/** Places that a domain has given out for a day. */
+/** Places that a domain has reserved for a day. */
 export interface DayPlaces {
   /** `YYYY-MM-DD`, UTC. */
   day: string
@@ -22,7 +26,7 @@ export interface Placement {
   day: string
   from: number
   count: number
-  /** Infinity after the ladder's end. */
+  /** Places of the day; Infinity after the ladder's end. */
   size: number
 }
 
@@ -31,12 +35,12 @@ export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10)
 }
 
-/** Whether the ladder was climbed to its end before this day: only days with mail count. */
+/** Whether all steps of the ladder were used before today. Only days with mail count as steps. */
 export function isLadderOver(days: readonly DayPlaces[], today: string): boolean {
   return stepOf(days, today) >= warmUpLadder.length
 }
 
-/** Finds places for `count` mails, today and then on as many days after it as they need. */
+/** Finds places for `count` deliveries, today and on as many later days as needed. */
 export function findPlaces(days: readonly DayPlaces[], today: string, count: number): Placement[] {
   const reserved = new Map(days.map((row) => [row.day, row.reserved]))
   const placements: Placement[] = []
@@ -48,14 +52,14 @@ export function findPlaces(days: readonly DayPlaces[], today: string, count: num
     const size = warmUpLadder[step] ?? Number.POSITIVE_INFINITY
     const taken = Math.min(left, Math.max(0, size - from))
     if (taken > 0) placements.push({ day, from, count: taken, size })
-    // A day that has no mail and gets none is no step.
+    // A day without mail is not a step of the ladder.
     if (from + taken > 0) step += 1
     left -= taken
   }
   return placements
 }
 
-/** When the place of that number on a later day is due, ms. */
+/** When a place on a later day is due, in ms. */
 export function placeTime({ day, size }: Pick<Placement, 'day' | 'size'>, number: number): number {
   const last = warmUpLadder.at(-1) ?? 1
   const share = (number % Math.min(size, last)) / Math.min(size, last)

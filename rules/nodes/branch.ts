@@ -5,9 +5,10 @@ import { conditionSchema } from '../conditions/schema.ts'
 import { type CheckAt, problemAt } from '../design/context.ts'
 import { checkConditions, checkText, type HeldCondition } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
-import { isGraphId } from '../design/shape.ts'
+import { idFault, isGraphId } from '../design/shape.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
+import { shown, typeName } from '../shown.ts'
 import { defineNode, namesNothing, never } from './define.ts'
 
 const data = z.object({
@@ -19,19 +20,19 @@ const data = z.object({
           .min(1)
           .max(limits.nodeIdCharsMax)
           .describe(
-            'The handle of this branch; not `else`, and no other branch of the node has it',
+            'The handle of this branch. No other branch of the node has it, and it is not `else`',
           ),
         label: z
           .string()
           .max(limits.nameCharsMax)
-          .describe('What the log says when it is taken')
+          .describe('What the step says as its `why` when this branch is taken; else the id')
           .exactOptional(),
-        condition: conditionSchema.describe('When it is taken'),
+        condition: conditionSchema.describe('When this branch is taken'),
       }),
     )
     .min(1)
     .max(limits.branchesPerNodeMax)
-    .describe('Looked at in this order; `else` is the way when none holds'),
+    .describe('Asked in this order; the first whose condition holds is taken'),
 })
 
 const held = (branch: JsonObject, i: number): HeldCondition => ({
@@ -48,10 +49,14 @@ function listOf({ branches }: JsonObject): Json[] {
 function check(at: CheckAt): Problem[] {
   const branches = listOf(at.data)
   if (branches.length === 0) {
-    return problemAt(at, 'branches', 'missing_value', 'at least one branch is required')
+    const given = at.data['branches']
+    const came = Array.isArray(given) ? 'an empty array' : typeName(given)
+    const message = `branches must be an array of at least one branch, not ${came}`
+    return problemAt(at, 'branches', 'missing_value', message)
   }
   if (branches.length > limits.branchesPerNodeMax) {
-    const message = `a node may have ${limits.branchesPerNodeMax} branches`
+    const most = `${limits.branchesPerNodeMax} branches`
+    const message = `branches must not exceed ${most}, has ${branches.length}`
     return problemAt(at, 'branches', 'too_many', message)
   }
   const seen = new Set<string>(['else'])
@@ -60,17 +65,20 @@ function check(at: CheckAt): Problem[] {
 
 function checkOne(at: CheckAt, branch: Json, i: number, seen: Set<string>): Problem[] {
   const key = `branches.${i}`
-  if (!isJsonObject(branch)) return problemAt(at, key, 'bad_value', 'a branch must be an object')
+  if (!isJsonObject(branch)) {
+    const message = `a branch must be an object with id and condition, not ${typeName(branch)}`
+    return problemAt(at, key, 'bad_value', message)
+  }
   const problems = checkConditions(at, [held(branch, i)])
   const inner: CheckAt = { ...at, path: `${at.path}.${key}`, data: branch }
   problems.push(...checkText(inner, 'label', limits.nameCharsMax))
   const id = branch['id']
   if (!isGraphId(id)) {
-    const message = `id must be 1-${limits.nodeIdCharsMax} of A-Z a-z 0-9 _ -`
-    return [...problems, ...problemAt(inner, 'id', 'bad_id', message)]
+    return [...problems, ...problemAt(inner, 'id', 'bad_id', idFault(id))]
   }
   if (seen.has(id)) {
-    problems.push(...problemAt(inner, 'id', 'duplicate_id', `the id ${id} is taken`))
+    const why = id === 'else' ? 'is the way when no branch holds' : 'is that of another branch'
+    problems.push(...problemAt(inner, 'id', 'duplicate_id', `id: ${shown(id)} ${why}`))
   }
   seen.add(id)
   return problems
@@ -86,6 +94,10 @@ export const branch = defineNode({
   summary: 'Goes on by the id of the first branch whose condition holds, or by `else`.',
   data,
   handles: (data) => ({ required: [...branchIds(data), 'else'], optional: [] }),
+  handleTexts: {
+    '<branch id>': 'The condition of this branch is the first that holds',
+    else: 'No condition holds',
+  },
   waits: never,
   check,
   conditions: (data) =>

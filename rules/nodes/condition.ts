@@ -12,9 +12,10 @@ const conditions = ({ condition }: JsonObject): HeldCondition[] => [
 
 export const condition = defineNode({
   type: 'condition',
-  summary: 'Goes on by `true` or by `false`.',
-  data: z.object({ condition: conditionSchema.describe('What decides') }),
+  summary: 'Asks one condition and goes on by `true` or by `false`.',
+  data: z.object({ condition: conditionSchema.describe('What is asked') }),
   handles: always('true', 'false'),
+  handleTexts: { true: 'The condition holds', false: 'The condition does not hold' },
   waits: never,
   check: (at) => checkConditions(at, conditions(at.data)),
   conditions,

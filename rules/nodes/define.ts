@@ -68,7 +68,9 @@ export interface NodeKind<Type extends string = string, Data extends object = ob
   /** The handle by which each end of its wait leaves; `default` where it names none. */
   readonly leaves?: Partial<Record<WaitEnd, string>>
   handles(data: JsonObject): Handles
-  /** True when time surely passes at this node, so that a loop through it is no runaway. */
+  /** When each handle is taken, for readers of the docs. `<…>` stands for handles that the data names. */
+  readonly handleTexts: Readonly<Record<string, string>>
+  /** True when time surely passes at this node, so that a loop through it cannot run endlessly. */
   waits(data: JsonObject): boolean
   /** Every problem of the data, those of its conditions among them. */
   check(at: CheckAt): Problem[]

@@ -9,13 +9,13 @@ import { duration, ms } from './fields.ts'
 import { failed } from './moves.ts'
 
 const jitter_ms = ms
-  .describe('Up to so many ms more, another number for each execution')
+  .describe('Waits up to this many ms longer, a different time for each execution')
   .exactOptional()
 
 const data = z.xor([
   z.object({ duration, jitter_ms }).describe('A duration of the calendar'),
   z
-    .object({ ms: ms.describe('Milliseconds, 100 years at most'), jitter_ms })
+    .object({ ms: ms.describe('Milliseconds; 0 does not wait'), jitter_ms })
     .describe('An exact time'),
 ])
 
@@ -30,10 +30,11 @@ export const delay = defineNode({
   summary: 'Waits for a span of time: either `duration` or `ms`.',
   data,
   handles: always('default'),
+  handleTexts: { default: 'The time is over' },
   waits: (data) => !isNoTime(data['duration']) && data['ms'] !== 0,
   check(at) {
     const given = [at.data['duration'], at.data['ms']].filter(isGiven).length
-    const message = 'exactly one of duration and ms is required'
+    const message = `exactly one of duration and ms is required, not ${given === 0 ? 'none' : 'both'}`
     return [
       ...(given === 1 ? [] : problemAt(at, 'duration', 'bad_duration', message)),
       ...checkDuration(at, 'duration'),

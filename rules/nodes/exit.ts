@@ -7,15 +7,17 @@ import { completed } from './moves.ts'
 
 export const exit = defineNode({
   type: 'exit',
-  summary: 'Ends the execution, COMPLETED.',
+  summary: 'Ends the execution; its status is then COMPLETED.',
   data: z.object({
     outcome: z
       .string()
       .max(limits.nameCharsMax)
-      .describe('What is kept as the outcome; `completed` unless said')
+      .describe('A word for this end, kept with the execution')
+      .meta({ default: 'completed' })
       .exactOptional(),
   }),
   handles: always(),
+  handleTexts: {},
   waits: never,
   check: (at) => checkText(at, 'outcome', limits.nameCharsMax),
   conditions: noConditions,

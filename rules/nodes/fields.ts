@@ -7,12 +7,15 @@ import { limits } from '../limits.ts'
 export const ms = z.int().min(0).max(spanMsMax)
 
 /** ISO 8601. */
-export const duration = z.string().describe('ISO 8601, such as PT30M, P3D or P1M')
+export const duration = z.string().describe('An ISO 8601 duration, such as `PT30M`, `P3D` or `P1M`')
 
 export const eventName = z
   .string()
   .min(1)
   .max(limits.eventNameCharsMax)
-  .describe('Name of an event: letters, digits and `. _ - : /`; names of the service itself too')
+  .describe(
+    'Name of an event: letters, digits and `. _ - : /`. Events that the service records itself work too, such as ' +
+      '`email.clicked`',
+  )
 
-export const mailbox = z.string().describe('One address, or `Name <address>`')
+export const mailbox = z.string().describe('One address, as `ada@acme.com` or `Ada <ada@acme.com>`')

@@ -5,10 +5,11 @@ import { failed } from './moves.ts'
 
 export const note = defineNode({
   type: 'note',
-  summary: 'A note for the reader of the graph. It never runs, and no edge touches it.',
-  data: z.object({ text: z.string().describe('The note; not looked at').exactOptional() }),
+  summary: 'A note for people who read the design. It never runs, and no edge touches it.',
+  data: z.object({ text: z.string().describe('Anything').exactOptional() }),
   role: 'drawn',
   handles: always(),
+  handleTexts: {},
   waits: never,
   check: () => [],
   conditions: noConditions,

@@ -5,35 +5,45 @@ import { checkMs, checkOneOf, isGiven, isPropertyPath } from '../design/fieldChe
 import type { Problem } from '../design/problem.ts'
 import { isJsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
+import { shown, typeName } from '../shown.ts'
 import { ms } from './fields.ts'
 
-const reEntryModes = ['every', 'once', 'after_exit', 'interval'] as const
+/** Of each mode, when the same contact may start again; the first is that of a trigger without a rule. */
+export const reEntryTexts = {
+  every: 'at each event',
+  once: 'never, after the first time',
+  after_exit: 'as soon as no execution of this workflow runs for them',
+  interval: '`min_interval_ms` after they last started',
+} as const
+const reEntryModes = Object.keys(reEntryTexts) as (keyof typeof reEntryTexts)[]
+
+const modesText = reEntryModes.map((mode) => `\`${mode}\`: ${reEntryTexts[mode]}`).join('; ')
 
 export const reEntry = z
   .object({
-    mode: z
-      .enum(reEntryModes)
-      .describe(
-        '`every` time; `once` for ever; `after_exit` of the execution before; or once an `interval`',
-      ),
+    mode: z.enum(reEntryModes).describe(`When the same contact may start again. ${modesText}`),
     min_interval_ms: ms
-      .describe('With mode `interval`: the least time between two entries')
+      .describe('Required with mode `interval`, unused otherwise: the least ms between two starts')
       .exactOptional(),
     key_path: z
       .string()
       .max(limits.pathCharsMax)
-      .describe('A property of the event, such as order_id: the rule then holds for each value')
+      .describe(
+        'A property of the triggering event, such as `order_id`: the rule then holds for each of its values apart',
+      )
       .exactOptional(),
   })
-  .describe('Whether a contact may enter again')
+  .describe('Whether the same contact may start again; absent: at each event')
 export type ReEntry = z.infer<typeof reEntry>
 
 /** Every problem of the key `re_entry`; none when it is absent. */
 export function checkReEntry(at: CheckAt): Problem[] {
   const value = at.data['re_entry']
   if (!isGiven(value)) return []
-  if (!isJsonObject(value))
-    return problemAt(at, 're_entry', 'bad_value', 're_entry must be an object')
+  if (!isJsonObject(value)) {
+    const message = `re_entry must be an object with a mode, not ${typeName(value)}`
+    return problemAt(at, 're_entry', 'bad_value', message)
+  }
   const inner: CheckAt = { ...at, path: `${at.path}.re_entry`, data: value }
   const { mode, min_interval_ms: interval, key_path: key } = value
   const problems = [
@@ -41,11 +51,11 @@ export function checkReEntry(at: CheckAt): Problem[] {
     ...checkMs(inner, 'min_interval_ms'),
   ]
   if (mode === 'interval' && !isGiven(interval)) {
-    const message = 'mode interval needs min_interval_ms'
+    const message = 'min_interval_ms is required with mode interval'
     problems.push(...problemAt(inner, 'min_interval_ms', 'missing_value', message))
   }
   if (isGiven(key) && !isPropertyPath(key)) {
-    const message = 'key_path must be a path of the event, such as order_id'
+    const message = `key_path must be a path of the event such as order_id, not ${shown(key)}`
     problems.push(...problemAt(inner, 'key_path', 'unknown_field', message))
   }
   return problems

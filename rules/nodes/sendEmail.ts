@@ -17,6 +17,7 @@ import {
 } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import type { JsonObject } from '../json.ts'
+import { shownText } from '../shown.ts'
 import { defineNode, type Move, never, type Place } from './define.ts'
 import { mailbox } from './fields.ts'
 import { completed, failStep, skip } from './moves.ts'
@@ -33,29 +34,45 @@ const data = z
       .describe('Id or alias of a published template; not together with `html` or `text`')
       .exactOptional(),
     subject: liquid
-      .describe("Liquid. Required without a template; stands in for a template's")
+      .describe("Liquid. Required without a template; with one, it replaces the template's subject")
       .exactOptional(),
     html: liquid
-      .describe('Liquid. Without a template, `html` or `text` is required')
+      .describe('Liquid: the HTML of the mail. Without a template, `html` or `text` is required')
       .exactOptional(),
-    text: liquid.describe('Liquid: the plain text, instead of `html` or beside it').exactOptional(),
+    text: liquid
+      .describe('Liquid: the plain text. Without it, the text is made from the HTML')
+      .exactOptional(),
     from: mailbox
       .describe(
-        "One sender on a verified domain; else the template's, else `settings.default_from`",
+        "The sender, on a verified domain. Absent: the template's sender, else `settings.default_from`; one is required",
       )
       .exactOptional(),
-    reply_to: mailbox.exactOptional(),
-    variables: anyObject.describe('What Liquid reads as `vars`').exactOptional(),
+    reply_to: mailbox
+      .describe(
+        "Where answers go, as `Ada <ada@acme.com>`. Absent: the template's, else the sender",
+      )
+      .exactOptional(),
+    variables: anyObject
+      .describe('Values that Liquid reads as `vars.*`, and by their bare names')
+      .exactOptional(),
     category: z
       .enum(categories)
-      .describe('What kind of mail it is; `marketing` unless said')
+      .describe(
+        '`marketing` carries the headers by which mail programs offer to unsubscribe; `transactional` does not. When a ' +
+          'connection breaks and nobody knows whether the mail arrived, only `transactional` is sent once more',
+      )
+      .meta({ default: 'marketing' })
       .exactOptional(),
     guard: conditionSchema
       .describe('When it does not hold, the mail is not sent and `skipped` is taken')
       .exactOptional(),
     on_suppressed: z
       .enum(afterSuppressed)
-      .describe('When the address is suppressed: `skip` (unless said), `exit`, or `fail` the step')
+      .describe(
+        'When the address is on the suppression list: `skip` goes on by `skipped`, `exit` ends the execution COMPLETED ' +
+          'with outcome `suppressed`, `fail` fails the step',
+      )
+      .meta({ default: 'skip' })
       .exactOptional(),
   })
   .describe('Either a template, or a subject with html or text')
@@ -72,11 +89,11 @@ function checkContent(at: CheckAt): Problem[] {
   if (isGiven(template_id)) return [...problems, ...checkTemplate(at)]
   if (!isGiven(subject)) {
     problems.push(
-      ...problemAt(at, 'subject', 'subject_missing', 'template_id or subject is required'),
+      ...problemAt(at, 'subject', 'subject_missing', 'subject is required without a template_id'),
     )
   }
   if (!isGiven(html) && !isGiven(text)) {
-    const message = 'html, text or template_id is required'
+    const message = 'html or text is required without a template_id'
     problems.push(...problemAt(at, 'html', 'content_missing', message))
   }
   return problems
@@ -92,15 +109,15 @@ function checkTemplate(at: CheckAt): Problem[] {
   }
   const template = at.context.templates.get(template_id)
   if (!template) {
-    const message = `Template '${template_id}' not found`
+    const message = `template_id: this workspace has no template '${shownText(template_id)}'`
     return [...problems, ...problemAt(at, 'template_id', 'unknown_template', message)]
   }
   if (template.status !== 'published') {
-    const message = `Template '${template_id}' is not published`
+    const message = `template_id: the template '${shownText(template_id)}' is a draft; publish it first`
     return [...problems, ...problemAt(at, 'template_id', 'template_not_published', message)]
   }
   if (!template.hasSubject && !isGiven(subject)) {
-    const message = `Template '${template_id}' has no subject`
+    const message = `subject is required: the template '${shownText(template_id)}' has none`
     problems.push(...problemAt(at, 'subject', 'subject_missing', message))
   }
   return problems
@@ -113,7 +130,12 @@ function checkFrom(at: CheckAt): Problem[] {
   const template = typeof id === 'string' ? at.context.templates.get(id) : undefined
   if (template?.from) return checkSenderDomain(at, 'template_id', template.from)
   if (isGiven(at.settings['default_from'])) return []
-  return problemAt(at, 'from', 'from_missing', 'from or settings.default_from is required')
+  return problemAt(
+    at,
+    'from',
+    'from_missing',
+    'from is required where neither the template nor settings.default_from names a sender',
+  )
 }
 
 function enter(data: SendEmailData, place: Place): Move {
@@ -153,6 +175,15 @@ export const sendEmail = defineNode({
   data,
   records: 'email_activity',
   handles: () => ({ required: ['default'], optional: ['skipped', 'failed'] }),
+  handleTexts: {
+    default: 'The email was written; its delivery goes on by itself',
+    skipped:
+      'The email was not sent: `guard` does not hold, the address is suppressed, or it is marketing mail and the ' +
+      'contact has left the workflow. When no edge leaves by it, `default` is taken',
+    failed:
+      'The email could not be written, for example because its template does not render. When no edge leaves by ' +
+      'it, `settings.on_step_failure` decides',
+  },
   waits: never,
   check: (at) => [
     ...checkContent(at),

@@ -5,6 +5,7 @@ import { type CheckAt, problemAt } from '../design/context.ts'
 import { checkConditions, checkEventName, type HeldCondition } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import type { JsonObject } from '../json.ts'
+import { mustBeOneOf } from '../shown.ts'
 import { always, defineNode, namesNothing, never } from './define.ts'
 import { eventName } from './fields.ts'
 import { checkReEntry, reEntry } from './reEntry.ts'
@@ -14,17 +15,21 @@ const triggerKinds = ['event', 'manual']
 const data = z.discriminatedUnion('kind', [
   z
     .object({
-      kind: z.literal('event').describe('An event of the contact starts it'),
+      kind: z
+        .literal('event')
+        .describe('`event`: an event of the contact starts it. `manual`: a call of the API does'),
       event_name: eventName,
       filter: conditionSchema
-        .describe('Only events for which this holds; `event.*` is the arriving event')
+        .describe('Only events for which it holds; `event.*` is the arriving event')
         .exactOptional(),
       re_entry: reEntry.exactOptional(),
     })
     .describe('Starts at an event'),
   z
     .object({
-      kind: z.literal('manual').describe('A call of the API starts it'),
+      kind: z
+        .literal('manual')
+        .describe('`event`: an event of the contact starts it. `manual`: a call of the API does'),
       re_entry: reEntry.exactOptional(),
     })
     .describe('Starts by hand'),
@@ -39,7 +44,7 @@ function conditions({ kind, filter }: JsonObject): HeldCondition[] {
 function check(at: CheckAt): Problem[] {
   const { kind } = at.data
   if (typeof kind !== 'string' || !triggerKinds.includes(kind)) {
-    const message = `kind must be one of ${triggerKinds.join(', ')}`
+    const message = `kind ${mustBeOneOf(triggerKinds, kind)}`
     return problemAt(at, 'kind', 'unsupported_trigger_kind', message)
   }
   return [
@@ -51,10 +56,11 @@ function check(at: CheckAt): Problem[] {
 
 export const trigger = defineNode({
   type: 'trigger',
-  summary: 'Where executions begin. Several triggers may lead to the same node.',
+  summary: 'Where executions begin: at an event, or at a call of the API.',
   data,
   role: 'start',
   handles: always('default'),
+  handleTexts: { default: 'Always, at once' },
   waits: never,
   check,
   conditions,

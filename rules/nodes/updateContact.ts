@@ -7,23 +7,24 @@ import type { Problem } from '../design/problem.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
 import { applyUpdate, isVariable, variablePath } from '../properties/update.ts'
+import { shown, shownText, typeName } from '../shown.ts'
 import { always, defineNode, namesNothing, never, noConditions } from './define.ts'
 
 const data = z
   .object({
     set: anyObject
       .describe(
-        'Merged into the properties: null deletes, objects merge, other values replace. ' +
-          '`{"var": "event.plan"}` stands for that fact',
+        'Merged into the properties: `null` deletes a property, objects merge, other values replace. ' +
+          '`{"var": "event.plan"}` stands for the value of that field',
       )
       .exactOptional(),
     unset: z
       .array(z.string().max(limits.pathCharsMax))
-      .describe('Dot paths of properties that go')
+      .describe('Dot paths of properties to delete')
       .exactOptional(),
     increment: z
       .record(z.string(), z.number())
-      .describe('Numbers to add, by dot path; an absent property counts as 0')
+      .describe('Numbers to add, by dot path; a missing property counts as 0')
       .exactOptional(),
   })
   .describe('At least one of `set`, `unset` and `increment`, which act in this order')
@@ -31,54 +32,80 @@ const data = z
 function check(at: CheckAt): Problem[] {
   const { set, unset, increment } = at.data
   if (![set, unset, increment].some(isGiven)) {
-    return problemAt(at, '', 'missing_value', 'set, unset or increment is required')
+    return problemAt(
+      at,
+      '',
+      'missing_value',
+      'at least one of set, unset and increment is required',
+    )
   }
   const problems: Problem[] = []
   if (isGiven(set)) {
     if (isJsonObject(set)) problems.push(...checkVariables(at, set))
-    else problems.push(...problemAt(at, 'set', 'bad_value', 'set must be an object'))
+    else
+      problems.push(
+        ...problemAt(at, 'set', 'bad_value', `set must be an object, not ${typeName(set)}`),
+      )
   }
-  if (isGiven(unset) && !(Array.isArray(unset) && unset.every(isPropertyPath))) {
-    problems.push(...problemAt(at, 'unset', 'bad_value', 'unset must be an array of dot paths'))
+  if (isGiven(unset)) {
+    const wrong = Array.isArray(unset) ? unset.find((path) => !isPropertyPath(path)) : unset
+    const message = `unset must be an array of dot paths such as address.city, not ${shown(wrong)}`
+    if (wrong !== undefined) problems.push(...problemAt(at, 'unset', 'bad_value', message))
   }
   if (isGiven(increment)) {
-    const isValid =
-      isJsonObject(increment) &&
-      Object.entries(increment).every(
-        ([path, by]) => isPropertyPath(path) && typeof by === 'number',
-      )
-    const message = 'increment must map dot paths to numbers'
-    if (!isValid) problems.push(...problemAt(at, 'increment', 'bad_value', message))
+    const wrong = wrongIncrement(increment)
+    const message = `increment must map dot paths such as visits.count to numbers, not ${wrong}`
+    if (wrong !== null) problems.push(...problemAt(at, 'increment', 'bad_value', message))
   }
   return problems
+}
+
+/** What stands where an object of paths and numbers belongs; null when it is one. */
+function wrongIncrement(increment: Json): string | null {
+  if (!isJsonObject(increment)) return typeName(increment)
+  const wrong = Object.entries(increment).find(
+    ([path, by]) => !isPropertyPath(path) || typeof by !== 'number',
+  )
+  return wrong ? `${shown(wrong[0])} to ${shown(wrong[1])}` : null
 }
 
 /** Every `{"var"}` in `set` names one fact; the shape has bounded the depth. */
 function checkVariables(at: CheckAt, set: JsonObject): Problem[] {
   // `set` itself is never a variable: its keys are properties, one named `var` too.
-  const found = Object.entries(set).flatMap(([key, value]) => variables(value, `set.${key}`))
-  const problems = found.flatMap(({ key, path }) =>
+  const found = Object.entries(set).flatMap(([key, value]) => variables(value, inSet('set', key)))
+  if (found.length > limits.variablesPerNodeMax) {
+    const most = `${limits.variablesPerNodeMax} variables`
+    const message = `set must not use more than ${most}, has ${found.length}`
+    return problemAt(at, 'set', 'too_many', message)
+  }
+  return found.flatMap(({ key, path }) =>
     isVariable(path)
       ? checkFactName(at, key, path)
-      : problemAt(at, key, 'unknown_field', 'var must name one field, such as event.plan'),
+      : problemAt(
+          at,
+          key,
+          'unknown_field',
+          `var must name one field such as event.plan, not ${shown(path)}`,
+        ),
   )
-  if (found.length <= limits.variablesPerNodeMax) return problems
-  const message = `a node may use ${limits.variablesPerNodeMax} variables`
-  return [...problems, ...problemAt(at, 'set', 'too_many', message)]
 }
+
+/** The path of a key, which is the customer's own text, in paths and messages. */
+const inSet = (path: string, key: string): string => `${path}.${shownText(key)}`
 
 function variables(value: Json, key: string): { key: string; path: string }[] {
   const path = variablePath(value)
   if (path !== null) return [{ key, path }]
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, inner]) => variables(inner, `${key}.${name}`))
+  return Object.entries(value).flatMap(([name, inner]) => variables(inner, inSet(key, name)))
 }
 
 export const updateContact = defineNode({
   type: 'update_contact',
-  summary: "Changes the contact's properties.",
+  summary: "Changes the contact's properties: sets, deletes, counts.",
   data,
   handles: always('default'),
+  handleTexts: { default: 'Always; what could not be changed stands in `why`' },
   waits: never,
   check,
   conditions: noConditions,

@@ -18,6 +18,7 @@ import type { Problem } from '../design/problem.ts'
 import { addDuration, parseDuration } from '../duration.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
+import { shown, typeName } from '../shown.ts'
 import { defineNode, namesNothing } from './define.ts'
 import { duration, eventName, ms } from './fields.ts'
 import { failed } from './moves.ts'
@@ -28,24 +29,25 @@ const data = z.object({
   event_name: eventName,
   filter: conditionSchema
     .describe(
-      'Only events for which this holds; `event.*` is the arriving event, `trigger.*` the triggering one',
+      'Only events for which it holds; `event.*` is the arriving event, `trigger.*` the one that started the execution',
     )
     .exactOptional(),
   match: z
     .array(
       z.object({
-        event_path: path.describe('A property of the arriving event, such as order_id'),
-        equals_path: path.describe('A fact of this execution, such as event.order_id'),
+        event_path: path.describe('A property of the arriving event, such as `order_id`'),
+        equals_path: path.describe('A field of this execution, such as `event.order_id`'),
       }),
     )
     .max(limits.matchRowsPerNodeMax)
-    .describe('Only events in which each of these properties equals that fact')
+    .describe('Only events in which each of these properties equals that field')
     .exactOptional(),
   timeout: duration
-    .describe('ISO 8601: then it goes on by `timeout`. Without it, it waits without end')
+    .describe('How long it waits, as `PT30M` or `P3D`; absent: without end')
     .exactOptional(),
   lookback_ms: ms
-    .describe('An event of the last so many ms before the wait ends it at once')
+    .describe('An event that came up to this many ms before the wait began ends it at once')
+    .meta({ default: 0 })
     .exactOptional(),
 })
 
@@ -57,15 +59,19 @@ function checkMatch(at: CheckAt): Problem[] {
   const { match } = at.data
   if (!isGiven(match)) return []
   if (!Array.isArray(match) || match.length > limits.matchRowsPerNodeMax) {
-    const message = `match must be an array of up to ${limits.matchRowsPerNodeMax} rows`
+    const came = Array.isArray(match) ? `${match.length} rows` : typeName(match)
+    const message = `match must be an array of up to ${limits.matchRowsPerNodeMax} rows, not ${came}`
     return problemAt(at, 'match', 'bad_value', message)
   }
   return match.flatMap((row, i) => {
     const key = `match.${i}`
-    if (!isJsonObject(row)) return problemAt(at, key, 'bad_value', 'a row must be an object')
+    if (!isJsonObject(row)) {
+      const message = `a row must be an object with event_path and equals_path, not ${typeName(row)}`
+      return problemAt(at, key, 'bad_value', message)
+    }
     const path = row['event_path']
     const isPath = typeof path === 'string' && parseField(eventField(path)) !== null
-    const message = 'must be a path of the event, such as order_id'
+    const message = `event_path must be a path of the event such as order_id, not ${shown(path)}`
     return [
       ...(isPath ? [] : problemAt(at, `${key}.event_path`, 'unknown_field', message)),
       ...checkFactName(at, `${key}.equals_path`, row['equals_path']),
@@ -83,6 +89,11 @@ export const waitForEvent = defineNode({
     isGiven(data['timeout'])
       ? { required: ['received', 'timeout'], optional: [] }
       : { required: ['received'], optional: ['timeout'] },
+  handleTexts: {
+    received: 'The event came',
+    timeout:
+      'The time ran out. An edge must leave by it when `timeout` is set; without `timeout` it is never taken',
+  },
   // Looking back, a wait can find the same event again and again; with no time to wait, it never does wait.
   waits: (data) => !isGiven(data['lookback_ms']) && !isNoTime(data['timeout']),
   check: (at) => [

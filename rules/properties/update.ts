@@ -1,4 +1,5 @@
-// What an update_contact node does to properties: set with variables, unset and increment by dot path.
+// Applies the changes of an update_contact node to properties: set with variables, unset and increment by dot
+// path.
 
 import { isMany, parseField, readOne } from '../conditions/fields.ts'
 import type { ConditionFacts } from '../conditions/types.ts'
@@ -19,14 +20,14 @@ export interface PropertyChange {
 export interface PropertyUpdate {
   /** The same object when nothing changed. */
   properties: JsonObject
-  /** What was left unchanged, and why: one short sentence each. */
+  /** What was left unchanged and why, one short sentence each. */
   notes: string[]
 }
 
 /**
- * Applies set, then unset, then increment. `set` merges as operation 17 (its keys are plain, nulls delete);
- * `{"var": "event.x"}` stands for that fact, and a key whose fact is missing is left unchanged. A result that is too
- * large or too deep to store leaves all as it was.
+ * Applies set, then unset, then increment. `set` merges as `mergeProperties` does (keys are not
+ * paths, null deletes). A value `{"var": "event.x"}` is replaced by that fact; if the fact is missing, its key is left
+ * unchanged. If the result is too large or too deep to store, nothing changes.
  */
 export function applyUpdate(data: PropertyChange, facts: ConditionFacts): PropertyUpdate {
   const notes: string[] = []
@@ -40,7 +41,7 @@ export function applyUpdate(data: PropertyChange, facts: ConditionFacts): Proper
   }
   const fault = properties === before ? null : findJsonFault(properties, limits.propertiesBytesMax)
   return fault
-    ? { properties: before, notes: [`properties are unchanged: ${fault.message}`] }
+    ? { properties: before, notes: [`properties are unchanged: they ${fault.message}`] }
     : { properties, notes }
 }
 
@@ -50,7 +51,7 @@ export function variablePath(value: Json): string | null {
   return typeof path === 'string' && Object.keys(value as object).length === 1 ? path : null
 }
 
-/** True for a variable that names one fact that an execution has. */
+/** True if the path names exactly one fact of an execution. */
 export function isVariable(path: string): boolean {
   const field = parseField(path)
   return field !== null && field.root !== 'trigger' && !isMany(field)
@@ -65,7 +66,7 @@ function resolveObject(object: JsonObject, facts: ConditionFacts, notes: string[
   return resolved
 }
 
-/** Values that come out of a variable are data: a `var` inside them stays as it is. */
+/** A fact is data: a `var` inside it is not replaced. */
 function resolveValue(value: Json, facts: ConditionFacts, notes: string[]): Json | undefined {
   const path = variablePath(value)
   if (path !== null) {
@@ -77,7 +78,9 @@ function resolveValue(value: Json, facts: ConditionFacts, notes: string[]): Json
   return isJsonObject(value) ? resolveObject(value, facts, notes) : value
 }
 
-/** The names along a property path; `properties.` in front, as conditions write it, is allowed. Null: no such path. */
+/**
+ * The names along a property path. A leading `properties.`, as in conditions, is allowed. Null if it is malformed.
+ */
 export function propertyPath(text: string): string[] | null {
   const parts = parsePath(text)
   if (!parts || parts.some((part) => part.each > 0)) return null
@@ -85,7 +88,7 @@ export function propertyPath(text: string): string[] | null {
   return names[0] === 'properties' && names.length > 1 ? names.slice(1) : names
 }
 
-/** A patch that holds `value` at the end of the names. */
+/** A patch with `value` at the path of the names. */
 function patchAt(names: readonly string[], value: Json): JsonObject {
   return names.reduceRight<Json>((inner, name) => {
     const outer: JsonObject = {}
@@ -97,7 +100,7 @@ function patchAt(names: readonly string[], value: Json): JsonObject {
 function unsetPatch(properties: JsonObject, path: string): JsonObject {
   const names = propertyPath(path) ?? []
   const found = names.reduce<Json | undefined>(own, properties)
-  // Only what is there: a patch for an absent path would leave empty objects behind.
+  // An absent path needs no patch, which would leave empty objects behind.
   return names.length === 0 || found === undefined ? {} : patchAt(names, null)
 }
 
@@ -114,7 +117,7 @@ function incrementPatch(
   return {}
 }
 
-/** The number at a path, 0 where nothing is; null where something else is, there or on the way. */
+/** The number at a path; 0 if nothing is there; null if there is another value at the path or on the way to it. */
 function numberAt(properties: JsonObject, names: readonly string[]): number | null {
   let at: Json | undefined = properties
   for (const name of names) {

@@ -41,7 +41,7 @@ async function insertContact(email: string): Promise<void> {
 }
 
 describe('batches', () => {
-  it('tell of each, in order; the faulty ones stop nobody', async () => {
+  it('answer for each contact in order; a wrong one does not stop the others', async () => {
     await add('known@example.com', { is_subscribed: false })
     const contacts = [
       { email: 'new@example.com', first_name: 'N' },

@@ -65,7 +65,7 @@ describe('one contact', () => {
     expect(await counts()).toEqual([0, 0])
   })
 
-  it('keeps them exact under many hands', async () => {
+  it('keeps the counts exact under concurrent requests', async () => {
     await Promise.all(
       Array.from({ length: 40 }, (_, i) =>
         add(`r${i % 20}@example.com`, { is_subscribed: i < 20 }),
@@ -83,7 +83,7 @@ describe('one contact', () => {
     expect(await counts()).toEqual([15, rows.filter((row) => !row.is_subscribed).length])
   })
 
-  it('is changed under its address, percent-decoded once', async () => {
+  it('is changed by its address, which is percent-decoded once', async () => {
     await add('a+b%41@example.com')
     const path = '/A+b%2541@example.com'
     const changed = await call('PATCH', path, { first_name: 'A', properties: { x: 1 } })
@@ -146,7 +146,7 @@ describe('refusals', () => {
     expect(await counts()).toEqual([0, 0])
   })
 
-  it('keys named like a prototype are plain keys', async () => {
+  it('keys like __proto__ are ordinary keys', async () => {
     const text = '{"email":"a@example.com","properties":{"__proto__":{"x":1},"constructor":2}}'
     expect((await call('POST', '', text)).status).toBe(201)
     expect((await call('GET', '?expand=details')).text).toContain(

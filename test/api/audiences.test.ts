@@ -93,7 +93,7 @@ describe('refusals', () => {
     expect((await call('GET', `/${id}`)).body['name']).toBe('A')
   })
 
-  it('what is unknown or belongs to another workspace', async () => {
+  it('an audience that is unknown or of another workspace', async () => {
     const { id } = (await call('POST', '', { name: 'A' })).body
     const { token } = await api.createKey({ workspaceName: 'other' })
     const headers = { authorization: `Bearer ${token}` }

@@ -1,4 +1,4 @@
-// Automation contacts: operations 15, 16, 17 and 19, with operation 17's checks in the contract's order.
+// Automation contacts: lists, one, its events, and the checks of a change of properties in the contract's order.
 import { describe, expect, it } from 'vitest'
 import { createTestApi } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -15,7 +15,7 @@ const patch = (email: string, body: unknown) => api.request('PATCH', path(email)
 const propertiesOf = async (email: string) =>
   (await api.request('GET', path(email))).body['properties']
 
-describe('operation 16', () => {
+describe('GET /v1/automation/contacts/{email}', () => {
   it('answers with exactly its fields', async () => {
     const email = newEmail()
     await post(email, { a: { b: 1 } })
@@ -47,7 +47,7 @@ describe('operation 16', () => {
   })
 
   it.each(['nobody@example.test', 'nobody', '%00', '%zz', "o'x@example.test"])(
-    '%s is a 404 for operations 16, 18 and 19',
+    '%s is a 404 for the contact, its executions and its events',
     async (email) => {
       for (const more of ['', '/executions', '/events']) {
         const answer = await api.request('GET', `/v1/automation/contacts/${email}${more}`)
@@ -72,7 +72,7 @@ describe('operation 16', () => {
   })
 })
 
-describe('operation 17', () => {
+describe('PATCH /v1/automation/contacts/{email}', () => {
   it('merges deeply, deletes by null, replaces arrays, and names the top-level keys', async () => {
     const email = newEmail()
     await post(email, { keep: 1, deep: { a: 1, b: { c: 2 } }, list: [1, 2], gone: 1 })
@@ -103,7 +103,7 @@ describe('operation 17', () => {
     expect(Number(after['updated_at'])).toBeGreaterThanOrEqual(Number(before['updated_at']))
   })
 
-  it('takes __proto__ and its like for plain keys', async () => {
+  it('treats keys like __proto__ as ordinary keys', async () => {
     const email = newEmail()
     await post(email)
     const body = '{"properties":{"__proto__":{"a":1},"constructor":{"b":null,"c":2}}}'
@@ -114,7 +114,7 @@ describe('operation 17', () => {
     expect(text).toContain('"constructor":{"c":2}')
   })
 
-  it('loses none of many changes at once', async () => {
+  it('loses no change of many concurrent ones', async () => {
     const email = newEmail()
     await post(email)
     const changes = Array.from({ length: 20 }, (_, i) =>
@@ -171,7 +171,7 @@ describe('operation 17', () => {
     expect(await propertiesOf(email)).toEqual({ a: 1 })
   })
 
-  it('is not for a key that may only read', async () => {
+  it('refuses a key that may only read', async () => {
     const auth = { authorization: `Bearer ${readOnly.token}` }
     const answer = await api.request('PATCH', path(unknown), { properties: { a: 1 } }, auth)
     expect(answer).toMatchObject({ status: 403, body: { code: 'restricted_api_key' } })
@@ -179,7 +179,7 @@ describe('operation 17', () => {
   })
 })
 
-describe('operations 15 and 19', () => {
+describe('lists of contacts and of their events', () => {
   interface Page {
     contacts?: { id: string; email: string }[]
     events?: { event_id: string; event_name: string }[]

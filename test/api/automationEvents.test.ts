@@ -23,7 +23,7 @@ const post = (body: unknown) => api.request<Accepted>('POST', '/v1/automation/ev
 const newEmail = () => `${uniqueName('c')}@example.test`
 const contact = (email: string) => api.request('GET', `/v1/automation/contacts/${email}`)
 
-/** An active workflow that the event starts; @returns its id */
+/** Makes an active workflow that the event starts. @returns its id */
 const flowOn = async (eventName: string, filter?: object) => {
   const design = exitDesign(eventName)
   const [start, ...others] = design.nodes
@@ -124,7 +124,7 @@ describe('POST /v1/automation/events', () => {
     expect(await started({ properties: { total: 11 } })).toBe(0)
   })
 
-  it('records an event_id once for ever: same answer, nothing started or counted', async () => {
+  it('records an event_id only once: a repetition gets the same answer, and starts and counts nothing', async () => {
     const eventName = uniqueName('deduped')
     await flowOn(eventName)
     const email = newEmail()
@@ -140,7 +140,7 @@ describe('POST /v1/automation/events', () => {
     expect((await contact(email)).body).toMatchObject({ event_count: 1 })
   })
 
-  it('gives one start to many at once with the same event_id', async () => {
+  it('starts one execution for many concurrent events with the same event_id', async () => {
     const eventName = uniqueName('raced')
     await flowOn(eventName)
     const event = { event_name: eventName, event_id: uniqueName('race') }
@@ -155,7 +155,7 @@ describe('POST /v1/automation/events', () => {
     expect(found.filter((answer) => answer.status === 200)).toHaveLength(1)
   })
 
-  it('counts every one of many events at once for one contact', async () => {
+  it('counts each of many concurrent events of one contact', async () => {
     const email = newEmail()
     await Promise.all(
       Array.from({ length: 20 }, (_, i) =>

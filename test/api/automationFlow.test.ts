@@ -26,7 +26,7 @@ const contact = async (email: string) =>
   (await api.request('GET', `/v1/automation/contacts/${email}`)).body
 const newEmail = () => `${uniqueName('c')}@example.test`
 
-/** An active workflow with these triggers, in this order; @returns its id and the event's name */
+/** Makes an active workflow with these triggers in this order. @returns its id and the event's name */
 async function flow(...triggers: object[]) {
   const eventName = uniqueName('begun')
   const given = triggers.length > 0 ? triggers : [{}]
@@ -57,7 +57,7 @@ describe('re-entry', () => {
     expect([await started(eventName, email), await started(eventName, email)]).toEqual([1, 1])
   })
 
-  it('once: never again, also when the first has ended; others have their own', async () => {
+  it('once: never again, even after the first has ended; other contacts may enter', async () => {
     const { eventName } = await flow({ re_entry: { mode: 'once' } })
     const email = newEmail()
     expect(await started(eventName, email)).toBe(1)
@@ -134,7 +134,7 @@ describe('triggers', () => {
     expect(await started(eventName, newEmail())).toBe(2)
   })
 
-  it('of another workspace hear nothing', async () => {
+  it('of another workspace are not started', async () => {
     const { eventName } = await flow()
     const { token } = await api.createKey({ workspaceName: uniqueName('other') })
     const event = { event_name: eventName, email: newEmail() }
@@ -143,7 +143,7 @@ describe('triggers', () => {
     expect(body['executions']).toEqual([])
   })
 
-  it('hear what the service itself emits: a mail to a contact counts and starts', async () => {
+  it('are started by events of the service: an email to a contact is counted and starts', async () => {
     const email = newEmail()
     await post('seen', email)
     await create({ status: 'active', design: exitDesign('email.sent') })
@@ -165,7 +165,7 @@ describe('triggers', () => {
       .select(['chain_depth'])
       .where('email', '=', email)
       .execute()
-    // No execution has sent the mail: what it starts begins a chain.
+    // No execution has sent the email, so the started one begins a chain.
     expect(executions).toEqual([{ chain_depth: 0 }])
     const stranger = await api.request('GET', '/v1/automation/contacts/stranger@example.test')
     expect(stranger.status).toBe(404)
@@ -191,7 +191,7 @@ describe('the same event_id', () => {
     expect(found).toMatchObject([{ event_count: 1, properties: { n: expect.any(Number) } }])
   })
 
-  it('answers the same when all has changed since: the execution ended, the workflow is gone', async () => {
+  it('gets the same answer after the execution has ended and the workflow was archived', async () => {
     const { id, eventName } = await flow()
     const email = newEmail()
     const event_id = uniqueName('same')

@@ -1,4 +1,5 @@
-// Operation 17 against its rules in other words: random changes, the order of keys, spellings of an address, limits.
+// Operation 17 against a second implementation of its rules: random changes, the order of keys, spellings of an
+// address, limits.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../rules/json.ts'
@@ -24,7 +25,7 @@ const patch = (email: string, body: unknown, headers: Record<string, string> = {
 
 type Tree = Map<string, Tree | Json>
 
-/** The stored properties as they must be, kept as maps so that no key means anything to JavaScript. */
+/** The expected properties, as maps, so that no key has a special meaning for JavaScript. */
 function merge(stored: Tree, entries: [string, Json][]): Tree {
   const merged = new Map(stored)
   for (const [key, value] of entries) {
@@ -110,13 +111,13 @@ describe('the merge', () => {
     await fc.assert(property, { seed, numRuns: 60, interruptAfterTimeLimit: 8_000 })
   })
 
-  it('is the one of contact_properties too', async () => {
+  it('is the same for contact_properties', async () => {
     const email = await newContact({ a: { b: 1, c: [1, 2] }, d: 1 })
     await createContact(email, { a: { b: null, c: [3] }, d: null, e: {} })
     expect((await read(email))['properties']).toEqual({ a: { c: [3] }, e: {} })
   })
 
-  it('moves updated_at alone beside the properties', async () => {
+  it('changes only updated_at besides the properties', async () => {
     const email = await newContact({ a: 1 })
     const { updated_at: before, properties: _, ...rest } = await read(email)
     await patch(email, { properties: { a: 2 } })
@@ -189,7 +190,7 @@ describe('the address', () => {
 })
 
 describe('the body', () => {
-  it('that is not there is no JSON', async () => {
+  it('that is missing is not JSON', async () => {
     const email = await newContact()
     const headers = { authorization: `Bearer ${api.key}` }
     const response = await api.app.request(contact(email), { method: 'PATCH', headers })

@@ -1,8 +1,9 @@
-// Wrong input, route by route: each is a 4xx that says where, in the mount's shape, and nothing is written.
+// Wrong input for every route: each gets a 4xx that names the place, in the error shape of the route, and nothing
+// is written.
 import { describe, expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import type { CursorScope } from '../../api/http/cursor.ts'
-import { errorCodes } from '../../api/http/errorCodes.ts'
+import { errorCodeNames } from '../../api/http/errorCodes.ts'
 import { createTestApi } from '../setup/api.ts'
 import { badBodies } from '../setup/badBodies.ts'
 import { type Operation, readOperations } from '../setup/openapi.ts'
@@ -15,14 +16,14 @@ const own = await seedTenant(api, 'test')
 const other = await seedTenant(api, 'other')
 const operations = await readOperations(api)
 
-/** Bodies that their route takes, though the schema alone would not tell. */
+/** Bodies that a route accepts although the schema alone does not show it. */
 const LONG = new Set(['html', 'text'])
 
-/** Refusals whose text is the contract's: nothing else stands beside it. */
+/** Refusals whose text the contract fixes; they have nothing else. */
 const bareTexts =
   /^((from|to|subject) field is required|Invalid email format( in from field)?|properties (must be an object|cannot be empty)|template_id cannot be used together with html|Too many recipients: .*|Execution not found|Contact not found\. Send an event first.*)$/
 
-const known = new Set<unknown>(errorCodes)
+const known = new Set<unknown>(errorCodeNames)
 
 /** The text of an error, after its shape was checked. */
 function textOf(path: string, body: Record<string, unknown>): string {
@@ -50,7 +51,7 @@ describe('bodies', () => {
     const faults: string[] = []
     for (const { what, field, text } of badBodies(schema, valid, LONG)) {
       const answer = await api.request(method, fillPath(operation, own), text)
-      // These two say in their answer what is wrong with what they were given.
+      // These two operations report faults of their input in a 2xx answer.
       const { valid: isValid, contacts } = answer.body
       if (isValid === false || (Array.isArray(contacts) && contacts.length === 0)) continue
       const said = answer.status === 400 ? textOf(path, answer.body) : ''
@@ -89,7 +90,7 @@ describe('ids in paths', () => {
       for (const bad of name === 'n' ? badNumbers : badIds) {
         const target = fillPath(operation, own, { [name]: bad })
         const answer = await api.request(method, target, bodyOf(operation))
-        // An address in a path may be said to be none, or not to be known.
+        // An address in a path may be malformed or unknown.
         const allowed = name === 'email' ? [400, 404] : [404]
         expect([target, answer.text, allowed.includes(answer.status)]).toEqual([
           target,
@@ -129,7 +130,9 @@ describe('queries', () => {
         expect([target, answer.status]).toEqual([target, 400])
         expect([target, textOf(operation.path, answer.body), answer.body['code']]).toEqual([
           target,
-          isCursor ? 'The cursor is not valid here' : expect.stringContaining(name),
+          isCursor
+            ? expect.stringMatching(/^cursor must be one that this list gave/)
+            : expect.stringMatching(new RegExp(`^${name} must be `)),
           isCursor ? 'invalid_cursor' : 'invalid_request',
         ])
       }
@@ -137,7 +140,7 @@ describe('queries', () => {
   })
 })
 
-/** The scopes for which the application opens cursors, as it really does. */
+/** Records the scopes for which the application really opens cursors. */
 async function sealedScopes(operation: Operation, query: string, tenant: typeof own) {
   const scopes: CursorScope[] = []
   const cursors = {
@@ -179,7 +182,7 @@ describe('sealed cursors', async () => {
     expect(new Set(sealed.map(({ operation }) => operation.name)).size).toBe(lists.length - 3)
   })
 
-  it.each(sealed)('$label takes its own alone', async (list) => {
+  it.each(sealed)('$label accepts only its own', async (list) => {
     expect((await ask(list, list.cursor)).status).toBe(200)
     const flipped = list.cursor.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
     const foreign = [...sealed, ...strangers].filter(({ cursor }) => cursor !== list.cursor)

@@ -1,4 +1,4 @@
-// Sending domains after their registration: check now, settings, another key, deletion; each told to the worker.
+// Changes of a sending domain: check now, settings, another key, deletion. Each writes the outbox.
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startMissingChecks } from '../../commands/domains/startChecks.ts'
 import type { JsonObject } from '../../rules/json.ts'
@@ -36,7 +36,7 @@ const tasksOf = async (id: string) =>
       .execute()
   ).map(({ kind }) => kind)
 
-it('a registration has its checks started, by the commit that makes it', async () => {
+it('a registration starts its checks in the same commit', async () => {
   const id = await register()
   expect(await tasksOf(id)).toEqual(['domain_start'])
   expect(api.woken).toContain('dripline_outbox')
@@ -44,7 +44,7 @@ it('a registration has its checks started, by the commit that makes it', async (
   expect(row.checking_since).toEqual(row.created_at)
 })
 
-it('domains from before get their checks once; verified ones when they are asked for', async () => {
+it('domains of an early release get their checks once; verified ones only on request', async () => {
   const old = await insertTestDomain(api, newName(), 'PENDING')
   const verified = await insertTestDomain(api, newName())
   await Promise.all([startMissingChecks(api.deps), startMissingChecks(api.deps)])
@@ -60,7 +60,7 @@ describe('verify', () => {
     expect(await tasksOf(id)).toEqual(['domain_check'])
   })
 
-  it('gives one that was given up another round', async () => {
+  it('gives a failed domain another round of checks', async () => {
     const id = await insertTestDomain(api, newName(), 'FAILED')
     const long = new Date(0)
     const lost = { checking_since: long, failing_since: long, misses: 80 }
@@ -84,7 +84,7 @@ describe('PATCH', () => {
     expect(again.body).toMatchObject({ open_tracking_enabled: true, click_tracking_enabled: true })
   })
 
-  it('a tracking host has a record, and what was found of another one is forgotten', async () => {
+  it('a tracking host has a record, and a changed one loses its stored state', async () => {
     const name = newName()
     const id = await insertTestDomain(api, `news.${name}`)
     const host = `Links.News.${name}`
@@ -133,7 +133,7 @@ describe('rotate-dkim', () => {
   const selectors = (shown: Shown) =>
     shown.dns_records.filter((record) => record.for === 'DKIM').map((record) => record.name)
 
-  it('adds a key that signs nothing yet; asked again, also at once, it is the same one', async () => {
+  it('adds a key that does not sign yet; repeated and concurrent requests get the same key', async () => {
     const id = await register()
     const [old] = await keysOf(id)
     const answers = await Promise.all([1, 2].map(() => call('POST', `/${id}/rotate-dkim`)))
@@ -207,7 +207,7 @@ it.each(['NOT_STARTED', 'PENDING', 'FAILED'] as const)(
   },
 )
 
-it('details are shown when they are asked for, and what is another workspace is not there', async () => {
+it('details are shown with expand, and a domain of another workspace is not found', async () => {
   const id = await insertTestDomain(api, newName())
   expect((await call('GET', `/${id}`)).body).not.toHaveProperty('record_states')
   const { body } = await call('GET', `/${id}?expand=details`)

@@ -116,13 +116,13 @@ it('makes a key of its own for each domain, kept encrypted', async () => {
   expect(createPublicKey(secret.export({ format: 'pem', type: 'pkcs8' })).equals(key)).toBe(true)
 })
 
-it('names the records of a registrable domain alike in both forms', async () => {
+it('gives the records of a registrable domain the same names in both forms', async () => {
   const made = await call('POST', '', { name: 'acme.com' })
   const got = await call('GET', `/${made.body.id}`)
   expect(got.body.dns_records).toEqual(made.body.dns_records)
 })
 
-it('shows what was checked', async () => {
+it('shows the result of checks', async () => {
   const id = await insertTestDomain(api, 'checked.test')
   const at = new Date('2026-01-02T03:04:05.678Z')
   await api.db

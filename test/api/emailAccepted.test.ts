@@ -1,4 +1,4 @@
-// POST /v1/emails: what is written when a mail is accepted.
+// POST /v1/emails: what is written when an email is accepted.
 
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -134,7 +134,7 @@ describe('accepted', () => {
     ])
   })
 
-  it('stops no other recipient for one that is suppressed', async () => {
+  it('sends to the other recipients when one is suppressed', async () => {
     const far = new Date(Date.now() + 3_600_000)
     const past = new Date(Date.now() - 1000)
     const row = { workspace_id: api.workspaceId, source_id: null, created_at: past }
@@ -170,7 +170,7 @@ describe('accepted', () => {
     ])
   })
 
-  it('tells those recipients that are automation contacts', async () => {
+  it('records email.sent for recipients that are automation contacts', async () => {
     const at = new Date()
     await api.db
       .insertInto('contacts')
@@ -195,7 +195,7 @@ describe('accepted', () => {
       event_name: 'email.sent',
       email: 'ann@example.com',
     })
-    // The properties of every `email.sent`, whoever sends: null where there is no execution.
+    // `email.sent` always has the same properties; they are null without an execution.
     expect(told[0]?.properties).toEqual({
       email_id: body.id,
       subject: 'Hi',
@@ -214,7 +214,7 @@ describe('accepted', () => {
     expect(deliveries).toHaveLength(2)
   })
 
-  it('takes 40 MB of html, text alone, and a domain that misses its records for a while', async () => {
+  it('accepts 40 MB of html, text without html, and a domain in TEMPORARY_FAILURE', async () => {
     expect((await send({ ...mail, html: 'a'.repeat(40 * 1024 * 1024) })).status).toBe(200)
     expect((await send({ ...without('html'), text: 'Hi' })).status).toBe(200)
     expect((await send({ ...mail, from: 'a@Shaky.TEST' })).status).toBe(200)

@@ -1,4 +1,4 @@
-// GET /v1/emails/{id}/attempts: oldest first, bounded, nobody else's.
+// GET /v1/emails/{id}/attempts: oldest first, bounded, only of the own workspace.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createTestApi } from '../setup/api.ts'
@@ -50,7 +50,7 @@ test('an email that was not tried has no attempts; another one has the newest 20
   })
 })
 
-test('mail of another workspace, and what is no id, is not found', async () => {
+test('an email of another workspace, or a text that is not an id, is not found', async () => {
   const id = other.ids['emails'] ?? ''
   await writeAttempts(id, 1)
   expect(await get(own.key, id)).toMatchObject({

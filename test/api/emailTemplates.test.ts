@@ -82,7 +82,7 @@ it('sends a template by id or alias, in its published version', async () => {
   expect(bare.body).toEqual({ message: 'subject field is required' })
 })
 
-it('drops a NUL that a filter made: no column and no mail can hold it', async () => {
+it('removes a NUL character that a filter made', async () => {
   const answer = await api.request<{ id: string }>('POST', '/v1/emails', {
     ...mail,
     html: '{{ "a%00b" | url_decode }}',

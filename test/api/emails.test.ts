@@ -81,7 +81,7 @@ describe('one email', () => {
     })
   })
 
-  it('shows what its text was, and an empty html where there is none', async () => {
+  it('shows its text, and an empty html if there is none', async () => {
     const { id } = await send({ html: undefined, text: 'plain' })
     expect((await get(`/v1/emails/${id}`)).body).toMatchObject({ html: '', text: 'plain' })
   })
@@ -139,7 +139,7 @@ describe('one email', () => {
     })
   })
 
-  it('tells the rest with expand=details', async () => {
+  it('shows further fields with expand=details', async () => {
     const { id } = await send({ bcc: 'bcc@example.com', tags: { a: 'b' }, reply_to: 'r@acme.test' })
     expect((await get(`/v1/emails/${id}?expand=details`)).body).toMatchObject({
       cc: ['cc@example.com'],

@@ -1,4 +1,4 @@
-// Executions cancelled and started over the API, with a real engine behind it.
+// Executions that are cancelled and started over the API, with a real engine.
 import { describe, expect, it } from 'vitest'
 import { createApiWithEngine, waitingDesign } from '../setup/apiEngine.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -24,7 +24,7 @@ async function toTheWait(timeout?: string) {
 }
 
 describe('cancelling', () => {
-  it('reads CANCELLED at once, with the reason, and again when it is repeated', async () => {
+  it('is CANCELLED at once, with the reason, and stays so when it is repeated', async () => {
     const { id, email } = await toTheWait('P1D')
     const cancelled = await cancel(id, { reason: 'changed our mind' })
     expect(cancelled).toMatchObject({
@@ -47,7 +47,7 @@ describe('cancelling', () => {
     expect(await read(id)).toEqual(cancelled.body)
   })
 
-  it('works before Temporal has it, and then it takes no step', async () => {
+  it('works before Temporal has started the execution, which then takes no step', async () => {
     const id = await withoutStarter(async () => {
       const execution = await begin()
       expect((await cancel(execution.id)).body).toMatchObject({
@@ -74,7 +74,7 @@ describe('cancelling', () => {
     expect(await read(id)).toMatchObject({ status: 'COMPLETED', cancellation_reason: null })
   })
 
-  it('reads CANCELLED, reason terminated, when it was ended in the Web UI', async () => {
+  it('is CANCELLED with the reason terminated after it was terminated in the Web UI', async () => {
     const { id } = await toTheWait()
     await engine().client.workflow.getHandle(id).terminate('by hand')
     expect(await read(id)).toMatchObject({

@@ -1,4 +1,4 @@
-// Lists of executions (operations 12 and 18): every source in its order, while executions start and end.
+// Lists of executions: all sources in order, while executions start and end.
 import { describe, expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { createApiWithEngine, type ExecutionPage, waitingDesign } from '../setup/apiEngine.ts'
@@ -11,7 +11,7 @@ const { api, engine, flow, newContact, post, page, pages, age, withoutStarter } 
 const workflow = (id: string) => `/v1/workflows/${id}`
 const contact = (email: string) => `/v1/automation/contacts/${email}`
 
-/** A workflow, and what starts n executions of it for new contacts. */
+/** Makes a workflow, and a function that starts n executions of it for new contacts. */
 async function createFlow() {
   const eventName = uniqueName('begun')
   const id = await flow(waitingDesign(eventName))
@@ -31,7 +31,7 @@ async function createFlow() {
   return { id, start, waiting, idsOf }
 }
 
-/** Ended rows of the workflow, the last one the latest; Temporal never had them. */
+/** Inserts rows of ended executions that Temporal never had, the last one the latest. */
 async function insertEnded(workflowId: string, n: number, status: 'COMPLETED' | 'FAILED') {
   const at = Date.now() - 3_600_000
   const rows = Array.from({ length: n }, (_, i) => ({
@@ -96,7 +96,7 @@ describe('a list of executions', () => {
     await eventually(async () =>
       expect(await api.db.selectFrom('outbox').select('id').execute()).toEqual([]),
     )
-    // What trails here by 60 ms trails without end.
+    // Visibility, which lags behind by about 60 ms here, may lag behind by any time.
     const trailing = createApp({
       ...api.deps,
       temporal: {
@@ -115,7 +115,7 @@ describe('a list of executions', () => {
     expect(await list('?status=IN_PROGRESS')).toEqual([])
   })
 
-  it('goes through pending, running and ended ones once each, and ends with a null cursor', async () => {
+  it('shows pending, running and ended executions once each, and ends with a null cursor', async () => {
     const { id, start, waiting, idsOf } = await createFlow()
     const ended = await insertEnded(id, 60, 'COMPLETED')
     const old = idsOf(await waiting(await start(55)))
@@ -203,7 +203,7 @@ describe('a filter by status', () => {
     })
   })
 
-  it('shows a cancelled one as such from the answer on, before Temporal has closed it', async () => {
+  it('shows a cancelled one as CANCELLED at once, before Temporal has closed it', async () => {
     const { id, start, waiting } = await createFlow()
     const [execution] = await waiting(await start(1))
     await age([execution?.id ?? ''])

@@ -26,7 +26,7 @@ interface Page {
 const get = (path: string) => api.request<Page>('GET', path)
 let domainId: string
 
-/** A mail of the execution; @returns its id */
+/** Inserts an email of the execution. @returns its id */
 async function insertMail(n: number): Promise<string> {
   const id = api.deps.newId('email')
   const created_at = new Date()
@@ -97,7 +97,7 @@ beforeAll(async () => {
 })
 
 describe('mail', () => {
-  it('of an execution comes whole, newest first, without a cursor', async () => {
+  it('of an execution comes in one page, newest first, without a cursor', async () => {
     const { status, body } = await get(`/v1/executions/${execution}/emails`)
     expect(status).toBe(200)
     expect(Object.keys(body).sort()).toEqual(['count', 'emails'])
@@ -109,7 +109,7 @@ describe('mail', () => {
     expect(first?.updated_at).toBe(first?.events.at(-1)?.timestamp)
   })
 
-  it('of a workflow comes 50 a page, none twice and none skipped while more is sent', async () => {
+  it('of a workflow comes 50 a page, each email once while more are sent', async () => {
     const path = `/v1/workflows/${workflow}/emails`
     const first = await get(path)
     expect(first.body.emails.map((mail) => mail.email_id)).toEqual(newest.slice(0, 50))
@@ -118,7 +118,7 @@ describe('mail', () => {
       subject: 'Mail 59',
     })
     await insertMail(60)
-    // A cursor is a position: the mail that it names may be gone.
+    // A cursor is a position: the email that it names may be deleted.
     await api.db
       .deleteFrom('emails')
       .where('id', '=', newest[49] ?? '')

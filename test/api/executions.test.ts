@@ -1,4 +1,4 @@
-// One execution (operations 13, 14 and 11) from its decision to its end, over a real engine: state, mail, steps.
+// One execution from its start to its end, over a real engine: state, emails, steps.
 import { Connection } from '@temporalio/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
@@ -27,7 +27,7 @@ async function toTheWait(timeout?: string) {
 }
 
 describe('one execution', () => {
-  it('reads IN_PROGRESS without a step until Temporal has it', async () => {
+  it('is IN_PROGRESS without a step until Temporal has started it', async () => {
     const { id, email, workflowId, body } = await withoutStarter(async () => {
       const execution = await begin()
       return { ...execution, body: await read(execution.id) }
@@ -82,7 +82,7 @@ describe('one execution', () => {
     expect(await read(id)).toMatchObject({ status: 'WAITING', wait_until: null, schedule_name: '' })
   })
 
-  it('shows its mail, and the workflow shows it too, with each event in time order', async () => {
+  it('shows its emails, as does the workflow, with each event in time order', async () => {
     const eventName = uniqueName('signed_up')
     const nodes = welcomeDesign.nodes.map((node) =>
       node.id === 'start' ? { ...node, data: { kind: 'event', event_name: eventName } } : node,
@@ -110,7 +110,7 @@ describe('one execution', () => {
     expect(ofWorkflow.body).toEqual({ emails: [listed], count: 1, cursor: null })
   })
 
-  it('shows its steps in order, with the way taken out of each', async () => {
+  it('shows its steps in order, with the handle that each took', async () => {
     const { id, email } = await toTheWait('P1D')
     await post('went.on', email)
     await engine().ended(id, 'COMPLETED')
@@ -158,7 +158,7 @@ describe('one execution', () => {
   })
 })
 
-it('answers 503 with Retry-After while Temporal is away, except for what has ended', async () => {
+it('answers 503 with Retry-After while Temporal is away, except for ended executions', async () => {
   const connection = Connection.lazy({ address: '127.0.0.1:1', connectTimeout: '2s' })
   onTestFinished(() => connection.close())
   const away = createApp({ ...api.deps, temporal: createTemporalReads(connection, 'default') })

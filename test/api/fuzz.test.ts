@@ -1,12 +1,11 @@
-// Requests made up from the interface description: never a 5xx, always the promised shape, and 2xx bodies as described.
-import { Ajv2020 } from 'ajv/dist/2020.js'
+// Random requests from the interface description: never a 5xx, always the promised error shape, and 2xx bodies as
+// described.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { errorCodes } from '../../api/http/errorCodes.ts'
 import { createTestApi } from '../setup/api.ts'
 import { type FuzzedRequest, fuzzedRequests } from '../setup/arbitrary.ts'
-import { closed, readOperations } from '../setup/openapi.ts'
-import { bodyOf, errorKey, fillPath, guardedRoutes } from '../setup/routes.ts'
+import { readOperations } from '../setup/openapi.ts'
+import { bodyOf, fillPath, guardedRoutes } from '../setup/routes.ts'
 import { seedTenant } from '../setup/tenant.ts'
 
 const budget_ms = Number(process.env['FUZZ_MS'] ?? 10_000)
@@ -16,41 +15,22 @@ const api = await createTestApi()
 const tenant = await seedTenant(api, 'test')
 const operations = await readOperations(api)
 
-const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
-const validators = new Map<string, ReturnType<typeof ajv.compile>>(
-  operations.flatMap((operation) =>
-    [...operation.responses].flatMap(([status, schema]) =>
-      schema ? [[`${operation.name} ${status}`, ajv.compile(closed(schema))] as const] : [],
-    ),
-  ),
-)
-
-const codes = new Set<unknown>(errorCodes)
 const seen = new Map<string, number>()
 
-/** What is wrong with the answer; '' when nothing is. */
+/** What is wrong with the answer; '' if nothing is. */
 async function faultOf({ operation, target, body }: FuzzedRequest): Promise<string> {
-  const { name, method, path } = operation
-  const answer = await api.request(method, target, body)
-  const { status, headers } = answer
+  const { name, method } = operation
+  // It throws for an answer that differs from the description.
+  const { status, headers, text } = await api.request(method, target, body)
   const outcome = `${name} ${status}` as const
   seen.set(outcome, (seen.get(outcome) ?? 0) + 1)
-  if (status >= 500) return `${status}: ${answer.text}`
+  if (status >= 500) return `${status}: ${text}`
   if (!headers.get('x-request-id')) return 'no X-Request-Id'
-  if (!operation.responses.has(status)) return `${status} is not described: ${answer.text}`
   if (status === 204) {
-    // What was there is gone: the next request finds all of it again.
+    // The request deleted something: make it again for the next request.
     Object.assign(tenant, await seedTenant(api, 'test'))
-    return answer.text
   }
-  if (!headers.get('content-type')?.startsWith('application/json')) return 'not JSON'
-  const validate = validators.get(outcome)
-  if (!validate?.(answer.body)) return `${ajv.errorsText(validate?.errors ?? [])}: ${answer.text}`
-  if (status < 300) return ''
-  const text = answer.body[status === 403 ? 'message' : errorKey(path)]
-  if (typeof text !== 'string' || text === '') return `no text: ${answer.text}`
-  const { code } = answer.body
-  return code === undefined || codes.has(code) ? '' : `unknown code: ${answer.text}`
+  return ''
 }
 
 test('the description has every route that needs a key', () => {

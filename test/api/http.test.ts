@@ -1,4 +1,4 @@
-// The same answers through a real listener: sizes, chunks, HEAD, and clients that go away.
+// Answers through a real listener: sizes, chunks, HEAD, and clients that disconnect.
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
@@ -21,7 +21,7 @@ interface Told {
   text: string
 }
 
-/** One request; `write` sends its body, and may leave off in the middle. */
+/** Makes one request; `write` sends its body, and may stop in the middle. */
 function ask(
   method: string,
   path: string,
@@ -60,7 +60,7 @@ it.each(['/v1/emails', '/v1/audiences', '/v1/automation/events'])(
   },
 )
 
-it('says 413 to chunks that grow over the limit', async () => {
+it('answers 413 to chunks that exceed the limit', async () => {
   const chunk = ' '.repeat(64 * 1024)
   const answer = await ask('POST', '/v1/audiences', {}, (write, end) => {
     for (let bytes = 0; bytes <= limits.requestBytesMax; bytes += chunk.length) write(chunk)
@@ -69,7 +69,7 @@ it('says 413 to chunks that grow over the limit', async () => {
   expect([answer.status, JSON.parse(answer.text).code]).toEqual([413, 'body_too_large'])
 })
 
-it('takes chunks that make one valid body', async () => {
+it('accepts chunks that make a valid body', async () => {
   const body = '{"from":"a@sender.test","to":"b@example.test","subject":"Hi","text":"é"}'
   const answer = await ask('POST', '/v1/emails', {}, (write, end) => {
     for (const letter of body) write(letter)
@@ -78,7 +78,7 @@ it('takes chunks that make one valid body', async () => {
   expect([answer.status, JSON.parse(answer.text).status]).toEqual([200, 'queued'])
 })
 
-it('says 415 to a body of another type, and none to a request without one', async () => {
+it('answers 415 to a body of another type, but not to a request without a body', async () => {
   const text = { 'content-type': 'text/plain' }
   const refused = await ask('POST', '/v1/audiences', text, (write, end) => {
     write('{"name":"x"}')
@@ -105,7 +105,7 @@ it('answers HEAD as GET, without the body', async () => {
   expect((await ask('HEAD', '/v1/nothing', {})).status).toBe(404)
 })
 
-it('writes nothing of a request whose client goes away in its middle', async () => {
+it('writes nothing if the client disconnects in the middle of a request', async () => {
   const before = await describeTables(api.db)
   for (const head of ['content-length: 500', 'transfer-encoding: chunked']) {
     await new Promise<void>((resolve) => {

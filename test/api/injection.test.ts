@@ -1,4 +1,4 @@
-// Hostile texts in every field of a request: refused with a reason, or harmless in the mail that goes out.
+// Hostile texts in every field of a request: refused with a reason, or harmless in the sent message.
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
@@ -18,7 +18,7 @@ type Body = Record<string, unknown>
 const CONTACT_FIELD = 'contact, properties'
 
 const file = { filename: 'a.txt', content: 'YQ==' }
-/** What a request is like with a text in one of its fields. */
+/** A request with a text in one of its fields. */
 const fields: Record<string, (evil: string) => Body> = {
   from: (evil) => ({ from: evil }),
   'from, name': (evil) => ({ from: `${evil} <hello@sender.test>` }),
@@ -121,7 +121,7 @@ test('every field of POST /v1/emails', { timeout: 240_000 }, async () => {
     await Promise.all(probes.slice(at, at + TOGETHER).map(probe))
   }
   expect(faults).toEqual([])
-  // Neither may be all of it: then the probes would prove nothing.
+  // Some must be accepted and some refused, or the test would prove nothing.
   expect(accepted.length).toBeGreaterThan(100)
   expect(accepted.length).toBeLessThan(probes.length - 100)
 

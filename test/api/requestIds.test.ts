@@ -1,4 +1,4 @@
-// The id of a request: taken from the client where it is one, else made; on every answer.
+// The id of a request: the client's if it is valid, otherwise a new one; it is in every answer.
 import { describe, expect, it } from 'vitest'
 import { createTestApi } from '../setup/api.ts'
 
@@ -8,11 +8,11 @@ describe('X-Request-Id', () => {
   const askWith = async (id: string, path = '/v1/emails') =>
     (await api.request('GET', path, undefined, { 'x-request-id': id })).headers.get('x-request-id')
 
-  it.each(['a', 'req-1', '!~"#', 'x'.repeat(128)])('is given back: %s', async (id) => {
+  it.each(['a', 'req-1', '!~"#', 'x'.repeat(128)])('is returned: %s', async (id) => {
     expect(await askWith(id)).toBe(id)
   })
 
-  it.each(['', 'x'.repeat(129), 'two words', 'é'])('is made in the place of "%s"', async (id) => {
+  it.each(['', 'x'.repeat(129), 'two words', 'é'])('is replaced by a new one: "%s"', async (id) => {
     const made = await askWith(id)
     expect(made).toMatch(/^req_[\w-]{16,}$/)
     expect(await askWith(id)).not.toBe(made)

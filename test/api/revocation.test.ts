@@ -1,4 +1,4 @@
-// A key works no more once the command that ends it has committed, whoever called the command; no route sees to it.
+// A revoked key stops working when the command has committed, whoever called the command.
 import { expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import type { ApiDeps } from '../../api/http/env.ts'
@@ -9,14 +9,14 @@ import { isRefusal } from '../../rules/refusals.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-// Time stands still: what is remembered of a key does not run out by itself.
+// The clock stands still, so that remembered keys do not expire by themselves.
 const at = new Date()
 const api = await createTestApi({ now: () => at })
 
 const statusOf = async (token: string) =>
   (await api.request('GET', '/v1/emails', undefined, { authorization: `Bearer ${token}` })).status
 
-/** Keys that were used, so that they are remembered: one of the domain, one of none. */
+/** Makes two keys and uses them, so that they are remembered: one restricted to the domain, one not. */
 async function usedKeys(domainId: string) {
   const [ofDomain, plain] = [await api.createKey(), await api.createKey()]
   await api.db
@@ -28,21 +28,21 @@ async function usedKeys(domainId: string) {
   return { ofDomain, plain }
 }
 
-it('deleting a domain ends its keys at once, and no others', async () => {
+it('deleting a domain revokes its keys at once, and no others', async () => {
   const domainId = await insertTestDomain(api, `${uniqueName('revoked')}.test`)
   const { ofDomain, plain } = await usedKeys(domainId)
   expect((await api.request('DELETE', `/v1/domains/${domainId}`)).status).toBe(204)
   expect([await statusOf(ofDomain.token), await statusOf(plain.token)]).toEqual([403, 200])
 })
 
-it('revoking a key ends it at once', async () => {
+it('a revoked key stops working at once', async () => {
   const { token, keyId } = await api.createKey()
   expect(await statusOf(token)).toBe(200)
   expect((await api.request('DELETE', `/v1/api-keys/${keyId}`)).status).toBe(204)
   expect(await statusOf(token)).toBe(403)
 })
 
-it('says so after the commit, for each workspace, and not when it rolled back', async () => {
+it('the hook runs after the commit, for each workspace, and not after a rollback', async () => {
   const revoked: string[] = []
   const deps = { ...api.deps, keysRevoked: (workspaceId: string) => void revoked.push(workspaceId) }
   const domainId = await insertTestDomain(api, `${uniqueName('revoked')}.test`)
@@ -65,7 +65,7 @@ it('says so after the commit, for each workspace, and not when it rolled back', 
   expect(revoked).toEqual([workspaceId])
 })
 
-it('each application over the same deps remembers keys of its own', async () => {
+it('two applications over the same deps do not share remembered keys', async () => {
   const deps: Omit<ApiDeps, 'keysRevoked'> = api.deps
   const other = createApp(deps)
   const { token, keyId } = await api.createKey()

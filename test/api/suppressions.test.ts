@@ -1,4 +1,4 @@
-// Suppressions: put on by hand, listed newest first, taken off; whose they are, and which one is stronger.
+// Suppressions: added by hand, listed newest first, removed; which workspace has them, and which one is stronger.
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { transact } from '../../commands/transact.ts'
@@ -36,7 +36,7 @@ const find = async (email: string) =>
   (await list()).body.suppressions.find((row) => row.email === email)
 
 describe('by hand', () => {
-  it('is 201, then 200 with the same body, and off again 204, then 404', async () => {
+  it('is 201, then 200 with the same body; removed with 204, then 404', async () => {
     const made = await add('Ada@Example.test')
     expect([made.status, made.body]).toEqual([
       201,
@@ -57,7 +57,7 @@ describe('by hand', () => {
     expect(await find('ada@example.test')).toBeUndefined()
   })
 
-  it('holds back the next mail, until it is taken off', async () => {
+  it('stops the next email until it is removed', async () => {
     await add('held@example.test')
     const send = async () => {
       const mail = { from: 'a@sender.test', to: 'Held@example.test', subject: 'S', text: 'T' }
@@ -74,7 +74,7 @@ describe('by hand', () => {
     expect(await send()).toMatchObject({ status: 'sent' })
   })
 
-  it('makes one that ends the one that lasts, and leaves a complaint as it is', async () => {
+  it('makes a temporary one permanent, and leaves a complaint as it is', async () => {
     await insert('soft@example.test', 'bounce', new Date(time + DAY_MS))
     const { created } = (await find('soft@example.test')) ?? {}
     time += 1000
@@ -91,7 +91,7 @@ describe('by hand', () => {
     expect(await find('soft@example.test')).toMatchObject({ reason: 'complaint', expires_at: null })
   })
 
-  it('takes one address at a time, however many ask at once', async () => {
+  it('is made once by many concurrent requests', async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => add('race@example.test')))
     expect(answers.map((answer) => answer.status).sort()).toEqual([...Array(7).fill(200), 201])
   })
@@ -123,8 +123,8 @@ describe('by hand', () => {
   })
 })
 
-describe('one that ends', () => {
-  it('is shown until then, and not listed, found or counted afterwards', async () => {
+describe('a temporary suppression', () => {
+  it('is shown until its end, and not listed, found or used afterwards', async () => {
     await insert('later@example.test', 'bounce', new Date(time + DAY_MS))
     expect(await find('later@example.test')).toMatchObject({
       reason: 'bounce',
@@ -140,7 +140,7 @@ describe('one that ends', () => {
     expect([anew.status, anew.body]).toMatchObject([201, { reason: 'manual', created: time }])
   })
 
-  it('taken off, its soft bounces are forgotten: the next one does not bring it back', async () => {
+  it('loses its soft bounces when it is removed: the next one does not suppress again', async () => {
     const bounce = async () => {
       time += DAY_MS
       const email = 'full@example.test'
@@ -176,7 +176,7 @@ describe('the list', () => {
     const owner = await fresh()
     const emails = Array.from({ length: 120 }, (_, i) => `r${String(i).padStart(3, '0')}@a.test`)
     for (const [i, email] of emails.entries()) {
-      // Three of each moment.
+      // Three with the same time each.
       if (i % 3 === 0) time += 1
       await owner.add(email)
     }
@@ -200,7 +200,7 @@ describe('the list', () => {
     expect([stolen.status, stolen.body]).toMatchObject([400, { code: 'invalid_cursor' }])
   })
 
-  it('is walked by its index', async () => {
+  it('is read by its index', async () => {
     const { rows } = await sql<{ 'QUERY PLAN': string }>`
       explain select * from suppressions where workspace_id = 'ws'
         and (expires_at is null or expires_at > now())

@@ -1,4 +1,4 @@
-// The surface of the whole application, route by route: keys, methods, ids, media types, sizes.
+// The HTTP surface of the application, for every route: keys, methods, ids, media types, sizes.
 import { describe, expect, it } from 'vitest'
 import { listOperations } from '../../api/http/operation.ts'
 import { limits } from '../../rules/limits.ts'
@@ -44,7 +44,7 @@ describe('golden files', () => {
     expectGolden('routes.json', `[\n${lines.join(',\n')}\n]\n`)
   })
 
-  it('has these rules at its routes, each of which has some', () => {
+  it('has these rules at its routes; no route is without rules', () => {
     const operations = listOperations(api.app)
     const lines = operations.map((operation) => `  ${JSON.stringify(operation)}`).sort()
     expectGolden('operations.json', `[\n${lines.join(',\n')}\n]\n`)
@@ -72,7 +72,7 @@ describe('golden files', () => {
 
 describe.each(guarded)('$name', (route) => {
   const { method, path } = route
-  // Both wrong in every other way too: the key comes first.
+  // Everything else in the requests is wrong too: the key is checked first.
   const body = method === 'GET' ? undefined : '{broken'
   const wrong = body ? { 'content-type': 'text/plain', 'content-length': '999999999' } : {}
   const askWith = (authorization: string) =>
@@ -102,7 +102,7 @@ describe.each(guarded)('$name', (route) => {
     }
   })
 
-  it('refuses a live key whose permission does not reach so far', async () => {
+  it('refuses a valid key without the permission', async () => {
     const allowed = {
       read_only: method === 'GET',
       sending_access: path === '/v1/emails' || path.startsWith('/v1/emails/'),
@@ -117,14 +117,14 @@ describe.each(guarded)('$name', (route) => {
   })
 })
 
-/** Its texts are the contract's, without a code. */
+/** Its error texts are fixed by the contract and have no code. */
 const PROPERTIES = 'PATCH /v1/automation/contacts/:email'
 
 describe("another workspace's ids, and unknown ones", () => {
   it.each(guarded.filter(hasParameter))('$name', async (route) => {
     const { method, path } = route
     for (const target of [fillPath(route, other), noSuch(route)]) {
-      // An address is no id: the other workspace's contact is not known here.
+      // An address is not an id: the other workspace's contact does not exist here.
       const answer = await api.request(method, target, bodyOf(route))
       expect([target, told(answer)]).toMatchObject([
         target,
@@ -140,7 +140,7 @@ describe("another workspace's ids, and unknown ones", () => {
 })
 
 describe('bodies', () => {
-  it.each(guarded.filter(bodyOf))('$name takes JSON alone, of a bounded size', async (route) => {
+  it.each(guarded.filter(bodyOf))('$name accepts only JSON, of a bounded size', async (route) => {
     const { method, path } = route
     const target = fillPath(route, own)
     const ask = (body: string, headers: Record<string, string>) =>
@@ -240,7 +240,7 @@ describe('methods and unknown paths', () => {
     expect([await ask('GET'), await ask('HEAD'), await ask('POST')]).toEqual([200, 200, 405])
   })
 
-  it.each(['/', '/nothing', '/u', '/avatars', '/v2/emails'])('%s is a 404', async (path) => {
+  it.each(['/nothing', '/u', '/avatars', '/v2/emails'])('%s is a 404', async (path) => {
     const answer = await api.request('GET', path, undefined, { authorization: '' })
     expect(told(answer)).toEqual({ status: 404, body: { message: text, code: 'not_found' } })
   })

@@ -15,17 +15,17 @@ const create = async (body: object = {}) => (await call('POST', '', { name: 'T',
 
 describe('refusals', () => {
   const bodies: [string, object, string][] = [
-    ['no name', { name: undefined }, 'name: '],
-    ['an empty name', { name: '' }, 'name: '],
-    ['a blank name', { name: ' ' }, 'name: '],
-    ['a long name', { name: 'x'.repeat(256) }, 'name: '],
-    ['NUL in the name', { name: 'a\u0000' }, 'name: '],
-    ['a number as html', { html: 5 }, 'html: '],
-    ['NUL in html', { html: '\u0000' }, 'html: '],
-    ['a line of headers in from', { from: 'a@b.co\nX: y' }, 'from: '],
-    ['no address in reply_to', { reply_to: 'x' }, 'reply_to: '],
-    ['an alias with capitals', { alias: 'Ab' }, 'alias: '],
-    ['an alias like an id', { alias: 'tpl_x' }, 'alias: '],
+    ['no name', { name: undefined }, 'name is required'],
+    ['an empty name', { name: '' }, 'name must not be empty'],
+    ['a blank name', { name: ' ' }, 'name must not be blank'],
+    ['a long name', { name: 'x'.repeat(256) }, 'name must not exceed 255 characters, has 256'],
+    ['NUL in the name', { name: 'a\u0000' }, 'name must not hold a NUL character'],
+    ['a number as html', { html: 5 }, 'html must be a string, not a number'],
+    ['NUL in html', { html: '\u0000' }, 'html must not hold a NUL character'],
+    ['a line of headers in from', { from: 'a@b.co\nX: y' }, 'from must be one address'],
+    ['no address in reply_to', { reply_to: 'x' }, 'reply_to must be one address'],
+    ['an alias with capitals', { alias: 'Ab' }, 'alias must be 1-64 of a-z 0-9 _ -'],
+    ['an alias like an id', { alias: 'tpl_x' }, 'alias must be 1-64 of a-z 0-9 _ -'],
   ]
   it.each(bodies)('%s', async (_name, body, message) => {
     const { status, body: answer } = await call('POST', '', { name: 'T', ...body })
@@ -36,7 +36,7 @@ describe('refusals', () => {
     })
   })
 
-  it('names line and column of Liquid that does not parse', async () => {
+  it('names line and column of a Liquid error', async () => {
     const answer = await call('POST', '', { name: 'T', html: 'a\n b {% if x %}' })
     expect([answer.status, answer.body]).toMatchObject([
       400,

@@ -36,7 +36,7 @@ describe('content and versions', () => {
     expect((await call('GET', `/${body.id}`)).body).toEqual(body)
   })
 
-  it('grows a version with changed content alone, and keeps the old ones', async () => {
+  it('gets a new version only with changed content, and keeps the old versions', async () => {
     const { id } = await create({ html: 'one', subject: 'S' })
     const versionOf = async (change: object) =>
       (await call('PATCH', `/${id}`, change)).body['current_version']
@@ -59,7 +59,7 @@ describe('content and versions', () => {
     ])
   })
 
-  it('loses no version when two change it at once', async () => {
+  it('loses no version in two concurrent changes', async () => {
     const { id } = await create({ html: '0' })
     await Promise.all([1, 2, 3, 4].map((n) => call('PATCH', `/${id}`, { html: `${n}` })))
     expect((await call('GET', `/${id}`)).body['current_version']).toBe(5)
@@ -98,7 +98,7 @@ describe('content and versions', () => {
 })
 
 describe('aliases', () => {
-  it('stand for the id, once in a workspace', async () => {
+  it('can be used like the id, and are unique in a workspace', async () => {
     const { id } = await create({ alias: 'hello' })
     expect((await call('GET', '/hello')).body.id).toBe(id)
     const taken = await call('POST', '', { name: 'B', alias: 'hello' })
@@ -138,7 +138,7 @@ describe('rendering', () => {
 })
 
 describe('deleting', () => {
-  it('takes the versions along', async () => {
+  it('deletes the versions too', async () => {
     const { id } = await create({ alias: 'short-lived' })
     expect((await call('DELETE', '/short-lived')).status).toBe(204)
     expect((await call('GET', `/${id}`)).status).toBe(404)
@@ -147,7 +147,7 @@ describe('deleting', () => {
     ).toEqual([])
   })
 
-  /** A workflow that is active with a single node. */
+  /** Inserts an active workflow with a single node. */
   async function insertActive(node: object): Promise<string> {
     const wf = api.deps.newId('workflow')
     const at = new Date()
@@ -192,7 +192,7 @@ describe('deleting', () => {
     expect((await call('DELETE', `/${id}`)).status).toBe(204)
   })
 
-  it('is not refused for a workflow that only mentions it: its node kinds say what they send', async () => {
+  it('is not refused for a workflow that only mentions its name and does not send it', async () => {
     const { id } = await create({ alias: 'mentioned' })
     await insertActive({ id: 'n', type: 'note', data: { template_id: 'mentioned' } })
     expect((await call('DELETE', `/${id}`)).status).toBe(204)

@@ -1,4 +1,4 @@
-// Pixels and tracked links: where they lead, what is shown of them, and what contacts hear.
+// Pixels and tracked links: their targets, what the API shows, and the events of contacts.
 
 import { describe, expect, it } from 'vitest'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
@@ -26,7 +26,7 @@ describe('a link', () => {
     expect(events[1]).toMatchObject(seen)
   })
 
-  it('is escaped where a header could not carry it, else as it was written', async () => {
+  it('is escaped if a header cannot hold it, otherwise as it was written', async () => {
     const { deliveryId } = await delivered([...URLS, 'https://x.test/\r\nSet-Cookie: a=b'])
     const locations = []
     for (const index of [0, 1, 2, 3, 4]) {
@@ -41,7 +41,7 @@ describe('a link', () => {
     ])
   })
 
-  it('with another target in the request leads to its own', async () => {
+  it('leads to its own target even if the request names another one', async () => {
     const { deliveryId } = await delivered()
     const path = `/t/c/${clickToken(mac, deliveryId, 0)}`
     for (const more of ['?url=https://evil.test', '?u=//evil.test', '#https://evil.test']) {
@@ -50,7 +50,7 @@ describe('a link', () => {
     expect((await get(path, { host: 'evil.test' })).headers.get('location')).toBe(URLS[0])
   })
 
-  it('that is forged, of no mail, or beyond its links is a 404 page and records nothing', async () => {
+  it('with a forged token, of no email, or beyond its links is a 404 page and records nothing', async () => {
     const { deliveryId } = await delivered()
     const before = await tableCounts(api)
     for (const token of [
@@ -71,7 +71,7 @@ describe('a link', () => {
     expect(await tableCounts(api)).toEqual(before)
   })
 
-  it('keeps the targets that it was sent with', async () => {
+  it('keeps the targets of the sent email', async () => {
     const mail = await delivered()
     await storeLinks(api.deps, [{ email_id: mail.id, urls: ['https://evil.test/'] }])
     expect((await click(mail.deliveryId, 0)).headers.get('location')).toBe(URLS[0])
@@ -79,7 +79,7 @@ describe('a link', () => {
 })
 
 describe('the pixel', () => {
-  it('is a picture that nothing keeps, and the open is shown', async () => {
+  it('is a picture that must not be cached, and the open is shown', async () => {
     const mail = await delivered()
     const answer = await openPixel(mail.deliveryId)
     expect(answer.headers.get('content-type')).toBe('image/gif')
@@ -105,7 +105,7 @@ describe('the pixel', () => {
 })
 
 describe('the contact', () => {
-  it('hears of opens and clicks of people alone, and workflows start by them', async () => {
+  it('gets events only for opens and clicks of people, and they start workflows', async () => {
     const email = `${uniqueName('c')}@example.test`
     await api.request('POST', '/v1/automation/events', { event_name: 'signed_up', email })
     const design = exitDesign('email.clicked')

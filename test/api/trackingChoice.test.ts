@@ -1,10 +1,10 @@
-// Whether a mail is tracked: the domain's flags when it is accepted, and the mail's own wish.
+// Whether an email is tracked: the domain's settings when it is accepted, and those of the request.
 import { describe, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 
 const api = await createTestApi()
 
-describe('whether a mail is tracked', () => {
+describe('whether an email is tracked', () => {
   const flags = (id: string) =>
     api.db
       .selectFrom('emails')
@@ -20,7 +20,7 @@ describe('whether a mail is tracked', () => {
       tracking,
     })
 
-  it('is what the domain says when it is accepted, unless the mail says otherwise', async () => {
+  it('follows the settings of the domain when it is accepted, unless the request says otherwise', async () => {
     const domainId = await insertTestDomain(api, 'tracked.test')
     const off = { track_opens: false, track_clicks: false, tracking_host: null }
     const set = (
@@ -63,10 +63,10 @@ describe('whether a mail is tracked', () => {
   })
 
   it.each([
-    [true, 'tracking must be an object'],
-    [[], 'tracking must be an object'],
-    [{ opens: 'yes' }, 'tracking.opens must be a boolean'],
-    [{ clicks: 1 }, 'tracking.clicks must be a boolean'],
+    [true, 'tracking must be an object, not a boolean'],
+    [[], 'tracking must be an object, not an array'],
+    [{ opens: 'yes' }, 'tracking.opens must be true or false, not "yes"'],
+    [{ clicks: 1 }, 'tracking.clicks must be true or false, not 1'],
   ])('%j is refused', async (tracking, message) => {
     expect(await send(tracking)).toMatchObject({
       status: 400,

@@ -1,4 +1,4 @@
-// Opens and clicks that are kept but not shown, and how much of all of them is kept.
+// Opens and clicks of machines, which are stored but not shown, and how many events are stored.
 import { describe, expect, it } from 'vitest'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { bringTo } from '../setup/states.ts'
@@ -23,7 +23,7 @@ describe('machines', () => {
     expect([last.status, events.length]).toEqual(['sent', 1])
   })
 
-  it('come within two seconds of the delivery, or before it', async () => {
+  it('are those within two seconds of the delivery, or before it', async () => {
     const mail = await delivered()
     clock.time -= 58_001
     await click(mail.deliveryId, 0)
@@ -36,7 +36,7 @@ describe('machines', () => {
     expect(await machines(early.id)).toEqual(['too_soon'])
   })
 
-  it('follow three links within a second: all three are marked', async () => {
+  it('are those that follow three links within a second: all three clicks are marked', async () => {
     const mail = await delivered()
     await click(mail.deliveryId, 3)
     clock.time += 20_000
@@ -47,7 +47,7 @@ describe('machines', () => {
     expect((await shown(mail.id)).last).toMatchObject({ link: URLS[3] })
   })
 
-  it('are found also when all come at once', async () => {
+  it('are recognised also in concurrent requests', async () => {
     const mail = await delivered()
     await Promise.all([0, 1, 2, 3].map((index) => click(mail.deliveryId, index)))
     expect(await machines(mail.id)).toEqual(['burst', 'burst', 'burst', 'burst'])
@@ -55,7 +55,7 @@ describe('machines', () => {
 })
 
 describe('what is stored', () => {
-  it('is one of the same within ten seconds, also when all come at once', async () => {
+  it('is one event for repetitions within ten seconds, also for concurrent ones', async () => {
     const mail = await delivered()
     await Promise.all(Array.from({ length: 6 }, () => click(mail.deliveryId, 0)))
     await openPixel(mail.deliveryId)
@@ -67,7 +67,7 @@ describe('what is stored', () => {
     expect(await machines(mail.id)).toHaveLength(4)
   })
 
-  it('ends at a thousand for each recipient; links go on leading to their targets', async () => {
+  it('is at most a thousand events for each recipient; links still lead to their targets', async () => {
     const mail = await delivered()
     const row = { email_id: mail.id, workspace_id: api.workspaceId, recipient: mail.to }
     await api.db
@@ -88,7 +88,7 @@ describe('what is stored', () => {
     expect(await stored(mail.id)).toHaveLength(1000)
   })
 
-  it('holds a client address that trusted proxies say, and a name of bounded length', async () => {
+  it('has the client address from trusted proxies, and a user agent of bounded length', async () => {
     const mail = await delivered()
     await api.app.request(
       `/t/o/${openToken(mac, mail.deliveryId)}`,

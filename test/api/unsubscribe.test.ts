@@ -1,4 +1,4 @@
-// Unsubscribe links: one-click, GET with undo, who never acts, and what one commit changes.
+// Unsubscribe links: one-click, GET with undo, requests that change nothing, and what one commit changes.
 import { describe, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain, type TestApi } from '../setup/api.ts'
 import { tableCounts } from '../setup/tableCounts.ts'
@@ -8,7 +8,7 @@ import { createWorkflowClient, exitDesign } from '../setup/workflowClient.ts'
 const direct = await createTestApi()
 const confirm = await createTestApi({ env: { UNSUBSCRIBE_LINK_MODE: 'confirm' } })
 
-/** An execution under way that has sent a mail with a link. */
+/** A running execution that has sent an email with an unsubscribe link. */
 async function sentMail(api: TestApi, settings: object = {}) {
   const eventName = uniqueName('begun')
   const { create } = createWorkflowClient(api)
@@ -119,7 +119,7 @@ describe('POST, one-click', () => {
     expect(byHand).toMatchObject({ status: 409, body: { code: 'contact_unsubscribed' } })
   })
 
-  it('is the same however often it comes, also at once', async () => {
+  it('may be repeated, also concurrently', async () => {
     const mail = await sentMail(direct)
     const answers = await Promise.all(Array.from({ length: 6 }, () => oneClick(mail)))
     expect(answers.map((answer) => answer.status)).toEqual(Array(6).fill(200))
@@ -130,14 +130,14 @@ describe('POST, one-click', () => {
     expect(body).toMatchObject({ event_count: 2, last_event: 'email.unsubscribed' })
   })
 
-  it('leaves other contacts, and other workflows of the contact, alone', async () => {
+  it('does not affect other contacts, nor other workflows of the contact', async () => {
     const [mail, another] = [await sentMail(direct), await sentMail(direct)]
     await oneClick(mail)
     expect(await another.statusOf()).toEqual(live)
     expect(await another.begin()).toHaveLength(1)
   })
 
-  it('only skips sends where the workflow says so', async () => {
+  it('only skips sends if the design says so', async () => {
     const mail = await sentMail(direct, { on_unsubscribe: 'skip_sends' })
     await oneClick(mail)
     expect(await mail.statusOf()).toEqual(live)
@@ -175,7 +175,7 @@ describe('GET', () => {
     expect(await mail.begin()).toHaveLength(1)
   })
 
-  it('asks first where the operator wants so', async () => {
+  it('asks first if the operator configured it', async () => {
     const mail = await sentMail(confirm)
     const page = await open(mail, 'GET')
     expect(page.text).toContain(`<form method="post" action="/u/${mail.token}">`)
@@ -185,7 +185,7 @@ describe('GET', () => {
   })
 })
 
-describe('a token that is none', () => {
+describe('an invalid token', () => {
   it.each(['AAAAAAAAAAAAAAAAAAAAAA', 'x', '%00', '%zz', 'a'.repeat(5000), "'--"])(
     '%s is a 404 page',
     async (token) => {

@@ -1,4 +1,4 @@
-// Unsubscribe links beyond one click: headers of every page, waits, who hears of it, and going back and forth.
+// Further rules of unsubscribe links: headers of every page, waits, the event, and repeated changes.
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { describeTables } from '../setup/tables.ts'
@@ -19,7 +19,7 @@ const post = async (event_name: string, email: string) => {
   return body.executions
 }
 
-/** A contact in a workflow whose mail has a link; more executions of it may follow. */
+/** A contact in a workflow whose emails have a link; further executions may start. */
 async function subscriber() {
   const eventName = uniqueName('begun')
   const { workflow_id } = await create({ status: 'active', design: exitDesign(eventName) })
@@ -107,7 +107,7 @@ describe('every page', () => {
 })
 
 describe('leaving', () => {
-  it('cancels every running execution of that workflow, and what they waited for is not consumed', async () => {
+  it('cancels every running execution of that workflow, and their waits consume no event', async () => {
     const { email, token, execution_id, begin } = await subscriber()
     const [second = ''] = await begin()
     const { contact_id } = await api.db
@@ -147,7 +147,7 @@ describe('leaving', () => {
     )
   })
 
-  it('is heard by a workflow that listens, once', async () => {
+  it('starts a workflow that has it as trigger, once', async () => {
     const { email, token, workflow_id } = await subscriber()
     const goodbye = await create({ status: 'active', design: exitDesign('email.unsubscribed') })
     for (const method of ['GET', 'POST', 'GET']) await open(method, `/u/${token}`)
@@ -171,7 +171,7 @@ describe('leaving', () => {
     expect(await statusOf(execution_id)).toEqual(['CANCELLED', 'unsubscribed'])
   })
 
-  it('and coming back may alternate; each way out is recorded', async () => {
+  it('and undoing may alternate; each unsubscription is recorded', async () => {
     const { email, token, begin } = await subscriber()
     await open('GET', `/u/${token}`)
     expect(await begin()).toEqual([])
@@ -184,13 +184,13 @@ describe('leaving', () => {
     expect(left).toHaveLength(2)
   })
 
-  it('does not happen by an undo of who never left, nor by looking at the page of who has', async () => {
+  it('does not happen by an undo before it, nor by a GET after it', async () => {
     const { token, execution_id } = await subscriber()
     const before = await describeTables(api.db)
     await open('POST', `/u/${token}/undo`)
     await open('HEAD', `/u/${token}`)
     expect(await describeTables(api.db)).toBe(before)
-    // A POST confirms what the GET did; from then on nothing changes.
+    // A POST confirms the unsubscription of a GET; repetitions change nothing.
     await open('GET', `/u/${token}`)
     await open('POST', `/u/${token}`)
     const after = await describeTables(api.db)

@@ -1,4 +1,5 @@
-// A scanner that follows every link of a mail does not unsubscribe its reader; a person does, whatever scanners do.
+// A scanner that follows every link of an email does not unsubscribe its reader; a person can, whatever scanners
+// do.
 import { beforeAll, expect, it } from 'vitest'
 import { clickToken } from '../../mail/tracking/tokens.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
@@ -16,7 +17,7 @@ beforeAll(async () => {
   domain_id = await insertTestDomain(api, 'sender.test')
 })
 
-/** A contact in a workflow whose delivered mail has tracked links. */
+/** A contact in a workflow with a delivered email that has tracked links. */
 async function subscriber() {
   const event_name = uniqueName('begun')
   const { workflow_id } = await create({ status: 'active', design: exitDesign(event_name) })
@@ -54,7 +55,7 @@ async function subscriber() {
   return { click, visit, isOut }
 }
 
-it('by GET before the other links: undone by the third of them', async () => {
+it('GET before the other links: undone by the third link', async () => {
   const { click, visit, isOut } = await subscriber()
   await visit('GET')
   for (const index of [0, 1]) await click(index)
@@ -64,7 +65,7 @@ it('by GET before the other links: undone by the third of them', async () => {
   expect(await isOut()).toBe(false)
 })
 
-it('by GET after the other links: asks, and does nothing', async () => {
+it('GET after the other links: shows the question, and does nothing', async () => {
   const { click, visit, isOut } = await subscriber()
   for (const index of [0, 1, 2]) await click(index)
   time += 30_000
@@ -74,7 +75,7 @@ it('by GET after the other links: asks, and does nothing', async () => {
   expect(await isOut()).toBe(true)
 })
 
-it('by GET with all links at once: the reader is in at the end, whatever came first', async () => {
+it('GET together with all links: the reader is still subscribed at the end, whatever came first', async () => {
   for (let round = 0; round < 5; round++) {
     const { click, visit, isOut } = await subscriber()
     await Promise.all([click(0), visit('GET'), click(1), click(2), click(3)])
@@ -82,7 +83,7 @@ it('by GET with all links at once: the reader is in at the end, whatever came fi
   }
 })
 
-it('by GET of one that says what it is: asks', async () => {
+it('GET of a known scanner: shows the question', async () => {
   const { visit, isOut } = await subscriber()
   for (const agent of ['Barracuda Sentinel (EE)', 'Slackbot-LinkExpanding 1.0']) {
     expect((await visit('GET', '', { 'user-agent': agent })).text).toContain('Unsubscribe?')
@@ -90,7 +91,7 @@ it('by GET of one that says what it is: asks', async () => {
   expect(await isOut()).toBe(false)
 })
 
-it('stays when fewer links were fetched, or slower, or a minute later', async () => {
+it('the unsubscription stays if fewer links were followed, or more slowly, or a minute later', async () => {
   const { click, visit, isOut } = await subscriber()
   await visit('GET')
   for (const index of [0, 1, 2]) {
@@ -103,7 +104,7 @@ it('stays when fewer links were fetched, or slower, or a minute later', async ()
   expect(await isOut()).toBe(true)
 })
 
-it('stays when a POST has confirmed it, before the links or after the GET', async () => {
+it('the unsubscription stays if a POST has confirmed it, before the links or after the GET', async () => {
   const { click, visit, isOut } = await subscriber()
   await visit('GET')
   await visit('POST')
@@ -116,7 +117,7 @@ it('stays when a POST has confirmed it, before the links or after the GET', asyn
   expect(await other.isOut()).toBe(true)
 })
 
-it('does not touch another mail of the same contact', async () => {
+it('another email of the same contact is not affected', async () => {
   const [one, two] = [await subscriber(), await subscriber()]
   await one.visit('GET')
   for (const index of [0, 1, 2, 3]) await two.click(index)

@@ -1,4 +1,4 @@
-// A workflow from draft to archive: versions that never change, what each start runs, and who wins a race.
+// A workflow from draft to archive: immutable versions, which version each start runs, and concurrent changes.
 import { describe, expect, it } from 'vitest'
 import { createTestApi } from '../setup/api.ts'
 import { describeTables } from '../setup/tables.ts'
@@ -23,7 +23,7 @@ const versionOf = async (executionId: string) =>
 const startByHand = (id: string, body: object = { email: newEmail() }) =>
   api.request<{ execution_id: string }>('POST', `/v1/workflows/${id}/executions`, body)
 
-/** A problem in each node, and one of an edge. */
+/** A design with a problem in each node and in an edge. */
 const faulty = {
   nodes: [
     { id: 'start', type: 'trigger', data: { kind: 'event', event_name: 'not a name' } },
@@ -35,7 +35,7 @@ const faulty = {
 }
 
 describe('versions', () => {
-  it('are what each execution was started with, for ever', async () => {
+  it('stay with the executions that were started with them', async () => {
     const eventName = uniqueName('e')
     const { workflow_id: id } = await create({ status: 'active', design: exitDesign(eventName) })
     const first = await begin(eventName)
@@ -47,7 +47,7 @@ describe('versions', () => {
     expect(old.body['design']).toEqual(exitDesign(eventName))
   })
 
-  it('of a paused workflow grow without being active; activating takes the latest', async () => {
+  it('of a paused workflow are added without becoming active; activating takes the latest', async () => {
     const eventName = uniqueName('e')
     const { workflow_id: id } = await create({ status: 'active', design: exitDesign(eventName) })
     const running = await begin(eventName)
@@ -64,7 +64,7 @@ describe('versions', () => {
     expect(await versionOf(await begin(eventName))).toBe(2)
   })
 
-  it('do not grow by the same design, however its keys are ordered', async () => {
+  it('are not added for the same design, in any order of keys', async () => {
     const { workflow_id: id } = await create({ design: exitDesign('e') })
     const { nodes, edges } = exitDesign('e')
     const turned = {
@@ -75,7 +75,7 @@ describe('versions', () => {
     expect((await patch(id, { name: 'Other', status: 'paused' })).body.current_version).toBe(1)
   })
 
-  it('come back as new ones; one that cannot run does not come back to an active workflow', async () => {
+  it('are restored as new ones; an invalid one cannot be restored in an active workflow', async () => {
     const eventName = uniqueName('e')
     const { workflow_id: id } = await create({ design: faulty })
     const design = exitDesign(eventName)
@@ -130,7 +130,7 @@ describe('an invalid design', () => {
 })
 
 describe('many at once', () => {
-  it('with one expected_version: one wins, the others are told', async () => {
+  it('with the same expected_version: one wins, the others get version_conflict', async () => {
     const { workflow_id: id } = await create()
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
@@ -203,7 +203,7 @@ describe('a start by hand', () => {
     expect(listed.body).toMatchObject({ executions: [{ execution_id: body.execution_id }] })
   })
 
-  it('of a workflow that is gone is a 404', async () => {
+  it('of an archived workflow is a 404', async () => {
     const { workflow_id: id } = await create({ status: 'active', design: exitDesign('e') })
     await api.request('DELETE', `/v1/workflows/${id}`)
     const before = await describeTables(api.db)

@@ -1,4 +1,4 @@
-// Versions, validation, copies of workflows, and workflows that are not there.
+// Versions, validation and copies of workflows, and workflows that do not exist.
 import { describe, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { welcomeDesign } from '../setup/designs.ts'
@@ -48,7 +48,7 @@ describe('versions', () => {
 })
 
 describe('validate and duplicate', () => {
-  it('tells every problem of a design without saving it', async () => {
+  it('returns every problem of a design without saving it', async () => {
     const made = await create({ design: exitDesign('x') })
     const check = (body: object) =>
       api.request<{ valid: boolean; problems: unknown[] }>(
@@ -111,8 +111,8 @@ describe('validate and duplicate', () => {
   })
 })
 
-describe('a workflow that is not there', () => {
-  it('once archived: gone from everywhere, triggers no more, its executions stay', async () => {
+describe('a workflow that does not exist', () => {
+  it('after archiving: it is not found, starts nothing, and its executions stay', async () => {
     const eventName = uniqueName('e')
     const { workflow_id: id } = await create({ status: 'active', design: exitDesign(eventName) })
     expect(await startedBy(eventName)).toBe(1)
@@ -150,7 +150,7 @@ describe('a workflow that is not there', () => {
     },
   )
 
-  it('of another workspace is a 404, and stays as it was', async () => {
+  it('of another workspace is a 404 and is not changed', async () => {
     const made = await create({ design: exitDesign('x') })
     const auth = { authorization: `Bearer ${otherKey}` }
     const path = `/v1/workflows/${made.workflow_id}`

@@ -59,10 +59,10 @@ describe('a new workflow', () => {
   ])('with %s is a 400 that names the field', async (_name, body, field) => {
     const answer = await api.request('POST', '/v1/workflows', body)
     expect(answer.status).toBe(400)
-    expect(answer.body['error']).toMatch(new RegExp(`^${field}: `))
+    expect(answer.body['error']).toMatch(new RegExp(`^${field} (must|is required)`))
   })
 
-  it('that cannot run is refused as active with every problem, and is not there', async () => {
+  it('with an invalid design is refused as active with every problem, and is not stored', async () => {
     const before = await api.request('GET', '/v1/workflows')
     const answer = await api.request<{ problems: { code: string }[] }>('POST', '/v1/workflows', {
       name: 'bad',
@@ -90,7 +90,7 @@ describe('a new workflow', () => {
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_design' } })
   })
 
-  it('with a depth bomb for a design is a 400', async () => {
+  it('with an extremely nested design is a 400', async () => {
     const body = `{"name":"a","design":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`
     const answer = await api.request('POST', '/v1/workflows', body)
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_design' } })

@@ -1,4 +1,4 @@
-// Claims from a long queue: by the index alone, oldest first in each shard, no shard before all others, none twice.
+// Claims from a long queue: by the index, oldest first in each shard, shared among shards, and each delivery once.
 
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
@@ -47,7 +47,7 @@ const inOne = <T>(work: (trx: Trx) => Promise<T>, on: Db = db) =>
 const claim = (asked: Claim, on: Db = db) => inOne((trx) => claimDeliveries(trx, asked), on)
 const release = (claimed: ClaimedDelivery[], lease: string) =>
   inOne((trx) => releaseDeliveries(trx, claimed, lease))
-/** At `NOW`, when the leases still run. */
+/** Claims at `NOW`, while the leases are still valid. */
 const mark = (ids: number[], lease: string, on: Db = db) =>
   inOne((trx) => markDataSent(trx, ids, lease, NOW), on)
 
@@ -71,7 +71,7 @@ function* nodesOf(node: PlanNode): Generator<PlanNode> {
   for (const inner of node.Plans ?? []) yield* nodesOf(inner)
 }
 
-/** Runs a claim under EXPLAIN ANALYZE. @returns how it read the ledger */
+/** Runs a claim under EXPLAIN ANALYZE. @returns how it read the table */
 async function planOf(asked: Claim) {
   let statement: CompiledQuery | undefined
   const listening = new Kysely<Database>({
@@ -101,7 +101,7 @@ const shapes = {
 }
 
 for (const [name, shape] of Object.entries(shapes)) {
-  test(`a claim reads what it takes, by the index: ${name}, one shard to all`, async () => {
+  test(`a claim reads only the rows that it takes, by the index: ${name}, one shard to all`, async () => {
     await queue(100_000, shape)
     await sql`analyze deliveries`.execute(db)
     for (const shards of [ALL, ALL.slice(8, 16), [17]]) {
@@ -113,7 +113,7 @@ for (const [name, shape] of Object.entries(shapes)) {
   })
 }
 
-test('each shard gives its longest waiting, and no more than its share', async () => {
+test('each shard gives the deliveries that are due longest, and no more than its share', async () => {
   await queue(6_400, { everyMs: 1 })
   const claimed = await claim(claimOf({ limit: 200, perShard: 3 }))
   expect(claimed).toHaveLength(192)
@@ -129,7 +129,7 @@ test('each shard gives its longest waiting, and no more than its share', async (
   }
 })
 
-test('a long queue for one shard does not stand before the mail of another', async () => {
+test('a long queue in one shard does not delay the mail of another', async () => {
   await queue(5_000, { dueAt: after(-HOUR_MS) })
   await sql`update deliveries set shard = 5`.execute(db)
   await sql`update deliveries set shard = 6, next_at = ${NOW}
@@ -139,7 +139,7 @@ test('a long queue for one shard does not stand before the mail of another', asy
   expect(claimed).toHaveLength(51)
 })
 
-test('eight lanes that claim at once share everything, and nothing twice', async () => {
+test('eight concurrent lanes claim everything, and nothing twice', async () => {
   await queue(4_000)
   const seen: ClaimedDelivery[] = []
   const lane = async (n: number) => {
@@ -155,7 +155,7 @@ test('eight lanes that claim at once share everything, and nothing twice', async
   expect(new Set(seen.map(({ id }) => id)).size).toBe(4_000)
 })
 
-test('what is given back is as it was before the claim, and only by its holder', async () => {
+test('a released delivery is as before the claim, and only the owner of its lease can release it', async () => {
   await queue(2)
   const { id: first } = await db
     .selectFrom('deliveries')
@@ -175,7 +175,7 @@ test('what is given back is as it was before the claim, and only by its holder',
   expect(await read()).toEqual(before)
 })
 
-test('only who holds the lease may mark, and a lease that ran out is found', async () => {
+test('only the owner of the lease can mark, and an expired lease is found', async () => {
   await queue(3)
   const ids = (await claim(claimOf())).map(({ id }) => id).sort()
   expect(await mark(ids, OTHER)).toEqual(new Set())
@@ -190,7 +190,7 @@ test('only who holds the lease may mark, and a lease that ran out is found', asy
   ])
 })
 
-test('the mark before the dot writes no index', async () => {
+test('the mark data_sent updates no index', async () => {
   const hot = async () => {
     const { rows } = await sql<{ hot: number }>`
       select n_tup_hot_upd as hot from pg_stat_user_tables where relname = 'deliveries'`.execute(db)
@@ -204,7 +204,7 @@ test('the mark before the dot writes no index', async () => {
     })
     return hot()
   }
-  // Old rows that a snapshot somewhere still needs (the server analyzes a table) keep their room: then once more.
+  // A snapshot elsewhere (the server analyzes a table) can keep old row versions in place: then try once more.
   await eventually(async () => {
     await sql`truncate deliveries`.execute(db)
     await queue(200)

@@ -1,4 +1,5 @@
-// Composing from real rows: in one round trip, long bodies whole, tracked mail with links that are stored before it goes.
+// Composing from real rows: in one round trip, with long bodies, and with tracked links that are stored before
+// sending.
 
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
@@ -73,7 +74,7 @@ const bodiesOf = (bytes: Buffer) =>
     ]),
   )
 
-test('recipients that are under way together share the bytes; later ones have the same', async () => {
+test('deliveries that are under way together share the bytes; later ones get the same bytes', async () => {
   const use = createUse()
   const id = await accept({ html: '<p>Hi</p>' })
   const [one, two] = await Promise.all([
@@ -86,7 +87,7 @@ test('recipients that are under way together share the bytes; later ones have th
   await expect(use('em_none', async () => 0)).rejects.toThrow('is gone')
 })
 
-test('a long body and an attachment come whole', async () => {
+test('a long body and an attachment are read completely', async () => {
   const html = `<p>${'Grüße an alle 😀 \n'.repeat(300_000)}</p>`
   const id = await accept({ html, text: 'short' })
   const bytes = await createUse()(id, async (e) => e.bytes)
@@ -104,7 +105,7 @@ test('a long body and an attachment come whole', async () => {
   })
 })
 
-test('tracked mail: links and pixel of each delivery, stored first; ours and the text stay', async () => {
+test('tracked email: links and pixel for each delivery, stored first; unsubscribe links and the text are not changed', async () => {
   const own = 'https://mail.test/u/token'
   const html = `<p><a href="https://shop.test/?a=1&amp;b=2">Shop</a> <a href="${own}">Leave</a></p>`
   const id = await accept({

@@ -1,4 +1,4 @@
-// Every query of every list: what it is, and that it finds its rows by an index among many that are not its own.
+// Every query of every list: its text, and that it finds its rows by an index among many rows of others.
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
@@ -11,11 +11,11 @@ import { readOperations } from '../setup/openapi.ts'
 import { fillPath } from '../setup/routes.ts'
 import { seedTenant } from '../setup/tenant.ts'
 
-/** Tables that stay small whatever the service does. */
+/** Tables that always stay small. */
 const SMALL = new Set(['workspaces', 'users'])
-/** Rows that an index led to and a filter dropped: a few of a page, never a table's worth. */
+/** Rows that an index found and a filter dropped: a few for a page, never many. */
 const DROPPED_MAX = 100
-/** The first page and some that follow it; an owner has three. */
+/** The first page and some that follow; an owner has three. */
 const PAGES = 4
 
 const api = await createTestApi()
@@ -31,7 +31,7 @@ interface PlanNode {
   Plans?: PlanNode[]
 }
 
-/** The application again, over a handle that tells what it asks. */
+/** The application over a database handle that records its queries. */
 const asked: CompiledQuery[] = []
 const db = new Kysely<Database>({
   dialect: new PostgresDialect({ pool: api.pool }),
@@ -44,12 +44,12 @@ async function ask(path: string): Promise<{ queries: CompiledQuery[]; cursor: st
   const response = await app.request(path, { headers: { authorization: `Bearer ${tenant.key}` } })
   const text = await response.text()
   expect([path, response.status, response.status === 200 ? '' : text]).toEqual([path, 200, ''])
-  // The key of a request is looked up once a second, whatever is asked.
+  // The look-up of the API key belongs to no list.
   const queries = asked.filter((query) => !query.sql.includes('"token_hash"'))
   return { queries, cursor: JSON.parse(text).cursor ?? null }
 }
 
-/** First pages, pages further on, and each filter, of every operation that reads. */
+/** First pages, later pages and each filter of every reading operation. */
 async function readAll(): Promise<Map<string, CompiledQuery[]>> {
   const found = new Map<string, CompiledQuery[]>()
   for (const operation of operations.filter(({ method }) => method === 'GET')) {
@@ -82,7 +82,7 @@ function* nodesOf(node: PlanNode): Generator<PlanNode> {
 
 const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
 
-test('lists ask what the golden file says, by an index each', async () => {
+test('lists send the queries of the golden file, each by an index', async () => {
   const found = await readAll()
   const sections = [...found].map(([name, queries]) => {
     const texts = [...new Set(queries.map((query) => oneLine(query.sql)))]

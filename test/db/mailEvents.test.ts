@@ -1,4 +1,5 @@
-// Mail events from the outbox to contacts: in order, once, past contacts that are held and events that cannot be recorded.
+// Mail events from the outbox to contacts: in order, once, and not delayed by locked contacts or by events that
+// cannot be recorded.
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { tellContacts, tellLockedContact } from '../../commands/events/tellContacts.ts'
@@ -29,7 +30,7 @@ beforeEach(async () => {
   await sql`truncate outbox`.execute(db)
 })
 
-/** A contact with one mail to them. */
+/** A contact with one email to them. */
 async function mailed(to = `${uniqueName('c')}@example.test`) {
   const seen = { event_name: 'seen', email: to }
   await api.request('POST', '/v1/automation/events', seen)
@@ -64,7 +65,7 @@ const heard = async (email: string) =>
 const contact = (email: string) =>
   db.selectFrom('contacts').selectAll().where('email', '=', email).executeTakeFirstOrThrow()
 
-test('a contact hears of each event once, in their order, and is counted for each', async () => {
+test('each event is recorded and counted once for its contact, in order', async () => {
   const { to, emailId, deliveryId } = await mailed()
   const before = await contact(to)
   await write(deliveryId, 'delivered', time + 1)
@@ -96,7 +97,7 @@ test('a contact hears of each event once, in their order, and is counted for eac
   })
 })
 
-test('an address that is no contact, or no longer one, is told nothing', async () => {
+test('nothing is recorded for an address that is not or no longer a contact', async () => {
   const one = await mailed()
   await write(one.deliveryId, 'delivered')
   await sql`delete from contacts where email = ${one.to}`.execute(db)
@@ -106,13 +107,13 @@ test('an address that is no contact, or no longer one, is told nothing', async (
   expect(await db.selectFrom('outbox').select('id').execute()).toEqual([])
 })
 
-test('a contact that is held keeps nobody else waiting, however much waits for them', async () => {
+test('a locked contact does not delay others, however many events wait for them', async () => {
   const [held, other] = [await mailed(), await mailed()]
   for (let i = 0; i < 450; i++) await write(held.deliveryId, 'opened', time + i)
   await write(other.deliveryId, 'delivered')
   await holdContact(url, held.to, async () => {
     await eventually(async () => {
-      // A moment of the clock for each try: what was put off is due again.
+      // Move the clock for each try, so that events that were put off are due again.
       time += 100
       await tellContacts(deps, workspaceId)
       expect(await heard(other.to)).toEqual(['email.delivered'])
@@ -125,7 +126,7 @@ test('a contact that is held keeps nobody else waiting, however much waits for t
   expect((await contact(held.to)).event_count).toBe(450 + 2)
 })
 
-test('a report, an open and a click wait for no contact', async () => {
+test('a report, an open and a click do not wait for a locked contact', async () => {
   const { to, emailId, deliveryId } = await mailed()
   await bringTo(db, { emailId }, 'delivered', new Date(time))
   time += 60_000
@@ -143,7 +144,7 @@ test('a report, an open and a click wait for no contact', async () => {
   expect(await heard(to)).toEqual(['email.opened', 'email.clicked', 'email.bounced'])
 })
 
-test('several pumps at once tell each event once', async () => {
+test('several concurrent pumps record each event once', async () => {
   const mails = await Promise.all(Array.from({ length: 40 }, () => mailed()))
   for (const { deliveryId } of mails) await write(deliveryId, 'delivered')
   for (const { deliveryId } of mails) await write(deliveryId, 'opened')
@@ -153,7 +154,7 @@ test('several pumps at once tell each event once', async () => {
   for (const { to } of mails) expect(await heard(to)).toEqual(['email.delivered', 'email.opened'])
 })
 
-test('what cannot be recorded is put off, and the rest of the commit is recorded', async () => {
+test('an event that cannot be recorded is put off, and the others are recorded', async () => {
   const [bad, good] = [await mailed(), await mailed()]
   await sql`
     create function refuse() returns trigger language plpgsql as $$
@@ -181,7 +182,7 @@ test('what cannot be recorded is put off, and the rest of the commit is recorded
   }
 })
 
-test('a trigger and a wait hear of it, and the starter is woken', async () => {
+test('an event starts a workflow and ends a wait, and wakes the starter', async () => {
   const { to, deliveryId } = await mailed()
   await write(deliveryId, 'delivered')
   await tellAll(deps)
@@ -200,7 +201,7 @@ test('a trigger and a wait hear of it, and the starter is woken', async () => {
   expect(started).toEqual([{ workflow_id: id, chain_depth: 1 }])
 })
 
-/** What a segment does that is about to decide whether the contact has opened. */
+/** Does what a segment does before it decides whether the contact has opened. */
 const decide = (email: string, before: () => Promise<unknown> = async () => undefined) =>
   transact(deps, async (inTrx) => {
     const contact = await lockContactByEmail(inTrx.db, workspaceId, email)
@@ -209,7 +210,7 @@ const decide = (email: string, before: () => Promise<unknown> = async () => unde
     await before()
   })
 
-test('segments that take what they wait for, and a pump beside them, record each event once', async () => {
+test('concurrent segments and a pump record each event once', async () => {
   const people = await Promise.all(Array.from({ length: 40 }, () => mailed()))
   for (let round = 0; round < 5; round++) {
     await Promise.all(people.map(({ deliveryId }) => write(deliveryId, 'opened')))
@@ -221,7 +222,7 @@ test('segments that take what they wait for, and a pump beside them, record each
   for (const { to } of people) expect(await heard(to)).toEqual(Array(5).fill('email.opened'))
 })
 
-test('a segment that is frozen with what it took keeps no pump waiting', async () => {
+test('a frozen segment does not delay the pump', async () => {
   const [held, other] = [await mailed(), await mailed()]
   await write(held.deliveryId, 'opened')
   await write(other.deliveryId, 'delivered')
@@ -232,11 +233,11 @@ test('a segment that is frozen with what it took keeps no pump waiting', async (
   expect(await heard(held.to)).toEqual(['email.opened'])
 })
 
-test('a worker of before there were mail events takes none of them for Temporal', async () => {
+test('a worker of a release without mail events does not hand them to Temporal', async () => {
   const { deliveryId } = await mailed()
   await sql`truncate outbox`.execute(db)
   await write(deliveryId, 'delivered')
-  // What such a worker asks.
+  // The query of such a worker.
   const { rows } = await sql`
     select * from outbox o where next_at <= ${new Date(time + 60_000)} and not exists (
       select from outbox earlier where earlier.execution_id = o.execution_id and earlier.id < o.id)

@@ -1,4 +1,4 @@
-// Reading the outbox beside very many rows of another kind: by indexes that do not hold them.
+// The outbox is read by indexes that do not contain the rows of other kinds.
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { tellContacts } from '../../commands/events/tellContacts.ts'
@@ -49,7 +49,7 @@ const readsOf = (node: PlanNode): string[] => [
   ...(node.Plans ?? []).flatMap(readsOf),
 ]
 
-/** How the statements of some work read the outbox; they run again, and are rolled back. */
+/** Returns how the statements of `work` read the outbox. They are run again and rolled back. */
 async function readsBy(work: () => Promise<unknown>): Promise<string[]> {
   asked.length = 0
   await work()
@@ -87,7 +87,7 @@ test('mail events are found by their own indexes, however many starts wait', asy
     expect(read).toMatch(/^(outbox_mail_\w+|outbox_pkey|Bitmap Heap Scan), 0 d/)
 }, 60_000)
 
-test('the starter meets no mail event, however many wait', async () => {
+test('the starter reads no mail event, however many wait', async () => {
   await sql`truncate outbox`.execute(db)
   await fill('mail_event', ROWS)
   await fill('start', 100)

@@ -1,4 +1,5 @@
-// Reports taken into the ledger: what each state of a delivery allows, once, for one workspace, beside other writers.
+// Reports of bounces and complaints: in each state of a delivery, repeated, in one workspace, beside other
+// writers.
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { takeReport } from '../../commands/reports/take.ts'
@@ -28,7 +29,7 @@ const full = bounceOf('4.2.2')
 const complaint: InboundReport = { kind: 'complaint', feedbackType: 'abuse' }
 const take = (id: number, report: InboundReport) => takeReport(api.deps, id, report)
 
-/** A mail to a new address, its delivery brought into a state by hand. */
+/** An email to a new address, its delivery in the given state. */
 async function delivery(state: DeliveryState, to = `${uniqueName('r')}@example.test`) {
   const mail = { from: 'a@sender.test', to, subject: 'S', text: 'T' }
   const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
@@ -78,12 +79,12 @@ describe('a bounce', () => {
     })
   })
 
-  test('of a delivery that is not there changes nothing', async () => {
+  test('of a delivery that does not exist changes nothing', async () => {
     expect(await take(987_654_321, gone)).toBe('ignored')
     expect(await take(987_654_321, complaint)).toBe('ignored')
   })
 
-  test('is taken once, however often and from wherever it comes at once', async () => {
+  test('is stored once, however often it arrives concurrently', async () => {
     const one = await delivery('delivered')
     const taken = await Promise.all(
       Array.from({ length: 12 }, (_, i) => take(one.id, i % 2 ? gone : full)),
@@ -92,7 +93,7 @@ describe('a bounce', () => {
     expect((await look(one)).bounces).toHaveLength(1)
   })
 
-  test('of an address that was erased since suppresses nothing', async () => {
+  test('of an address that was erased suppresses nothing', async () => {
     const count = () => api.db.selectFrom('suppressions').select('email').execute()
     const before = await count()
     for (const report of [gone, full, complaint]) {
@@ -104,7 +105,7 @@ describe('a bounce', () => {
     expect(await count()).toEqual(before)
   })
 
-  test('keeps a delivery that waits to be sent again from the lanes', async () => {
+  test('stops a delivery that waits to be sent again', async () => {
     const one = await delivery('queued')
     await take(one.id, gone)
     const { rows } = await sql`
@@ -113,7 +114,7 @@ describe('a bounce', () => {
     expect(rows).toEqual([])
   })
 
-  test('suppresses in its own workspace alone, whatever the case of the address', async () => {
+  test('suppresses only in its own workspace, in any case of letters', async () => {
     const one = await delivery('delivered', `Big.${uniqueName('r')}@Example.test`)
     await take(one.id, gone)
     const { rows } = await sql<{ workspace_id: string }>`
@@ -135,7 +136,7 @@ describe('a bounce', () => {
     }
   })
 
-  test('that is soft suppresses on the third day, for thirty', async () => {
+  test('that is soft suppresses on the third day, for thirty days', async () => {
     const to = `${uniqueName('r')}@example.test`
     const seen: unknown[] = []
     for (let day = 0; day < 3; day++) {
@@ -165,7 +166,7 @@ describe('a bounce', () => {
     expect((await look(last)).suppression !== undefined).toBe(bounces)
   })
 
-  test('is told to the contact, and workers are woken only when something waits for it', async () => {
+  test('is recorded for the contact, and workers are woken only if there is one', async () => {
     const one = await delivery('delivered')
     await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: one.to })
     api.woken.length = 0
@@ -183,7 +184,7 @@ describe('a bounce', () => {
 })
 
 describe('a complaint', () => {
-  test('about a mail of no workflow suppresses, over a bounce, and leaves the mail delivered', async () => {
+  test('about an email of no workflow suppresses (also over a bounce), and the email stays delivered', async () => {
     const one = await delivery('delivered')
     await api.db
       .insertInto('suppressions')

@@ -1,4 +1,4 @@
-// The row type of every raw statement is what Postgres says of it: names, base types, and where null may come.
+// The row type of every raw SQL statement matches what Postgres describes: names, base types, and nulls.
 import { afterAll, expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
@@ -57,7 +57,7 @@ const suppression = {
 const why = { code: 'cancelled', reason: 'by hand' } as const
 const moment = { at_ms: 0, id }
 
-/** A call of each function that sends a raw statement, and of each of its branches. */
+/** A call of each function that sends a raw statement, for each of its branches. */
 const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) =>
     claimDeliveries(trx, {
@@ -109,14 +109,14 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => countTracked(trx, ws, delivery, 2),
 ]
 
-/** Columns that may be null in their table, and are none in the row, with the reason. */
+/** Columns that may be null in their table but not in the row, with the reason. */
 const neverNull: Record<string, string> = {
   'db/emails/ofExecutions.ts listWithEvents workflow_id': 'mail of an execution has a workflow',
   'db/emails/ofExecutions.ts listWithEvents execution_id': 'mail of a workflow has an execution',
   'db/executions/facts.ts listEmailActivity node_id': 'mail of an execution has a node',
 }
 
-/** What is wrong with one column that Postgres describes; undefined when nothing is. */
+/** What is wrong with one column that Postgres describes; undefined if nothing is. */
 function faultOf(
   column: DescribedColumn,
   promised: PromisedColumn | undefined,
@@ -124,7 +124,7 @@ function faultOf(
 ): string | undefined {
   if (!promised) return `${column.name} is not in the row type`
   const { types, elements } = promised
-  // A document is whatever was stored: all but what pg makes of other types.
+  // A jsonb document may be any JSON, but not a value that only pg makes (a Date, a Buffer).
   const isPromised =
     column.type === 'json' ? !types.has('Date') && !types.has('Buffer') : types.has(column.type)
   if (!isPromised)

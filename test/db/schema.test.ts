@@ -1,4 +1,4 @@
-// A process of this release waits for this release's schema, and tells what is missing.
+// A process waits for the schema of its release and reports missing migrations.
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { connect } from '../../db/connect.ts'
 import { migrateUrl, waitForSchema } from '../../db/migrate.ts'
@@ -7,7 +7,7 @@ import { databaseUrl, runSql } from '../setup/template.ts'
 import { uniqueName } from '../setup/unique.ts'
 import { leaveBehind, readLeftBehind } from '../setup/upgrade.ts'
 
-test('what is missing is told until it is there', async () => {
+test('missing migrations are reported until they have run', async () => {
   const server = inject('postgresUrl')
   const name = uniqueName('s').replaceAll('-', '_')
   await runSql(server, `create database ${name}`)

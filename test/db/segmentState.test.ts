@@ -1,4 +1,4 @@
-// What a segment decides by is true at the time of its clock, whatever time it is in Postgres.
+// A segment decides by its own clock, not by that of Postgres.
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
@@ -14,7 +14,7 @@ const EXPIRES_AT = new Date('2031-05-06T07:08:09Z')
 
 const flow = design({ start: onEvent('began'), hello: mail('Hello') }, [['start', 'hello']])
 
-test('a suppression ends at its moment, by the clock that the segment has', async () => {
+test('a suppression ends by the clock of the segment', async () => {
   await insertFlow(db, workspace, flow)
   const { executionIds } = await recordEvent(db, workspaceId, { eventName: 'began', email: EMAIL })
   const [executionId = ''] = executionIds

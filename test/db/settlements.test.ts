@@ -1,4 +1,4 @@
-// Settlements against the table of states: what a row has left meanwhile is not settled, and no contact is waited for.
+// Settlements follow the table of states, do nothing if a row has changed meanwhile, and wait for no contact.
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { takeReport } from '../../commands/reports/take.ts'
@@ -29,7 +29,7 @@ beforeEach(() => {
 const at = (ms = 0) => new Date(time + ms)
 const inOne = <T>(work: (trx: Trx) => Promise<T>) => transact.one(deps, (inTrx) => work(inTrx.db))
 
-/** A mail that a lane has claimed. */
+/** An email whose delivery a lane has claimed. */
 async function claimed(to = `${uniqueName('r')}@example.test`) {
   const mail = { from: 'a@sender.test', to, subject: 'S', text: 'T' }
   const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
@@ -70,22 +70,22 @@ const stateOf = async (id: number) =>
   (await db.selectFrom('deliveries').select('state').where('id', '=', id).executeTakeFirstOrThrow())
     .state
 
-test('a mail that was marked after it was found expired is not sent again', async () => {
+test('a delivery that is marked after it was found expired is not sent again', async () => {
   const { id } = await claimed()
   await mark(id)
   const later = at(2 * LEASE_MS)
-  // Found in `sending`: whoever takes it over believes that no dot was sent.
+  // Found in `sending`: whoever takes it over assumes that no dot was sent.
   expect(await settle(end(id, { ...backInQueue, leaves: 'sending' }), null, later)).toEqual(nothing)
   expect(await stateOf(id)).toBe('data_sent')
 })
 
-test('a lease that has run out marks nothing', async () => {
+test('an expired lease cannot mark', async () => {
   const { id } = await claimed()
   expect(await mark(id, at(LEASE_MS))).toEqual(new Set())
   expect(await mark(id, at(LEASE_MS - 1))).toEqual(new Set([id]))
 })
 
-test('the lease alone settles nothing: the row must be in a state that the table lets go there', async () => {
+test('a valid lease is not enough to settle: the table of states must allow the move', async () => {
   const { id } = await claimed()
   expect(await settle(end(id, {}))).toEqual(nothing)
   expect(await stateOf(id)).toBe('sending')
@@ -96,7 +96,7 @@ test('the lease alone settles nothing: the row must be in a state that the table
   expect(await settle(end(id, backInQueue), null, at(9 * LEASE_MS))).toEqual(nothing)
 })
 
-test('a settlement writes what a contact is to hear, and does not wait for them', async () => {
+test('a settlement writes the mail event of a contact and does not wait for the contact', async () => {
   const { id, to } = await claimed()
   await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: to })
   await mark(id)
@@ -107,7 +107,7 @@ test('a settlement writes what a contact is to hear, and does not wait for them'
   expect(waiting).toMatchObject([{ kind: 'mail_event', payload: { delivery_id: id, data: {} } }])
 })
 
-test('an outcome that Postgres refuses keeps no other one unwritten', async () => {
+test('an outcome that Postgres refuses does not stop the others', async () => {
   const mails = [await claimed(), await claimed(), await claimed()]
   for (const { id } of mails) await mark(id)
   const group = mails.map(({ id }, i) => end(id, i === 1 ? { response: 'a\u0000b' } : {}))
@@ -120,7 +120,7 @@ test('an outcome that Postgres refuses keeps no other one unwritten', async () =
   ])
 })
 
-/** Makes a claimed mail one of a workflow that the recipient runs through, with a link to leave it. */
+/** Makes a claimed email one of a workflow, with an unsubscribe link. */
 async function giveToWorkflow(deliveryId: number, to: string): Promise<void> {
   const eventName = uniqueName('joined')
   const flow = design({ start: onEvent(eventName), end: ['exit', {}] }, [['start', 'end']])
@@ -133,7 +133,7 @@ async function giveToWorkflow(deliveryId: number, to: string): Promise<void> {
   `.execute(db)
 }
 
-test('a complaint that waits for a held contact keeps no settlement waiting, of its mail or to its address', async () => {
+test('a complaint that waits for a locked contact does not delay settlements of its email or to its address', async () => {
   const { id, to } = await claimed()
   const other = await claimed(to)
   await giveToWorkflow(id, to)
@@ -162,7 +162,7 @@ test('a complaint that waits for a held contact keeps no settlement waiting, of 
   expect(await left.select('c.email').execute()).toEqual([{ email: to }])
 })
 
-test('the trigger of the tests sees every move that the table lacks', async () => {
+test('the trigger of the tests refuses every move that the table lacks', async () => {
   const { id } = await claimed()
   const force = (state: 'delivered') =>
     db.updateTable('deliveries').set({ state, settled_at: at() }).where('id', '=', id).execute()

@@ -16,7 +16,7 @@ async function published(alias: string, authorization = `Bearer ${api.key}`): Pr
   return id
 }
 
-it('finds each under every name that it was asked for, and none of another workspace', async () => {
+it('finds each template under every requested name, and none of another workspace', async () => {
   const hello = await published('hello')
   const bye = await published('bye')
   const foreign = await published('foreign', `Bearer ${other.token}`)

@@ -1,4 +1,5 @@
-// Places of the warm-up, reserved by several lanes at once: none is given twice, no day exceeds its step, no row is lost.
+// Places of the warm-up that several lanes reserve at once: each is given once, no day exceeds its step, no
+// delivery is lost.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
@@ -104,7 +105,7 @@ test('four lanes at once keep to the ladder day by day, move each row once and s
   expect(left).toEqual([])
 })
 
-test('a retry keeps its place; a place whose day went by unused is given up', async () => {
+test('a retry keeps its place; an unused place of a past day is given up', async () => {
   const ids = await seedCold()
   const dueAt = new Date(START_MS)
   await queueDeliveries(db, { ...ids, count: 151, dueAt, expiresAt: new Date(START_MS + DAY_MS) })
@@ -118,7 +119,8 @@ test('a retry keeps its place; a place whose day went by unused is given up', as
   await sql`update deliveries set state = 'deferred', lease_until = null, lease_token = null,
     next_at = ${new Date(START_MS + 3 * DAY_MS)} where id = ${first[0]?.id ?? 0}`.execute(db)
 
-  // Nobody claims for two days: what had a place on the second day has none now, the retry still has its own.
+  // Nobody claims for two days: deliveries with a place on the second day have lost it, the retry still has its
+  // place.
   clock.ms = START_MS + 3 * DAY_MS
   const second = (await claimAll()).flat()
   expect(second.map(({ attempt }) => attempt).sort()).toEqual([1, 2])

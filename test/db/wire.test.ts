@@ -1,4 +1,4 @@
-// The database takes the kinds of outbox rows that the code writes, and no others.
+// The database accepts exactly the kinds of outbox rows that the code has.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { outboxKinds } from '../../rules/wire.ts'

@@ -1,4 +1,4 @@
-// What an operator sees of real mail: the attempts with their conversations, the metrics, soft bounces that add up.
+// What an operator sees: attempts with their conversations, metrics, and soft bounces that add up.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
@@ -84,7 +84,7 @@ test('each attempt is kept with its conversation, and /metrics counts it', async
   }
   expect(metrics).not.toContain('@')
 
-  // The queue is looked at every few seconds: a mail that waits shows up with its shard and state.
+  // The queue is counted every few seconds: a waiting delivery is shown with its shard and state.
   h.smtp.setScript({ slow: { at: 'rcpt', reply: '451 4.3.0 try again in 5 minutes' } })
   await h.request('POST', '/v1/emails', {
     from: 'hello@sender.test',
@@ -105,7 +105,7 @@ test('each attempt is kept with its conversation, and /metrics counts it', async
   )
 })
 
-test('three days with a full mailbox suppress for thirty days; a delivery between starts anew', async () => {
+test('three days with a full mailbox suppress for thirty days; a delivery between them resets the count', async () => {
   const h = await createHarness(database)
   const full = { at: 'rcpt', reply: '552 5.2.2 mailbox full' } as const
   h.smtp.setScript({ Ada: full, ada: full, bob: [full, { at: 'rcpt', reply: '250 ok' }, full] })
@@ -133,7 +133,7 @@ test('three days with a full mailbox suppress for thirty days; a delivery betwee
       expect(row.settled_at).not.toBeNull()
     })
   }
-  /** What is known happened a day earlier. */
+  /** Moves everything that is stored a day into the past. */
   const aDayPasses = () => sql`update soft_bounces set day = day - 1`.execute(db)
   const suppressions = () =>
     db

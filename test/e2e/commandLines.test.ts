@@ -1,4 +1,5 @@
-// Every command line of an operator: unknown words exit 2 with the usage, a wrong environment exits 1 with what to do.
+// Every command line of an operator: unknown options exit 2 with the usage, a wrong environment exits 1 with what
+// to do.
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
@@ -55,7 +56,7 @@ test.each(commands)(
   },
 )
 
-test('a permission that is none is an unknown word', async () => {
+test('an unknown permission exits 2', async () => {
   const { code, stderr } = await run('createKey.ts', ['--permission', 'everything'])
   expect([code, stderr.split('\n')[0]]).toEqual([2, 'Unknown permission everything'])
 })

@@ -1,6 +1,6 @@
-// Hundreds of domains whose servers never answer, and one that does: its mail goes out all the same.
+// Hundreds of domains whose servers never answer do not delay the mail of one whose server does.
 import { expect, onTestFinished, test } from 'vitest'
-import { randomPort } from '../../dev/ports.ts'
+import { randomPort } from '../../dev/processes/ports.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
@@ -11,10 +11,10 @@ const database = await createTestDatabase()
 
 const DEAD_DOMAINS = 400
 const TO_ONE_DEAD = 200
-/** A silent server is waited for much longer: 60 s for its banner alone. */
+/** Far less than the timeouts of a silent server: 60 s for its banner alone. */
 const PROMPT_MS = 15_000
 
-test('mail for servers that do not answer holds up no other mail', {
+test('mail for servers that do not answer does not delay other mail', {
   timeout: 90_000,
 }, async () => {
   const nameServer = await startNameServer({
@@ -70,7 +70,7 @@ test('mail for servers that do not answer holds up no other mail', {
   const underWay = delivered.dead.filter(({ state }) => state === 'sending')
   expect(underWay.length, 'all places of the lane would be taken by now').toBeGreaterThan(60)
 
-  // Hundreds of destinations are fifty and the rest in the metrics, and none has an address.
+  // The metrics name fifty destinations and sum up the rest, and have no addresses.
   const metrics = await (await fetch(`${h.workers[0]?.url}/metrics`)).text()
   const named = metrics.matchAll(/^dripline_smtp_connections\{destination="([^"]+)"/gm)
   const destinations = new Set([...named].map(([, name]) => name))
@@ -78,7 +78,7 @@ test('mail for servers that do not answer holds up no other mail', {
   expect(destinations).toContain('other')
   expect(metrics).not.toContain('@')
 
-  // What was not tried came back without an attempt.
+  // Untried deliveries came back without an attempt.
   await eventually(async () => {
     const found = await states()
     const big = found.dead.filter(({ recipient }) => recipient.endsWith('@big.dead.test'))

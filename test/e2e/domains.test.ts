@@ -1,4 +1,5 @@
-// A sending domain's whole life against a real name server: its records appear, a key follows another, one breaks.
+// The life of a sending domain against a real name server: its records appear, its key is rotated, a record
+// breaks.
 import { Client, Connection } from '@temporalio/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { workflowIds } from '../../rules/wire.ts'
@@ -57,7 +58,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
         .where('id', '=', id)
         .executeTakeFirstOrThrow()
     ).last_checked_at?.getTime() ?? 0
-  /** Asks for a check; the domain as it is when that was made. */
+  /** Requests a check and returns the domain after it. */
   const check = async () => {
     const before = await checkedAt()
     expect((await h.request('POST', `/v1/domains/${id}/verify`)).status).toBe(200)
@@ -71,7 +72,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
       subject,
       text: 'Hello',
     })
-  /** The selectors that a mail of that subject came signed with. */
+  /** The selectors in the signatures of the message with that subject. */
   const selectorsOf = (subject: string) =>
     eventually(() => {
       const raw = h.smtp.mails.map((mail) => mail.raw.toString('latin1'))
@@ -81,7 +82,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
       return [...headers.matchAll(/^DKIM-Signature:.*?\bs=([^; ]+)/gm)].map(([, s]) => s)
     })
 
-  // Nothing is published: it is started by itself, and finds nothing.
+  // Nothing is published: the checks start by themselves and find nothing.
   const connection = await Connection.connect({ address: h.service.temporalAddress })
   onTestFinished(() => connection.close())
   const client = new Client({ connection, namespace: h.service.temporalNamespace })
@@ -94,7 +95,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
     verification_info: { error_type: 'HOST_NOT_FOUND', soa_record: { zone: 'acme.test' } },
   })
 
-  // One record after the other.
+  // Publish one record after the other.
   const records = (await show()).dns_records
   const [dkim, mx, spf] = records.map(line)
   const publish = (lines: (string | undefined)[]) =>
@@ -122,7 +123,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
   const [oldSelector] = await selectorsOf('First')
   expect(dkim).toContain(`${oldSelector}._domainkey`)
 
-  // Another key signs from when its record was seen, and never before.
+  // The new key signs only after its record was seen.
   const rotated = await h.request<Shown>('POST', `/v1/domains/${id}/rotate-dkim`)
   const [, newDkim] = rotated.body.dns_records.map(line)
   const newSelector = newDkim?.split('.')[0]
@@ -144,7 +145,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
     },
     { deadline_ms: 30_000 },
   )
-  // Mail on its way still needs the old one; seven days later it is taken off.
+  // Mail on its way still needs the old key; it is retired after seven days.
   expect((await check()).dns_records.filter(({ name }) => /domainkey/.test(name))).toHaveLength(2)
   const longAgo = new Date(Date.now() - 8 * 24 * HOUR_MS)
   await h.db
@@ -161,7 +162,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
     .execute()
   expect((await check()).dns_records.map(line)).not.toContain(dkim)
 
-  // A record breaks: three misses over an hour are a temporary failure, which still may send.
+  // A record breaks: three misses over an hour are a temporary failure, in which the domain may still send.
   await publish([newDkim, spf])
   expect(await check()).toMatchObject({
     status: 'SUCCESS',
@@ -176,7 +177,7 @@ test('PENDING until every record is there; another key; a broken record; a dead 
   const broken = await check()
   expect(broken).toMatchObject({ status: 'TEMPORARY_FAILURE', verified_for_sending_status: true })
 
-  // Nobody answers: nothing changes, but that it is said.
+  // The name server does not answer: nothing changes except the reported error.
   await closeNames()
   expect(await check()).toMatchObject({
     status: 'TEMPORARY_FAILURE',

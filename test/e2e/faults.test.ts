@@ -1,4 +1,4 @@
-// Failing servers and killed workers at once, under both rules for unknown outcomes. Longer: npm run soak.
+// Failing servers and killed workers together, with both settings for unknown outcomes. Longer: npm run soak.
 import { expect, test } from 'vitest'
 import { failAndKill } from '../setup/faultRounds.ts'
 
@@ -13,7 +13,7 @@ test.each([true, false])(
     const { faults, counts } = await failAndKill({ seed: SEED, resend, mails: 40, kills: 2 })
     console.log('faults:', JSON.stringify(counts))
     expect(faults, `FAULT_SEED=${SEED}`).toEqual([])
-    // A run without mail that may have arrived, or without a refusal, would prove little.
+    // A run without unknown outcomes or without refusals would prove little.
     expect(counts.bounced).toBeGreaterThan(0)
     expect(resend ? counts.resent : counts.unknown).toBeGreaterThan(0)
   },

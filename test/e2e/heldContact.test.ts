@@ -1,4 +1,4 @@
-// A contact whose row is held for many leases' time: no mail is sent twice, and nobody else waits.
+// A contact's row is locked for much longer than a lease: no mail is sent twice, and nobody else waits.
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { holdUnderLoad } from '../setup/holding.ts'
@@ -8,7 +8,7 @@ const HOLD_MS = 15_000
 
 const database = await createTestDatabase()
 
-test('mail to a contact who is held, and to others, is delivered once; they alone hear of it later', {
+test('mail to a locked contact and to others is delivered once; only the events of the locked contact come later', {
   timeout: 180_000,
 }, async () => {
   const counts = await holdUnderLoad(database, HOLD_MS)

@@ -1,4 +1,4 @@
-// What comes back by mail, to a real worker: bounces and complaints, and their effects.
+// Bounces and complaints that arrive by mail at a real worker, and their effects.
 
 import { expect, test } from 'vitest'
 import { verpAddress } from '../../mail/tracking/mailboxes.ts'
@@ -36,11 +36,17 @@ test('a bounce after delivery: event, suppression, automation event, a workflow 
     }),
   )
   await eventually(async () => expect(await h.stateOf('gone@example.test')).toBe('delivered'))
+  // The contact hears of the delivery a moment after the row.
+  await eventually(async () =>
+    expect((await h.events('gone@example.test')).map((one) => one.event_name)).toContain(
+      'email.delivered',
+    ),
+  )
   const [sent] = h.smtp.mailsTo('gone@example.test')
   const returnPath = sent?.from ?? ''
   expect(returnPath).toMatch(/^b\+\d+\.[0-9a-f]{20}@bounces\.sender\.test$/)
 
-  // A delay is no event.
+  // A delay report makes no event.
   const delayed = { Action: 'delayed', Status: '4.4.1', 'Diagnostic-Code': 'smtp; 451 later' }
   const before = await written(h)
   expect(await h.report(returnPath, statusReport(delayed))).toMatch(/^250 /)
@@ -69,7 +75,7 @@ test('a bounce after delivery: event, suppression, automation event, a workflow 
     properties: { email_id, execution_id: executionId, type: 'Permanent', subtype: 'NoEmail' },
   })
 
-  // The same again, many at once, and one that says something else: nothing more.
+  // Repeated reports, many at once, and a different one change nothing more.
   const after = await written(h)
   const again = await Promise.all([
     ...Array.from({ length: 5 }, () => h.report(returnPath)),
@@ -78,7 +84,7 @@ test('a bounce after delivery: event, suppression, automation event, a workflow 
   for (const reply of again) expect(reply).toMatch(/^250 /)
   expect(await written(h)).toEqual(after)
 
-  // The next mail to them is refused without SMTP.
+  // The next email to them is suppressed without SMTP.
   const next = await h.request<{ id: string }>('POST', '/v1/emails', {
     from: 'hello@sender.test',
     to: 'Gone@example.test',
@@ -92,7 +98,7 @@ test('a bounce after delivery: event, suppression, automation event, a workflow 
   })
   expect(h.smtp.mailsTo('gone@example.test')).toHaveLength(1)
 
-  // A soft bounce is an event, and suppresses nobody at once; so is a refusal of ours.
+  // A soft bounce makes an event and does not suppress at once; neither does a refusal that is about this service.
   for (const [to, fields, subtype] of [
     [
       'full@example.test',
@@ -117,7 +123,7 @@ test('a bounce after delivery: event, suppression, automation event, a workflow 
   expect(metrics).toMatch(/^dripline_inbound_reports_total\{what="bounce",taken="known",.*\} 6$/m)
   expect(h.workers[0]?.log(1000)).not.toContain('@example.test')
 
-  // Whoever is not ours, or lies about it, changes nothing.
+  // Unknown and forged return paths change nothing.
   const last = await written(h)
   const forged = returnPath.replace(/\.(.)/, (_, x) => `.${x === '0' ? '1' : '0'}`)
   expect(await h.report(forged)).toMatch(/^550 5\.1\.1 /)
@@ -129,7 +135,7 @@ test('a bounce after delivery: event, suppression, automation event, a workflow 
   expect(await written(h)).toEqual(last)
 })
 
-test('a report that is faster than the reply to its mail is kept back until that is written', async () => {
+test('a report that arrives before the reply to its message is refused until the reply is settled', async () => {
   const h = await createInboundHarness(database)
   let release = () => {}
   const hold = new Promise<void>((resolve) => {
@@ -215,6 +221,6 @@ test('a complaint suppresses and unsubscribes, from audiences and from the workf
   const names = (await h.events('angry@example.test')).map((event) => event.event_name)
   expect(names.filter((name) => name === 'email.unsubscribed')).toHaveLength(1)
   expect(await h.post('joined', 'angry@example.test')).toBe('')
-  // No status of the contract's says so: the mail was delivered.
+  // The contract has no status for a complaint: the email stays delivered.
   expect(await h.stateOf('angry@example.test')).toBe('delivered')
 })

@@ -1,4 +1,5 @@
-// Reports on bad days: the worker is killed, the sender goes away, the database is down; each counts once, none is lost.
+// Reports during outages: the worker is killed, the sender disconnects, the database is down. Each report counts
+// once, none is lost.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
@@ -11,7 +12,7 @@ import { statusReport } from '../unit/inbound/reports.ts'
 
 const database = await createTestDatabase()
 
-test('kill -9 before the 250, a reply that nobody heard, an outage: once, and never lost', {
+test('kill -9 before the 250, a lost reply, an outage: each report counts once', {
   timeout: 120_000,
 }, async () => {
   const { postgres, ...own } = await startOwnDatabase()
@@ -21,7 +22,7 @@ test('kill -9 before the 250, a reply that nobody heard, an outage: once, and ne
   const bounces = async () =>
     (await written(h)).events.filter((event) => event.status === 'bounced').length
 
-  // The commit is held up: the worker dies between the dot and the 250.
+  // The commit is delayed: the worker is killed between the dot and the 250.
   const client = await connectInbound(h.port)
   for (const line of ['EHLO a.test', 'MAIL FROM:<>', `RCPT TO:<${returnPath}>`, 'DATA']) {
     await client.say(line)
@@ -43,7 +44,7 @@ test('kill -9 before the 250, a reply that nobody heard, an outage: once, and ne
   expect(await h.report(returnPath)).toMatch(/^250 /)
   expect(await bounces()).toBe(1)
 
-  // Committed, but its sender never hears so, and sends it again.
+  // It was committed, but the sender gets no reply and sends it again.
   const second = await h.deliver('left@example.test')
   const deaf = await connectInbound(h.port)
   for (const line of ['EHLO a.test', 'MAIL FROM:<>', `RCPT TO:<${second.returnPath}>`, 'DATA']) {
@@ -57,7 +58,7 @@ test('kill -9 before the 250, a reply that nobody heard, an outage: once, and ne
   expect(await h.report(second.returnPath)).toMatch(/^250 /)
   expect(await written(h)).toEqual(before)
 
-  // Without the database its sender is told to keep it.
+  // Without the database the sender gets a temporary refusal.
   const third = await h.deliver('away@example.test')
   await postgres.stop()
   expect(await h.report(third.returnPath)).toMatch(/^451 4\.3\.0 /)
@@ -66,7 +67,7 @@ test('kill -9 before the 250, a reply that nobody heard, an outage: once, and ne
   expect(await h.statusOf(third.id, 'away@example.test')).toMatchObject({ status: 'bounced' })
   expect(await bounces()).toBe(3)
 
-  // Asked to stop, it ends at once, whoever is connected.
+  // A stopping worker ends at once, even with open connections.
   const idle = await connectInbound(h.port)
   expect(await worker?.stop(), worker?.log()).toEqual({ code: 0, signal: null })
   idle.close()

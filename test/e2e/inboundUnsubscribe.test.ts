@@ -1,4 +1,4 @@
-// Leaving by mail, as a mail program does it for its reader: to the address of the List-Unsubscribe header.
+// Unsubscribing by mail to the address of the List-Unsubscribe header, as mail programs do.
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -7,7 +7,7 @@ import { createInboundHarness } from '../setup/inbound.ts'
 
 const database = await createTestDatabase()
 
-test('a mail to the address of List-Unsubscribe ends the execution, and its workflow sends no more', async () => {
+test('a message to the address of List-Unsubscribe cancels the execution, and its workflow sends no more', async () => {
   const h = await createInboundHarness(database)
   const flow = design(
     {

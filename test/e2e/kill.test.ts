@@ -5,7 +5,7 @@ import { killUnderLoad } from '../setup/killing.ts'
 const SEED = 20_261_121
 const ROUNDS = 3
 
-test('each of them is killed once under load: what was answered is there, once', {
+test('each process is killed once under load: every answered request took effect once', {
   timeout: 180_000,
 }, async () => {
   const { faults, counts } = await killUnderLoad({

@@ -1,4 +1,4 @@
-// Delivery lanes: they leave dead and frozen workers, lose nothing on SIGTERM, and change their number.
+// Delivery lanes move away from dead and frozen workers, lose nothing on SIGTERM, and change their count.
 import { hostname } from 'node:os'
 import { Connection, WorkflowClient } from '@temporalio/client'
 import { expect, onTestFinished, test } from 'vitest'
@@ -11,10 +11,10 @@ import { auditMail, expectDrained } from '../setup/ledger.ts'
 import { startLoad } from '../setup/load.ts'
 import { type ServiceEnv, startWorker } from '../setup/processes.ts'
 
-/** Within these a dead worker's lanes have moved, and a stopping process has ended. */
+/** Time limits in which the lanes of a dead worker move, and in which a stopping process ends. */
 const MOVE_MS = 15_000
 const EXIT_MS = 15_000
-/** A frozen worker's open poll may take its lane once more. */
+/** Longer, because a frozen worker may get its lane once more through its open poll. */
 const FROZEN_MOVE_MS = 30_000
 
 const TEST_MS = 120_000
@@ -24,7 +24,7 @@ async function connectTemporal(service: ServiceEnv) {
   onTestFinished(() => connection.close())
   const client = new WorkflowClient({ connection, namespace: service.temporalNamespace })
   return {
-    /** pid of the worker whose activity the first lane is. */
+    /** The pid of the worker that runs the first lane. */
     async laneHolder(): Promise<number> {
       const { raw } = await client.getHandle(workflowIds.lane(0)).describe()
       const identity = raw.pendingActivities?.[0]?.lastWorkerIdentity ?? ''
@@ -49,7 +49,7 @@ const deliveryTo = (db: Db, recipient: string) =>
 
 const first = await createTestDatabase()
 
-test('lanes leave a killed worker, and a frozen one that wakes sends no dot and settles nothing', {
+test('lanes move from a killed worker and a frozen one, which sends no dot and settles nothing when it wakes', {
   timeout: TEST_MS,
 }, async () => {
   const { db } = first
@@ -117,7 +117,7 @@ test('lanes leave a killed worker, and a frozen one that wakes sends no dot and 
     { attempt: 2, resent: 0 },
   ])
 
-  // Its connections get their replies: one says that the mail bounced, the other asks for the message.
+  // Its connections get their replies: a refusal on one, a 354 on the other.
   release()
   zombie.thaw()
   await eventually(() => {
@@ -150,7 +150,7 @@ test('lanes leave a killed worker, and a frozen one that wakes sends no dot and 
     'before data 2 delivered',
   ])
   expect(h.smtp.mailsTo(beforeData)).toHaveLength(1)
-  // The held dot was refused in the end, so that only the second copy was taken.
+  // The delayed dot was refused in the end, so that only the second copy was accepted.
   expect([h.smtp.mailsTo(atDot).length, h.smtp.refused.length]).toEqual([1, 1])
   expect(h.smtp.refused[0]?.raw).toEqual(h.smtp.mailsTo(atDot)[0]?.raw)
 
@@ -163,7 +163,7 @@ test('lanes leave a killed worker, and a frozen one that wakes sends no dot and 
 
 const second = await createTestDatabase()
 
-test('SIGTERM gives everything back in time, and the number of lanes changes under load', {
+test('SIGTERM releases everything in time, and the count of lanes changes under load', {
   timeout: TEST_MS,
 }, async () => {
   const { db } = second
@@ -198,7 +198,7 @@ test('SIGTERM gives everything back in time, and the number of lanes changes und
   )
   await flows()
 
-  // A server that is silent after the dot does not keep the process: this mail's outcome is unknown.
+  // A server that is silent after the dot does not delay the stop: this delivery becomes unknown.
   let release = () => {}
   const hold = new Promise<void>((resolve) => {
     release = resolve

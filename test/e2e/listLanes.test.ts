@@ -1,8 +1,8 @@
-// `npm run lanes` beside a real worker: who owns what; and what to do when nobody or nothing answers.
+// `npm run lanes` with a real worker, without one, and without Temporal.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { randomPort } from '../../dev/ports.ts'
+import { randomPort } from '../../dev/processes/ports.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'

@@ -1,6 +1,6 @@
-// Direct delivery by the real worker: to the servers that a real name server names, without any relay.
+// Direct delivery by a real worker to the servers that a real name server names.
 import { expect, onTestFinished, test } from 'vitest'
-import { randomPort } from '../../dev/ports.ts'
+import { randomPort } from '../../dev/processes/ports.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'

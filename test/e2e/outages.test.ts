@@ -1,4 +1,5 @@
-// Bad days: Temporal, Postgres or the SMTP server stops and comes back; nothing is lost, nothing needs a restart.
+// Outages: Temporal, Postgres or the SMTP server stops and comes back. Nothing is lost, and nothing needs a
+// restart.
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -52,7 +53,7 @@ async function expectStatus(h: Harness, id: string | undefined, status: string) 
   )
 }
 
-/** The processes that were started are the ones that answer. */
+/** Checks that the processes have not been restarted. */
 function pidsOf(h: Harness): number[] {
   const pids = [h.api, ...h.workers].map((one) => one.pid)
   for (const pid of pids) process.kill(pid, 0)
@@ -111,14 +112,14 @@ test('Temporal down: sends and events are accepted and run afterwards, reads ans
   expect(await auditMail(h.db, h.smtp, { emails })).toMatchObject({ faults: [] })
   expect(pidsOf(h)).toEqual(pids)
 
-  // Killed, and the worker is asked to stop meanwhile: it does not wait for Temporal.
+  // Temporal is killed, and a worker that is stopped meanwhile does not wait for it.
   await temporal.kill()
   await post(h, 'ordered', 'third@example.test')
   const [worker] = h.workers
   expect(await worker?.stop(), worker?.log()).toEqual({ code: 0, signal: null })
 })
 
-test('Postgres killed and stopped under load: 503 meanwhile, then on without a restart', {
+test('Postgres killed and stopped under load: 503 meanwhile, and no restart is needed', {
   timeout: TEST_MS,
 }, async () => {
   const { postgres, ...database } = await startOwnDatabase()
@@ -197,7 +198,7 @@ test('SMTP down: mail waits as deferred, and goes out once when the server is ba
   expect(await statuses()).toEqual(['sent'])
 
   await h.smtp.start()
-  // Its minute is over.
+  // The minute until its next attempt is over.
   await h.db.updateTable('deliveries').set({ next_at: new Date() }).execute()
   await eventually(async () => expect(await statuses()).toEqual(['sent', 'delivered']))
   expect(await delivery('waits@example.test')).toMatchObject({ state: 'delivered', attempt: 2 })

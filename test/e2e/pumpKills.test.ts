@@ -1,4 +1,4 @@
-// kill -9 between a settlement and the pump, and in the pump: each contact hears of each mail once.
+// kill -9 between a settlement and the pump, and in the pump: each mail event is recorded once.
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
@@ -23,12 +23,12 @@ test('a killed worker loses no mail event and doubles none', { timeout: 180_000 
     const rows = await h.db.selectFrom('outbox').select('kind').execute()
     return rows.filter(({ kind }) => kind === 'mail_event').length
   }
-  // Settled, and nobody is there to carry it.
+  // The delivery is settled, and no pump runs.
   await eventually(async () => expect(await waiting()).toBe(CONTACTS))
   await h.workers[0]?.kill()
   expect((await auditMailEvents(h.db)).faults).toHaveLength(CONTACTS)
 
-  // In the pump's transaction: it waits for a table that somebody has locked.
+  // Killed in the pump's transaction, which waits for a locked table.
   const holder = new pg.Client({ connectionString: database.url, application_name: 'holder' })
   await holder.connect()
   await holder.query('begin')
@@ -52,7 +52,7 @@ test('a killed worker loses no mail event and doubles none', { timeout: 180_000 
   expect(faults).toEqual([])
   expect(counts).toEqual({ told: CONTACTS })
   const contacts = await h.db.selectFrom('contacts').select('event_count').execute()
-  // Seen, sent and delivered.
+  // email.sent and email.delivered are recorded.
   expect(contacts).toEqual(Array(CONTACTS).fill({ event_count: 3 }))
   await expectDrained(h.db)
 })

@@ -1,4 +1,4 @@
-// One transactional mail: accepted, delivered over SMTP with a valid signature, read back.
+// One transactional email: accepted, delivered over SMTP with a valid signature, and read over the API.
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
@@ -12,7 +12,7 @@ interface EmailBody {
   recipient_statuses: { recipient: string; events: { status: string }[] }[]
 }
 
-test('a mail is accepted, signed, delivered to each recipient, and read back', async () => {
+test('an email is accepted, signed, delivered to each recipient, and read over the API', async () => {
   const h = await createHarness(database)
   const sent = await h.request<{ id: string; status: string }>('POST', '/v1/emails', {
     from: 'Team <hello@sender.test>',
@@ -46,7 +46,7 @@ test('a mail is accepted, signed, delivered to each recipient, and read back', a
   expect(read.last_event.status).toBe('delivered')
 })
 
-test('a refusal bounces and suppresses, a deferral is tried again, the others are not held up', async () => {
+test('a refusal bounces and suppresses, a deferral is tried again, other recipients are not delayed', async () => {
   const h = await createHarness(database)
   h.smtp.setScript({
     gone: { at: 'rcpt', reply: '550 5.1.1 no such user here' },

@@ -1,4 +1,5 @@
-// The whole way: an event in, mail out, the execution read back; then waits, branches, cancellation.
+// The whole path: an event starts an execution, which sends mail and is read over the API; waits, branches,
+// cancellation.
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { welcomeDesign } from '../setup/designs.ts'

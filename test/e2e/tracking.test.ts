@@ -1,4 +1,4 @@
-// Tracked mail by the real service: signed, links of ours that lead to the very targets, clicks that wake a workflow.
+// Tracked mail of the real service: signed, with links that lead to their targets, and clicks that end a wait.
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
@@ -17,7 +17,7 @@ type Harness = Awaited<ReturnType<typeof createHarness>>
 
 const htmlOf = async (raw: Buffer) => (await PostalMime.parse(raw)).html?.trim() ?? ''
 
-/** Follows a link of the mail, by the API's own address; not what it leads to. */
+/** Follows a tracked link at the API's address, but not its redirect. */
 const follow = (h: Harness, link: string, method = 'GET') =>
   fetch(h.api.url + link.slice(PUBLIC_URL.length), {
     method,
@@ -31,7 +31,7 @@ const trackAll = ({ db }: Harness) =>
     .set({ open_tracking_enabled: true, click_tracking_enabled: true })
     .execute()
 
-test('a tracked mail is signed, differs in its links alone, and what is followed is shown', async () => {
+test('a tracked email is signed, differs only in its links, and its clicks are shown', async () => {
   const h = await createHarness(database, { env: { PUBLIC_URL } })
   await trackAll(h)
   const links = [
@@ -60,7 +60,7 @@ test('a tracked mail is signed, differs in its links alone, and what is followed
     let place = 0
     const undone = received.replace(PIXEL, '').replace(TRACKED, () => links[place++]?.[0] ?? '')
     expect(undone).toBe(html)
-    // HEAD leads there too, and is no click of a person.
+    // HEAD redirects too, and does not count as a click of a person.
     for (const [i, link] of tracked.entries()) {
       const answer = await follow(h, link, 'HEAD')
       expect([answer.status, answer.headers.get('location')]).toEqual([302, links[i]?.[1]])
@@ -77,7 +77,7 @@ test('a tracked mail is signed, differs in its links alone, and what is followed
     }>('GET', `/v1/emails/${sent.body.id}`)
     return new Map(body.recipient_statuses.map((row) => [row.recipient, row.events]))
   }
-  // In the first two seconds it is a machine; then it is shown, once.
+  // A click in the first two seconds is a machine's; a later one is shown once.
   const first = h.smtp.mails[0]?.to[0] ?? ''
   const seen = { user_agent: BROWSER, ip: '127.0.0.1' }
   await eventually(async () => {
@@ -97,7 +97,7 @@ test('a tracked mail is signed, differs in its links alone, and what is followed
   expect(events.get(other)?.map((event) => event.status)).toEqual(['sent', 'delivered'])
 })
 
-test('a click wakes the workflow that waits for it; its unsubscribe link is never tracked', async () => {
+test('a click ends the wait for it; the unsubscribe link is never tracked', async () => {
   const h = await createHarness(database, { env: { PUBLIC_URL } })
   await trackAll(h)
   const body = '<a href="https://x.test/">x</a> <a href="{{ unsubscribe_url }}">Leave</a>'

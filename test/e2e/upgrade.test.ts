@@ -1,4 +1,4 @@
-// A database that an earlier version left behind goes on under this one: what waited is sent, woken, ended, each once.
+// This release takes over the database of an earlier one: waiting executions and mail go on, each once.
 import { Client, Connection } from '@temporalio/client'
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common'
 import { expect, inject, onTestFinished, test } from 'vitest'
@@ -16,10 +16,10 @@ import { uniqueName } from '../setup/unique.ts'
 import { type LeftBehind, leaveBehind, readLeftBehind } from '../setup/upgrade.ts'
 
 const HOUR_MS = 3_600_000
-/** What the recording waits for an hour for is due so long after the start. */
+/** Waits of an hour in the recording end so long after the start of the test. */
 const DUE_IN_MS = 20_000
 
-/** An empty database; it is dropped after the test. */
+/** Makes an empty database, which is dropped after the test. */
 async function createEmptyDatabase(): Promise<string> {
   const server = inject('postgresUrl')
   const name = uniqueName('u').replaceAll('-', '_')
@@ -28,7 +28,7 @@ async function createEmptyDatabase(): Promise<string> {
   return databaseUrl(server, name)
 }
 
-/** The runs that wait in Temporal, begun at their last segment as a run that continues as new is. */
+/** Starts the waiting executions in Temporal at their last segment, like a run after continue-as-new. */
 async function startWaitingRuns(left: LeftBehind, later_ms: number, temporal: TestNamespace) {
   const connection = await Connection.connect({ address: temporal.address })
   onTestFinished(() => connection.close())
@@ -86,7 +86,7 @@ test('executions and mail that an earlier version left waiting go on', async () 
     smtpUrl: smtp.url,
     env: { API_METRICS_PORT: '0', LEASE_SECONDS: '3' },
   }
-  // Processes of this release may start before the schema does: they wait for it.
+  // Processes of this release may start before the migration: they wait for the schema.
   const starting = Promise.all([startApi(service), startWorker(service)])
   const [[api]] = await Promise.all([starting, migrateUrl(url)])
   const { db } = connect({ url, poolSize: 2, name: 'test', onIdleError: () => undefined })
@@ -106,7 +106,7 @@ test('executions and mail that an earlier version left waiting go on', async () 
       )
     ).body
 
-  // What waited for a timer, an event, a start, a cancellation.
+  // Executions that waited for a timer, an event, a start, a cancellation.
   await eventually(
     async () => {
       expect(await read(executionOf('ada@example.test', 'sleeps'))).toMatchObject({
@@ -139,7 +139,7 @@ test('executions and mail that an earlier version left waiting go on', async () 
     })
   })
 
-  // Every mail that was due, once; the one that may have arrived before, with identical bytes.
+  // Every due email is sent once; the one with an unknown outcome has identical bytes.
   await eventually(() => {
     const got = smtp.mails.map(({ to, raw }) => {
       const subject = /^Subject: (.*)\r$/m.exec(raw.toString())?.[1]

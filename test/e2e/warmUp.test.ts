@@ -1,4 +1,5 @@
-// A new domain's mail by the real worker: today's places go out, the rest waits for tomorrow without an attempt.
+// The mail of a new domain with a real worker: today's places are sent, the rest waits for later days without an
+// attempt.
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -39,7 +40,7 @@ test('a domain that is not warm sends its first 150 today, the others have their
   expect(text).toMatch(new RegExp(`^dripline_warm_up_put_off_total\\{.*\\} ${total - 150}$`, 'm'))
 })
 
-test('with WARM_UP=false a new domain sends what it is given', async () => {
+test('with WARM_UP=false a new domain sends everything', async () => {
   const h = await createHarness(database, { env: { WARM_UP: 'false' } })
   await h.db.updateTable('domains').set({ is_warmed_up: false, warmed_up_at: null }).execute()
   for (let i = 0; i < 4; i++) {

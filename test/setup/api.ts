@@ -1,4 +1,4 @@
-// The API in this process, over a database of its own: what the tests of routes talk to.
+// The API in the test's process over its own database, for tests of routes.
 
 import { randomBytes } from 'node:crypto'
 import { Connection } from '@temporalio/client'
@@ -16,27 +16,40 @@ import { createNewId } from '../../runtime/ids.ts'
 import { createLog } from '../../runtime/log.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { createTemporalReads } from '../../runtime/temporalReads.ts'
+import { createOperationFinder, faultOfAnswer } from './contract.ts'
 import { createTestDatabase } from './database.ts'
+import { readOperations } from './openapi.ts'
 
 export interface Answer<T> {
   status: number
   headers: Headers
-  /** Parsed JSON; `{}` where the body is empty or no JSON. */
+  /** Parsed JSON; `{}` if the body is empty or not JSON. */
   body: T
   text: string
 }
 
 export interface TestApiOptions {
-  /** Over the test's own environment. */
+  /** Overrides variables of the test's environment. */
   env?: Record<string, string>
-  /** The Temporal namespace that executions are read from. */
+  /** Temporal namespace from which executions are read. */
   namespace?: string
   now?: () => Date
 }
 
+let findOperation: ReturnType<typeof createOperationFinder> | undefined
+
 /**
- * The application with a workspace `test`, its user Ada Lovelace and a key with full access. Temporal is the
- * run's server, reached when something reads from it. Call it at the top of a file or in `beforeAll`.
+ * The operation of a request. The description is read once for each file, because it is the same for every
+ * application.
+ */
+async function operationOf(app: ReturnType<typeof createApp>, method: string, path: string) {
+  findOperation ??= createOperationFinder(await readOperations({ app }))
+  return findOperation(method, path)
+}
+
+/**
+ * Makes the application with a workspace `test`, its user Ada Lovelace and a key with full access. Temporal is the
+ * server of the test run, connected on first use. Call it at the top of a file or in `beforeAll`.
  */
 export async function createTestApi(options: TestApiOptions = {}) {
   const { db, pool, url } = await createTestDatabase()
@@ -77,8 +90,9 @@ export async function createTestApi(options: TestApiOptions = {}) {
   const { token: key, workspaceId, userId, keyId } = await createKey()
 
   /**
-   * One request with the workspace's key. A body that is a text is sent as it is, everything else as JSON;
-   * headers come over the usual ones, and one that is '' is left out.
+   * Makes one request with the workspace's key. A string body is sent as it is, anything else as JSON. `headers`
+   * override the usual ones; an empty one is left out.
+   * @throws Error if the answer does not match the interface description
    */
   async function request<T = JsonObject>(
     method: string,
@@ -98,7 +112,12 @@ export async function createTestApi(options: TestApiOptions = {}) {
       ...(body === undefined ? {} : { body: content }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, body: parse<T>(text), text }
+    const { status } = response
+    const answer = { status, headers: response.headers, body: parse<T>(text), text }
+    const operation = await operationOf(app, method, path)
+    const fault = operation ? faultOfAnswer(operation, answer) : ''
+    if (fault) throw new Error(`${method} ${path}: ${status} is not as described: ${fault}`)
+    return answer
   }
 
   return { db, pool, url, app, deps, key, keyId, workspaceId, userId, createKey, woken, request }
@@ -114,7 +133,7 @@ function parse<T>(text: string): T {
   }
 }
 
-/** A domain, ready to send from unless another status is asked for; its key signs nothing. @returns its id */
+/** Inserts a domain, verified unless `status` says otherwise. Its key cannot sign. @returns its id */
 export async function insertTestDomain(
   { deps, workspaceId, userId }: Pick<TestApi, 'deps' | 'workspaceId' | 'userId'>,
   name: string,

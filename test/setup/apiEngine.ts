@@ -1,4 +1,4 @@
-// The API and the execution engine over one database and one namespace: executions are started and read for real.
+// The API and the execution engine over one database and one Temporal namespace.
 import { afterAll, beforeAll } from 'vitest'
 import { createTestApi, insertTestDomain } from './api.ts'
 import { type Engine, startEngine } from './engine.ts'
@@ -23,7 +23,7 @@ export interface ExecutionPage {
   cursor: string | null
 }
 
-/** A trigger, and a wait for `went.on`, with a timeout when one is given. */
+/** A design with a trigger and a wait for `went.on`, with an optional timeout. */
 export const waitingDesign = (eventName: string, timeout?: string) => ({
   nodes: [
     { id: 'start', type: 'trigger', data: { kind: 'event', event_name: eventName } },
@@ -37,7 +37,7 @@ export const waitingDesign = (eventName: string, timeout?: string) => ({
   ],
 })
 
-/** Call it at the top of a file; the engine runs from `beforeAll` to `afterAll`. */
+/** Call it at the top of a file. The engine runs from `beforeAll` to `afterAll`. */
 export async function createApiWithEngine() {
   const temporal = await createTestNamespace()
   const api = await createTestApi({ namespace: temporal.namespace })
@@ -54,7 +54,7 @@ export async function createApiWithEngine() {
   }
   const newContact = () => `${uniqueName('c')}@example.test`
 
-  /** One page of a list of executions. */
+  /** Reads one page of a list of executions. */
   const page = async (path: string, query = ''): Promise<ExecutionPage> => {
     const answer = await api.request<ExecutionPage>('GET', `${path}/executions${query}`)
     if (answer.status !== 200) throw new Error(answer.text)
@@ -65,14 +65,14 @@ export async function createApiWithEngine() {
     api,
     engine,
     newContact,
-    /** An active workflow of that design. */
+    /** Makes an active workflow with that design. */
     async flow(design: object): Promise<string> {
       const body = { name: 'Flow', status: 'active', design }
       const made = await api.request<{ workflow_id: string }>('POST', '/v1/workflows', body)
       if (made.status !== 201) throw new Error(made.text)
       return made.body.workflow_id
     },
-    /** Posts an event. @returns what it started */
+    /** Posts an event. @returns ids of the executions that it started */
     async post(event_name: string, email: string, properties = {}): Promise<string[]> {
       const body = { event_name, email, properties }
       const path = '/v1/automation/events'
@@ -81,7 +81,7 @@ export async function createApiWithEngine() {
       return accepted.body.executions
     },
     page,
-    /** Nothing reaches Temporal while `work` runs. */
+    /** Runs `work` while the starter is stopped, so that nothing reaches Temporal. */
     async withoutStarter<T>(work: () => Promise<T>): Promise<T> {
       await engine().stopStarter()
       try {
@@ -90,7 +90,7 @@ export async function createApiWithEngine() {
         engine().startStarter()
       }
     },
-    /** Every page from the first to the last, each as a list of ids; `between` runs after each but the last. */
+    /** Reads all pages, each as a list of ids. `between` runs after each page except the last. */
     async pages(
       path: string,
       status = '',
@@ -108,7 +108,9 @@ export async function createApiWithEngine() {
       } while (cursor !== null)
       return found
     },
-    /** Makes executions look a minute old: visibility shows them, nothing has to be described. */
+    /**
+     * Makes executions look a minute old, so that they are listed from visibility and not described one by one.
+     */
     async age(ids: string[]): Promise<void> {
       await api.db
         .updateTable('executions')

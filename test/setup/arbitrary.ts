@@ -1,11 +1,12 @@
-// Turns schemas of the interface description into fast-check arbitraries: values that fit, and values that hardly do.
+// Turns schemas of the interface description into fast-check arbitraries: values that fit and values that almost
+// fit.
 import fc from 'fast-check'
 import type { Json } from '../../rules/json.ts'
 import type { Operation, Schema } from './openapi.ts'
 import { bodyOf, fillPath } from './routes.ts'
 import type { Tenant } from './tenant.ts'
 
-/** Texts that have broken something somewhere before. */
+/** Texts that often break software. */
 const nasty = fc.constantFrom(
   '',
   ' ',
@@ -114,7 +115,7 @@ function objectLike({
   }) as fc.Arbitrary<Json>
 }
 
-/** Now and then something else entirely. */
+/** Sometimes replaces a value by something different. */
 const loosely = (schema: Schema, name: string): fc.Arbitrary<Json> =>
   fc.oneof({ arbitrary: fitting(schema, name), weight: 9 }, { arbitrary: json, weight: 1 })
 
@@ -126,17 +127,17 @@ export interface FuzzedRequest {
 
 const broken = fc.constantFrom('', '{', '[', 'nul', '"', '{"a":1}}', '\ufeff{}', '{"a":1e999}')
 
-/** Without half characters, which cannot be percent-encoded. */
+/** Text without half surrogate pairs, which cannot be percent-encoded. */
 const whole = (one: string) => one.replace(/\p{Cs}/gu, '\ufffd')
 
-/** A value where it stands in a path or a query, percent-encoded, some of it wrongly. */
+/** A value for a path or a query, percent-encoded, sometimes wrongly. */
 const encoded = fc.oneof(
   text.map((one) => encodeURIComponent(whole(one)).slice(0, 400)),
   address.map((one) => encodeURIComponent(whole(one)).slice(0, 400)),
   fc.constantFrom('%00', '%', '%zz', '%C0%AF', '%ED%A0%80', '..', '%2e%2e', '%2F', '+', '%2525'),
 )
 
-/** Requests of an operation: its own ids or any text for them, queries, and a body that fits, hardly fits or is none. */
+/** Requests of an operation: real ids or other texts, queries, and a body that fits, almost fits or is missing. */
 export function fuzzedRequests(operation: Operation, tenant: Tenant): fc.Arbitrary<FuzzedRequest> {
   const { parameters, body: schema } = operation
   const sample = bodyOf(operation)
@@ -164,7 +165,7 @@ export function fuzzedRequests(operation: Operation, tenant: Tenant): fc.Arbitra
     for (const [index, parameter] of parameters.entries()) {
       const value = values[index]
       if (value === undefined) continue
-      // An empty segment, or one of dots, would be another route's path.
+      // An empty segment or one of dots would make the path of another route.
       if (parameter.in === 'path') given[parameter.name] = /^(\.|%2e)*$/i.test(value) ? 'x' : value
       else query.push(`${parameter.name}=${value}`)
     }

@@ -1,4 +1,4 @@
-// Makes bodies that are wrong in one place each, from a valid body and the schema that describes it.
+// Makes bodies with one fault each, from a valid body and its schema.
 import type { Json, JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { type Schema, typesOf } from './openapi.ts'
@@ -6,13 +6,13 @@ import { type Schema, typesOf } from './openapi.ts'
 export interface BadBody {
   /** `properties: too deep` */
   what: string
-  /** The field at the top that is wrong; '' when it is the body itself. */
+  /** The wrong field at the top level; '' if the body itself is wrong. */
   field: string
   /** The body's text. */
   text: string
 }
 
-/** Stands for a piece of JSON that no JavaScript value becomes. */
+/** A placeholder for JSON text that no JavaScript value gives. */
 const raw = (json: string) => `@raw:${json}@`
 const write = (value: unknown) =>
   JSON.stringify(value).replace(/"@raw:((?:[^"\\]|\\.)*)@"/g, (_, json: string) =>
@@ -30,13 +30,13 @@ const samples: Record<string, Json> = {
   array: [1],
 }
 
-/** Texts that no column holds. */
+/** Texts that Postgres cannot store. */
 const unstorable: [string, Json][] = [
   ['NUL', 'a\0b'],
   ['lone surrogate', 'a\ud800b'],
 ]
 
-/** Free-form data that cannot be kept. */
+/** JSON data that cannot be stored. */
 const badObjects: [string, Json][] = [
   ['NUL inside', { a: [{ b: 'x\0' }] }],
   ['NUL in a key', { a: { 'k\0': 1 } }],
@@ -48,7 +48,7 @@ const badObjects: [string, Json][] = [
   ['too large', { a: 'x'.repeat(limits.propertiesBytesMax) }],
 ]
 
-/** Values of one field that its schema, or what every text and object must be, refuses. */
+/** Values that the schema of a field, or the general rules for texts and objects, must refuse. */
 function badValues(schema: Schema, isRequired: boolean, mayBeLong: boolean): [string, Json][] {
   const types = typesOf(schema)
   const bad: [string, Json][] = Object.entries(samples)
@@ -77,7 +77,7 @@ function badValues(schema: Schema, isRequired: boolean, mayBeLong: boolean): [st
   return bad
 }
 
-/** @param long names of fields that may be of any length below the body's limit */
+/** Makes the wrong bodies. @param long names of fields without a length limit of their own */
 export function badBodies(schema: Schema, valid: JsonObject, long: ReadonlySet<string>): BadBody[] {
   const required = new Set(schema.required)
   const wholes = ['null', '[]', '"text"', '1', 'true'].map((text) => ({
@@ -101,7 +101,7 @@ export function badBodies(schema: Schema, valid: JsonObject, long: ReadonlySet<s
   return [...wholes, { what: 'the body is bottomless', field: '', text: bottomless }, ...fields]
 }
 
-/** The same for each key of the objects in a list (attachments). */
+/** Like `badBodies`, for each key of the objects in a list (attachments). */
 function badItems(field: string, { items }: Schema, valid: JsonObject): BadBody[] {
   const list = valid[field]
   if (!items?.properties || !Array.isArray(list)) return []

@@ -1,4 +1,4 @@
-// A database handle that runs nothing: it keeps the text of every statement that it is given.
+// A database handle that runs nothing and records the text of every statement.
 import {
   type DatabaseConnection,
   type Driver,
@@ -11,7 +11,10 @@ import { transact } from '../../commands/transact.ts'
 import type { Db, Trx } from '../../db/connect.ts'
 import type { Database } from '../../db/schema.ts'
 
-/** @returns the text of each statement that `work` sends; each is answered with one row that has an id alone */
+/**
+ * Runs `work`. @returns the text of each statement that it sends; each is answered with one row that has only an
+ * id
+ */
 export async function captureSql(work: (trx: Trx) => Promise<unknown>): Promise<string[]> {
   const texts: string[] = []
   const nothing = async () => undefined
@@ -41,7 +44,7 @@ export async function captureSql(work: (trx: Trx) => Promise<unknown>): Promise<
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   })
-  // What a query makes of a row that is none of its own is not looked at.
+  // Errors from the made-up row do not matter.
   await transact({ db, wake: () => undefined }, ({ db: trx }) => work(trx)).catch(() => undefined)
   return texts
 }

@@ -1,9 +1,9 @@
-// A request body that comes in pieces, without a stated length.
+// A request body in chunks, without a Content-Length.
 import type { TestApi } from './api.ts'
 
 const CHUNK_BYTES = 64 * 1024
 
-/** Sends so many bytes of blanks as JSON. */
+/** Sends so many spaces as a JSON body. */
 export async function sendChunks(
   { app, key }: Pick<TestApi, 'app' | 'key'>,
   method: string,

@@ -1,4 +1,4 @@
-// A database of its own for each test file, copied from the migrated template.
+// A separate database for each test file, copied from the migrated template.
 
 import type pg from 'pg'
 import { afterAll, inject } from 'vitest'
@@ -13,8 +13,8 @@ export interface TestDatabase {
 }
 
 /**
- * Creates the database; it is dropped after the file's last test, whoever is still connected.
- * Call it in `beforeAll` or at the top of a file, not inside a test.
+ * Creates the database. It is dropped after the file's last test, even if there are connections. Call it in
+ * `beforeAll` or at the top of a file, not inside a test.
  */
 export async function createTestDatabase(
   options: { poolSize?: number } = {},

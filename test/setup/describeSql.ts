@@ -1,13 +1,13 @@
-// Asks Postgres what columns a statement gives back, without running it.
+// Asks Postgres for the columns of a statement's result, without running it.
 import pg from 'pg'
 import type { BaseType } from './rawStatements.ts'
 
 export interface DescribedColumn {
   name: string
   type: BaseType
-  /** Of the elements, where it is an array; null where it is none. */
+  /** Type of the elements of an array; null if the column is not an array. */
   element: BaseType | null
-  /** The table's column behind it may be null; false also where Postgres does not say. */
+  /** Whether the table's column may be null; false also if Postgres does not say. */
   isNullable: boolean
 }
 
@@ -43,7 +43,7 @@ const typeNames: Record<string, BaseType> = {
   varchar: 'string',
 }
 
-/** @returns a function that describes statements over its own connection, and one that closes it */
+/** Opens a connection. @returns a function that describes statements, and one that closes the connection */
 export async function openDescriber(url: string) {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -83,7 +83,7 @@ export async function openDescriber(url: string) {
   return { describe, close: () => client.end() }
 }
 
-/** The answer to Describe of the extended protocol; a statement that gives nothing back has no fields. */
+/** The answer to Describe of the extended protocol. A statement without a result has no fields. */
 function fieldsOf(client: pg.Client, text: string): Promise<Field[]> {
   return new Promise((resolve, reject) => {
     let fields: Field[] = []

@@ -1,4 +1,4 @@
-// A DKIM verifier in another language, by other authors: PyPI's dkimpy, fed with the records of the test.
+// A second DKIM verifier: dkimpy in Python, which gets the DNS records from the test.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ const INSTALLER = join(import.meta.dirname, '..', '..', 'dev', 'installDkimpy.mj
 const SCRIPT = join(import.meta.dirname, 'dkimpyVerify.py')
 
 /**
- * For each message the result of each of its signatures, the topmost first: `pass`, `fail`, or why not.
+ * Returns for each message the results of its signatures, the topmost first: `pass`, `fail`, or an error.
  * @param records name → text of its TXT record
  */
 export async function verifyWithDkimpy(

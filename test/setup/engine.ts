@@ -1,4 +1,5 @@
-// The execution engine in this process: a real Temporal worker, activities and starter over a test's database.
+// The execution engine in the test's process: a real Temporal worker, activities and starter over the test's
+// database.
 
 import { Client, Connection } from '@temporalio/client'
 import {
@@ -27,18 +28,18 @@ import { TEST_SECRET_KEY } from './processes.ts'
 import { uniqueName } from './unique.ts'
 
 export interface EngineOptions {
-  /** The run's Temporal and a namespace of its own when absent. */
+  /** Address and namespace; if absent, the Temporal server of the test run with a new namespace. */
   temporal?: TestNamespace
   workflowBundle?: WorkerParts['workflowBundle']
-  /** Executions alone when absent. */
+  /** Roles of the worker; if absent, only executions. */
   roles?: WorkerParts['roles']
-  /** Puts something between the workflow functions and their activities. */
+  /** Wraps the activities of the workflow functions. */
   around?: (activities: Activities) => Partial<Activities>
 }
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>
 
-/** Runs until `stop`: call it in `beforeAll`, and `stop` in `afterAll`. */
+/** Starts the engine. Call it in `beforeAll`, and `stop` in `afterAll`. */
 export async function startEngine({ db, pool, url }: TestDatabase, options: EngineOptions = {}) {
   const { address, namespace } = options.temporal ?? (await createTestNamespace())
   const [connection, reading, workflowBundle, workspace] = await Promise.all([
@@ -116,7 +117,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       wake('dripline_outbox')
       return executionIds
     },
-    /** A new workflow, triggered by an event of its own, and an execution of it for a new contact. */
+    /** Makes a workflow with a new event as trigger, and starts an execution of it for a new contact. */
     async run(design: TestDesign, contact = `${uniqueName('c')}@example.test`) {
       const eventName = uniqueName('event')
       const nodes = design.nodes.map((node) =>
@@ -130,12 +131,12 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       return { id, email: contact, workflowId }
     },
     wake: () => wake('dripline_outbox'),
-    /** Temporal hears of nothing more until it is started again. */
+    /** Stops the starter: nothing more reaches Temporal until it is started again. */
     stopStarter: () => starter.stop(),
     startStarter() {
       starter = createStarter()
     },
-    /** `id=handle` of each step in order; fails when a number is missing. */
+    /** `id=handle` of each step in order. Fails if a step number is missing. */
     async steps(id: string): Promise<string[]> {
       const found = await db
         .selectFrom('execution_steps')
@@ -148,7 +149,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       }
       return found.map((step) => `${step.node_id}=${step.handle}`)
     },
-    /** Subjects of its mail, in the order of their ids. */
+    /** Subjects of the execution's emails, in the order of their ids. */
     async subjects(id: string): Promise<string[]> {
       const mails = await db
         .selectFrom('emails')
@@ -158,7 +159,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
         .execute()
       return mails.map((email) => email.subject)
     },
-    /** Waits until Temporal and the row agree on the end. */
+    /** Waits until both Temporal and the row have the end status. */
     ended: (id: string, status: 'COMPLETED' | 'FAILED' | 'CANCELLED') =>
       eventually(async () => {
         const [stored, shown] = await Promise.all([row(id), describe(id)])
@@ -168,7 +169,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
         }
         return stored
       }),
-    /** Waits until it waits in this node. */
+    /** Waits until the execution waits at this node. */
     waiting: (id: string, nodeId: string) =>
       eventually(async () => {
         const shown = await describe(id)
@@ -187,7 +188,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
   }
 }
 
-/** The SDK would write every start and stop of its parts between the test results. */
+/** Without this the SDK would log every start and stop of its parts into the test output. */
 export const sdkLogger = new DefaultLogger('ERROR')
 Runtime.install({
   logger: sdkLogger,

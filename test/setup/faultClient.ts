@@ -1,4 +1,4 @@
-// Random mails through a relay to a fault sink, and what must hold of every outcome: the oracle of the fault tests.
+// Sends random messages through a relay to the fault sink and checks every outcome.
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { createRelayTransport } from '../../mail/smtp/relay.ts'
@@ -15,7 +15,7 @@ import {
 import { type FaultSink, type FaultSinkOptions, startFaultSink } from './faultSink.ts'
 
 const PHASE_MS = 150
-/** No run may take longer: each phase of each mail has its limit. */
+/** The longest run, because each phase of each message has a timeout. */
 const RUN_MS = 20_000
 
 const timeouts = {
@@ -50,7 +50,7 @@ const plan = fc.record({
 const mail = fc.record({
   message,
   plan,
-  /** What the ledger says before the dot. */
+  /** The answer of beforeDot. */
   lease: fc.constantFrom('yes', 'yes', 'yes', 'later', 'no', 'throws'),
   tries: fc.integer({ min: 1, max: 3 }),
   outsideAscii: fc.boolean(),
@@ -61,7 +61,7 @@ const opening = fc.record({
   fault: fc.constantFrom(...faults),
 })
 
-/** A server, its mails, and what goes wrong with each. */
+/** A server, its messages, and the fault of each. */
 export const scenario = fc.record({
   mails: fc.array(mail, { minLength: 1, maxLength: 8 }),
   connections: fc.integer({ min: 1, max: 3 }),
@@ -69,7 +69,7 @@ export const scenario = fc.record({
   smtputf8: fc.boolean(),
   dataAlways: fc.boolean(),
   closeAfter: fc.constantFrom(1, 2, 1_000),
-  /** By number of connection; null: nothing. */
+  /** Fault of each connection by its number; null: none. */
   openings: fc.array(fc.option(opening, { freq: 3 }), { maxLength: 4 }),
 })
 
@@ -83,7 +83,7 @@ interface Sending {
   leases: string[]
 }
 
-/** Runs it all. @throws when an outcome is not what the server saw */
+/** Runs a case. @throws if an outcome does not match what the server saw */
 export async function runScenario(given: Scenario): Promise<void> {
   const { openings, mails, connections, ...rest } = given
   const options: FaultSinkOptions = {
@@ -103,7 +103,7 @@ export async function runScenario(given: Scenario): Promise<void> {
       Promise.all(mails.map((one, i) => sendAll(transport.send, one, i))),
     )
     await within(RUN_MS, transport.close())
-    // A mail may be at the server's end still when the client has given up on it.
+    // The server may still process a message that the client has given up.
     await eventually(() => expect(sink.open(), 'sockets left open').toBe(0), { deadline_ms: 3_000 })
     for (const sending of sendings) audit(sending, sink)
     expect(sink.seen.strange, 'what got out of a mail').toEqual([])
@@ -145,7 +145,7 @@ async function sendAll(
   return sending
 }
 
-/** Accepted at least as often as `delivered` was said, at most as often as it may have been. */
+/** The server must have accepted at least the `delivered` messages, and at most also the `ambiguous` ones. */
 function audit({ to, message, outcomes, leases }: Sending, sink: FaultSink): void {
   const count = (kind: Outcome['kind']) => outcomes.filter((one) => one.kind === kind).length
   const accepted = sink.acceptedFor(to)

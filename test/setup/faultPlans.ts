@@ -1,48 +1,48 @@
-// What the fault sink does wrong, and when: said by the recipient's local part, and by the number of the connection.
+// The faults of the fault sink, which the recipient's local part or the number of the connection selects.
 
 const steps = ['banner', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'body', 'dot', 'rset'] as const
 export type Step = (typeof steps)[number]
 
 export const faults = [
-  /** Closes, resets, or says nothing more. */
+  /** Closes or resets the connection, or sends nothing more. */
   'drop',
   'rst',
   'hang',
   '4xx',
   '5xx',
-  /** 421, and closes. */
+  /** Replies 421 and closes. */
   '421',
   'slow',
-  /** Byte by byte. */
+  /** Replies byte by byte. */
   'bytes',
   'multi',
   'longline',
   'longreply',
-  /** Says its reply twice: the second before anybody has asked. */
+  /** Sends its reply twice, the second one unexpectedly. */
   'early',
-  /** A line that is no reply. */
+  /** Sends a line that is not a reply. */
   'junk',
 ] as const
-/** At the dot: the mail is accepted first. */
+/** At the dot, after the message was accepted. */
 export const keptFaults = ['kept_drop', 'kept_rst', 'kept_hang'] as const
 export type Fault = (typeof faults)[number] | (typeof keptFaults)[number]
 
 export interface Plan {
   step: Step
   fault: Fault
-  /** How often; after that all is well. */
+  /** How often; after that there is no fault. */
   times: number
 }
 
-/** Steps that come after the recipient is known. */
+/** Steps after RCPT, when the recipient is known. */
 export const recipientSteps = ['rcpt', 'data', 'body', 'dot'] as const
 
-/** The local part that asks for a plan; `tag` makes it one of its own. */
+/** The local part that selects a plan; `tag` makes it unique. */
 export function localPartOf(tag: string, { step, fault, times }: Plan): string {
   return `${tag}+${step}-${fault}-${times}`
 }
 
-/** What an address asks for; null when it wants no fault. */
+/** The plan of an address; null if it has none. */
 export function planOf(address: string): Plan | null {
   const [, step, fault, times] = /\+([a-z]+)-(\w+)-(\d+)@/.exec(address) ?? []
   if (step === undefined || fault === undefined) return null
@@ -61,10 +61,10 @@ const usual: Record<Step, string> = {
   rset: '250 2.0.0 reset',
 }
 
-/** What is said at a step, and what becomes of the connection then. */
+/** The reply at a step, and what happens to the connection then. */
 export interface Answer {
   text: string
-  /** `slow` waits before it, `bytes` sends each byte alone. */
+  /** `slow` waits before the reply, `bytes` sends each byte separately. */
   pace?: 'slow' | 'bytes'
   end?: 'drop' | 'rst' | 'hang'
 }

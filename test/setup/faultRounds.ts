@@ -1,4 +1,5 @@
-// Mail to recipients whose server fails at random, by workers that are killed at random, and the audit of what came of it.
+// Rounds of mail to a server with random faults, by workers that are killed at random, and the audit of the
+// result.
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
@@ -13,7 +14,7 @@ import { createRandom } from './random.ts'
 
 export interface FaultRoundsOptions {
   seed: number
-  /** RESEND_UNKNOWN: whether mail that may have arrived is sent again. */
+  /** RESEND_UNKNOWN: whether mail with an unknown outcome is sent again. */
   resend: boolean
   mails: number
   kills: number
@@ -21,17 +22,17 @@ export interface FaultRoundsOptions {
 
 const RECIPIENTS = 3
 const DRAIN_MS = 180_000
-/** Reply lines and messages that look like the end of a mail, and like commands. */
+/** Lines that look like the end of a message or like commands. */
 const BODY = '<p>Hello</p>\n.\n..\n.\nRSET\nQUIT\n<p>Grüße</p>'
 
-/** Silence is left to the client's own tests: the service waits for minutes before it gives up. */
+/** Silence is tested with the client alone, because the service waits for minutes. */
 const plannable = faults.filter((fault) => fault !== 'hang')
-/** A refusal for good belongs to a recipient who asked for it. */
+/** Permanent refusals happen only to recipients that select them. */
 const passing: [Fault, ...Fault[]] = ['drop', ...plannable.filter((fault) => fault !== '5xx')]
 const kept: Fault[] = ['kept_drop', 'kept_rst']
 const stepNames: Step[] = ['rcpt', 'data', 'body', 'dot']
 
-/** @returns what is wrong (nothing, it is hoped) and the counts of it all */
+/** Runs rounds. @returns faults (empty if all is well) and counts */
 export async function failAndKill({ seed, resend, mails, kills }: FaultRoundsOptions) {
   const random = createRandom(seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)] as T
@@ -39,7 +40,7 @@ export async function failAndKill({ seed, resend, mails, kills }: FaultRoundsOpt
     closeAfter: 20,
     opening(connection) {
       if (connection % 7 !== 0) return undefined
-      // By its number alone: connections come in another order each time.
+      // Chosen only by the connection's number, because the order of connections differs in each run.
       const own = createRandom(seed + connection)
       return { step: own.pick(['banner', 'ehlo', 'mail', 'rset']), fault: own.pick(passing) }
     },
@@ -86,7 +87,7 @@ export async function failAndKill({ seed, resend, mails, kills }: FaultRoundsOpt
   const open = () => openDeliveries(h.db)
   await eventually(
     async () => {
-      // Time passes: what waits for its next attempt is due.
+      // Make deliveries due that wait for their next attempt.
       await sql`update deliveries set next_at = now() where state in ('queued', 'deferred')`.execute(
         h.db,
       )
@@ -147,7 +148,7 @@ async function audit(
     if (copies.length === 0 && state === 'delivered') fault('never arrived')
     if (copies.length === 0 && state === 'unknown') {
       more.lost += 1
-      // Sent once more, and lost behind the dot again: that was two dots.
+      // Sent once more with an unknown outcome again: that was two dots.
       const dots = sink.seen.dots.filter((one) => one === recipient).length
       if (resend && (resent !== 1 || dots < 2)) fault(`is lost after ${dots} dots`)
     }

@@ -1,11 +1,11 @@
-// An SMTP server over raw sockets whose recipients choose what goes wrong; it keeps every byte that it accepted.
+// An SMTP server over raw sockets with faults that recipients select. It keeps every byte that it accepted.
 import { createServer, type Socket } from 'node:net'
 import { type Answer, answerAt, type Fault, planOf, type Step } from './faultPlans.ts'
 
 interface SunkMail {
   from: string
   to: string
-  /** As it was before dot-stuffing. */
+  /** The message without dot-stuffing. */
   bytes: Buffer
   connection: number
 }
@@ -15,15 +15,15 @@ export interface FaultSinkOptions {
   host?: string
   pipelining?: boolean
   smtputf8?: boolean
-  /** `garbage`: says 220 to STARTTLS, and then what is no TLS. */
+  /** `garbage`: replies 220 to STARTTLS, and then sends something that is not TLS. */
   starttls?: 'garbage' | 'refused'
-  /** 354 even when no recipient was taken. */
+  /** Replies 354 even if no recipient was accepted. */
   dataAlways?: boolean
-  /** Hangs up after so many messages on a connection. */
+  /** Closes a connection after so many messages. */
   closeAfter?: number
-  /** What goes wrong before a recipient is known. */
+  /** Faults before a recipient is known. */
   opening?: (connection: number) => { step: Step; fault: Fault } | undefined
-  /** For a recipient that asks for nothing; `attempt` counts from 1 for each. */
+  /** Fault of a recipient that selects none; `attempt` counts from 1 for each recipient. */
   plan?: (to: string, attempt: number) => { step: Step; fault: Fault } | undefined
 }
 
@@ -34,12 +34,12 @@ const SLOW_MS = 30
 export async function startFaultSink(options: FaultSinkOptions = {}) {
   const seen = {
     accepted: [] as SunkMail[],
-    /** Recipients whose final dot came, whatever was made of it. */
+    /** Recipients whose final dot arrived, with any result. */
     dots: [] as string[],
     /** RCPT TO commands, by recipient. */
     attempts: new Map<string, number>(),
     connections: 0,
-    /** Lines that are no command of a mail client: a body that got out of its mail would be here. */
+    /** Lines that are not a command of a mail client. Content that escapes from a message would appear here. */
     strange: [] as string[],
   }
   const sockets = new Set<Socket>()
@@ -103,7 +103,7 @@ export async function startFaultSink(options: FaultSinkOptions = {}) {
       if (refused || isRefusal(faultAt('data'))) return
       inData = true
       bodyBegun = false
-      // so that an empty message ends as any other does
+      // so that an empty message ends like any other
       pending = `\r\n${pending}`
     }
     const endMail = (body: string) => {
@@ -165,7 +165,7 @@ export async function startFaultSink(options: FaultSinkOptions = {}) {
           say('body')
           if (silent) return
           const broken = faultAt('body')
-          // what comes after a body was cut off is not read
+          // nothing is read after a body was cut off
           if (broken === 'drop' || broken === 'rst') {
             inData = false
             silent = true

@@ -1,4 +1,4 @@
-// Active workflows and their events, written straight into the database: no API is needed to run them.
+// Active workflows and events, written directly to the database, for tests without the API.
 
 import { type RecordedEvent, recordAutomationEvent } from '../../commands/events/record.ts'
 import { transact } from '../../commands/transact.ts'
@@ -16,7 +16,7 @@ export interface TestDesign {
 
 type Arrow = [source: string, target: string, handle?: string]
 
-/** A design out of nodes (`id: [type, data]`) and arrows. */
+/** Makes a design from nodes (`id: [type, data]`) and arrows. */
 export function design(
   nodes: Record<string, [type: string, data: Record<string, unknown>]>,
   arrows: Arrow[],
@@ -47,7 +47,7 @@ export const mail = (
   { from: 'Team <hello@sender.test>', subject, html: `<p>${subject}</p>`, ...more },
 ]
 
-/** An active workflow of version 1 with its triggers; @returns its id */
+/** Inserts an active workflow of version 1 with its triggers. @returns its id */
 export async function insertFlow(
   db: Db,
   { workspaceId, userId }: { workspaceId: WorkspaceId; userId: string },
@@ -101,7 +101,7 @@ export async function insertFlow(
   return id
 }
 
-/** An event from outside, in one commit; wake the starter after it. */
+/** Posts an event in one commit. The caller wakes the starter afterwards. */
 export async function recordEvent(
   db: Db,
   workspaceId: WorkspaceId,

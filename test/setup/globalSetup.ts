@@ -1,25 +1,26 @@
-// Before the tests of a project: one Postgres with a migrated template, one Temporal; gone after them.
+// Starts one Postgres with a migrated template and one Temporal before the tests of a project, and stops them
+// afterwards.
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { endRecorded } from '../../dev/children.ts'
-import { findTemporalCli } from '../../dev/temporalCli.ts'
+import { createConsole } from '../../dev/console.mjs'
+import { endRecorded } from '../../dev/processes/children.ts'
+import { findTemporalCli } from '../../dev/servers/temporalCli.ts'
+import { startBuild } from './built.ts'
 import { launchPostgres, launchTemporal } from './launch.ts'
 import { createRunFolder, removeRunFolder, sweepRunFolders } from './runFolder.ts'
 import { makeTemplate } from './template.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The database `dripline` of the run's Postgres, as superuser. */
+    /** URL of the database `dripline` in the run's Postgres, as superuser. */
     postgresUrl: string
     temporalAddress: string
-    /** Path of the Temporal CLI, for tests that run a server of their own. */
+    /** Path of the Temporal CLI, for tests that start another server. */
     temporalCli: string
-    /** Everything that the run writes. */
+    /** Folder for everything that the run writes. */
     runFolder: string
   }
 }
-
-const log = (line: string) => process.stderr.write(`test servers: ${line}\n`)
 
 let folder = ''
 
@@ -27,7 +28,8 @@ export async function setup(project: TestProject): Promise<void> {
   await sweepRunFolders()
   folder = createRunFolder()
   try {
-    const cli = await findTemporalCli(process.env, log)
+    await startBuild(folder)
+    const cli = await findTemporalCli(process.env, createConsole(process.stderr).part('temporal'))
     const [postgres, temporal] = await Promise.all([
       launchPostgres({ folder, name: 'postgres' }),
       launchTemporal({ folder, name: 'temporal', cli, persistent: false }),

@@ -1,15 +1,15 @@
-// How the cost of work grows with its input: what a busy machine makes slow, it makes slow at both sizes.
+// Checks how the cost of work grows with its input. It compares two sizes, so that a slow machine does not matter.
 import { expect } from 'vitest'
 
-/** The whole input, and a share of it. */
+/** The smaller size, as a share of the whole input. */
 const SHARE = 1 / 8
-/** Linear work costs 8 times as much, quadratic work 64 times. */
+/** For an eighth of the input linear work costs an eighth, quadratic work a 64th. */
 const GROWTH_MAX = 24
-/** A cost below says more of the collector of garbage than of the work. */
+/** Smaller costs depend more on the garbage collector than on the work. */
 const FLOOR_MS = 5
 const TRIES = 3
 
-/** Time of the processor that work takes in this process, in ms. */
+/** CPU time of `work` in this process, in ms. */
 export async function cpuOf(work: () => unknown): Promise<number> {
   const start = process.cpuUsage()
   await work()
@@ -19,7 +19,7 @@ export async function cpuOf(work: () => unknown): Promise<number> {
 
 /**
  * Fails when work grows much faster than its input.
- * @param work given the share of the whole input that it is to be done for, 1 or an eighth
+ * @param work gets the share of the whole input to use: 1 or an eighth
  */
 export async function expectLinear(work: (share: number) => unknown): Promise<void> {
   let [part, whole] = [0, 0]

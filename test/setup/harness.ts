@@ -46,7 +46,7 @@ export function createClient(url: () => string, key: string) {
   }
 }
 
-/** A key of a fresh workspace with the verified domain `sender.test`. */
+/** Makes a key of a new workspace with the verified domain `sender.test`. */
 export async function seedWorkspace(db: Db) {
   const { token, workspaceId, userId } = await createApiKey(
     { db, newId, now },
@@ -59,7 +59,7 @@ export async function seedWorkspace(db: Db) {
   return { key: token, workspaceId, userId, domainId, publicKey }
 }
 
-/** Starts all of it; everything ends with the test. */
+/** Starts the whole service. Everything is stopped after the test. */
 export async function createHarness(
   { url: databaseUrl, db }: Pick<TestDatabase, 'url' | 'db'>,
   options: { env?: Record<string, string>; workers?: number; temporal?: TestNamespace } = {},

@@ -1,4 +1,4 @@
-// Recorded Temporal histories: written beside the golden files, and replayed against the workflow functions of now.
+// Recorded Temporal histories: stores them as golden files and replays them with the current workflow functions.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { historyFromJSON, historyToJSON } from '@temporalio/common/lib/proto-utils.js'
@@ -7,21 +7,24 @@ import type { Engine } from './engine.ts'
 
 export const HISTORIES = fileURLToPath(new URL('../golden/histories/', import.meta.url))
 
-/** Without the machine's name, which workers and their sticky queues carry, and without paths. */
+/** Removes the machine's name, which is in names of workers and sticky queues, and paths. */
 function scrub(key: string, value: unknown): unknown {
   if (key === 'stackTrace') return ''
   return typeof value === 'string' && /^\d+@/.test(value) ? 'worker' : value
 }
 
-/** @throws DeterminismViolationError when the functions would decide otherwise than is recorded */
+/**
+ * Replays a history. @throws DeterminismViolationError if the workflow functions decide differently from the
+ * history
+ */
 export function replay(workflowBundle: WorkflowBundleOption, history: string): Promise<void> {
   const options = { workflowBundle, replayName: 'golden' }
   return Worker.runReplayHistory(options, historyFromJSON(JSON.parse(history)))
 }
 
 /**
- * The history of an execution's run (its last one when absent) as JSON. With UPDATE_GOLDEN=1 it becomes the golden
- * history of that name, which has to exist otherwise.
+ * The history of an execution's run (by default the last one) as JSON. With UPDATE_GOLDEN=1 it is written as the
+ * golden history of that name; otherwise that file must exist.
  */
 export async function record(engine: Engine, name: string, id: string, runId?: string) {
   const handle = engine.client.workflow.getHandle(id, runId)

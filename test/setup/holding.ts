@@ -1,4 +1,5 @@
-// Holds one contact's row for long while mail goes to them and to others, and says what suffered by it.
+// Locks one contact's row for a long time while mail goes to them and to others, and checks that nobody else
+// waits.
 import { expect } from 'vitest'
 import type { TestDatabase } from './database.ts'
 import { eventually } from './eventually.ts'
@@ -8,12 +9,12 @@ import { holdContact } from './mailEvents.ts'
 
 const HELD = 'held@example.test'
 const MAILS_TO_HELD = 40
-/** Nobody else waits longer than this for their mail and what they hear of it. */
+/** The longest time that other contacts may wait for their mail and its events. */
 const OTHERS_MS = 20_000
 
 /**
- * Mail to a contact is accepted, and delivered while their row is locked; meanwhile mail goes to other contacts of that
- * workspace and of another one. @returns what was counted; it throws at the first thing that is wrong
+ * Mail to a contact is accepted and delivered while the contact's row is locked. Meanwhile mail goes to other
+ * contacts of that workspace and of another one. @returns counts. @throws at the first fault
  */
 export async function holdUnderLoad(database: TestDatabase, hold_ms: number) {
   const h = await createHarness(database)

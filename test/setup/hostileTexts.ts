@@ -1,9 +1,9 @@
-// Texts that try to get out of the field they are in: into another header, another command, another mail.
+// Texts that try to escape from their field into another header, command or message.
 import fc from 'fast-check'
 
-/** A header that no mail of the tests has: found in one, it was let in. */
+/** A header that no message of the tests has. If a message has it, it was injected. */
 const INJECTED_HEADER = 'X-Injected'
-/** A recipient that nobody wrote to. */
+/** A recipient that nobody sends to. */
 const INJECTED_RECIPIENT = 'injected@evil.test'
 
 const header = `${INJECTED_HEADER}: yes`
@@ -57,7 +57,7 @@ export const hostilePieces = [
   '--=_\r\n--',
 ]
 
-/** One of them, or some of them and harmless text, one after the other. */
+/** One hostile text, or several mixed with harmless text. */
 export const hostileText = fc.oneof(
   fc.constantFrom(...hostilePieces),
   fc
@@ -72,8 +72,8 @@ export const hostileText = fc.oneof(
 )
 
 /**
- * What is wrong with a message on the wire, whatever was put into it: half line ends, bytes outside ASCII, long lines,
- * header fields other than `expected` (lower case), or one of them twice.
+ * Finds faults of a sent message: bare CR or LF, bytes outside ASCII, long lines, header fields other than
+ * `expected` (lower case), or a field twice.
  */
 export function faultsOf(message: Buffer, expected: readonly string[]): string[] {
   const text = message.toString('latin1')

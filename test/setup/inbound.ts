@@ -1,6 +1,6 @@
-// The whole service with a listener for reports, and what tests ask it about the mail that came back.
+// The whole service with a listener for reports, and helpers for tests of reports.
 import { expect } from 'vitest'
-import { randomPort } from '../../dev/ports.ts'
+import { randomPort } from '../../dev/processes/ports.ts'
 import { sendInbound } from '../unit/inbound/client.ts'
 import { statusReport } from '../unit/inbound/reports.ts'
 import type { TestDatabase } from './database.ts'
@@ -17,14 +17,14 @@ interface Suppressions {
   suppressions: { email: string; reason: string; source_id: string }[]
 }
 
-/** The whole service with a worker that takes reports. */
+/** Starts the whole service with a worker that accepts reports. */
 export async function createInboundHarness(
   given: Pick<TestDatabase, 'url' | 'db'>,
   options: { temporal?: TestNamespace } = {},
 ) {
   const port = await randomPort()
   const h = await createHarness(given, { ...options, env: { INBOUND_PORT: String(port) } })
-  /** What happened to one recipient of a mail, in order. */
+  /** The events of one recipient of an email, in order. */
   const eventsOf = async (id: string, to: string) => {
     type Email = { recipient_statuses: { recipient: string; events: EmailEvent[] }[] }
     const { body } = await h.request<Email>('GET', `/v1/emails/${id}`)
@@ -36,7 +36,7 @@ export async function createInboundHarness(
     port,
     eventsOf,
     statusOf,
-    /** Sends a mail and waits until it is delivered. @returns its id and return path */
+    /** Sends an email and waits until it is delivered. @returns its id and return path */
     async deliver(to: string) {
       const { body } = await h.request<{ id: string }>('POST', '/v1/emails', {
         from: 'hello@sender.test',
@@ -83,7 +83,7 @@ export async function createInboundHarness(
 
 export type InboundHarness = Awaited<ReturnType<typeof createInboundHarness>>
 
-/** Everything that a report may change. */
+/** Reads everything that a report may change. */
 export async function written({ db }: Pick<InboundHarness, 'db'>) {
   const [events, automation, suppressions, softBounces, executions] = await Promise.all([
     db.selectFrom('email_events').select(['id', 'status']).orderBy('id').execute(),

@@ -15,9 +15,9 @@ import type { Reply } from './smtp.ts'
 const targets = ['api', 'worker', 'everything'] as const
 type Target = (typeof targets)[number]
 
-/** Mails whose reply after the dot is held back at the moment of a kill: nobody can know what became of them. */
+/** Messages whose reply after the dot is delayed when a process is killed, so that their outcome is unknown. */
 const HELD_MAX = 3
-/** A killed worker's lane and tasks have moved after this at the latest. */
+/** After this time the lane and the tasks of a killed worker have moved. */
 const PROGRESS_MS = 60_000
 const DRAIN_MS = 90_000
 
@@ -43,12 +43,15 @@ const wholeWay = {
 
 export interface KillOptions {
   seed: number
-  /** Asked before each round, which counts from 0; true ends it. */
+  /** Called before each round (counting from 0); true ends the run. */
   isOver: (round: number) => boolean
   contactsMax: number
 }
 
-/** Kills, restarts, drains and audits. @returns what is wrong (nothing, it is hoped) and the counts of it all */
+/**
+ * Kills and restarts processes, waits until all work is done, and audits. @returns faults (empty if all is well)
+ * and counts
+ */
 export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) {
   const [{ postgres, ...database }, temporal] = await Promise.all([
     startOwnDatabase(),
@@ -95,7 +98,8 @@ export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) 
     hold = new Promise((resolve) => {
       release = resolve
     })
-    // A moment is so many more answers and mails, not a time: a slow machine comes to it too.
+    // The moment of a kill is a number of further answers and messages, not a time, so that a slow machine reaches
+    // it too.
     const answers = load.progress() + random.between(10, 60)
     const mails = h.smtp.mails.length + (target === 'api' ? 0 : random.between(5, 60))
     await eventually(
@@ -117,7 +121,7 @@ export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) 
   await eventually(() => expectDrained(h.db), { deadline_ms: DRAIN_MS })
   const mail = await auditMail(h.db, h.smtp, answered)
   const executions = await auditExecutions(h.db, answered, wholeWay)
-  // A row ends a moment before its run is closed, and visibility hears of that a moment later.
+  // The row ends shortly before Temporal closes the run, and visibility shows that shortly after.
   const started = await eventually(async () => {
     const runs = await countRuns(temporal.address)
     expect(runs.completed, 'runs that Temporal has completed, of all').toBe(runs.all)

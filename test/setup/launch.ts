@@ -1,14 +1,14 @@
-// Launches Postgres and Temporal servers that end with the test run at the latest.
+// Starts Postgres and Temporal servers. They end with the test run at the latest.
 import { join } from 'node:path'
-import { recordChild } from '../../dev/children.ts'
-import { randomPort } from '../../dev/ports.ts'
-import { type Postgres, startPostgres } from '../../dev/postgres.ts'
-import { startTemporal, type Temporal } from '../../dev/temporal.ts'
+import { recordChild } from '../../dev/processes/children.ts'
+import { randomPort } from '../../dev/processes/ports.ts'
+import { type Postgres, startPostgres } from '../../dev/servers/postgres.ts'
+import { startTemporal, type Temporal } from '../../dev/servers/temporal.ts'
 
 const ATTEMPTS = 5
 const quiet = () => undefined
 
-/** A Postgres in `<folder>/<name>` on a random port; its processes end with the run at the latest. */
+/** Starts a Postgres in `<folder>/<name>` on a random port. */
 export async function launchPostgres(options: { folder: string; name: string }): Promise<Postgres> {
   const { folder, name } = options
   const postgres = await withFreshPort((port) =>
@@ -17,7 +17,7 @@ export async function launchPostgres(options: { folder: string; name: string }):
   return recorded(folder, postgres, ['SIGQUIT'])
 }
 
-/** A Temporal on a random port; `persistent` keeps its data in a file over restarts. */
+/** Starts a Temporal server on a random port. `persistent` keeps its data in a file over restarts. */
 export async function launchTemporal(options: {
   folder: string
   name: string

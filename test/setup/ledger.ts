@@ -1,11 +1,11 @@
-// Audits: holds what was answered against the database and against what reached the SMTP server.
+// Audits: compares the answers of the API with the database and with what reached the SMTP server.
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'
 import type { Answered } from './load.ts'
 import type { ReceivedMail, SmtpSink } from './smtp.ts'
 
 export interface Audit {
-  /** What is wrong, in words; empty when all is well. */
+  /** Faults as sentences; empty if all is well. */
   faults: string[]
   counts: Record<string, number>
 }
@@ -20,7 +20,7 @@ interface LedgerRow {
   delivered_events: number
 }
 
-/** Nothing may be lost; a mail may be there twice only when its one unknown outcome was sent again. */
+/** Audits emails: none may be lost, and one may arrive twice only if its unknown outcome was sent again. */
 export async function auditMail(
   db: Db,
   sink: Pick<SmtpSink, 'mails'>,
@@ -80,7 +80,7 @@ export async function auditMail(
   return { faults, counts }
 }
 
-/** What the ledger says of the attempts of one delivery, for a fault's text. */
+/** The stored attempts of one delivery, for the text of a fault. */
 async function attemptsOf(db: Db, emailId: string, recipient: string | null): Promise<string> {
   const { rows } = await sql<{ line: string }>`
     select concat_ws(' ', a.attempt, a.outcome, a.phase, a.started_at, a.ended_at, a.response) as line
@@ -111,7 +111,7 @@ interface ExecutionAudit {
   mails: string[]
 }
 
-/** Each event once, its executions once, and of these every step, segment and mail once. */
+/** Audits events: each is recorded once, with its executions once, and their steps, segments and emails once. */
 export async function auditExecutions(
   db: Db,
   answered: Pick<Answered, 'events'>,
@@ -158,7 +158,7 @@ export async function auditExecutions(
 const isCount = (numbers: number[], from: number) =>
   numbers.length > 0 && numbers.every((number, i) => number === from + i)
 
-/** Each mail that a contact was delivered is known to them, once. */
+/** Audits contacts: each delivered email has one email.delivered event. */
 export async function auditMailEvents(db: Db): Promise<Audit> {
   const { rows } = await sql<{ id: string; recipient: string; state: string; told: number }>`
     select d.email_id as id, d.recipient, d.state, (
@@ -174,7 +174,7 @@ export async function auditMailEvents(db: Db): Promise<Audit> {
   return { faults, counts: { told: rows.reduce((sum, row) => sum + row.told, 0) } }
 }
 
-/** @throws Error that says what is still under way */
+/** Checks that nothing is under way. @throws Error that names what still is */
 export async function expectDrained(db: Db): Promise<void> {
   const { rows } = await sql<{ what: string; count: number }>`
     select 'deliveries ' || state as what, count(*) as count from deliveries

@@ -1,13 +1,15 @@
-// Fills every listed table by SQL: few rows of the owner whose lists are read, and many newer ones of others.
+// Fills every listed table by SQL: few rows of the owner whose lists are read, and many newer rows of others.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { TestApi } from './api.ts'
 import type { Tenant } from './tenant.ts'
 
-/** Rows of the owner: three pages. They are the oldest, so that no walk from the newest one finds them soon. */
+/**
+ * Rows of the owner: three pages. They are the oldest, so that a scan from the newest row does not find them soon.
+ */
 const OWN = 120
-/** Rows of other owners in the same workspace, then those of another workspace, up to here. */
+/** Number of the last row: rows of other owners in the same workspace, then rows of another workspace. */
 const WORKSPACE = 6_000
 const ALL = 12_000
 
@@ -80,7 +82,7 @@ function statements(o: Owners): string[] {
   ]
 }
 
-/** Seeds and analyzes: the planner knows the tables as it would in production. */
+/** Inserts the rows and analyzes the tables, so that the planner has real statistics. */
 export async function seedListRows(
   { db, pool, userId }: Pick<TestApi, 'db' | 'pool' | 'userId'>,
   tenant: Tenant,
@@ -101,7 +103,7 @@ export async function seedListRows(
   }
   const client = await pool.connect()
   try {
-    // What refers to what is known here; most of the others' rows refer to nothing.
+    // Foreign keys are not checked; most rows of others refer to nothing.
     await client.query('set session_replication_role = replica')
     for (const statement of statements(owners)) {
       await client.query(`insert into ${statement} from generate_series(1, ${ALL}) as n`)

@@ -1,4 +1,4 @@
-// Clients that send mail and post events without a pause for what is dying, and remember every answer they got.
+// Clients that send mail and post events while processes are killed, and remember every answer.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { createClient } from './harness.ts'
 
@@ -7,7 +7,7 @@ export interface Answered {
   emails: Map<string, string[]>
   /** Execution ids by event_id, of each event that was answered 202. */
   events: Map<string, string[]>
-  /** Requests that were answered 503, or not at all. */
+  /** Requests that were answered 503 or not at all. */
   unanswered: number
   /** Every other answer: there must be none. */
   faults: string[]
@@ -15,9 +15,9 @@ export interface Answered {
 
 export interface LoadOptions {
   request: ReturnType<typeof createClient>
-  /** Names of events that are posted for one contact, one after the other; none: mail alone. */
+  /** Names of events that are posted for one contact, one after the other; empty: only mail is sent. */
   events?: string[]
-  /** No more contacts than this. */
+  /** The most contacts. */
   contactsMax?: number
 }
 
@@ -25,12 +25,12 @@ const MAIL_PAUSE_MS = 40
 const EVENT_PAUSE_MS = 60
 const RETRY_PAUSE_MS = 50
 
-/** Two clients, one for mail and one for events, until `stop`. */
+/** Starts two clients, one for mail and one for events, which run until `stop`. */
 export function startLoad({ request, events = [], contactsMax = 150 }: LoadOptions) {
   const answered: Answered = { emails: new Map(), events: new Map(), unanswered: 0, faults: [] }
   let stopping = false
 
-  /** The answer's body when it has the wanted status; undefined when there was none, or a fault. */
+  /** The answer's body if it has the wanted status; undefined if there was no answer or another one. */
   async function ask<T>(path: string, wanted: number, body: object): Promise<T | undefined> {
     try {
       const answer = await request<T>('POST', path, body)
@@ -53,7 +53,7 @@ export function startLoad({ request, events = [], contactsMax = 150 }: LoadOptio
     }
   }
 
-  /** An event whose answer was lost is posted again: its event_id makes it one. */
+  /** An event whose answer was lost is posted again with the same event_id. */
   async function postEvents() {
     for (let n = 1; !stopping && n <= contactsMax; n++) {
       for (const [i, event_name] of events.entries()) {
@@ -75,7 +75,7 @@ export function startLoad({ request, events = [], contactsMax = 150 }: LoadOptio
     answered,
     /** Requests that were answered so far. */
     progress: () => answered.emails.size + answered.events.size,
-    /** No new contact; each has all of its events when this resolves. */
+    /** Starts no new contact. Resolves when each contact has all its events. */
     async stop(): Promise<Answered> {
       stopping = true
       await running

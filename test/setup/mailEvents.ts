@@ -1,9 +1,9 @@
-// Mail events in tests: carried to their contacts by hand, or kept waiting by somebody who holds a contact.
+// Mail events in tests: runs the pump once, and locks contacts.
 import pg from 'pg'
 import { type TellDeps, tellContacts } from '../../commands/events/tellContacts.ts'
 import { listMailEventWorkspaces } from '../../db/deliveries/mailEventClaims.ts'
 
-/** Carries all that is due now, as a pump does. @returns how many left the outbox */
+/** Records all due mail events, like the pump. @returns how many left the outbox */
 export async function tellAll(deps: TellDeps): Promise<number> {
   let all = 0
   for (;;) {
@@ -15,7 +15,7 @@ export async function tellAll(deps: TellDeps): Promise<number> {
   }
 }
 
-/** Runs work while another connection holds the row of each contact of that address (any workspace's). */
+/** Runs work while another connection locks the row of each contact with that address (in any workspace). */
 export async function holdContact<T>(
   url: string,
   email: string,

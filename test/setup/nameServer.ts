@@ -1,4 +1,5 @@
-// Real name servers for tests: nsd on a random port of 127.0.0.1, zones from files; and one that answers an error, or nothing.
+// Name servers for tests: nsd on a random port of 127.0.0.1 with zones from files, and one that answers only
+// errors or nothing.
 import { execFile } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
@@ -6,9 +7,9 @@ import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { recordChild } from '../../dev/children.ts'
-import { randomPort } from '../../dev/ports.ts'
-import { type Child, lastLines, startChild } from '../../dev/processes.ts'
+import { recordChild } from '../../dev/processes/children.ts'
+import { randomPort } from '../../dev/processes/ports.ts'
+import { type Child, lastLines, startChild } from '../../dev/processes/processes.ts'
 import { eventually } from './eventually.ts'
 import { createRunFolder, removeRunFolder, sweepRunFolders } from './runFolder.ts'
 
@@ -17,21 +18,21 @@ const LOOKS = 5
 const ATTEMPTS = 5
 
 /**
- * Zone → its records in master file form, without SOA and NS. Null: the server is to have the zone, but cannot
- * load it (SERVFAIL). Names of no zone are REFUSED.
+ * Zone → its records in master file form, without SOA and NS. Null: the server has the zone but cannot load it
+ * (SERVFAIL). Names outside all zones are REFUSED.
  */
 export type Zones = Record<string, string | null>
 
 export interface NameServer {
-  /** `127.0.0.1:port`, as DNS_SERVERS takes it. */
+  /** `127.0.0.1:port`, in the form of DNS_SERVERS. */
   address: string
-  /** Gives a zone other records; resolves when they are served. */
+  /** Changes the records of a zone. Resolves when they are served. */
   change(zone: string, records: string): Promise<void>
-  /** Ends the process; its folder goes with it. */
+  /** Ends the process and removes its folder. */
   close(): Promise<void>
 }
 
-/** Starts nsd, which is fetched when this machine has none. */
+/** Starts nsd, and installs it if the machine has none. */
 export async function startNameServer(zones: Zones): Promise<NameServer> {
   const { nsd, libraries } = await findNsd()
   await sweepRunFolders()
@@ -111,11 +112,11 @@ async function findNsd(): Promise<{ nsd: string; libraries: string }> {
 }
 
 async function untilServed(child: Child, address: string, zone: string, serial: number) {
-  // After a reload the process before may still answer for a moment: several looks in a row have to agree.
+  // After a reload the old process may still answer for a moment, so several answers in a row have to agree.
   let agreed = 0
   await eventually(async () => {
     if (!child.alive()) return
-    // A resolver of its own each time, since one remembers what it was told.
+    // A new resolver each time, because a resolver caches answers.
     const resolver = new Resolver({ timeout: 200, tries: 1 })
     resolver.setServers([address])
     const soa = await resolver.resolveSoa(zone)
@@ -151,7 +152,7 @@ function configFile(folder: string, port: number, zones: string[]): string {
     `  zonelistfile: "${state}/zone.list"`,
     `  pidfile: "${state}/nsd.pid"`,
     '  database: ""',
-    // tests ask faster than nsd takes for honest
+    // tests ask faster than the rate limit of nsd allows
     '  rrl-ratelimit: 0',
     'remote-control:',
     '  control-enable: no',

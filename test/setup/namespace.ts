@@ -1,6 +1,6 @@
-// A Temporal namespace of its own for each test file: its executions, task queues and lists are alone.
+// A separate Temporal namespace for each test file, so that its executions, task queues and lists are its own.
 import { inject } from 'vitest'
-import { createNamespace } from '../../dev/temporal.ts'
+import { createNamespace } from '../../dev/servers/temporal.ts'
 import { uniqueName } from './unique.ts'
 
 export interface TestNamespace {
@@ -8,7 +8,7 @@ export interface TestNamespace {
   namespace: string
 }
 
-/** Registered on the run's server with the search attributes; ready some 150 ms later. */
+/** Registers a namespace with the search attributes on the run's server. It is ready about 150 ms later. */
 export async function createTestNamespace(): Promise<TestNamespace> {
   const address = inject('temporalAddress')
   const namespace = uniqueName('ns')

@@ -1,5 +1,4 @@
-// Reads the application's own interface description: its operations with plain schemas, without references.
-import type { TestApi } from './api.ts'
+// Reads the interface description of the application: its operations with schemas without references.
 
 /** The part of JSON Schema 2020-12 that the description uses. */
 export interface Schema {
@@ -25,14 +24,14 @@ export interface Schema {
 }
 
 export interface Operation {
-  /** As `TestRoute` has it: `GET /v1/emails/:id` */
+  /** Name as in `TestRoute`: `GET /v1/emails/:id` */
   name: string
   method: string
-  /** With Hono's parameters. */
+  /** Path with Hono's parameters. */
   path: string
   parameters: { name: string; in: string; schema: Schema }[]
   body: Schema | null
-  /** By status; null where the answer has no body. */
+  /** Schema of the answer by status; null if the answer has no body. */
   responses: Map<number, Schema | null>
 }
 
@@ -51,14 +50,21 @@ interface Document {
   components: { schemas: Record<string, Schema> }
 }
 
-export async function readOperations(api: Pick<TestApi, 'request'>): Promise<Operation[]> {
-  const { body } = await api.request<Document>('GET', '/v1/openapi.json')
-  const { schemas } = body.components
+/** What the description is asked of. */
+interface Application {
+  request(path: string): Response | Promise<Response>
+}
+
+/** The operations of an application, by its own description. */
+export async function readOperations({ app }: { app: Application }): Promise<Operation[]> {
+  const response = await app.request('/v1/openapi.json')
+  const { paths, components } = (await response.json()) as Document
+  const { schemas } = components
   const plain = (given: Content | undefined) => {
     const schema = given?.content?.['application/json']?.schema
     return schema ? flatten(schema, schemas) : null
   }
-  return Object.entries(body.paths).flatMap(([path, methods]) =>
+  return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => {
       const honoPath = path.replace(/\{(\w+)\}/g, ':$1')
       return {
@@ -75,10 +81,10 @@ export async function readOperations(api: Pick<TestApi, 'request'>): Promise<Ope
   )
 }
 
-/** How often a schema may stand inside itself; below that it is any JSON. */
+/** How deep a schema may contain itself; below that any JSON is allowed. */
 const NESTED_MAX = 2
 
-/** Without `$ref`, `allOf` and `oneOf`: what an object is made of stands in one place. */
+/** Resolves `$ref`, `allOf` and `oneOf`. */
 function flatten(
   schema: Schema,
   named: Record<string, Schema>,
@@ -117,7 +123,7 @@ function flatten(
   return whole
 }
 
-/** The same schema where no object may have keys that it does not name. */
+/** The schema with `additionalProperties: false` in every object. */
 export function closed(schema: Schema): Schema {
   const result = { ...schema }
   if (schema.properties) {
@@ -130,7 +136,7 @@ export function closed(schema: Schema): Schema {
   return result
 }
 
-/** The types that a schema lets through. */
+/** The types that a schema allows. */
 export function typesOf(schema: Schema): Set<string> {
   const alternatives = schema.anyOf?.flatMap((one) => [...typesOf(one)]) ?? []
   return new Set([...[schema.type ?? []].flat(), ...alternatives])

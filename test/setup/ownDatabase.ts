@@ -1,9 +1,12 @@
-// A Postgres server of its own with a handle to its database, for tests that stop and start the server.
+// A separate Postgres server with a handle to its database, for tests that stop and start the server.
 import { onTestFinished } from 'vitest'
 import { connect } from '../../db/connect.ts'
 import { startPrivatePostgres } from './servers.ts'
 
-/** Ends with the test. The handle outlives the server: its next query after a restart connects anew. */
+/**
+ * Starts the server, which ends with the test. The handle survives a restart of the server: its next query
+ * reconnects.
+ */
 export async function startOwnDatabase() {
   const postgres = await startPrivatePostgres()
   const { db } = connect({

@@ -1,10 +1,11 @@
 // Runs the real API and worker processes for tests: ready, killed, frozen, restarted on their port.
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
-import { recordChild } from '../../dev/children.ts'
-import { randomPort } from '../../dev/ports.ts'
-import { type Child, lastLines } from '../../dev/processes.ts'
-import { type ServiceName, startService, waitReady } from '../../dev/services.ts'
+import { recordChild } from '../../dev/processes/children.ts'
+import { randomPort } from '../../dev/processes/ports.ts'
+import { type Child, lastLines } from '../../dev/processes/processes.ts'
+import { type ServiceName, startService, waitReady } from '../../dev/servers/services.ts'
+import { builtServices } from './built.ts'
 import { uniqueName } from './unique.ts'
 
 /** 32 bytes in base64, the same in all tests. */
@@ -15,33 +16,33 @@ export interface ServiceEnv {
   temporalAddress: string
   temporalNamespace: string
   smtpUrl: string
-  /** Further variables, or other values for those above. */
+  /** Further variables, or other values for the usual ones. */
   env?: Record<string, string>
 }
 
 export interface TestProcess {
-  /** Where it answers: the API itself, or the worker's metrics and health paths. */
+  /** URL of the API, or of the worker's metrics and health paths. */
   url: string
   port: number
   readonly pid: number
   /** The end of its log. */
   log(lines?: number): string
-  /** SIGTERM, then SIGKILL after 15 s; resolves with how it ended. */
+  /** Sends SIGTERM, and SIGKILL after 15 s. Resolves with how the process ended. */
   stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   kill(): Promise<void>
-  /** SIGSTOP: alive, but does nothing. */
+  /** Sends SIGSTOP: the process is alive but does nothing. */
   freeze(): void
   thaw(): void
   /** Starts it again on the same port. `ready: false` does not wait for /readyz. */
   start(options?: { ready?: boolean }): Promise<void>
 }
 
-/** An API process on a random port, ready; it ends with the test. */
+/** Starts an API process on a random port and waits until it is ready. It ends with the test. */
 export function startApi(service: ServiceEnv): Promise<TestProcess> {
   return startProcess('api', service)
 }
 
-/** A worker process, ready; it ends with the test. */
+/** Starts a worker process and waits until it is ready. It ends with the test. */
 export function startWorker(service: ServiceEnv): Promise<TestProcess> {
   return startProcess('worker', service)
 }
@@ -49,6 +50,7 @@ export function startWorker(service: ServiceEnv): Promise<TestProcess> {
 async function startProcess(name: ServiceName, service: ServiceEnv): Promise<TestProcess> {
   const folder = inject('runFolder')
   const logFile = join(folder, `${uniqueName(name)}.log`)
+  const dist = await builtServices(folder)
   const port = await randomPort()
   const url = `http://127.0.0.1:${port}`
   const env = {
@@ -66,7 +68,7 @@ async function startProcess(name: ServiceName, service: ServiceEnv): Promise<Tes
   }
   let child: Child
   const start = async ({ ready = true } = {}) => {
-    child = await startService(name, env, logFile)
+    child = await startService(name, env, logFile, dist)
     recordChild(join(folder, 'children'), child, ['SIGKILL'])
     if (ready) await waitReady(child, `${url}/readyz`)
   }

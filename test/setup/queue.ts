@@ -1,4 +1,4 @@
-// Fills the delivery ledger with rows of which only the queue is looked at: no email stands behind them.
+// Fills the deliveries table with rows without emails, for tests of the queue.
 
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'

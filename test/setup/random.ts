@@ -1,6 +1,6 @@
-// Random choices that a seed repeats.
+// Random choices that can be repeated with a seed.
 
-/** mulberry32: good enough to choose moments by. */
+/** Makes a random generator (mulberry32). */
 export function createRandom(seed: number) {
   let state = seed >>> 0
   const next = () => {
@@ -14,7 +14,7 @@ export function createRandom(seed: number) {
   return {
     /** 0 ≤ x < 1 */
     next,
-    /** A whole number, both ends included. */
+    /** A whole number between both ends, inclusive. */
     between,
     pick: <T>(items: readonly [T, ...T[]]): T => items[between(0, items.length - 1)] ?? items[0],
   }

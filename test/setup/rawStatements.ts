@@ -1,4 +1,4 @@
-// Finds every statement of db/ that is written as raw SQL with a row type, and what columns that type promises.
+// Finds every raw SQL statement of db/ that has a row type, and the columns of that type.
 import ts from 'typescript'
 import { filesOf, nodesOf } from './sources.ts'
 
@@ -14,14 +14,14 @@ export type BaseType =
 
 export interface PromisedColumn {
   types: Set<BaseType>
-  /** Of the elements, where it is an array. */
+  /** Type of the elements of an array. */
   elements: Set<BaseType>
 }
 
 export interface RawStatement {
   /** `db/folder/file.ts function` */
   place: string
-  /** Fits the compiled text, whatever is put in. */
+  /** Matches the compiled text, with any parameters. */
   pattern: RegExp
   columns: Map<string, PromisedColumn>
 }
@@ -46,7 +46,7 @@ export function findRawStatements(): RawStatement[] {
   })
 }
 
-/** One spelling of a text, whatever its line ends are. */
+/** Normalises spaces and line ends. */
 export const inOneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
 
 function isExecuted(node: ts.TaggedTemplateExpression): boolean {
@@ -69,7 +69,7 @@ function patternOf({ template }: ts.TaggedTemplateExpression): RegExp {
   return new RegExp(`^ ?${texts.map(literally).join('.*?').trim()} ?$`)
 }
 
-/** Of a union, the columns of all its members: one that a member lacks may be missing. */
+/** The columns of a type; for a union those of all members, and a column that a member lacks may be missing. */
 function columnsOf(
   checker: ts.TypeChecker,
   row: ts.Type,
@@ -105,7 +105,7 @@ function baseOf(checker: ts.TypeChecker, type: ts.Type): BaseType {
   if (type.flags & StringLike) return 'string'
   if (type.flags & NumberLike) return 'number'
   if (type.flags & BooleanLike) return 'boolean'
-  // A branded id is a text with something that never is there.
+  // A branded id is a string with a property that does not exist at runtime.
   if (type.isIntersection()) {
     return type.types.some((part) => part.flags & StringLike) ? 'string' : 'json'
   }

@@ -1,4 +1,4 @@
-// The routes that the application really has, and a valid request for each of them.
+// The routes of the application, and a valid request for each of them.
 import type { JsonObject } from '../../rules/json.ts'
 import type { TestApi } from './api.ts'
 import { welcomeDesign } from './designs.ts'
@@ -30,12 +30,12 @@ export const guardedRoutes = (api: Pick<TestApi, 'app'>): TestRoute[] =>
 
 export const hasParameter = ({ path }: TestRoute): boolean => path.includes('/:')
 
-/** Shape B for three mounts; every other error is shape A. */
+/** Three mounts have error shape B; all others have shape A. */
 export function errorKey(path: string): 'error' | 'message' {
   return /^\/v1\/(workflows|executions|automation)(\/|$)/.test(path) ? 'error' : 'message'
 }
 
-/** The path with a tenant's own ids in the places of its parameters; `given` goes before them. */
+/** The path with a tenant's ids as parameters; `given` takes precedence. */
 export function fillPath(
   { path }: TestRoute,
   tenant: Tenant,
@@ -59,7 +59,7 @@ function parameterOf(path: string, name: string, tenant: Tenant): string | undef
 
 const html = '<p>Hello {{ name }}</p>'
 
-/** A valid body for each route that takes one; whoever adds a route adds one here. */
+/** A valid body for each route that takes one. A new route needs an entry here. */
 const bodies: Record<string, JsonObject> = {
   'POST /v1/emails': {
     from: 'Shop <hello@sender.test>',
@@ -149,7 +149,7 @@ const withoutBody = new Set([
   'POST /v1/workflows/:id/versions/:n/restore',
 ])
 
-/** A valid body of a route; undefined for one that takes none. */
+/** A valid body of a route; undefined if it takes none. */
 export function bodyOf({ name, method }: TestRoute): JsonObject | undefined {
   if (!['POST', 'PATCH', 'PUT'].includes(method) || withoutBody.has(name)) return undefined
   const body = bodies[name]

@@ -1,17 +1,17 @@
-// The temporary folder of one test run, and the removal of what killed runs left.
+// The temporary folder of one test run, and the removal of folders that killed runs left.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { endRecorded } from '../../dev/children.ts'
-import { startTimeOf } from '../../dev/processes.ts'
+import { endRecorded } from '../../dev/processes/children.ts'
+import { startTimeOf } from '../../dev/processes/processes.ts'
 
 const PREFIX = 'dripline-test-'
 const OWNER = 'owner.json'
 
-/** A new folder that knows which process it belongs to. */
+/** Makes a folder that records the process it belongs to. */
 export function createRunFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), PREFIX))
-  // Postgres may run as another account, which has to pass.
+  // Postgres may run as another user, who needs access to the folder.
   chmodSync(folder, 0o711)
   const owner = { pid: process.pid, start: startTimeOf(process.pid) }
   writeFileSync(join(folder, OWNER), JSON.stringify(owner))
@@ -22,7 +22,7 @@ export function removeRunFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
 }
 
-/** Ends the servers and removes the folders of runs that were killed. Runs that are alive keep theirs. */
+/** Ends the servers and removes the folders of killed runs. Those of live runs stay. */
 export async function sweepRunFolders(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(PREFIX))) {
     const folder = join(tmpdir(), name)
@@ -32,7 +32,7 @@ export async function sweepRunFolders(): Promise<void> {
       await endRecorded(join(folder, 'children'))
       removeRunFolder(folder)
     } catch {
-      // Being made just now, or another user's: not ours to remove.
+      // The folder is being made, or belongs to another user: leave it.
     }
   }
 }

@@ -1,14 +1,14 @@
 // Private Postgres and Temporal servers, for tests that stop and start them.
 import { inject, onTestFinished } from 'vitest'
 import { migrateUrl } from '../../db/migrate.ts'
-import type { Postgres } from '../../dev/postgres.ts'
-import type { Temporal } from '../../dev/temporal.ts'
+import type { Postgres } from '../../dev/servers/postgres.ts'
+import type { Temporal } from '../../dev/servers/temporal.ts'
 import { launchPostgres, launchTemporal } from './launch.ts'
 import { stateTriggers } from './states.ts'
 import { runSql } from './template.ts'
 import { uniqueName } from './unique.ts'
 
-/** A Postgres for this test alone, migrated, to be stopped, killed and restarted at will. */
+/** Starts a migrated Postgres for one test, which may stop, kill and restart it. */
 export async function startPrivatePostgres(): Promise<Postgres> {
   const postgres = await launchPostgres({ folder: inject('runFolder'), name: uniqueName('pg') })
   onTestFinished(() => postgres.kill())
@@ -17,7 +17,7 @@ export async function startPrivatePostgres(): Promise<Postgres> {
   return postgres
 }
 
-/** A Temporal for this test alone, with its data in a file. */
+/** Starts a Temporal server for one test, with its data in a file. */
 export async function startPrivateTemporal(
   dynamicConfig: Record<string, string | number> = {},
 ): Promise<Temporal> {

@@ -1,4 +1,4 @@
-// A workflow interceptor for tests alone: long timers fire after a hundredth of a second.
+// A workflow interceptor for tests: long timers fire after a hundredth of a second.
 import type { WorkflowInterceptors } from '@temporalio/workflow'
 
 const LONG_MS = 60 * 60 * 1000

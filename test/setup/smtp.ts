@@ -1,6 +1,6 @@
-// A real SMTP server with scripted replies that collects what it is given.
+// A real SMTP server with scripted replies, which collects the messages that it gets.
 import { SMTPServer } from 'smtp-server'
-import { randomPort } from '../../dev/ports.ts'
+import { randomPort } from '../../dev/processes/ports.ts'
 
 export interface ReceivedMail {
   from: string
@@ -8,14 +8,14 @@ export interface ReceivedMail {
   to: string[]
   raw: Buffer
   at: Date
-  /** What was answered after the dot; `drop` when the connection was cut instead. */
+  /** The reply after the dot; `drop` if the connection was closed instead. */
   reply: string
 }
 
 /**
- * `rcpt`: answered to RCPT TO. `body`: the connection is cut before the dot, whatever `reply` says.
- * `dot`: answered after the dot. Both wait until `hold` is settled. A reply is `code [enhanced] text`, or `drop`:
- * cut without an answer.
+ * `rcpt`: answered to RCPT TO. `body`: the connection is cut before the dot, whatever `reply` says. `dot`:
+ * answered after the dot. Both wait until `hold` is settled. A reply is `code [enhanced] text`, or `drop`: the
+ * connection is closed without a reply.
  */
 export interface Reply {
   at: 'rcpt' | 'body' | 'dot'
@@ -25,16 +25,16 @@ export interface Reply {
 
 /** Called at each RCPT TO; `attempt` counts from 1 for each recipient. undefined = accept. */
 export type Script = (rcpt: string, attempt: number) => Reply | undefined
-/** By local part; an array is for one attempt after the other, then everything is accepted. */
+/** Replies by local part. An array has one for each attempt; after its end everything is accepted. */
 export type ScriptTable = Record<string, Reply | Reply[]>
 
 export interface SmtpSink {
   port: number
   /** smtp://127.0.0.1:port */
   url: string
-  /** Mail that reached the dot and was accepted, or whose connection was cut there. */
+  /** Messages that reached the dot and were accepted, or whose connection was closed there. */
   mails: ReceivedMail[]
-  /** Mail that reached the dot and was refused. */
+  /** Messages that reached the dot and were refused. */
   refused: ReceivedMail[]
   /** RCPT TO commands seen, by recipient. */
   attempts: Map<string, number>
@@ -42,11 +42,11 @@ export interface SmtpSink {
   connections: { total: number; open: number }
   setScript(script: Script | ScriptTable): void
   mailsTo(rcpt: string): ReceivedMail[]
-  /** Cuts every open connection. */
+  /** Closes every open connection. */
   drop(): void
-  /** Cuts every connection and refuses new ones. */
+  /** Closes every connection and refuses new ones. */
   stop(): Promise<void>
-  /** Listens again on the same port; what was collected stays. */
+  /** Listens again on the same port. The collected messages stay. */
   start(): Promise<void>
 }
 
@@ -66,7 +66,7 @@ export async function startSmtp(
   const connections = { total: 0, open: 0 }
   let script = toScript(options.script ?? {})
   let server: SMTPServer | undefined
-  /** What the dot, or the body, of a session's present transaction will meet. */
+  /** The scripted reply for the dot or the body of a session's current transaction. */
   const pending = new Map<string, Reply>()
 
   const open = () => [...((server?.connections ?? []) as Iterable<unknown>)] as Connection[]
@@ -140,7 +140,7 @@ export async function startSmtp(
       next.once('error', reject)
       next.listen(port, '127.0.0.1', () => resolve())
     })
-    // A connection that breaks is a wanted event here.
+    // Broken connections are expected here.
     next.removeAllListeners('error')
     next.on('error', () => undefined)
     server = next

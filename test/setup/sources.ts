@@ -1,4 +1,4 @@
-// The project's own sources, as files and as syntax trees, for tests of how they are written.
+// The source files of the project and their syntax trees, for tests of the sources.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
@@ -6,7 +6,7 @@ import { mayImport } from '../../dev/rooms.mjs'
 
 export const rooms = Object.keys(mayImport)
 
-/** Paths of the sources in these folders, from the top. */
+/** Paths of the source files in these folders, relative to the project. */
 export function filesOf(folders: string[]): string[] {
   return folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -20,7 +20,7 @@ export function parseSource(file: string): ts.SourceFile {
   return ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
 }
 
-/** Every node of a tree, from the outside in. */
+/** Every node of a tree, outer nodes first. */
 export function* nodesOf(node: ts.Node): Generator<ts.Node> {
   yield node
   const children: ts.Node[] = []
@@ -28,7 +28,7 @@ export function* nodesOf(node: ts.Node): Generator<ts.Node> {
   for (const child of children) yield* nodesOf(child)
 }
 
-/** What a function is called: its own name, or that of what it is given to. */
+/** The name of a function: its own, or that of the variable or property that it is assigned to. */
 export function nameOfFunction(node: ts.FunctionLikeDeclaration): string {
   const named = node.name ?? (ts.isVariableDeclaration(node.parent) ? node.parent.name : undefined)
   const property = ts.isPropertyAssignment(node.parent) ? node.parent.name : undefined

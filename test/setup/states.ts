@@ -1,4 +1,5 @@
-// The tables of states, held against every row that a test writes: a move that they lack fails its statement.
+// Triggers that check every row of a test against the tables of states: a move that the tables lack fails its
+// statement.
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'
 import {
@@ -16,8 +17,9 @@ const moves = Object.entries(deliveryTransitions).flatMap(([from, next]) =>
 )
 
 /**
- * Triggers for a test's database. A delivery is born in few states and moves as the table says, its `settled_at` is
- * set in settled states alone, only what is under way has a lease; an execution ends once.
+ * Creates the triggers in a test's database. They check that a delivery starts in an allowed state and moves as
+ * the table says, that `settled_at` is set only in settled states, that only deliveries under way have a lease,
+ * and that an execution ends once.
  */
 export const stateTriggers = `
   create function check_delivery_state() returns trigger language plpgsql as $$
@@ -48,7 +50,7 @@ export const stateTriggers = `
     execute function check_execution_end();
 `
 
-/** The moves from one state to another, the fewest that the table has. */
+/** The shortest path of moves from one state to another. */
 function wayTo(from: DeliveryState, to: DeliveryState): DeliveryState[] {
   const ways: DeliveryState[][] = [[from]]
   for (const way of ways) {
@@ -62,7 +64,7 @@ function wayTo(from: DeliveryState, to: DeliveryState): DeliveryState[] {
   throw new Error(`nothing leads from ${from} to ${to}`)
 }
 
-/** Brings deliveries into a state by hand, by moves of the table. @returns their ids */
+/** Moves deliveries into a state by moves of the table. @returns their ids */
 export async function bringTo(
   db: Db,
   which: { emailId: string } | { ids: number[] },

@@ -1,4 +1,4 @@
-// Rows of the tables that automation writes: what a refused request must leave as it was.
+// Row counts of the tables of automation, which a refused request must not change.
 import type { TestApi } from './api.ts'
 
 const tables = ['contacts', 'automation_events', 'executions', 'event_waits', 'outbox'] as const

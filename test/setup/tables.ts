@@ -1,8 +1,8 @@
-// What the tables hold, in one text: to see that nothing was written.
+// A fingerprint of all tables, to check that nothing was written.
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'
 
-/** Row count and hash of every table; when a key was last used, which any request may note, is left out. */
+/** Row count and hash of every table, without `last_used_at` of API keys, which any request may change. */
 export async function describeTables(db: Db): Promise<string> {
   const { rows } = await sql<{ name: string }>`
     select tablename as name from pg_tables where schemaname = 'public' order by tablename

@@ -5,7 +5,7 @@ import { stateTriggers } from './states.ts'
 
 export const TEMPLATE = 'dripline_template'
 
-/** Creates the template on the run's server. Nobody stays connected to it: a copy needs it idle. */
+/** Creates the template on the run's server. No connection to it stays open, because a copy needs that. */
 export async function makeTemplate(postgresUrl: string): Promise<void> {
   await runSql(postgresUrl, `create database ${TEMPLATE}`)
   const url = databaseUrl(postgresUrl, TEMPLATE)
@@ -13,14 +13,14 @@ export async function makeTemplate(postgresUrl: string): Promise<void> {
   await runSql(url, stateTriggers)
 }
 
-/** The same server, another database. */
+/** The URL of another database on the same server. */
 export function databaseUrl(url: string, database: string): string {
   const changed = new URL(url)
   changed.pathname = `/${database}`
   return changed.href
 }
 
-/** One statement over a connection of its own. */
+/** Runs one statement over a separate connection. */
 export async function runSql(url: string, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -1,4 +1,4 @@
-// A workspace that has one of everything, made through the API as its owner would.
+// A workspace with one of everything, made through the API.
 
 import { findDomainByName } from '../../db/domains/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -9,7 +9,7 @@ import { welcomeDesign } from './designs.ts'
 export interface Tenant {
   key: string
   workspaceId: WorkspaceId
-  /** By the name of the resource in paths: `emails`, `api-keys`. */
+  /** Ids by the name of the resource in paths: `emails`, `api-keys`. */
   ids: Record<string, string>
   /** The address of the automation contact. */
   contact: string
@@ -21,7 +21,10 @@ export interface Tenant {
 
 const DOMAIN = 'sender.test'
 
-/** The workspace of that name with a sending domain, a mail, an active workflow, an execution, and so on; new ones when it is called again. */
+/**
+ * Makes the workspace of that name with a sending domain, an email, an active workflow, an execution and so on. A
+ * second call makes new ones.
+ */
 export async function seedTenant(api: TestApi, workspaceName: string): Promise<Tenant> {
   const { token: key, workspaceId, userId } = await api.createKey({ workspaceName })
   const { keyId } = await api.createKey({ workspaceName, name: 'spare' })

@@ -1,4 +1,4 @@
-// Delivered mail with tracked links, visits to them by somebody with a browser, and what is stored and shown of them.
+// Delivered emails with tracked links, visits with a browser, and the stored and shown events.
 import { transact } from '../../commands/transact.ts'
 import type { NewRow } from '../../db/schema.ts'
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
@@ -15,7 +15,7 @@ export const URLS = [
   'http://w.test/',
 ]
 
-/** Stores the targets of emails' links, as a lane does before it sends them. */
+/** Stores the link targets of emails, like a lane before it sends them. */
 export function storeLinks(
   deps: Parameters<typeof transact.one>[0],
   rows: NewRow<'email_links'>[],
@@ -23,7 +23,10 @@ export function storeLinks(
   return transact.one(deps, ({ db }) => insertEmailLinks(db, rows))
 }
 
-/** An API behind trusted proxies of 10.0.0.0/8, with the domain `sender.test`. Its `clock` stands still until it is moved. */
+/**
+ * Makes an API behind trusted proxies of 10.0.0.0/8, with the domain `sender.test`. Its `clock` only moves when
+ * the test moves it.
+ */
 export async function createTrackedApi() {
   const clock = { time: Date.now() }
   const api = await createTestApi({
@@ -33,7 +36,7 @@ export async function createTrackedApi() {
   const mac = api.deps.secrets.mac('tracking')
   await insertTestDomain(api, 'sender.test')
 
-  /** A mail that was delivered a minute ago. */
+  /** Inserts an email that was delivered a minute ago. */
   async function delivered(urls = URLS, to = `${uniqueName('r')}@example.test`) {
     const { body } = await api.request<{ id: string }>('POST', '/v1/emails', {
       from: 'a@sender.test',

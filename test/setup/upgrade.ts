@@ -1,13 +1,13 @@
-// A database that an earlier version left behind, with executions and mail waiting in it.
+// The recorded database of an earlier release, with waiting executions and mail.
 import { readFileSync } from 'node:fs'
 import { Kysely, Migrator, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { loadMigrations } from '../../db/migrate.ts'
 
 export interface LeftBehind {
-  /** When it was recorded, ms. */
+  /** Time of the recording, ms. */
   recorded: number
-  /** The schema's version then: the last migration that had run. */
+  /** The last migration that had run then. */
   schema: string
   ids: Record<string, string>
   rows: Record<string, Record<string, unknown>[]>
@@ -19,7 +19,7 @@ export function readLeftBehind(name: string): LeftBehind {
   return JSON.parse(readFileSync(file, 'utf8')) as LeftBehind
 }
 
-/** Brings an empty database to that version's schema and fills it; all its times move on by `later_ms`. */
+/** Migrates an empty database to that schema and fills it. All its times are moved by `later_ms`. */
 export async function leaveBehind(url: string, left: LeftBehind, later_ms: number): Promise<void> {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
@@ -28,7 +28,7 @@ export async function leaveBehind(url: string, left: LeftBehind, later_ms: numbe
     const { error } = await migrator.migrateTo(left.schema)
     if (error) throw error
     await db.transaction().execute(async (trx) => {
-      // The recording's tables come in any order, whatever refers to what.
+      // Foreign keys are not checked, because the tables come in any order.
       await sql`set local session_replication_role = replica`.execute(trx)
       for (const [table, rows] of Object.entries(left.rows)) {
         const moved = JSON.stringify(moveTimes(rows, later_ms))
@@ -44,7 +44,7 @@ export async function leaveBehind(url: string, left: LeftBehind, later_ms: numbe
   }
 }
 
-/** Ids that the database makes go on after those of the recording. */
+/** Sets the sequences after the ids of the recording. */
 async function moveSequences(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ table: string; sequence: string }>`
     select table_name as table, pg_get_serial_sequence(table_name, 'id') as sequence
@@ -58,7 +58,7 @@ async function moveSequences(db: Kysely<unknown>): Promise<void> {
 
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+\+00:00$/
 
-/** Texts that are times of the database, and numbers of ms of those years. */
+/** Matches times of the database, and numbers that are ms of those years. */
 function moveTimes(value: unknown, later_ms: number): unknown {
   if (typeof value === 'string' && TIME.test(value)) {
     return new Date(Date.parse(value) + later_ms).toISOString()

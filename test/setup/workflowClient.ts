@@ -1,4 +1,4 @@
-// What the tests of workflows share: designs, and a client that makes, reads and changes workflows.
+// Designs, and a client that makes, reads and changes workflows, for tests.
 
 import { expect } from 'vitest'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -21,7 +21,7 @@ export interface Workflow {
   active_version: number
 }
 
-/** Runs from its event to its end without a wait. */
+/** A design without a wait. */
 export const exitDesign = (eventName: string) => ({
   nodes: [
     { id: 'start', type: 'trigger', data: { kind: 'event', event_name: eventName } },
@@ -29,7 +29,7 @@ export const exitDesign = (eventName: string) => ({
   ],
   edges: [{ id: 'e', source: 'start', target: 'end' }],
 })
-/** A draft may look so. */
+/** A design that is valid only as a draft. */
 export const unfinished = { nodes: [{ id: 'n', type: 'delay', data: {} }], edges: [] }
 
 export function createWorkflowClient(api: TestApi) {
@@ -43,14 +43,14 @@ export function createWorkflowClient(api: TestApi) {
     patch: (id: string, body: unknown) =>
       api.request<Workflow>('PATCH', `/v1/workflows/${id}`, body),
     get: (id: string) => api.request<Workflow>('GET', `/v1/workflows/${id}`),
-    /** How many executions one event of that name starts, for a new contact. */
+    /** Posts an event of that name for a new contact. @returns the number of started executions */
     async startedBy(eventName: string): Promise<number> {
       const event = { event_name: eventName, email: `${uniqueName('c')}@example.test` }
       const path = '/v1/automation/events'
       const { body } = await api.request<{ executions: string[] }>('POST', path, event)
       return body.executions.length
     },
-    /** The fields of a list item (operation 9), from the whole workflow. */
+    /** The fields of a list item of a workflow. */
     listItem: (row: Workflow) => ({
       workflow_id: row.workflow_id,
       workspace_id: api.workspaceId,

@@ -1,4 +1,5 @@
-// Many rounds of failing servers and killed workers: FAULT_ROUNDS of them (default 6); FAULT_SEED repeats the first.
+// Many rounds of failing servers and killed workers: FAULT_ROUNDS of them (default 6). FAULT_SEED sets the seed of
+// the first.
 import { expect, test } from 'vitest'
 import { failAndKill } from '../setup/faultRounds.ts'
 

@@ -1,4 +1,5 @@
-// Many rounds of kill -9 under load: about ten minutes, or SOAK_ROUNDS of them; SOAK_SEED repeats a run's choices.
+// Many rounds of kill -9 under load: about ten minutes, or SOAK_ROUNDS rounds. SOAK_SEED repeats the choices of a
+// run.
 import { expect, test } from 'vitest'
 import { killUnderLoad } from '../setup/killing.ts'
 

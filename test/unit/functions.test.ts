@@ -1,4 +1,4 @@
-// Functions over 60 lines: each was looked at, and stands here with the reason why it is one thing.
+// Functions over 60 lines: each is listed here with the reason why it is not split.
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { filesOf, nameOfFunction, nodesOf, parseSource, rooms } from '../setup/s
 
 const LINES_MAX = 60
 
-/** Functions that only list what belongs together, wherever they are. */
+/** Functions that are only lists, in any file. */
 const lists: [file: RegExp, name: RegExp, reason: string][] = [
   [/^db\/migrations\//, /^up$/, 'a migration is one list of statements, and frozen'],
   [
@@ -35,7 +35,7 @@ const looked: Record<string, string> = {
     'what one composer keeps, and the functions that share it',
   'delivery/lane/run.ts createRunning': 'what one lane keeps, and the functions that share it',
   'inbound/reports/listener.ts startInbound': 'the hooks of one SMTP server over what they share',
-  'dev/parts.ts createParts': 'one short function for each part of npm start',
+  'dev/start/parts.ts createParts': 'one short function for each part of npm start',
   'bench/executions.ts executions': 'one figure from its servers to its report',
   'bench/memory.ts memory': 'one figure from its servers to its report',
   'bench/plainActivities.ts sendMail':
@@ -44,7 +44,7 @@ const looked: Record<string, string> = {
   'bench/smtp.ts smtp': 'one figure from its servers to its report',
 }
 
-/** The functions that are too long, but for those around them that are longer for their sake. */
+/** Finds the functions that are too long, without outer functions that are long only because of an inner one. */
 function longFunctions(): string[] {
   return filesOf([...rooms, 'dev', 'bench']).flatMap((file) => {
     if (readFileSync(file, 'utf8').split('\n').length <= LINES_MAX) return []
@@ -58,7 +58,7 @@ function longFunctions(): string[] {
   })
 }
 
-/** A function that has a name where it stands: what is passed on belongs to the function around it. */
+/** Whether a function has a name. A function that is passed as an argument belongs to the function around it. */
 function isNamedExpression(
   node: ts.Node,
 ): node is ts.ArrowFunction | ts.FunctionExpression | ts.MethodDeclaration {
@@ -67,7 +67,7 @@ function isNamedExpression(
   return ts.isVariableDeclaration(node.parent) || ts.isPropertyAssignment(node.parent)
 }
 
-test('no function is over 60 lines but those that were looked at, and none of these has become short', () => {
+test('only the listed functions are over 60 lines, and each of them still is', () => {
   const isList = (entry: string) => {
     const [file = '', name = ''] = entry.split(' ')
     return lists.some(([files, names]) => files.test(file) && names.test(name))

@@ -1,4 +1,4 @@
-// The house's own rules, where the linter cannot see them: file sizes, first lines, the README's tables.
+// The house's own rules, where the linter cannot see them: file sizes, first lines, depth of folders, states, rooms.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readConfig, withTable } from '../../dev/rooms.mjs'
@@ -34,43 +34,6 @@ test('the first line of every file says its job', () => {
 
 test('folders are three deep at most', () => {
   expect(sources.filter((file) => file.split('/').length > 4)).toEqual([])
-})
-
-test("the README's table of states is the table of the code", () => {
-  const tables = {
-    workflow: workflowTransitions,
-    execution: executionTransitions,
-    delivery: deliveryTransitions,
-    domain: domainTransitions,
-  }
-  const expected = Object.entries(tables).flatMap(([resource, transitions]) =>
-    Object.entries(transitions).map(([state, next]) => {
-      const to = (next as readonly string[]).map((name) => `\`${name}\``).join(', ')
-      return `| ${resource} | \`${state}\` | ${to ? `${to} ` : ''}|`
-    }),
-  )
-  const shown = readFileSync('README.md', 'utf8')
-    .split('\n')
-    .filter((line) => /^\| (workflow|execution|delivery|domain) \| `/.test(line))
-  expect(shown).toEqual(expected)
-})
-
-test('the tests that the README names are there', () => {
-  const rows = readFileSync('README.md', 'utf8')
-    .split('\n## Decisions\n')[1]
-    ?.split('\n## ')[0]
-    ?.split('\n')
-    .filter((line) => line.startsWith('| ') && !line.startsWith('| gap'))
-  const named = (rows ?? []).flatMap((row) =>
-    [...(row.split(' | ').at(-1) ?? '').matchAll(/`([\w/*]+)`/g)].map(([, name]) => name ?? ''),
-  )
-  const known = [...filesOf(['test']), ...filesOf(['bench']).map((file) => `test/${file}`)]
-  const missing = named.filter((name) => {
-    const prefix = `test/${name.replace(/\*$/, '')}`
-    return !known.some((file) => file.startsWith(prefix))
-  })
-  expect(named.length).toBeGreaterThan(10)
-  expect(missing).toEqual([])
 })
 
 test('every state that is led to is a state', () => {

@@ -1,10 +1,10 @@
-// No query forgets the tenant: each takes the workspace second, or stands on a list with its reason.
+// Every query takes the workspace as its second parameter, or is listed here with a reason.
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 import { filesOf, nodesOf, parseSource } from '../setup/sources.ts'
 
-/** Why a query takes no workspace, and the queries that do not, as `folder/function`. */
+/** Reasons for a query without a workspace, and the queries, as `folder/function`. */
 const exceptions: Record<string, string[]> = {
   'lanes claim and settle mail of all workspaces, row by row': [
     'deliveries/claimDeliveries',
@@ -50,7 +50,10 @@ const exceptions: Record<string, string[]> = {
   'it makes the workspace': ['workspaces/upsertWorkspace'],
 }
 
-/** Exported functions that ask the database, as `folder/function`, and whether their second parameter is the workspace. */
+/**
+ * Exported functions that query the database, as `folder/function`, and whether their second parameter is the
+ * workspace.
+ */
 function queries(): { name: string; hasWorkspace: boolean }[] {
   const files = filesOf(['db']).filter((file) => !/^db\/(migrations|tables)\//.test(file))
   return files.flatMap((file) => {
@@ -75,14 +78,14 @@ function exportedFunctions(source: ts.SourceFile): [name: string, ts.FunctionLik
   })
 }
 
-test('every query takes the workspace second, but those with a reason', () => {
+test('every query takes the workspace as second parameter, except those with a reason', () => {
   const found = queries()
   expect(found.length).toBeGreaterThan(100)
   const without = found.filter(({ hasWorkspace }) => !hasWorkspace).map(({ name }) => name)
   expect(without.sort()).toEqual(Object.values(exceptions).flat().sort())
 }, 60_000)
 
-/** Statements that name no workspace, by how they go on, and what makes that safe. */
+/** Statements without a workspace, by a part of their text, and why they are safe. */
 const unscoped: [statement: RegExp, reason: string][] = [
   [/join delivery_attempts a/, 'the mail was found in the workspace just before'],
   [
@@ -91,7 +94,7 @@ const unscoped: [statement: RegExp, reason: string][] = [
   ],
 ]
 
-test('every statement that a reading operation sends names the workspace, but those with a reason', () => {
+test('every statement of a reading operation names the workspace, except those with a reason', () => {
   const statements = readFileSync('test/golden/queries.sql', 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('--'))

@@ -1,4 +1,4 @@
-// Names on the wire: pinned by a golden file, and the same as what workers, workflow functions and secrets really use.
+// Names on the wire: equal to a golden file, and to those that workers, workflow functions and secrets use.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { createSecrets } from '../../runtime/secrets.ts'
 import * as workflowFunctions from '../../workflows/index.ts'
 import { expectGolden } from '../setup/golden.ts'
 
-/** Keys that were derived before must be derived again: one known MAC and one known seal for each purpose. */
+/** A known MAC and a known seal for each purpose: the derived keys must not change. */
 function knownMacs() {
   const secrets = createSecrets(Buffer.alloc(32, 7))
   return Object.fromEntries(
@@ -23,7 +23,7 @@ function knownMacs() {
   )
 }
 
-test('no name moves', () => {
+test('no name changes', () => {
   const names = {
     ...wire,
     workflowIds: { lane: wire.workflowIds.lane(7), domain: wire.workflowIds.domain('dom_1') },
@@ -39,7 +39,7 @@ test('workers offer the activities of these names', () => {
     SECRET_KEY: Buffer.alloc(32).toString('base64'),
     SMTP_URL: 'smtp://127.0.0.1:1',
   })
-  // Nothing of the world is asked before an activity runs.
+  // No dependency is used before an activity runs.
   const world = new Proxy(
     { config },
     { get: (deps, name) => Reflect.get(deps, name) ?? (() => world) },
@@ -52,7 +52,7 @@ test('workers offer the workflow functions of these names', () => {
   expect(Object.keys(workflowFunctions).sort()).toEqual(Object.values(wire.workflowTypes).sort())
 })
 
-test('every purpose of a key is used, and in one way', () => {
+test('every key purpose is used, and in one way', () => {
   const rooms = ['api', 'commands', 'delivery', 'inbound', 'dev']
   const texts = rooms.flatMap((room) =>
     readdirSync(room, { recursive: true, encoding: 'utf8' })

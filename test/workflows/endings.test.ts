@@ -1,4 +1,4 @@
-// How an execution ends before its time: cancelled with a reason, cancelled or terminated in the Web UI, failed.
+// Early ends of an execution: cancelled with a reason, cancelled or terminated in the Web UI, failed.
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
@@ -41,7 +41,7 @@ async function runToTheWait() {
   return execution
 }
 
-/** The event that it waited for changes nothing any more. */
+/** The awaited event no longer changes anything. */
 async function expectNoFurtherStep({ id, email }: { id: string; email: string }) {
   await engine.post('went.on', email)
   await eventually(async () =>
@@ -60,7 +60,7 @@ const cancel = async (executionId: string, reason: string | null) => {
   expect(row).toMatchObject({ id: executionId, ended_status: 'CANCELLED' })
 }
 
-/** All that Temporal keeps of an execution: its history, its memo, its attributes. */
+/** Everything that Temporal stores of an execution: history, memo, attributes. */
 async function keptByTemporal(id: string): Promise<string> {
   const handle = engine.client.workflow.getHandle(id)
   const [history, { raw }] = await Promise.all([handle.fetchHistory(), handle.describe()])
@@ -74,7 +74,7 @@ async function keptByTemporal(id: string): Promise<string> {
   return payloads + decoded
 }
 
-test('cancelled during a wait: row and Temporal end, the reason in the one, its code in the other, and no step follows', async () => {
+test('cancelled during a wait: the row has the reason, Temporal its code, and no step follows', async () => {
   const execution = await runToTheWait()
   await cancel(execution.id, 'changed their mind')
   engine.wake()
@@ -96,7 +96,7 @@ test('cancelled during a wait: row and Temporal end, the reason in the one, its 
   await expectNoFurtherStep(execution)
 })
 
-test('a reason that an earlier version left in the outbox stays in Postgres, too', async () => {
+test('a reason that an earlier release left in the outbox stays in Postgres, too', async () => {
   await engine.stopStarter()
   const execution = await engine.run(waiting)
   await cancel(execution.id, 'an old friend of hers')
@@ -113,7 +113,7 @@ test('a reason that an earlier version left in the outbox stays in Postgres, too
   expect(await keptByTemporal(execution.id)).not.toContain('an old friend')
 })
 
-test('unsubscribed: the code of the reason is shown by Temporal', async () => {
+test('unsubscribed: Temporal shows the code of the reason', async () => {
   const execution = await runToTheWait()
   const { unsubscribe_token } = await database.db
     .selectFrom('emails')
@@ -127,7 +127,7 @@ test('unsubscribed: the code of the reason is shown by Temporal', async () => {
   expect((await engine.describe(execution.id)).memo?.cancelled).toBe('unsubscribed')
 })
 
-test('cancelled before it began: no step at all', async () => {
+test('cancelled before it started: no step', async () => {
   await engine.stopStarter()
   const execution = await engine.run(waiting)
   await cancel(execution.id, 'too soon')
@@ -137,7 +137,7 @@ test('cancelled before it began: no step at all', async () => {
   expect(await engine.steps(execution.id)).toEqual([])
 })
 
-test("cancelled by Temporal's own request: the workflow function closes the row", async () => {
+test('cancelled in Temporal: the workflow function closes the row', async () => {
   const execution = await runToTheWait()
   await engine.client.workflow.getHandle(execution.id).cancel()
   expect(await engine.ended(execution.id, 'CANCELLED')).toMatchObject({
@@ -159,7 +159,7 @@ test.each([
   await handle.cancel()
   const row = await engine.ended(execution.id, 'CANCELLED')
   expect(row.cancellation_reason).toBe(code)
-  // What is signalled by hand is in the history: so the tests above would see it.
+  // A signal by hand is in the history, so the tests above would find it.
   expect(await keptByTemporal(execution.id)).toContain(signalled)
   expect((await engine.describe(execution.id)).memo?.cancelled).toBe(code)
 })
@@ -169,7 +169,7 @@ test('terminated in the Web UI: a sweep closes the row, once', async () => {
   const since = new Date(now().getTime() - 60_000)
   const deps = { ...commands, client: engine.client, log: createLog('test', 'silent') }
   await engine.client.workflow.getHandle(execution.id).terminate('by hand')
-  // Read before any sweep, it shows as what it is.
+  // Before any sweep it is already shown as cancelled.
   expect(await engine.describe(execution.id)).toMatchObject({
     status: 'CANCELLED',
     terminated: true,
@@ -186,7 +186,7 @@ test('terminated in the Web UI: a sweep closes the row, once', async () => {
   expect(await engine.row(execution.id)).toEqual(row)
 })
 
-test('a step that fails ends it FAILED, in Temporal too, with the text of the error', async () => {
+test('a failing step ends it FAILED, also in Temporal, with the text of the error', async () => {
   const { id } = await engine.run(
     design({ start: onEvent('fails'), send: mail('Never', { from: 'a@stranger.test' }) }, [
       ['start', 'send'],

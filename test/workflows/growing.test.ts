@@ -1,4 +1,4 @@
-// An execution of any length: its history is handed over to a new run at a wait, and nobody can tell.
+// A long execution continues as new at a wait, without a visible difference.
 import { expect, onTestFinished, test } from 'vitest'
 import { loadWorkflowBundle } from '../../worker/createWorker.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -38,8 +38,8 @@ const inLaps = design(
   ],
 )
 
-test('continues as new at its waits: status, counters, memo, attributes, events and cancels go with it', async () => {
-  // Every task suggests it, so that each wait is the first thing that a new run does.
+test('continues as new at its waits and keeps status, counters, memo, attributes, events and cancellations', async () => {
+  // Every task suggests it, so that each wait begins a new run.
   const temporal = await startPrivateTemporal({ 'limit.historyCount.suggestContinueAsNew': 1 })
   const workflowBundle = await loadWorkflowBundle(sdkLogger)
   const engine = await startEngine(database, {

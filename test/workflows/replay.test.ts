@@ -1,4 +1,4 @@
-// Histories that earlier versions recorded still replay: a deployment never strands the executions that wait.
+// Histories that earlier releases recorded still replay, so that a deployment does not break waiting executions.
 import { readdirSync } from 'node:fs'
 import type { WorkflowBundleOption } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -51,7 +51,7 @@ const waits = (timeout?: string): TestDesign =>
     ],
   )
 
-/** A lane whose number changes, and that is wanted no more in the end. */
+/** A lane whose count of lanes changes, and that ends. */
 async function runLane(): Promise<string> {
   const workflowId = workflowIds.lane(0)
   const args: [DeliveryLaneInput] = [{ lane: 0, lanes: 1 }]
@@ -70,7 +70,7 @@ async function runLane(): Promise<string> {
   return workflowId
 }
 
-/** Each makes an execution of one shape, or a lane, and gives its id when it has ended. */
+/** Each runs an execution of one shape, or a lane, to its end and returns its id. */
 const shapes: Record<string, () => Promise<string>> = {
   async straight() {
     const { id } = await engine.run(straight)
@@ -127,7 +127,7 @@ test('every golden history replays', async () => {
   }
 })
 
-test('a workflow function that decides otherwise is noticed', async () => {
+test('a workflow function that decides differently fails the replay', async () => {
   const history = readHistory('received.json')
   const other = history.replace('"name": "runExecution"', '"name": "deliveryLane"')
   await expect(replay(workflowBundle, other)).rejects.toThrow(/nondeterminism/i)

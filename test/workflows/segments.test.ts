@@ -1,4 +1,4 @@
-// A segment's effects happen once, however often it is run: twice, at once, or again after a crash.
+// A segment takes effect once, however often it runs: twice, concurrently, or again after a crash.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
@@ -7,7 +7,7 @@ import { design, mail, onEvent } from '../setup/flows.ts'
 
 const database = await createTestDatabase()
 let engine: Engine
-/** The first two calls for each segment of this contact's execution never run, or their answers are lost. */
+/** For this contact the first two calls of each segment are not run, or their answers are lost. */
 let fault: { when: 'before' | 'after'; email: string } | undefined
 /** Calls of runSegment, by `execution/segment`. */
 const calls = new Map<string, number>()
@@ -104,7 +104,7 @@ test('run twice, and five times at once: the same answer, one set of rows', asyn
       .select('event_count')
       .where('email', '=', email)
       .executeTakeFirstOrThrow()
-    // The event that began it, and one email.sent for each mail.
+    // The triggering event, and one email.sent for each email.
     expect(counted.event_count).toBe(3)
   } finally {
     engine.startStarter()
@@ -129,7 +129,7 @@ test.each(['before', 'after'] as const)(
   },
 )
 
-test('an execution that has no row ends FAILED instead of being tried for ever', async () => {
+test('an execution without a row ends FAILED instead of being tried forever', async () => {
   await engine.stopStarter()
   const { id } = await engine.run(threeMails)
   await database.db.deleteFrom('executions').where('id', '=', id).execute()

@@ -1,4 +1,5 @@
-// What a segment stores and tells Temporal: the words of every release so far, since running executions read them.
+// The stored results of segments: their form must not change, because running executions read those of earlier
+// releases.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
@@ -17,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => engine?.stop())
 
-/** trigger → the node `n`, and on by these handles to exits named after them. */
+/** A design: trigger → node `n`, with these handles connected to exits of the same names. */
 function around(node: [string, Record<string, unknown>], ...handles: string[]): TestDesign {
   const exits = handles.map((handle) => [`to_${handle}`, ['exit', { outcome: handle }]] as const)
   return design({ start: onEvent('began'), n: node, ...Object.fromEntries(exits) }, [
@@ -26,7 +27,7 @@ function around(node: [string, Record<string, unknown>], ...handles: string[]): 
   ])
 }
 
-/** Runs a segment without Temporal; its answer is what is stored. */
+/** Runs a segment without Temporal. Its answer equals the stored result. */
 async function runSegment(executionId: string, segment = 0) {
   const answer = await engine.activities.runSegment({ executionId, segment })
   const stored = await database.db
@@ -44,7 +45,7 @@ const wait = (more: object = {}): [string, Record<string, unknown>] => [
   { event_name: 'went.on', ...more },
 ]
 
-describe('the words', () => {
+describe('the stored form', () => {
   test('a delay', async () => {
     const { id } = await engine.run(around(['delay', { duration: 'P1D' }], 'default'))
     const began = Date.now()
@@ -54,7 +55,7 @@ describe('the words', () => {
     const wait_ms = (next.kind === 'sleep' ? next.until : 0) - began
     expect(wait_ms).toBeGreaterThanOrEqual(86_400_000)
   })
-  test('a wait without end, and one with', async () => {
+  test('a wait without a deadline, and one with a deadline', async () => {
     const endless = await engine.run(around(wait(), 'received'))
     expect(await runSegment(endless.id)).toEqual({
       next: { kind: 'wait_event', nodeId: 'n', until: null },
@@ -77,8 +78,8 @@ describe('the words', () => {
   })
 })
 
-describe('the handle by which a wait is left', () => {
-  test('is the one of its event, or of its time', async () => {
+describe('the handle after a wait', () => {
+  test('is that of the event, or that of the timeout', async () => {
     const handles = ['received', 'timeout']
     const first = await engine.run(around(wait({ timeout: 'PT1H' }), ...handles))
     await runSegment(first.id)
@@ -94,7 +95,7 @@ describe('the handle by which a wait is left', () => {
     expect(await runSegment(second.id, 1)).toMatchObject({ step: 'to_timeout' })
     expect(await engine.steps(second.id)).toEqual(['start=default', 'n=timeout', 'to_timeout=null'])
   })
-  test('an event that came before is the end of the wait, in the same segment', async () => {
+  test('an event within the look-back ends the wait in the same segment', async () => {
     const early = design(
       {
         start: onEvent('began'),
@@ -119,7 +120,7 @@ describe('the handle by which a wait is left', () => {
     expect((await engine.steps(id)).map((step) => step.split('=')[0])).toEqual(expected)
     expect(await engine.steps(id)).toContain('n=received')
   })
-  test('what came before a passed wait is known after it: the mail that was sent, the event of another wait', async () => {
+  test('facts from before such a wait are known after it: the sent email, the event of another wait', async () => {
     const knows = {
       type: 'and',
       rules: [
@@ -157,7 +158,7 @@ describe('the handle by which a wait is left', () => {
   })
 })
 
-describe('a wait for what becomes of mail', () => {
+describe('a wait for a mail event', () => {
   const clicked = (more: object = {}) => wait({ event_name: 'email.clicked', ...more })
   const journey = (waits: [string, Record<string, unknown>]): TestDesign =>
     design(
@@ -177,7 +178,7 @@ describe('a wait for what becomes of mail', () => {
         ['n', 'to_timeout', 'timeout'],
       ],
     )
-  /** A click that was committed and that nobody has carried to its contact yet. */
+  /** A committed click whose mail event is still in the outbox. */
   async function click(executionId: string) {
     const { id } = await database.db
       .selectFrom('deliveries as d')
@@ -190,14 +191,14 @@ describe('a wait for what becomes of mail', () => {
     await transact(deps, ({ db }) => insertMailEvent(db, engine.workspaceId, id, event, now()))
   }
 
-  test('who clicked before the deadline is not told that they did not', async () => {
+  test('a click before the deadline ends the wait, even if its mail event is still in the outbox', async () => {
     const { id } = await engine.run(journey(clicked({ timeout: 'PT1H' })))
     await runSegment(id)
     await runSegment(id, 1)
     await click(id)
     expect(await runSegment(id, 2)).toMatchObject({ step: 'to_received' })
   })
-  test('a click from before the wait ends it only when it looks back', async () => {
+  test('a click from before the wait ends it only with a look-back', async () => {
     const plain = await engine.run(journey(clicked({ timeout: 'PT1H' })))
     await runSegment(plain.id)
     await click(plain.id)

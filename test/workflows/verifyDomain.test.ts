@@ -1,4 +1,5 @@
-// The workflow of a sending domain: by its schedule, when asked, given up and begun again, over any crash before its start.
+// The workflow function of a sending domain: by schedule, on request, after it has ended, and after a late or
+// repeated start.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { insertDomainTask } from '../../db/outbox.ts'
@@ -9,7 +10,7 @@ import { eventually } from '../setup/eventually.ts'
 import { newId } from '../setup/harness.ts'
 
 const database = await createTestDatabase()
-/** What each domain's checks answer, one after the other; the last one for ever. */
+/** The results of each domain's checks, one after the other; the last one repeats. */
 const answers = new Map<string, (number | null)[]>()
 const checks = new Map<string, number>()
 let engine: Engine
@@ -46,7 +47,7 @@ const untilStatus = (id: string, status: string) =>
 const untilChecks = (id: string, count: number) =>
   eventually(() => expect(checks.get(id) ?? 0).toBe(count))
 
-test('a start makes no check yet; being asked does, at once', async () => {
+test('a start makes no check yet; a request makes one at once', async () => {
   const id = newDomain(HOUR_MS)
   await tell(id, 'domain_start')
   await untilStatus(id, 'RUNNING')
@@ -58,14 +59,14 @@ test('a start makes no check yet; being asked does, at once', async () => {
   expect((await describeRun(id)).status.name).toBe('RUNNING')
 })
 
-test('checks follow each other by what each says, until one says that it was the last', async () => {
+test('each check decides when the next one follows, until one says that it was the last', async () => {
   const id = newDomain(20, 20, 20, null)
   await tell(id, 'domain_check')
   await untilStatus(id, 'COMPLETED')
   expect(checks.get(id)).toBe(4)
 })
 
-test('given up, it begins again when somebody asks', async () => {
+test('after it has ended, a request starts it again', async () => {
   const id = newDomain(null)
   await tell(id, 'domain_check')
   await untilStatus(id, 'COMPLETED')
@@ -77,7 +78,7 @@ test('given up, it begins again when somebody asks', async () => {
   expect([second.status.name, second.runId === first.runId]).toEqual(['RUNNING', false])
 })
 
-test('its history stays short: a new run takes over, and nothing is lost', async () => {
+test('its history stays short: it continues as new, and no request is lost', async () => {
   const id = newDomain(0)
   await tell(id, 'domain_check')
   const { runId } = await eventually(() => describeRun(id))
@@ -92,7 +93,7 @@ test('its history stays short: a new run takes over, and nothing is lost', async
   await untilStatus(id, 'COMPLETED')
 }, 90_000)
 
-test('told while no worker carries it, and told twice: one runs', async () => {
+test('started while no worker runs, and twice: one runs', async () => {
   const id = newDomain(HOUR_MS)
   await engine.stopStarter()
   await tell(id, 'domain_start')

@@ -1,4 +1,4 @@
-// Waits: a timeout, an event, both at once, an event that came before, and a month that nobody waits for.
+// Waits: a timeout, an event, both at once, an event from before, and a month.
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -40,7 +40,7 @@ const waitRow = (id: string) =>
     .where('execution_id', '=', id)
     .executeTakeFirst()
 
-test('a wait without its event leaves by its timeout, and an event afterwards changes nothing', async () => {
+test('a wait without its event takes the timeout handle, and a later event changes nothing', async () => {
   const { id, email } = await engine.run(waitsForPayment({ timeout: 'PT1S' }))
   await engine.ended(id, 'COMPLETED')
   expect(await engine.steps(id)).toEqual(['start=default', 'wait=timeout', 'reminder=default'])
@@ -50,7 +50,7 @@ test('a wait without its event leaves by its timeout, and an event afterwards ch
   expect(await database.db.selectFrom('outbox').selectAll().execute()).toEqual([])
 })
 
-test('an event that was recorded before the timer fires wins, though its signal never came', async () => {
+test('an event that was recorded before the timer fires wins, even if its signal is lost', async () => {
   const { id, email } = await engine.run(waitsForPayment({ timeout: 'PT2S' }))
   await engine.waiting(id, 'wait')
   await engine.stopStarter()
@@ -66,7 +66,7 @@ test('an event that was recorded before the timer fires wins, though its signal 
   } finally {
     engine.startStarter()
   }
-  // The signal comes to an execution that has ended: it is dropped, and nothing follows.
+  // The signal arrives after the execution has ended: it is dropped.
   await eventually(async () =>
     expect(await database.db.selectFrom('outbox').select('kind').execute()).toEqual([]),
   )
@@ -107,7 +107,7 @@ const monthly = design(
   ],
 )
 
-test('a delay of thirty days is a durable timer: WAITING, until then to the millisecond', async () => {
+test('a delay of thirty days is a durable timer: WAITING until then, to the millisecond', async () => {
   const { id } = await engine.run(monthly)
   const shown = await engine.waiting(id, 'month')
   const began = await database.db
@@ -126,14 +126,14 @@ test('a delay of thirty days is a durable timer: WAITING, until then to the mill
   expect(await engine.subjects(id)).toEqual(['Welcome'])
 })
 
-test('after those thirty days the next mail is written', async () => {
+test('after the thirty days the next email is written', async () => {
   const path = (name: string) => fileURLToPath(new URL(name, import.meta.url))
   const workflowBundle = await bundleWorkflowCode({
     workflowsPath: path('../../workflows/index.ts'),
     workflowInterceptorModules: [path('../setup/shortTimers.ts')],
     logger: sdkLogger,
   })
-  // Its outbox is carried to the other namespace alone.
+  // Its outbox is handed only to the other namespace.
   await engine.stopStarter()
   const quick = await startEngine(database, { workflowBundle })
   try {

@@ -1,4 +1,4 @@
-// The design among the components of the interface description: whole, and open for another kind of node.
+// The schema of a design in the interface description: complete, and extended by another kind of node.
 import { createRoute, z } from '@hono/zod-openapi'
 import { expect, test } from 'vitest'
 import { createRoutes, jsonRequest } from '../../../api/http/openapi.ts'
@@ -27,7 +27,7 @@ function describe(registry?: NodeRegistry) {
   return { document, schemas: document.components?.schemas ?? {} }
 }
 
-test('a request names the design, and every name is there', () => {
+test('a request refers to the design, and every reference exists', () => {
   const { document, schemas } = describe()
   expect(schemas['NewWorkflow']).toMatchObject({
     properties: { design: { allOf: [{ $ref: '#/components/schemas/Design' }] } },
@@ -38,7 +38,7 @@ test('a request names the design, and every name is there', () => {
   expect(named.size).toBeGreaterThan(nodeKinds.length)
 })
 
-test('a kind that is put into the registry is described', () => {
+test('a kind that is added to the registry is described', () => {
   expect(describe().schemas).not.toHaveProperty('LuckyDrawNode')
   const { schemas } = describe(createRegistry([...nodeKinds, luckyDraw]))
   expect(schemas['DesignNode']).toMatchObject({
@@ -47,7 +47,7 @@ test('a kind that is put into the registry is described', () => {
   expect(schemas['LuckyDrawNode']).toMatchObject({ description: luckyDraw.summary })
 })
 
-test('whatever a draft holds is taken, as long as it is an object', () => {
+test('a draft may be any object', () => {
   const draft = { name: 'x', design: { nodes: [{ id: 1 }], settings: 'later' } }
   expect(NewWorkflow.parse(draft)).toEqual(draft)
   expect(NewWorkflow.safeParse({ name: 'x', design: [] }).success).toBe(false)

@@ -1,4 +1,4 @@
-// The keys of requests that are remembered: for a second, and not past a revocation that comes while one is read.
+// The cache of API keys: for a second, and never past a revocation, even one during a read.
 import { expect, it } from 'vitest'
 import { createKeyCache, type RequestKey } from '../../../api/http/keyCache.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
@@ -23,7 +23,7 @@ function setup() {
   return { cache, find, pass: (ms: number) => (now += ms), reads: () => reads }
 }
 
-it('reads a key once a second, and one that there is none of each time', async () => {
+it('reads a key once a second, and an unknown one each time', async () => {
   const { find, pass, reads } = setup()
   const key = keyOf('a')
   expect([await find('h', key), await find('h', undefined)]).toEqual([key, key])

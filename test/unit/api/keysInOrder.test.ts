@@ -1,4 +1,4 @@
-// The order of keys is the text's, whatever they are called.
+// Keys of a JSON text are returned in its order, whatever their names.
 import { expect, test } from 'vitest'
 import { keysInOrder } from '../../../api/http/keysInOrder.ts'
 
@@ -15,7 +15,7 @@ test.each([
   expect(keysInOrder(text, 'properties')).toEqual(keys)
 })
 
-test('a text of the largest size that is taken is read', () => {
+test('a text of the largest allowed size is read', () => {
   const text = JSON.stringify({ properties: { long: 'x'.repeat(1 << 20), 1: '\\'.repeat(1000) } })
   expect(keysInOrder(text, 'properties')).toEqual(['1', 'long'])
 })

@@ -1,4 +1,4 @@
-// What is kept of an attempt: its facts, and a bounded part of what was said.
+// The row of an attempt: its facts, and a bounded part of the conversation.
 import { expect, test } from 'vitest'
 import { createTrace, toAttempt } from '../../../delivery/attemptRow.ts'
 import type { Outcome } from '../../../mail/transport.ts'
@@ -6,7 +6,7 @@ import type { Outcome } from '../../../mail/transport.ts'
 const times = { attempt: 3, startedAt: new Date(1_000), endedAt: new Date(2_000) }
 const attempt = (outcome: Outcome, trace = createTrace()) => toAttempt(outcome, trace, times)
 
-test('an attempt is kept with its phase, code, words and server', () => {
+test('an attempt is stored with its phase, code, reply and server', () => {
   const trace = { ...createTrace(), host: 'mx.one.test', address: '192.0.2.1:25', tls: 'TLSv1.3' }
   expect(attempt({ kind: 'delivered', reply: '250 2.0.0 Ok' }, trace)).toEqual({
     attempt: 3,
@@ -38,12 +38,12 @@ test('an attempt is kept with its phase, code, words and server', () => {
   expect(attempt({ kind: 'ambiguous', error: 'reset' })).toMatchObject({ phase: 'dot', code: null })
 })
 
-test('what was not tried, and what another owner settles, leaves no row', () => {
+test('an untried delivery, and one that another lane settles, has no row', () => {
   expect(attempt({ kind: 'busy', error: 'full', retryAfter_ms: 1 })).toBeNull()
   expect(attempt({ kind: 'lost_lease' })).toBeNull()
 })
 
-test('a server that never stops talking fills neither row nor table', () => {
+test('an endless conversation is cut', () => {
   const said = (lines: number, chars: number) => {
     const line = { at_ms: 0, from: 'server', text: 'x'.repeat(chars) } as const
     const trace = { ...createTrace(), lines: Array.from({ length: lines }, () => ({ ...line })) }

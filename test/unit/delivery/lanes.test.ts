@@ -1,10 +1,10 @@
-// How a lane shares out its places: slow mail stops counting, and no shard fills a claim alone.
+// How a lane divides its places: slow deliveries stop counting, and no shard fills a claim alone.
 import { expect, test } from 'vitest'
 import { createInFlight } from '../../../delivery/lane/inFlight.ts'
 import { createShares } from '../../../delivery/lane/shares.ts'
 import { createWaitingLines } from '../../../delivery/lane/waitingLines.ts'
 
-test('what takes long no longer counts, up to a bound', async () => {
+test('slow deliveries do not count, up to a bound', async () => {
   let time = 0
   const inFlight = createInFlight<{ id: number }>({ capacity: 10, slowMax: 15 }, () => time)
   const ends: (() => void)[] = []
@@ -27,7 +27,7 @@ test('what takes long no longer counts, up to a bound', async () => {
   expect([inFlight.free(), inFlight.items()]).toEqual([10, []])
 })
 
-test('a relay is waited for: all that is under way counts', () => {
+test('with a relay all deliveries under way count', () => {
   let time = 0
   const inFlight = createInFlight<{ id: number }>({ capacity: 3, slowMax: 0 }, () => time)
   for (const id of [1, 2, 3]) void inFlight.add({ id }, () => new Promise(() => {}))
@@ -35,12 +35,12 @@ test('a relay is waited for: all that is under way counts', () => {
   expect(inFlight.free()).toBe(0)
 })
 
-test('each claim starts at some shard and asks all of the lane, each once', () => {
+test('each claim starts at a random shard and reads all shards of the lane once', () => {
   const shares = createShares({ from: 8, to: 12 }, () => 0.6)
   expect(shares.next(100).shards).toEqual([10, 11, 8, 9])
 })
 
-test('a shard that fills its share gets more, as long as the others leave room', () => {
+test('a shard that fills its share gets more while the others leave room', () => {
   const shares = createShares({ from: 0, to: 64 }, () => 0)
   const rowsOf = (count: number) => Array.from({ length: count }, () => ({ shard: 5 }))
   const limit = 300
@@ -62,12 +62,12 @@ test('the only shard of a lane gives all that is asked for', () => {
   expect(perShard).toBe(500)
 })
 
-test('what a domain has no time for comes back one after the other, as fast as the domain takes mail', () => {
+test('deliveries of a busy domain come back one after the other, as fast as the domain accepts mail', () => {
   const lines = createWaitingLines(() => 0.5)
   const waits = [1, 2, 3].map(() => lines.join('slow.test', 1_000, 0))
   expect(waits).toEqual([1_000, 1_020, 1_040])
   expect(lines.join('other.test', 1_500, 0), 'each domain has a line of its own').toBe(1_500)
-  // It takes one every 5 ms: the line moves up.
+  // The domain accepts one every 5 ms: the line moves up.
   for (let time = 0; time <= 500; time += 5) lines.took('slow.test', time)
   const first = lines.join('slow.test', 0, 500)
   const next = lines.join('slow.test', 0, 500)
@@ -75,7 +75,7 @@ test('what a domain has no time for comes back one after the other, as fast as t
   expect(next - first).toBeLessThanOrEqual(6)
 })
 
-test('a line has an end: nobody waits longer than ten minutes, or than the destination asked for', () => {
+test('nobody waits longer in a line than ten minutes, or than the destination asked for', () => {
   const lines = createWaitingLines(() => 0.5)
   const waits = Array.from({ length: 50_000 }, () => lines.join('huge.test', 1_000, 0))
   expect(Math.max(...waits)).toBeLessThanOrEqual(600_000)

@@ -1,4 +1,4 @@
-// From an attempt's outcome to the ledger's next state.
+// The next state of a delivery for each outcome of an attempt.
 import { expect, test } from 'vitest'
 import { toSettlement, UNKNOWN_RESPONSE } from '../../../delivery/nextState.ts'
 import { unknownDomainRejection } from '../../../mail/dns/mxHosts.ts'
@@ -46,7 +46,7 @@ const refused = (code: number, enhanced: string | null, reply: string): Outcome 
   reply,
 })
 
-test('2xx after the dot is delivered, with what the contract shows of it', () => {
+test('2xx after the dot is delivered, with the fields of the contract', () => {
   expect(settle({ kind: 'delivered', reply: '250 2.0.0 Ok' })).toEqual({
     id: 7,
     state: 'delivered',
@@ -77,7 +77,7 @@ test('a permanent refusal bounces and suppresses', () => {
   })
 })
 
-test('a domain that cannot be found is asked for again half an hour later, then it does not exist', () => {
+test('a domain that is not found is looked up again half an hour later, and bounces if it is not found again', () => {
   const first = settle(unknownDomainRejection('NXDOMAIN'))
   expect(first).toMatchObject({ state: 'deferred', event: null })
   expect((first?.nextAt?.getTime() ?? 0) - NOW).toBeGreaterThanOrEqual(30 * 60_000)
@@ -88,13 +88,13 @@ test('a domain that cannot be found is asked for again half an hour later, then 
   })
 })
 
-test('a 4xx is put off, silently', () => {
+test('a 4xx is deferred without an event', () => {
   const settlement = settle(refused(451, '4.3.0', '451 4.3.0 later'))
   expect(settlement).toMatchObject({ state: 'deferred', event: null, suppress: 'no' })
   expect(settlement?.nextAt?.getTime()).toBe(NOW + 60_000)
 })
 
-test('what failed before the dot is put off; past its expiry it bounces as Transient', () => {
+test('a failure before the dot is deferred; after its expiry it bounces as Transient', () => {
   const failed: Outcome = { kind: 'failed', phase: 'connect', error: 'ECONNREFUSED' }
   expect(settle(failed)).toMatchObject({ state: 'deferred', event: null })
   expect(settle(failed, { expired: true })).toMatchObject({
@@ -104,7 +104,7 @@ test('what failed before the dot is put off; past its expiry it bounces as Trans
   })
 })
 
-test('a final soft bounce counts against the address, but never what is our own fault', () => {
+test('a final soft bounce counts against the address, except if the fault is in this service', () => {
   const full = refused(552, '5.2.2', '552 5.2.2 mailbox full')
   const blocked = refused(451, '4.7.1', '451 4.7.1 blocked by the rbl of spamhaus.example')
   const broken: Outcome = { kind: 'failed', phase: 'body', error: 'the mail could not be composed' }
@@ -120,7 +120,7 @@ test('a final soft bounce counts against the address, but never what is our own 
   })
 })
 
-test('what was not tried goes back as it was, later, and is no attempt', () => {
+test('an untried delivery returns to its former state, later, without an attempt', () => {
   const busy: Outcome = { kind: 'busy', error: 'no connection was free', retryAfter_ms: 1500 }
   for (const was of ['queued', 'deferred'] as const) {
     expect(settle(busy, { was, attempt: 9, lastResponse: '451 later' })).toEqual({
@@ -147,7 +147,7 @@ test('a lost lease settles nothing: its new owner does', () => {
   expect(settle({ kind: 'lost_lease' })).toBeNull()
 })
 
-test('an unknown outcome is sent once more where that is allowed, and only once', () => {
+test('an unknown outcome is sent once more if that is allowed, and only once', () => {
   const unknown: Outcome = { kind: 'ambiguous', error: 'reset' }
   expect(settle(unknown)).toMatchObject({ state: 'queued', resent: 1, event: null })
   for (const final of [settle(unknown, { resent: 1 }), settle(unknown, { resendUnknown: false })]) {

@@ -31,7 +31,7 @@ function composeSchema(): ValidateFunction {
     key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value,
   )
   const ajv = new Ajv({ strict: false, allErrors: true })
-  // The formats of the specification's own words.
+  // Formats that the specification defines.
   ajv.addFormat('duration', /^(\d+(\.\d+)?(us|ms|s|m|h))+$/)
   ajv.addFormat('expose', /^\d+(-\d+)?(\/[a-z]+)?$/)
   ajv.addFormat('ports', /^([\w.:${}-]+:)?\d+(\/[a-z]+)?$/)
@@ -39,14 +39,14 @@ function composeSchema(): ValidateFunction {
   return ajv.compile(schema)
 }
 
-/** What a service needs directly or through others. */
+/** The services that a service needs, directly or through others. */
 function needs(name: string): string[] {
   const direct = Object.keys(compose.services[name]?.depends_on ?? {})
   return [...direct, ...direct.flatMap(needs)]
 }
 
 describe('docker-compose.yml', () => {
-  test('is valid by the schema, which finds faults', () => {
+  test('is valid by the schema; the schema finds faults', () => {
     const validate = composeSchema()
     expect(validate(compose), JSON.stringify(validate.errors)).toBe(true)
     expect(validate({ services: { api: { imagee: 'x' } } })).toBe(false)
@@ -88,7 +88,7 @@ describe('docker-compose.yml', () => {
     }
   })
 
-  test('every secret is asked for and none has a default', () => {
+  test('every secret is required and none has a default', () => {
     const secrets = services.flatMap(([, { environment }]) =>
       Object.entries(environment ?? {}).filter(([name]) => /SECRET|PASSWORD|PWD/.test(name)),
     )
@@ -103,13 +103,13 @@ describe('docker-compose.yml', () => {
     }
   })
 
-  test('workers can be many: no name and no port of their own', () => {
+  test('several workers can run: they have no fixed name and no port', () => {
     const worker = compose.services['worker']
     expect(worker?.container_name).toBeUndefined()
     expect(worker?.ports).toBeUndefined()
   })
 
-  test('nothing but the API, the listener and the two pages is published, and on loopback unless said otherwise', () => {
+  test('only the API, the listener and the two pages are published, by default on loopback', () => {
     const published = services.filter(([, { ports }]) => ports)
     expect(published.map(([name]) => name).sort()).toEqual([
       'api',

@@ -18,7 +18,8 @@ let folder: string
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'dripline-scripts-'))
-  for (const file of ['install.mjs', 'test.mjs']) cpSync(join(dev, file), join(folder, 'dev', file))
+  for (const file of ['console.mjs', 'install.mjs', 'machine.mjs', 'test.mjs'])
+    cpSync(join(dev, file), join(folder, 'dev', file))
   write('package-lock.json', lock)
   // npm, for run by npm_execpath: says what it was asked for and installs package a in its locked version.
   write(
@@ -109,7 +110,9 @@ describe('install.mjs', () => {
        import('./dev/install.mjs').then((m) => m.checkNode())`,
     ])
     expect(old.status).toBe(1)
-    expect(old.stderr).toBe('Dripline needs Node 20.19 or newer; this is 20.18.3.\n')
+    expect(old.stderr).toMatch(
+      /^Dripline needs Node 20\.19 or newer, and this is 20\.18\.3: install .*\n$/,
+    )
   })
 })
 
@@ -162,5 +165,6 @@ describe('test.mjs', () => {
 
   test('skipped tests are no fault when some were asked for by name', () => {
     expect(runTests(report(1, 0, 6), 0, ['-t', 'one']).status).toBe(0)
+    expect(runTests(report(1, 0, 6), 0, ['test/api/']).status).toBe(1)
   })
 })

@@ -4,19 +4,20 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { endRecorded, recordChild } from '../../../dev/children.ts'
-import { demoDesign } from '../../../dev/demo.ts'
-import { claimFolder, openFolder, releaseFolder, secretKey } from '../../../dev/folder.ts'
-import { choosePorts, nextFreePort, randomPort } from '../../../dev/ports.ts'
-import { isAlive, startChild, startTimeOf } from '../../../dev/processes.ts'
-import { createReservations } from '../../../dev/reservations.ts'
-import { supervise } from '../../../dev/supervisor.ts'
-import { findTemporalCli } from '../../../dev/temporalCli.ts'
+import { endRecorded, recordChild } from '../../../dev/processes/children.ts'
+import { choosePorts, nextFreePort, randomPort } from '../../../dev/processes/ports.ts'
+import { isAlive, startChild, startTimeOf } from '../../../dev/processes/processes.ts'
+import { createReservations } from '../../../dev/processes/reservations.ts'
+import { supervise } from '../../../dev/processes/supervisor.ts'
+import { findTemporalCli } from '../../../dev/servers/temporalCli.ts'
+import { demoDesign } from '../../../dev/start/demo.ts'
+import { claimFolder, openFolder, releaseFolder, secretKey } from '../../../dev/start/folder.ts'
 import { parseTemplate } from '../../../mail/content/template.ts'
 import { validateDesign } from '../../../rules/design/validate.ts'
 
 let folder: string
 const quiet = () => undefined
+const quietPart = { say: quiet, progress: quiet, done: quiet }
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'dripline-parts-'))
@@ -62,7 +63,7 @@ describe('ports', () => {
     const server = await listen(port, '127.0.0.1')
     try {
       await expect(choosePorts({ API_METRICS_PORT: `${port}` })).rejects.toThrow(
-        `API_METRICS_PORT is ${port}, but something else uses that port: ask for another.`,
+        `API_METRICS_PORT is ${port}, but something else uses that port: ask for another, or leave`,
       )
     } finally {
       server.close()
@@ -71,7 +72,7 @@ describe('ports', () => {
     await expect(choosePorts(same)).rejects.toThrow(`METRICS_PORT is ${port}, but`)
     for (const none of ['x', '-1', '70000', '80.5']) {
       await expect(choosePorts({ PORT: none })).rejects.toThrow(
-        `PORT is ${none}, which is no port.`,
+        `PORT is ${none}, which is no port: give a number from 1 to 65535`,
       )
     }
   })
@@ -212,21 +213,21 @@ describe('findTemporalCli', () => {
     const cached = fake('cache/temporal-cli-1.5.1/temporal')
     const env = { DRIPLINE_CACHE: join(folder, 'cache'), PATH: '/bin' }
     const withPath = { ...env, PATH: `${join(folder, 'bin')}:/bin` }
-    expect(await findTemporalCli({ ...withPath, TEMPORAL_CLI_PATH: given }, quiet)).toBe(given)
-    expect(await findTemporalCli(withPath, quiet)).toBe(onPath)
-    expect(await findTemporalCli(env, quiet)).toBe(cached)
+    expect(await findTemporalCli({ ...withPath, TEMPORAL_CLI_PATH: given }, quietPart)).toBe(given)
+    expect(await findTemporalCli(withPath, quietPart)).toBe(onPath)
+    expect(await findTemporalCli(env, quietPart)).toBe(cached)
   })
 
   test('passes over a program of that name that is something else', async () => {
     fake('bin/temporal', 'I compute time zones')
     const cached = fake('cache/temporal-cli-1.5.1/temporal')
     const env = { DRIPLINE_CACHE: join(folder, 'cache'), PATH: `${join(folder, 'bin')}:/bin` }
-    expect(await findTemporalCli(env, quiet)).toBe(cached)
+    expect(await findTemporalCli(env, quietPart)).toBe(cached)
   })
 
   test('says so when TEMPORAL_CLI_PATH is none', async () => {
     const env = { TEMPORAL_CLI_PATH: join(folder, 'nothing') }
-    await expect(findTemporalCli(env, quiet)).rejects.toThrow(/TEMPORAL_CLI_PATH is .*nothing/)
+    await expect(findTemporalCli(env, quietPart)).rejects.toThrow(/TEMPORAL_CLI_PATH is .*nothing/)
   })
 })
 

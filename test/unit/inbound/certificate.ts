@@ -1,4 +1,4 @@
-// A certificate for localhost that nobody vouches for, and its key: for tests alone, good until 2126.
+// A self-signed certificate for localhost and its key, only for tests, valid until 2126.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ EwKcKgmfxCi3KK7qrRlGOikJ3IjbyG+u3EHnZToGTMcGKHqZLtNb3kjr
 -----END PRIVATE KEY-----
 `
 
-/** Both as files, which end with the test. */
+/** Writes both to files, which are removed after the test. */
 export function certificateFiles() {
   const folder = mkdtempSync(join(tmpdir(), 'dripline-certificate-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -1,12 +1,15 @@
-// A bare SMTP client for the inbound listener: says any line, and reads every reply.
+// A minimal SMTP client for the inbound listener, which sends any line and reads every reply.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 export interface InboundClient {
   socket: Socket
-  /** Sends a line, or bytes as they are, and gives the whole reply (its lines with `\n` between); '' once it is cut. */
+  /**
+   * Sends a line, or bytes as they are. Returns the whole reply (lines joined by `\n`); '' if the connection is
+   * closed.
+   */
   say(line: string | Buffer): Promise<string>
-  /** The next reply, without saying anything. */
+  /** Reads the next reply without sending anything. */
   hear(): Promise<string>
   close(): void
 }
@@ -22,7 +25,7 @@ export async function connectInbound(
   return { ...client, banner: await client.hear() }
 }
 
-/** The same over a socket that is open already. */
+/** Like `connectSmtp`, over an open socket. */
 export function overSocket(socket: Socket): InboundClient {
   let text = ''
   let ended = false
@@ -62,7 +65,7 @@ export function overSocket(socket: Socket): InboundClient {
   }
 }
 
-/** The bytes of a message as they go over the wire: CRLF, dots doubled, the final dot. */
+/** The bytes of a message as they are sent: CRLF, dot-stuffing, the final dot. */
 export function toWire(message: string | Buffer): Buffer {
   const text = (typeof message === 'string' ? message : message.toString('latin1'))
     .replace(/\r?\n/g, '\r\n')
@@ -70,7 +73,7 @@ export function toWire(message: string | Buffer): Buffer {
   return Buffer.from(`${text}${text.endsWith('\r\n') ? '' : '\r\n'}.\r\n`, 'latin1')
 }
 
-/** One whole transaction. @returns the reply of each step, up to the first that is no 2xx or 3xx */
+/** Sends one message. @returns the reply of each step, up to the first that is not 2xx or 3xx */
 export async function sendInbound(
   port: number,
   mail: { from?: string; to: string | string[]; message: string | Buffer },

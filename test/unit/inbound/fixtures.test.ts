@@ -1,4 +1,4 @@
-// Reports as receiving systems write them, one file each: what is read from them.
+// Reports in the form of real receiving systems, one file each, and what is read from them.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -31,7 +31,7 @@ const expected: Record<string, string> = {
   delivered: 'nothing delivered',
   relayed: 'nothing relayed',
   expanded: 'nothing expanded',
-  // Bounces in words
+  // Bounces as text
   qmail: 'bounce 5.1.1 Permanent/NoEmail suppress',
   'qmail-remote': 'bounce 5.2.2 Transient/MailboxFull',
   'qmail-words': 'bounce - Undetermined/Undetermined',
@@ -50,7 +50,7 @@ const expected: Record<string, string> = {
   person: 'nothing unrecognized',
 }
 
-test('every file is expected to be something', () => {
+test('every file has an expectation', () => {
   const files = readdirSync(FOLDER).map((file) => file.replace('.eml', ''))
   expect(Object.keys(expected).sort()).toEqual(files.sort())
 })
@@ -59,6 +59,6 @@ test.each(Object.entries(expected))('%s: %s', async (name, what) => {
   const text = readFileSync(join(FOLDER, `${name}.eml`), 'utf8')
   const overTheWire = Buffer.from(text.replaceAll('\n', '\r\n'))
   expect(summary(await parseReport(overTheWire))).toBe(what)
-  // A server that sends bare line feeds is read the same.
+  // With bare line feeds the result is the same.
   expect(summary(await parseReport(Buffer.from(text)))).toBe(what)
 })

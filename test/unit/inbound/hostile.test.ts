@@ -1,4 +1,4 @@
-// Reports made to hurt, and real ones changed at random: their cost grows with their size, and none throws.
+// Hostile reports, and real ones that are changed at random: their cost is linear in their size, and none throws.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -8,10 +8,10 @@ import { parseReport } from '../../../mail/reports/parseReport.ts'
 import { cpuOf, expectLinear } from '../../setup/growth.ts'
 import { rawReport, rawStatus } from './reports.ts'
 
-/** How much more a changed report may cost than the report itself, over all of them: what is put in counts too. */
+/** How much more the changed reports may cost in all than the original ones; inserted text counts too. */
 const CHANGED_COST_MAX = 20
 
-// The costliest take seconds of a slow machine.
+// The most expensive ones take seconds on a slow machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'fixtures', 'reports')
@@ -19,7 +19,7 @@ const files = readdirSync(FOLDER).map((file) => readFileSync(join(FOLDER, file))
 
 const full = (piece: string) => piece.repeat(Math.floor(MESSAGE_BYTES_MAX / piece.length))
 
-describe('as large as may be, and made to take long', () => {
+describe('hostile reports of the largest size', () => {
   const html = (piece: string) => `Content-Type: text/html\r\n\r\n${full(piece)}`
   test.each<[string, string]>([
     ['line ends', full('\n')],
@@ -57,7 +57,7 @@ describe('as large as may be, and made to take long', () => {
   })
 })
 
-test('no change to a real report makes reading it throw or take long', async () => {
+test('no change of a real report makes the parser throw or take long', async () => {
   let [changed_ms, unchanged_ms] = [0, 0]
   const change = fc.record({
     file: fc.nat({ max: files.length - 1 }),

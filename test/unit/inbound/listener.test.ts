@@ -1,4 +1,4 @@
-// The listener that bounces come back to: whom it takes what from, and its limits.
+// The listener for bounces: what it accepts from whom, and its limits.
 
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { MESSAGE_BYTES_MAX } from '../../../inbound/reports/listener.ts'
@@ -14,13 +14,13 @@ const last = async (mail: Parameters<typeof sendInbound>[1]) =>
   (await sendInbound(inbound.port, mail)).at(-1)
 
 describe('a report', () => {
-  test('from the null sender to a return path of ours is taken, and said to be', async () => {
+  test('from the null sender to a valid return path is accepted', async () => {
     expect(await last({ to: ours(41), message: statusReport() })).toBe('250 2.0.0 Report taken')
     expect(inbound.heard).toMatchObject([{ id: 41, report: { kind: 'bounce', status: '5.1.1' } }])
     expect(inbound.counted).toEqual(['bounce taken'])
   })
 
-  test('is taken for each recipient once, whatever the case of their address', async () => {
+  test('is stored once for each recipient, in any case of letters', async () => {
     const to = [ours(41), ours(42), ours(41).toUpperCase()]
     expect(await last({ to, message: statusReport() })).toMatch(/^250 /)
     expect(inbound.heard.map(({ id }) => id)).toEqual([41, 42])
@@ -43,7 +43,7 @@ describe('a report', () => {
     expect(inbound.heard).toEqual([])
   })
 
-  test('from somebody is refused, unless it is the report of a feedback loop', async () => {
+  test('from another sender is refused, unless it is a report of a feedback loop', async () => {
     const from = 'somebody@elsewhere.test'
     expect(await last({ from, to: ours(41), message: statusReport() })).toBe(
       '550 5.7.1 Only reports are taken here, from the null sender',
@@ -57,7 +57,7 @@ describe('a report', () => {
     expect(inbound.heard.map(({ report }) => report.kind)).toEqual(['complaint', 'nothing'])
   })
 
-  test('is not taken when it cannot be committed, or its delivery is under way', async () => {
+  test('is refused temporarily if it cannot be committed, or if its delivery is under way', async () => {
     inbound.answer = () => Promise.reject(new Error('the database is away'))
     expect(await last({ to: ours(41), message: statusReport() })).toBe(
       '451 4.3.0 Local error in processing, try again later',
@@ -68,7 +68,7 @@ describe('a report', () => {
     )
   })
 
-  test('is taken only after its commit', async () => {
+  test('is accepted only after its commit', async () => {
     let commit = () => {}
     inbound.answer = () =>
       new Promise((resolve) => {
@@ -90,7 +90,7 @@ describe('a report', () => {
     expect(said).toMatch(/^250 /)
   })
 
-  test('that breaks off before its dot is not taken', async () => {
+  test('that ends before its dot is not stored', async () => {
     const client = await connectInbound(inbound.port)
     for (const line of ['EHLO a.test', 'MAIL FROM:<>', `RCPT TO:<${ours(41)}>`, 'DATA']) {
       await client.say(line)
@@ -111,7 +111,7 @@ describe('limits', () => {
     return `${line.repeat(lines)}${'x'.repeat(Math.max(rest - 2, 0))}\r\n`
   }
 
-  test('the size: 1 MiB is taken, a byte more is 552, and so is a larger SIZE at once', async () => {
+  test('size: 1 MiB is accepted, a byte more is 552, and a larger SIZE is refused at once', async () => {
     const whole = (bytes: number) => `${statusReport()}${padded(bytes)}`
     expect(Buffer.byteLength(whole(MESSAGE_BYTES_MAX))).toBe(MESSAGE_BYTES_MAX)
     expect(await last({ to: ours(41), message: whole(MESSAGE_BYTES_MAX) })).toMatch(/^250 /)
@@ -125,7 +125,7 @@ describe('limits', () => {
     expect(inbound.heard).toHaveLength(1)
   })
 
-  test('recipients: a hundred in one mail, then 452', async () => {
+  test('recipients: a hundred in one message, then 452', async () => {
     const client = await connectInbound(inbound.port)
     onTestFinished(() => client.close())
     await client.say('EHLO a.test')
@@ -139,7 +139,7 @@ describe('limits', () => {
     expect(inbound.heard).toHaveLength(100)
   })
 
-  test('recipients that are none of ours: the twentieth ends the connection', async () => {
+  test('unknown recipients: the twentieth ends the connection', async () => {
     const client = await connectInbound(inbound.port)
     await client.say('EHLO a.test')
     await client.say('MAIL FROM:<>')
@@ -150,7 +150,7 @@ describe('limits', () => {
     expect(await client.hear()).toBe('')
   })
 
-  test('connections of one address: the 21st is 421, and there is room again when one ends', async () => {
+  test('connections of one address: the 21st is 421, and another is accepted when one has ended', async () => {
     const clients = await Promise.all(
       Array.from({ length: 20 }, () => connectInbound(inbound.port)),
     )
@@ -172,7 +172,7 @@ describe('limits', () => {
       .toMatch(/^220 /)
   })
 
-  test('connections of all addresses: after a hundred comes 421', async () => {
+  test('connections of all addresses: the next after a hundred is 421', async () => {
     const busy = await inbound.listen()
     const addresses = Array.from({ length: 100 }, (_, i) => `127.0.0.${2 + Math.floor(i / 20)}`)
     const clients = await Promise.all(
@@ -188,7 +188,7 @@ describe('limits', () => {
     expect(await refused.hear()).toBe('')
   })
 
-  test('time: a connection is cut when its life is over, in the middle of a mail too', async () => {
+  test('time: a connection is closed after its longest time, even in the middle of a message', async () => {
     const brief = await inbound.listen({}, { life_ms: 1_000 })
     onTestFinished(brief.stop)
     const client = await connectInbound(brief.port)
@@ -199,7 +199,7 @@ describe('limits', () => {
     expect(inbound.heard).toEqual([])
   })
 
-  test('a command line without an end', async () => {
+  test('an endless command line', async () => {
     const client = await connectInbound(inbound.port)
     expect(await client.say(Buffer.alloc(64 * 1024, 'x'))).toMatch(/^421 /)
     expect(await client.hear()).toBe('')

@@ -1,4 +1,4 @@
-// Reports that are broken or odd: read as well as they can be.
+// Malformed and unusual reports are read as well as possible.
 import { describe, expect, test } from 'vitest'
 import { parseReport } from '../../../mail/reports/parseReport.ts'
 import { rawReport, rawStatus, statusReport } from './reports.ts'
@@ -131,14 +131,14 @@ describe('broken or odd', () => {
     expect(await read(mail)).toBe(expected)
   })
 
-  test('what a mail that came back says is no part of the report', async () => {
+  test('the text of the returned message is not part of the report', async () => {
     const inner = statusReport().replace('5.1.1', '5.2.2').replaceAll('=_b', '=_c')
     const forwarded = rawReport(['Content-Type: message/rfc822', '', inner])
     expect(await read(forwarded)).not.toContain('5.2.2')
   })
 })
 
-/** Many levels of multipart around a report of delivery status. */
+/** A delivery status report inside many levels of multipart. */
 function nested(levels: number): string {
   const open = Array.from({ length: levels }, (_, i) =>
     [`Content-Type: multipart/mixed; boundary=n${i}`, '', `--n${i}`].join('\r\n'),

@@ -1,4 +1,4 @@
-// What the listener for reports offers, and what it does not: extensions, commands, certificates.
+// What the listener for reports offers and does not offer: extensions, commands, certificates.
 import { once } from 'node:events'
 import { connect as tlsConnect } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -11,7 +11,7 @@ import { listenForReports, ours } from './server.ts'
 const inbound = listenForReports()
 
 describe('what it offers', () => {
-  test('its own name, SIZE, no STARTTLS without a certificate, no AUTH', async () => {
+  test('its name, SIZE, no STARTTLS without a certificate, no AUTH', async () => {
     const client = await connectInbound(inbound.port)
     onTestFinished(() => client.close())
     expect(client.banner).toMatch(/^220 mx\.mail\.test ESMTP/)
@@ -24,7 +24,7 @@ describe('what it offers', () => {
     }
   })
 
-  test('VRFY tells nothing: the same for what exists and what does not', async () => {
+  test('VRFY gives the same answer for existing and unknown addresses', async () => {
     const client = await connectInbound(inbound.port)
     onTestFinished(() => client.close())
     await client.say('EHLO a.test')
@@ -45,7 +45,7 @@ describe('what it offers', () => {
     expect(await client.say('DATA')).toMatch(/^503 /)
   })
 
-  test('STARTTLS with a certificate of ours', async () => {
+  test('STARTTLS with a configured certificate', async () => {
     const { files, certificate } = certificateFiles()
     const secure = await inbound.listen({ tlsCert: files.cert, tlsKey: files.key })
     onTestFinished(secure.stop)
@@ -63,7 +63,7 @@ describe('what it offers', () => {
     expect(inbound.heard).toHaveLength(1)
   })
 
-  test('a certificate without its key, or one that is not there, ends the start', async () => {
+  test('a certificate without its key, or a missing file, fails at start', async () => {
     const { files } = certificateFiles()
     await expect(inbound.listen({ tlsCert: files.cert, tlsKey: null })).rejects.toThrow(
       'INBOUND_TLS_KEY',
@@ -73,7 +73,7 @@ describe('what it offers', () => {
     )
   })
 
-  test('a port that is taken ends the start', async () => {
+  test('a port that is taken fails at start', async () => {
     await expect(inbound.listen({ port: inbound.port })).rejects.toThrow('EADDRINUSE')
   })
 })

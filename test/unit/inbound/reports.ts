@@ -1,4 +1,4 @@
-// Small reports for tests that are about something else than how reports are written.
+// Small reports, for tests in which the form of a report does not matter.
 
 /** A report of delivery status (RFC 3464) with one group of fields. */
 export function statusReport(fields: Record<string, string> = {}): string {
@@ -50,7 +50,7 @@ function report(type: string, part: string[]): string {
   ].join('\r\n')
 }
 
-/** A notice of a mailer with the given lines as its one part, which need not be right. */
+/** A bounce notice with the given lines as its only part, which may be malformed. */
 export const rawReport = (
   lines: string[],
   head = 'multipart/report; report-type=delivery-status; boundary=b',
@@ -65,7 +65,7 @@ export const rawReport = (
     '--b--',
     '',
   ].join('\r\n')
-/** The same with a part of delivery status, of these groups of lines. */
+/** A bounce notice with a delivery status part of these groups of lines. */
 export const rawStatus = (...groups: string[][]) =>
   rawReport([
     'Content-Type: message/delivery-status',

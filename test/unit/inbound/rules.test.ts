@@ -1,4 +1,4 @@
-// Refusals of particular systems, whose status alone would mislead: what each is about, and whom it may suppress.
+// Refusals of particular systems whose status alone is misleading: how each is classified.
 import { expect, test } from 'vitest'
 import { findStatus } from '../../../mail/reports/statusCodes.ts'
 import { classifyReply } from '../../../rules/mail/bounceRules.ts'
@@ -10,14 +10,14 @@ const classify = (reply: string) => {
 }
 
 test.each([
-  // the mailbox is there, and busy
+  // the mailbox exists and is busy
   [
     '550-5.2.1 The person gets mail, receiving mail at a rate beyond the usual',
     'Transient/General',
   ],
   ['450 4.2.1 The person is receiving mail too quickly now', 'Transient/General'],
   ['550 5.2.1 The account is closed', 'Permanent/NoEmail suppress'],
-  // null MX, and what Exchange means by the same number
+  // null MX, and the meaning of the same status for Exchange
   ['556 5.1.10 The domain takes no mail', 'Permanent/General suppress'],
   ['550 5.1.10 RESOLVER.ADR.RecipientNotFound; nobody here', 'Permanent/NoEmail suppress'],
   // about the sender
@@ -27,10 +27,10 @@ test.each([
   ['550 5.7.705 Access denied, the tenant sends too much', 'Transient/General ours'],
   ['550 5.7.511 Access denied, banned sender', 'Transient/General ours'],
   ['550 5.7.0 Blocked, see https://ipcheck.proofpoint.example', 'Transient/General ours'],
-  // tried until its time was over
+  // expired
   ['550 5.4.7 The message expired', 'Transient/General'],
   ['554 4.4.7 The message expired', 'Transient/General'],
-  // nobody of that name, in other words
+  // unknown recipient, in other words
   ['554 delivery error: This person does not have a b.test account', 'Permanent/NoEmail suppress'],
   ['550 Sorry, no mailbox here by that name', 'Permanent/NoEmail suppress'],
   ['550 User jo not listed in the Directory', 'Permanent/NoEmail suppress'],

@@ -1,4 +1,4 @@
-// The inbound listener of a test file, whose reports go into a list.
+// The inbound listener of a test file, which collects reports in a list.
 
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Taken } from '../../../commands/reports/take.ts'
@@ -13,15 +13,15 @@ export const DOMAIN = 'bounces.sender.test'
 /** The return path of a delivery. */
 export const ours = (id: number) => verpAddress(secrets.mac('verp'), id, DOMAIN)
 
-/** Call it at the top of a file; it listens from `beforeAll` to `afterAll`. */
+/** Call it at the top of a file. It listens from `beforeAll` to `afterAll`. */
 export function listenForReports() {
   const told = {
     port: 0,
     heard: [] as { id: number; report: InboundReport }[],
     counted: [] as string[],
-    /** Tokens of mails that were unsubscribed from; those that begin with an `x` are unknown. */
+    /** Tokens that were used to unsubscribe; tokens that begin with an `x` are unknown. */
     left: [] as string[],
-    /** What becomes of a report. */
+    /** The result of storing a report. */
     answer: (async () => 'taken') as () => Promise<Taken>,
     listen: (
       over: { port?: number; tlsCert?: string | null; tlsKey?: string | null } = {},

@@ -1,4 +1,5 @@
-// Encoded bodies: any text comes back, lines are short, the cache gives the same bytes and keeps within its bounds.
+// Encoded bodies: any text can be decoded, lines are short, and the cache returns the same bytes within its
+// bounds.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createBudget } from '../../../delivery/compose/budget.ts'
@@ -17,7 +18,7 @@ function decode(encoding: string, bytes: Buffer): string {
   return Buffer.from(octets, 'latin1').toString()
 }
 
-/** One line break for each, and one at the end. */
+/** The expected text: normalised line breaks, and one at the end. */
 function expected(text: string): string {
   const lines = Buffer.from(text)
     .toString()
@@ -42,7 +43,7 @@ const piece = fc.constantFrom(
   'x'.repeat(75),
 )
 
-test('any text comes back', async () => {
+test('any text can be decoded', async () => {
   const seen = new Set<string>()
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 80 }), async (pieces) => {
@@ -67,7 +68,7 @@ test('quoted-printable unless base64 is smaller', async () => {
   expect((await encodeBody('Привет всем')).encoding).toBe('base64')
 })
 
-test('the same content is made once, and another one anew', async () => {
+test('the same content is encoded once, different content again', async () => {
   const bodies = createBodies()
   const first = await bodies.of('<p>a</p>', null, 'em_1')
   expect(await bodies.of('<p>a</p>', null, 'em_2')).toBe(first)
@@ -79,7 +80,7 @@ test('the same content is made once, and another one anew', async () => {
   expect(anew.hash).toBe(first.hash)
 })
 
-test('what is kept stays within its bounds, the oldest goes first', async () => {
+test('the cache stays within its bounds and drops the oldest first', async () => {
   const bodies = createBodies({ bytesMax: 10_000, charsMax: 3_000 })
   const body = (i: number) => bodies.of(null, `${i} ${'word '.repeat(400)}`, 'em_1')
   const first = await body(0)
@@ -95,7 +96,7 @@ test('what is kept stays within its bounds, the oldest goes first', async () => 
   expect(bodies.size()).toEqual(before)
 })
 
-test('a budget: no more bytes in use than it has, alone when it is more, in order', async () => {
+test('a budget: limits the bytes in use, runs larger work alone, keeps the order', async () => {
   const run = createBudget(100)
   let used = 0
   let most = 0

@@ -1,4 +1,4 @@
-// Our DKIM signatures, checked by a verifier that is not ours; keys at rest.
+// DKIM signatures, checked by an independent verifier, and stored keys.
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -26,7 +26,7 @@ const keyOf = (type: string): KeyObject => keys[type]?.key ?? createPrivateKey('
 const sign = (message: Buffer, type = 'rsa') =>
   signMessage(message, [{ domain: 'a.test', selector: 's1', key: keyOf(type), date }])
 
-/** The verifier's results, one for each signature: pass, or why not. */
+/** Results of the verifier for each signature: pass, or an error. */
 async function verify(message: Buffer): Promise<string[]> {
   const resolver = async (name: string, type: string) => {
     if (type !== 'TXT' || name !== 's1._domainkey.a.test') throw new Error(`asked for ${name}`)
@@ -109,7 +109,7 @@ test('a composed multipart mail passes, and its marketing headers are covered', 
   }
 })
 
-test('what cannot be signed is not sent: DkimError', async () => {
+test('a message that cannot be signed: DkimError', async () => {
   const from = 'From: a@a.test\r\n'
   await expect(sign(Buffer.from(`${from}\r\na\nb`))).rejects.toThrow(DkimError)
   await expect(sign(Buffer.from(`${from}\r\na\rb\r\n`))).rejects.toThrow(DkimError)
@@ -123,7 +123,7 @@ test('what cannot be signed is not sent: DkimError', async () => {
 })
 
 describe('the relaxed body hash', () => {
-  /** RFC 6376 section 3.4.4, word by word. */
+  /** A literal implementation of RFC 6376 section 3.4.4. */
   const reference = (body: string) => {
     const lines = body
       .replace(/[ \t]+/g, ' ')
@@ -136,7 +136,7 @@ describe('the relaxed body hash', () => {
   }
   const pieces = fc.constantFrom(' ', '\t', '\r\n', 'a', 'é', '.')
 
-  test('agrees with the rule on any body', async () => {
+  test('agrees with the RFC on any body', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(pieces, { maxLength: 30 }), async (parts) => {
         const body = parts.join('')
@@ -179,7 +179,7 @@ describe('keys', () => {
     expect(Buffer.from(keys['ed25519']?.publicKey ?? '', 'base64')).toHaveLength(32)
   })
 
-  test('encrypted with a random nonce; any change or other secret is noticed', () => {
+  test('are encrypted with a random nonce; a change or another secret is an error', () => {
     const plain = Buffer.from('private')
     const encrypted = secrets.encrypt('dkim-key', plain)
     expect(secrets.encrypt('dkim-key', plain)).not.toEqual(encrypted)
@@ -197,7 +197,7 @@ describe('keys', () => {
     expect(() => loadKey(encrypted)).toThrow(DkimKeyError)
   })
 
-  test('a key that DKIM has no use for is refused', () => {
+  test('a key type that DKIM does not have is refused', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const der = privateKey.export({ type: 'pkcs8', format: 'der' })
     expect(() => loadKey(der)).toThrow(DkimKeyError)

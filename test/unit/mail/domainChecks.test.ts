@@ -1,4 +1,4 @@
-// The records of a sending domain, judged as a real name server answers them.
+// The DNS records of a sending domain, checked against a real name server.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkDomain } from '../../../mail/dns/domainChecks.ts'
 import { createDns, type Dns } from '../../../mail/dns/resolver.ts'
@@ -19,7 +19,7 @@ const right = (name: string) => `
   _dmarc${name} TXT "v=DMARC1; p=none;"
   links${name} CNAME t.operator.test.`
 
-/** Record sets for `bounces` and `s1._domainkey` of one name each. */
+/** Records for `bounces` and `s1._domainkey`, one name for each case. */
 const cases: Record<string, string> = {
   spaces: `s1._domainkey.spaces TXT "v=DKIM1 ; k=rsa; p= ${long} " " ${long};"`,
   revoked: 's1._domainkey.revoked TXT "v=DKIM1; p="',
@@ -130,7 +130,7 @@ test.each([
   ],
   ['behind.acme.test', { spf: 'INVALID_VALUE', mx: 'TYPE_NOT_FOUND' }],
   ['refuses.acme.test', { spf: 'INVALID_VALUE' }],
-  // The policy is that of acme.test.
+  // The policy of acme.test applies.
   [
     'mixed.acme.test',
     { spf: 'SUCCESS', mx: 'SUCCESS', dmarc: 'SUCCESS', tracking: 'HOST_NOT_FOUND' },

@@ -1,4 +1,4 @@
-// A scripted SMTP server over raw sockets: answers, drops or falls silent at any phase, and remembers what it saw.
+// A scripted SMTP server over raw sockets: it replies, closes or is silent in any phase, and records what it gets.
 import { createServer, type Socket } from 'node:net'
 
 export type Step =
@@ -14,7 +14,7 @@ export type Step =
   | 'rset'
   | 'quit'
 
-/** A reply, `drop` (closes), `hang` (says nothing); undefined is the usual answer. */
+/** A reply, `drop` (closes), or `hang` (sends nothing); undefined: the usual reply. */
 export type Script = (step: Step, connection: number) => string | undefined
 
 const usual: Record<Step, string> = {
@@ -40,9 +40,9 @@ export async function startFaultServer(
     connections: 0,
     openMax: 0,
     commands: [] as string[],
-    /** Bytes between 354 and the final dot, as they came: with dot-stuffing. */
+    /** Bytes between 354 and the final dot, with dot-stuffing. */
     messages: [] as string[],
-    /** Bytes of bodies that never came to their dot. */
+    /** Bytes of bodies without a final dot. */
     unfinished: [] as string[],
   }
   const sockets = new Set<Socket>()
@@ -76,7 +76,7 @@ export async function startFaultServer(
       if (step === 'data' && reply.startsWith('3')) {
         inData = true
         bodyStarted = false
-        // so that an empty message ends as any other does
+        // so that an empty message ends like any other
         pending = `\r\n${pending}`
       }
       if (step === 'quit') socket.end()
@@ -119,7 +119,7 @@ export async function startFaultServer(
   return {
     seen,
     port: typeof address === 'object' && address !== null ? address.port : 0,
-    /** Body bytes of the message that is coming in. */
+    /** Body bytes of the current message. */
     received: () => received.bodyBytes,
     open: () => sockets.size,
     dropAll() {
@@ -128,7 +128,7 @@ export async function startFaultServer(
     onDisconnect(tell: (value?: unknown) => void) {
       disconnects.push(tell)
     },
-    /** From the next body on, bytes are left in the kernel. */
+    /** Stops reading from the socket from the next body on. */
     stopReading() {
       reading = false
     },

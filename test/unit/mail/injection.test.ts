@@ -1,4 +1,4 @@
-// Hostile texts in every field of a mail and of its envelope: none of them gets out of its place on the wire.
+// Hostile texts in every field of a message and of its envelope: none escapes from its field.
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ComposeInput } from '../../../mail/compose/input.ts'
@@ -20,16 +20,16 @@ afterAll(async () => {
   await sink.close()
 })
 
-/** As it comes out of the check of an address: no longer than a name may be. */
+/** A display name as after the check of an address: not longer than allowed. */
 const address = (name: string | null, local: string) => ({
   name: name?.slice(0, limits.nameCharsMax) ?? null,
   address: `${local}@b.test`,
 })
 
-/** Addresses and ids are ASCII, or go out in UTF-8 as they are. */
+/** Addresses and ids are ASCII, or are sent as UTF-8. */
 const ascii = (text: string) => text.replace(/\P{ASCII}/gu, '')
 
-/** Field by field, what a caller may put there. */
+/** For each field the texts that a request may put there. */
 const fields: Record<string, (evil: string) => Partial<ComposeInput>> = {
   'from.name': (evil) => ({ from: address(evil, 'ann') }),
   'to.name': (evil) => ({ to: [address(evil, 'bo'), address(evil, 'bea')] }),
@@ -93,7 +93,7 @@ async function compose(change: Partial<ComposeInput>): Promise<Buffer> {
 }
 
 let serial = 0
-/** Sends it to one recipient; the server must have got it whole, and nothing beside it. */
+/** Sends a message to one recipient. The server must have received exactly this message. */
 async function expectHarmless(message: Buffer, expected: readonly string[]): Promise<void> {
   expect(faultsOf(message, expected)).toEqual([])
   const to = `r${++serial}@b.test`
@@ -111,7 +111,7 @@ async function expectHarmless(message: Buffer, expected: readonly string[]): Pro
 test.each(Object.keys(fields))('%s', { timeout: 60_000 }, async (field) => {
   const change = fields[field]
   if (!change) throw new Error(field)
-  // A name of the caller's own is a header of its own, when it can be one.
+  // A header name of the request is added if it is valid.
   const own = (evil: string) => (field === 'headers name' ? [evil.toLowerCase()] : [])
   const check = async (evil: string) =>
     expectHarmless(await compose(change(evil)), [...headerNames, ...own(evil)])
@@ -135,7 +135,7 @@ test('all fields at once', { timeout: 60_000 }, async () => {
   )
 })
 
-test('an envelope: refused before a word is said, or the one recipient that it names', {
+test('an envelope: refused before anything is sent, or exactly its recipient', {
   timeout: 60_000,
 }, async () => {
   const message = await compose({})

@@ -1,4 +1,4 @@
-// Composing: the same bytes each time, nothing that breaks out of its field, no line too long.
+// Composing: the same bytes each time, no text escapes from its field, no line is too long.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { ComposeInput } from '../../../mail/compose/input.ts'
@@ -31,7 +31,7 @@ const file = {
   contentId: null,
 }
 
-/** CRLF alone, 7-bit, no line over 998 characters. */
+/** Checks: only CRLF, 7-bit, no line over 998 characters. */
 function expectClean(message: Buffer) {
   const text = message.toString('latin1')
   expect(/(?<!\r)\n|\r(?!\n)/.test(text)).toBe(false)
@@ -82,7 +82,7 @@ test('headers, both bodies, nothing random', async () => {
   expect(message.toString()).not.toContain('secret@x.test')
 })
 
-test('another content gives another boundary; with attachments another id does', async () => {
+test('the boundary depends on the content; with attachments it depends on the id', async () => {
   const boundary = async (change: Partial<ComposeInput>) =>
     /boundary="?([^";\r]+)/.exec((await compose(change)).toString())?.[1]
   expect(await boundary({})).toBeTruthy()
@@ -93,7 +93,7 @@ test('another content gives another boundary; with attachments another id does',
   expect(await boundary({ attachments })).not.toBe(await boundary({ attachments, id: 'em_2' }))
 })
 
-test('an attachment with a content id is inline, beside the html', async () => {
+test('an attachment with a content id is inline, related to the html', async () => {
   const logo = { ...file, filename: 'l.png', contentType: 'image/png', contentId: 'logo' }
   const root = await read({ text: '', attachments: [logo] })
   expect(root.header('content-type')).toContain('multipart/related')
@@ -113,7 +113,7 @@ test.each([
   expect(found.map((type) => type?.split(';')[0])).toEqual(types)
 })
 
-test('line breaks end no header', async () => {
+test('line breaks do not end a header', async () => {
   const evil = 'x\r\nBcc: evil@x.test\r\n\r\nbody'
   const message = await compose({
     subject: evil,
@@ -131,7 +131,7 @@ test('line breaks end no header', async () => {
   for (const part of everywhere) expect(part.header('bcc')).toBe(null)
 })
 
-test('no line over 998, whatever comes in', async () => {
+test('no line over 998 characters for any input', async () => {
   const word = 'w'.repeat(5000)
   const message = await compose({
     subject: `${word} ü ${word}`,
@@ -161,7 +161,7 @@ test('no line over 998, whatever comes in', async () => {
   expect(files.map((part) => part.content.toString())).toEqual(['abc', `A: ${word}`, 'abc', 'abc'])
 })
 
-test('a forwarded message stays one when its lines fit', async () => {
+test('a forwarded message keeps its type if its lines fit', async () => {
   const content = Buffer.from('Subject: inner\r\n\r\nHi\r\n')
   const root = await read({ attachments: [{ ...file, contentType: 'message/rfc822', content }] })
   const inner = leaves(root).at(-1)
@@ -202,7 +202,7 @@ test.each([
   },
 )
 
-test('attachments are bytes: no file, no URL is ever read', async () => {
+test('attachments are bytes: no file and no URL is read', async () => {
   const message = await compose({
     html: null,
     text: null,

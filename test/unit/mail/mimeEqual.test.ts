@@ -1,4 +1,4 @@
-// Our MIME writer against nodemailer's: the same mail to whoever reads it, whatever is in it.
+// The MIME writer against nodemailer's: both messages read the same, for any content.
 import fc from 'fast-check'
 import PostalMime from 'postal-mime'
 import { expect, test } from 'vitest'
@@ -69,7 +69,7 @@ const emails: fc.Arbitrary<ComposeInput> = fc.record({
   feedbackId: fc.constantFrom(null, 'a:b:c:dripline'),
 })
 
-/** What a reader makes of a message; spaces in free text are those that folding may have changed. */
+/** A message as a reader sees it. Spaces in free text are normalised, because folding may change them. */
 async function shown(message: Buffer) {
   const { headers, ...email } = await PostalMime.parse(message)
   const read = readMessage(message)

@@ -1,4 +1,4 @@
-// Direct delivery: the right server, the next one when it may be, the outcome that is safe when it may not.
+// Direct delivery: the right server, the next one if that is allowed, otherwise a safe outcome.
 import { expect, test } from 'vitest'
 import { cachedDns } from '../../../mail/dns/cache.ts'
 import type { Script } from './faultServer.ts'
@@ -53,7 +53,7 @@ test.each<[string, Script | null]>([
   expect(second.seen.messages).toHaveLength(1)
 })
 
-test('the next address, and the next host when one has none', async () => {
+test('the next address, and the next host if one has none', async () => {
   const stage = await createStage(dns())
   const server = await stage.serve(3)
   for (const domain of ['hosts', 'gone']) {
@@ -77,7 +77,7 @@ test.each<[string, Script, object]>([
   expect(second.seen.connections).toBe(0)
 })
 
-test('what a server said weighs more than that others said nothing', async () => {
+test('the reply of a server counts more than the silence of others', async () => {
   const stage = await createStage(dns())
   await stage.serve(2, at('banner', '421 4.7.0 try again in 10 minutes'))
   expect(await stage.send('two.acme.test')).toMatchObject({
@@ -101,7 +101,7 @@ test('equal hosts share the mail', async () => {
     expect((await stage.send('equal.acme.test')).kind).toBe('delivered')
     await gone
   }
-  // The name server turns equal records around as it likes; three draws, three smallest ones.
+  // The name server returns equal records in any order; of three random draws the smallest is first.
   const counts = servers.map((server) => server.seen.messages.length)
   expect(counts.reduce((sum, count) => sum + count)).toBe(3)
   expect(Math.max(...counts)).toBeLessThan(3)
@@ -120,7 +120,7 @@ test('private and loopback addresses are refused unless they are allowed', async
   expect(server.seen.connections).toBe(0)
 })
 
-test('all that is tried for one connection is bounded in time', async () => {
+test('the time to open one connection is limited', async () => {
   const stage = await createStage(dns(), { timeouts: { bannerMs: 60_000, openMs: 300 } })
   await stage.serve(2, at('banner', 'hang'))
   const second = await stage.serve(3)
@@ -129,7 +129,7 @@ test('all that is tried for one connection is bounded in time', async () => {
   expect(second.seen.connections).toBe(0)
 })
 
-test('a silent address is the last one to be tried for a while', async () => {
+test('a silent address is tried last for a while', async () => {
   const stage = await createStage(dns(), { timeouts: { idleMs: 0 } })
   const first = await stage.serve(2, (step, connection) =>
     step === 'banner' && connection === 1 ? 'drop' : undefined,
@@ -144,7 +144,7 @@ test('a silent address is the last one to be tried for a while', async () => {
   expect(second.seen.messages).toHaveLength(3)
 })
 
-test('from an address of ours', async () => {
+test('from a local address', async () => {
   const peers: string[] = []
   const server = await startServer({
     onConnect(session, callback) {
@@ -157,7 +157,7 @@ test('from an address of ours', async () => {
   expect(peers).toEqual(['127.0.0.9'])
 })
 
-test('close lets what is in flight end, and takes nothing more', async () => {
+test('close lets messages in progress end, and accepts no more', async () => {
   const stage = await createStage(cachedDns(dns()))
   const server = await stage.serve(2)
   await stage.send('one.acme.test')

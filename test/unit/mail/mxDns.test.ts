@@ -1,4 +1,4 @@
-// The DNS as it answers, from a real name server: each answer told from the others, and remembered for as long as it may be.
+// DNS look-ups against a real name server: each kind of answer, and how long it is cached.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cachedDns } from '../../../mail/dns/cache.ts'
 import { createDns, type Dns } from '../../../mail/dns/resolver.ts'
@@ -82,7 +82,7 @@ test('addresses, texts, aliases', async () => {
   expect(await dns.cname('acme.test')).toEqual({ kind: 'nodata' })
 })
 
-test('an answer that does not fit into a datagram comes over TCP', async () => {
+test('an answer that does not fit into a datagram is read over TCP', async () => {
   expect(await dns.txt('long.acme.test')).toEqual({ kind: 'ok', records: [long.join('')] })
 })
 
@@ -115,7 +115,7 @@ test.each([
   }
 })
 
-test('the second server helps where the first one is silent', async () => {
+test('the second server is asked if the first one is silent', async () => {
   const silent = await startBadNameServer('silent')
   const servers = [silent.address, server.address]
   expect(await createDns({ servers, timeoutMs: 100, tries: 1 }).mx('acme.test')).toMatchObject({
@@ -133,7 +133,7 @@ test('servers must be addresses', () => {
   expect(() => createDns({ servers: ['dns.example'] })).toThrow('Invalid IP address')
 })
 
-test('an answer is remembered for its time, and asked for once by all who want it', async () => {
+test('an answer is cached for its time, and concurrent callers share one question', async () => {
   let now = 0
   let asked = 0
   const fresh = createDns({ servers: [server.address], timeoutMs: 2_000, renewMs: 0 })
@@ -167,7 +167,7 @@ test('an answer is remembered for its time, and asked for once by all who want i
   await cached.mx('broken.test')
   expect(asked).toBe(2)
 
-  // Two more names, and the oldest of four is forgotten.
+  // Two more names: the oldest of four is dropped.
   await cached.mx('one.acme.test')
   await cached.mx('two.acme.test')
   asked = 0

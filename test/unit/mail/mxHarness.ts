@@ -1,6 +1,6 @@
-// Direct delivery to servers on 127.0.0.2 and its neighbours, which a real name server names as mail hosts.
+// Direct delivery to servers on 127.0.0.2 and following addresses, which a real name server names as mail hosts.
 import { afterAll, beforeAll } from 'vitest'
-import { randomPort } from '../../../dev/ports.ts'
+import { randomPort } from '../../../dev/processes/ports.ts'
 import { createDns, type Dns } from '../../../mail/dns/resolver.ts'
 import { createMxTransport, type MxOptions, type MxTransport } from '../../../mail/smtp/mx.ts'
 import type { Outcome } from '../../../mail/transport.ts'
@@ -61,7 +61,7 @@ const zones = {
   'broken.test': null,
 }
 
-/** The name server of a test file, with the zones above. */
+/** Starts the name server of a test file with the zones above. */
 export function useNameServer(): { dns: () => Dns } {
   let server: NameServer
   beforeAll(async () => {
@@ -71,7 +71,7 @@ export function useNameServer(): { dns: () => Dns } {
   return { dns: () => createDns({ servers: [server.address], timeoutMs: 2_000 }) }
 }
 
-/** A port that servers on several addresses can have, and a transport that sends to it. */
+/** Finds a port that is free on several addresses, and makes a transport that sends to it. */
 export async function createStage(dns: Dns, options: Partial<MxOptions> = {}) {
   const port = await randomPort()
   const timeouts = { connectMs: 2_000, bannerMs: 250, commandMs: 250, dataMs: 250, dotMs: 250 }
@@ -95,10 +95,10 @@ export async function createStage(dns: Dns, options: Partial<MxOptions> = {}) {
       return server
     },
     send: (domain: string) => sendTo(transport, `b@${domain}`),
-    /** So many at a time, all to one destination. */
+    /** Sends so many messages at a time to one destination. */
     sendMany: (count: number) =>
       Promise.all(Array.from({ length: count }, () => sendTo(transport, 'b@one.acme.test'))),
-    /** Resolves when all is sent but the dot, which follows when it is let go. */
+    /** Resolves when everything except the dot is sent. The dot follows when it is released. */
     sendHeld: (domain: string) => sendHeld(transport, domain),
     state: () => stateOf(transport),
   }

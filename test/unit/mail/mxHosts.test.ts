@@ -1,4 +1,4 @@
-// Which servers take a domain's mail, in which order, and which addresses mail may go to.
+// The mail servers of a domain, their order, and the addresses that mail may go to.
 import { expect, test } from 'vitest'
 import {
   findHostAddresses,
@@ -45,7 +45,7 @@ test.each([
   expect(await find(domain)).toEqual(expected)
 })
 
-test('equally preferred hosts take turns, and never go before preferred ones', async () => {
+test('equally preferred hosts share mail, and come after more preferred ones', async () => {
   const seen = new Set<string>()
   let seed = 1
   const random = () => {
@@ -140,7 +140,7 @@ test('a null MX ends the mail and suppresses the address', () => {
   })
 })
 
-test('an unknown domain is not final at first: it is looked up again after 30 minutes', () => {
+test('an unknown domain is not final: it is looked up again after 30 minutes', () => {
   const refusal = unknownDomainRejection('NXDOMAIN')
   expect(refusal).toMatchObject({ code: 512, enhanced: '5.1.2' })
   expect(isFinal(refusal)).toBe(false)
@@ -155,7 +155,7 @@ test('an unknown domain is not final at first: it is looked up again after 30 mi
     random: 0,
   })
   expect(next).toEqual({ kind: 'retry', at: 30 * 60_000 })
-  // Said in the place of RCPT's answer it is what the rules know.
+  // As a reply to RCPT the bounce rules classify it.
   expect(classifyReply({ ...refusal, phase: 'rcpt' })).toMatchObject({
     type: 'Permanent',
     subtype: 'General',

@@ -1,4 +1,4 @@
-// The pace of a destination: grows by one, halves once per storm, rests longer each time, recovers.
+// The pace of a destination: grows by one, halves once for each push-back, rests longer each time, recovers.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
@@ -25,20 +25,20 @@ test('one more connection for each round of deliveries, up to the maximum', () =
   expect(startPace(2).limit).toBe(2)
 })
 
-test('a storm halves once, however many connections hear of it', () => {
+test('a push-back halves the limit once, on however many connections it arrives', () => {
   const start = after(startPace(10), times(100, 'delivered'))
   const storm = after(start, times(10, 'pushed_back'), 5_000)
   expect(storm.limit).toBe(5)
   expect(after(storm, times(10, 'pushed_back'), 7_001).limit).toBe(2)
 })
 
-test('no growth in the minute after a storm', () => {
+test('no growth in the minute after a push-back', () => {
   const storm = after(after(startPace(10), times(100, 'delivered')), ['pushed_back'], 5_000)
   expect(after(storm, times(100, 'delivered'), 64_999).limit).toBe(5)
   expect(after(storm, times(5, 'delivered'), 65_000).limit).toBe(6)
 })
 
-test('five deferrals in a row are a storm; a delivery between them is none', () => {
+test('five deferrals in a row are a push-back; with a delivery between them they are not', () => {
   const start = startPace(10)
   expect(after(start, times(4, 'deferred')).limit).toBe(5)
   expect(after(start, times(5, 'deferred')).limit).toBe(2)
@@ -53,7 +53,7 @@ test('a server that takes three connections gets three', () => {
   expect(paceAfter(startPace(2), { kind: 'refused', connected: 8 }, 0).limit).toBe(2)
 })
 
-test('what cannot be reached rests, longer each time, until a mail goes through', () => {
+test('an unreachable destination rests longer each time, until a message is delivered', () => {
   let pace = startPace(10)
   const rests: number[] = []
   for (let now = 1, round = 0; round < 7; round++, now = pace.restUntil) {
@@ -67,7 +67,7 @@ test('what cannot be reached rests, longer each time, until a mail goes through'
   expect(after(back, times(2 + 3, 'delivered'), pace.restUntil).limit).toBe(4)
 })
 
-test('one that pushes back on its only connection rests', () => {
+test('a destination that pushes back on its only connection rests', () => {
   const one = startPace(1)
   expect(after(one, ['pushed_back'], 1)).toMatchObject({ rests: 1, restUntil: 30_001 })
 })
@@ -93,16 +93,16 @@ test('at all times between one and the maximum', () => {
   )
 })
 
-test('what outcomes say of their destination', () => {
+test('which outcomes change the pace', () => {
   expect(paceEventOf({ kind: 'delivered', reply: '250 ok' })).toBe('delivered')
   expect(paceEventOf(rejected(421))).toBe('pushed_back')
   expect(paceEventOf(rejected(451, '4.7.1'))).toBe('deferred')
   expect(paceEventOf(rejected(450))).toBe('deferred')
   expect(paceEventOf({ kind: 'failed', phase: 'mail', error: 'reset' })).toBe('deferred')
   expect(paceEventOf({ kind: 'ambiguous', error: 'reset' })).toBe('deferred')
-  // Our own ledger may fail before the dot.
+  // Before the dot the database may have failed.
   expect(paceEventOf({ kind: 'failed', phase: 'body', error: 'no database' })).toBeNull()
-  // A full mailbox, or an address that is not there, says nothing of the others.
+  // A full mailbox or an unknown address says nothing about other recipients.
   expect(paceEventOf(rejected(452, '4.2.2'))).toBeNull()
   expect(paceEventOf(rejected(450, '4.1.1'))).toBeNull()
   expect(paceEventOf(rejected(550, '5.1.1'))).toBeNull()

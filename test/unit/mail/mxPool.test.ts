@@ -1,4 +1,5 @@
-// Destinations of direct delivery: shared connections, limits that follow the server, rests, and TLS where it is to be had.
+// Destinations of direct delivery: shared connections, limits that follow the server, rests, and opportunistic
+// TLS.
 import { describe, expect, test } from 'vitest'
 import { cachedDns } from '../../../mail/dns/cache.ts'
 import { createStage, useNameServer } from './mxHarness.ts'
@@ -18,7 +19,7 @@ test('domains with the same servers share connections', async () => {
   expect(stage.state().group).toBe('h2.acme.test')
 })
 
-test('each in the order of its own domain', async () => {
+test('hosts are tried in the order of the domain', async () => {
   const stage = await createStage(dns(), { timeouts: { idleMs: 0 } })
   const servers = [await stage.serve(2), await stage.serve(3)]
   for (const domain of ['two', 'turned']) {
@@ -86,7 +87,7 @@ test('deferrals halve the connections, and at last make it rest', async () => {
   expect(server.seen.commands).toHaveLength(seen)
 })
 
-test('a dead destination fails fast, and is asked again after its rest', async () => {
+test('a dead destination fails fast, and is tried again after its rest', async () => {
   let now = 1_000_000
   const stage = await createStage(cachedDns(dns()), { now: () => now })
   const refused = { kind: 'failed', phase: 'connect', error: expect.stringContaining('REFUSED') }
@@ -122,7 +123,7 @@ test('a destination at rest does not hold up another', async () => {
   expect((await stage.send('literal.acme.test')).kind).toBe('delivered')
 })
 
-test('nobody waits longer than a while for a connection', async () => {
+test('the wait for a connection is limited', async () => {
   const stage = await createStage(cachedDns(dns()), { connections: 1, timeouts: { waitMs: 50 } })
   const server = await stage.serve(2)
   const { sending, letGo } = await stage.sendHeld('one.acme.test')
@@ -136,12 +137,12 @@ test('nobody waits longer than a while for a connection', async () => {
   expect(server.seen.messages).toHaveLength(1)
 })
 
-test('what waits behind a connection that fails was not tried, and is not kept waiting', async () => {
+test('messages that wait behind a failing connection are not tried and come back at once', async () => {
   const stage = await createStage(cachedDns(dns()))
   const server = await stage.serve(2, at('banner', 'hang'))
   const outcomes = await stage.sendMany(100)
   const kinds = outcomes.map(({ kind }) => kind)
-  // Five connections were tried, twenty mails waited for them, the rest came back at once.
+  // Five connections were tried, twenty messages waited for them, the rest came back at once.
   expect(kinds.filter((kind) => kind === 'failed')).toHaveLength(5)
   expect(kinds.filter((kind) => kind === 'busy')).toHaveLength(95)
   expect(server.seen.connections).toBe(5)
@@ -150,7 +151,7 @@ test('what waits behind a connection that fails was not tried, and is not kept w
   expect(reasons.filter((reason) => reason.startsWith('not tried now'))).toHaveLength(20)
 })
 
-test('what comes back after a rest is spread over ten seconds', async () => {
+test('messages that come back after a rest are spread over ten seconds', async () => {
   let draw = 0
   const stage = await createStage(cachedDns(dns()), { now: () => 1_000_000, random: () => draw })
   await stage.send('one.acme.test')
@@ -158,7 +159,7 @@ test('what comes back after a rest is spread over ten seconds', async () => {
   expect(await stage.send('one.acme.test')).toMatchObject({ retryAfter_ms: 35_000 })
 })
 
-test('destinations that nobody writes to are forgotten', async () => {
+test('unused destinations are dropped', async () => {
   let now = 1_000_000
   const stage = await createStage(dns(), { now: () => now })
   await stage.send('one.acme.test')
@@ -167,10 +168,10 @@ test('destinations that nobody writes to are forgotten', async () => {
   expect(stage.state().group).toBe('h1.acme.test')
 })
 
-describe('TLS where it is to be had', () => {
+describe('opportunistic TLS', () => {
   const stageAt = (port: number) => createStage(cachedDns(dns()), { port, tls: {} })
 
-  test('whoever the certificate names, however old the protocol', async () => {
+  test('with any certificate and an old protocol', async () => {
     for (const version of ['TLSv1.3', 'TLSv1.1'] as const) {
       const ciphers = 'DEFAULT@SECLEVEL=0'
       const server = await startServer({ minVersion: version, maxVersion: version, ciphers })
@@ -182,14 +183,14 @@ describe('TLS where it is to be had', () => {
 
   const failing = { ciphers: 'AECDH-AES128-SHA@SECLEVEL=0', maxVersion: 'TLSv1.2' } as const
 
-  test('in the clear where the handshake fails, and from then on at once', async () => {
+  test('without TLS after a failed handshake, and from then on at once', async () => {
     const server = await startServer(failing)
     const stage = await stageAt(server.port)
     for (let i = 0; i < 101; i++) {
       expect((await stage.send('local.acme.test')).kind).toBe('delivered')
     }
     expect(server.received.every(({ secure }) => !secure)).toBe(true)
-    // One whose TLS failed, one for a hundred messages, one for the last.
+    // One connection whose TLS failed, one for a hundred messages, one for the last.
     expect(server.connections()).toBe(3)
   })
 
@@ -205,7 +206,7 @@ describe('TLS where it is to be had', () => {
     },
   )
 
-  test('a server that insists on TLS, which fails, gets the mail another time', async () => {
+  test('a server that requires TLS, which fails, gets the message later', async () => {
     const server = await startServer({
       ...failing,
       onMailFrom(_address, session, callback) {

@@ -1,8 +1,8 @@
-// Reads a message back the way a mail client does: headers unfolded and decoded, parts decoded.
+// Reads a message like a mail client: headers unfolded and decoded, parts decoded.
 
 export interface ReadPart {
   headers: [name: string, value: string][]
-  /** The first header of that name, decoded; null without one. */
+  /** The first header of that name, decoded; null if there is none. */
   header(name: string): string | null
   parts: ReadPart[]
   /** Decoded bytes of a leaf. */

@@ -1,11 +1,11 @@
-// The relay with a real SMTP server: bytes arrive as composed, connections are kept, bounded and renewed.
+// The relay with a real SMTP server: messages arrive unchanged; connections are reused, limited and renewed.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { startFaultServer } from './faultServer.ts'
 import { closeAfterTest } from './relayHarness.ts'
 import { relay, sendTo, small, startServer } from './smtpServer.ts'
 
-test('a message arrives byte for byte, dots and all', async () => {
+test('a message with dots arrives byte for byte', async () => {
   const server = await startServer()
   const body = ['.', '..', '.a', 'a.', '', '. ', `.${'x'.repeat(900)}`, '', '.'].join('\r\n')
   const message = Buffer.from(`From: a@a.test\r\n\r\n${body}\r\n`)
@@ -39,7 +39,7 @@ test('a large message arrives byte for byte and leaves the event loop free', asy
   expect(turns).toBeGreaterThan(message.length / (64 * 1024))
 })
 
-test('a connection carries 100 messages, and is kept after a refusal', async () => {
+test('a connection is used for 100 messages, also after a refusal', async () => {
   const server = await startServer({
     onRcptTo({ address }, _session, callback) {
       callback(address.startsWith('no') ? new Error('no such user') : null)
@@ -53,7 +53,7 @@ test('a connection carries 100 messages, and is kept after a refusal', async () 
   expect(server.connections()).toBe(3)
 })
 
-test('never more connections than allowed; nobody waits for ever', async () => {
+test('never more connections than allowed; no message waits forever', async () => {
   const server = await startFaultServer()
   closeAfterTest(server)
   const transport = relay(server.port, { connections: 3 })
@@ -66,7 +66,7 @@ test('never more connections than allowed; nobody waits for ever', async () => {
   expect(server.seen.messages).toHaveLength(60)
 })
 
-test('a server that restarts costs nothing: kept connections are renewed', async () => {
+test('a server that restarts loses no message: connections are renewed', async () => {
   const first = await startFaultServer()
   const transport = relay(first.port, { connections: 2 })
   await Promise.all([sendTo(transport, 'a@b.test'), sendTo(transport, 'b@b.test')])
@@ -93,7 +93,7 @@ test.each(['drop', '421 4.4.2 idle for too long'])(
   },
 )
 
-test('a connection that nobody uses says QUIT', async () => {
+test('an unused connection sends QUIT', async () => {
   const server = await startFaultServer()
   closeAfterTest(server)
   const transport = relay(server.port, { timeouts: { idleMs: 20 } })
@@ -103,7 +103,7 @@ test('a connection that nobody uses says QUIT', async () => {
   expect(server.seen.commands.at(-1)).toBe('QUIT')
 })
 
-test('close lets what is in flight end, and takes nothing more', async () => {
+test('close lets messages in progress end, and accepts no more', async () => {
   const server = await startFaultServer()
   closeAfterTest(server)
   const transport = relay(server.port, { connections: 1 })

@@ -1,14 +1,14 @@
-// The moment before the dot: when the relay asks, and what becomes of the message if all goes wrong just then.
+// The moment before the dot: when beforeDot is called, and the outcome of failures at that moment.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { at, envelope, relayTo, sendOne, short } from './relayHarness.ts'
 
-test('every byte but the dot is with the server when beforeDot is asked', async () => {
+test('the server has every byte except the dot when beforeDot is called', async () => {
   let got = 0
   const { server, transport } = await relayTo(() => undefined)
   const big = Buffer.from(`Subject: x\r\n\r\n${`${'y'.repeat(70)}\r\n`.repeat(60_000)}`)
   const outcome = await transport.send({ ...envelope, bytes: big.length }, big, async () => {
-    // the kernel has it all: it arrives without anything more being written
+    // the kernel has all bytes: they arrive without another write
     const deadline = Date.now() + 5000
     while (server.received() < big.length && Date.now() < deadline) {
       await nextTurn()
@@ -27,7 +27,7 @@ test('a beforeDot that throws sends nothing', async () => {
   expect(server.seen.messages).toEqual([])
 })
 
-test('a connection lost while beforeDot runs is reported after it has ended, as failed', async () => {
+test('a connection that breaks while beforeDot runs is reported as failed, after beforeDot has ended', async () => {
   const { server, transport } = await relayTo(() => undefined)
   let committed = false
   const { outcome } = await sendOne(transport, async () => {
@@ -43,14 +43,14 @@ test('a connection lost while beforeDot runs is reported after it has ended, as 
   expect(server.seen.messages).toEqual([])
 })
 
-test('a DATA that is answered with 250 gets no dot', async () => {
+test('a DATA that is answered with 250 is not followed by a dot', async () => {
   const { transport } = await relayTo(at('data', '250 ok'))
   const { outcome, asked } = await sendOne(transport)
   expect(outcome).toMatchObject({ kind: 'failed', phase: 'data' })
   expect(asked).toBe(0)
 })
 
-/** More than the kernel takes for a reader that does not read: beforeDot cannot be reached. */
+/** More than the kernel buffers for a server that does not read, so beforeDot is not reached. */
 const huge = Buffer.alloc(30_000_000, 'Subject: x\r\n')
 
 test.each([

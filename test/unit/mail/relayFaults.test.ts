@@ -1,4 +1,4 @@
-// The relay against servers that refuse, drop and fall silent: every outcome is the one that is safe.
+// The relay against servers that refuse, close the connection or are silent: every outcome is safe.
 import { describe, expect, test } from 'vitest'
 import { createRelayTransport } from '../../../mail/smtp/relay.ts'
 import { type Script, startFaultServer } from './faultServer.ts'
@@ -36,7 +36,7 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
       reply: reply.replaceAll('\r\n', '\n'),
     })
     expect(asked).toBe(step === 'dot' ? 1 : 0)
-    // a pipelined DATA that was taken without a recipient is ended empty: the message goes to nobody
+    // a pipelined DATA that was accepted without a recipient: the message is sent to nobody
     if (step !== 'dot') expect(server.seen.messages.join('')).not.toContain('Hello')
   })
 
@@ -111,7 +111,7 @@ test('nobody listens: failed at connect', async () => {
   expect((await sendOne(transport)).outcome).toMatchObject({ kind: 'failed', phase: 'connect' })
 })
 
-test('TLS required and not offered: nothing is sent in the clear', async () => {
+test('TLS required and not offered: nothing is sent without encryption', async () => {
   const { server, transport } = await relayTo(() => undefined, {}, '?tls=required')
   const { outcome } = await sendOne(transport)
   expect(outcome).toMatchObject({
@@ -141,7 +141,7 @@ test('a message over SIZE is refused early, and the connection stays', async () 
   expect(server.seen.commands).not.toContain('DATA')
 })
 
-test('control characters and endless replies do not pass on', async () => {
+test('control characters are replaced and endless replies are cut', async () => {
   const nul = await relayTo(at('rcpt', '550 5.1.1 no\u0000such\u001b user'))
   expect((await sendOne(nul.transport)).outcome).toMatchObject({
     reply: '550 5.1.1 no?such? user',

@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close()
 })
 
-/** Closed after the test, the last one first. */
+/** Closes it after the test, the last one first. */
 export function closeAfterTest(...ones: { close(): Promise<void> }[]): void {
   opened.push(...ones)
 }
@@ -46,7 +46,7 @@ export async function sendOne(
   return { outcome, asked }
 }
 
-/** Answers one step in a way of its own. */
+/** Replaces the reply of one step. */
 export const at =
   (step: Step, reply: string): Script =>
   (now) =>

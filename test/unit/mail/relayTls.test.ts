@@ -46,7 +46,7 @@ describe('TLS and login', () => {
     expect(outcome).toMatchObject({ kind: 'rejected', phase: 'ehlo', code: 535 })
   })
 
-  test('a password is never configured to go in the clear', () => {
+  test('a password without encryption is refused as configuration', () => {
     const create = (url: string) => createRelayTransport({ url, connections: 1, ehloName: 'us' })
     expect(() => create('smtp://u:p@mail.test?tls=off')).toThrow('password')
     expect(() => create('http://mail.test')).toThrow('smtp://')

@@ -1,4 +1,4 @@
-// What a trace says of an attempt: every server, every line in its order, no password, no message.
+// The trace of an attempt: every server, every line in order, no password, no message.
 import { expect, test } from 'vitest'
 import { createRelayTransport } from '../../../mail/smtp/relay.ts'
 import type { MailTransport, Trace } from '../../../mail/transport.ts'
@@ -39,7 +39,7 @@ const transaction = [
   '250 2.0.0 queued as 42',
 ]
 
-test('a conversation from its first line; on a kept connection from MAIL on', async () => {
+test('a conversation from its first line; on a reused connection from MAIL on', async () => {
   const { server, transport } = await relayTo(() => undefined)
   const first = await traceOf(transport)
   expect(first.said).toEqual([...opening, ...transaction])
@@ -57,12 +57,12 @@ test('a conversation from its first line; on a kept connection from MAIL on', as
     const times = trace.lines.map(({ at_ms }) => at_ms)
     expect(times).toEqual([...times].sort((a, b) => a - b))
     const spent = Object.values(trace.phase_ms).reduce((sum, ms) => sum + ms, 0)
-    // No moment counts for two phases; each is kept to a tenth of a ms.
+    // No time counts for two phases; each is rounded to a tenth of a ms.
     expect(spent).toBeLessThanOrEqual(took_ms + 1)
   }
 })
 
-test('an attempt without a trace says the same, and a finished trace does not grow', async () => {
+test('an attempt without a trace sends the same, and a finished trace does not change', async () => {
   const { server, transport } = await relayTo(at('rcpt', '550 5.1.1 no such user'))
   const { said, trace } = await traceOf(transport)
   const length = trace.lines.length
@@ -76,7 +76,7 @@ test('an attempt without a trace says the same, and a finished trace does not gr
   expect(server.seen.commands.filter((line) => line.startsWith('MAIL'))).toHaveLength(2)
 })
 
-test('a reply that is waited for shows in its phase', async () => {
+test('the wait for a reply is counted in its phase', async () => {
   const { transport } = await relayTo(at('dot', 'hang'), { dotMs: 200 })
   const { trace, outcome } = await traceOf(transport)
   expect(outcome.kind).toBe('ambiguous')
@@ -123,7 +123,7 @@ test('TLS by its version, and by the name of the server', async () => {
   expect(phases).toContain('tls')
 })
 
-test('a second connection, after a kept one went stale, adds its lines', async () => {
+test('a second connection, after a reused one was closed, adds its lines', async () => {
   let mails = 0
   const { transport } = await relayTo((step) =>
     step === 'mail' && ++mails === 2 ? '421 4.4.2 idle for too long' : undefined,
@@ -145,7 +145,7 @@ test('every host that was tried, the last one by name and address', async () => 
   expect(trace).toMatchObject({ host: 'h3.acme.test', address: `127.0.0.3:${stage.port}` })
 })
 
-test('nobody reached: no server, no line', async () => {
+test('no server reached: no server, no line', async () => {
   const server = await startFaultServer()
   await server.close()
   const { trace } = await traceOf(relay(server.port))

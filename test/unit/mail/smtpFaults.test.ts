@@ -1,4 +1,5 @@
-// Random servers, faults and mails: every outcome is the one that is safe. Longer with FAULT_RUNS; FAULT_SEED repeats one.
+// Random servers, faults and messages: every outcome is safe. FAULT_RUNS makes it longer; FAULT_SEED repeats a
+// run.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createRelayTransport } from '../../../mail/smtp/relay.ts'
@@ -10,7 +11,7 @@ import { startFaultSink } from '../../setup/faultSink.ts'
 const runs = Number(process.env['FAULT_RUNS'] ?? 40)
 const seed = process.env['FAULT_SEED']
 
-test(`whatever goes wrong, the outcome is right (${runs} runs)`, {
+test(`the outcome is right for any fault (${runs} runs)`, {
   timeout: 60_000 + runs * 5_000,
 }, async () => {
   await fc.assert(fc.asyncProperty(scenario, runScenario), {
@@ -71,6 +72,6 @@ test.each(['drop', 'rst', 'hang', '5xx', 'junk', 'early', undefined] as const)(
   },
 )
 
-test('the local part of a recipient names its fault', () => {
+test('the local part of a recipient selects its fault', () => {
   expect(localPartOf('a', { step: 'rcpt', fault: '4xx', times: 2 })).toBe('a+rcpt-4xx-2')
 })

@@ -1,4 +1,4 @@
-// A real SMTP server (npm smtp-server) that keeps what it gets, and a relay to it.
+// A real SMTP server (npm smtp-server) that keeps its messages, and a relay to it.
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { createRelayTransport, type RelayOptions } from '../../../mail/smtp/relay.ts'
 import type { MailTransport } from '../../../mail/transport.ts'
@@ -18,6 +18,8 @@ export async function startServer(options: SMTPServerOptions = {}, port = 0) {
   const server = new SMTPServer({
     authOptional: true,
     disableReverseLookup: true,
+    // It would warn of the certificate that it comes with, which is what a test of any certificate wants.
+    logger: false,
     onConnect(session, callback) {
       sessions.add(session.id)
       callback()

@@ -1,4 +1,4 @@
-// Liquid templates: escaped where they must be, missing names told, no way out and no way to hang.
+// Liquid templates: escaping, missing names, no access to files or prototypes, and limits.
 import { describe, expect, test } from 'vitest'
 import { parseTemplate, renderEmail, type TemplateScope } from '../../../mail/content/template.ts'
 
@@ -68,7 +68,7 @@ test('missing names render empty and are listed once', () => {
   expect(missing).toEqual(['contact.nick', 'nothing.at.all', 'tag.x', 'unsaid'])
 })
 
-test('prototypes are no names', () => {
+test('names of prototypes are missing', () => {
   const source =
     '{{ constructor }}{{ contact.constructor.name }}{{ __proto__ }}{{ toString }}{{ properties.tags.map }}'
   expect(render(source).text).toBe('')
@@ -76,7 +76,7 @@ test('prototypes are no names', () => {
   expect(render('{{ __proto__ }}', { vars: own }).text).toBe('mine')
 })
 
-test('dates are the same wherever they are rendered', () => {
+test('dates are rendered the same on every machine', () => {
   const names = { vars: { at: '2026-11-21T23:30:00Z' } }
   expect(render('{{ at | date: "%Y-%m-%d %H:%M %A" }}', names).text).toBe(
     '2026-11-21 23:30 Saturday',
@@ -89,7 +89,7 @@ describe('preview text', () => {
     return result.ok ? result.html : result.message
   }
 
-  test('goes unseen to the start of the body, escaped', () => {
+  test('is added to the start of the body as hidden text, escaped', () => {
     const html = withPreview(
       '<html><BODY class="a"><p>Hi</p></BODY>',
       'For <{{ code }}>\n{{ nil }}',
@@ -99,14 +99,14 @@ describe('preview text', () => {
     )
   })
 
-  test('without a body element it goes first; without html nowhere', () => {
+  test('is added first without a body element, and not at all without html', () => {
     expect(withPreview('<p>Hi</p>', 'x')).toMatch(/^<div style="display:none[^>]*>x&.*<\/div><p>Hi/)
     expect(withPreview(null, 'x')).toBe(null)
     expect(withPreview('<p>Hi</p>', '')).toBe('<p>Hi</p>')
   })
 })
 
-test('what does not parse: line, column, message', () => {
+test('a template that does not parse: line, column, message', () => {
   expect(parseTemplate('fine {{ a }}')).toEqual({ ok: true })
   expect(parseTemplate('a\n  {% if b %}')).toEqual({
     ok: false,
@@ -154,7 +154,7 @@ test.each([
   expect(renderEmail({ subject: '', html, text: null }, {})).toEqual(bounded)
 })
 
-test('a template rendered again with other names shows those', () => {
+test('a cached template is rendered with the new values', () => {
   for (const name of ['a', 'b', 'c']) {
     expect(render('Hi {{ name }} {{ gone }}', { vars: { name } })).toMatchObject({
       text: `Hi ${name} `,

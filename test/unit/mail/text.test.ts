@@ -1,9 +1,9 @@
-// Text out of html: readable for people, harmless whatever comes in.
+// Text from html: readable, and safe for any input.
 import { expect, test } from 'vitest'
 import { textFromHtml, textInTurns } from '../../../mail/content/text.ts'
 import { expectLinear } from '../../setup/growth.ts'
 
-test('reads like the mail', () => {
+test('has the content of the html', () => {
   const html = `<html><head><title>T</title><style>p { color: red }</style></head><body>
     <h1>Hello &amp; welcome</h1><p>Read <a href="https://a.test/?x=1&amp;y=2">this</a> or
     <a href="https://a.test">https://a.test</a>.</p><img src="x.png" alt="logo"><script>alert(1)</script>
@@ -25,12 +25,12 @@ test('no html, no text', () => {
   expect(textFromHtml('just words')).toBe('just words')
 })
 
-test('the first megabyte alone is read', () => {
+test('only the first megabyte is read', () => {
   const text = textFromHtml(`<p>first</p>${'<i></i>'.repeat(200_000)}<p>last</p>`)
   expect(text).toBe('first')
 })
 
-test('too deep: what stands between the tags', () => {
+test('extreme nesting: only the text between the tags', () => {
   const html = `<style>x</style><!-- y -->${'<div>'.repeat(5000)}Hello<script>z</script> <b>you</b>`
   expect(textFromHtml(html)).toBe('Hello you')
 })
@@ -51,7 +51,7 @@ test.each([
   expect(textFromHtml(html)).toBe(text)
 })
 
-test('in turns: the same text, wherever a slice ends', async () => {
+test('in slices: the same text, wherever a slice ends', async () => {
   const html = '<p>Grüße &amp; <a href="https://a.test/?b&amp;c">mehr</a> 😀<script>x</script></p>'
   for (let shift = 0; shift < html.length; shift += 7) {
     const long = '.'.repeat(shift) + html.repeat(1_700)

@@ -1,4 +1,4 @@
-// Tokens, seals and return paths: what we made opens, everything else does not.
+// Tokens, seals and return paths: genuine ones are accepted, all others are not.
 import { describe, expect, test } from 'vitest'
 import { parseVerp, verpAddress } from '../../../mail/tracking/mailboxes.ts'
 import { newOpaqueToken } from '../../../mail/tracking/tokens.ts'
@@ -10,7 +10,7 @@ const others = createSecrets(Buffer.alloc(32, 2))
 const verp = secrets.mac('verp')
 const otherVerp = others.mac('verp')
 
-test('opaque tokens are 128 bits of base64url, never twice', () => {
+test('opaque tokens are 128 bits of base64url and unique', () => {
   const tokens = new Set(Array.from({ length: 1000 }, newOpaqueToken))
   expect(tokens.size).toBe(1000)
   for (const token of tokens) expect(token).toMatch(/^[A-Za-z0-9_-]{22}$/)
@@ -29,17 +29,17 @@ describe('seal', () => {
     expect(secrets.open('cursor', token, 'ws_1:emails')).toBe(text)
   })
 
-  test('opens for its own secret, purpose and context alone', () => {
+  test('opens only with its own secret, purpose and context', () => {
     const token = secrets.seal('cursor', 'text', 'ab')
     expect(others.open('cursor', token, 'ab')).toBe(null)
     expect(secrets.open('else' as KeyPurpose, token, 'ab')).toBe(null)
     expect(secrets.open('cursor', token, 'a')).toBe(null)
     expect(secrets.open('cursor', token)).toBe(null)
-    // a context that runs into the text must not make the same seal
+    // context and text must not be confused
     expect(secrets.seal('cursor', 'bc', 'a')).not.toBe(secrets.seal('cursor', 'c', 'ab'))
   })
 
-  test('no spelling but its own opens', () => {
+  test('opens only in its canonical spelling', () => {
     const token = secrets.seal('cursor', 'some text')
     for (let i = 0; i < token.length; i++) {
       const altered = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1)
@@ -51,13 +51,16 @@ describe('seal', () => {
 })
 
 describe('VERP', () => {
-  test.each([1, 42, 2 ** 31, Number.MAX_SAFE_INTEGER])('delivery %i comes back', (id) => {
-    const address = verpAddress(verp, id, 'bounces.a.test')
-    expect(address).toMatch(/^b\+\d+\.[0-9a-f]{20}@bounces\.a\.test$/)
-    expect(address.length).toBeLessThanOrEqual(64 + '@bounces.a.test'.length)
-    expect(parseVerp(verp, address)).toEqual({ deliveryId: id })
-    expect(parseVerp(verp, address.toUpperCase())).toEqual({ deliveryId: id })
-  })
+  test.each([1, 42, 2 ** 31, Number.MAX_SAFE_INTEGER])(
+    'delivery %i is read from its return path',
+    (id) => {
+      const address = verpAddress(verp, id, 'bounces.a.test')
+      expect(address).toMatch(/^b\+\d+\.[0-9a-f]{20}@bounces\.a\.test$/)
+      expect(address.length).toBeLessThanOrEqual(64 + '@bounces.a.test'.length)
+      expect(parseVerp(verp, address)).toEqual({ deliveryId: id })
+      expect(parseVerp(verp, address.toUpperCase())).toEqual({ deliveryId: id })
+    },
+  )
 
   test('it is the same for every attempt', () => {
     expect(verpAddress(verp, 7, 'b.test')).toBe(verpAddress(verp, 7, 'b.test'))

@@ -1,4 +1,4 @@
-// Rewriting html for tracking: what is a link, what stays, and that nothing else changes.
+// Rewriting html for tracking: which links are replaced, and that nothing else changes.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyTracking, planTracking } from '../../../mail/tracking/rewrite.ts'
@@ -38,7 +38,7 @@ describe('links', () => {
       'https://x.test/<',
       '<a href="https://t.test/t/c/0">',
     ],
-    // In an attribute a name without its semicolon is no entity when a letter or an equals sign follows.
+    // In an attribute a name without a semicolon is not an entity if a letter or an equals sign follows.
     [
       '<a href="https://x.test/?a=1&copy=2">',
       'https://x.test/?a=1&copy=2',
@@ -103,26 +103,26 @@ describe('links', () => {
     expect(rewrite(html)).toBe(html)
   })
 
-  it('in what conditional comments leave to others are links', () => {
+  it('outside of conditional comments are replaced', () => {
     const html = '<!--[if !mso]><!--><a href="https://x.test/">x</a><!--<![endif]-->'
     expect(rewrite(html)).toBe(html.replace('https://x.test/', 'https://t.test/t/c/0'))
   })
 
-  it('to one target share its place', () => {
+  it('to the same target share an index', () => {
     const html =
       '<a href="https://x.test/?a&amp;b"><a href="https://y.test/"><a href=https://x.test/?a&b>'
     expect(plan(html).urls).toEqual(['https://x.test/?a&b', 'https://y.test/'])
     expect(rewrite(html).match(/t\/c\/\d/g)).toEqual(['t/c/0', 't/c/1', 't/c/0'])
   })
 
-  it(`after ${LINKS_MAX} stay`, () => {
+  it(`after ${LINKS_MAX} are not replaced`, () => {
     const links = Array.from({ length: LINKS_MAX + 2 }, (_, i) => `<a href="https://x.test/${i}">`)
     const { urls } = plan(links.join(''))
     expect([urls.length, urls.at(-1)]).toEqual([LINKS_MAX, `https://x.test/${LINKS_MAX - 1}`])
     expect(rewrite(links.join('')).endsWith(links.slice(LINKS_MAX).join(''))).toBe(true)
   })
 
-  it('cannot be broken out of by our own address', () => {
+  it('are safe when the inserted address has special characters', () => {
     const nasty = { openUrl: '"><script>', clickUrl: () => `"' ><script>&` }
     for (const quote of ['"', "'", '']) {
       const html = `<a href=${quote}https://x.test/${quote}>`
@@ -150,7 +150,7 @@ describe('the pixel', () => {
     expect(rewrite(html, opens).replace(PIXEL, '|')).toBe(expected)
   })
 
-  it('is not there, and no link is ours, where neither is wanted', () => {
+  it('is not added, and no link is replaced, if tracking is off', () => {
     const html = '<body><a href="https://x.test/">x</a></body>'
     expect(rewrite(html, { opens: false, clicks: false })).toBe(html)
     expect(rewrite(html, { opens: true, clicks: false }).replace(PIXEL, '')).toBe(html)
@@ -185,14 +185,14 @@ const bits = fc.constantFrom(
   'text',
 )
 
-describe('whatever the html', () => {
-  it('taking our addresses out again gives the very html', () => {
+describe('any html', () => {
+  it('is the same again after the inserted addresses are removed', () => {
     const anything = fc.array(fc.oneof(bits, fc.string()), { maxLength: 40 })
     fc.assert(
       fc.property(anything, (parts) => {
         const html = parts.join('')
         const found = plan(html, { opens: true, clicks: true })
-        // Each text piece is found in the html, in order; what lies between two of them is a link's value.
+        // Each text piece is in the html, in order; between two pieces is the value of a link.
         let at = 0
         for (const [index, piece] of found.pieces.entries()) {
           if (typeof piece === 'string') {
@@ -215,7 +215,7 @@ describe('whatever the html', () => {
     )
   })
 
-  it('hostile ones of 2 MB and a usual one of 40 MB are read in one pass, without a deep stack', () => {
+  it('is read in one pass without a deep stack: hostile html of 2 MB and ordinary html of 40 MB', () => {
     for (const part of ['<a href="https://x.test/', '<a href=', '<', '<!--', '&#', "<a b='"]) {
       const html = part.repeat(Math.floor((2 * 1024 * 1024) / part.length))
       expect(rewrite(html)).toBe(html)

@@ -1,4 +1,5 @@
-// Tokens of pixels and links, and the mailbox of an unsubscribe token: what they carry, and that no other opens.
+// Tokens of pixels and links, and the address of an unsubscribe token: what they contain, and that forged ones are
+// refused.
 
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
@@ -9,7 +10,7 @@ import { createSecrets } from '../../../runtime/secrets.ts'
 describe('tokens', () => {
   const newMac = () => createSecrets(randomBytes(32)).mac('tracking')
   const mac = newMac()
-  it('carry what they name, and nothing of another secret, kind or spelling opens', () => {
+  it('contain delivery and link, and are valid only with their secret, kind and spelling', () => {
     for (const id of [1, 2 ** 32, 2 ** 48 - 1]) {
       expect(readTrackingToken(mac, openToken(mac, id))).toEqual({
         kind: 'open',
@@ -39,8 +40,8 @@ describe('tokens', () => {
   })
 })
 
-describe('the mailbox of an unsubscribe token', () => {
-  it('comes back whatever case it is written in, and nothing else is one', () => {
+describe('the address of an unsubscribe token', () => {
+  it('is read in any case of letters, and other addresses are refused', () => {
     const token = randomBytes(16).toString('base64url')
     const address = unsubscribeMailbox(token, 'bounces.sender.test')
     expect(address).toMatch(/^u\+[0-9a-f]{32}@bounces\.sender\.test$/)

@@ -1,4 +1,4 @@
-// What replies mean, in words of the kind that large receivers use.
+// How replies in the style of large receivers are classified.
 import { describe, expect, test } from 'vitest'
 import {
   classifyReply,
@@ -57,14 +57,14 @@ test.each([
   ['554 5.6.0 could not be parsed', 'Transient/ContentRejected'],
   ['554 Spam message rejected', 'Transient/ContentRejected'],
   ['550 5.7.350 rejected as spam', 'Transient/ContentRejected'],
-  // ours
+  // about this service
   ['550-5.7.26 Neither SPF nor DKIM passed', 'Transient/General ours'],
   ['550 5.7.515 below the required authentication level', 'Transient/General ours'],
   ['554 5.7.1 blocked using zen.spamhaus.example', 'Transient/General ours'],
   ['550 your server is on our blacklist', 'Transient/General ours'],
   ['550 5.7.1 refused by the DMARC policy of the sender', 'Transient/General ours'],
   ['530 5.7.0 Authentication required', 'Transient/General ours'],
-  // not final by themselves
+  // not final
   ['451 4.3.0 come back later', 'Transient/General'],
   ['450 4.1.1 unknown for now: no such user', 'Transient/General'],
   ['something without a status', 'Undetermined/Undetermined'],
@@ -83,7 +83,7 @@ describe('phases before the recipient', () => {
   })
 })
 
-test('a report with the enhanced status alone', () => {
+test('a report with only an enhanced status', () => {
   expect(classifyReply({ code: null, enhanced: '5.1.1', reply: '' })).toMatchObject({
     subtype: 'NoEmail',
     suppress: true,
@@ -103,7 +103,7 @@ test('which refusals end a delivery', () => {
   }
 })
 
-test('the ends without a reply', () => {
+test('bounces without a reply', () => {
   expect(retriesExhausted).toMatchObject({ type: 'Transient', subtype: 'General', suppress: false })
   expect(onSuppressionList).toMatchObject({ subtype: 'OnAccountSuppressionList', suppress: false })
 })

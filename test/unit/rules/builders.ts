@@ -1,4 +1,4 @@
-// Builders of facts and designs that the domain's tests share.
+// Builders of facts and designs for tests.
 import type { ConditionFacts } from '../../../rules/conditions/types.ts'
 import type { DesignContext } from '../../../rules/design/context.ts'
 import type { Design } from '../../../rules/design/types.ts'
@@ -37,7 +37,7 @@ export function edgesOf(...texts: string[]): Design['edges'] {
   })
 }
 
-/** A welcome series: mail, wait for a purchase, and a branch by plan. Valid with `welcomeContext`. */
+/** A welcome series: email, wait for a purchase, branch by plan. Valid with `welcomeContext`. */
 export function welcomeDesign(): Design {
   return {
     nodes: [
@@ -128,7 +128,7 @@ export interface LooseDesign extends Loose {
   edges: Loose[]
 }
 
-/** The welcome series as plain JSON, free to be broken. */
+/** A copy of the welcome series as plain JSON, for tests to change. */
 export const looseDesign = (): LooseDesign => JSON.parse(JSON.stringify(welcomeDesign()))
 
 /** Each problem as `path code`. */
@@ -136,7 +136,7 @@ export function codesOf(design: unknown, context = welcomeContext): string[] {
   return validateDesign(design, context).map(({ path, code }) => `${path} ${code}`)
 }
 
-/** trigger `t` → the node `n` → exit `x`, with these handles of the node wired to the exit. */
+/** A design: trigger `t` → node `n` → exit `x`, with these handles of the node connected to the exit. */
 export function designAround(type: string, data: unknown, ...handles: string[]): Loose {
   return {
     nodes: [

@@ -1,4 +1,4 @@
-// Every field, leaf and connective of a condition; what it needs, and how it is told.
+// Every field, leaf and connective of a condition, the facts that it needs, and its explanation.
 import { describe, expect, test } from 'vitest'
 import { evaluate, explain } from '../../../rules/conditions/evaluate.ts'
 import { conditionNeeds } from '../../../rules/conditions/needs.ts'
@@ -42,13 +42,13 @@ describe('fields', () => {
     expect(evaluate(rule(field, 'eq', value), facts)).toBe(true)
     expect(evaluate(rule(field, 'eq', 'other'), facts)).toBe(false)
   })
-  test('[] asks for any element, negatives too', () => {
+  test('[] matches any element, also with negative operators', () => {
     expect(evaluate(rule('event.items[].sku', 'neq', 'x'), facts)).toBe(true)
     expect(evaluate({ type: 'not', rules: [rule('event.items[].sku', 'eq', 'x')] }, facts)).toBe(
       false,
     )
   })
-  test('[] of nothing, or of no array, is a missing field', () => {
+  test('[] of an empty array, or of no array, is a missing field', () => {
     for (const field of ['event.none[]', 'event.a[]', 'event.none[].x']) {
       expect(evaluate(rule(field, 'not_exists'), facts)).toBe(true)
       expect(evaluate(rule(field, 'exists'), facts)).toBe(false)
@@ -74,7 +74,7 @@ describe('connectives and leaves', () => {
     expect(evaluate(condition, factsOf())).toBe(expected)
   })
 
-  test('event_count counts by name, within a span when given', () => {
+  test('event_count counts by name, within a span if given', () => {
     const facts = factsOf({ eventTimes: { seen: [now - day, now - 10, now + 5] } })
     const count = (value: number, within_ms?: number): Condition => ({
       type: 'event_count',
@@ -117,7 +117,7 @@ describe('connectives and leaves', () => {
     expect(activity('any', 'clicked')).toBe(false)
     expect(activity('constructor', 'opened')).toBe(false)
   })
-  test('audience, as member and as no member', () => {
+  test('audience, for a member and for others', () => {
     const facts = factsOf({ audiences: ['aud_1'] })
     const member = (audience_id: string, isMember: boolean): boolean =>
       evaluate({ type: 'audience', audience_id, member: isMember }, facts)
@@ -152,7 +152,7 @@ test('conditionNeeds names what must be loaded, once', () => {
   })
 })
 
-test('explain quotes the design in one short line', () => {
+test('explain describes a condition in one short line', () => {
   expect(explain(rule('properties.plan', 'eq', 'pro'), true)).toBe(
     'properties.plan eq "pro" is true',
   )

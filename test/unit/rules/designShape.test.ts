@@ -1,4 +1,4 @@
-// The shape that a draft must have, and that no JSON at all breaks the checks.
+// The shape that a draft must have, and that the checks accept any JSON without throwing.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { designReferences } from '../../../rules/design/references.ts'
@@ -62,7 +62,7 @@ describe('checkDesignShape', () => {
     expect(found).toEqual(expected)
     expect(codesOf(design)).toEqual(expect.arrayContaining(expected))
   })
-  test('as many nodes and edges as allowed', () => {
+  test('the largest number of nodes and edges', () => {
     const design = { nodes: many(limits.designNodesMax), edges: many(limits.designEdgesMax) }
     expect(checkDesignShape(design)).toHaveProperty('design')
   })
@@ -90,13 +90,13 @@ describe('takes any JSON', () => {
     const shape = checkDesignShape(design)
     expect('design' in shape).toBe(!('problems' in shape))
   }
-  test('whatever it is', () => {
+  test('any value', () => {
     fc.assert(fc.property(fc.jsonValue(), runAll), { numRuns: 100 })
     let deep: unknown = 1
     for (let i = 0; i < 50_000; i++) deep = { nodes: [deep], edges: [] }
     runAll(deep)
   })
-  test('a valid design with any value put anywhere', () => {
+  test('a valid design with any value at any place', () => {
     const places = (value: unknown, path: string[] = []): string[][] =>
       typeof value === 'object' && value !== null
         ? [path, ...Object.entries(value).flatMap(([key, inner]) => places(inner, [...path, key]))]

@@ -1,4 +1,4 @@
-// The checks of a sending domain over days: when they come, and what they make of its state.
+// The checks of a sending domain over days: their times, and the states that follow.
 import { describe, expect, test } from 'vitest'
 import {
   afterCheck,
@@ -22,7 +22,9 @@ const fresh = (status: DomainStatus): DomainProgress => ({
   misses: 0,
 })
 
-/** Checks by the schedule until it ends or `until_ms`; each check's time and the state after it. */
+/**
+ * Runs checks by the schedule until it ends or `until_ms`. @returns the time of each check and the state after it
+ */
 function run(from: DomainProgress, until_ms: number, find: (ms: number) => Finding) {
   const seen: { ms: number; status: DomainStatus }[] = []
   let progress = from
@@ -40,7 +42,7 @@ function run(from: DomainProgress, until_ms: number, find: (ms: number) => Findi
   return { seen, progress, next }
 }
 
-test('what is never found: often at first, then hourly, and given up after 72 hours', () => {
+test('records that are never found: checks are frequent at first, then hourly, and FAILED after 72 hours', () => {
   const { seen, progress, next } = run(fresh('NOT_STARTED'), 100 * HOUR_MS, () => 'missing')
   const times = seen.map(({ ms }) => ms)
   expect(times.slice(0, 6)).toEqual([0.5, 1, 2, 5, 10, 15].map((minutes) => minutes * MINUTE_MS))
@@ -53,12 +55,12 @@ test('what is never found: often at first, then hourly, and given up after 72 ho
   expect([progress.status, next]).toEqual(['FAILED', null])
 })
 
-test('a verified one is checked every 6 hours', () => {
+test('a verified domain is checked every 6 hours', () => {
   const { seen } = run(fresh('SUCCESS'), 24 * HOUR_MS, () => 'found')
   expect(seen.map(({ ms }) => ms / HOUR_MS)).toEqual([6, 12, 18, 24])
 })
 
-test('missed for an hour: a temporary failure; for 72 hours: a failure', () => {
+test('records missing for an hour: TEMPORARY_FAILURE; for 72 hours: FAILED', () => {
   const { seen, next } = run(fresh('SUCCESS'), 200 * HOUR_MS, () => 'missing')
   const first = 6 * HOUR_MS
   expect(seen.findIndex(({ status }) => status === 'TEMPORARY_FAILURE')).toBeGreaterThan(2)
@@ -74,7 +76,7 @@ test('two misses over more than an hour are not enough', () => {
   expect(afterCheck(twice, 'missing', at(2 * HOUR_MS)).status).toBe('TEMPORARY_FAILURE')
 })
 
-test('found again: all is forgotten', () => {
+test('found again: the misses are reset', () => {
   const lost = { ...fresh('TEMPORARY_FAILURE'), failingSince: at(0), misses: 9 }
   expect(afterCheck(lost, 'found', at(HOUR_MS))).toEqual(fresh('SUCCESS'))
 })
@@ -87,7 +89,7 @@ test.each(Object.keys(domainTransitions) as DomainStatus[])(
   },
 )
 
-test('a key that waits for its record is looked for as a new domain is, for 72 hours', () => {
+test('a key that waits for its record is checked like a new domain for 72 hours', () => {
   const next = (age_ms: number) => nextCheckMs(fresh('SUCCESS'), [at(0)], at(age_ms))
   expect([0, 30_000, 10 * MINUTE_MS, 73 * HOUR_MS].map(next)).toEqual([
     30_000,
@@ -97,7 +99,7 @@ test('a key that waits for its record is looked for as a new domain is, for 72 h
   ])
 })
 
-test('one unanswered question makes a check unknown; else the first fault names it', () => {
+test('one unanswered question makes a check unknown; otherwise the first fault is its error', () => {
   expect(judge(['SUCCESS', 'SUCCESS'])).toEqual({ finding: 'found', error: null })
   expect(judge(['SUCCESS', 'INVALID_VALUE', 'HOST_NOT_FOUND'])).toEqual({
     finding: 'missing',
@@ -116,14 +118,14 @@ describe('keys', () => {
     activated_at: hours === null ? null : at(hours * HOUR_MS),
   })
 
-  test('the one activated last signs, once its time has come', () => {
+  test('the latest active key signs', () => {
     const keys = [key('old', 0), key('new', 10), key('waiting', null)]
     expect(signingKey(keys, 'rsa', at(9 * HOUR_MS))?.id).toBe('old')
     expect(signingKey(keys, 'rsa', at(10 * HOUR_MS))?.id).toBe('new')
     expect(signingKey(keys, 'ed25519', at(10 * HOUR_MS))).toBeUndefined()
   })
 
-  test('the one before it stays published for seven days more', () => {
+  test('the key before it stays published for seven more days', () => {
     const keys = [key('old', 0), key('ed', 0, 'ed25519'), key('new', 10), key('waiting', null)]
     expect(keysToRetire(keys, at((10 + 7 * 24) * HOUR_MS - 1))).toEqual([])
     expect(keysToRetire(keys, at((10 + 7 * 24) * HOUR_MS))).toEqual(['old'])

@@ -1,4 +1,4 @@
-// ISO 8601 durations and times: what is read, what is refused, and where the calendar leads.
+// ISO 8601 durations and times: what is accepted, what is refused, and calendar arithmetic.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseTime, timeMax } from '../../../rules/dates.ts'
@@ -74,13 +74,13 @@ describe('addDuration', () => {
   ])('%s + %s', (at, text, expected) => {
     expect(add(at, text)).toBe(expected)
   })
-  test('goes back by the same calendar', () => {
+  test('can be subtracted by the same calendar', () => {
     const march = Date.parse('2026-03-31T00:00:00Z')
     expect(subtractDuration(march, { kind: 'calendar', months: 1, ms: 0 })).toBe(
       Date.parse('2026-02-28T00:00:00Z'),
     )
   })
-  test('is a valid date, never before its start, however long', () => {
+  test('gives a valid date, never before the start, for any duration', () => {
     const duration = fc.oneof(
       fc.record({ kind: fc.constant('exact' as const), ms: fc.nat(Number.MAX_SAFE_INTEGER) }),
       fc.record({
@@ -102,7 +102,7 @@ describe('addDuration', () => {
   })
 })
 
-test('a hundred years are the most, and nothing is no time', () => {
+test('at most a hundred years, and zero is recognised', () => {
   const tooLong = (text: string): boolean | null => {
     const duration = parseDuration(text)
     return duration && isTooLong(duration)

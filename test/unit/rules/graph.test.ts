@@ -1,4 +1,4 @@
-// The graph of a design: what it must wire, reach and wait for.
+// The graph of a design: edges, reachable nodes, and waits in loops.
 import { describe, expect, test } from 'vitest'
 import { validateDesign } from '../../../rules/design/validate.ts'
 import {
@@ -30,7 +30,7 @@ describe('faults of the graph', () => {
     (design: LooseDesign): void => {
       design.edges.push(...edgesOf(text).map((edge) => ({ ...edge, id: 'added' })))
     }
-  test('nothing at all', () => {
+  test('an empty design', () => {
     expect(codesOf({ nodes: [], edges: [] })).toEqual(['nodes no_trigger'])
   })
   test.each<[string, (design: LooseDesign) => void, string[]]>([

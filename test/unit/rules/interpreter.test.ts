@@ -1,4 +1,4 @@
-// The interpreter, node by node: handles taken, reasons given, waits asked for, ends reached.
+// The interpreter for each node: handles, reasons, waits and ends.
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../../../rules/conditions/types.ts'
 import type { Node } from '../../../rules/design/types.ts'
@@ -10,7 +10,7 @@ import { designOf, ended, exists, failed, runOne, sending, start } from './runne
 describe('the welcome series', () => {
   const design = welcomeDesign()
   const facts = factsOf({ event: { user_id: 7 } })
-  test('begins with a mail and sleeps a day', () => {
+  test('sends an email and waits a day', () => {
     const tools = sending()
     const outcome = walkSegment(design, { kind: 'trigger', nodeId: 'start' }, facts, tools)
     expect(outcome.steps).toEqual([
@@ -27,7 +27,7 @@ describe('the welcome series', () => {
     expect(outcome.facts.contact.properties).toBe(facts.contact.properties)
     expect(tools.sent).toEqual(['hello'])
   })
-  test('then waits for the purchase of that user', () => {
+  test('then waits for a purchase of the same contact', () => {
     const outcome = walkSegment(
       design,
       { kind: 'resume', nodeId: 'pause', handle: 'default' },
@@ -45,7 +45,7 @@ describe('the welcome series', () => {
       lookbackMs: 0,
     })
   })
-  test('a third purchase makes gold, by what was just written', () => {
+  test('the third purchase takes the branch gold, by properties that were just written', () => {
     const paid = {
       ...facts,
       contact: { ...facts.contact, properties: { orders: 2 } },
@@ -62,7 +62,7 @@ describe('the welcome series', () => {
     expect(paid.contact.properties).toEqual({ orders: 2 })
     expect(outcome.next).toEqual(ended('won'))
   })
-  test('no purchase leads to a nudge, or out', () => {
+  test('without a purchase it sends a reminder or ends', () => {
     const resume = { kind: 'resume', nodeId: 'bought', handle: 'timeout' } as const
     const late = walkSegment(design, resume, facts, sending())
     expect(late.steps[0]).toEqual({
@@ -88,13 +88,13 @@ describe('delay', () => {
     const { next } = runOne(node, ['default'], facts)
     return next.kind === 'wait' && next.for === 'nothing' ? next.until - facts.now : -1
   }
-  test('of milliseconds, of a month, of no time', () => {
+  test('of milliseconds, of a month, of zero', () => {
     expect(untilOf(delay({ ms: 5 }))).toBe(5)
     expect(untilOf(delay({ duration: 'P1M' }))).toBe(31 * 86_400_000)
     expect(untilOf(delay({ duration: 'PT0S' }))).toBe(-1)
     expect(runOne(delay({ ms: 0 }), ['default']).next).toEqual(ended('default'))
   })
-  test('jitter is drawn from the step alone', () => {
+  test('jitter depends only on execution and node', () => {
     const jittered = delay({ ms: 1000, jitter_ms: 500 })
     const drawn = new Set<number>()
     for (let i = 0; i < 50; i++) {
@@ -118,7 +118,7 @@ describe('waits, conditions and ends', () => {
     const wait = { for: 'event', eventName: 'paid', filter: null, until: null, lookbackMs: 60 }
     expect(next).toEqual({ kind: 'wait', nodeId: 'n', ...wait })
   })
-  test('conditions see the running count of steps', () => {
+  test('conditions see the current count of steps', () => {
     const condition: Condition = {
       type: 'rule',
       field: 'execution.step_count',
@@ -130,7 +130,7 @@ describe('waits, conditions and ends', () => {
     expect(runOne(node, ['true', 'false'], facts).next).toEqual(ended('true'))
     expect(runOne(node, ['true', 'false'], factsOf()).next).toEqual(ended('false'))
   })
-  test('the first branch that holds, else the last way', () => {
+  test('the first branch that is true, otherwise the else handle', () => {
     const branches = [
       { id: 'a', condition: exists },
       { id: 'b', label: 'Bee', condition: exists },
@@ -141,14 +141,14 @@ describe('waits, conditions and ends', () => {
     const none = runOne(node, ['a', 'b', 'else'])
     expect([none.next, none.steps[1]?.why]).toEqual([ended('else'), 'no branch matched'])
   })
-  test('an update says what it left alone', () => {
+  test('an update notes what it left unchanged', () => {
     const node: Node = { id: 'n', type: 'update_contact', data: { increment: { plan: 1 } } }
     const facts = withProperties({ plan: 'pro' })
     const outcome = runOne(node, ['default'], facts)
     expect(outcome.steps[1]?.why).toBe('plan is not a number')
     expect(outcome.facts.contact.properties).toBe(facts.contact.properties)
   })
-  test('a handle that leads nowhere ends, on resuming too', () => {
+  test('a handle without an edge ends the execution, also after a wait', () => {
     const design = designOf([], 't>t2')
     const resume = { kind: 'resume', nodeId: 't', handle: 'timeout' } as const
     expect(walkSegment(design, resume, factsOf(), sending())).toMatchObject({
@@ -156,14 +156,14 @@ describe('waits, conditions and ends', () => {
       next: ended('completed'),
     })
   })
-  test('what cannot run fails in words', () => {
+  test('a node that cannot run fails with a message', () => {
     expect(walkSegment(designOf([], 't>gone'), start, factsOf(), sending()).next).toEqual(
       failed('the design has no node gone'),
     )
     const note: Node = { id: 'n', type: 'note', data: {} }
     expect(runOne(note, []).next).toEqual(failed('a note node cannot run'))
   })
-  test('a runaway is stopped', () => {
+  test('an endless loop is stopped', () => {
     const again: Node = { id: 'n', type: 'update_contact', data: { increment: { laps: 1 } } }
     const outcome = walkSegment(designOf([again], 't>n', 'n>n'), start, factsOf(), sending())
     expect(outcome.steps).toHaveLength(limits.stepsPerSegmentMax)

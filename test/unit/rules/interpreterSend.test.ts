@@ -60,7 +60,7 @@ describe('send_email', () => {
     expect(result.next).toEqual(next)
     expect(result.steps[1]?.why).toBe(why)
   })
-  test('a guard that is false never asks for a mail', () => {
+  test('a false guard sends no email', () => {
     const tools = sending()
     runOne(node({ ...mail, guard: exists }), ['default'], factsOf(), tools)
     expect(tools.sent).toEqual([])
@@ -75,7 +75,7 @@ describe('send_email', () => {
       failed('n: no subject'),
     )
   })
-  test('what was sent in this segment counts as sent', () => {
+  test('emails of the same segment count as sent', () => {
     const condition: Condition = { type: 'email_activity', node_id: 'n', status: 'sent' }
     const design = designOf(
       [node(), { id: 'c', type: 'condition', data: { condition } }],

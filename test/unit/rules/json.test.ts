@@ -1,4 +1,4 @@
-// Free-form data: paths into it, and what the database could not hold.
+// JSON data: paths, and faults that Postgres could not store.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isEventName, isReservedEventName } from '../../../rules/eventNames.ts'
@@ -26,14 +26,14 @@ describe('findJsonFault', () => {
   ])('%s', (_name, value, code) => {
     expect(findJsonFault(value)?.code).toBe(code)
   })
-  test('all other JSON is fine', () => {
+  test('other JSON has no fault', () => {
     expect(findJsonFault(nested(limits.jsonDepthMax))).toBeNull()
     expect(findJsonFault({ 'ключ 🙂': ['\u2028', '\u0001', null, -0, 1e300] })).toBeNull()
   })
   test('counts bytes exactly as JSON.stringify writes them', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        // Half pairs are a fault of their own.
+        // Half surrogate pairs are another fault.
         fc.pre(findJsonFault(value) === null)
         const bytes = Buffer.byteLength(JSON.stringify(value))
         expect(findJsonFault(value, bytes)).toBeNull()

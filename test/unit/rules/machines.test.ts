@@ -1,4 +1,4 @@
-// Who is a machine, and whose address a request has.
+// Which requests are made by machines, and the client address of a request.
 import { describe, expect, it } from 'vitest'
 import { createClientIp } from '../../../api/http/clientIp.ts'
 import { isBurst, machineOf, showsScanner } from '../../../rules/mail/machines.ts'
@@ -52,7 +52,7 @@ describe('links fetched', () => {
   const at = (...ms: number[]) =>
     ms.map((time, i) => ({ at: new Date(1_000_000 + time), link: `https://x.test/${i}` }))
   const now = (ms: number) => new Date(1_000_000 + ms)
-  it('three within a second are a burst, the same one thrice is none', () => {
+  it('three different links within a second are a burst, the same link three times is not', () => {
     expect(isBurst(at(0, 500, 999), now(999))).toBe(true)
     expect(isBurst(at(0, 500, 1000), now(1000))).toBe(false)
     expect(
@@ -89,7 +89,7 @@ describe("a client's address", () => {
   ])('of peer %s, forwarded for %s, is %s', (peer, forwarded, expected) => {
     expect(read(peer, forwarded)).toBe(expected)
   })
-  it('is the peer where no proxy is trusted', () => {
+  it('is the peer if no proxy is trusted', () => {
     expect(createClientIp([])('127.0.0.1', '1.2.3.4')).toBe('127.0.0.1')
   })
 })

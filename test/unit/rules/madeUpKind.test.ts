@@ -1,4 +1,4 @@
-// A kind in one file and a registry with it: validated, run, counted, documented. Nothing else knows of it.
+// A node kind that is only in one file and in a registry is validated, run, counted and documented.
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { designNeeds } from '../../../rules/design/needs.ts'
@@ -45,7 +45,7 @@ const problemsOf = (design: object, known = registry) =>
   validateDesign(design, welcomeContext, known).map(({ path, code }) => `${path} ${code}`)
 
 describe('validated', () => {
-  test('it is a known type, here alone', () => {
+  test('it is a known type only in this registry', () => {
     expect(problemsOf(draw())).toEqual([])
     expect(problemsOf(draw(), createRegistry(nodeKinds))).toContain(
       'nodes.1.type unknown_node_type',
@@ -53,7 +53,7 @@ describe('validated', () => {
   })
   test('with problem codes of its own, and those of its condition', () => {
     expect(problemsOf(draw({ event_name: 'a b' }))).toEqual([
-      'nodes.1.data.prize no_prize',
+      'nodes.1.data.prize missing_value',
       'nodes.1.data.event_name bad_event_name',
       'nodes.1.data.until_holds empty_condition',
     ])
@@ -62,7 +62,7 @@ describe('validated', () => {
       'nodes.1.data.until_holds.audience_id unknown_audience',
     ])
   })
-  test('its handles are wired, and no others', () => {
+  test('exactly its handles can be connected', () => {
     expect(problemsOf(draw(data, 'n.won>x', 'n.lost>x'))).toEqual(['nodes.1 unwired_handle'])
     expect(problemsOf(draw(data, 'n.won>x', 'n.lost>x', 'n.again>x', 'n>x'))).toEqual([
       'edges.4.sourceHandle unknown_handle',
@@ -75,7 +75,7 @@ describe('validated', () => {
   })
 })
 
-test('what it names and reads is loaded', () => {
+test('the things that it refers to and reads are loaded', () => {
   expect(designReferences(draw(), registry)).toEqual({
     templateIds: ['welcome'],
     fromAddresses: [],
@@ -101,7 +101,7 @@ describe('run', () => {
     })
     expect(outcome.next).toEqual(ended('rich'))
   })
-  test('it waits for a condition, and leaves by the handle of what ended that', () => {
+  test('it waits for a condition, and takes the handle of what ended the wait', () => {
     const { next } = run()
     expect(next).toEqual({
       kind: 'wait',
@@ -146,6 +146,7 @@ test('a start of another type starts executions, by its event and by hand', () =
     summary: 'Starts when somebody rings.',
     data: z.object({}),
     role: 'start',
+    handleTexts: { default: 'Somebody rings' },
     handles: always('default'),
     waits: never,
     check: () => [],
@@ -161,6 +162,6 @@ test('a start of another type starts executions, by its event and by hand', () =
   expect(triggerByHand(design, known)).toEqual({ node_id: 'd', re_entry: null })
 })
 
-test('two kinds of one type are refused', () => {
+test('two kinds of the same type are refused', () => {
   expect(() => createRegistry([...nodeKinds, luckyDraw, luckyDraw])).toThrow(/same type/)
 })

@@ -1,4 +1,4 @@
-// A node kind that the service does not have, in one file: all that a new kind takes.
+// A made-up node kind, which shows everything that a new kind needs.
 import { z } from 'zod'
 import { conditionSchema } from '../../../rules/conditions/schema.ts'
 import { problemAt } from '../../../rules/design/context.ts'
@@ -14,7 +14,7 @@ const held = ({ until_holds }: JsonObject): HeldCondition[] => [
   { key: 'until_holds', value: until_holds, scope: 'node', isRequired: true },
 ]
 
-/** Draws a prize; whoever wins nothing waits until a condition holds. */
+/** Draws a prize. Without a prize the execution waits until a condition is true. */
 export const luckyDraw = defineNode({
   type: 'lucky_draw',
   summary: 'Draws a prize for the contact.',
@@ -25,6 +25,7 @@ export const luckyDraw = defineNode({
   }),
   records: 'email_activity',
   leaves: { condition: 'again', timer: 'lost' },
+  handleTexts: { won: 'A prize', lost: 'No prize', again: 'Another draw' },
   handles: ({ prize }) =>
     prize === 'none'
       ? { required: ['lost', 'again'], optional: [] }
@@ -33,7 +34,7 @@ export const luckyDraw = defineNode({
   check: (at) => [
     ...(typeof at.data['prize'] === 'string'
       ? []
-      : problemAt(at, 'prize', 'no_prize', 'a draw needs a prize')),
+      : problemAt(at, 'prize', 'missing_value', 'prize is required')),
     ...checkEventName(at, 'event_name'),
     ...checkConditions(at, held(at.data)),
   ],

@@ -1,4 +1,4 @@
-// The data of each node type: one row for each fault, with the problems that it must give and no others.
+// Faults in the data of each node type, each with exactly the expected problems.
 import { describe, expect, test } from 'vitest'
 import { codesOf, designAround } from './builders.ts'
 
@@ -213,7 +213,7 @@ faults(
   ],
 )
 
-test('types that are not known, and an exit', () => {
+test('unknown types, and an exit', () => {
   for (const type of ['teleport', 'constructor', 'split']) {
     expect(codesOf(designAround(type, {}, 'default'))).toEqual(['nodes.1.type unknown_node_type'])
   }

@@ -1,4 +1,4 @@
-// The registry and the schemas agree with the checks: no file is forgotten, no described field goes unchecked.
+// The registry and the schemas agree with the checks: every kind is listed, and every described field is checked.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -19,7 +19,7 @@ test('every file that defines a kind is in the list', () => {
   expect(defining.sort()).toEqual(nodeKinds.map(({ type }) => `${camel(type)}.ts`).sort())
 })
 
-test('the types of a node come from its kind', () => {
+test('the TypeScript types of a node come from its kind', () => {
   const nodes: Design['nodes'] = [
     { id: 'a', type: 'delay', data: { ms: 5 } },
     // @ts-expect-error a delay has no such data
@@ -73,7 +73,7 @@ describe('the schema of a design', () => {
   for (const [name, schema] of Object.entries(rebased)) ajv.addSchema(schema, `/schemas/${name}`)
   const fits = ajv.getSchema('/schemas/Design')
 
-  test('takes what may be activated', () => {
+  test('accepts designs that may be activated', () => {
     expect([fits?.(welcomeDesign()), fits?.errors]).toEqual([true, null])
   })
   test.each<[string, (design: ReturnType<typeof looseDesign>) => void]>([
@@ -98,7 +98,7 @@ describe('the schema of a design', () => {
   })
 })
 
-/** Data of each kind in which every field may be looked at. */
+/** Data of each kind with every field. */
 const samples: Record<(typeof nodeKinds)[number]['type'], object[]> = {
   trigger: [{ kind: 'event', event_name: 'a' }],
   send_email: [{ subject: 'S', html: 'H' }, { template_id: 'welcome' }],
@@ -110,7 +110,7 @@ const samples: Record<(typeof nodeKinds)[number]['type'], object[]> = {
   exit: [{}],
   note: [{}],
 }
-/** What no check looks at, since nothing reads it. */
+/** Fields without a check, because nothing reads them. */
 const unread = ['note.text']
 
 function fieldsOf(schema: JsonSchema): string[] {
@@ -118,7 +118,7 @@ function fieldsOf(schema: JsonSchema): string[] {
   return [...Object.keys(schema['properties'] ?? {}), ...alternatives.flatMap(fieldsOf)]
 }
 
-test.each(nodeKinds.map(({ type }) => type))('no field of %s goes unchecked', (type) => {
+test.each(nodeKinds.map(({ type }) => type))('every field of %s is checked', (type) => {
   const schema = Object.values(schemas).find((one) => {
     const { properties } = one as { properties?: { type?: { const?: string } } }
     return properties?.type?.const === type
@@ -126,7 +126,7 @@ test.each(nodeKinds.map(({ type }) => type))('no field of %s goes unchecked', (t
   const fields = fieldsOf(schema.properties.data)
   const unchecked = [...new Set(fields)].filter((field) =>
     samples[type].every((sample) => {
-      // No field takes a list of lists.
+      // No field is a list of lists.
       const data = { ...sample, [field]: [[]] }
       const design = { nodes: [{ id: 'n', type, data }], edges: [] }
       return !codesOf(design).some((code) => code.startsWith(`nodes.0.data.${field}`))

@@ -155,7 +155,7 @@ describe('operators', () => {
   test.each(table)('%s: %j and %j is %j', (operator, stored, value, expected) => {
     expect(holds(stored, operator, value)).toBe(expected)
   })
-  test('every operator stands in the table both ways', () => {
+  test('every operator is in the table with true and with false', () => {
     for (const operator of operators) {
       const answers = new Set(table.filter((row) => row[0] === operator).map((row) => row[3]))
       if (operator === 'exists') answers.add(holds(undefined, operator))
@@ -175,7 +175,7 @@ describe('operators', () => {
     expect(holds(stored, operator, value)).toBe(false)
     expect(holds(stored, operator, value, false)).toBe(false)
   })
-  test('the opposites turn around with ci', () => {
+  test('opposite operators have opposite results, also with ci', () => {
     expect(holds('PRO', 'neq', 'pro', true)).toBe(false)
     expect(holds('PRO', 'not_in', ['pro'], true)).toBe(false)
     expect(holds('PRO', 'not_contains', 'r', true)).toBe(false)

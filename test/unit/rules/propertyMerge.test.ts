@@ -53,7 +53,7 @@ describe('mergeProperties', () => {
     expect(Object.hasOwn(Object.prototype, 'x')).toBe(false)
   })
 
-  test('the same object comes back when nothing changed', () => {
+  test('returns the same object if nothing changed', () => {
     const stored = { a: 1, b: { c: [1, { d: 2 }] } }
     expect(mergeProperties(stored, {})).toBe(stored)
     expect(mergeProperties(stored, { a: 1, z: null, b: { c: [1, { d: 2 }], y: null } })).toBe(
@@ -81,7 +81,7 @@ describe('mergeProperties', () => {
       ),
   }))
 
-  test('merging twice is merging once, and the arguments stay as they were', () => {
+  test('merging twice is the same as merging once, and the arguments are not changed', () => {
     fc.assert(
       fc.property(object, object, (first, patch) => {
         const stored = mergeProperties({}, first)

@@ -1,4 +1,4 @@
-// What update_contact does: set with variables, unset, increment, and what it leaves alone.
+// The changes of update_contact: set with variables, unset, increment, and what it leaves unchanged.
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../rules/json.ts'
 import { limits } from '../../../rules/limits.ts'
@@ -140,7 +140,7 @@ describe('applyUpdate', () => {
     expect(update(data)).toEqual({ properties, notes })
   })
 
-  test('prototypes stay out of reach', () => {
+  test('prototypes cannot be reached', () => {
     const set = JSON.parse('{"__proto__":{"polluted":{"var":"event.plan"}}}')
     const { properties } = applyUpdate(
       { set, increment: { '__proto__.n': 1 } },
@@ -150,10 +150,10 @@ describe('applyUpdate', () => {
     expect(Object.getPrototypeOf(properties)).toBe(Object.prototype)
     expect('polluted' in {}).toBe(false)
   })
-  test('the same object comes back when nothing changed', () => {
+  test('returns the same object if nothing changed', () => {
     expect(applyUpdate({ set: { plan: 'free' }, unset: ['none'] }, facts).properties).toBe(stored)
   })
-  test('what could not be stored changes nothing', () => {
+  test('a result that cannot be stored changes nothing', () => {
     const text = 'x'.repeat(limits.propertiesBytesMax / 2)
     const big = factsOf({
       event: { text },
@@ -165,7 +165,7 @@ describe('applyUpdate', () => {
     )
     expect(properties).toBe(big.contact.properties)
     expect(notes).toEqual([
-      `properties are unchanged: over ${limits.propertiesBytesMax} bytes of JSON`,
+      `properties are unchanged: they must not exceed ${limits.propertiesBytesMax} bytes of JSON`,
     ])
 
     let deep: JsonObject = {}

@@ -1,4 +1,4 @@
-// When a deferred mail is tried again.
+// When a deferred delivery is tried again.
 import { describe, expect, test } from 'vitest'
 import { expiry_ms, nextAttempt, statedWait } from '../../../rules/mail/retry.ts'
 
@@ -58,7 +58,7 @@ describe('a stated wait', () => {
     }
   })
 
-  test('one that is always a moment is believed three times', () => {
+  test('a very short one is followed three times', () => {
     const reply = '451 try again in 1 second'
     expect([1, 2, 3, 4].map((attempt) => wait(attempt, reply))).toEqual([1 / 60, 1 / 60, 1 / 60, 1])
     expect(statedWait('451 try again in 0 seconds')).toBe(1000)

@@ -28,7 +28,7 @@ export function designOf(nodes: Node[], ...edges: string[]): Design {
   return { nodes: [trigger, ...nodes], edges: edgesOf(...edges) }
 }
 
-/** Runs trigger → one node, its handles wired to exits named after them. */
+/** Runs trigger → one node, with its handles connected to exits of the same names. */
 export function runOne(
   node: Node,
   handles: string[],

@@ -1,4 +1,4 @@
-// Which trigger an event starts, and that states only move to states.
+// Which trigger an event starts, and the tables of states.
 import { expect, test } from 'vitest'
 import type { Condition } from '../../../rules/conditions/types.ts'
 import { eventTriggers, matchTrigger, triggerByHand } from '../../../rules/design/triggers.ts'
@@ -27,7 +27,7 @@ const design: Design = {
   edges: [],
 }
 
-test('the first trigger in design order whose filter holds', () => {
+test('the first trigger in the order of the design whose filter is true', () => {
   const [other, ...triggers] = eventTriggers(design)
   const once = { mode: 'once' }
   expect(other).toEqual({ node_id: 'w', event_name: 'b', filter: null, re_entry: once })
@@ -41,7 +41,7 @@ test('the first trigger in design order whose filter holds', () => {
   expect(matchTrigger([], factsOf())).toBeNull()
 })
 
-test('by hand it starts at the manual trigger, or at the first', () => {
+test('a manual start begins at the manual trigger, or at the first one', () => {
   expect(triggerByHand(design)).toEqual({ node_id: 'm', re_entry: { mode: 'after_exit' } })
   const nodes = design.nodes.filter(({ id }) => id !== 'm')
   expect(triggerByHand({ nodes, edges: [] })).toEqual({
@@ -70,21 +70,21 @@ test.each(tables)(
   },
 )
 
-test('the moves that the ledger forbids', () => {
+test('moves that deliveries must not have', () => {
   const { unknown, delivered, sending } = states.deliveryTransitions
-  // What may have been delivered is never sent again by itself, and nothing is delivered that was not marked.
+  // A delivery that may have arrived never becomes waiting by itself, and only a marked one becomes delivered.
   expect(unknown).not.toContain('queued')
   expect(delivered).not.toContain('queued')
   expect(sending).not.toContain('delivered')
 })
 
-test('what the table says of deliveries by their moves', () => {
+test('the phases of delivery states', () => {
   expect(states.waitingStates).toEqual(['queued', 'deferred'])
   expect(states.underWayStates).toEqual(['sending', 'data_sent'])
   expect([...states.settledStates].sort()).toEqual(
     ['delivered', 'bounced', 'unknown', 'cancelled', 'suppressed'].sort(),
   )
-  // The phases agree with the moves: what waits is claimed, and only an attempt ends in a deferral.
+  // The phases agree with the moves: waiting deliveries can be claimed, and only an attempt ends in a deferral.
   expect(states.waitingStates).toEqual(states.statesBefore('sending'))
   expect(states.underWayStates).toEqual(states.statesBefore('deferred'))
   expect(states.statesBefore('delivered')).toEqual(['data_sent'])

@@ -1,4 +1,4 @@
-// Designs that may be activated, and faults of triggers and settings.
+// Valid designs, and faults of triggers and settings.
 import { describe, expect, test } from 'vitest'
 import { validateDesign } from '../../../rules/design/validate.ts'
 import { codesOf, designAround, looseDesign, welcomeContext, welcomeDesign } from './builders.ts'
@@ -74,7 +74,7 @@ describe('valid designs', () => {
   ])('%s', (_name, design) => {
     expect(codesOf(design)).toEqual([])
   })
-  test('a note is drawn, never reached', () => {
+  test('a note needs no edge', () => {
     const design = looseDesign()
     design.nodes.push({ id: 'memo', type: 'note', data: { text: 'hello' } })
     expect(codesOf(design)).toEqual([])
@@ -121,7 +121,7 @@ describe('triggers and settings', () => {
     design.nodes[0] = { id: 'start', type: 'trigger', data }
     expect(codesOf(design)).toEqual([expected])
   })
-  test('a trigger may listen to a reserved name, and enter again by rule', () => {
+  test('a trigger may have a reserved event name and a re-entry rule', () => {
     const design = looseDesign()
     const data = {
       kind: 'event',
@@ -149,7 +149,7 @@ describe('triggers and settings', () => {
     expect(codesOf(design)).toEqual([expected])
   })
 
-  test('inline Liquid is parsed where the caller can', () => {
+  test('inline Liquid is checked if the context can parse it', () => {
     const design = designAround('send_email', { ...inline, subject: '{{' }, 'default')
     const context = {
       ...welcomeContext,

@@ -1,4 +1,4 @@
-// What a condition must be before it may decide: one row for each fault, and none for what is right.
+// The validation of conditions: faults with their problems, and valid conditions.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { operators } from '../../../rules/conditions/types.ts'
@@ -130,7 +130,7 @@ describe('refused', () => {
   ])('%s', (_name, condition, expected) => {
     expect(problems(condition)).toEqual(expected)
   })
-  test('too many rules, said once', () => {
+  test('too many rules are reported once', () => {
     const rules = Array.from({ length: limits.conditionRulesMax + 50 }, () => rule({}))
     const last = limits.conditionRulesMax - 1
     expect(problems({ type: 'and', rules })).toEqual([`c.rules.${last} condition_too_large`])
@@ -141,7 +141,7 @@ describe('refused', () => {
   })
 })
 
-test('each scope knows its own fields', () => {
+test('each scope has its own fields', () => {
   expect(problems(rule({ field: 'trigger.a' }), 'wait_filter')).toEqual([])
   for (const field of ['trigger.a', 'wait_events.paid.a', 'execution.step_count']) {
     expect(problems(rule({ field }), 'trigger_filter')).toEqual(['c.field unknown_field'])

@@ -1,4 +1,4 @@
-// Random valid designs under a virtual clock: every segment ends in a wait or an end, the same one each time.
+// Random valid designs with a virtual clock: every segment ends in a wait or an end, the same each time.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Design, Node } from '../../../rules/design/types.ts'
@@ -48,7 +48,7 @@ const drawn: fc.Arbitrary<Drawn> = fc.oneof(
   fc.constant({ type: 'exit' as const, data: {} }),
 )
 
-/** Nodes in a row, each handle to any of them; the valid ones among these graphs are the test's. */
+/** Random graphs of nodes in a row with handles to any of them. The test uses the valid ones. */
 const design = fc
   .tuple(fc.array(drawn, { minLength: 1, maxLength: 8 }), fc.infiniteStream(fc.nat()))
   .map(([list, targets]): Design => {
@@ -60,7 +60,7 @@ const design = fc
       const kind = nodeRegistry.find(node.type)
       const required = kind?.handles(JSON.parse(JSON.stringify(node.data))).required ?? []
       return required.map((sourceHandle, i) => {
-        // The first handle goes to the next node, so that most of these designs hang together.
+        // The first handle leads to the next node, so that most of these graphs are connected.
         const any = Number(targets.next().value) % list.length
         const target = `n${i === 0 && at < list.length ? at : any}`
         return { id: `e${at}_${i}`, source: node.id, target, sourceHandle }
@@ -75,7 +75,7 @@ const outcomes: SendOutcome[] = [
   { kind: 'failed', why: 'bad template' },
 ]
 
-/** Runs an execution for at most twenty segments; the choices say what each mail and each wait meets. */
+/** Runs an execution for at most twenty segments. `choices` decide the result of each send and wait. */
 function runAll(design: Design, choices: number[]): SegmentOutcome[] {
   let draws = 0
   const draw = (): number => choices[draws++ % choices.length] ?? 0
@@ -124,6 +124,6 @@ test('valid designs wait or end, and a replay does the same', () => {
     }),
     { numRuns: 300 },
   )
-  // A test of nothing but invalid designs would prove nothing.
+  // Enough designs must be valid, or the test would prove nothing.
   expect(valid).toBeGreaterThan(20)
 })

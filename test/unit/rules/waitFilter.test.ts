@@ -1,4 +1,4 @@
-// The one condition that a wait stores: match rows resolved, what cannot change decided.
+// The condition that a wait stores: match rows are resolved, and parts that cannot change are evaluated.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { evaluate } from '../../../rules/conditions/evaluate.ts'
@@ -20,7 +20,7 @@ const rule = (field: string, value: string | number): Condition => ({
 })
 
 describe('match rows', () => {
-  test('none, and no filter, is any event', () => {
+  test('without rows and filter any event matches', () => {
     expect(resolveMatch({}, waiting)).toBeNull()
     expect(resolveMatch({ match: [] }, waiting)).toBeNull()
   })
@@ -44,7 +44,7 @@ describe('match rows', () => {
       expect(filter && evaluate(filter, factsOf())).toBe(false)
     },
   )
-  test('all rows and the filter must hold', () => {
+  test('all rows and the filter must be true', () => {
     const filter = resolveMatch(
       {
         filter: rule('event.status', 'paid'),
@@ -64,7 +64,7 @@ describe('match rows', () => {
   })
 })
 
-describe('what stays as it is while it waits', () => {
+describe('parts that cannot change during the wait', () => {
   const open = rule('event.status', 'paid')
   const yes = rule('trigger.tier', 'gold')
   const no = rule('trigger.tier', 'lead')
@@ -89,7 +89,7 @@ describe('what stays as it is while it waits', () => {
   ])('%s', (_name, filter, expected) => {
     expect(resolveMatch({ filter }, waiting)).toEqual(expected)
   })
-  test('but a span is measured when the event comes', () => {
+  test('are evaluated, except a span, which is measured when the event arrives', () => {
     const filter: Condition = {
       type: 'rule',
       field: 'trigger.at',
@@ -100,7 +100,7 @@ describe('what stays as it is while it waits', () => {
   })
 })
 
-test('the stored condition answers as the filter does with the trigger beside it', () => {
+test('the stored condition has the same result as the filter with the trigger', () => {
   const leaf = fc
     .record({
       field: fc.constantFrom('event.a', 'event.b', 'trigger.a', 'wait_events.w.a', 'properties.a'),

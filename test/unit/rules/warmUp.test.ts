@@ -1,4 +1,4 @@
-// The ladder of a new domain: whatever is asked for on whatever days, no day gives more than its step.
+// The warm-up ladder of a new domain: for any demand on any days, no day gives more than its step.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
@@ -27,7 +27,7 @@ test('the ladder is 150, 250, 400, 700, 1000, 1500, 2000, and doubles up to 128,
   expect(warmUpLadder.at(-1)).toBe(128_000)
 })
 
-test('what does not fit today goes to the next days, each a step higher', () => {
+test('mail that does not fit today goes to the next days, each a step higher', () => {
   expect(findPlaces([], MONDAY, 500)).toEqual([
     { day: MONDAY, from: 0, count: 150, size: 150 },
     { day: dayAfter(1), from: 0, count: 250, size: 250 },
@@ -35,19 +35,19 @@ test('what does not fit today goes to the next days, each a step higher', () => 
   ])
 })
 
-test('days without mail are no steps', () => {
+test('days without mail do not count as steps', () => {
   const days = [{ day: dayAfter(-30), reserved: 150 }]
   expect(findPlaces(days, MONDAY, 300).map(({ count }) => count)).toEqual([250, 50])
 })
 
-test('after the last step there is no bound, and the warm-up is over', () => {
+test('after the last step there is no limit, and the warm-up is over', () => {
   const days = warmUpLadder.map((reserved, i) => ({ day: dayAfter(i - 13), reserved }))
   expect(isLadderOver(days.slice(1), MONDAY)).toBe(false)
   expect(isLadderOver(days, MONDAY)).toBe(true)
   expect(findPlaces(days, MONDAY, 5_000_000)).toMatchObject([{ day: MONDAY, count: 5_000_000 }])
 })
 
-test('places of a later day are due in that day, in order', () => {
+test('places of a later day are due on that day, in order', () => {
   for (const step of [150, 128_000, Number.POSITIVE_INFINITY]) {
     const times = [0, 1, 75, 149].map((n) => placeTime({ day: MONDAY, size: step }, n))
     expect(times).toEqual([...times].sort((a, b) => a - b))
@@ -56,7 +56,7 @@ test('places of a later day are due in that day, in order', () => {
   expect(dayOf(placeTime({ day: MONDAY, size: 150 }, 149) + HOUR_MS)).toBe(MONDAY)
 })
 
-test('whatever is asked for when, every mail gets one place and no day exceeds its step', () => {
+test('for any demand every delivery gets one place and no day exceeds its step', () => {
   const asks = fc.array(
     fc.record({ later: fc.integer({ min: 0, max: 3 }), count: fc.integer({ min: 1, max: 900 }) }),
     { maxLength: 25 },

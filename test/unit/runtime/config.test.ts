@@ -1,4 +1,4 @@
-// The environment: what is missing or wrong is said all at once, and process.env is read in the mains alone.
+// The environment: all faults are listed at once, and process.env is read only in entry points.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ConfigError, parseConfig, parseOperatorConfig } from '../../../runtime/config.ts'
@@ -10,7 +10,7 @@ const complete = {
   SMTP_URL: 'smtp://127.0.0.1:1025',
 }
 
-test('a complete environment has defaults for all else', () => {
+test('other variables have defaults', () => {
   const config = parseConfig({ ...complete, PUBLIC_URL: 'https://mail.acme.test/', LOG_LEVEL: '' })
   expect(config).toMatchObject({
     port: 3000,
@@ -43,7 +43,7 @@ test('all faults are listed together, by name', () => {
   }
 })
 
-test('a command line reads what it names, and nothing else of the environment', () => {
+test('a command line reads only the variables that it names', () => {
   const env = { DATABASE_URL: 'postgres://127.0.0.1/x', DELIVERY_LANES: 'many', SMTP_URL: 'no' }
   expect(parseOperatorConfig(env, ['databaseUrl'])).toEqual({ databaseUrl: env.DATABASE_URL })
   const settings = ['databaseUrl', 'temporalAddress', 'temporalNamespace', 'deliveryLanes'] as const
@@ -65,13 +65,13 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
       .filter((line) => /\bprocess\.env\b/.test(line))
       .map(() => file),
   )
-  // Plain Node, before anything is installed: each of these is an entry point of its own.
+  // Plain Node scripts that run before anything is installed: each is an entry point.
   const scripts = /^dev\/install\w*\.mjs$/
   expect(lines.filter((file) => !scripts.test(file)).sort()).toEqual([
     'api/main.ts',
-    'dev/main.ts',
-    // What children inherit.
-    'dev/processes.ts',
+    'dev/start/main.ts',
+    // The environment that children inherit.
+    'dev/processes/processes.ts',
     'operate/createKey.ts',
     'operate/lanes.ts',
     'operate/migrate.ts',

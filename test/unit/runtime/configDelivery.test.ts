@@ -1,4 +1,4 @@
-// The environment's part about the way out: relay or mail servers, and who is asked for them.
+// The variables of delivery: relay or direct delivery, and name servers.
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../runtime/config.ts'
 

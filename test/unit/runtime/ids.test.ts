@@ -16,7 +16,7 @@ test('ids of one process sort in the order in which they were made', () => {
   expect(new Set(made).size).toBe(made.length)
 })
 
-test('an id is its prefix and 26 Crockford characters, and of no other kind', () => {
+test('an id is its prefix and 26 Crockford characters, and is of one kind only', () => {
   const newId = createNewId(() => new Date())
   for (const kind of Object.keys(idPrefixes) as (keyof typeof idPrefixes)[]) {
     const id = newId(kind)

@@ -1,0 +1,37 @@
+// The table of a worker's own metrics, from the registry that it serves.
+import { Registry } from 'prom-client'
+import type { Db } from '../../db/connect.ts'
+import { createReportCounter } from '../../inbound/reports/metrics.ts'
+import { createLog } from '../../runtime/log.ts'
+import { createDeliveryMetrics } from '../../worker/deliveryMetrics.ts'
+import { code, codes, markdownTable } from './markdown.ts'
+
+/** Each metric with its type, its labels and its help text; those that Node brings are left out. */
+export function metricsTable(): string {
+  const registry = new Registry()
+  createDeliveryMetrics(registry, {
+    // Asked at a scrape alone, and nothing is scraped here.
+    db: {} as Db,
+    log: createLog('docs', 'silent'),
+    now: () => new Date(),
+    transport: {
+      send: () => Promise.reject(new Error('nothing is sent')),
+      close: () => Promise.resolve(),
+      destinations: () => [],
+    },
+  })
+  createReportCounter(registry)
+  const rows = registry
+    .getMetricsAsArray()
+    .map((metric) => ({ labels: [], ...metric }) as unknown as MetricInfo)
+    .map(({ name, type, labelNames, help }) => [code(name), type, codes(labelNames ?? []), help])
+  return markdownTable(['metric', 'type', 'labels', 'meaning'], rows)
+}
+
+/** What prom-client knows of a metric; its types leave the labels out. */
+interface MetricInfo {
+  name: string
+  type: string
+  help: string
+  labelNames?: string[]
+}

@@ -1,0 +1,168 @@
+// Tables of the texts that an execution gives: a step's `why`, and the `error` of one that failed.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { limits } from '../../rules/limits.ts'
+import { markdownTable } from './markdown.ts'
+
+const TOP = join(import.meta.dirname, '..', '..')
+
+interface Reason {
+  /** As the reader sees it. */
+  text: string
+  /** Where the code has it, and the part of it that stands there: a text that has changed is an error here. */
+  from: [file: string, part: string]
+  /** The kind of node, or what there is to do. */
+  more: string
+  meaning: string
+}
+
+const EMAIL = '`send_email`'
+const SEND = 'rules/nodes/sendEmail.ts'
+const MAIL = 'activities/segment/mail.ts'
+const PROPERTIES = 'rules/properties/update.ts'
+
+const whys: Reason[] = [
+  {
+    text: 'the name of the event, or `manual`',
+    from: ['rules/nodes/trigger.ts', "'manual'"],
+    more: '`trigger`',
+    meaning: 'What started the execution',
+  },
+  {
+    text: '`properties.plan eq "pro" is true`',
+    from: ['rules/conditions/evaluate.ts', 'describe(condition)} is '],
+    more: '`condition`',
+    meaning: 'The condition, and whether it held',
+  },
+  {
+    text: 'the label or id of a branch',
+    from: ['rules/nodes/branch.ts', 'found.label || found.id'],
+    more: '`branch`',
+    meaning: 'The branch that was taken',
+  },
+  {
+    text: '`no branch matched`',
+    from: ['rules/nodes/branch.ts', 'no branch matched'],
+    more: '`branch`',
+    meaning: '`else` was taken',
+  },
+  {
+    text: '`no time to wait`',
+    from: ['rules/nodes/delay.ts', 'no time to wait'],
+    more: '`delay`',
+    meaning: 'The delay was 0, so there was no wait',
+  },
+  {
+    text: '`came before the wait`',
+    from: ['activities/segment/walk.ts', 'came before the wait'],
+    more: '`wait_for_event`',
+    meaning: 'An event within `lookback_ms` ended the wait at once',
+  },
+  {
+    text: '`guard`',
+    from: [SEND, "skip('guard'"],
+    more: EMAIL,
+    meaning: 'Skipped: the `guard` did not hold',
+  },
+  {
+    text: '`unsubscribed`',
+    from: [MAIL, "'unsubscribed'"],
+    more: EMAIL,
+    meaning: 'Skipped: a marketing mail, and the contact has left this workflow',
+  },
+  {
+    text: '`suppressed`',
+    from: ['rules/interpreterTypes.ts', "'suppressed'"],
+    more: EMAIL,
+    meaning: 'The address is on the suppression list; `on_suppressed` decided what followed',
+  },
+  {
+    text: '`template T is not published`',
+    from: [MAIL, 'is not published'],
+    more: EMAIL,
+    meaning: 'Failed: the template was deleted since the design became active',
+  },
+  {
+    text: '`no domain of this workspace for the from address`',
+    from: [MAIL, 'no domain of this workspace for'],
+    more: EMAIL,
+    meaning: "Failed: the sender's domain was deleted since",
+  },
+  {
+    text: '`domain acme.com is not verified`',
+    from: [MAIL, 'is not verified'],
+    more: EMAIL,
+    meaning: "Failed: the sender's domain is not verified any more",
+  },
+  {
+    text: '`template: html: …`',
+    from: [MAIL, 'template: '],
+    more: EMAIL,
+    meaning: 'Failed: the Liquid of that part could not be rendered; the rest says why',
+  },
+  {
+    text: '`event.plan is missing`',
+    from: [PROPERTIES, ' is missing`'],
+    more: '`update_contact`',
+    meaning: 'The field of a `{"var"}` is not there; the property was left as it was',
+  },
+  {
+    text: '`visits is not a number`',
+    from: [PROPERTIES, ' is not a number`'],
+    more: '`update_contact`',
+    meaning: 'The property to increment is not a number; it was left as it was',
+  },
+  {
+    text: '`properties are unchanged: …`',
+    from: [PROPERTIES, 'properties are unchanged: '],
+    more: '`update_contact`',
+    meaning: 'The result would be too large or too deep; nothing was changed',
+  },
+]
+
+const errors: Reason[] = [
+  {
+    text: '`NODE: WHY`, as `offer: domain acme.com is not verified`',
+    from: ['rules/nodes/moves.ts', 'place.nodeId}: '],
+    meaning: 'The step at that node failed, for the reason that its `why` says too',
+    more:
+      'Mend the cause: publish the template, verify the domain, correct the Liquid. To go on after such a failure, ' +
+      'draw an edge from `failed`, or set `on_step_failure` to `continue`',
+  },
+  {
+    text: `\`more than ${limits.stepsPerSegmentMax} nodes without a wait\``,
+    from: ['rules/interpreter.ts', 'nodes without a wait'],
+    meaning: 'The execution went round a loop whose waits were over at once, again and again',
+    more: 'Put a `delay` into the loop',
+  },
+  {
+    text: '`The execution was ended from outside`',
+    from: ['api/executions/schemas.ts', 'The execution was ended from outside'],
+    meaning: 'Its run failed in Temporal, and no step says why',
+    more: "Look at the run in the Temporal Web UI and at the worker's log",
+  },
+  {
+    text: '`the execution failed in Temporal`',
+    from: ['worker/sweeper.ts', 'the execution failed in Temporal'],
+    meaning: 'The same, some seconds later',
+    more: 'The same',
+  },
+]
+
+function checked({ text, from: [file, part] }: Reason): string {
+  if (readFileSync(join(TOP, file), 'utf8').includes(part)) return text
+  throw new Error(`${file} does not say "${part}" any more: correct dev/docs/reasons.ts`)
+}
+
+export const reasonTables = {
+  'step-reasons': () =>
+    markdownTable(
+      ['`why`', 'of', 'what it means'],
+      whys.map((row) => [checked(row), row.more, row.meaning]),
+    ),
+  'execution-errors': () =>
+    markdownTable(
+      ['`error`', 'what happened', 'what to do'],
+      errors.map((row) => [checked(row), row.meaning, row.more]),
+    ),
+}

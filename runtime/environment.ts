@@ -1,0 +1,150 @@
+// The environment variables of API and worker: what each may be, what it is when it is absent, and what it means.
+import { hostname } from 'node:os'
+import { z } from 'zod'
+import { dnsServers, flag, hostName, lanes, port, proxies, roles } from './configFields.ts'
+
+/** `default`, where a default is made from other things, says in words what it is. */
+const besides = (text: string) => ({ default_text: text })
+
+/** Each variable with its description, which docs/operating.md shows in this order. */
+export const Variables = z.object({
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must start with postgres://')
+    .describe('Postgres 15 or newer, as `postgres://user:password@host:5432/database`'),
+  SECRET_KEY: z
+    .string()
+    .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64')
+    .describe(
+      '32 bytes in base64 (`openssl rand -base64 32`). Encrypts DKIM keys; signs cursors, return paths and tracking links. The same for all processes',
+    ),
+  DATABASE_POOL_SIZE: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .max(500)
+    .default(20)
+    .describe(
+      'Connections in the pool of one process; for what it listens to it opens up to three more',
+    ),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('Logs are JSON lines on stdout; lines below this level are left out'),
+  HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe('Address on which the process listens, for the API and for metrics'),
+  PORT: port.default(3000).describe('API: its port. Worker: only to make `PUBLIC_URL`'),
+  PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional()
+    .describe(
+      'Where recipients reach the API: stands in unsubscribe links and tracked links. API and worker',
+    )
+    .meta(besides('`http://HOST:PORT`')),
+  API_METRICS_PORT: port
+    .default(9463)
+    .describe('API: port of `/metrics`, `/healthz` and `/readyz`'),
+  METRICS_PORT: port.default(9464).describe('Worker: port of `/metrics`, `/healthz` and `/readyz`'),
+  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233').describe('Temporal server, `host:port`'),
+  TEMPORAL_NAMESPACE: z.string().default('default').describe('Namespace; it must exist'),
+  WORKER_ROLES: roles
+    .default(['executions', 'delivery'])
+    .describe('Worker: `executions` runs workflows and empties the outbox, `delivery` sends mail'),
+  DELIVERY_LANES: lanes
+    .default(1)
+    .describe(
+      'Worker: lanes that share the 64 shards of the ledger; each sends from one worker at a time',
+    ),
+  DELIVERY_MODE: z
+    .enum(['relay', 'mx'])
+    .default('relay')
+    .describe(
+      "Worker: `relay` sends all mail to `SMTP_URL`, `mx` to the recipients' own mail servers",
+    ),
+  SMTP_URL: z
+    .string()
+    .regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://')
+    .optional()
+    .describe(
+      'The relay, as `smtp://user:password@host:587`. TLS is required unless the host is loopback; `?tls=off` or `?tls=required` says otherwise. Needed by API and worker in mode `relay`',
+    ),
+  SMTP_CONNECTIONS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(500)
+    .optional()
+    .describe(
+      'Worker: connections to the relay; in mode `mx` how much mail a lane works on at once',
+    )
+    .meta(besides('`10`; with `mx` `100`')),
+  RESEND_UNKNOWN: flag
+    .default(true)
+    .describe('Worker: send transactional mail whose outcome is unknown once more'),
+  LEASE_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(3600)
+    .default(120)
+    .describe('Worker: how long the mail that a dead lane held waits before another lane takes it'),
+  WARM_UP: flag.default(true).describe('Worker: let mail of new domains out in daily steps'),
+  ALLOW_UNVERIFIED_DOMAINS: flag
+    .default(false)
+    .describe(
+      'API and worker: send from domains whose DNS records were never seen, on a closed network',
+    ),
+  EHLO_NAME: hostName
+    .default(hostname())
+    .describe('Name that we give other mail servers in EHLO')
+    .meta(besides('host name of the machine')),
+  MAIL_HOST: hostName
+    .optional()
+    .describe('Host that takes bounces: the MX of every `bounces.<domain>`')
+    .meta(besides('host of `PUBLIC_URL`, or `EHLO_NAME` where that is an IP address')),
+  SPF_MECHANISM: z
+    .string()
+    .regex(/^[!-~]+$/, 'must be one mechanism of SPF, without spaces')
+    .optional()
+    .describe(
+      'What the SPF records of sending domains allow, for example `include:spf.relay.example`',
+    )
+    .meta(besides('`a:` and the mail host')),
+  DNS_SERVERS: dnsServers
+    .default([])
+    .describe('Worker: resolvers for MX records and domain checks, `ip` or `ip:port` with commas')
+    .meta(besides('those of the system')),
+  MX_PORT: port
+    .default(25)
+    .describe('Worker: port of mail servers in mode `mx`; another one for tests'),
+  ALLOW_PRIVATE_MX: flag
+    .default(false)
+    .describe(
+      'Worker: send to private and loopback addresses in mode `mx`, which are refused otherwise',
+    ),
+  INBOUND_PORT: port
+    .optional()
+    .describe('Worker: port where it takes bounces, complaints and unsubscribes by SMTP')
+    .meta(besides('takes none')),
+  INBOUND_HOST: z
+    .string()
+    .optional()
+    .describe('Worker: address for `INBOUND_PORT`')
+    .meta(besides('`HOST`')),
+  INBOUND_TLS_CERT: z
+    .string()
+    .optional()
+    .describe('Worker: certificate file (PEM). With certificate and key, STARTTLS is offered'),
+  INBOUND_TLS_KEY: z.string().optional().describe('Worker: key file (PEM) of that certificate'),
+  TRUSTED_PROXIES: proxies
+    .default([])
+    .describe('API: addresses and networks, with commas, whose `X-Forwarded-For` is believed')
+    .meta(besides('none')),
+  UNSUBSCRIBE_LINK_MODE: z
+    .enum(['direct', 'confirm'])
+    .default('direct')
+    .describe('API: `direct` unsubscribes who follows the link, `confirm` asks first'),
+})

@@ -1,0 +1,110 @@
+// The operations of sending, in an order in which each finds what its example speaks of: Acme registers its domain,
+// tells Ada that an order has left, and puts its templates, suppressions and keys in order.
+import { expect } from 'vitest'
+import { exampleIds, exampleOwner } from '../../api/http/exampleIds.ts'
+import { createApiKey } from '../../commands/api-keys/create.ts'
+import { eventually } from './eventually.ts'
+import type { Step } from './examples.ts'
+import { newId, now } from './harness.ts'
+import type { NameServer } from './nameServer.ts'
+
+type Harness = Parameters<NonNullable<Step['before']>>[0]
+
+/** The settings of the service that the examples show. */
+export const sendingEnv = (names: NameServer) => ({
+  DNS_SERVERS: names.address,
+  MAIL_HOST: 'mx.example.net',
+  SPF_MECHANISM: 'include:_spf.example.net',
+  EHLO_NAME: 'mx.example.net',
+})
+
+const domainPath = (ids: ReadonlyMap<string, string>) =>
+  `/v1/domains/${ids.get(exampleIds.domain)}?expand=details`
+
+/** The workspace as Acme has it: its owner has a name, and it has no domain yet. */
+async function enterAcme(h: Harness): Promise<void> {
+  await h.db.updateTable('users').set(exampleOwner).where('id', '=', h.userId).execute()
+  expect((await h.request('DELETE', `/v1/domains/${h.domainId}`)).status).toBe(204)
+}
+
+/** Publishes the records of the domain, as its owner would. */
+async function publish(h: Harness, names: NameServer, ids: ReadonlyMap<string, string>) {
+  const { body } = await h.request<{ dns_records: DnsRecord[] }>('GET', domainPath(ids))
+  await names.change('example.com', body.dns_records.map(zoneLine).join('\n'))
+}
+
+interface DnsRecord {
+  name: string
+  type: string
+  value: string
+  priority?: number
+}
+
+/** A record as a line of a zone file; long texts in chunks of 255. */
+function zoneLine({ name, type, value, priority }: DnsRecord): string {
+  if (type === 'MX') return `${name} MX ${priority} ${value}.`
+  const chunks = value.match(/.{1,255}/g) ?? []
+  return `${name} TXT ${chunks.map((chunk) => `"${chunk}"`).join(' ')}`
+}
+
+/** A key of a web shop beside the one that asks, which has been used. */
+async function addKeys(h: Harness): Promise<void> {
+  const { name: workspaceName } = await h.db
+    .selectFrom('workspaces')
+    .select('name')
+    .where('id', '=', h.workspaceId)
+    .executeTakeFirstOrThrow()
+  await h.db
+    .updateTable('api_keys')
+    .set({ name: 'Backend' })
+    .where('workspace_id', '=', h.workspaceId)
+    .execute()
+  await createApiKey(
+    { db: h.db, newId, now },
+    { workspaceName, name: 'Web shop', permission: 'sending_access' },
+  )
+}
+
+/** @param names the name server that the service asks, with the zone example.com */
+export const sendingStory = (names: NameServer): Step[] => [
+  { name: 'POST /v1/domains', before: enterAcme },
+  {
+    name: 'POST /v1/domains/{id}/verify',
+    before: (h, ids) => publish(h, names, ids),
+  },
+  {
+    name: 'GET /v1/domains/{id}',
+    before: (h, ids) =>
+      eventually(async () => {
+        expect((await h.request('GET', domainPath(ids))).body).toMatchObject({ status: 'SUCCESS' })
+      }),
+  },
+  { name: 'GET /v1/domains' },
+  { name: 'POST /v1/emails' },
+  {
+    name: 'GET /v1/emails/{id}',
+    before: (h, ids) =>
+      eventually(async () => {
+        const { body } = await h.request('GET', `/v1/emails/${ids.get(exampleIds.email)}`)
+        expect(body).toMatchObject({ last_event: { status: 'delivered' } })
+      }),
+  },
+  { name: 'GET /v1/emails' },
+  { name: 'GET /v1/emails/{id}/attempts' },
+  { name: 'POST /v1/templates' },
+  { name: 'PATCH /v1/templates/{id}' },
+  { name: 'POST /v1/templates/{id}/render' },
+  { name: 'POST /v1/templates/{id}/publish' },
+  { name: 'GET /v1/templates/{id}' },
+  { name: 'GET /v1/templates' },
+  { name: 'POST /v1/templates/{id}/duplicate' },
+  { name: 'DELETE /v1/templates/{id}' },
+  { name: 'POST /v1/suppressions' },
+  { name: 'GET /v1/suppressions' },
+  { name: 'DELETE /v1/suppressions/{email}' },
+  { name: 'GET /v1/api-keys', before: addKeys },
+  { name: 'DELETE /v1/api-keys/{id}' },
+  { name: 'PATCH /v1/domains/{id}' },
+  { name: 'POST /v1/domains/{id}/rotate-dkim' },
+  { name: 'DELETE /v1/domains/{id}' },
+]

@@ -1,0 +1,149 @@
+// Every workflow of docs/workflows.md: valid, active, started as the page says, and run to the end that it shows.
+import { fileURLToPath } from 'node:url'
+import { bundleWorkflowCode } from '@temporalio/worker'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openToken } from '../../mail/tracking/tokens.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
+import { eventually } from '../setup/eventually.ts'
+import { fire } from '../setup/handTimers.ts'
+import { createTestNamespace } from '../setup/namespace.ts'
+import { type PageRun, type PageWorkflow, pageWorkflows } from '../setup/pageExamples.ts'
+import { bringTo } from '../setup/states.ts'
+import { BROWSER } from '../setup/trackedMail.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const TEN_MINUTES_MS = 10 * 60 * 1000
+
+const temporal = await createTestNamespace()
+const api = await createTestApi({ namespace: temporal.namespace })
+await insertTestDomain(api, 'demo.test')
+let engine: Engine
+
+beforeAll(async () => {
+  const path = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+  const workflowBundle = await bundleWorkflowCode({
+    workflowsPath: path('../../workflows/index.ts'),
+    workflowInterceptorModules: [path('../setup/handTimers.ts')],
+    logger: sdkLogger,
+  })
+  engine = await startEngine(api, { temporal, workflowBundle })
+})
+afterAll(() => engine?.stop())
+
+/** One request that must be answered by 2xx. */
+async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await api.request<T>(method, path, body)
+  expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300)
+  engine.wake()
+  return answer.body
+}
+
+/** Sends what starts a run. @returns the execution that it started */
+async function start(workflowId: string, email: string, { requests }: PageRun): Promise<string> {
+  const [first] = requests
+  if (!first) throw new Error('nothing starts the run')
+  const body = { ...first.body, email }
+  if (first.kind === 'start') {
+    const path = `/v1/workflows/${workflowId}/executions`
+    return (await ask<{ execution_id: string }>('POST', path, body)).execution_id
+  }
+  const { executions } = await ask<{ executions: string[] }>('POST', '/v1/automation/events', body)
+  expect(executions, 'executions that the event started').toHaveLength(1)
+  return executions[0] ?? ''
+}
+
+/** Brings an execution over its waits: posts what the page posts there, and fires the other timers. */
+async function drive(id: string, email: string, { steps, requests }: PageRun): Promise<void> {
+  const coming = requests.slice(1)
+  let seen = 0
+  for (;;) {
+    const now = await eventually(async () => {
+      const { ended_status } = await engine.row(id)
+      if (ended_status) return null
+      const { status, memo } = await engine.describe(id)
+      const count = memo?.step_count ?? 0
+      if (status !== 'WAITING' || count <= seen) throw new Error(`${id} is ${status}`)
+      return count
+    })
+    if (now === null) return
+    seen = now
+    const step = steps[seen - 1]
+    if (step?.meanwhile) await open(id, step.meanwhile.opens)
+    if (step?.handle === 'received' && coming.length > 0) {
+      const body = { ...coming.shift()?.body, email }
+      await ask('POST', '/v1/automation/events', body)
+    } else if (step?.handle !== 'received') {
+      await engine.client.workflow.getHandle(id).signal(fire)
+    }
+  }
+}
+
+/** The contact opens the mail that a node sent, with a browser, some minutes after it was delivered. */
+async function open(executionId: string, nodeId: string): Promise<void> {
+  const { id: emailId } = await api.db
+    .selectFrom('emails')
+    .select('id')
+    .where('execution_id', '=', executionId)
+    .where('node_id', '=', nodeId)
+    .executeTakeFirstOrThrow()
+  const at = new Date(Date.now() - TEN_MINUTES_MS)
+  const [deliveryId] = await bringTo(api.db, { emailId }, 'delivered', at)
+  const token = openToken(api.deps.secrets.mac('tracking'), deliveryId ?? 0)
+  const visit = { headers: { 'user-agent': BROWSER } }
+  const from = { incoming: { socket: { remoteAddress: '198.51.100.7' } } }
+  expect((await api.app.request(`/t/o/${token}`, visit, from)).status).toBe(200)
+}
+
+interface Step {
+  node_id: string
+  handle: string | null
+  why: string | null
+}
+
+const lines = (steps: { nodeId: string; handle: string | null; why: string }[]) =>
+  steps.map(({ nodeId, handle, why }) => `${nodeId} ${handle ?? '-'} ${why}`.trim())
+
+const workflows = pageWorkflows()
+const cases = workflows.map(
+  (workflow) => [`${workflow.title} (${workflow.place})`, workflow] as const,
+)
+
+test('the page has at least six workflows, each with a run', () => {
+  expect(workflows.length).toBeGreaterThanOrEqual(6)
+  expect(workflows.filter(({ runs }) => runs.length === 0).map(({ place }) => place)).toEqual([])
+})
+
+test.each(cases)('%s runs as the page says', async (_name, workflow: PageWorkflow) => {
+  const made = await ask<{ workflow_id: string; status: string }>(
+    'POST',
+    '/v1/workflows',
+    workflow.body,
+  )
+  const path = `/v1/workflows/${made.workflow_id}`
+  expect(await ask('POST', `${path}/validate`, {})).toEqual({ valid: true, problems: [] })
+  await ask('PATCH', path, { status: 'active' })
+
+  for (const run of workflow.runs) {
+    const email = `${uniqueName('reader')}@example.com`
+    const id = await start(made.workflow_id, email, run)
+    await drive(id, email, run)
+    type Shown = { status: string; error: string | null }
+    const { status, error } = await ask<Shown>('GET', `/v1/executions/${id}`)
+    const { steps } = await ask<{ steps: Step[] }>('GET', `/v1/executions/${id}/steps`)
+    const took = steps.map(({ node_id: nodeId, handle, why }, i) => {
+      // The page need not say every reason.
+      return { nodeId, handle, why: run.steps[i]?.why === '' ? '' : (why ?? '') }
+    })
+    expect(
+      { steps: lines(took), status, error, subjects: await engine.subjects(id) },
+      `the run at ${run.place}`,
+    ).toEqual({
+      steps: lines(run.steps),
+      status: run.status,
+      error: run.error,
+      subjects: run.subjects,
+    })
+  }
+  await ask('DELETE', path)
+})
