@@ -1,7 +1,8 @@
 // npm run build: JavaScript for production in dist/, and the workflow bundle that workers load.
 import { rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { BUNDLE, buildFolder } from './buildFolder.mjs'
 import { ensureInstalled, root, run } from './install.mjs'
 import { checkNode } from './machine.mjs'
 
@@ -17,7 +18,13 @@ const { values } = parseArgs({
     unchecked: { type: 'boolean', default: false },
   },
 })
-const dist = resolve(root, values.out)
+let dist
+try {
+  dist = buildFolder(root, values.out)
+} catch (err) {
+  process.stderr.write(`${err.message}\n`)
+  process.exit(2)
+}
 const begin = Date.now()
 const say = (line) => {
   process.stdout.write(`${((Date.now() - begin) / 1000).toFixed(1).padStart(5)} s  ${line}\n`)
@@ -40,6 +47,6 @@ const bundle = await bundleWorkflowCode({
   workflowsPath: join(root, 'workflows', 'index.ts'),
   logger: new DefaultLogger('WARN'),
 })
-writeFileSync(join(dist, 'workflows.bundle.js'), bundle.code)
-say(`${values.out}/workflows.bundle.js, ${Math.round(bundle.code.length / 1024)} KiB`)
+writeFileSync(join(dist, BUNDLE), bundle.code)
+say(`${values.out}/${BUNDLE}, ${Math.round(bundle.code.length / 1024)} KiB`)
 say('done')

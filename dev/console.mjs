@@ -26,9 +26,9 @@ export function createConsole(out = process.stdout, now_ms = () => performance.n
 
   function draw() {
     if (!out.isTTY || going.size === 0) return
-    const [part] = going.keys()
-    const texts = [...going.values()].map(({ text }) => text)
-    out.write(CLEAR_LINE + line(part, texts.join(' | ')).slice(0, (out.columns || COLUMNS) - 1))
+    const [[first, { text }], ...others] = going
+    const texts = [text, ...others.map(([part, other]) => `${part} ${other.text}`)]
+    out.write(CLEAR_LINE + line(first, texts.join(' | ')).slice(0, (out.columns || COLUMNS) - 1))
     isDrawn = true
   }
 

@@ -81,7 +81,8 @@ function tryLock(file) {
   const draft = `${file}.${process.pid}`
   try {
     fs.mkdirSync(dirname(file), { recursive: true })
-    if (!isRunning(Number(readText(file)))) fs.rmSync(file, { force: true })
+    const holder = readText(file)
+    if (holder !== '' && !isRunning(Number(holder))) fs.rmSync(file, { force: true })
     // Linked, so that nobody reads a lock that has no process in it yet.
     fs.writeFileSync(draft, String(process.pid))
     fs.linkSync(draft, file)

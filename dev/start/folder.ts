@@ -47,7 +47,7 @@ export type DevFolder = ReturnType<typeof openFolder>
  * @throws Error with one sentence if it is not writable
  */
 export function openFolder(given: string | undefined) {
-  const root = resolve(given ?? join(join(import.meta.dirname, '..', '..'), '.data'))
+  const root = resolve(given || join(join(import.meta.dirname, '..', '..'), '.data'))
   const path = (...names: string[]) => join(root, ...names)
   try {
     // What is there already has to let us write: mkdir alone calls a read-only disk "no such file".

@@ -23,31 +23,36 @@ const servers: Given[] = [
     shape: 'postgres://user:password@host:5432/database',
     begins: /^postgres(ql)?:\/\//,
     port: 5432,
-    instead: 'a Postgres of its own',
+    instead: 'its own Postgres',
   },
   {
     variable: 'TEMPORAL_ADDRESS',
     shape: 'host:7233',
     begins: /^[^/]+$/,
     port: 7233,
-    instead: 'a Temporal of its own',
+    instead: 'its own Temporal',
   },
   {
     variable: 'SMTP_URL',
     shape: 'smtp://user:password@host:587',
     begins: /^smtps?:\/\//,
     port: 587,
-    instead: 'an inbox of its own',
+    instead: 'its own inbox',
   },
 ]
+
+/** The two ways to write a Postgres URL whose host is the folder of a socket. */
+const ofSocket = /^postgres(ql)?:\/\/([^?]*[?&]host=|[^/]*%2f)/i
 
 /** Checks all given servers. @throws Error with one sentence about the first that does not answer */
 export async function checkGiven(env: Record<string, string | undefined>): Promise<void> {
   for (const server of servers) {
     const given = env[server.variable]
     if (!given) continue
-    const orNone = `or leave ${server.variable} away, and npm start brings ${server.instead}`
-    const address = server.begins.test(given) ? addressOf(given, server.port) : undefined
+    const orNone = `or unset ${server.variable}, and npm start starts ${server.instead}`
+    if (ofSocket.test(given)) continue
+    const port = given.startsWith('smtps:') ? 465 : server.port
+    const address = server.begins.test(given) ? addressOf(given, port) : undefined
     if (!address) {
       throw new Error(`${server.variable} must be like ${server.shape}: correct it, ${orNone}.`)
     }
@@ -85,8 +90,8 @@ async function checkDatabase(url: string): Promise<void> {
   }
   if (fault) {
     throw new Error(
-      `The database of DATABASE_URL cannot be used (${fault}): correct DATABASE_URL, or leave it away, ` +
-        'and npm start brings a Postgres of its own.',
+      `The database of DATABASE_URL cannot be used (${fault}): correct DATABASE_URL, or unset it, ` +
+        'and npm start starts its own Postgres.',
     )
   }
 }

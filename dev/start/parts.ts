@@ -75,7 +75,7 @@ export function createParts({ env, folder, ports, console, onGone }: PartsOption
         const preparing = prepareTemporal(given, namespace).catch((err) => {
           throw new Error(
             `TEMPORAL_ADDRESS is ${given}, and no Temporal with a namespace ${namespace} answers there ` +
-              `(${err.message}): correct TEMPORAL_ADDRESS or TEMPORAL_NAMESPACE, or leave both away.`,
+              `(${err.message}): correct TEMPORAL_ADDRESS or TEMPORAL_NAMESPACE, or unset both.`,
             { cause: err },
           )
         })

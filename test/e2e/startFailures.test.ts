@@ -50,7 +50,7 @@ const failures: [name: string, env: () => Record<string, string>, said: RegExp][
   [
     'a port that is taken',
     () => ({ PORT: String(takenPort) }),
-    /^PORT is \d+, but something else uses that port: ask for another, or leave PORT away/,
+    /^PORT is \d+, but something else uses that port: ask for another, or unset PORT/,
   ],
   [
     'a database that does not answer',

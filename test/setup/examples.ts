@@ -63,9 +63,9 @@ async function runCurl(source: string, key: string) {
 }
 
 async function runTypescript(source: string, key: string) {
-  process.env['DRIPLINE_API_KEY'] = key
   const answer = source.includes('const answer') ? 'answer' : 'undefined'
-  const code = `${source}\nexport const status = response.status\nexport const body = ${answer}\n//${Math.random()}`
+  const known = source.replace('process.env.DRIPLINE_API_KEY', JSON.stringify(key))
+  const code = `${known}\nexport const status = response.status\nexport const body = ${answer}\n//${Math.random()}`
   return (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as {
     status: number
     body: unknown

@@ -48,7 +48,7 @@ test('parts that go on at the same time share the line of a terminal', () => {
   const { texts, console } = printed(true, 80)
   console.part('temporal').progress('building')
   console.part('api').progress('starting')
-  expect(texts.at(-1)).toMatch(/building \| starting$/)
+  expect(texts.at(-1)).toMatch(/temporal {2}building \| api starting$/)
 })
 
 test('what takes less than two seconds says nothing, also when it fails', async () => {

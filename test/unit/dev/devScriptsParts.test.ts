@@ -63,7 +63,7 @@ describe('ports', () => {
     const server = await listen(port, '127.0.0.1')
     try {
       await expect(choosePorts({ API_METRICS_PORT: `${port}` })).rejects.toThrow(
-        `API_METRICS_PORT is ${port}, but something else uses that port: ask for another, or leave`,
+        `API_METRICS_PORT is ${port}, but something else uses that port: ask for another, or unset API_METRICS_PORT`,
       )
     } finally {
       server.close()
@@ -152,6 +152,10 @@ describe('the data folder', () => {
     writeFileSync(data.owner, JSON.stringify(owner))
     await claimFolder(data, quiet)
     expect(data.devJson).toBe(join(folder, 'dev.json'))
+  })
+
+  test.each([undefined, ''])('is .data in the clone when %j names none', (given) => {
+    expect(openFolder(given).root).toBe(join(process.cwd(), '.data'))
   })
 
   test('keeps its secret key: 32 bytes', () => {

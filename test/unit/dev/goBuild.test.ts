@@ -3,7 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { compileProgress, countModules, packagesOf } from '../../../dev/servers/goBuild.ts'
+import {
+  compileProgress,
+  countModules,
+  packagesOf,
+  sourceFolderIn,
+} from '../../../dev/servers/goBuild.ts'
 
 const packages = ['a', 'b', 'c', 'd'].map((path) => ({ path, bytes: 1_000 }))
 const said = (started: string[], compiling_ms: number) =>
@@ -49,4 +54,12 @@ test('the modules of a go.mod are counted', () => {
     ')',
   ].join('\n')
   expect(countModules(goMod)).toBe(3)
+})
+
+test('the folder of the sources is read after what Go says of a newer version of itself', () => {
+  const json = '{\n\t"Path": "example.test/cli",\n\t"Dir": "/go/mod/cli@v1.5.1"\n}\n'
+  const switching = 'go: example.test/cli requires go >= 1.25.0; switching to go1.25.3\n'
+  for (const printed of [json, switching + json]) {
+    expect(sourceFolderIn(printed)).toBe('/go/mod/cli@v1.5.1')
+  }
 })

@@ -125,9 +125,22 @@ describe('servers that the environment names', () => {
     const said = await checkGiven(given).catch((err: Error) => err.message)
     expect(said).toBe(
       `SMTP_URL names 127.0.0.1:${port}, and nobody answers there (ECONNREFUSED): start that server, ` +
-        'correct the address, or leave SMTP_URL away, and npm start brings an inbox of its own.',
+        'correct the address, or unset SMTP_URL, and npm start starts its own inbox.',
     )
   })
+
+  test('a relay with TLS from the start is looked for on its own port', async () => {
+    await expect(checkGiven({ SMTP_URL: 'smtps://127.0.0.1' })).rejects.toThrow('127.0.0.1:465')
+  })
+
+  test.each(['postgres://u:p@/x?host=/nowhere', 'postgres://u@%2Fnowhere/x'])(
+    '%s: the socket of a Postgres on this machine is tried by its path',
+    async (url) => {
+      await expect(checkGiven({ DATABASE_URL: url })).rejects.toThrow(
+        /cannot be used \(connect ENOENT \/nowhere/,
+      )
+    },
+  )
 
   test.each([
     [{ DATABASE_URL: 'db.example' }, 'DATABASE_URL must be like postgres://user:password@host'],

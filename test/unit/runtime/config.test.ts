@@ -68,10 +68,12 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
   // Plain Node scripts that run before anything is installed: each is an entry point.
   const scripts = /^dev\/install\w*\.mjs$/
   expect(lines.filter((file) => !scripts.test(file)).sort()).toEqual([
+    // What it prints for callers to copy.
+    'api/http/samples.ts',
     'api/main.ts',
-    'dev/start/main.ts',
     // The environment that children inherit.
     'dev/processes/processes.ts',
+    'dev/start/main.ts',
     'operate/createKey.ts',
     'operate/lanes.ts',
     'operate/migrate.ts',
