@@ -65,7 +65,7 @@ test('the first workflow of the README runs as it says', { timeout: 60_000 }, as
     'welcome -> default',
     'project -> received',
     'well-done -> default',
-    'done -> null',
+    'done -> end',
   ])
 })
 

@@ -72,15 +72,15 @@ select e.* from unnest($1::text[]) as wanted(status) cross join lateral ( select
 
 -- GET /v1/workflows/:id/emails
 select "id" from "workflows" where "workspace_id" = $1 and "id" = $2;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $2 and m.workflow_id = $3 and true order by m.id desc nulls last limit $4;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $2 and m.workflow_id = $3 and m.id < $4 order by m.id desc nulls last limit $5;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id and v.machine is null ), '[]') as events from emails m where m.workspace_id = $2 and m.workflow_id = $3 and true order by m.id desc nulls last limit $4;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id and v.machine is null ), '[]') as events from emails m where m.workspace_id = $2 and m.workflow_id = $3 and m.id < $4 order by m.id desc nulls last limit $5;
 
 -- GET /v1/executions/:id
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
 
 -- GET /v1/executions/:id/emails
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
-select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id ), '[]') as events from emails m where m.workspace_id = $2 and m.execution_id = $3 order by m.id desc nulls last;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id and v.machine is null ), '[]') as events from emails m where m.workspace_id = $2 and m.execution_id = $3 order by m.id desc nulls last;
 
 -- GET /v1/executions/:id/steps
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
