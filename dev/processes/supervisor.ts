@@ -25,6 +25,8 @@ export interface Supervised {
 /** Watches a ready child. Restarts wait 0.5, 1, 2, 4 and 8 s. */
 export function supervise({ child, start, say, onGone }: SuperviseOptions): Supervised {
   let current = child
+  /** The start that is under way, or the last one. */
+  let starting = Promise.resolve(child)
   let stopping = false
 
   async function watch(): Promise<void> {
@@ -42,7 +44,8 @@ export function supervise({ child, start, say, onGone }: SuperviseOptions): Supe
       say(`${current.name} starts again in ${wait_ms / 1000} s`)
       await pause(wait_ms)
       if (stopping) return
-      current = await start()
+      starting = start()
+      current = await starting
     }
   }
 
@@ -50,9 +53,11 @@ export function supervise({ child, start, say, onGone }: SuperviseOptions): Supe
     if (!stopping) onGone(`${current.name} does not start again: ${err.message}`)
   })
   return {
-    stop(options) {
+    async stop(options) {
       stopping = true
-      return current.stop(options)
+      // A child that is just being started would outlive us; one that fails to start is gone already.
+      const last = await starting.catch(() => current)
+      await last.stop(options)
     },
   }
 }

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { endRecorded, recordChild } from '../../../dev/processes/children.ts'
 import { choosePorts, nextFreePort, randomPort } from '../../../dev/processes/ports.ts'
-import { isAlive, startChild, startTimeOf } from '../../../dev/processes/processes.ts'
+import { type Child, isAlive, startChild, startTimeOf } from '../../../dev/processes/processes.ts'
 import { createReservations } from '../../../dev/processes/reservations.ts'
 import { supervise } from '../../../dev/processes/supervisor.ts'
 import { findTemporalCli } from '../../../dev/servers/temporalCli.ts'
@@ -171,19 +171,21 @@ describe('supervise', () => {
     const lines: string[] = []
     const say = (line: string) => lines.push(line)
     const first = await child(`console.log('last words'); process.exitCode = 3`)
-    let restarted: () => void = quiet
-    const again = new Promise<void>((resolve) => {
+    let restarted: (next: Child) => void = quiet
+    const again = new Promise<Child>((resolve) => {
       restarted = resolve
     })
     const start = async () => {
       const next = await child(FOR_EVER, 'next')
-      restarted()
+      restarted(next)
       return next
     }
     const watched = supervise({ child: first, start, say, onGone: quiet })
-    await again
+    const next = await again
     expect(lines.join('\n')).toMatch(/child ended with code 3.*last words/s)
+    // It comes while the start is still under way, as Ctrl-C may.
     await watched.stop({ wait_ms: 5_000 })
+    expect(next.alive(), 'the child that was started again').toBe(false)
   })
 
   test('reports the end of a child that cannot be started again, unless it was asked to end', async () => {
