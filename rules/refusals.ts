@@ -25,6 +25,8 @@ interface RefusalFacts {
   domain_not_verified: { name: string }
   /** The template of an email. */
   email_template_not_found: { idOrAlias: string }
+  /** An event with that event_id was recorded, with another name or address. */
+  event_id_reused: { eventId: string }
   execution_not_found: NoFacts
   /** The execution has ended, and not by a cancellation. */
   execution_not_running: { status: ExecutionStatus }

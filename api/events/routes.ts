@@ -23,10 +23,11 @@ const postRoute = defineOperation({
     'Records what a contact did. The first event of an address makes the contact. The event starts each active ' +
     'workflow with a trigger of that name, unless its filter or its re-entry rule refuses, and it ends the waits ' +
     'for it; a 202 means that all of this is committed. Send an `event_id` of your own, and you may repeat the ' +
-    'request: the second time changes nothing and gives the first answer. Names that begin with ' +
+    'request: the second time changes nothing and gives the first answer. The `event_id` of an event with another ' +
+    'name or address is a 409. Names that begin with ' +
     `${reservedEventPrefixes.map((prefix) => `\`${prefix}\``).join(', ')} are refused: the service records such ` +
     'events itself.',
-  codes: ['reserved_event_name'],
+  codes: ['reserved_event_name', 'event_id_reused'],
   example: eventExamples.post,
   request: { body: jsonRequest(NewAutomationEvent) },
   responses: {

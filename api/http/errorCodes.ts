@@ -47,6 +47,10 @@ const codes = {
     status: 400,
     help: 'The path has no address where one belongs. Put it there, percent-encoded once.',
   },
+  event_id_reused: {
+    status: 409,
+    help: 'An event with this `event_id` was recorded before, with another `event_name` or `email`. Nothing was stored. Give each event an id of its own.',
+  },
   execution_not_running: {
     status: 409,
     help: 'The execution has ended, so it can no longer be cancelled. There is nothing to do.',

@@ -41,6 +41,11 @@ const answers: Answers = {
       `from: the DNS records of ${shownText(name)} were not found`,
     ),
   email_template_not_found: ({ idOrAlias }) => notFound(`Template '${idOrAlias}' not found`, null),
+  event_id_reused: ({ eventId }) =>
+    conflict(
+      `event_id: ${shown(eventId)} is that of an event with another event_name or email`,
+      'event_id_reused',
+    ),
   execution_not_found: () => notFound('Execution not found', null),
   execution_not_running: ({ status }) =>
     conflict(`The execution has ended: its status is ${status}`, 'execution_not_running'),

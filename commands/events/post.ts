@@ -26,15 +26,18 @@ export interface PostedEvent {
 const TRIES = 3
 
 /**
- * Records an event. If its event_id was recorded before, returns that event. Cannot run inside another
- * transaction, because it tries again in a new one after a race for the event_id.
+ * Records an event. If its event_id was recorded before with the same name and address, returns that event. Cannot
+ * run inside another transaction, because it tries again in a new one after a race for the event_id.
  */
 export async function postAutomationEvent(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'>,
   workspaceId: WorkspaceId,
   input: PostedEvent,
 ): Promise<
-  RecordedEvent | Refusal<'reserved_event_name' | 'timestamp_ahead' | 'contact_properties_refused'>
+  | RecordedEvent
+  | Refusal<
+      'reserved_event_name' | 'timestamp_ahead' | 'contact_properties_refused' | 'event_id_reused'
+    >
 > {
   const now = deps.now()
   if (isReservedEventName(input.event_name)) {

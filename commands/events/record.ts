@@ -40,15 +40,15 @@ export class EventIdRace extends Error {}
 /**
  * Locks the contact, counts and stores the event, starts matching workflows, ends waits for it and writes the
  * outbox.
- * @returns null if there is no such contact and none may be made. Only an event with contact properties can be
- * refused; the caller must return the refusal, so that the transaction rolls back.
+ * @returns null if there is no such contact and none may be made. Only an event with contact properties or with an
+ * event_id of the caller's can be refused; the caller must return the refusal, so that the transaction rolls back.
  * @throws EventIdRace
  */
 export async function recordAutomationEvent(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
   event: NewAutomationEvent,
-): Promise<RecordedEvent | null | Refusal<'contact_properties_refused'>> {
+): Promise<RecordedEvent | null | Refusal<'contact_properties_refused' | 'event_id_reused'>> {
   const { db: trx, newId, wake } = deps
   const now = deps.now()
   const id = newId('automationEvent')
@@ -56,7 +56,10 @@ export async function recordAutomationEvent(
   const made = { id, eventId, contactId: newId('contact'), now }
   const stored = await insertEvent(trx, workspaceId, event, made)
   if (stored.prior_id) {
-    return toRecorded(await findRecordedEvent(trx, workspaceId, stored.prior_id))
+    const prior = await findRecordedEvent(trx, workspaceId, stored.prior_id)
+    // Who does not know the event learns nothing of it by its id.
+    const isSame = prior.event_name === event.eventName && prior.email === event.email
+    return isSame ? toRecorded(prior) : refuse('event_id_reused', { eventId })
   }
   if (!stored.contact_id || !stored.properties || !stored.first_seen) return null
   if (!stored.inserted) throw new EventIdRace(eventId)

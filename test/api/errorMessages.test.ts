@@ -63,6 +63,10 @@ beforeAll(async () => {
   made['idle'] = await make('/v1/workflows', { name: 'Idle', design: byHand({}) })
   const starts = (id: string) => `/v1/workflows/${id}/executions`
   await api.request('POST', starts(made['once']), { email: own.contact })
+  const seen = { ...event, event_name: 'order.seen' }
+  made['event'] = String(
+    (await api.request('POST', '/v1/automation/events', seen)).body['event_id'],
+  )
   const contact = await api.request('GET', `/v1/automation/contacts/${own.contact}`)
   const unsubscribe = `insert into workflow_unsubscribes (workflow_id, contact_id, workspace_id, created_at)
     values ('${made['left']}', '${contact.body['id']}', '${api.workspaceId}', now())`
@@ -109,6 +113,10 @@ const rows: Record<ErrorCode, Row> = {
     ...emails({ from: 'a@new.test' }),
   ),
   email_required: row('Email is required', 'DELETE', '/v1/suppressions/%20'),
+  event_id_reused: {
+    asks: () => ['POST', '/v1/automation/events', { ...event, event_id: made['event'] }],
+    text: /^event_id: "evt_\w{26}" is that of an event with another event_name or email$/,
+  },
   execution_not_running: row(
     'The execution has ended: its status is COMPLETED',
     'POST',
