@@ -84,6 +84,8 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
   if (outcome.properties !== contact.properties) {
     await updateContactProperties(trx, workspaceId, contact.id, outcome.properties, now)
   }
-  await insertSegment(trx, workspaceId, { ...outcome.writes, now })
+  const isWritten = await insertSegment(trx, workspaceId, { ...outcome.writes, now })
+  // Rolls back. The next try finds how the execution ended.
+  if (!isWritten) throw new Error('the execution ended while its segment ran')
   return outcome.result
 }

@@ -1,8 +1,7 @@
 // Cancels an execution in one commit. Temporal learns of it through the outbox.
 
-import { lockContactOfExecution } from '../../db/contacts/writes.ts'
 import { type ExecutionRow, findExecution } from '../../db/executions/reads.ts'
-import { cancelExecutions } from '../../db/executions/writes.ts'
+import { cancelExecutions, lockExecution } from '../../db/executions/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -11,7 +10,8 @@ import { transact } from '../transact.ts'
 const CODE = 'cancelled'
 
 /**
- * Cancelling a cancelled execution is no error and keeps its reason.
+ * Locks the execution and not its contact: a segment holds the contact's lock while it runs, and whoever cancels it
+ * waits for none of that. A segment under way finds at its end that it was cancelled. Cancelling a cancelled execution is no error and keeps its reason.
  * @param input `reason` is shown with the execution; Temporal gets only a code
  */
 export function cancelExecution(
@@ -21,7 +21,7 @@ export function cancelExecution(
 ): Promise<ExecutionRow | Refusal<'execution_not_found' | 'execution_not_running'>> {
   const { executionId } = input
   return transact(deps, async ({ db: trx, now, wake }) => {
-    await lockContactOfExecution(trx, workspaceId, executionId)
+    await lockExecution(trx, workspaceId, executionId)
     const why = { code: CODE, reason: input.reason || CODE } as const
     const cancelled = await cancelExecutions(trx, workspaceId, { executionId }, why, now())
     if (cancelled.length > 0) wake('dripline_outbox')

@@ -37,27 +37,6 @@ export function lockContact(
     .executeTakeFirst()
 }
 
-/** Locks the contact of an execution, if there is one. The execution must be locked after the contact. */
-export async function lockContactOfExecution(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  executionId: string,
-): Promise<void> {
-  await trx
-    .selectFrom('contacts')
-    .select('id')
-    .where('workspace_id', '=', workspaceId)
-    .where('id', '=', (eb) =>
-      eb
-        .selectFrom('executions')
-        .select('contact_id')
-        .where('workspace_id', '=', workspaceId)
-        .where('id', '=', executionId),
-    )
-    .forUpdate()
-    .execute()
-}
-
 /** Replaces the properties of a locked contact. */
 export async function updateContactProperties(
   trx: Trx,

@@ -118,54 +118,58 @@ export interface SegmentWrites {
 
 /**
  * Writes a segment's steps, waits, end and result. The unique key (execution, segment) lets that happen only once.
+ * The execution is locked before its waits, as in a cancellation.
+ * @returns false if the execution has ended meanwhile: then nothing was written
  */
 export async function insertSegment(
   trx: Trx,
   workspaceId: WorkspaceId,
   writes: SegmentWrites,
-): Promise<void> {
+): Promise<boolean> {
   const { executionId, segment, now, left, end } = writes
-  await sql`
-    with steps as (
+  const { numAffectedRows } = await sql`
+    with live as (
+      select id from executions
+      where workspace_id = ${workspaceId} and id = ${executionId} and ${isLive()}
+      for no key update
+    ),
+    steps as (
       insert into execution_steps (execution_id, seq, segment, node_id, type, handle, why, at)
-      select ${executionId}, s.seq, ${segment}::int, s.node_id, s.type, s.handle, s.why,
+      select live.id, s.seq, ${segment}::int, s.node_id, s.type, s.handle, s.why,
         ${now}::timestamptz
-      from jsonb_to_recordset(${JSON.stringify(writes.steps)}::jsonb)
+      from live, jsonb_to_recordset(${JSON.stringify(writes.steps)}::jsonb)
         as s(seq int, node_id text, type text, handle text, why text)
     ),
     waits as (
       insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id,
         event_name, filter, deadline, consumed_by, created_at)
-      select ${executionId}, ${segment}::int, w.node_id, w.workspace_id, w.contact_id,
+      select live.id, ${segment}::int, w.node_id, w.workspace_id, w.contact_id,
         w.event_name, w.filter, w.deadline, w.consumed_by, ${now}::timestamptz
-      from jsonb_to_recordset(${JSON.stringify(writes.waits)}::jsonb)
+      from live, jsonb_to_recordset(${JSON.stringify(writes.waits)}::jsonb)
         as w(node_id text, workspace_id text, contact_id text, event_name text, filter jsonb,
           deadline timestamptz, consumed_by text)
       on conflict (execution_id, segment, node_id) do update set consumed_by = excluded.consumed_by
     ),
     left_wait as (
       update execution_steps set handle = ${left?.handle ?? null}
-      where execution_id = ${executionId} and seq = ${left?.seq ?? -1}
+      from live where execution_id = live.id and seq = ${left?.seq ?? -1}
     ),
     timed_out as (
-      delete from event_waits
-      where execution_id = ${executionId} and segment = ${segment - 1} and consumed_by is null
+      delete from event_waits using live
+      where execution_id = live.id and segment = ${segment - 1} and consumed_by is null
     ),
     ended as (
-      ${end ? endOf(workspaceId, executionId, end, now) : sql`select`}
+      ${end ? endOf(end, now) : sql`select`}
     )
     insert into execution_segments (execution_id, segment, result, created_at)
-    values (${executionId}, ${segment}, ${JSON.stringify(writes.result)}::jsonb, ${now})
+    select live.id, ${segment}::int, ${JSON.stringify(writes.result)}::jsonb, ${now}::timestamptz
+    from live
   `.execute(trx)
+  return Number(numAffectedRows) > 0
 }
 
-function endOf(
-  workspaceId: WorkspaceId,
-  executionId: string,
-  end: NonNullable<SegmentWrites['end']>,
-  now: Date,
-) {
+function endOf(end: NonNullable<SegmentWrites['end']>, now: Date) {
   const last = { stepId: sql<string>`${end.stepId}`, stepCount: sql<number>`${end.stepCount}` }
   return sql`update executions set ${endColumns({ ...end, reason: null }, last, now)}
-      where workspace_id = ${workspaceId} and id = ${executionId} and ${isLive()}`
+      from live where executions.id = live.id`
 }

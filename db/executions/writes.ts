@@ -11,10 +11,25 @@ import { type ExecutionEnd, endLive } from './end.ts'
 /** One execution, or every one of a contact in a workflow. */
 export type CancelWhere = { executionId: string } | { workflowId: string; contactId: string }
 
+/** Locks an execution, if there is one. What is read afterwards shows what its last segment wrote. */
+export async function lockExecution(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  executionId: string,
+): Promise<void> {
+  await trx
+    .selectFrom('executions')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', executionId)
+    .forUpdate()
+    .execute()
+}
+
 /**
  * Cancels the matching live executions: after the commit they are CANCELLED and run no further segment, even
  * before Temporal has closed them. Writes the outbox: the caller wakes it if ids are returned. The caller holds
- * the contact's lock, so that this statement's snapshot shows what the last segment wrote.
+ * the lock of the contact or of the execution, so that this statement's snapshot shows what the last segment wrote.
  * @param why `reason` is shown with the execution; only `code` reaches Temporal
  * @returns ids of the cancelled executions
  */
