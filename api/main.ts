@@ -3,6 +3,8 @@ import { serve } from '@hono/node-server'
 import { Connection } from '@temporalio/client'
 import { connect } from '../db/connect.ts'
 import { waitForSchema } from '../db/migrate.ts'
+import { apiSettings } from '../db/settings.ts'
+import { createDatabaseLook, openSpare } from '../db/spare.ts'
 import { createWake } from '../db/wake.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
@@ -22,13 +24,20 @@ const closers = createClosers(log)
 const now = () => new Date()
 const secrets = createSecrets(config.secretKey)
 
-const { db, pool } = connect({
+const onIdleError = (err: Error) => log.warn({ err }, 'a database connection broke while idle')
+const { db } = connect({
   url: config.databaseUrl,
   poolSize: config.databasePoolSize,
   name: 'dripline-api',
-  onIdleError: (err) => log.warn({ err }, 'a database connection broke while idle'),
+  settings: apiSettings,
+  onIdleError,
 })
 closers.add('postgres', () => db.destroy())
+const spare = (name: string) => {
+  const opened = openSpare({ url: config.databaseUrl, name, onError: onIdleError })
+  closers.add(name, opened.close)
+  return opened
+}
 
 const connection = Connection.lazy({ address: config.temporalAddress })
 closers.add('temporal', () => connection.close())
@@ -59,7 +68,10 @@ const app = createApp({
   now,
   newId: createNewId(now),
   temporal: createTemporalReads(connection, config.temporalNamespace),
-  wake: createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll')),
+  isDatabaseThere: createDatabaseLook(spare('dripline-api-ready')),
+  wake: createWake(spare('dripline-api-wake'), (err) =>
+    log.warn({ err }, 'workers were not woken; they poll'),
+  ),
   secrets,
   cursors: createCursors(secrets),
 })

@@ -130,6 +130,7 @@ async function findPages(
     now: () => new Date(),
     newId,
     temporal: createTemporalReads(connection, config.temporalNamespace),
+    isDatabaseThere: async () => true,
     wake: () => undefined,
     secrets,
     cursors: spy.cursors,

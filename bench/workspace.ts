@@ -81,6 +81,7 @@ export async function createWorkflow(
     now,
     newId,
     temporal: noTemporal,
+    isDatabaseThere: async () => true,
     wake: () => undefined,
     secrets,
     cursors: createCursors(secrets),

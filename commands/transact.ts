@@ -36,6 +36,7 @@ class RolledBack extends Error {
  * Runs work in one transaction and sends its wake-ups after the commit. If `deps.db` is already a transaction,
  * work joins it. Only the outermost call commits, sends wake-ups, and tries again after a deadlock (40P01) or a
  * serialization failure (40001), three tries in all; so work must change nothing outside the transaction. A
+ * lock that was waited for too long (55P03) is not tried again, because the caller has waited already. A
  * refusal that the outermost work returns rolls back. A joined command must refuse before its first write, or its
  * caller must return the refusal too.
  *
@@ -97,6 +98,8 @@ async function withRetries<T>(deps: Opening, run: (hooks: Hooks) => Promise<T>):
       for (const workspaceId of revoked) keysRevoked?.(workspaceId)
       return answer
     } catch (err) {
+      // It may be committed all the same. To wake somebody for nothing does no harm.
+      if (isUnavailable(err)) for (const channel of woken) wake(channel)
       if (tries >= TRIES || !isRetryable(err)) throw err
     }
   }

@@ -1,5 +1,4 @@
 // Opens the Postgres pool and the Kysely handle over it.
-import { createHash } from 'node:crypto'
 import {
   Kysely,
   PostgresDialect,
@@ -9,6 +8,8 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import type { Database } from './schema.ts'
+import { applySettings, type Settings } from './settings.ts'
+import { createStatementNames } from './statementNames.ts'
 
 export type Db = Kysely<Database>
 
@@ -18,25 +19,8 @@ declare const opened: unique symbol
 export type Trx = Transaction<Database> & { readonly [opened]: true }
 
 const INT8_OID = 20
-/** The most statements that get a name; further ones are planned at each call. */
-const NAMED_MAX = 500
-
-/**
- * Makes a function that names repeated statements, so that Postgres plans them once for each connection: planning
- * the statement that accepts an email takes longer than running it. Only statements that begin with `with` get a
- * name: they list their columns, so a later migration cannot change the result of a cached plan.
- */
-function createStatementNames() {
-  const names = new Map<string, string>()
-  return (text: string): string | undefined => {
-    if (!/^\s*with\s/i.test(text)) return undefined
-    const known = names.get(text)
-    if (known || names.size >= NAMED_MAX) return known
-    const name = `s${names.size}_${createHash('sha1').update(text).digest('base64url').slice(0, 16)}`
-    names.set(text, name)
-    return name
-  }
-}
+/** How long a connection may be silent before the system asks whether the server is still there. */
+const KEEPALIVE_MS = 10_000
 
 /** Wraps the pool for Kysely, so that queries are named. */
 function withStatementNames(pool: pg.Pool): PostgresPool {
@@ -62,8 +46,8 @@ export function connect(options: {
   url: string
   poolSize: number
   name: string
-  /** Server settings of each connection, as `name=value`. */
-  settings?: readonly string[]
+  /** Server settings of each connection. */
+  settings?: Settings
   onIdleError: (err: Error) => void
 }): { db: Db; pool: pg.Pool } {
   pg.types.setTypeParser(INT8_OID, Number)
@@ -71,9 +55,10 @@ export function connect(options: {
     connectionString: options.url,
     max: options.poolSize,
     application_name: options.name,
-    ...(options.settings ? { options: options.settings.map((one) => `-c ${one}`).join(' ') } : {}),
+    onConnect: (client) => applySettings(client, options.settings ?? {}),
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEPALIVE_MS,
   })
   pool.on('error', options.onIdleError)
   // A connection may break between two statements of a transaction. Without a listener that error would end the

@@ -1,4 +1,4 @@
-// Classifies database errors: not reachable, unique key violated, worth another try.
+// Classifies database errors: not reachable, busy, unique key violated, worth another try.
 
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
@@ -41,4 +41,21 @@ export function isUniqueViolation(err: unknown, constraint?: string): boolean {
 export function isRetryable(err: unknown): boolean {
   if (!(err instanceof Error) || !('code' in err)) return false
   return err.code === '40P01' || err.code === '40001'
+}
+
+const BUSY_CODES = new Map<string, BusyReason>([
+  ['55P03', 'locked'], // lock_not_available: lock_timeout
+  ['40P01', 'locked'], // deadlock_detected
+  ['40001', 'locked'], // serialization_failure
+  ['57014', 'slow'], // query_canceled: statement_timeout, or an operator cancelled it
+  ['25P03', 'slow'], // idle_in_transaction_session_timeout
+])
+
+/** `locked`: another transaction holds what this one needs. `slow`: it took longer than it may. */
+export type BusyReason = 'locked' | 'slow'
+
+/** Why the database is there and yet did not do it in time; null if that is not what went wrong. */
+export function busyReason(err: unknown): BusyReason | null {
+  if (!(err instanceof Error) || !('code' in err)) return null
+  return BUSY_CODES.get(String(err.code)) ?? null
 }

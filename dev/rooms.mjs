@@ -62,6 +62,8 @@ const dbReads = [
   'failures.ts',
   'migrate.ts',
   'schema.ts',
+  'settings.ts',
+  'spare.ts',
   'wake.ts',
   '*/reads.ts',
   '*/*Reads.ts',

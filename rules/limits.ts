@@ -32,6 +32,12 @@ export const limits = {
   /** The latest events of one name of a contact that an `event_count` condition counts. */
   eventTimesCountedMax: 10_000,
   eventAheadMsMax: 24 * 60 * 60 * 1000,
+  /** How long a request waits for a lock that another one holds. */
+  lockWaitMsMax: 3_000,
+  /** How long one statement of a request may take. */
+  statementMsMax: 20_000,
+  /** How long an answer of `/readyz` is given again before the servers behind are asked anew. */
+  readinessKeptMs: 1_000,
   requestIdCharsMax: 128,
   audienceContactsBatchMax: 1000,
   /** Names and other short texts without a limit of their own. */

@@ -25,7 +25,7 @@ export const Variables = z.object({
     .max(500)
     .default(20)
     .describe(
-      'Connections in the pool of one process; for what it listens to it opens up to three more',
+      'Connections in the pool of one process. Beside it a process opens up to five more: for readiness, for wake-ups, and a worker three for what it listens to',
     ),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])

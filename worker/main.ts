@@ -2,7 +2,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
-import { sql } from 'kysely'
 import { createActivities } from '../activities/index.ts'
 import { startMissingChecks } from '../commands/domains/startChecks.ts'
 import { takeReport } from '../commands/reports/take.ts'
@@ -10,15 +9,18 @@ import { takeUnsubscribe } from '../commands/unsubscribes/takeMail.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
 import { waitForSchema } from '../db/migrate.ts'
+import { createDatabaseLook, openSpare } from '../db/spare.ts'
 import { createWake } from '../db/wake.ts'
 import { startInbound } from '../inbound/reports/listener.ts'
 import { createReportCounter } from '../inbound/reports/metrics.ts'
+import { limits } from '../rules/limits.ts'
 import type { WakeChannel } from '../rules/wire.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
 import { createSecrets } from '../runtime/secrets.ts'
+import { shareLook } from '../runtime/sharedLook.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
 import { createTransport } from './createTransport.ts'
@@ -56,34 +58,41 @@ Runtime.install({
   },
 })
 
-const { db, pool } = connect({
+const onIdleError = (err: Error) => log.warn({ err }, 'a database connection broke while idle')
+const { db } = connect({
   url: config.databaseUrl,
   poolSize: config.databasePoolSize,
   name: 'dripline-worker',
   // Every query of a worker has an index. A plan that was cached while the tables were small must use it too.
-  settings: ['enable_seqscan=off'],
-  onIdleError: (err) => log.warn({ err }, 'a database connection broke while idle'),
+  settings: { enable_seqscan: 'off' },
+  onIdleError,
 })
 closers.add('postgres', () => db.destroy())
+const spare = (name: string) => {
+  const opened = openSpare({ url: config.databaseUrl, name, onError: onIdleError })
+  closers.add(name, opened.close)
+  return opened
+}
 
 let polling = false
 const registry = createMetrics('worker')
+const isDatabaseThere = shareLook(
+  createDatabaseLook(spare('dripline-worker-ready')),
+  limits.readinessKeptMs,
+)
 const metrics = await serveMetrics(
   {
     host: config.host,
     port: config.metricsPort,
-    isReady: async () =>
-      polling &&
-      sql`select 1`.execute(db).then(
-        () => true,
-        () => false,
-      ),
+    isReady: async () => polling && isDatabaseThere(),
   },
   registry,
 )
 closers.add('metrics', metrics.close)
 
-const wake = createWake(pool, (err) => log.warn({ err }, 'workers were not woken; they poll'))
+const wake = createWake(spare('dripline-worker-wake'), (err) =>
+  log.warn({ err }, 'workers were not woken; they poll'),
+)
 const onChannel = (channel: WakeChannel) => (wake: () => void) =>
   listen(config.databaseUrl, channel, wake, (err) =>
     log.warn({ err, channel }, 'listening broke; connecting again, polling meanwhile'),

@@ -14,6 +14,8 @@ export interface ApiDeps extends RevokingDeps {
   config: Config
   log: Log
   temporal: TemporalReads
+  /** Whether Postgres answers, over a connection of its own. Never throws. */
+  isDatabaseThere: () => Promise<boolean>
   cursors: Cursors
 }
 

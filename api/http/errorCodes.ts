@@ -133,7 +133,7 @@ const codes = {
   },
   service_unavailable: {
     status: 503,
-    help: 'Postgres or Temporal does not answer. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
+    help: 'Postgres or Temporal does not answer, or is busy with what this request needs. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
   },
   template_empty: {
     status: 400,

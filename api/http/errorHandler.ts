@@ -1,12 +1,21 @@
 // Turns every error into an answer, in one of the two shapes of the contract.
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { isUnavailable } from '../../db/failures.ts'
+import { type BusyReason, busyReason, isUnavailable } from '../../db/failures.ts'
 import { TemporalUnavailable } from '../../runtime/temporalReads.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError, type ErrorShape, invalidJson, unsupportedMediaType } from './errors.ts'
 
 const RETRY_AFTER_S = '5'
+
+/** The texts for a database that is there and did not do it in time. Nothing was changed then. */
+const busyTexts: Record<BusyReason, string> = {
+  locked: 'Another request holds what this one needs; nothing was changed; try again shortly',
+  slow: 'This took the database too long; nothing was changed; try again shortly',
+}
+
+const serviceUnavailable = (text: string) =>
+  new ApiError(503, 'service_unavailable', text, { headers: { 'Retry-After': RETRY_AFTER_S } })
 
 /**
  * The answer for an error, in the shape of the operation or its mount. Public routes and every 403 have shape A.
@@ -30,12 +39,12 @@ export function createErrorHandler(deps: Pick<ApiDeps, 'log'>) {
     if (isUnavailable(err) || err instanceof TemporalUnavailable) {
       deps.log.warn({ err, request_id: requestId }, 'a server behind the API did not answer')
       const part = err instanceof TemporalUnavailable ? 'Temporal' : 'the database'
-      return errorResponse(
-        c,
-        new ApiError(503, 'service_unavailable', `Cannot reach ${part} now; try again shortly`, {
-          headers: { 'Retry-After': RETRY_AFTER_S },
-        }),
-      )
+      return errorResponse(c, serviceUnavailable(`Cannot reach ${part} now; try again shortly`))
+    }
+    const busy = busyReason(err)
+    if (busy) {
+      deps.log.warn({ err, request_id: requestId }, 'the database was busy for too long')
+      return errorResponse(c, serviceUnavailable(busyTexts[busy]))
     }
     deps.log.error({ err, request_id: requestId, path: c.req.routePath }, 'request failed')
     if (c.var.failureText) {

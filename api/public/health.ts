@@ -1,31 +1,32 @@
 // Health of the process (healthz) and of its servers (readyz). Public, without a key.
-import { sql } from 'kysely'
+import { limits } from '../../rules/limits.ts'
+import { shareLook } from '../../runtime/sharedLook.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { createRoutes } from '../http/openapi.ts'
 
-export function healthRoutes({ db, temporal }: Pick<ApiDeps, 'db' | 'temporal'>) {
+export function healthRoutes({
+  isDatabaseThere,
+  temporal,
+}: Pick<ApiDeps, 'isDatabaseThere' | 'temporal'>) {
   const app = createRoutes()
+  // Whoever asks often, and asks without a key, costs the servers behind one look a second.
+  const look = shareLook(async () => {
+    const isTemporalThere = temporal.check().then(
+      () => true,
+      () => false,
+    )
+    const [postgres, temporalServer] = await Promise.all([isDatabaseThere(), isTemporalThere])
+    return { postgres, temporal: temporalServer }
+  }, limits.readinessKeptMs)
 
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
 
   app.get('/readyz', async (c) => {
-    const [postgres, temporalServer] = await Promise.all([
-      answers(sql`select 1`.execute(db)),
-      answers(temporal.check()),
-    ])
-    const ready = postgres && temporalServer
-    const body = { status: ready ? 'ok' : 'unavailable', postgres, temporal: temporalServer }
+    const servers = await look()
+    const ready = servers.postgres && servers.temporal
+    const body = { status: ready ? 'ok' : 'unavailable', ...servers }
     return ready ? c.json(body) : c.json(body, 503, { 'Retry-After': '5' })
   })
 
   return app
-}
-
-async function answers(check: Promise<unknown>): Promise<boolean> {
-  try {
-    await check
-    return true
-  } catch {
-    return false
-  }
 }

@@ -25,8 +25,9 @@ export async function writeEmail(
   contacts: ToldContact[],
 ): Promise<void> {
   const { row } = email
-  await insertEmail(deps.db, workspaceId, email)
+  // Before the statement: if its connection breaks, nobody knows whether it was committed, and the wake-up is sent.
   deps.wake('dripline_deliveries')
+  await insertEmail(deps.db, workspaceId, email)
   const at = row.created_at
   for (const contact of contacts) {
     const mail = {

@@ -7,6 +7,8 @@ import { createApp } from '../../api/http/app.ts'
 import { createCursors } from '../../api/http/cursor.ts'
 import type { ApiDeps } from '../../api/http/env.ts'
 import { type CreateApiKeyInput, createApiKey } from '../../commands/api-keys/create.ts'
+import { apiSettings } from '../../db/settings.ts'
+import { createDatabaseLook } from '../../db/spare.ts'
 import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { DomainStatus } from '../../rules/states.ts'
@@ -52,7 +54,7 @@ async function operationOf(app: ReturnType<typeof createApp>, method: string, pa
  * server of the test run, connected on first use. Call it at the top of a file or in `beforeAll`.
  */
 export async function createTestApi(options: TestApiOptions = {}) {
-  const { db, pool, url } = await createTestDatabase()
+  const { db, pool, url } = await createTestDatabase({ settings: apiSettings })
   const now = options.now ?? (() => new Date())
   const config = parseConfig({
     NODE_ENV: 'test',
@@ -75,6 +77,7 @@ export async function createTestApi(options: TestApiOptions = {}) {
     now,
     newId: createNewId(now),
     temporal: createTemporalReads(connection, options.namespace ?? 'default'),
+    isDatabaseThere: createDatabaseLook(pool),
     wake: (channel) => void woken.push(channel),
     secrets,
     cursors: createCursors(secrets),

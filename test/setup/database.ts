@@ -3,6 +3,7 @@
 import type pg from 'pg'
 import { afterAll, inject } from 'vitest'
 import { connect, type Db } from '../../db/connect.ts'
+import type { Settings } from '../../db/settings.ts'
 import { databaseUrl, runSql, TEMPLATE } from './template.ts'
 import { uniqueName } from './unique.ts'
 
@@ -17,7 +18,7 @@ export interface TestDatabase {
  * `beforeAll` or at the top of a file, not inside a test.
  */
 export async function createTestDatabase(
-  options: { poolSize?: number } = {},
+  options: { poolSize?: number; settings?: Settings } = {},
 ): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = uniqueName('t').replaceAll('-', '_')
@@ -27,6 +28,7 @@ export async function createTestDatabase(
     url,
     poolSize: options.poolSize ?? 10,
     name: 'test',
+    ...(options.settings ? { settings: options.settings } : {}),
     onIdleError: () => undefined,
   })
   afterAll(async () => {

@@ -1,0 +1,54 @@
+// Server settings of a database connection: how long it may wait, and how each side notices that the other is gone.
+import type pg from 'pg'
+import { limits } from '../rules/limits.ts'
+
+/** Names and values as `set` takes them; numbers without a unit are those of Postgres (ms, or s for keepalives). */
+export type Settings = Readonly<Record<string, string | number>>
+
+/** How often a backend that waits or works looks whether its client is still there. One system call each time. */
+const CLIENT_LOOK_MS = 500
+/** A transaction of the API does nothing between its statements that takes longer, even on a busy machine. */
+const IDLE_IN_TRANSACTION_MS = 10_000
+
+/**
+ * The connections of the API. A lock is waited for as long as a caller waits without giving up; a statement may
+ * take long enough for 39 MB of html on a slow disk and for a long list, and no longer, since its connection serves
+ * nobody else. A host that disappeared is noticed within a minute (30 s of silence, then 3 questions).
+ */
+export const apiSettings: Settings = {
+  lock_timeout: limits.lockWaitMsMax,
+  statement_timeout: limits.statementMsMax,
+  idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+  tcp_keepalives_idle: 30,
+  tcp_keepalives_interval: 10,
+  tcp_keepalives_count: 3,
+  client_connection_check_interval: CLIENT_LOOK_MS,
+}
+
+/** Not every system of a Postgres server can do this; it refuses any other value than 0 there. */
+const OPTIONAL = new Set(['client_connection_check_interval'])
+const INVALID_PARAMETER_VALUE = '22023'
+
+/**
+ * Makes settings hold for a new connection. They are sent as statements and not with the start of the session,
+ * because a pooler such as PgBouncer refuses start parameters that it does not know.
+ * @throws database errors; the connection is of no use then
+ */
+export async function applySettings(client: pg.ClientBase, settings: Settings): Promise<void> {
+  const set = (entries: [string, string | number][]) => {
+    const calls = entries.map((_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, false)`)
+    return client.query(
+      `select ${calls.join(', ')}`,
+      entries.flatMap(([name, value]) => [name, String(value)]),
+    )
+  }
+  const all = Object.entries(settings)
+  try {
+    if (all.length > 0) await set(all)
+  } catch (err) {
+    const refused = err instanceof Error && 'code' in err && err.code === INVALID_PARAMETER_VALUE
+    const needed = all.filter(([name]) => !OPTIONAL.has(name))
+    if (!refused || needed.length === all.length) throw err
+    await set(needed)
+  }
+}
