@@ -49,6 +49,21 @@ export const limits = {
   cancelReasonCharsMax: 500,
   templateAliasCharsMax: 64,
   templateBytesMax: 1 * MEBIBYTE,
+  /** Tags and outputs of one part of a template; a large newsletter has some hundred. */
+  templateTagsMax: 5_000,
+  templateTagCharsMax: 10_000,
+  /** Of all tags and outputs of one part together. */
+  templateTagsCharsMax: 256 * 1024,
+  /** Words and signs of one tag, and of all tags and outputs of one part: what the parser makes objects from. */
+  templateTagPiecesMax: 4_000,
+  templatePiecesMax: 40_000,
+  templateTagBracketsMax: 100,
+  /** `elsif`, `when` and `else` of one block. */
+  templateBranchesMax: 500,
+  /** Blocks inside each other. */
+  templateDepthMax: 100,
+  /** Elements of a range such as `(1..10)`. */
+  templateRangeMax: 100_000,
   propertiesBytesMax: 256 * 1024,
   designNodesMax: 300,
   designEdgesMax: 600,

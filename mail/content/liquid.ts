@@ -1,7 +1,20 @@
-// The Liquid engine of templates: no access to files or prototypes, limits on time and size, and a cache of parsed
-// templates.
-import { Context, Liquid, LiquidError, Output, type Template, toValueSync } from 'liquidjs'
+// The Liquid engine of templates: no access to files or prototypes, limits on sizes, and a cache of parsed templates.
+// What bounds the time of a render is outside: `cheap.ts` decides what may be rendered in place.
+import {
+  Context,
+  type Emitter,
+  Liquid,
+  LiquidError,
+  Output,
+  Parser,
+  Tag,
+  type Template,
+  toValue,
+  toValueSync,
+} from 'liquidjs'
 import { limits } from '../../rules/limits.ts'
+import { boundRanges, checkRange, RANGE_CHECK } from './ranges.ts'
+import { readTokens } from './tokens.ts'
 
 export type TemplateMode = 'html' | 'text'
 
@@ -16,14 +29,26 @@ export interface TemplateFault {
 const RENDER_MS_MAX = 500
 /** Characters and list items that filters may produce. */
 const MEMORY_MAX = 50_000_000
-/** Tags and outputs in a template. The parser takes quadratic time in their number, about 0.3 s for so many. */
-const DELIMITERS_MAX = 20_000
 const CACHED_TEMPLATES_MAX = 200
 const CACHED_CHARS_MAX = 8 * 1024 * 1024
 
 /** Tags that include other templates, and `liquid`, which would hide many tags from the count. */
 const removedTags = ['include', 'render', 'layout', 'block', 'liquid']
 
+/** `{% # a comment %}`. The engine's own tag takes quadratic time for empty lines. */
+class LineComment extends Tag {
+  constructor(...args: ConstructorParameters<typeof Tag>) {
+    super(...args)
+    const [, ...lines] = this.token.args.split('\n')
+    if (lines.some((line) => !/^(#|$)/.test(line.trim()))) {
+      throw new Error("every line of an inline comment must start with a '#' character")
+    }
+  }
+
+  override render(): void {}
+}
+
+boundRanges()
 const engines = { html: createEngine('html'), text: createEngine('text') }
 
 function createEngine(mode: TemplateMode): Liquid {
@@ -31,7 +56,6 @@ function createEngine(mode: TemplateMode): Liquid {
     ownPropertyOnly: true,
     strictFilters: true,
     ...(mode === 'html' ? { outputEscape: 'escape' as const } : {}),
-    parseLimit: limits.templateBytesMax,
     renderLimit: RENDER_MS_MAX,
     memoryLimit: MEMORY_MAX,
     // the same output on every machine
@@ -42,6 +66,8 @@ function createEngine(mode: TemplateMode): Liquid {
     templates: {},
   })
   for (const tag of removedTags) delete engine.tags[tag]
+  engine.registerTag('#', LineComment)
+  engine.registerFilter(RANGE_CHECK, checkRange)
   return engine
 }
 
@@ -60,11 +86,9 @@ export function parsePart(source: string, mode: TemplateMode): Parsed {
     cache.set(key, known)
     return { ok: true, templates: known }
   }
-  if ((source.match(/\{[{%]/g)?.length ?? 0) > DELIMITERS_MAX) {
-    return { ok: false, line: 1, column: 1, message: `over ${DELIMITERS_MAX} tags and outputs` }
-  }
   try {
-    const templates = engines[mode].parse(source)
+    const engine = engines[mode]
+    const templates = new Parser(engine).parseTokens(readTokens(source, engine))
     watchOutputs(templates)
     remember(key, templates)
     return { ok: true, templates }
@@ -98,12 +122,29 @@ export function renderPart(
   const engine = engines[mode]
   try {
     const context = new WatchingContext(names, engine, missing)
-    const output = String(engine.renderSync(parsed.templates, context))
-    if (output.length <= limits.htmlBytesMax) return { ok: true, output }
-    return { ok: false, line: 1, column: 1, message: 'the result is too large' }
+    const output = new BoundedOutput()
+    toValueSync(engine.renderer.renderTemplates(parsed.templates, context, output))
+    return { ok: true, output: output.buffer }
   } catch (error) {
     return { ok: false, ...toFault(error) }
   }
+}
+
+/** What a template writes. It refuses what no email may have before that has been put together. */
+class BoundedOutput implements Emitter {
+  buffer = ''
+
+  write(value: unknown): void {
+    this.buffer += textOf(value)
+    if (this.buffer.length > limits.htmlBytesMax) throw new Error('the result is too large')
+  }
+}
+
+/** A value as the engine writes it. */
+function textOf(given: unknown): string {
+  const value: unknown = toValue(given)
+  if (value === undefined || value === null) return ''
+  return Array.isArray(value) ? value.map(textOf).join('') : String(value)
 }
 
 /** A context that collects missing names while an output is rendered. */

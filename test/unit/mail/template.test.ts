@@ -130,7 +130,11 @@ test.each(['include', 'render', 'layout', 'block', 'liquid'])('there is no tag %
 })
 
 test.each([
-  ['an endless range', '{% for i in (1..100000000) %}a{% endfor %}', 'memory alloc limit exceeded'],
+  [
+    'an endless range',
+    '{% for i in (1..49999999) %}{% endfor %}',
+    'a range of over 100000 elements',
+  ],
   [
     'loops in loops',
     '{% for i in (1..9000) %}{% for j in (1..9000) %}{{ i }}{% endfor %}{% endfor %}',
@@ -144,11 +148,11 @@ test.each([
   [
     'much from little',
     `{% for i in (1..90000) %}${'x'.repeat(90_000)}{% endfor %}`,
-    'Invalid string length',
+    'the result is too large',
   ],
-  ['many tags', '{{ a }}'.repeat(100_000), 'over 20000 tags and outputs'],
-  ['deep tags', '{% if a %}'.repeat(19_000), 'Maximum call stack size exceeded'],
-  ['a large source', 'x'.repeat(1024 * 1024 + 1), 'parse length limit exceeded'],
+  ['many tags', '{{ a }}'.repeat(100_000), 'over 5000 tags and outputs'],
+  ['deep tags', '{% if a %}'.repeat(4_000), 'over 100 blocks inside each other'],
+  ['a large source', 'x'.repeat(1024 * 1024 + 1), 'over 1048576 characters'],
 ])('%s ends in the error of what bounds it', (_, html, message) => {
   const bounded = { ok: false, message: `html: ${message}` }
   expect(renderEmail({ subject: '', html, text: null }, {})).toEqual(bounded)
