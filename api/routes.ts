@@ -46,10 +46,14 @@ interface Mount {
 
 /** Outer mounts come before inner ones. */
 const mounts: Mount[] = [
-  { path: '/v1/api-keys', rules: plain, resources: [apiKeyRoutes] },
+  {
+    path: '/v1/api-keys',
+    rules: { permission: { read: 'read_keys', write: 'manage' }, errors: 'message' },
+    resources: [apiKeyRoutes],
+  },
   {
     path: '/v1/emails',
-    rules: { permission: { read: 'read_mail', write: 'send' }, errors: 'message' },
+    rules: { permission: { read: 'read_status', write: 'send' }, errors: 'message' },
     resources: [emailRoutes, emailAttemptRoutes],
   },
   { path: '/v1/templates', rules: plain, resources: [templateRoutes] },

@@ -5,18 +5,27 @@ export const permissions = ['full_access', 'sending_access', 'events_only', 'rea
 export type KeyPermission = (typeof permissions)[number]
 
 /**
- * What an operation needs: to send mail, to read sent mail, to post events, to read anything else, to change
- * anything else.
+ * What an operation needs: to send mail, to read what became of one mail, to read and list sent mail, to post
+ * events, to render templates, to read keys, to read anything else, to change anything else.
  */
-const needs = ['send', 'read_mail', 'post_events', 'read', 'manage'] as const
+const needs = [
+  'send',
+  'read_status',
+  'read_mail',
+  'post_events',
+  'render',
+  'read_keys',
+  'read',
+  'manage',
+] as const
 
 export type Need = (typeof needs)[number]
 
 const granted: Record<KeyPermission, readonly Need[]> = {
   full_access: needs,
-  sending_access: ['send', 'read_mail'],
+  sending_access: ['send', 'read_status'],
   events_only: ['post_events'],
-  read_only: ['read_mail', 'read'],
+  read_only: ['read_status', 'read_mail', 'render', 'read'],
 }
 
 /** Whether a key with that permission may call an operation with that need. */

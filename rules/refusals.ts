@@ -17,6 +17,8 @@ interface RefusalFacts {
   contact_not_found: NoFacts
   /** After the merge the contact's properties would be too large or too deep. */
   contact_properties_refused: { field: 'properties' | 'contact_properties'; text: string }
+  /** The template reads a contact, which the caller may not; the variable as the template writes it. */
+  contact_unreadable: { field: string; variable: string }
   /** The contact has unsubscribed from the workflow. */
   contact_unsubscribed: NoFacts
   domain_exists: { name: string }

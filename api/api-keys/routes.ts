@@ -14,7 +14,7 @@ import { ApiKeyList, toApiKey } from './schemas.ts'
 const listRoute = defineOperation({
   method: 'get',
   path: '/',
-  permission: 'read',
+  permission: 'read_keys',
   errors: 'message',
   tags: ['API keys'],
   summary: 'List API keys',

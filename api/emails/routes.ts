@@ -3,6 +3,7 @@ import { z } from '@hono/zod-openapi'
 import { findEmail, listEmailEvents, listEmails } from '../../db/emails/reads.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
+import { mayCall } from '../../rules/permissions.ts'
 import { shownText } from '../../rules/shown.ts'
 import { idCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -31,7 +32,8 @@ const sendRoute = defineOperation({
     'recorded, even if every process dies right after the answer. All recipients get the same message and see `to` ' +
     'and `cc`; to write to people one by one, make one request for each. A suppressed recipient is recorded as ' +
     '`bounced` and does not stop the others. Read the outcome with `GET /v1/emails/{id}`. Repeating a request that ' +
-    'got no answer may send the mail twice.',
+    'got no answer may send the mail twice. A key with the permission `sending_access` reads nobody: with it, a template ' +
+    'or Liquid that reads `contact` or `properties` is a 403 `restricted_api_key`.',
   codes: [
     'content_required',
     'template_not_published',
@@ -82,14 +84,14 @@ const listRoute = defineOperation({
 const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
-  permission: 'read_mail',
+  permission: 'read_status',
   errors: 'message',
   tags,
   summary: 'Get an email',
   description:
     'One email with its bodies and with all that happened to each recipient. Right after it was accepted each ' +
     'recipient has the event `sent`; the others follow as they happen. An attempt that failed for now is no event: ' +
-    '`GET /v1/emails/{id}/attempts` shows it.',
+    '`GET /v1/emails/{id}/attempts` shows it. To a key with the permission `sending_access`, `html` and `text` read as `""`.',
   codes: ['not_found'],
   example: emailExamples.get,
   request: {
@@ -127,7 +129,9 @@ export function emailRoutes(deps: ApiDeps) {
     if (!row) throw notFound(`Email ${shownText(id)} not found`)
     const events = await listEmailEvents(db, c.var.workspaceId, id)
     const expand = c.req.valid('query').expand === 'details'
-    return c.json(await toEmail(row, events, expand), 200)
+    const mayReadContent = mayCall(c.var.key.permission, 'read_mail')
+    const email = mayReadContent ? row : { ...row, html: '', text: '' }
+    return c.json(await toEmail(email, events, expand), 200)
   })
 
   return app

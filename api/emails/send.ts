@@ -2,6 +2,7 @@
 // body, the template, further checks of the body, then sender and rendering.
 import { acceptEmail } from '../../commands/emails/accept.ts'
 import { findEmailTemplate } from '../../commands/emails/template.ts'
+import { mayCall } from '../../rules/permissions.ts'
 import type { ApiDeps } from '../http/env.ts'
 import type { RequestKey } from '../http/keyCache.ts'
 import { orThrow } from '../http/refusals.ts'
@@ -15,7 +16,7 @@ import { readDetails } from './parseDetails.ts'
  */
 export async function sendEmail(
   deps: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>,
-  key: Pick<RequestKey, 'workspace_id' | 'domain_id'>,
+  key: Pick<RequestKey, 'workspace_id' | 'domain_id' | 'permission'>,
   given: unknown,
 ): Promise<{ id: string; status: 'queued' }> {
   const { workspace_id: workspaceId, domain_id: onlyDomainId } = key
@@ -23,7 +24,8 @@ export async function sendEmail(
   const { templateId: idOrAlias, subject } = body
   const asked = idOrAlias === undefined ? null : { idOrAlias, hasSubject: subject !== undefined }
   const template = asked && orThrow(await findEmailTemplate(deps, workspaceId, asked))
-  const input = { ...body, ...readDetails(body), template, onlyDomainId }
+  const mayReadContacts = mayCall(key.permission, 'read')
+  const input = { ...body, ...readDetails(body), template, onlyDomainId, mayReadContacts }
   const { id } = orThrow(await acceptEmail(deps, workspaceId, input))
   return { id, status: 'queued' }
 }

@@ -21,6 +21,12 @@ const answers: Answers = {
     notFound('Contact not found. Send an event first to create the contact.', null),
   contact_properties_refused: ({ field, text }) =>
     badRequest(`${field}: merged into those of the contact, they ${text}`),
+  contact_unreadable: ({ field, variable }) =>
+    new ApiError(
+      403,
+      'restricted_api_key',
+      `${field}: this API key may not read contacts, and the template reads ${shownText(variable)}`,
+    ),
   contact_unsubscribed: () =>
     conflict('The contact has unsubscribed from this workflow', 'contact_unsubscribed'),
   domain_exists: ({ name }) =>

@@ -147,7 +147,7 @@ const duplicateRoute = defineOperation({
 const renderRoute = defineOperation({
   method: 'post',
   path: '/{id}/render',
-  permission: 'manage',
+  permission: 'render',
   errors: 'message',
   tags,
   summary: 'Render a template',

@@ -39,6 +39,8 @@ export interface AcceptEmail {
   tracking: { opens?: boolean; clicks?: boolean }
   /** The only domain that the API key may send from; null: any domain of the workspace. */
   onlyDomainId: string | null
+  /** False: Liquid that reads a contact is refused. */
+  mayReadContacts: boolean
 }
 
 export type AcceptRefusal = Refusal<
@@ -46,6 +48,7 @@ export type AcceptRefusal = Refusal<
   | 'restricted_api_key'
   | 'domain_not_verified'
   | 'invalid_template'
+  | 'contact_unreadable'
   | 'subject_too_long'
 >
 

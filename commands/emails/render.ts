@@ -9,7 +9,7 @@ import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import { findTemplateContact } from '../templates/contact.ts'
-import { checkTemplateParts, renderFailed } from '../templates/faults.ts'
+import { checkContactReads, checkTemplateParts, renderFailed } from '../templates/faults.ts'
 
 export interface ContentSource {
   subject?: string | undefined
@@ -20,6 +20,8 @@ export interface ContentSource {
   variables?: JsonObject | undefined
   /** Bare addresses. A single recipient is the `contact` of the template. */
   recipients: string[]
+  /** False: Liquid that reads a contact is refused, and there is no `contact`. */
+  mayReadContacts: boolean
 }
 
 export interface EmailContent {
@@ -38,7 +40,7 @@ export async function renderContent(
   { db }: { db: Db },
   workspaceId: WorkspaceId,
   source: ContentSource,
-): Promise<EmailContent | Refusal<'invalid_template' | 'subject_too_long'>> {
+): Promise<EmailContent | Refusal<'invalid_template' | 'subject_too_long' | 'contact_unreadable'>> {
   const { template, variables, recipients } = source
   const { html = null, text = null, subject = '' } = source
   if (!template && variables === undefined) return { subject, html, text }
@@ -50,9 +52,11 @@ export async function renderContent(
   }
   const fault = checkTemplateParts(parts)
   if (fault) return fault
+  const forbidden = source.mayReadContacts ? undefined : checkContactReads(parts)
+  if (forbidden) return forbidden
   const [only] = recipients
   const contact =
-    only !== undefined && recipients.length === 1
+    source.mayReadContacts && only !== undefined && recipients.length === 1
       ? await findTemplateContact(db, workspaceId, only)
       : null
   const rendered = renderEmail(parts, {

@@ -1,5 +1,6 @@
 // Refusals that say where Liquid is wrong.
 
+import { findContactRead } from '../../mail/content/names.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 
@@ -16,6 +17,17 @@ export function checkTemplateParts(
       text: `${field}: ${message} (line ${line}, column ${column})`,
       at: { field, line, column },
     })
+  }
+  return undefined
+}
+
+/** A refusal for the first Liquid part that reads a contact; undefined if none does. */
+export function checkContactReads(
+  parts: Record<string, string | null>,
+): Refusal<'contact_unreadable'> | undefined {
+  for (const [field, source] of Object.entries(parts)) {
+    const variable = source === null ? null : findContactRead(source)
+    if (variable !== null) return refuse('contact_unreadable', { field, variable })
   }
   return undefined
 }

@@ -5,8 +5,11 @@ import { code, markdownTable } from './markdown.ts'
 /** In the words of a reader; a need that is added does not compile without its words. */
 const words: Readonly<Record<Need, string>> = {
   send: 'send mail',
-  read_mail: 'read sent mail',
+  read_status: 'read what became of a mail by its id',
+  read_mail: 'list sent mail, read its content and attempts',
   post_events: 'post events',
+  render: 'render templates',
+  read_keys: 'list keys',
   read: 'read all else',
   manage: 'change all else',
 }

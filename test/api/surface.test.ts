@@ -104,8 +104,8 @@ describe.each(guarded)('$name', (route) => {
 
   it('refuses a valid key without the permission', async () => {
     const allowed = {
-      read_only: method === 'GET',
-      sending_access: path === '/v1/emails' || path.startsWith('/v1/emails/'),
+      read_only: path.endsWith('/render') || (method === 'GET' && path !== '/v1/api-keys'),
+      sending_access: ['POST /v1/emails', 'GET /v1/emails/:id'].includes(route.name),
       events_only: path === '/v1/automation/events',
     }
     for (const [permission, mayPass] of Object.entries(allowed)) {
@@ -225,6 +225,11 @@ describe('methods and unknown paths', () => {
     ['sending_access', 'PUT', '/v1/emails', 405],
     ['sending_access', 'GET', '/v1/emailsx', 403],
     ['sending_access', 'PUT', '/v1/audiences', 403],
+    ['sending_access', 'HEAD', '/v1/emails', 403],
+    ['sending_access', 'OPTIONS', '/v1/emails', 405],
+    ['sending_access', 'OPTIONS', '/v1/audiences', 403],
+    ['read_only', 'HEAD', '/v1/api-keys', 403],
+    ['read_only', 'GET', '/v1/api-keys/x', 403],
     ['events_only', 'GET', '/v1/automation/events', 403],
     ['events_only', 'GET', '/v1/nothing', 403],
     ['full_access', 'PUT', '/v1/automation/contacts/', 405],
