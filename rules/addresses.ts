@@ -1,5 +1,6 @@
 // Strict parsers of email addresses and domain names: no other parser can read an accepted text differently.
 import { limits } from './limits.ts'
+import { isOneLine, turnsAround } from './oneLine.ts'
 
 export interface Mailbox {
   /** The display name, unquoted; null when there is none. */
@@ -12,7 +13,8 @@ export interface Mailbox {
  * Line breaks, other control characters, half surrogate pairs, and marks that change the direction of text (with
  * which one name can look like another). Never part of an address or a name.
  */
-const forbidden = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u202a-\u202e\u2066-\u2069]/u
+const isForbidden = (text: string): boolean =>
+  !isOneLine(text) || /\p{Cs}/u.test(text) || turnsAround(text)
 
 /**
  * RFC 5322 dot-atom. Quoted local parts are legal in that RFC, but refused here, because parsers disagree about
@@ -30,7 +32,7 @@ const mailboxCharsMax = limits.addressCharsMax + limits.nameCharsMax + 8
  * domains must come as `xn--`), and sizes over RFC 5321 4.5.3.1 (local part 64, whole address 254).
  */
 export function parseMailbox(text: string): Mailbox | null {
-  if (text.length > mailboxCharsMax || forbidden.test(text)) return null
+  if (text.length > mailboxCharsMax || isForbidden(text)) return null
   const trimmed = text.trim()
   if (!trimmed.endsWith('>')) {
     const address = parseAddress(trimmed)

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { findJsonFault } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { refuse } from '../../rules/refusals.ts'
-import { typeName } from '../../rules/shown.ts'
+import { shownText, typeName } from '../../rules/shown.ts'
 import { badRequest } from '../http/errors.ts'
 import { orThrow, toApiError } from '../http/refusals.ts'
 
@@ -92,4 +92,20 @@ export function objectOf(given: JsonObject, field: string): JsonObject | undefin
     throw badRequest(`${field} must not exceed ${limits.propertiesBytesMax} bytes of JSON`)
   }
   return value
+}
+
+/** Checks an object of texts. The same object is returned, so that no key is lost. */
+export function recordOf(given: JsonObject, field: string, max: number): Record<string, string> {
+  const value = given[field]
+  if (value === undefined || value === null) return {}
+  if (!isJsonObject(value)) {
+    throw badRequest(`${field} must be an object of strings, not ${typeName(value)}`)
+  }
+  for (const [key, item] of Object.entries(value)) {
+    if (typeof item === 'string') continue
+    throw badRequest(`${field}.${shownText(key)} must be a string, not ${typeName(item)}`)
+  }
+  const count = Object.keys(value).length
+  if (count > max) throw badRequest(`${field} must not exceed ${max} entries, has ${count}`)
+  return value as Record<string, string>
 }

@@ -5,12 +5,14 @@ import { type Mailbox, parseMailbox } from '../../rules/addresses.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
-import { isReservedHeader } from '../../rules/mail/headers.ts'
+import { holdsWordMark } from '../../rules/mail/headers.ts'
+import { isOneLine, turnsAround } from '../../rules/oneLine.ts'
 import { refuse } from '../../rules/refusals.ts'
-import { shown, shownText, typeName } from '../../rules/shown.ts'
+import { shown, typeName } from '../../rules/shown.ts'
 import { badRequest } from '../http/errors.ts'
 import { toApiError } from '../http/refusals.ts'
-import { listOf, objectOf, type SendEmailBody, textOf } from './parseBody.ts'
+import { listOf, objectOf, recordOf, type SendEmailBody, textOf } from './parseBody.ts'
+import { readHeaders } from './parseHeaders.ts'
 
 export interface SendEmailDetails {
   /** Bare addresses of to, cc and bcc, each once. */
@@ -25,10 +27,7 @@ export interface SendEmailDetails {
   tracking: { opens?: boolean; clicks?: boolean }
 }
 
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,76}$/
-const CONTROL = /\p{Cc}/u
 const MEGABYTE = 1024 * 1024
-const LINE_BREAK = /[\r\n\u2028\u2029]/
 
 /**
  * Reads the other fields of a body after the contract's checks.
@@ -52,7 +51,9 @@ export function readDetails(body: SendEmailBody): SendEmailDetails {
     if (subject.length > limits.subjectCharsMax) {
       throw toApiError(refuse('subject_too_long', { chars: subject.length }))
     }
-    if (LINE_BREAK.test(subject)) throw badRequest('subject must not contain line breaks')
+    if (!isOneLine(subject)) {
+      throw badRequest('subject must not hold line breaks or other control characters')
+    }
   }
   for (const field of ['subject', 'html', 'text'] as const) {
     const text = body[field]
@@ -97,56 +98,6 @@ function readMailbox(given: JsonObject, field: string, index: number, text: stri
 function textTooLarge(text: string): string {
   const size = (Buffer.byteLength(text) / MEGABYTE).toFixed(2)
   return `text must not exceed ${limits.htmlBytesMax / MEGABYTE}MB, has ${size}MB`
-}
-
-/** Checks an object of texts. The same object is returned, so that no key is lost. */
-function recordOf(given: JsonObject, field: string, max: number): Record<string, string> {
-  const value = given[field]
-  if (value === undefined || value === null) return {}
-  if (!isJsonObject(value)) {
-    throw badRequest(`${field} must be an object of strings, not ${typeName(value)}`)
-  }
-  for (const [key, item] of Object.entries(value)) {
-    if (typeof item === 'string') continue
-    throw badRequest(`${field}.${shownText(key)} must be a string, not ${typeName(item)}`)
-  }
-  const count = Object.keys(value).length
-  if (count > max) throw badRequest(`${field} must not exceed ${max} entries, has ${count}`)
-  return value as Record<string, string>
-}
-
-function readHeaders(given: JsonObject): Record<string, string> {
-  const headers = recordOf(given, 'headers', limits.headersPerEmailMax)
-  const seen = new Set<string>()
-  for (const [name, value] of Object.entries(headers)) {
-    if (!HEADER_NAME.test(name)) {
-      const form = '1-76 letters, digits or marks without space and colon'
-      throw badRequest(`headers: a name must be ${form}, not ${shown(name)}`, 'invalid_header')
-    }
-    if (isReservedHeader(name)) {
-      throw badRequest(
-        `headers: ${name} is written by the service and must be left out`,
-        'reserved_header',
-      )
-    }
-    if (seen.has(name.toLowerCase())) {
-      throw badRequest(`headers: ${name} is given twice, in upper and lower case`, 'invalid_header')
-    }
-    seen.add(name.toLowerCase())
-    const fault = headerValueFault(value)
-    if (fault) throw badRequest(`headers: the value of ${name} ${fault}`, 'invalid_header')
-  }
-  return headers
-}
-
-/** What is wrong with a header's value; it is not shown, since some headers carry secrets. */
-function headerValueFault(value: string): string | null {
-  const max = limits.subjectCharsMax
-  if (value.length > max) return `must not exceed ${max} characters, has ${value.length}`
-  if (CONTROL.test(value) || LINE_BREAK.test(value)) {
-    return 'must not hold line breaks or other control characters'
-  }
-  return isStorableText(value) ? null : 'must not hold half of a surrogate pair'
 }
 
 function readTags(given: JsonObject): Record<string, string> {
@@ -209,10 +160,11 @@ function readAttachment(field: string, item: JsonObject, content: string): Attac
   if (filename === undefined) throw badRequest(`${field}.filename is required`)
   if (
     filename.length > limits.nameCharsMax ||
-    CONTROL.test(filename) ||
+    !isOneLine(filename) ||
+    turnsAround(filename) ||
     !isStorableText(filename)
   ) {
-    const form = `1-${limits.nameCharsMax} characters without control characters`
+    const form = `1-${limits.nameCharsMax} characters without line breaks, control characters and marks that turn text around`
     throw badRequest(`${field}.filename must be ${form}, not ${shown(filename)}`)
   }
   if (content === '') throw badRequest(`${field}.content is required`)
@@ -227,8 +179,8 @@ function readAttachment(field: string, item: JsonObject, content: string): Attac
     throw badRequest(`${field}.content_type must be ${form}, not ${shown(type)}`)
   }
   const id = textOf(item, 'content_id', `${field}.`)
-  if (id !== undefined && !/^[\x21-\x3b\x3d\x3f-\x7e]{1,255}$/.test(id)) {
-    const form = '1-255 visible ASCII characters other than < and >'
+  if (id !== undefined && (!/^[\x21-\x3b\x3d\x3f-\x7e]{1,255}$/.test(id) || holdsWordMark(id))) {
+    const form = '1-255 visible ASCII characters other than < and >, without =?'
     throw badRequest(`${field}.content_id must be ${form}, not ${shown(id)}`)
   }
   return {

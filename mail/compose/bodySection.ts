@@ -32,7 +32,7 @@ export async function bodySection(
   if (parts.length < 2) {
     const [type, body] = parts[0] ?? ['plain', '']
     const { encoding, chunks } = await encodeBody(body)
-    return section(contentFields(type, encoding), chunks)
+    return toSection(contentFields(type, encoding), chunks)
   }
   const boundary = `dl-${createHash('sha256').update(seed).digest('hex').slice(0, 32)}`
   const chunks: Buffer[] = []
@@ -46,7 +46,7 @@ export async function bodySection(
     name: 'content-type',
     raw: `Content-Type: multipart/alternative;${CRLF} boundary="${boundary}"`,
   }
-  return section([type], chunks)
+  return toSection([type], chunks)
 }
 
 function contentFields(type: string, encoding: string): Field[] {
@@ -56,7 +56,8 @@ function contentFields(type: string, encoding: string): Field[] {
   ]
 }
 
-async function section(fields: Field[], parts: Buffer[]): Promise<BodySection> {
+/** @throws Error when the parts have a bare CR or LF */
+export async function toSection(fields: Field[], parts: Buffer[]): Promise<BodySection> {
   const length_bytes = parts.reduce((sum, part) => sum + part.length, 0)
   // A small body becomes one piece; a large one is not copied.
   const chunks = length_bytes <= ONE_PIECE_BYTES ? [Buffer.concat(parts)] : parts

@@ -1,30 +1,28 @@
 // Composes an email into bytes. The same input gives the same bytes for every attempt and on every machine.
 
-import { type DkimOptions, type Field, signFields, signMessage } from '../dkim/sign.ts'
+import { type DkimOptions, type Field, signFields } from '../dkim/sign.ts'
 import { type Bodies, bodyCacheLimits, createBodies } from './bodyCache.ts'
 import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'
-import { composeParts } from './mimeParts.ts'
+import { partsSection } from './mimeParts.ts'
 
 /** A cache that keeps nothing. */
 const noBodies = createBodies({ ...bodyCacheLimits, bytesMax: 0 })
 
 /**
- * Composes a message: bytes with CRLF, 7-bit except for SMTPUTF8 addresses in the header, no line over 998
- * characters. There is no Bcc header. Addresses are not checked here.
+ * Composes a message: bytes with CRLF, 7-bit, no line over 998 characters. There is no Bcc header.
+ * @throws Error like `headerFields`
  */
 export async function composeMessage(email: ComposeInput): Promise<Buffer> {
-  const header = email.attachments.length === 0 ? headerFields(email) : null
-  if (header === null) return composeParts(email)
-  const body = await noBodies.of(email.html, email.text, email.id)
-  return joined('', [...header, ...body.fields], body.chunks)
+  const { fields, chunks } = await compose(email, noBodies)
+  return joined('', fields, chunks)
 }
 
 /**
  * Composes and DKIM-signs a message. Its bytes are copied once.
  * @param bodies cache of encoded bodies
  * @param once true for a body that no other message has
- * @throws DkimError like `signMessage`
+ * @throws DkimError like `signFields`; Error like `headerFields`
  */
 export async function composeSigned(
   email: ComposeInput,
@@ -32,11 +30,17 @@ export async function composeSigned(
   bodies: Bodies,
   once = false,
 ): Promise<Buffer> {
-  const header = email.attachments.length === 0 ? headerFields(email) : null
-  if (header === null) return signMessage(await composeParts(email), signers)
-  const body = await bodies.of(email.html, email.text, email.id, once)
-  const fields = [...header, ...body.fields]
-  return joined(await signFields(fields, body.hash, signers), fields, body.chunks)
+  const { fields, chunks, hash } = await compose(email, bodies, once)
+  return joined(await signFields(fields, hash, signers), fields, chunks)
+}
+
+async function compose(email: ComposeInput, bodies: Bodies, once = false) {
+  const header = headerFields(email)
+  const body =
+    email.attachments.length > 0
+      ? await partsSection(email)
+      : await bodies.of(email.html, email.text, email.id, once)
+  return { ...body, fields: [...header, ...body.fields] }
 }
 
 function joined(signatures: string, fields: Field[], chunks: Buffer[]): Buffer {

@@ -1,77 +1,64 @@
 // Makes the header of a message (RFC 5322, RFC 2047).
-import { encodeWord, encodeWords, foldLines } from 'nodemailer/lib/mime-funcs'
-import { isReservedHeader } from '../../rules/mail/headers.ts'
+import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
+import { holdsWordMark, isReservedHeader, isStructuredHeader } from '../../rules/mail/headers.ts'
 import type { Field } from '../dkim/sign.ts'
 import type { ComposeInput, MailAddress } from './input.ts'
 
 const headerName = /^[\x21-\x39\x3b-\x7e]{1,100}$/
-/** Headers of a request whose value has a structure and is not free text. */
-const structuredHeaders = /^(sender|otp-token|resent-.*)$/
 const idHeaders = /^(in-reply-to|references)$/
 
 /** Longest word in a line of 998 characters, which leaves room for the header's name. */
 const TOKEN_CHARS_MAX = 800
-const ENCODED_WORD_BYTES = 45
 const ENCODED_WORD_CHARS = 52
 const LINE_CHARS = 76
 
 const plainText = /^[\t\x20-\x7e]*$/
+/** Folded, so many spaces would fill a line of their own, which careless readers take for the end of the header. */
+const manySpaces = /\s{16}/
 const dotAtomAddress =
   /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@[a-z0-9-]+(\.[a-z0-9-]+)*$/
 const visibleAscii = /^[\x21-\x7e]+$/
 
-type HeaderValue = string | { prepared: true; foldLines: true; value: string }
-
 /**
- * The header fields except those that describe the content. Null if the header is unusual (an address that is not
- * an ASCII dot-atom, a structured header of the request): then nodemailer writes it.
+ * The header fields except those that describe the content. All of them are ASCII.
+ * @throws Error for an address that is not an ASCII dot-atom, or a message id with other characters than visible ASCII
  */
-export function headerFields(email: ComposeInput): Field[] | null {
-  const lists = [email.to, email.cc, email.replyTo, [email.from]]
-  if (!lists.every((list) => list.every(({ address }) => dotAtomAddress.test(address)))) return null
-  if (!visibleAscii.test(email.messageId)) return null
+export function headerFields(email: ComposeInput): Field[] {
+  if (!visibleAscii.test(email.messageId)) throw new Error('a message id is not visible ASCII')
   const fields = [
-    field('From', addressList([email.from])),
+    ...addressField('From', [email.from]),
     ...addressField('To', email.to),
     ...addressField('Cc', email.cc),
     ...addressField('Reply-To', email.replyTo),
     field('Date', email.date.toUTCString().replace('GMT', '+0000')),
     field('Message-ID', `<${email.messageId}>`),
   ]
-  for (const { key, value } of contentHeaders(email)) {
-    const name = key.toLowerCase()
-    const text = typeof value === 'string' ? value : value.value
-    if (text.trim() === '') continue
-    if (structuredHeaders.test(name)) return null
-    fields.push(field(key, encodeText(text)))
+  for (const [key, value] of contentHeaders(email)) {
+    if (value.trim() !== '') fields.push(field(key, value))
   }
   fields.push({ name: 'mime-version', raw: 'MIME-Version: 1.0' })
   return fields
 }
 
-/** Subject, the caller's own headers, and those of bulk mail. */
-export function contentHeaders(email: ComposeInput): { key: string; value: HeaderValue }[] {
-  const headers = [{ key: 'Subject', value: headerValue(email.subject) }]
+/** Subject, the caller's own headers, and those of bulk mail, with their encoded values. */
+function contentHeaders(email: ComposeInput): [key: string, value: string][] {
+  const headers: [string, string][] = [['Subject', encodeText(email.subject)]]
   for (const [key, value] of Object.entries(email.headers)) {
     const name = key.toLowerCase()
-    if (isReservedHeader(name) || !headerName.test(name)) continue
+    // The key itself is looked at: letters outside ASCII may become ASCII in lower case.
+    if (isReservedHeader(name) || !headerName.test(key)) continue
     // The request's own header stays if the service sets none.
     if (email.unsubscribe !== null && name.startsWith('list-unsubscribe')) continue
-    const text = idHeaders.test(name) ? messageIds(value) : value
-    if (text.trim() !== '') headers.push({ key, value: headerValue(text) })
+    if (idHeaders.test(name)) headers.push([key, messageIds(value)])
+    else headers.push([key, isVerbatim(name, value) ? verbatim(value) : encodeText(value)])
   }
   if (email.unsubscribe !== null) {
     const { url, mailto } = email.unsubscribe
     const ways = mailto === undefined ? `<${url}>` : `<${url}>, <mailto:${mailto}>`
-    headers.push({ key: 'List-Unsubscribe', value: verbatim(ways) })
-    headers.push({
-      key: 'List-Unsubscribe-Post',
-      value: verbatim('List-Unsubscribe=One-Click'),
-    })
+    headers.push(['List-Unsubscribe', verbatim(ways)])
+    headers.push(['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'])
   }
-  if (email.feedbackId !== null) {
-    headers.push({ key: 'Feedback-ID', value: verbatim(email.feedbackId) })
-  }
+  if (email.feedbackId !== null) headers.push(['Feedback-ID', verbatim(email.feedbackId)])
   return headers
 }
 
@@ -82,27 +69,39 @@ function field(key: string, value: string): Field {
 }
 
 function addressField(key: string, list: MailAddress[]): Field[] {
-  return list.length === 0 ? [] : [field(key, addressList(list))]
+  return list.length === 0 ? [] : [field(key, list.map(mailbox).join(', '))]
 }
 
-function addressList(list: MailAddress[]): string {
-  return list
-    .map(({ name, address }) => (name ? `${displayName(name)} <${address}>` : address))
-    .join(', ')
+function mailbox({ name, address }: MailAddress): string {
+  if (!dotAtomAddress.test(address)) throw new Error('an address is not an ASCII dot-atom')
+  return name ? `${displayName(name)} <${address}>` : address
 }
 
 function displayName(name: string): string {
   const text = name.replace(/[\r\n]+/g, ' ')
-  if (/^[\w ]*$/.test(text)) return text
-  if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replace(/["\\]/g, '\\$&')}"`
-  return encodeWord(text, wordEncoding(text), ENCODED_WORD_CHARS)
+  if (needsWords(text) || text.includes('\t')) return encodeAll(text)
+  return /^[\w ]*$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** Encodes free text: encoded words if it is not ASCII; text that is already encoded stays so. */
+/** Encodes free text, so that a reader shows exactly this text on one line. */
 function encodeText(text: string): string {
-  if (!plainText.test(text)) return encodeWord(text, wordEncoding(text), ENCODED_WORD_CHARS)
-  return text.includes('=?') ? encodeWords(text, 'Q', ENCODED_WORD_CHARS) : text
+  const line = text.replace(/[\r\n]+/g, ' ')
+  return needsWords(line) ? encodeAll(line) : line
 }
+
+/**
+ * True for text that must become encoded words: it is not ASCII, could be taken for encoded words itself, could not be
+ * folded (there are no spaces in it), or would be folded into blank lines.
+ */
+function needsWords(text: string): boolean {
+  if (!plainText.test(text) || holdsWordMark(text) || manySpaces.test(text)) return true
+  return hasLongWord(text)
+}
+
+const hasLongWord = (text: string): boolean =>
+  text.length > TOKEN_CHARS_MAX && text.split(/[ \t]/).some((word) => word.length > TOKEN_CHARS_MAX)
+
+const encodeAll = (text: string): string => encodeWord(text, wordEncoding(text), ENCODED_WORD_CHARS)
 
 /** Q if most of the text stays readable, otherwise B. */
 function wordEncoding(text: string): 'Q' | 'B' {
@@ -110,36 +109,21 @@ function wordEncoding(text: string): 'Q' | 'B' {
   return text.length - (text.match(/[\t\n\r\x20-\x7e]/g)?.length ?? 0) < latin ? 'Q' : 'B'
 }
 
-/** Message ids, each in angle brackets. Encoded words are not allowed among them. */
+/** Message ids, each in angle brackets. Encoded words are not allowed among them, so nothing like one stays. */
 function messageIds(text: string): string {
   const ids = text.replace(/[^\x20-\x7e]/g, ' ').split(/[\s<>]+/)
   return ids
-    .filter((id) => id !== '' && id.length <= TOKEN_CHARS_MAX - 2)
+    .filter((id) => id !== '' && id.length <= TOKEN_CHARS_MAX - 2 && !holdsWordMark(id))
     .map((id) => `<${id}>`)
     .join(' ')
 }
 
-/** A structured value that must not become encoded words. It is folded only at spaces. */
-function verbatim(value: string): HeaderValue {
-  // other characters than visible ASCII and space would end the header or need an encoding
-  return { prepared: true, foldLines: true, value: value.replace(/[^\x20-\x7e]/g, '') }
-}
+/** Whether a value has a structure in which encoded words mean nothing, and can go as it is. */
+const isVerbatim = (name: string, value: string): boolean =>
+  isStructuredHeader(name) && !holdsWordMark(value) && !hasLongWord(value)
 
-/** A header value. It is folded only at spaces, so text with an overlong word becomes encoded words (RFC 2047). */
-function headerValue(text: string): HeaderValue {
-  const value = text.replace(/[\r\n]+/g, ' ')
-  if (value.length <= TOKEN_CHARS_MAX) return value
-  if (!value.split(/[ \t]/).some((word) => word.length > TOKEN_CHARS_MAX)) return value
-  const words: string[] = []
-  let word = ''
-  for (const character of value) {
-    if (Buffer.byteLength(word + character) > ENCODED_WORD_BYTES) {
-      words.push(word)
-      word = ''
-    }
-    word += character
-  }
-  words.push(word)
-  const encoded = words.map((part) => `=?UTF-8?B?${Buffer.from(part).toString('base64')}?=`)
-  return { prepared: true, foldLines: true, value: encoded.join(' ') }
+/** A structured value that must not become encoded words. It is folded only at spaces. */
+function verbatim(value: string): string {
+  // Other characters than visible ASCII and single spaces would end the header or need an encoding.
+  return value.replace(/[^\x20-\x7e]/g, '').replace(/ +/g, ' ')
 }

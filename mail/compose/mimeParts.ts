@@ -1,11 +1,13 @@
-// Composes messages with attachments or unusual headers, through nodemailer.
+// The body section of a message with attachments, through nodemailer.
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import MailComposer from 'nodemailer/lib/mail-composer'
+import { detectMimeType } from 'nodemailer/lib/mime-funcs'
+import { holdsWordMark } from '../../rules/mail/headers.ts'
 import { textInTurns } from '../content/text.ts'
-import type { ComposeAttachment, ComposeInput, MailAddress } from './input.ts'
-import { contentHeaders } from './mimeHeader.ts'
+import { type BodySection, toSection } from './bodySection.ts'
+import type { ComposeAttachment, ComposeInput } from './input.ts'
 
 /** Bodies up to this many UTF-16 units are composed at once, longer ones in slices of this size. */
 const SLICE_CHARS = 64 * 1024
@@ -14,8 +16,8 @@ const LINE_BYTES_MAX = 998
 
 type BodyPart = string | { content: Readable; contentTransferEncoding: string }
 
-/** Like `composeMessage`, for any email. */
-export async function composeParts(email: ComposeInput): Promise<Buffer> {
+/** Like `bodySection`, with the attachments. Boundaries are derived from the email's id. */
+export async function partsSection(email: ComposeInput): Promise<BodySection> {
   const text = email.text ?? (email.html ? await textInTurns(email.html) : null)
   const composer = new MailComposer({
     newline: 'windows',
@@ -23,22 +25,19 @@ export async function composeParts(email: ComposeInput): Promise<Buffer> {
     disableUrlAccess: true,
     boundaryPrefix: '--dl',
     baseBoundary: createHash('sha256').update(email.id).digest('hex').slice(0, 24),
-    from: toAddress(email.from),
-    to: email.to.map(toAddress),
-    cc: email.cc.map(toAddress),
-    replyTo: email.replyTo.map(toAddress),
     date: email.date,
     messageId: `<${email.messageId}>`,
-    headers: contentHeaders(email),
     ...toBodyOption('text', text),
     ...toBodyOption('html', email.html),
     attachments: email.attachments.map(safeAttachment),
   })
-  return await composer.compile().build()
-}
-
-function toAddress({ name, address }: MailAddress) {
-  return { name: name ?? '', address }
+  const message = await composer.compile().build()
+  const end = message.indexOf('\r\n\r\n')
+  const lines = message.toString('latin1', 0, end).split(/\r\n(?![ \t])/)
+  const fields = lines
+    .map((raw) => ({ name: raw.slice(0, Math.max(raw.indexOf(':'), 0)).toLowerCase(), raw }))
+    .filter(({ name }) => name.startsWith('content-'))
+  return toSection(fields, [message.subarray(end + 4)])
 }
 
 function toBodyOption(name: 'text' | 'html', body: string | null): { [key: string]: BodyPart } {
@@ -85,11 +84,31 @@ function safeAttachment(attachment: ComposeAttachment) {
   const carried = /^message\/rfc822$/i.test(contentType) && fitsSevenBit(content)
   const usable = /^[\w!#$&^.+-]{1,80}\/[\w!#$&^.+-]{1,120}(;[\x20-\x7e]{0,200})?$/.test(contentType)
   const type = composite && !carried ? 'application/octet-stream' : usable ? contentType : null
+  const disposition = contentId === null ? 'attachment' : 'inline'
   return {
-    filename: shorten(filename),
+    ...toFileName(shorten(filename), disposition, type),
     content,
-    ...(type === null ? {} : { contentType: type }),
-    ...(contentId === null ? {} : { cid: contentId, contentDisposition: 'inline' }),
+    // In a content id nothing can be encoded, and the links of the html would not find another one.
+    ...(contentId === null ? {} : { cid: contentId.replaceAll('=?', '=') }),
+  }
+}
+
+/**
+ * The options of MailComposer for a file name. It would leave a name that looks like an encoded word as it is in the
+ * old parameter `name` of the type, so such a name goes into the disposition alone, encoded by RFC 2231.
+ */
+function toFileName(filename: string, disposition: string, type: string | null) {
+  if (!holdsWordMark(filename)) {
+    return {
+      filename,
+      contentDisposition: disposition,
+      ...(type === null ? {} : { contentType: type }),
+    }
+  }
+  return {
+    filename: false as const,
+    contentDisposition: `${disposition}; filename=${JSON.stringify(filename)}`,
+    contentType: type ?? detectMimeType(filename),
   }
 }
 

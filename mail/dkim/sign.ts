@@ -2,7 +2,6 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
-import { relaxedBodyHash } from './body.ts'
 
 const signOnThreadPool = promisify(sign)
 
@@ -55,21 +54,6 @@ export interface Field {
 }
 
 /**
- * The message with a DKIM-Signature in front for each key. The message is copied once.
- * @param message header and body with CRLF line ends
- * @throws DkimError without a key, for a bare CR or LF, a header without end or From, or a key that cannot sign
- */
-export async function signMessage(message: Buffer, signers: DkimOptions[]): Promise<Buffer> {
-  const end = message.indexOf('\r\n\r\n')
-  if (end < 0) throw new DkimError('the header has no end')
-  const fields = parseFields(message.toString('latin1', 0, end))
-  const bodyHash = await relaxedBodyHash(message.subarray(end + 4))
-  if (bodyHash === null) throw new DkimError('the message has a bare CR or LF')
-  const signatures = await signFields(fields, bodyHash, signers)
-  return Buffer.concat([Buffer.from(signatures, 'latin1'), message])
-}
-
-/**
  * The DKIM-Signature headers for header fields and a body hash, folded, each with its CRLF.
  * @param fields the header of the message
  * @param bodyHash relaxed, base64
@@ -117,17 +101,6 @@ async function signData(data: Buffer, key: KeyObject, isRsa: boolean): Promise<B
   } catch (error) {
     throw new DkimError('the key does not sign', { cause: error })
   }
-}
-
-function parseFields(header: string): Field[] {
-  if (/\r(?!\n)|(?<!\r)\n/.test(header)) throw new DkimError('the header has a bare CR or LF')
-  return header.split(/\r\n(?![ \t])/).map((raw) => ({
-    name: raw
-      .slice(0, Math.max(raw.indexOf(':'), 0))
-      .trim()
-      .toLowerCase(),
-    raw,
-  }))
 }
 
 /**

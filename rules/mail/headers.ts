@@ -1,7 +1,23 @@
-// Headers that a request may not set.
+// Headers of a request: which it may not set, and which have a structure instead of free text.
 
-const reserved =
-  /^(from|to|cc|bcc|subject|date|message-id|reply-to|mime-.*|content-.*|dkim-signature|received|return-path|feedback-id)$/i
+const reserved = new RegExp(
+  `^(${[
+    // the envelope of the message, and what describes its content
+    'from|to|cc|bcc|subject|date|message-id|reply-to|sender|mime-.*|content-.*',
+    // what other mail servers and ours say about its way and who answers for it
+    'received|received-spf|return-path|authentication-results|arc-.*|dkim-signature|domainkey-signature',
+    'resent-.*|feedback-id',
+  ].join('|')})$`,
+  'i',
+)
 
-/** True for headers that the service writes itself. A second one could make receivers trust the wrong value. */
+/** True for headers that mail servers and the service write. A second one could make receivers trust the wrong value. */
 export const isReservedHeader = (name: string): boolean => reserved.test(name)
+
+const structured = /^(in-reply-to|references|list-unsubscribe|list-unsubscribe-post)$/i
+
+/** True for headers whose value is message ids or addresses of the web, where encoded words mean nothing. */
+export const isStructuredHeader = (name: string): boolean => structured.test(name)
+
+/** True for text with the mark that begins an encoded word (RFC 2047), which a reader might decode. */
+export const holdsWordMark = (text: string): boolean => text.includes('=?')

@@ -4,12 +4,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createBodies } from '../../../mail/compose/bodyCache.ts'
 import type { ComposeInput } from '../../../mail/compose/input.ts'
-import { composeMessage } from '../../../mail/compose/mime.ts'
+import { composeMessage, composeSigned } from '../../../mail/compose/mime.ts'
 import { relaxedBodyHash } from '../../../mail/dkim/body.ts'
 import { DkimKeyError, generateDkimKey, loadKey } from '../../../mail/dkim/keys.ts'
-import { DkimError, signMessage } from '../../../mail/dkim/sign.ts'
+import { DkimError } from '../../../mail/dkim/sign.ts'
 import { createSecrets, SecretError } from '../../../runtime/secrets.ts'
+import { signMessage } from '../../setup/signMessage.ts'
 
 const date = new Date('2026-11-21T10:00:00.999Z')
 const secrets = createSecrets(Buffer.alloc(32, 7))
@@ -103,6 +105,24 @@ test('a composed multipart mail passes, and its marketing headers are covered', 
     ['https://u.test', 'https://v.test'],
     ['From: ', 'From: evil@a.test\r\nFrom: '],
     ['Subject: ', 'Subject: x'],
+  ] as const) {
+    expect(signed).toContain(from)
+    expect(await verify(Buffer.from(signed.replace(from, to), 'latin1'))).not.toEqual(['pass'])
+  }
+})
+
+test("the caller's own List-Unsubscribe is covered as well", async () => {
+  const headers = {
+    'list-unsubscribe': '<https://shop.test/u/1>',
+    'LIST-UNSUBSCRIBE-POST': 'List-Unsubscribe=One-Click',
+  }
+  const own: ComposeInput = { ...composed, headers, unsubscribe: null }
+  const options = { domain: 'a.test', selector: 's1', key: keyOf('rsa'), date }
+  const signed = (await composeSigned(own, [options], createBodies())).toString('latin1')
+  expect(await verify(Buffer.from(signed, 'latin1'))).toEqual(['pass'])
+  for (const [from, to] of [
+    ['shop.test/u/1', 'shop.test/u/2'],
+    ['=One-Click', '=Two-Click'],
   ] as const) {
     expect(signed).toContain(from)
     expect(await verify(Buffer.from(signed.replace(from, to), 'latin1'))).not.toEqual(['pass'])

@@ -3,8 +3,8 @@ import type { KeyObject } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { beforeAll, expect, test } from 'vitest'
 import { generateDkimKey, loadKey } from '../../../mail/dkim/keys.ts'
-import { signMessage } from '../../../mail/dkim/sign.ts'
 import { verifyWithDkimpy } from '../../setup/dkimpy.ts'
+import { signMessage } from '../../setup/signMessage.ts'
 
 const INSTALL_WAIT_MS = 300_000
 const date = new Date('2026-11-21T10:00:00.000Z')
