@@ -51,3 +51,42 @@ function isNameServer(text: string): boolean {
   const [address = '', digits = '53', ...rest] = isIP(text) === 6 ? [text] : text.split(':')
   return isIP(address) > 0 && /^\d{1,5}$/.test(digits) && Number(digits) < 65_536 && !rest.length
 }
+
+/**
+ * A URL that may hold a password, with one of the schemes. What is wrong with it is said without the URL, and one that
+ * could be read in two ways is refused: else a part of the password would be taken for a host or a path, and logged.
+ */
+export const secretUrl = (schemes: RegExp, mustStart: string) =>
+  z.string().superRefine((text, context) => {
+    const message = schemes.test(text) ? urlFault(text) : mustStart
+    if (message !== null) context.addIssue({ code: 'custom', message })
+  })
+
+function urlFault(text: string): string | null {
+  // A Postgres URL may name a user and no host, which the parser does not allow.
+  const complete = text.replace('@/', '@socket/')
+  if (!URL.canParse(complete)) {
+    return 'must be a URL; in user and password, percent-encode what is no letter or digit'
+  }
+  if (/^[^/]*\/\/[^/?#]*[/?#].*@/s.test(text)) {
+    return 'has an @ after the host: percent-encode / ? # in user and password, and @ elsewhere'
+  }
+  const { username, password } = new URL(complete)
+  return [username, password].every(isPercentEncoded)
+    ? null
+    : 'has a % in user or password that encodes nothing: write it as %25'
+}
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The name of a file; its content, which may be a key, would stand in the error that there is no such file. */
+export const fileName = z
+  .string()
+  .refine((text) => !text.includes('-----BEGIN'), 'must be the name of a file, not its content')

@@ -1,17 +1,29 @@
 // The environment variables of API and worker: what each may be, what it is when it is absent, and what it means.
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import { dnsServers, flag, hostName, lanes, port, proxies, roles } from './configFields.ts'
+import {
+  dnsServers,
+  fileName,
+  flag,
+  hostName,
+  lanes,
+  port,
+  proxies,
+  roles,
+  secretUrl,
+} from './configFields.ts'
 
 /** `default`, where a default is made from other things, says in words what it is. */
 const besides = (text: string) => ({ default_text: text })
 
+const tlsOf = (url: string): string =>
+  URL.canParse(url) ? (new URL(url).searchParams.get('tls') ?? '') : ''
+
 /** Each variable with its description, which docs/operating.md shows in this order. */
 export const Variables = z.object({
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must start with postgres://')
-    .describe('Postgres 15 or newer, as `postgres://user:password@host:5432/database`'),
+  DATABASE_URL: secretUrl(/^postgres(ql)?:\/\//, 'must start with postgres://').describe(
+    'Postgres 15 or newer, as `postgres://user:password@host:5432/database`',
+  ),
   SECRET_KEY: z
     .string()
     .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64')
@@ -38,6 +50,7 @@ export const Variables = z.object({
   PORT: port.default(3000).describe('API: its port. Worker: only to make `PUBLIC_URL`'),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
+    .refine((url) => !/^[^/]*\/\/[^/?#]*@/.test(url), 'must not hold a user or a password')
     .transform((url) => url.replace(/\/+$/, ''))
     .optional()
     .describe(
@@ -48,7 +61,11 @@ export const Variables = z.object({
     .default(9463)
     .describe('API: port of `/metrics`, `/healthz` and `/readyz`'),
   METRICS_PORT: port.default(9464).describe('Worker: port of `/metrics`, `/healthz` and `/readyz`'),
-  TEMPORAL_ADDRESS: z.string().default('127.0.0.1:7233').describe('Temporal server, `host:port`'),
+  TEMPORAL_ADDRESS: z
+    .string()
+    .regex(/^[^@]*$/, 'must be host:port, without a user or a password')
+    .default('127.0.0.1:7233')
+    .describe('Temporal server, `host:port`'),
   TEMPORAL_NAMESPACE: z.string().default('default').describe('Namespace; it must exist'),
   WORKER_ROLES: roles
     .default(['executions', 'delivery'])
@@ -64,9 +81,15 @@ export const Variables = z.object({
     .describe(
       "Worker: `relay` sends all mail to `SMTP_URL`, `mx` to the recipients' own mail servers",
     ),
-  SMTP_URL: z
-    .string()
-    .regex(/^smtps?:\/\//, 'must start with smtp:// or smtps://')
+  SMTP_URL: secretUrl(/^smtps?:\/\//, 'must start with smtp:// or smtps://')
+    .refine(
+      (text) => !URL.canParse(text) || new URL(text).hostname !== '',
+      'must name a host, as in smtp://host',
+    )
+    .refine(
+      (text) => /^(off|required)?$/.test(tlsOf(text)),
+      'must have tls=off, tls=required or no tls',
+    )
     .optional()
     .describe(
       'The relay, as `smtp://user:password@host:587`. TLS is required unless the host is loopback; `?tls=off` or `?tls=required` says otherwise. Needed by API and worker in mode `relay`',
@@ -134,11 +157,10 @@ export const Variables = z.object({
     .optional()
     .describe('Worker: address for `INBOUND_PORT`')
     .meta(besides('`HOST`')),
-  INBOUND_TLS_CERT: z
-    .string()
+  INBOUND_TLS_CERT: fileName
     .optional()
     .describe('Worker: certificate file (PEM). With certificate and key, STARTTLS is offered'),
-  INBOUND_TLS_KEY: z.string().optional().describe('Worker: key file (PEM) of that certificate'),
+  INBOUND_TLS_KEY: fileName.optional().describe('Worker: key file (PEM) of that certificate'),
   TRUSTED_PROXIES: proxies
     .default([])
     .describe('API: addresses and networks, with commas, whose `X-Forwarded-For` is believed')

@@ -42,6 +42,8 @@ export function createRelayTransport(options: RelayOptions): MailTransport {
 }
 
 function toSessionOptions(options: RelayOptions, timeouts: RelayTimeouts): SessionOptions {
+  // The error of the URL parser would hold the URL with its password.
+  if (!URL.canParse(options.url)) throw new Error('the URL of the relay is malformed')
   const url = new URL(options.url)
   if (!/^smtps?:$/.test(url.protocol) || url.hostname === '') {
     throw new Error('the relay must be smtp://host or smtps://host')
