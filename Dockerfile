@@ -22,7 +22,8 @@ FROM node:24-bookworm-slim
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates \
   && rm -rf /var/lib/apt/lists/*
-ENV NODE_ENV=production HOST=0.0.0.0
+ENV NODE_ENV=production HOST=0.0.0.0 WORKER_STATE_DIR=/var/lib/dripline
+RUN install --directory --owner=node --group=node --mode=0700 /var/lib/dripline
 WORKDIR /app
 COPY package.json ./
 COPY --from=packages /app/node_modules ./node_modules

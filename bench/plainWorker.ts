@@ -4,6 +4,7 @@
 import { fileURLToPath } from 'node:url'
 import { Client } from '@temporalio/client'
 import { bundleWorkflowCode, NativeConnection, Runtime } from '@temporalio/worker'
+import type { Blame } from '../activities/deps.ts'
 import { createActivities } from '../activities/index.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
@@ -21,6 +22,12 @@ import { serve } from './remote.ts'
 import { SECRET_KEY } from './servers.ts'
 
 const failed = (err: unknown) => void process.stderr.write(`plain worker: ${String(err)}\n`)
+
+/** What a plain workflow function does is not compared with the blame of segments. */
+const unwatched: Blame = {
+  during: (_mark, work) => work(() => undefined),
+  gaveUp: () => undefined,
+}
 
 /** The delivery role is off, so this transport is never used. */
 const noTransport: MailTransport = {
@@ -62,6 +69,7 @@ const handlers = {
       config,
       wake: createWake(pool, failed),
       transport: noTransport,
+      blame: unwatched,
       onDeliveries: () => async () => undefined,
       stopping: new AbortController().signal,
     }

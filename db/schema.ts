@@ -8,6 +8,7 @@ import type {
   ExecutionStepsTable,
   ExecutionsTable,
   OutboxTable,
+  SuspectsTable,
   WorkflowsTable,
   WorkflowTriggersTable,
   WorkflowUnsubscribesTable,
@@ -68,6 +69,7 @@ export interface Database {
   execution_steps: ExecutionStepsTable
   event_waits: EventWaitsTable
   outbox: OutboxTable
+  suspects: SuspectsTable
   workflow_unsubscribes: WorkflowUnsubscribesTable
 }
 

@@ -53,6 +53,7 @@ export function walkSegment(
     }
     const step_count = running.execution.step_count + 1
     running = { ...running, execution: { step_count } }
+    tools.entering?.(nodeId)
     const isWired = (handle: string): boolean => targets.has(`${nodeId} ${handle}`)
     const move = enter(node, { nodeId, settings, facts: running, tools, isWired }, registry)
     running = move.facts ?? running

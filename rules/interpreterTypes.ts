@@ -82,6 +82,8 @@ export interface SegmentOutcome {
 
 /** Functions that the interpreter calls while it walks. */
 export interface SegmentTools {
+  /** Called when a node is about to be entered. */
+  entering?(nodeId: string): void
   /**
    * Renders an email, which the segment's transaction writes later. Returns failures as data and never throws for
    * a bad template.

@@ -96,6 +96,12 @@ export const limits = {
   softBounceDays: 3,
   /** How long the address is suppressed then. */
   softBounceSuppressedDays: 30,
+  /** How long one piece of work may keep a worker's main thread busy before it is noted as a suspect. */
+  stallMsMax: 2_000,
+  /** How long it may do so before the worker is ended. */
+  stallMsEnd: 30_000,
+  /** How often a suspect may end the worker while it runs alone, before it is given up. */
+  suspectDeathsMax: 3,
   shards: 64,
   addressCharsMax: 254,
 } as const

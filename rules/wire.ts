@@ -68,6 +68,10 @@ export const outboxKinds = [
 ] as const
 export type OutboxKind = (typeof outboxKinds)[number]
 
+/** What may end a worker, and so runs alone once it is suspected of that. */
+export const suspectKinds = ['segment'] as const
+export type SuspectKind = (typeof suspectKinds)[number]
+
 /** Channels of NOTIFY. */
 export const wakeChannels = [
   'dripline_deliveries',

@@ -114,6 +114,8 @@ function toConfig(env: z.infer<typeof Variables>) {
     temporalAddress: env.TEMPORAL_ADDRESS,
     temporalNamespace: env.TEMPORAL_NAMESPACE,
     workerRoles: env.WORKER_ROLES,
+    /** Where a worker writes what it is working on. */
+    stateFolder: env.WORKER_STATE_DIR,
     deliveryMode: env.DELIVERY_MODE,
     /** URL of the relay; '' in mode `mx`, which needs none. */
     smtpUrl: env.SMTP_URL ?? '',

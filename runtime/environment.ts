@@ -1,5 +1,6 @@
 // The environment variables of API and worker: what each may be, what it is when it is absent, and what it means.
-import { hostname } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { z } from 'zod'
 import {
   dnsServers,
@@ -70,6 +71,13 @@ export const Variables = z.object({
   WORKER_ROLES: roles
     .default(['executions', 'delivery'])
     .describe('Worker: `executions` runs workflows and empties the outbox, `delivery` sends mail'),
+  WORKER_STATE_DIR: z
+    .string()
+    .default(join(tmpdir(), `dripline-worker-${process.getuid?.() ?? 'all'}`))
+    .describe(
+      'Worker: folder where it writes what it is working on, so that what ended it is known after its end. Workers of one machine may share it; it must outlive the process',
+    )
+    .meta(besides('`dripline-worker-UID` in the folder of temporary files')),
   DELIVERY_LANES: lanes
     .default(1)
     .describe(

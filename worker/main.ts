@@ -23,6 +23,7 @@ import { createSecrets } from '../runtime/secrets.ts'
 import { shareLook } from '../runtime/sharedLook.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
+import { startBlame } from './blame/start.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
@@ -108,6 +109,10 @@ await waitForSchema(db, {
   },
 })
 
+// Before anything begins, so that what ended workers before is known.
+const blame = await startBlame({ db, now, log, config, registry })
+closers.add('blame', blame.stop)
+
 const roles = config.workerRoles
 // Mail events and reports need only Postgres, so they are handled even while Temporal is away.
 if (roles.includes('executions')) {
@@ -169,6 +174,7 @@ const activities = createActivities({
   transport,
   metrics: createDeliveryMetrics(registry, { db, log, now, transport }),
   wake,
+  blame,
   onDeliveries: onChannel('dripline_deliveries'),
   stopping: stopping.signal,
 })

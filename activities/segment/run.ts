@@ -5,22 +5,28 @@ import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
 import { type InTrx, transact } from '../../commands/transact.ts'
+import type { Trx } from '../../db/connect.ts'
 import { lockContact, updateContactProperties } from '../../db/contacts/writes.ts'
 import {
   findSegment,
   findSegmentState,
   insertSegment,
   type SegmentRow,
+  type SegmentWrites,
 } from '../../db/executions/segments.ts'
 import type { Design } from '../../rules/design/types.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { loadFacts } from './facts.ts'
+import { createGate, type Turn } from './gate.ts'
+import { giveUp, isGivenUp } from './giveUp.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
-import { awaitedEventName, walk } from './walk.ts'
+import { awaitedEventName, type Marked, walk } from './walk.ts'
 
 /** The activities of `runExecution`. */
 export function segmentActivities(deps: ActivityDeps) {
+  const gate = createGate()
   return {
     /**
      * Runs a segment. If it ran before and a crash kept Temporal from learning the result, returns that stored
@@ -33,8 +39,15 @@ export function segmentActivities(deps: ActivityDeps) {
       if (execution.result) return execution.result
       const design = execution.design as Design
       const sources = await loadMailSources(deps.db, execution.workspace_id, design)
-      const run = { input, execution, design, sources }
-      return transact(deps, (inTrx) => runInTransaction(inTrx, run))
+      const isGiven = isGivenUp(execution)
+      const isSuspect = execution.deaths !== null && !isGiven
+      const result = await gate.run(isSuspect, (turn) =>
+        transact(deps, (inTrx) =>
+          runInTransaction(inTrx, { input, execution, design, sources, turn }),
+        ),
+      )
+      if (isGiven) deps.blame.gaveUp('segment', executionId)
+      return result
     },
 
     /** Closes the row of an execution that was cancelled; repeating it changes nothing. */
@@ -49,10 +62,11 @@ interface Run {
   execution: SegmentRow<SegmentResult>
   design: Design
   sources: Awaited<ReturnType<typeof loadMailSources>>
+  turn: Turn
 }
 
 async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<SegmentResult> {
-  const { input, execution, design, sources } = run
+  const { input, execution, design, sources, turn } = run
   const { db: trx } = deps
   const { workspace_id: workspaceId, previous } = execution
   const contact = await lockContact(trx, workspaceId, execution.contact_id)
@@ -75,17 +89,41 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
     return { next, step: previous?.step ?? '', step_count: previous?.step_count ?? 0 }
   }
 
+  if (isGivenUp(execution)) {
+    const writes = giveUp(execution, input.segment, design)
+    return write(trx, workspaceId, { ...writes, now })
+  }
   const facts = await loadFacts(trx, { execution, design, contact, state, now, previous })
   const mail = createSegmentMail(deps, { execution, design, sources, state, now })
-  const outcome = await walk(trx, { input, execution, design, state, facts, previous, mail, hear })
+  const marked = markOf(deps, execution, turn)
+  const outcome = await walk(trx, { ...run, state, facts, previous, mail, hear, marked })
 
   const told = { email: contact.email, chainDepth: execution.chain_depth }
   for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])
   if (outcome.properties !== contact.properties) {
     await updateContactProperties(trx, workspaceId, contact.id, outcome.properties, now)
   }
-  const isWritten = await insertSegment(trx, workspaceId, { ...outcome.writes, now })
+  return write(trx, workspaceId, { ...outcome.writes, result: outcome.result, now })
+}
+
+async function write(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  writes: SegmentWrites & { result: SegmentResult },
+): Promise<SegmentResult> {
+  const isWritten = await insertSegment(trx, workspaceId, writes)
   // Rolls back. The next try finds how the execution ended.
   if (!isWritten) throw new Error('the execution ended while its segment ran')
-  return outcome.result
+  return writes.result
+}
+
+/** Marks the synchronous work of a segment, so that it is known when it ends the worker. */
+function markOf({ blame }: Pick<ActivityDeps, 'blame'>, execution: SegmentRow, turn: Turn): Marked {
+  return (step, work) => {
+    const alone = turn.isAlone()
+    if (execution.deaths !== null && !alone) {
+      throw new Error('the time that a suspect may run alone was over before its nodes were run')
+    }
+    return blame.during({ kind: 'segment', id: execution.id, step, alone }, work)
+  }
 }

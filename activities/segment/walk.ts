@@ -27,6 +27,9 @@ export interface Walk {
   properties: JsonObject
 }
 
+/** Runs synchronous work of the segment under a mark that names the node, and each that is entered. */
+export type Marked = <T>(step: string, work: (entering: (step: string) => void) => T) => T
+
 interface WalkFrom {
   input: SegmentInput
   execution: SegmentRow
@@ -37,6 +40,7 @@ interface WalkFrom {
   mail: SegmentTools
   /** Records the contact's mail events of that name that are still in the outbox. */
   hear: (eventName: string) => Promise<void>
+  marked: Marked
 }
 
 /**
@@ -78,11 +82,13 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
 
 /** Walks to the first wait whose event has not happened yet, or to the end. */
 async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: number) {
-  const { execution, design, mail } = from
+  const { execution, design, mail, marked } = from
   const steps: NewStep[] = []
   const waits: SegmentWrites['waits'] = []
 
-  let outcome = walkSegment(design, start, from.facts, mail)
+  const walkFrom = (at: SegmentStart, facts: SegmentFacts) =>
+    marked(at.nodeId, (entering) => walkSegment(design, at, facts, { ...mail, entering }))
+  let outcome = walkFrom(start, from.facts)
   for (;;) {
     for (const step of outcome.steps) {
       const { nodeId, type, handle, why } = step
@@ -92,7 +98,9 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
     if (next.kind === 'end' || next.for !== 'event') return { steps, waits, next, facts }
     // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
     await from.hear(next.eventName)
-    const came = await findRecentEvent(trx, execution, next, facts)
+    const came = await findRecentEvent(trx, execution, next, facts, (work) =>
+      marked(next.nodeId, work),
+    )
     waits.push({
       node_id: next.nodeId,
       workspace_id: execution.workspace_id,
@@ -106,11 +114,9 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
     const handle = handleAfterWait(design, next.nodeId, 'event')
     const waited = steps.at(-1)
     if (waited) Object.assign(waited, { handle, why: 'came before the wait' })
-    outcome = walkSegment(
-      design,
+    outcome = walkFrom(
       { kind: 'resume', nodeId: next.nodeId, handle },
       { ...facts, waitEvents: { ...facts.waitEvents, [next.nodeId]: came.properties } },
-      mail,
     )
   }
 }

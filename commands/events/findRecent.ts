@@ -9,12 +9,14 @@ import { limits } from '../../rules/limits.ts'
 /**
  * The latest event within the wait's look-back that matches its filter. The event that triggered the execution
  * never counts.
+ * @param marked runs the synchronous search among them
  */
 export async function findRecentEvent(
   trx: Trx,
   execution: Pick<SegmentRow, 'workspace_id' | 'contact_id' | 'trigger_event_id'>,
   wait: EventWait,
   facts: SegmentFacts,
+  marked: <T>(work: () => T) => T,
 ) {
   if (wait.lookbackMs <= 0) return undefined
   const events = await listRecentEvents(trx, execution.workspace_id, execution.contact_id, {
@@ -22,13 +24,16 @@ export async function findRecentEvent(
     since: new Date(facts.now - wait.lookbackMs),
     limit: limits.eventsLookedBackMax,
   })
-  return events.find((event) => {
-    if (event.id === execution.trigger_event_id) return false
-    if (wait.filter === null) return true
-    return evaluate(wait.filter, {
-      ...facts,
-      event: event.properties,
-      trigger: facts.event,
-    })
-  })
+  const { filter } = wait
+  return marked(() =>
+    events.find((event) => {
+      if (event.id === execution.trigger_event_id) return false
+      if (filter === null) return true
+      return evaluate(filter, {
+        ...facts,
+        event: event.properties,
+        trigger: facts.event,
+      })
+    }),
+  )
 }

@@ -2,6 +2,7 @@
 
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { EndedStatus } from '../../rules/states.ts'
+import { cleared } from '../suspects/writes.ts'
 import { isLive } from './live.ts'
 
 export interface ExecutionEnd {
@@ -29,8 +30,8 @@ export function endColumns(
 }
 
 /**
- * Steps of a `with` that end matching live executions at their last logged step and delete their open waits. The
- * relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones.
+ * Steps of a `with` that end matching live executions at their last logged step and delete their open waits and what
+ * they are suspected of. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones.
  * @param fits condition on `executions x`
  */
 export function endLive(
@@ -56,5 +57,5 @@ export function endLive(
     ), unwaited as (
       delete from event_waits w using ended
       where w.execution_id = ended.id and w.consumed_by is null
-    )`
+    ), cleared as (${cleared(sql`select id from ended`)})`
 }

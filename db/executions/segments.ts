@@ -5,10 +5,14 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EndedStatus } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { JsonObject, Row } from '../schema.ts'
+import { cleared } from '../suspects/writes.ts'
 import { type ExecutionEnd, endColumns } from './end.ts'
 import { isLive } from './live.ts'
 
-/** The execution with two results: of this segment (if it ran before a crash) and of the segment before it. */
+/**
+ * The execution with two results: of this segment (if it ran before a crash) and of the segment before it. With what
+ * it is suspected of: how often it ended a worker alone (`deaths`) at which node; both null if it is no suspect.
+ */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
   const row = await db
     .selectFrom('executions as e')
@@ -20,6 +24,9 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
     )
     .leftJoin('execution_segments as before', (join) =>
       join.onRef('before.execution_id', '=', 'e.id').on('before.segment', '=', segment - 1),
+    )
+    .leftJoin('suspects as s', (join) =>
+      join.on('s.kind', '=', 'segment').onRef('s.id', '=', 'e.id'),
     )
     .select([
       'e.id',
@@ -34,6 +41,8 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
       'v.design',
       'done.result as result',
       'before.result as previous',
+      's.deaths',
+      's.step as suspect_step',
     ])
     .where('e.id', '=', executionId)
     .executeTakeFirst()
@@ -117,7 +126,7 @@ export interface SegmentWrites {
 }
 
 /**
- * Writes a segment's steps, waits, end and result. The unique key (execution, segment) lets that happen only once.
+ * Writes a segment's steps, waits, end and result; it is no suspect any more. The unique key (execution, segment) lets that happen only once.
  * The execution is locked before its waits, as in a cancellation.
  * @returns false if the execution has ended meanwhile: then nothing was written
  */
@@ -160,7 +169,8 @@ export async function insertSegment(
     ),
     ended as (
       ${end ? endOf(end, now) : sql`select`}
-    )
+    ),
+    cleared as (${cleared(sql`select id from live`)})
     insert into execution_segments (execution_id, segment, result, created_at)
     select live.id, ${segment}::int, ${JSON.stringify(writes.result)}::jsonb, ${now}::timestamptz
     from live

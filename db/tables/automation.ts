@@ -3,7 +3,7 @@
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EndedStatus, WorkflowStatus } from '../../rules/states.ts'
-import type { OutboxKind } from '../../rules/wire.ts'
+import type { OutboxKind, SuspectKind } from '../../rules/wire.ts'
 import type { Defaulted, JsonColumn, JsonObject, NullableJson } from './columns.ts'
 
 export interface ContactsTable {
@@ -128,6 +128,21 @@ export interface EventWaitsTable {
   /** automation_events.id that ended the wait. */
   consumed_by: string | null
   created_at: Date
+}
+
+/** What may end workers. Almost always empty: a row goes when its segment or execution ends. */
+export interface SuspectsTable {
+  kind: SuspectKind
+  /** For a segment the id of its execution. */
+  id: string
+  workspace_id: WorkspaceId
+  /** The node at which it was when it was noted. */
+  step: string
+  /** How often a worker died while it ran alone. */
+  deaths: Defaulted<number>
+  /** The run of the process whose death was counted last. */
+  last_run: string | null
+  noted_at: Date
 }
 
 export interface OutboxTable {

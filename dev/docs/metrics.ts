@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import type { Db } from '../../db/connect.ts'
 import { createReportCounter } from '../../inbound/reports/metrics.ts'
 import { createLog } from '../../runtime/log.ts'
+import { createSuspectMetrics } from '../../worker/blame/metrics.ts'
 import { createDeliveryMetrics } from '../../worker/deliveryMetrics.ts'
 import { code, codes, markdownTable } from './markdown.ts'
 
@@ -21,6 +22,7 @@ export function metricsTable(): string {
     },
   })
   createReportCounter(registry)
+  createSuspectMetrics(registry)
   const rows = registry
     .getMetricsAsArray()
     .map((metric) => ({ labels: [], ...metric }) as unknown as MetricInfo)

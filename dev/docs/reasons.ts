@@ -136,6 +136,12 @@ const errors: Reason[] = [
     more: 'Put a `delay` into the loop',
   },
   {
+    text: `\`node NODE: the worker ended ${limits.suspectDeathsMax} times while it ran this node alone\``,
+    from: ['activities/segment/giveUp.ts', 'times while it ran this node alone'],
+    meaning: 'What that node does with the data of this contact is too much for a worker',
+    more: 'Make the node simpler, or the properties that it reads smaller',
+  },
+  {
     text: '`The execution was ended from outside`',
     from: ['api/executions/schemas.ts', 'The execution was ended from outside'],
     meaning: 'Its run failed in Temporal, and no step says why',

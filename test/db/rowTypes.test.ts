@@ -21,6 +21,7 @@ import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
+import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { captureSql } from '../setup/capturedSql.ts'
@@ -101,6 +102,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, now: at }),
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),
+  (trx) => upsertSuspect(trx, { kind: 'segment', id, step: 'a', diedInRun: null }, at),
   (trx) => upsertSuppression(trx, ws, suppression, at),
   (trx) => deleteSuppression(trx, ws, 'a@b.test', at),
   (trx) => findTrackedDelivery(trx, 1, 1),

@@ -8,6 +8,7 @@ import {
   NativeConnection,
   Runtime,
 } from '@temporalio/worker'
+import type { Blame } from '../../activities/deps.ts'
 import { type Activities, createActivities } from '../../activities/index.ts'
 import { listen } from '../../db/listen.ts'
 import { createWake } from '../../db/wake.ts'
@@ -66,6 +67,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     config,
     transport: createRelayTransport({ url: config.smtpUrl, connections: 1, ehloName: 'mail.test' }),
     wake,
+    blame: unwatched,
     onDeliveries: () => async () => undefined,
     stopping: stopping.signal,
   })
@@ -186,6 +188,12 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       await Promise.all([connection.close(), reading.close()])
     },
   }
+}
+
+/** No process of a test is blamed for anything. */
+export const unwatched: Blame = {
+  during: (_mark, work) => work(() => undefined),
+  gaveUp: () => undefined,
 }
 
 /** Without this the SDK would log every start and stop of its parts into the test output. */

@@ -12,8 +12,8 @@ import { createRandom } from './random.ts'
 import { startPrivateTemporal } from './servers.ts'
 import type { Reply } from './smtp.ts'
 
-const targets = ['api', 'worker', 'everything'] as const
-type Target = (typeof targets)[number]
+const allTargets = ['api', 'worker', 'everything'] as const
+type Target = (typeof allTargets)[number]
 
 /** Messages whose reply after the dot is delayed when a process is killed, so that their outcome is unknown. */
 const HELD_MAX = 3
@@ -46,13 +46,16 @@ export interface KillOptions {
   /** Called before each round (counting from 0); true ends the run. */
   isOver: (round: number) => boolean
   contactsMax: number
+  /** What is killed, in turns; absent: all. */
+  targets?: readonly Target[]
 }
 
 /**
  * Kills and restarts processes, waits until all work is done, and audits. @returns faults (empty if all is well)
  * and counts
  */
-export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) {
+export async function killUnderLoad(options: KillOptions) {
+  const { seed, isOver, contactsMax, targets = allTargets } = options
   const [{ postgres, ...database }, temporal] = await Promise.all([
     startOwnDatabase(),
     startPrivateTemporal(),
@@ -128,10 +131,12 @@ export async function killUnderLoad({ seed, isOver, contactsMax }: KillOptions) 
     return runs
   })
   const told = await auditMailEvents(h.db)
+  const suspects = await h.db.selectFrom('suspects').selectAll().execute()
   const faults = [...answered.faults, ...mail.faults, ...executions.faults, ...told.faults]
   if (started.all !== executions.counts['executions']) {
     faults.push(`Temporal ran ${started.all} executions`)
   }
+  for (const { id } of suspects) faults.push(`execution ${id} has ended and is still a suspect`)
   const counts = {
     seed,
     kills,

@@ -63,6 +63,7 @@ async function startProcess(name: ServiceName, service: ServiceEnv): Promise<Tes
     TEMPORAL_NAMESPACE: service.temporalNamespace,
     SMTP_URL: service.smtpUrl,
     EHLO_NAME: 'mail.test',
+    WORKER_STATE_DIR: join(folder, 'worker-state'),
     ...(name === 'api' ? { PORT: String(port) } : { METRICS_PORT: String(port) }),
     ...service.env,
   }

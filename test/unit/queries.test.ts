@@ -36,6 +36,8 @@ const exceptions: Record<string, string[]> = {
     'executions/findSegment',
     'executions/closeExecution',
   ],
+  'the execution of the suspect names the workspace': ['suspects/upsertSuspect'],
+  'suspects of all workspaces, whose executions have ended': ['suspects/deleteEndedSuspects'],
   'domains of all workspaces, when a worker starts': ['domains/startMissingChecks'],
   'the key tells whose request it is': ['api-keys/findApiKeyByHash'],
   'a signed token names the row; who asks belongs to no workspace': [

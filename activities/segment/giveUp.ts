@@ -1,0 +1,34 @@
+// The end of an execution whose segment has ended worker after worker while it ran alone.
+import type { SegmentRow, SegmentWrites } from '../../db/executions/segments.ts'
+import type { Design } from '../../rules/design/types.ts'
+import { limits } from '../../rules/limits.ts'
+import type { SegmentResult } from '../../workflows/messages.ts'
+
+const WHY = `the worker ended ${limits.suspectDeathsMax} times while it ran this node alone`
+
+/** Whether the segment must not run again. */
+export function isGivenUp({ deaths }: Pick<SegmentRow, 'deaths'>): boolean {
+  return deaths !== null && deaths >= limits.suspectDeathsMax
+}
+
+/** The rows and the result of a segment that fails at the node where the worker ended. */
+export function giveUp(
+  execution: SegmentRow<SegmentResult>,
+  segment: number,
+  { nodes }: Design,
+): Omit<SegmentWrites, 'now' | 'result'> & { result: SegmentResult } {
+  const { previous } = execution
+  const step = execution.suspect_step || previous?.step || execution.trigger_node_id
+  const type = nodes.find(({ id }) => id === step)?.type ?? ''
+  const stepCount = (previous?.step_count ?? 0) + 1
+  const error = `node ${step}: ${WHY}`
+  return {
+    executionId: execution.id,
+    segment,
+    result: { next: { kind: 'end', status: 'FAILED', error }, step, step_count: stepCount },
+    steps: [{ seq: stepCount, node_id: step, type, handle: null, why: WHY }],
+    left: null,
+    waits: [],
+    end: { status: 'FAILED', stepId: step, stepCount, outcome: null, error },
+  }
+}

@@ -1,0 +1,114 @@
+// A process's state file: who it is, and what its main thread works on. It outlives the sudden death of the process.
+import {
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { isDead, type ProcessIdentity } from './identity.ts'
+import { fromLine, LINE_BYTES, type Mark, toLine } from './mark.ts'
+
+const SUFFIX = '.state'
+
+/** The nothing that is written after each piece of work. */
+const NOTHING = toLine(null)
+
+/** Where the state files of one service stand. Two services may share a folder. */
+export interface StatePlace {
+  folder: string
+  /** A short name of the service: files of others are left alone. */
+  service: string
+}
+
+/**
+ * Makes the folder of state files, for its owner alone.
+ * @throws Error if others could write there
+ */
+export function prepareFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const { uid, mode } = lstatSync(folder)
+  const own = process.getuid?.()
+  if (own !== undefined && uid !== own) throw new Error(`${folder} belongs to another user`)
+  if ((mode & 0o022) !== 0) throw new Error(`${folder} can be written by other users`)
+}
+
+/** Makes the state file of this process. */
+export function createStateFile({ folder, service }: StatePlace, identity: ProcessIdentity) {
+  const path = join(folder, `${service}-${identity.run}${SUFFIX}`)
+  const fd = openSync(path, 'wx', 0o600)
+  writeSync(fd, Buffer.concat([toLine(identity), NOTHING]))
+  return {
+    path,
+    /** Takes a few microseconds: the system keeps what was written when the process dies. */
+    write(mark: Mark | null): void {
+      writeSync(fd, mark ? toLine(mark) : NOTHING, 0, LINE_BYTES, LINE_BYTES)
+    },
+    close(): void {
+      closeSync(fd)
+      rmSync(path, { force: true })
+    },
+  }
+}
+
+/** A sign of life for processes that cannot see this one. */
+export function touchStateFile(path: string): void {
+  const now = new Date()
+  utimesSync(path, now, now)
+}
+
+/** What a state file says; undefined if there is none. */
+export function readStateFile(
+  path: string,
+): { identity: ProcessIdentity | null; mark: Mark | null; silent_ms: number } | undefined {
+  try {
+    const fd = openSync(path, 'r')
+    try {
+      const bytes = Buffer.alloc(2 * LINE_BYTES, ' ')
+      readSync(fd, bytes, 0, bytes.length, 0)
+      return {
+        identity: fromLine<ProcessIdentity>(bytes.subarray(0, LINE_BYTES)),
+        mark: fromLine<Mark>(bytes.subarray(LINE_BYTES)),
+        silent_ms: Date.now() - statSync(path).mtimeMs,
+      }
+    } finally {
+      closeSync(fd)
+    }
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw err
+  }
+}
+
+/** What a dead process worked on when it died. */
+export interface LeftBehind {
+  path: string
+  run: string
+  mark: Mark | null
+}
+
+/** The state files of dead processes of this service. Remove each with `forget` when its mark is dealt with. */
+export function listLeftBehind(
+  { folder, service }: StatePlace,
+  own: ProcessIdentity,
+): LeftBehind[] {
+  const names = readdirSync(folder).filter(
+    (name) => name.startsWith(`${service}-`) && name.endsWith(SUFFIX),
+  )
+  return names.flatMap((name) => {
+    const path = join(folder, name)
+    const { identity, mark, silent_ms } = readStateFile(path) ?? {}
+    if (!identity || silent_ms === undefined || !isDead(identity, own, silent_ms)) return []
+    return [{ path, run: identity.run, mark: mark ?? null }]
+  })
+}
+
+export function forget({ path }: LeftBehind): void {
+  rmSync(path, { force: true })
+}
