@@ -30,6 +30,7 @@ const { db } = connect({
   poolSize: config.databasePoolSize,
   name: 'dripline-api',
   settings: apiSettings,
+  shared: true,
   onIdleError,
 })
 closers.add('postgres', () => db.destroy())

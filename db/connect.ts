@@ -1,15 +1,10 @@
 // Opens the Postgres pool and the Kysely handle over it.
-import {
-  Kysely,
-  PostgresDialect,
-  type PostgresPool,
-  type PostgresPoolClient,
-  type Transaction,
-} from 'kysely'
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
+import { lendFrom, noteBreakage } from './lend.ts'
 import type { Database } from './schema.ts'
 import { applySettings, type Settings } from './settings.ts'
-import { createStatementNames } from './statementNames.ts'
+import { createShares } from './shares.ts'
 
 export type Db = Kysely<Database>
 
@@ -22,22 +17,6 @@ const INT8_OID = 20
 /** How long a connection may be silent before the system asks whether the server is still there. */
 const KEEPALIVE_MS = 10_000
 
-/** Wraps the pool for Kysely, so that queries are named. */
-function withStatementNames(pool: pg.Pool): PostgresPool {
-  const nameOf = createStatementNames()
-  return {
-    async connect(): Promise<PostgresPoolClient> {
-      const client = await pool.connect()
-      const query: unknown = (text: string, values: readonly unknown[]) => {
-        const name = nameOf(text)
-        return client.query({ text, values: [...values], ...(name ? { name } : {}) })
-      }
-      return { query: query as PostgresPoolClient['query'], release: () => client.release() }
-    },
-    end: () => pool.end(),
-  }
-}
-
 /**
  * Opens a pg pool and a Kysely handle over it. int8 is read as number, because no count or id here exceeds 2^53.
  * `onIdleError` is called when an unused connection breaks (a server restart); the pool replaces it.
@@ -48,6 +27,8 @@ export function connect(options: {
   name: string
   /** Server settings of each connection. */
   settings?: Settings
+  /** Whether workspaces share the pool, as they do in the API: `db/shares.ts` says how. */
+  shared?: boolean
   onIdleError: (err: Error) => void
 }): { db: Db; pool: pg.Pool } {
   pg.types.setTypeParser(INT8_OID, Number)
@@ -61,11 +42,9 @@ export function connect(options: {
     keepAliveInitialDelayMillis: KEEPALIVE_MS,
   })
   pool.on('error', options.onIdleError)
-  // A connection may break between two statements of a transaction. Without a listener that error would end the
-  // process; the next statement fails anyway.
-  pool.on('connect', (client) => client.on('error', () => undefined))
-  return {
-    db: new Kysely<Database>({ dialect: new PostgresDialect({ pool: withStatementNames(pool) }) }),
-    pool,
-  }
+  // A connection may break between two statements of a transaction; the next statement then fails with that error.
+  pool.on('connect', noteBreakage)
+  const shares = options.shared ? createShares(options.poolSize) : null
+  const dialect = new PostgresDialect({ pool: lendFrom(pool, shares) })
+  return { db: new Kysely<Database>({ dialect }), pool }
 }

@@ -1,4 +1,5 @@
 // Classifies database errors: not reachable, busy, unique key violated, worth another try.
+import { NoPlace } from './shares.ts'
 
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
@@ -51,11 +52,15 @@ const BUSY_CODES = new Map<string, BusyReason>([
   ['25P03', 'slow'], // idle_in_transaction_session_timeout
 ])
 
-/** `locked`: another transaction holds what this one needs. `slow`: it took longer than it may. */
-export type BusyReason = 'locked' | 'slow'
+/**
+ * `locked`: another transaction holds what this one needs. `slow`: it took longer than it may. `crowded`: the
+ * owner's share of the connections is in use.
+ */
+export type BusyReason = 'locked' | 'slow' | 'crowded'
 
 /** Why the database is there and yet did not do it in time; null if that is not what went wrong. */
 export function busyReason(err: unknown): BusyReason | null {
+  if (err instanceof NoPlace) return 'crowded'
   if (!(err instanceof Error) || !('code' in err)) return null
   return BUSY_CODES.get(String(err.code)) ?? null
 }

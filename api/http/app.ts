@@ -15,6 +15,7 @@ import { createKeyCache } from './keyCache.ts'
 import { methodsOf } from './methods.ts'
 import { createRoutes } from './openapi.ts'
 import { mountMark } from './operation.ts'
+import { keyedScope, publicScope } from './scopes.ts'
 
 const OPENAPI_PATH = '/v1/openapi.json'
 
@@ -38,8 +39,10 @@ export function createApp(given: Omit<ApiDeps, 'keysRevoked'>): OpenAPIHono<ApiE
 
   app.onError(createErrorHandler(deps))
   app.use(requestId)
+  app.use(publicScope)
   mountPublic(app, deps)
   app.use('/v1/*', createGuard(deps, keyCache))
+  app.use('/v1/*', keyedScope)
   app.use(OPENAPI_PATH, mountMark({ permission: null, errors: 'message' }))
   mountV1(app, deps)
 

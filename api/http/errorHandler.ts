@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { type BusyReason, busyReason, isUnavailable } from '../../db/failures.ts'
+import { ClientGone } from '../../db/shares.ts'
 import { TemporalUnavailable } from '../../runtime/temporalReads.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError, type ErrorShape, invalidJson, unsupportedMediaType } from './errors.ts'
@@ -11,6 +12,8 @@ const RETRY_AFTER_S = '5'
 /** The texts for a database that is there and did not do it in time. Nothing was changed then. */
 const busyTexts: Record<BusyReason, string> = {
   locked: 'Another request holds what this one needs; nothing was changed; try again shortly',
+  crowded:
+    'Too many requests like this one wait for the database; nothing was changed; try again shortly',
   slow: 'This took the database too long; nothing was changed; try again shortly',
 }
 
@@ -40,6 +43,11 @@ export function createErrorHandler(deps: Pick<ApiDeps, 'log'>) {
       deps.log.warn({ err, request_id: requestId }, 'a server behind the API did not answer')
       const part = err instanceof TemporalUnavailable ? 'Temporal' : 'the database'
       return errorResponse(c, serviceUnavailable(`Cannot reach ${part} now; try again shortly`))
+    }
+    if (err instanceof ClientGone) {
+      // Nobody reads this answer.
+      deps.log.debug({ request_id: requestId }, 'the client went away')
+      return errorResponse(c, serviceUnavailable('The client went away'))
     }
     const busy = busyReason(err)
     if (busy) {

@@ -54,7 +54,7 @@ async function operationOf(app: ReturnType<typeof createApp>, method: string, pa
  * server of the test run, connected on first use. Call it at the top of a file or in `beforeAll`.
  */
 export async function createTestApi(options: TestApiOptions = {}) {
-  const { db, pool, url } = await createTestDatabase({ settings: apiSettings })
+  const { db, pool, url } = await createTestDatabase({ settings: apiSettings, shared: true })
   const now = options.now ?? (() => new Date())
   const config = parseConfig({
     NODE_ENV: 'test',

@@ -18,17 +18,17 @@ export interface TestDatabase {
  * `beforeAll` or at the top of a file, not inside a test.
  */
 export async function createTestDatabase(
-  options: { poolSize?: number; settings?: Settings } = {},
+  options: { poolSize?: number; settings?: Settings; shared?: boolean } = {},
 ): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = uniqueName('t').replaceAll('-', '_')
   await runSql(server, `create database ${name} template ${TEMPLATE}`)
   const url = databaseUrl(server, name)
   const { db, pool } = connect({
+    ...options,
     url,
     poolSize: options.poolSize ?? 10,
     name: 'test',
-    ...(options.settings ? { settings: options.settings } : {}),
     onIdleError: () => undefined,
   })
   afterAll(async () => {

@@ -1,0 +1,125 @@
+// Lends the pool's connections: each counts in the share of its owner, and is hung up when its client has gone.
+import type { Socket } from 'node:net'
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import type pg from 'pg'
+import { currentScope, type Running } from './scope.ts'
+import { ClientGone, type Shares } from './shares.ts'
+import { createStatementNames } from './statementNames.ts'
+
+/**
+ * How long the work of a client that has gone may go on. Most of it ends by itself within that time, and a new
+ * connection costs more than its rest.
+ */
+const GRACE_MS = 500
+/** A backend that was hung up on ends when it looks for its client. After this time we no longer wait for that. */
+const HANG_UP_MS = 5_000
+
+const NOTHING = { command: 'ROLLBACK' as const, rowCount: 0, rows: [] }
+
+/** What pg keeps of a connection and its types do not show. */
+interface Wire {
+  connection: { end(): void; once(event: 'end', tell: () => void): void; stream: Socket }
+}
+
+/** The errors by which connections broke while no statement was running, such as a time-out of Postgres. */
+const breakages = new WeakMap<object, Error>()
+
+/** Notes why a connection breaks. Without a listener such an error would end the process. */
+export function noteBreakage(client: pg.ClientBase): void {
+  client.on('error', (err) => {
+    // Further ones only say that the connection has ended.
+    if (!breakages.has(client)) breakages.set(client, err)
+  })
+}
+
+/**
+ * Says good-bye and closes our side of the socket alone: what the running statement still answers is read, so
+ * nobody has to guess whether it was committed. A cancel request is not used, because it may arrive after the
+ * statement has ended and hit the next one. Resolves when the backend has closed its side, so whoever counts
+ * connections counts those that still wait in Postgres.
+ */
+function hangUp(client: pg.ClientBase): Promise<void> {
+  const { connection } = client as unknown as Wire
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => connection.stream.destroy(), HANG_UP_MS)
+    connection.once('end', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    connection.end()
+  })
+}
+
+/** One connection from when it is taken until it is given back. */
+function lend(
+  client: pg.PoolClient,
+  scope: Running,
+  nameOf: (text: string) => string | undefined,
+  giveBack: () => void,
+): PostgresPoolClient {
+  let began = false
+  let committing = false
+  let ending: Promise<void> | undefined
+  let grace: NodeJS.Timeout | undefined
+  const { signal } = scope
+  const leave = () => {
+    // What was told to commit is left to do so: the transaction has ended all the same, one way or the other.
+    if (!committing) ending = hangUp(client)
+  }
+  const onAbort = () => {
+    grace = setTimeout(leave, GRACE_MS)
+  }
+  signal?.addEventListener('abort', onAbort)
+
+  const query: unknown = async (text: string, values: readonly unknown[]) => {
+    if (ending) {
+      // Postgres rolls back by itself, and kysely would report a failure of this in place of the first one.
+      if (text === 'rollback') return NOTHING
+      throw new ClientGone('the client has gone')
+    }
+    if (text === 'begin') began = scope.inTransaction = true
+    if (text === 'commit') committing = true
+    const name = nameOf(text)
+    try {
+      return await client.query({ text, values: [...values], ...(name ? { name } : {}) })
+    } catch (err) {
+      if (ending) throw new ClientGone('the client has gone', { cause: err })
+      const isOfPostgres = err instanceof Error && 'code' in err
+      throw isOfPostgres ? err : (breakages.get(client) ?? err)
+    }
+  }
+  const release = () => {
+    clearTimeout(grace)
+    signal?.removeEventListener('abort', onAbort)
+    if (began) scope.inTransaction = false
+    client.release(ending !== undefined)
+    if (ending) void ending.then(giveBack)
+    else giveBack()
+  }
+  return { query: query as PostgresPoolClient['query'], release }
+}
+
+/**
+ * Wraps a pool for kysely.
+ * @param shares of as many places as the pool has connections; null: nobody shares it
+ */
+export function lendFrom(pool: pg.Pool, shares: Shares | null): PostgresPool {
+  const nameOf = createStatementNames()
+  return {
+    async connect() {
+      const scope = currentScope()
+      // It would wait for a place in its own share with a place in hand, and with enough of its kind for ever.
+      if (scope.inTransaction) throw new Error('a transaction is open here: use it')
+      const giveBack = shares ? await shares.take(scope.owner, scope.signal) : () => undefined
+      const client = await pool.connect().catch((err: unknown) => {
+        giveBack()
+        throw err
+      })
+      const lent = lend(client, scope, nameOf, giveBack)
+      if (!scope.signal?.aborted) return lent
+      lent.release()
+      throw new ClientGone('the client went away while the connection was made')
+    },
+    end: () => pool.end(),
+  }
+}
