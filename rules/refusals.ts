@@ -24,6 +24,8 @@ interface RefusalFacts {
   domain_exists: { name: string }
   /** No domain of that name to send from. */
   domain_not_found: { name: string }
+  /** The caller is bound to another domain and may not send from this one, whether it exists or not. */
+  domain_not_of_key: { name: string }
   domain_not_verified: { name: string }
   /** The template of an email. */
   email_template_not_found: { idOrAlias: string }
@@ -50,8 +52,6 @@ interface RefusalFacts {
   /** By the rule of this trigger. */
   re_entry_refused: { nodeId: string; mode: string }
   reserved_event_name: { eventName: string }
-  /** The key may not send from this domain. */
-  restricted_api_key: { name: string }
   /** Neither the email nor its template has a subject. */
   subject_missing: NoFacts
   subject_too_long: { chars: number }

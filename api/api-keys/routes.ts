@@ -15,6 +15,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/',
   permission: 'read_keys',
+  bound: 'own',
   errors: 'message',
   tags: ['API keys'],
   summary: 'List API keys',
@@ -30,6 +31,7 @@ const revokeRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
   permission: 'manage',
+  bound: 'own',
   errors: 'message',
   tags: ['API keys'],
   summary: 'Revoke an API key',
@@ -52,7 +54,7 @@ export function apiKeyRoutes(deps: ApiDeps) {
       key: 'api_keys',
       cursors: cursors.of<string>({ list: 'api-keys', workspaceId }),
       cursor: c.req.valid('query').cursor,
-      find: (page) => listApiKeys(db, workspaceId, page),
+      find: (page) => listApiKeys(db, c.var.reach, page),
       positionOf: ({ id }) => id,
       toItem: toApiKey,
     })
@@ -60,7 +62,7 @@ export function apiKeyRoutes(deps: ApiDeps) {
   })
 
   app.openapi(revokeRoute, async (c) => {
-    orThrow(await revokeApiKey(deps, c.var.workspaceId, c.req.valid('param')))
+    orThrow(await revokeApiKey(deps, c.var.reach, c.req.valid('param')))
     return c.body(null, 204)
   })
 

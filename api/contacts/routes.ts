@@ -19,6 +19,7 @@ import { addUnchecked, defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
 import { contactExamples } from './examples.ts'
+import { withoutForeignMail } from './mailEvents.ts'
 import { readProperties } from './parseBody.ts'
 import {
   AutomationContact,
@@ -38,6 +39,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: 'List contacts',
@@ -55,6 +57,7 @@ const getRoute = defineOperation({
   method: 'get',
   path: '/{email}',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: 'Get a contact',
@@ -74,6 +77,7 @@ const patchRoute = defineOperation({
   method: 'patch',
   path: '/{email}',
   permission: 'manage',
+  bound: 'same',
   errors: 'error',
   failureText: 'Failed to update contact metadata',
   tags,
@@ -105,6 +109,7 @@ const executionsRoute = defineOperation({
   method: 'get',
   path: '/{email}/executions',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   failureText: 'Failed to list contact executions',
   tags,
@@ -125,6 +130,7 @@ const eventsRoute = defineOperation({
   method: 'get',
   path: '/{email}/events',
   permission: 'read',
+  bound: 'own',
   errors: 'error',
   tags,
   summary: "List a contact's events",
@@ -202,7 +208,12 @@ export function automationContactRoutes(deps: ApiDeps) {
       key: 'events',
       cursors: cursors.of<string>(scope),
       cursor: c.req.valid('query').cursor,
-      find: (page) => listContactEvents(db, workspaceId, contact.id, page),
+      find: async (page) =>
+        withoutForeignMail(
+          db,
+          c.var.reach,
+          await listContactEvents(db, workspaceId, contact.id, page),
+        ),
       positionOf: ({ id }) => id,
       toItem: toAutomationEvent,
     })
@@ -221,6 +232,7 @@ export function missingContactRoutes() {
   const missing = {
     path: '/contacts/',
     errors: 'error',
+    bound: 'same',
     summary: 'An address is missing',
     description: 'Answers 400.',
     example: {},

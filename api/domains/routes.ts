@@ -33,6 +33,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/',
   permission: 'read',
+  bound: 'own',
   errors: 'message',
   tags: ['Domains'],
   summary: 'List domains',
@@ -47,6 +48,7 @@ const postRoute = defineOperation({
   method: 'post',
   path: '/',
   permission: 'manage',
+  bound: 'refused',
   errors: 'message',
   tags: ['Domains'],
   summary: 'Register a domain',
@@ -69,6 +71,7 @@ const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
   permission: 'read',
+  bound: 'own',
   errors: 'message',
   tags: ['Domains'],
   summary: 'Get a domain',
@@ -87,6 +90,7 @@ const verifyRoute = defineOperation({
   method: 'post',
   path: '/{id}/verify',
   permission: 'manage',
+  bound: 'own',
   errors: 'message',
   tags: ['Domains'],
   summary: 'Check DNS records now',
@@ -105,6 +109,7 @@ const changeRoute = defineOperation({
   method: 'patch',
   path: '/{id}',
   permission: 'manage',
+  bound: 'own',
   errors: 'message',
   tags: ['Domains'],
   summary: 'Change tracking settings',
@@ -123,6 +128,7 @@ const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
   permission: 'manage',
+  bound: 'own',
   errors: 'message',
   tags: ['Domains'],
   summary: 'Delete a domain',
@@ -141,6 +147,7 @@ const rotateRoute = defineOperation({
   method: 'post',
   path: '/{id}/rotate-dkim',
   permission: 'manage',
+  bound: 'own',
   errors: 'message',
   tags: ['Domains'],
   summary: 'Rotate a DKIM key',
@@ -170,7 +177,7 @@ export function domainRoutes(deps: ApiDeps) {
       key: 'domains',
       cursors: cursors.of<string>({ list: 'domains', workspaceId }),
       cursor: c.req.valid('query').cursor,
-      find: (page) => listDomains(db, workspaceId, page),
+      find: (page) => listDomains(db, c.var.reach, page),
       positionOf: ({ id }) => id,
       toItem: (row) => toDomainListItem(row, config),
     })
@@ -188,32 +195,32 @@ export function domainRoutes(deps: ApiDeps) {
 
   app.openapi(getRoute, async (c) => {
     const { id } = c.req.valid('param')
-    const found = isId('domain', id) ? await findDomain(db, c.var.workspaceId, id) : undefined
+    const found = isId('domain', id) ? await findDomain(db, c.var.reach, id) : undefined
     const row = orThrow(found ?? refuse('domain_id_not_found', { id }))
     const details = c.req.valid('query').expand === 'details'
     return c.json(details ? toDomainDetails(row, config) : toDomain(row, config), 200)
   })
 
   app.openapi(verifyRoute, async (c) => {
-    const row = orThrow(await verifyDomain(deps, c.var.workspaceId, c.req.valid('param')))
+    const row = orThrow(await verifyDomain(deps, c.var.reach, c.req.valid('param')))
     return c.json(toDomainDetails(row, config), 200)
   })
 
   app.openapi(changeRoute, async (c) => {
     const input = { id: c.req.valid('param').id, change: c.req.valid('json') }
-    const row = orThrow(await updateDomain(deps, c.var.workspaceId, input))
+    const row = orThrow(await updateDomain(deps, c.var.reach, input))
     return c.json(toDomainDetails(row, config), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
-    orThrow(await deleteDomain(deps, c.var.workspaceId, c.req.valid('param')))
+    orThrow(await deleteDomain(deps, c.var.reach, c.req.valid('param')))
     return c.body(null, 204)
   })
 
   app.openapi(rotateRoute, async (c) => {
     const { algorithm = 'rsa' } = c.req.valid('json') ?? {}
     const input = { id: c.req.valid('param').id, algorithm }
-    const row = orThrow(await rotateDkim(deps, c.var.workspaceId, input))
+    const row = orThrow(await rotateDkim(deps, c.var.reach, input))
     return c.json(toDomainDetails(row, config), 200)
   })
 

@@ -15,6 +15,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/{id}/attempts',
   permission: 'read_mail',
+  bound: 'own',
   errors: 'message',
   tags: ['Emails'],
   summary: 'List delivery attempts',
@@ -35,7 +36,7 @@ export function emailAttemptRoutes({ db }: ApiDeps) {
   app.openapi(listRoute, async (c) => {
     const { id } = c.req.valid('param')
     const rows = isId('email', id)
-      ? await listEmailAttempts(db, c.var.workspaceId, id, limits.attemptsShownMax)
+      ? await listEmailAttempts(db, c.var.reach, id, limits.attemptsShownMax)
       : undefined
     if (!rows) throw notFound(`Email ${shownText(id)} not found`)
     return c.json({ attempts: rows.map(toEmailAttempt), count: rows.length }, 200)

@@ -23,6 +23,7 @@ const sendRoute = defineOperation({
   method: 'post',
   path: '/',
   permission: 'send',
+  bound: 'sender',
   errors: 'message',
   bodyBytesMax: limits.emailRequestBytesMax,
   tags,
@@ -70,6 +71,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/',
   permission: 'read_mail',
+  bound: 'own',
   errors: 'message',
   tags,
   summary: 'List sent emails',
@@ -85,6 +87,7 @@ const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
   permission: 'read_status',
+  bound: 'own',
   errors: 'message',
   tags,
   summary: 'Get an email',
@@ -116,7 +119,7 @@ export function emailRoutes(deps: ApiDeps) {
       key: 'emails',
       cursors: idCursors('email'),
       cursor,
-      find: (page) => listEmails(db, c.var.workspaceId, page),
+      find: (page) => listEmails(db, c.var.reach, page),
       positionOf: ({ id }) => id,
       toItem: (row) => toEmailListItem(row, expand === 'details'),
     })
@@ -125,7 +128,7 @@ export function emailRoutes(deps: ApiDeps) {
 
   app.openapi(getRoute, async (c) => {
     const { id } = c.req.valid('param')
-    const row = isId('email', id) ? await findEmail(db, c.var.workspaceId, id) : undefined
+    const row = isId('email', id) ? await findEmail(db, c.var.reach, id) : undefined
     if (!row) throw notFound(`Email ${shownText(id)} not found`)
     const events = await listEmailEvents(db, c.var.workspaceId, id)
     const expand = c.req.valid('query').expand === 'details'

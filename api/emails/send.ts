@@ -4,7 +4,7 @@ import { acceptEmail } from '../../commands/emails/accept.ts'
 import { findEmailTemplate } from '../../commands/emails/template.ts'
 import { mayCall } from '../../rules/permissions.ts'
 import type { ApiDeps } from '../http/env.ts'
-import type { RequestKey } from '../http/keyCache.ts'
+import { type RequestKey, reachOf } from '../http/keyCache.ts'
 import { orThrow } from '../http/refusals.ts'
 import { readBody } from './parseBody.ts'
 import { readDetails } from './parseDetails.ts'
@@ -19,13 +19,13 @@ export async function sendEmail(
   key: Pick<RequestKey, 'workspace_id' | 'domain_id' | 'permission'>,
   given: unknown,
 ): Promise<{ id: string; status: 'queued' }> {
-  const { workspace_id: workspaceId, domain_id: onlyDomainId } = key
+  const reach = reachOf(key)
   const body = readBody(given)
   const { templateId: idOrAlias, subject } = body
   const asked = idOrAlias === undefined ? null : { idOrAlias, hasSubject: subject !== undefined }
-  const template = asked && orThrow(await findEmailTemplate(deps, workspaceId, asked))
+  const template = asked && orThrow(await findEmailTemplate(deps, reach.workspaceId, asked))
   const mayReadContacts = mayCall(key.permission, 'read')
-  const input = { ...body, ...readDetails(body), template, onlyDomainId, mayReadContacts }
-  const { id } = orThrow(await acceptEmail(deps, workspaceId, input))
+  const input = { ...body, ...readDetails(body), template, mayReadContacts }
+  const { id } = orThrow(await acceptEmail(deps, reach, input))
   return { id, status: 'queued' }
 }

@@ -16,6 +16,7 @@ const postRoute = defineOperation({
   method: 'post',
   path: '/',
   permission: 'post_events',
+  bound: 'same',
   errors: 'error',
   tags: ['Automation events'],
   summary: 'Post an event',

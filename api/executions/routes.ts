@@ -30,6 +30,7 @@ const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: 'Get an execution',
@@ -47,6 +48,7 @@ const emailsRoute = defineOperation({
   method: 'get',
   path: '/{id}/emails',
   permission: 'read',
+  bound: 'own',
   errors: 'error',
   failureText: 'Failed to get execution emails',
   tags,
@@ -65,6 +67,7 @@ const stepsRoute = defineOperation({
   method: 'get',
   path: '/{id}/steps',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: "List an execution's steps",
@@ -83,6 +86,7 @@ const cancelRoute = defineOperation({
   method: 'post',
   path: '/{id}/cancel',
   permission: 'manage',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: 'Cancel an execution',
@@ -125,7 +129,7 @@ export function executionRoutes(deps: ApiDeps) {
   app.openapi(emailsRoute, async (c) => {
     const { workspaceId } = c.var
     const row = await find(workspaceId, c.req.valid('param').id)
-    const emails = await listExecutionEmails(db, workspaceId, row.id)
+    const emails = await listExecutionEmails(db, c.var.reach, row.id)
     return c.json({ emails: emails.map(toExecutionEmail), count: emails.length }, 200)
   })
 

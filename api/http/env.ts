@@ -2,6 +2,7 @@
 
 import type { RevokingDeps } from '../../commands/deps.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Config } from '../../runtime/config.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { TemporalReads } from '../../runtime/temporalReads.ts'
@@ -23,7 +24,10 @@ export interface ApiEnv {
   Variables: {
     requestId: string
     key: RequestKey
+    /** For what the whole workspace shares: contacts, audiences, suppressions, designs. */
     workspaceId: WorkspaceId
+    /** For mail, domains, keys, and whatever sends: the key may be bound to one domain. */
+    reach: Reach
     /** The error shape of the request; absent for public routes, which have shape A. */
     errors?: ErrorShape
     /** The contract's text for an unexpected failure of this operation. */

@@ -37,7 +37,7 @@ const codes = {
   },
   domain_not_found: {
     status: 403,
-    help: 'The domain of `from` is not a domain of this workspace. Register it with `POST /v1/domains`.',
+    help: 'The domain of `from` is not a domain of this workspace, or not the one that the key is for. Register it with `POST /v1/domains`, or use another key.',
   },
   domain_not_verified: {
     status: 403,

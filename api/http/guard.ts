@@ -6,7 +6,7 @@ import { createKeyFinder } from './auth.ts'
 import { createBodyLimit, requireJson } from './bodies.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError } from './errors.ts'
-import type { KeyCache } from './keyCache.ts'
+import { type KeyCache, reachOf } from './keyCache.ts'
 import { rulesOf } from './operation.ts'
 
 /**
@@ -28,8 +28,13 @@ export function createGuard(
         const text = `This API key has the permission ${key.permission}; this needs ${permittedBy(rules.permission).join(' or ')}`
         throw new ApiError(403, 'restricted_api_key', text)
       }
+      if (key.domain_id !== null && rules.bound === 'refused') {
+        const text = 'This API key is for one domain; this needs a key for the whole workspace'
+        throw new ApiError(403, 'restricted_api_key', text)
+      }
       c.set('key', key)
       c.set('workspaceId', key.workspace_id)
+      c.set('reach', reachOf(key))
     }
     requireJson(c)
     if (rules.failureText !== undefined) c.set('failureText', rules.failureText)

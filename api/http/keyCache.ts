@@ -3,6 +3,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Row } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 
 /** How long a key is cached. A revocation by another process takes effect after this time. */
 const CACHE_MS = 1_000
@@ -13,6 +14,12 @@ export type RequestKey = Pick<
   Row<'api_keys'>,
   'id' | 'workspace_id' | 'user_id' | 'permission' | 'domain_id'
 >
+
+/** What a request with that key reaches. */
+export const reachOf = (key: Pick<RequestKey, 'workspace_id' | 'domain_id'>): Reach => ({
+  workspaceId: key.workspace_id,
+  domainId: key.domain_id,
+})
 
 export interface KeyCache {
   /** The key with that hash, from the cache or by `read`; undefined if there is none. */

@@ -10,10 +10,19 @@ import type { ErrorCode } from './errorCodes.ts'
 import { errorResponses } from './errorResponses.ts'
 import type { ErrorShape } from './errors.ts'
 
+/**
+ * What an operation is to a key that is bound to one domain. `same`: what it reads or changes is the workspace's.
+ * `own`: what is of another domain does not exist. `sender`: it may make nothing that sends from another domain.
+ * `refused`: it may not be called.
+ */
+export type BoundEffect = 'same' | 'own' | 'sender' | 'refused'
+
 /** The rules of an operation. */
 export interface OperationRules {
   /** The permission that the API key needs. */
   permission: Need
+  /** What changes for a key that is bound to one domain. */
+  bound: BoundEffect
   errors: ErrorShape
   /** The largest body; `limits.requestBytesMax` if absent. */
   bodyBytesMax?: number
@@ -80,11 +89,12 @@ export function defineOperation<
   P extends string,
   R extends Described<P> & OperationRules & OperationGuide,
 >(operation: R) {
-  const { permission, errors, bodyBytesMax, failureText, ...guided } = operation
+  const { permission, bound, errors, bodyBytesMax, failureText, ...guided } = operation
   const { codes, withoutCodes, texts, example, ...described } = guided
   const rules = {
     bodyBytesMax: bodyBytesMax ?? limits.requestBytesMax,
     permission,
+    bound,
     errors,
     ...(failureText === undefined ? {} : { failureText }),
   }
@@ -137,7 +147,7 @@ export function rulesOf(c: Context): RulesOfRequest {
   }
   const reads = c.req.method === 'GET' || c.req.method === 'HEAD'
   const permission = mount.permission?.[reads ? 'read' : 'write'] ?? null
-  return { permission, errors: mount.errors, bodyBytesMax: limits.requestBytesMax }
+  return { permission, bound: 'same', errors: mount.errors, bodyBytesMax: limits.requestBytesMax }
 }
 
 /** Every operation of an application by its method and path, with its rules. */

@@ -40,6 +40,12 @@ const answers: Answers = {
       'domain_not_found',
       `from: ${shownText(name)} is not a domain of this workspace`,
     ),
+  domain_not_of_key: ({ name }) =>
+    new ApiError(
+      403,
+      'domain_not_found',
+      `from: this API key may not send from ${shownText(name)}`,
+    ),
   domain_not_verified: ({ name }) =>
     new ApiError(
       403,
@@ -81,12 +87,6 @@ const answers: Answers = {
     badRequest(
       `event_name must not begin with ${reservedEventPrefixes.join(' ')}, as ${shown(eventName)} does`,
       'reserved_event_name',
-    ),
-  restricted_api_key: ({ name }) =>
-    new ApiError(
-      403,
-      'restricted_api_key',
-      `from: this API key may not send from ${shownText(name)}`,
     ),
   subject_missing: () => badRequest('subject field is required', null),
   subject_too_long: ({ chars }) =>

@@ -38,6 +38,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/',
   permission: 'read',
+  bound: 'same',
   errors: 'message',
   tags,
   summary: 'List templates',
@@ -54,6 +55,7 @@ const postRoute = defineOperation({
   method: 'post',
   path: '/',
   permission: 'manage',
+  bound: 'sender',
   errors: 'message',
   tags,
   summary: 'Create a template',
@@ -61,7 +63,7 @@ const postRoute = defineOperation({
     'Makes a draft, version 1. Nothing can be sent with it before it is published. The parts are ' +
     '[Liquid](https://shopify.github.io/liquid/), which is checked here: a mistake is a 400 with its line and column. ' +
     'With an `alias` the template has a name of your choice wherever its id can stand.',
-  codes: ['alias_taken', 'invalid_template'],
+  codes: ['alias_taken', 'invalid_template', 'domain_not_found'],
   example: templateExamples.create,
   request: { body: jsonRequest(NewTemplate) },
   responses: { 201: one },
@@ -71,6 +73,7 @@ const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
   permission: 'read',
+  bound: 'same',
   errors: 'message',
   tags,
   summary: 'Get a template',
@@ -85,13 +88,14 @@ const patchRoute = defineOperation({
   method: 'patch',
   path: '/{id}',
   permission: 'manage',
+  bound: 'sender',
   errors: 'message',
   tags,
   summary: 'Change a template',
   description:
     'Changes what is given and leaves the rest. Changed content becomes a new version; mail is made from the published ' +
     'one until you publish again. A change of `name` or `alias` alone makes no version and holds at once.',
-  codes: ['not_found', 'alias_taken', 'invalid_template'],
+  codes: ['not_found', 'alias_taken', 'invalid_template', 'domain_not_found'],
   example: templateExamples.change,
   request: { params, body: jsonRequest(TemplateChange) },
   responses: { 200: one },
@@ -101,6 +105,7 @@ const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
   permission: 'manage',
+  bound: 'same',
   errors: 'message',
   tags,
   summary: 'Delete a template',
@@ -117,12 +122,13 @@ const publishRoute = defineOperation({
   method: 'post',
   path: '/{id}/publish',
   permission: 'manage',
+  bound: 'sender',
   errors: 'message',
   tags,
   summary: 'Publish a template',
   description:
     'Mail is made from the current version from now on. Publishing the same version again changes nothing.',
-  codes: ['not_found', 'template_empty'],
+  codes: ['not_found', 'template_empty', 'domain_not_found'],
   example: templateExamples.publish,
   request: { params },
   responses: { 200: one },
@@ -132,13 +138,14 @@ const duplicateRoute = defineOperation({
   method: 'post',
   path: '/{id}/duplicate',
   permission: 'manage',
+  bound: 'sender',
   errors: 'message',
   tags,
   summary: 'Duplicate a template',
   description:
     'Copies the content of the current version into a new draft, named as the template with “(copy)” behind it. The ' +
     'copy has no alias.',
-  codes: ['not_found'],
+  codes: ['not_found', 'domain_not_found'],
   example: templateExamples.duplicate,
   request: { params },
   responses: { 201: one },
@@ -148,6 +155,7 @@ const renderRoute = defineOperation({
   method: 'post',
   path: '/{id}/render',
   permission: 'render',
+  bound: 'same',
   errors: 'message',
   tags,
   summary: 'Render a template',
@@ -187,7 +195,7 @@ export function templateRoutes(deps: ApiDeps) {
 
   app.openapi(postRoute, async (c) => {
     const { workspaceId } = c.var
-    const id = orThrow(await createTemplate(deps, workspaceId, c.req.valid('json')))
+    const id = orThrow(await createTemplate(deps, c.var.reach, c.req.valid('json')))
     return c.json(toTemplate(await find(workspaceId, id)), 201)
   })
 
@@ -198,7 +206,7 @@ export function templateRoutes(deps: ApiDeps) {
   app.openapi(patchRoute, async (c) => {
     const { workspaceId } = c.var
     const input = { idOrAlias: c.req.valid('param').id, change: c.req.valid('json') }
-    const id = orThrow(await updateTemplate(deps, workspaceId, input))
+    const id = orThrow(await updateTemplate(deps, c.var.reach, input))
     return c.json(toTemplate(await find(workspaceId, id)), 200)
   })
 
@@ -211,14 +219,14 @@ export function templateRoutes(deps: ApiDeps) {
   app.openapi(publishRoute, async (c) => {
     const { workspaceId } = c.var
     const { id: idOrAlias } = c.req.valid('param')
-    const id = orThrow(await publishTemplate(deps, workspaceId, { idOrAlias }))
+    const id = orThrow(await publishTemplate(deps, c.var.reach, { idOrAlias }))
     return c.json(toTemplate(await find(workspaceId, id)), 200)
   })
 
   app.openapi(duplicateRoute, async (c) => {
     const { workspaceId } = c.var
     const { id: idOrAlias } = c.req.valid('param')
-    const id = orThrow(await duplicateTemplate(deps, workspaceId, { idOrAlias }))
+    const id = orThrow(await duplicateTemplate(deps, c.var.reach, { idOrAlias }))
     return c.json(toTemplate(await find(workspaceId, id)), 201)
   })
 

@@ -31,6 +31,7 @@ const executionsRoute = defineOperation({
   method: 'get',
   path: '/{id}/executions',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: "List a workflow's executions",
@@ -49,6 +50,7 @@ const emailsRoute = defineOperation({
   method: 'get',
   path: '/{id}/emails',
   permission: 'read',
+  bound: 'own',
   errors: 'error',
   tags,
   summary: "List a workflow's emails",
@@ -67,6 +69,7 @@ const startRoute = defineOperation({
   method: 'post',
   path: '/{id}/executions',
   permission: 'manage',
+  bound: 'sender',
   errors: 'error',
   tags,
   summary: 'Start an execution by hand',
@@ -75,7 +78,13 @@ const startRoute = defineOperation({
     'where it has none. The re-entry rule of the trigger applies, its filter does not. A new address becomes ' +
     'a contact, who gets the event `workflow.started_manually`. The answer shows the execution before its ' +
     'first node. A second request starts a second execution, unless the re-entry rule refuses it.',
-  codes: ['not_found', 'contact_unsubscribed', 're_entry_refused', 'workflow_not_active'],
+  codes: [
+    'not_found',
+    'invalid_design',
+    'contact_unsubscribed',
+    're_entry_refused',
+    'workflow_not_active',
+  ],
   example: workflowExecutionExamples.start,
   request: { params, body: jsonRequest(StartExecution) },
   responses: {
@@ -113,7 +122,7 @@ export function workflowExecutionRoutes(deps: ApiDeps) {
       key: 'emails',
       cursors: cursors.of<string>(scope),
       cursor: c.req.valid('query').cursor,
-      find: (page) => listWorkflowEmails(db, workspaceId, id, page),
+      find: (page) => listWorkflowEmails(db, c.var.reach, id, page),
       positionOf: ({ id }) => id,
       toItem: toWorkflowEmail,
     })
@@ -125,7 +134,7 @@ export function workflowExecutionRoutes(deps: ApiDeps) {
     if (!isId('workflow', workflowId)) throw workflowNotFound(workflowId)
     const { email, properties = {} } = c.req.valid('json')
     const input = { workflowId, email, properties }
-    const row = orThrow(await startExecution(deps, c.var.workspaceId, input))
+    const row = orThrow(await startExecution(deps, c.var.reach, input))
     return c.json(toExecution(row, undefined), 201)
   })
 

@@ -39,6 +39,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: 'List workflows',
@@ -53,6 +54,7 @@ const postRoute = defineOperation({
   method: 'post',
   path: '/',
   permission: 'manage',
+  bound: 'sender',
   errors: 'error',
   tags,
   summary: 'Create a workflow',
@@ -71,6 +73,7 @@ const getRoute = defineOperation({
   method: 'get',
   path: '/{id}',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: 'Get a workflow',
@@ -87,6 +90,7 @@ const patchRoute = defineOperation({
   method: 'patch',
   path: '/{id}',
   permission: 'manage',
+  bound: 'sender',
   errors: 'error',
   tags,
   summary: 'Change a workflow',
@@ -108,6 +112,7 @@ const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
   permission: 'manage',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: 'Archive a workflow',
@@ -126,6 +131,7 @@ const validateRoute = defineOperation({
   method: 'post',
   path: '/{id}/validate',
   permission: 'manage',
+  bound: 'sender',
   errors: 'error',
   tags,
   summary: 'Check a design',
@@ -145,13 +151,14 @@ const duplicateRoute = defineOperation({
   method: 'post',
   path: '/{id}/duplicate',
   permission: 'manage',
+  bound: 'sender',
   errors: 'error',
   tags,
   summary: 'Duplicate a workflow',
   description:
     'Copies the current design into a new workflow: a draft with the same name and ` copy` behind it. Earlier ' +
     'versions and executions are not copied.',
-  codes: ['not_found'],
+  codes: ['not_found', 'invalid_design'],
   example: workflowExamples.duplicate,
   request: { params },
   responses: { 201: jsonBody(Workflow, 'The copy, a draft') },
@@ -182,9 +189,9 @@ export function workflowRoutes(deps: ApiDeps) {
   })
 
   app.openapi(postRoute, async (c) => {
-    const { workspaceId, key } = c.var
+    const { key, reach } = c.var
     const input = { workflow: c.req.valid('json'), createdBy: key.id }
-    return c.json(toWorkflow(orThrow(await createWorkflow(deps, workspaceId, input))), 201)
+    return c.json(toWorkflow(orThrow(await createWorkflow(deps, reach, input))), 201)
   })
 
   app.openapi(getRoute, async (c) => {
@@ -193,10 +200,10 @@ export function workflowRoutes(deps: ApiDeps) {
   })
 
   app.openapi(patchRoute, async (c) => {
-    const { workspaceId, key } = c.var
+    const { key, reach } = c.var
     const { id } = c.req.valid('param')
     const input = { id, change: c.req.valid('json'), changedBy: key.id }
-    return c.json(toWorkflowUpdated(orThrow(await updateWorkflow(deps, workspaceId, input))), 200)
+    return c.json(toWorkflowUpdated(orThrow(await updateWorkflow(deps, reach, input))), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
@@ -208,14 +215,14 @@ export function workflowRoutes(deps: ApiDeps) {
     const { workspaceId } = c.var
     const row = await find(workspaceId, c.req.valid('param').id)
     const design = c.req.valid('json').design ?? row.design
-    const problems = await findDesignProblems(deps, workspaceId, design)
+    const problems = await findDesignProblems(deps, c.var.reach, design)
     return c.json({ valid: problems.length === 0, problems }, 200)
   })
 
   app.openapi(duplicateRoute, async (c) => {
-    const { workspaceId, key } = c.var
+    const { key, reach } = c.var
     const input = { id: c.req.valid('param').id, createdBy: key.id }
-    return c.json(toWorkflow(orThrow(await duplicateWorkflow(deps, workspaceId, input))), 201)
+    return c.json(toWorkflow(orThrow(await duplicateWorkflow(deps, reach, input))), 201)
   })
 
   return app

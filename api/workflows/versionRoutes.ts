@@ -34,6 +34,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/{id}/versions',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: "List a workflow's versions",
@@ -51,6 +52,7 @@ const getRoute = defineOperation({
   method: 'get',
   path: '/{id}/versions/{n}',
   permission: 'read',
+  bound: 'same',
   errors: 'error',
   tags,
   summary: 'Get a version',
@@ -68,6 +70,7 @@ const restoreRoute = defineOperation({
   method: 'post',
   path: '/{id}/versions/{n}/restore',
   permission: 'manage',
+  bound: 'sender',
   errors: 'error',
   tags,
   summary: 'Restore a version',
@@ -119,10 +122,10 @@ export function workflowVersionRoutes(deps: ApiDeps) {
   })
 
   app.openapi(restoreRoute, async (c) => {
-    const { workspaceId, key } = c.var
+    const { key, reach } = c.var
     const { id, n: version } = c.req.valid('param')
     const input = { id, version, changedBy: key.id }
-    return c.json(toWorkflowUpdated(orThrow(await restoreWorkflow(deps, workspaceId, input))), 200)
+    return c.json(toWorkflowUpdated(orThrow(await restoreWorkflow(deps, reach, input))), 200)
   })
 
   return app

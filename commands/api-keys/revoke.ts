@@ -1,7 +1,8 @@
 // Revokes an API key.
 
 import { updateApiKeyRevoked } from '../../db/api-keys/writes.ts'
-import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { isId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { RevokingDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
@@ -9,13 +10,13 @@ import { transact } from '../transact.ts'
 /** Revokes a key. After the commit this process refuses every request with it. */
 export function revokeApiKey(
   deps: RevokingDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { id }: { id: string },
 ): Promise<undefined | Refusal<'api_key_not_found'>> {
   return transact.one(deps, async ({ db, now, keysRevoked }) => {
-    const revoked = isId('apiKey', id) && (await updateApiKeyRevoked(db, workspaceId, id, now()))
+    const revoked = isId('apiKey', id) && (await updateApiKeyRevoked(db, reach, id, now()))
     if (!revoked) return refuse('api_key_not_found', { id })
-    keysRevoked(workspaceId)
+    keysRevoked(reach.workspaceId)
     return undefined
   })
 }

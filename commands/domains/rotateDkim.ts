@@ -3,7 +3,8 @@
 import { type DomainRow, findDomain, hasWaitingKey } from '../../db/domains/reads.ts'
 import { insertDomainKey } from '../../db/domains/writes.ts'
 import { generateDkimKey } from '../../mail/dkim/keys.ts'
-import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { isId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { selectorOf } from './selector.ts'
@@ -20,18 +21,18 @@ export interface RotateDkimInput {
  */
 export async function rotateDkim(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { id, algorithm }: RotateDkimInput,
 ): Promise<DomainRow | Refusal<'domain_id_not_found'>> {
-  const known = isId('domain', id) && (await findDomain(deps.db, workspaceId, id))
+  const known = isId('domain', id) && (await findDomain(deps.db, reach, id))
   if (!known) return refuse('domain_id_not_found', { id })
   // The key is made before the domain is locked, because it takes long.
   const { publicKey, privateKey } = await generateDkimKey(algorithm)
-  return withDomain(deps, workspaceId, id, async (inTrx, _domain, at) => {
+  return withDomain(deps, reach, id, async (inTrx, _domain, at) => {
     const { db, newId, secrets } = inTrx
-    if (!(await hasWaitingKey(db, workspaceId, id, algorithm))) {
+    if (!(await hasWaitingKey(db, reach.workspaceId, id, algorithm))) {
       const keyId = newId('domainKey')
-      await insertDomainKey(db, workspaceId, {
+      await insertDomainKey(db, reach.workspaceId, {
         id: keyId,
         domain_id: id,
         selector: selectorOf(keyId),
@@ -42,6 +43,6 @@ export async function rotateDkim(
         activated_at: null,
       })
     }
-    return reread(inTrx, workspaceId, id)
+    return reread(inTrx, reach, id)
   })
 }

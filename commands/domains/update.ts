@@ -4,8 +4,8 @@ import type { DomainRow } from '../../db/domains/reads.ts'
 import { updateDomain as updateRow } from '../../db/domains/writes.ts'
 import type { Row } from '../../db/schema.ts'
 import { isDomainName } from '../../rules/addresses.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
 import { mayTrack } from '../../rules/mail/domainRecords.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { reread, withDomain } from './withDomain.ts'
@@ -25,23 +25,23 @@ export interface DomainChange {
  */
 export function updateDomain(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { id, change }: { id: string; change: DomainChange },
 ): Promise<DomainRow | Refusal<'domain_id_not_found' | 'invalid_tracking_domain'>> {
   const { tracking_domain, open_tracking_enabled, click_tracking_enabled } = change
-  return withDomain(deps, workspaceId, id, async (inTrx, domain) => {
+  return withDomain(deps, reach, id, async (inTrx, domain) => {
     const host = tracking_domain?.toLowerCase() ?? null
     if (host !== null && !(isDomainName(host) && mayTrack(host, domain.name))) {
       return refuse('invalid_tracking_domain', { domain: domain.name, host })
     }
-    await updateRow(inTrx.db, workspaceId, id, {
+    await updateRow(inTrx.db, reach.workspaceId, id, {
       ...(open_tracking_enabled === undefined ? {} : { open_tracking_enabled }),
       ...(click_tracking_enabled === undefined ? {} : { click_tracking_enabled }),
       ...(tracking_domain === undefined || host === domain.tracking_domain
         ? {}
         : { tracking_domain: host, record_states: withoutTracking(domain.record_states) }),
     })
-    return reread(inTrx, workspaceId, id)
+    return reread(inTrx, reach, id)
   })
 }
 

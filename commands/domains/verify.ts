@@ -2,7 +2,7 @@
 
 import type { DomainRow } from '../../db/domains/reads.ts'
 import { updateDomain } from '../../db/domains/writes.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { reread, withDomain } from './withDomain.ts'
@@ -13,16 +13,16 @@ import { reread, withDomain } from './withDomain.ts'
  */
 export function verifyDomain(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { id }: { id: string },
 ): Promise<DomainRow | Refusal<'domain_id_not_found'>> {
-  return withDomain(deps, workspaceId, id, async (inTrx, domain, at) => {
+  return withDomain(deps, reach, id, async (inTrx, domain, at) => {
     if (domain.status === 'FAILED') {
       const round = { status: 'PENDING', failing_since: null, misses: 0 } as const
-      await updateDomain(inTrx.db, workspaceId, id, { ...round, checking_since: at })
+      await updateDomain(inTrx.db, reach.workspaceId, id, { ...round, checking_since: at })
     } else if (domain.status === 'NOT_STARTED' || domain.status === 'PENDING') {
-      await updateDomain(inTrx.db, workspaceId, id, { checking_since: at })
+      await updateDomain(inTrx.db, reach.workspaceId, id, { checking_since: at })
     }
-    return reread(inTrx, workspaceId, id)
+    return reread(inTrx, reach, id)
   })
 }

@@ -3,8 +3,8 @@
 import { findSendFacts } from '../../db/emails/sendFacts.ts'
 import type { PublishedTemplate } from '../../db/templates/published.ts'
 import { addressDomain } from '../../rules/addresses.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import { maySendFrom } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -37,15 +37,13 @@ export interface AcceptEmail {
   attachments: Attachment[]
   /** Overrides the settings of the domain. */
   tracking: { opens?: boolean; clicks?: boolean }
-  /** The only domain that the API key may send from; null: any domain of the workspace. */
-  onlyDomainId: string | null
   /** False: Liquid that reads a contact is refused. */
   mayReadContacts: boolean
 }
 
 export type AcceptRefusal = Refusal<
   | 'domain_not_found'
-  | 'restricted_api_key'
+  | 'domain_not_of_key'
   | 'domain_not_verified'
   | 'invalid_template'
   | 'contact_unreadable'
@@ -58,7 +56,7 @@ export type AcceptRefusal = Refusal<
  */
 export async function acceptEmail(
   deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId: onlyDomainId }: Reach,
   input: AcceptEmail,
 ): Promise<{ id: string } | AcceptRefusal> {
   const { template, recipients } = input
@@ -66,10 +64,10 @@ export async function acceptEmail(
   const contactKeys = recipients.map((address) => address.toLowerCase())
   const facts = await findSendFacts(deps.db, workspaceId, domainName, contactKeys)
   const { domain } = facts
-  if (!domain) return refuse('domain_not_found', { name: domainName })
-  if (input.onlyDomainId !== null && input.onlyDomainId !== domain.id) {
-    return refuse('restricted_api_key', { name: domainName })
+  if (onlyDomainId !== null && onlyDomainId !== domain?.id) {
+    return refuse('domain_not_of_key', { name: domainName })
   }
+  if (!domain) return refuse('domain_not_found', { name: domainName })
   if (!maySendFrom(domain.status) && !deps.config.allowUnverifiedDomains) {
     return refuse('domain_not_verified', { name: domainName })
   }

@@ -8,11 +8,13 @@ import { triggerByHand } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { recordAutomationEvent } from '../events/record.ts'
 import { mayEnter } from '../events/reEntry.ts'
 import { transact } from '../transact.ts'
+import { findForeignSenders } from '../workflows/checkDesign.ts'
 
 export interface StartExecution {
   workflowId: string
@@ -30,15 +32,20 @@ const MANUAL_EVENT = 'workflow.started_manually'
  * filter does not.
  */
 export async function startExecution(
-  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'>,
-  workspaceId: WorkspaceId,
+  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>,
+  reach: Reach,
   input: StartExecution,
 ): Promise<
   | ExecutionRow
   | Refusal<
-      'workflow_not_found' | 'workflow_not_active' | 'contact_unsubscribed' | 're_entry_refused'
+      | 'workflow_not_found'
+      | 'workflow_not_active'
+      | 'invalid_design'
+      | 'contact_unsubscribed'
+      | 're_entry_refused'
     >
 > {
+  const { workspaceId } = reach
   const { workflowId, email, properties } = input
   const workflow = await findWorkflow(deps.db, workspaceId, workflowId)
   if (!workflow) return refuse('workflow_not_found', { id: workflowId })
@@ -46,6 +53,8 @@ export async function startExecution(
   const stored = await findWorkflowVersion(deps.db, workspaceId, workflowId, version)
   const { status } = workflow
   if (status !== 'active' || !stored) return refuse('workflow_not_active', { status })
+  const foreign = await findForeignSenders(deps, reach, stored.design)
+  if (foreign.length > 0) return refuse('invalid_design', { problems: foreign })
   const trigger = triggerByHand(stored.design as Design)
   if (!trigger) throw new Error(`active workflow ${workflowId} has no trigger`)
 

@@ -1,9 +1,10 @@
 // Makes a template with its first version.
 
 import { insertTemplate } from '../../db/templates/writes.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { checkSender } from '../domains/sender.ts'
 import { transact } from '../transact.ts'
 import { withAlias } from './alias.ts'
 import { checkContent, contentOf, type GivenContent } from './content.ts'
@@ -16,12 +17,14 @@ export interface NewTemplate extends GivenContent {
 /** @returns the new template's id */
 export async function createTemplate(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   input: NewTemplate,
-): Promise<string | Refusal<'invalid_template' | 'alias_taken'>> {
+): Promise<string | Refusal<'invalid_template' | 'alias_taken' | 'domain_not_of_key'>> {
   const content = contentOf(input)
   const fault = checkContent(content)
   if (fault) return fault
+  const foreign = await checkSender(deps, reach, content.from)
+  if (foreign) return foreign
   const alias = input.alias ?? null
   const id = deps.newId('template')
   const now = deps.now()
@@ -35,7 +38,7 @@ export async function createTemplate(
     updated_at: now,
   }
   return withAlias(alias, async () => {
-    await transact(deps, ({ db }) => insertTemplate(db, workspaceId, row, content))
+    await transact(deps, ({ db }) => insertTemplate(db, reach.workspaceId, row, content))
     return id
   })
 }

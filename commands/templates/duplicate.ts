@@ -1,8 +1,8 @@
 // Copies a template: the content of its current version, with another name and without an alias.
 
 import { findTemplate } from '../../db/templates/reads.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { createTemplate } from './create.ts'
@@ -12,13 +12,15 @@ const SUFFIX = ' (copy)'
 /** @returns the copy's id */
 export async function duplicateTemplate(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { idOrAlias }: { idOrAlias: string },
-): Promise<string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken'>> {
-  const stored = await findTemplate(deps.db, workspaceId, idOrAlias)
+): Promise<
+  string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken' | 'domain_not_of_key'>
+> {
+  const stored = await findTemplate(deps.db, reach.workspaceId, idOrAlias)
   if (!stored) return refuse('template_not_found', { idOrAlias })
   const { subject, from, reply_to, preview_text, html, text } = stored
   const name = stored.name.slice(0, limits.nameCharsMax - SUFFIX.length) + SUFFIX
   const copy = { name, subject, from, reply_to, preview_text, html, text }
-  return createTemplate(deps, workspaceId, copy)
+  return createTemplate(deps, reach, copy)
 }

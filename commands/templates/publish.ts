@@ -1,20 +1,23 @@
 // Publishes a template: emails use its current version from now on.
 
 import { updateTemplate } from '../../db/templates/writes.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { checkSender } from '../domains/sender.ts'
 import { withTemplate } from './withTemplate.ts'
 
 /** @returns the template's id */
 export function publishTemplate(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { idOrAlias }: { idOrAlias: string },
-): Promise<string | Refusal<'template_not_found' | 'template_empty'>> {
-  return withTemplate(deps, workspaceId, idOrAlias, async ({ db, now }, stored) => {
+): Promise<string | Refusal<'template_not_found' | 'template_empty' | 'domain_not_of_key'>> {
+  return withTemplate(deps, reach.workspaceId, idOrAlias, async ({ db, now }, stored) => {
     if (!stored.html && !stored.text) return refuse('template_empty', {})
-    await updateTemplate(db, workspaceId, stored.id, {
+    const foreign = await checkSender({ db }, reach, stored.from)
+    if (foreign) return foreign
+    await updateTemplate(db, reach.workspaceId, stored.id, {
       published_version: stored.current_version,
       updated_at: now(),
     })

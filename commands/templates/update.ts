@@ -2,9 +2,10 @@
 
 import { contentFields, type TemplateRow } from '../../db/templates/reads.ts'
 import { insertTemplateVersion, updateTemplate as updateRow } from '../../db/templates/writes.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { checkSender } from '../domains/sender.ts'
 import type { InTrx } from '../transact.ts'
 import { withAlias } from './alias.ts'
 import { checkContent, contentOf, type GivenContent } from './content.ts'
@@ -25,25 +26,32 @@ export interface UpdateTemplateInput {
 /** @returns the template's id */
 export function updateTemplate(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { idOrAlias, change }: UpdateTemplateInput,
-): Promise<string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken'>> {
+): Promise<
+  string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken' | 'domain_not_of_key'>
+> {
   return withAlias(change.alias, () =>
-    withTemplate(deps, workspaceId, idOrAlias, (inTrx, stored) => write(inTrx, stored, change)),
+    withTemplate(deps, reach.workspaceId, idOrAlias, (inTrx, stored) =>
+      write(inTrx, reach, stored, change),
+    ),
   )
 }
 
 async function write(
   { db, now }: InTrx<CommandDeps>,
+  reach: Reach,
   stored: TemplateRow,
   change: TemplateChange,
-): Promise<string | Refusal<'invalid_template'>> {
+): Promise<string | Refusal<'invalid_template' | 'domain_not_of_key'>> {
   const given = Object.fromEntries(
     contentFields.flatMap((field) => (change[field] === undefined ? [] : [[field, change[field]]])),
   )
   const content = contentOf({ ...stored, ...given })
   const fault = checkContent(content)
   if (fault) return fault
+  const foreign = await checkSender({ db }, reach, content.from)
+  if (foreign) return foreign
   const isNew = contentFields.some((field) => content[field] !== stored[field])
   const version = stored.current_version + (isNew ? 1 : 0)
   const at = now()

@@ -10,18 +10,20 @@ import { designReferences } from '../../rules/design/references.ts'
 import { checkDesignShape } from '../../rules/design/shape.ts'
 import type { Design } from '../../rules/design/types.ts'
 import { validateDesign } from '../../rules/design/validate.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { boundDomainName } from '../domains/sender.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'config'>
 
 /** Every problem that keeps the design from being activated in this workspace. */
 export async function findDesignProblems(
   { db, config }: Deps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   design: unknown,
 ): Promise<Problem[]> {
+  const { workspaceId, domainId } = reach
   const { templateIds, fromAddresses, audienceIds } = designReferences(design)
   const templates = await findTemplateFacts(db, workspaceId, templateIds)
   const senders = [...fromAddresses, ...[...templates.values()].flatMap(({ from }) => from ?? [])]
@@ -31,11 +33,14 @@ export async function findDesignProblems(
     findAudienceIds(db, workspaceId, audienceIds),
   ])
   const sending = [...domains].filter(
-    ([, domain]) => domain.verified || config.allowUnverifiedDomains,
+    ([, domain]) =>
+      (domain.verified || config.allowUnverifiedDomains) &&
+      (domainId === null || domain.id === domainId),
   )
   return validateDesign(design, {
     templates,
     verifiedDomains: new Set(sending.map(([name]) => name)),
+    isBound: domainId !== null,
     audiences,
     liquidProblem(source) {
       const parsed = parseTemplate(source)
@@ -45,20 +50,39 @@ export async function findDesignProblems(
 }
 
 /**
+ * The nodes and settings of a design that send from another domain than the one that the caller is bound to, by a
+ * `from` of their own, a template's or `default_from`; none for a caller who is bound to none.
+ */
+export async function findForeignSenders(
+  deps: Deps,
+  reach: Reach,
+  design: unknown,
+): Promise<Problem[]> {
+  const own = await boundDomainName(deps, reach)
+  if (own === null) return []
+  const { templateIds } = designReferences(design)
+  const templates = await findTemplateFacts(deps.db, reach.workspaceId, templateIds)
+  const context = { templates, verifiedDomains: new Set([own]), audiences: new Set<string>() }
+  const problems = validateDesign(design, { ...context, isBound: true })
+  return problems.filter(({ code }) => code === 'domain_not_verified')
+}
+
+/**
  * Refuses a design with all its problems: those of its shape for a draft, and every problem for an active
- * workflow.
+ * workflow. A caller who is bound to one domain may write none that sends from another, as a draft neither.
  * @returns the checked design
  */
 export async function requireDesign(
   deps: Deps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   design: unknown,
   use: 'draft' | 'active',
 ): Promise<Design | Refusal<'invalid_design'>> {
   const problems =
     use === 'draft'
       ? checkDesignShape(design).problems
-      : await findDesignProblems(deps, workspaceId, design)
-  if (problems && problems.length > 0) return refuse('invalid_design', { problems })
+      : await findDesignProblems(deps, reach, design)
+  const found = problems?.length ? problems : await findForeignSenders(deps, reach, design)
+  if (found.length > 0) return refuse('invalid_design', { problems: found })
   return design as Design
 }

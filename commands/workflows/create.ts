@@ -4,8 +4,8 @@ import type { WorkflowRow } from '../../db/workflows/reads.ts'
 import { replaceTriggers } from '../../db/workflows/triggers.ts'
 import { insertWorkflow } from '../../db/workflows/writes.ts'
 import { eventTriggers } from '../../rules/design/triggers.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal } from '../../rules/refusals.ts'
 import type { WorkflowStatus } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -32,18 +32,18 @@ const emptyDesign: JsonObject = { nodes: [], edges: [] }
 /** @returns the workflow with its design */
 export async function createWorkflow(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { workflow, createdBy }: CreateWorkflowInput,
 ): Promise<(WorkflowRow & { design: object }) | Refusal<'invalid_design'>> {
   const status = workflow.status ?? 'draft'
   const given = workflow.design ?? emptyDesign
   const isActive = status === 'active'
-  const design = await requireDesign(deps, workspaceId, given, isActive ? 'active' : 'draft')
+  const design = await requireDesign(deps, reach, given, isActive ? 'active' : 'draft')
   if (isRefusal(design)) return design
   const at = deps.now()
   const row: WorkflowRow = {
     id: deps.newId('workflow'),
-    workspace_id: workspaceId,
+    workspace_id: reach.workspaceId,
     name: workflow.name,
     status,
     current_version: 1,
@@ -55,9 +55,9 @@ export async function createWorkflow(
     archived_at: null,
   }
   await transact(deps, async ({ db }) => {
-    await insertWorkflow(db, workspaceId, row)
+    await insertWorkflow(db, reach.workspaceId, row)
     await insertVersion(db, row, { design: given, createdBy, at })
-    if (isActive) await replaceTriggers(db, workspaceId, row.id, 1, eventTriggers(design))
+    if (isActive) await replaceTriggers(db, reach.workspaceId, row.id, 1, eventTriggers(design))
   })
   return { ...row, design: given }
 }

@@ -1,8 +1,9 @@
 // Makes the design of an earlier version of a workflow current again, as a new version.
 
 import { findWorkflow, findWorkflowVersion, type WorkflowRow } from '../../db/workflows/reads.ts'
-import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { isId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { updateWorkflow } from './update.ts'
@@ -23,7 +24,7 @@ export function versionNumber(text: string): number | undefined {
 /** @returns the changed workflow */
 export async function restoreWorkflow(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { id, version, changedBy }: RestoreWorkflowInput,
 ): Promise<
   | WorkflowRow
@@ -31,12 +32,14 @@ export async function restoreWorkflow(
       'workflow_not_found' | 'workflow_version_not_found' | 'version_conflict' | 'invalid_design'
     >
 > {
-  const known = isId('workflow', id) && (await findWorkflow(deps.db, workspaceId, id))
+  const known = isId('workflow', id) && (await findWorkflow(deps.db, reach.workspaceId, id))
   if (!known) return refuse('workflow_not_found', { id })
   const number = versionNumber(version)
   const stored =
-    number === undefined ? undefined : await findWorkflowVersion(deps.db, workspaceId, id, number)
+    number === undefined
+      ? undefined
+      : await findWorkflowVersion(deps.db, reach.workspaceId, id, number)
   if (!stored) return refuse('workflow_version_not_found', { id, version })
   const change = { design: stored.design as JsonObject }
-  return updateWorkflow(deps, workspaceId, { id, change, changedBy })
+  return updateWorkflow(deps, reach, { id, change, changedBy })
 }

@@ -6,9 +6,10 @@ import { replaceTriggers } from '../../db/workflows/triggers.ts'
 import { lockWorkflow, updateWorkflow as updateRow } from '../../db/workflows/writes.ts'
 import { eventTriggers } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
-import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import { isId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { jsonEquals } from '../../rules/paths.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { WorkflowStatus } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -40,13 +41,15 @@ type Refused = Refusal<'workflow_not_found' | 'version_conflict' | 'invalid_desi
  */
 export function updateWorkflow(
   deps: CommandDeps,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   input: UpdateWorkflowInput,
 ): Promise<WorkflowRow | Refused> {
   const { id, change } = input
   return transact(deps, async (inTrx) => {
     const { db } = inTrx
-    const workflow = isId('workflow', id) ? await lockWorkflow(db, workspaceId, id) : undefined
+    const workflow = isId('workflow', id)
+      ? await lockWorkflow(db, reach.workspaceId, id)
+      : undefined
     if (!workflow) return refuse('workflow_not_found', { id })
     const { current_version } = workflow
     const { expected_version: expected } = change
@@ -59,13 +62,13 @@ export function updateWorkflow(
 
     // The shape is checked first: only plain JSON within the limits may be compared and stored.
     if (change.design) {
-      const draft = await requireDesign(inTrx, workspaceId, given, 'draft')
+      const draft = await requireDesign(inTrx, reach, given, 'draft')
       if (isRefusal(draft)) return draft
     }
     const isNew = !jsonEquals(given, stored)
     const activates = status === 'active' && (isNew || workflow.status !== 'active')
     if (activates) {
-      const active = await requireDesign(inTrx, workspaceId, given, 'active')
+      const active = await requireDesign(inTrx, reach, given, 'active')
       if (isRefusal(active)) return active
     }
     return write(inTrx, workflow, { ...input, given, status, isNew, activates })

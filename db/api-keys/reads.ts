@@ -1,5 +1,5 @@
 // Reads API keys.
-import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 
@@ -14,10 +14,10 @@ export function findApiKeyByHash(db: Db, hash: Buffer, now: Date) {
     .executeTakeFirst()
 }
 
-/** Keys that were not revoked, newest first, after the id `after`. */
+/** Keys that were not revoked, to a bound caller those for its domain alone; newest first, after the id `after`. */
 export function listApiKeys(
   db: Db,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId }: Reach,
   page: { after: string | null; limit: number },
 ) {
   return db
@@ -33,6 +33,7 @@ export function listApiKeys(
       'created_at',
     ])
     .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('revoked_at', 'is', null)
     .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
     .orderBy('id', newestFirst)

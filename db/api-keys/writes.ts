@@ -1,5 +1,7 @@
 // Writes API keys.
+
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow } from '../schema.ts'
 
@@ -30,10 +32,10 @@ export async function updateApiKeyUsed(
     .execute()
 }
 
-/** Revokes a key; false if the workspace has no such valid key. */
+/** Revokes a key; false if the caller reaches no such valid key. */
 export async function updateApiKeyRevoked(
   trx: Trx,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId }: Reach,
   id: string,
   now: Date,
 ): Promise<boolean> {
@@ -41,6 +43,7 @@ export async function updateApiKeyRevoked(
     .updateTable('api_keys')
     .set({ revoked_at: now })
     .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
     .executeTakeFirst()

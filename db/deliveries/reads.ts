@@ -1,7 +1,7 @@
 // Reads the delivery that a report is about, and the attempts of an email with their SMTP conversations.
 
 import { sql } from 'kysely'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
@@ -22,10 +22,10 @@ export function findReportedDelivery(db: Db, id: number): Promise<ReportedDelive
 
 export type EmailAttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'> & { recipient: string }
 
-/** The newest attempts at an email, oldest first; undefined when the workspace has no such email. */
+/** The newest attempts at an email, oldest first; undefined when the caller reaches no such email. */
 export async function listEmailAttempts(
   db: Db,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId }: Reach,
   emailId: string,
   limit: number,
 ): Promise<EmailAttemptRow[] | undefined> {
@@ -33,6 +33,7 @@ export async function listEmailAttempts(
     .selectFrom('emails')
     .select('id')
     .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', emailId)
     .executeTakeFirst()
   if (!email) return undefined

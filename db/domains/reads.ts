@@ -2,6 +2,7 @@
 
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
@@ -63,11 +64,12 @@ function withUser(db: Db) {
 /** A page of domains after the id `after`, newest first. */
 export function listDomains(
   db: Db,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId }: Reach,
   page: { after: string | null; limit: number },
 ): Promise<DomainRow[]> {
   return withUser(db)
     .where('d.workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('d.id', '=', domainId))
     .$if(page.after !== null, (qb) => qb.where('d.id', '<', page.after as string))
     .orderBy('d.id', newestFirst)
     .limit(page.limit)
@@ -77,11 +79,12 @@ export function listDomains(
 /** A domain that was not deleted, with its keys and the user who registered it. */
 export function findDomain(
   db: Db,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId }: Reach,
   id: string,
 ): Promise<DomainRow | undefined> {
   return withUser(db)
     .where('d.workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('d.id', '=', domainId))
     .where('d.id', '=', id)
     .executeTakeFirst()
 }

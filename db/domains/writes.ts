@@ -2,6 +2,7 @@
 
 import { sql, type Updateable } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Trx } from '../connect.ts'
 import { outboxRows } from '../outbox.ts'
 import type { Database, NewRow, Row } from '../schema.ts'
@@ -62,13 +63,14 @@ export async function insertDomain(
 /** Locks a domain until the transaction ends; undefined if it does not exist or was deleted. */
 export function lockDomain(
   trx: Trx,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId }: Reach,
   id: string,
 ): Promise<Row<'domains'> | undefined> {
   return trx
     .selectFrom('domains')
     .selectAll()
     .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('id', '=', domainId))
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .forUpdate()

@@ -1,7 +1,7 @@
 // Reads the emails that executions sent, each with all that happened to it.
 
 import { type SqlBool, sql } from 'kysely'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Db } from '../connect.ts'
 import type { EmailStatus } from '../schema.ts'
 
@@ -19,30 +19,32 @@ export interface ExecutionEmailRow {
 /** A page of a workflow's emails after the id `after`, newest first. */
 export function listWorkflowEmails(
   db: Db,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   workflowId: string,
   page: { after: string | null; limit: number },
 ): Promise<ExecutionEmailRow[]> {
   const fits = sql<SqlBool>`m.workflow_id = ${workflowId}
     and ${page.after === null ? sql`true` : sql`m.id < ${page.after}`}`
-  return listWithEvents(db, workspaceId, fits, page.limit)
+  return listWithEvents(db, reach, fits, page.limit)
 }
 
 /** All emails of an execution, newest first. */
 export function listExecutionEmails(
   db: Db,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   executionId: string,
 ): Promise<ExecutionEmailRow[]> {
-  return listWithEvents(db, workspaceId, sql<SqlBool>`m.execution_id = ${executionId}`, null)
+  return listWithEvents(db, reach, sql<SqlBool>`m.execution_id = ${executionId}`, null)
 }
 
 async function listWithEvents(
   db: Db,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   fits: ReturnType<typeof sql<SqlBool>>,
   limit: number | null,
 ): Promise<ExecutionEmailRow[]> {
+  const { workspaceId, domainId } = reach
+  const ofDomain = domainId === null ? sql`` : sql`and m.domain_id = ${domainId}`
   const { rows } = await sql<ExecutionEmailRow>`
     select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at,
       coalesce((
@@ -52,7 +54,7 @@ async function listWithEvents(
         where v.workspace_id = ${workspaceId} and v.email_id = m.id and v.machine is null
       ), '[]') as events
     from emails m
-    where m.workspace_id = ${workspaceId} and ${fits}
+    where m.workspace_id = ${workspaceId} ${ofDomain} and ${fits}
     order by m.id desc nulls last ${limit === null ? sql`` : sql`limit ${limit}`}
   `.execute(db)
   return rows

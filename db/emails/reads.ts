@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { Db, Trx } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
@@ -52,7 +53,7 @@ const columns = [
 /** A page of emails after the id `after`, newest first. */
 export async function listEmails(
   db: Db,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId }: Reach,
   page: { after: string | null; limit: number },
 ): Promise<EmailListRow[]> {
   const rows = await db
@@ -60,6 +61,7 @@ export async function listEmails(
     .select(columns)
     .select(isOpen.as('open'))
     .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
     .orderBy('id', newestFirst)
     .limit(page.limit)
@@ -104,7 +106,7 @@ export type EmailRow = Row<'emails'> & { open: boolean }
 /** An email with its content, and whether a delivery of it is not settled yet (`open`). */
 export function findEmail(
   db: Db,
-  workspaceId: WorkspaceId,
+  { workspaceId, domainId }: Reach,
   id: string,
 ): Promise<EmailRow | undefined> {
   return db
@@ -112,8 +114,26 @@ export function findEmail(
     .selectAll()
     .select(isOpen.as('open'))
     .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)
     .executeTakeFirst()
+}
+
+/** Those of these emails that the caller reaches. */
+export async function findReachedEmails(
+  db: Db,
+  { workspaceId, domainId }: Reach,
+  ids: string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('emails')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
+    .where('id', 'in', ids)
+    .execute()
+  return new Set(rows.map((row) => row.id))
 }
 
 /** Everything that happened to an email, in time order. */

@@ -17,6 +17,8 @@ export interface DesignContext {
   templates: ReadonlyMap<string, TemplateFacts>
   /** Names, in lower case, of the domains that may send. */
   verifiedDomains: ReadonlySet<string>
+  /** Whether these are the domains of whoever asks, and not all of the workspace. */
+  isBound?: boolean
   /** Ids of audiences that exist. */
   audiences: ReadonlySet<string>
   /** What is wrong with a Liquid text, or null; absent: inline texts are not parsed. */

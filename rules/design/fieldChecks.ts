@@ -104,7 +104,8 @@ export function checkMailbox(at: CheckAt, key: string): Problem[] {
 export function checkSenderDomain(at: CheckAt, key: string, from: string): Problem[] {
   const domain = senderDomain(from)
   if (domain === null || at.context.verifiedDomains.has(domain)) return []
-  const message = `${key}: the domain ${shownText(domain)} is not a verified domain of this workspace`
+  const whose = at.context.isBound ? 'that this API key may send from' : 'of this workspace'
+  const message = `${key}: the domain ${shownText(domain)} is not a verified domain ${whose}`
   return problemAt(at, key, 'domain_not_verified', message)
 }
 

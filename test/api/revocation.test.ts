@@ -5,6 +5,7 @@ import type { ApiDeps } from '../../api/http/env.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
 import { deleteDomain } from '../../commands/domains/delete.ts'
 import { transact } from '../../commands/transact.ts'
+import { wholeWorkspace } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -48,20 +49,21 @@ it('the hook runs after the commit, for each workspace, and not after a rollback
   const domainId = await insertTestDomain(api, `${uniqueName('revoked')}.test`)
   const { keyId } = await api.createKey()
   const { workspaceId } = api
+  const reach = wholeWorkspace(workspaceId)
   await transact(deps, async (inTrx) => {
-    await revokeApiKey(inTrx, workspaceId, { id: keyId })
-    await deleteDomain(inTrx, workspaceId, { id: domainId })
+    await revokeApiKey(inTrx, reach, { id: keyId })
+    await deleteDomain(inTrx, reach, { id: domainId })
     expect(revoked).toEqual([])
   })
   expect(revoked).toEqual([workspaceId])
 
   const other = await insertTestDomain(api, `${uniqueName('revoked')}.test`)
   const work = transact(deps, async (inTrx) => {
-    await deleteDomain(inTrx, workspaceId, { id: other })
+    await deleteDomain(inTrx, reach, { id: other })
     throw new Error('no')
   })
   await expect(work).rejects.toThrow('no')
-  expect(isRefusal(await revokeApiKey(deps, workspaceId, { id: keyId }))).toBe(true)
+  expect(isRefusal(await revokeApiKey(deps, reach, { id: keyId }))).toBe(true)
   expect(revoked).toEqual([workspaceId])
 })
 

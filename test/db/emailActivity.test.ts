@@ -1,8 +1,10 @@
 // Conditions, and the list of an execution's mail, count what people did with a mail, and not what machines did.
+
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { listExecutionEmails } from '../../db/emails/ofExecutions.ts'
 import { listEmailActivity } from '../../db/executions/facts.ts'
+import { wholeWorkspace } from '../../rules/reach.ts'
 import { createTrackedApi } from '../setup/trackedMail.ts'
 
 const { api, clock, delivered, click, openPixel } = await createTrackedApi()
@@ -18,7 +20,7 @@ test('opens and clicks of machines are no activity', async () => {
   const activity = () =>
     transact.one(api.deps, ({ db }) => listEmailActivity(db, api.workspaceId, execution_id))
   const shown = async () => {
-    const [email] = await listExecutionEmails(api.db, api.workspaceId, execution_id)
+    const [email] = await listExecutionEmails(api.db, wholeWorkspace(api.workspaceId), execution_id)
     return email?.events.map(({ status }) => status)
   }
 

@@ -2,12 +2,13 @@
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
+import { listOperations } from '../../api/http/operation.ts'
 import { findExecutionsByIds } from '../../db/executions/reads.ts'
 import type { Database } from '../../db/schema.ts'
 import { createTestApi } from '../setup/api.ts'
 import { expectGolden } from '../setup/golden.ts'
 import { seedListRows } from '../setup/listRows.ts'
-import { readOperations } from '../setup/openapi.ts'
+import { type Operation, readOperations } from '../setup/openapi.ts'
 import { fillPath } from '../setup/routes.ts'
 import { seedTenant } from '../setup/tenant.ts'
 
@@ -39,9 +40,12 @@ const db = new Kysely<Database>({
 })
 const app = createApp({ ...api.deps, db })
 
-async function ask(path: string): Promise<{ queries: CompiledQuery[]; cursor: string | null }> {
+async function ask(
+  path: string,
+  key: string,
+): Promise<{ queries: CompiledQuery[]; cursor: string | null }> {
   asked.length = 0
-  const response = await app.request(path, { headers: { authorization: `Bearer ${tenant.key}` } })
+  const response = await app.request(path, { headers: { authorization: `Bearer ${key}` } })
   const text = await response.text()
   expect([path, response.status, response.status === 200 ? '' : text]).toEqual([path, 200, ''])
   // The look-up of the API key belongs to no list.
@@ -49,10 +53,26 @@ async function ask(path: string): Promise<{ queries: CompiledQuery[]; cursor: st
   return { queries, cursor: JSON.parse(text).cursor ?? null }
 }
 
-/** First pages, later pages and each filter of every reading operation. */
-async function readAll(): Promise<Map<string, CompiledQuery[]>> {
+/** A key for the tenant's domain alone, and the operations whose queries it changes. */
+const { token: boundKey, keyId } = await api.createKey({ workspaceName: 'test' })
+await api.db
+  .updateTable('api_keys')
+  .set({ domain_id: tenant.ids['domains'] ?? null })
+  .where('id', '=', keyId)
+  .execute()
+const narrowed = new Set(
+  listOperations(api.app)
+    .filter(({ bound }) => bound === 'own')
+    .map(({ method, path }) => `${method} ${path}`),
+)
+
+/** First pages, later pages and each filter of these reading operations. */
+async function readAll(
+  asking: readonly Operation[],
+  key: string,
+): Promise<Map<string, CompiledQuery[]>> {
   const found = new Map<string, CompiledQuery[]>()
-  for (const operation of operations.filter(({ method }) => method === 'GET')) {
+  for (const operation of asking.filter(({ method }) => method === 'GET')) {
     const { parameters, name } = operation
     const path = fillPath(operation, tenant)
     const queries: CompiledQuery[] = []
@@ -61,7 +81,7 @@ async function readAll(): Promise<Map<string, CompiledQuery[]>> {
       let cursor: string | null = null
       for (let page = 0; page < PAGES; page++) {
         const more = cursor ? `cursor=${encodeURIComponent(cursor)}` : ''
-        const read = await ask(`${path}${query}${more}`)
+        const read = await ask(`${path}${query}${more}`, key)
         queries.push(...read.queries)
         cursor = read.cursor
         if (cursor === null) break
@@ -69,9 +89,19 @@ async function readAll(): Promise<Map<string, CompiledQuery[]>> {
     }
     found.set(name, queries)
   }
+  return found
+}
+
+/** Every list, then those that show less to a key for one domain. */
+async function readEverything(): Promise<Map<string, CompiledQuery[]>> {
+  const found = await readAll(operations, tenant.key)
   asked.length = 0
   await findExecutionsByIds(db, tenant.workspaceId, [tenant.ids['executions'] ?? ''])
   found.set('executions that Temporal lists', [...asked])
+  const ofDomain = operations.filter(({ name }) => narrowed.has(name))
+  for (const [name, queries] of await readAll(ofDomain, boundKey)) {
+    found.set(`${name}, with a key for one domain`, queries)
+  }
   return found
 }
 
@@ -83,7 +113,7 @@ function* nodesOf(node: PlanNode): Generator<PlanNode> {
 const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
 
 test('lists send the queries of the golden file, each by an index', async () => {
-  const found = await readAll()
+  const found = await readEverything()
   const sections = [...found].map(([name, queries]) => {
     const texts = [...new Set(queries.map((query) => oneLine(query.sql)))]
     return `-- ${name}\n${texts.map((text) => `${text};\n`).join('')}`

@@ -24,6 +24,7 @@ import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writ
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { wholeWorkspace } from '../../rules/reach.ts'
 import { captureSql } from '../setup/capturedSql.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type DescribedColumn, openDescriber } from '../setup/describeSql.ts'
@@ -34,6 +35,7 @@ const { describe: describeSql, close } = await openDescriber(url)
 afterAll(close)
 
 const ws = 'ws_1' as WorkspaceId
+const reach = wholeWorkspace(ws)
 const id = 'id_1'
 const at = new Date(0)
 const page = { after: null, limit: 2 }
@@ -80,16 +82,16 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listAwaited(trx, ws, [{ contact_id: id, name: 'delivered' }]),
   (trx) => markDataSent(trx, [1], id, at),
   (trx) => listQueueDepths(trx, at),
-  (trx) => listEmailAttempts(trx, ws, id, 2),
+  (trx) => listEmailAttempts(trx, reach, id, 2),
   (trx) => settleDeliveries(trx, [], id, at),
   (trx) => settleDeliveries(trx, [], null, at),
   (trx) => bounceDelivery(trx, { ...delivery, state: 'delivered' }, {}, at),
   (trx) => lockColdDomains(trx, [id]),
   (trx) => listEmailContents(trx, [id]),
-  (trx) => listWorkflowEmails(trx, ws, id, page),
-  (trx) => listWorkflowEmails(trx, ws, id, { ...page, after: id }),
-  (trx) => listExecutionEmails(trx, ws, id),
-  (trx) => listEmails(trx, ws, page),
+  (trx) => listWorkflowEmails(trx, reach, id, page),
+  (trx) => listWorkflowEmails(trx, reach, id, { ...page, after: id }),
+  (trx) => listExecutionEmails(trx, reach, id),
+  (trx) => listEmails(trx, reach, page),
   (trx) => findSendFacts(trx, ws, 'b.test', ['a@b.test']),
   (trx) => findCandidates(trx, ws, arrived),
   (trx) => insertEvent(trx, ws, event, made),

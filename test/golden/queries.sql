@@ -107,3 +107,40 @@ select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $
 
 -- executions that Temporal lists
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and id = any($2::text[]);
+
+-- GET /v1/api-keys, with a key for one domain
+update "api_keys" set "last_used_at" = $1 where "workspace_id" = $2 and "id" = $3;
+select "id", "name", "prefix", "permission", "domain_id", "expires_at", "last_used_at", "created_at" from "api_keys" where "workspace_id" = $1 and "domain_id" = $2 and "revoked_at" is null order by "id" desc nulls last limit $3;
+
+-- GET /v1/emails, with a key for one domain
+select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "track_opens", "track_clicks", "tracking_host", "created_at", coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "domain_id" = $2 order by "id" desc nulls last limit $3;
+select id, email_id, recipient, status, at, data from ( select distinct on (email_id, recipient) id, email_id, recipient, status, at, data, min(id) over (partition by email_id, recipient) as first_id from email_events where workspace_id = $1 and email_id = any($2::text[]) and machine is null order by email_id, recipient, at desc, id desc ) latest order by email_id, first_id;
+select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "track_opens", "track_clicks", "tracking_host", "created_at", coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "domain_id" = $2 and "id" < $3 order by "id" desc nulls last limit $4;
+
+-- GET /v1/emails/:id, with a key for one domain
+select *, coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "domain_id" = $2 and "id" = $3;
+select "id", "email_id", "recipient", "status", "at", "data" from "email_events" where "workspace_id" = $1 and "email_id" = $2 and "machine" is null order by "at", "id";
+
+-- GET /v1/emails/:id/attempts, with a key for one domain
+select "id" from "emails" where "workspace_id" = $1 and "domain_id" = $2 and "id" = $3;
+select * from ( select d.recipient, a.attempt, a.started_at, a.ended_at, a.outcome, a.phase, a.code, a.response, a.host, a.address, a.tls, a.conversation from deliveries d join delivery_attempts a on a.delivery_id = d.id where d.email_id = $1 order by a.started_at desc, d.recipient desc, a.attempt desc limit $2 ) newest order by started_at, recipient, attempt;
+
+-- GET /v1/domains, with a key for one domain
+select "d".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name", (select coalesce(json_agg(agg), '[]') from (select "k"."selector", "k"."algorithm", "k"."public_key", "k"."activated_at" is not null as "active" from "domain_keys" as "k" where "k"."domain_id" = "d"."id" and "k"."retired_at" is null order by "k"."id") as agg) as "keys" from "domains" as "d" inner join "users" as "u" on "u"."id" = "d"."created_by" where "d"."deleted_at" is null and "d"."workspace_id" = $1 and "d"."id" = $2 order by "d"."id" desc nulls last limit $3;
+
+-- GET /v1/domains/:id, with a key for one domain
+select "d".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name", (select coalesce(json_agg(agg), '[]') from (select "k"."selector", "k"."algorithm", "k"."public_key", "k"."activated_at" is not null as "active" from "domain_keys" as "k" where "k"."domain_id" = "d"."id" and "k"."retired_at" is null order by "k"."id") as agg) as "keys" from "domains" as "d" inner join "users" as "u" on "u"."id" = "d"."created_by" where "d"."deleted_at" is null and "d"."workspace_id" = $1 and "d"."id" = $2 and "d"."id" = $3;
+
+-- GET /v1/workflows/:id/emails, with a key for one domain
+select "id" from "workflows" where "workspace_id" = $1 and "id" = $2;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id and v.machine is null ), '[]') as events from emails m where m.workspace_id = $2 and m.domain_id = $3 and m.workflow_id = $4 and true order by m.id desc nulls last limit $5;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id and v.machine is null ), '[]') as events from emails m where m.workspace_id = $2 and m.domain_id = $3 and m.workflow_id = $4 and m.id < $5 order by m.id desc nulls last limit $6;
+
+-- GET /v1/executions/:id/emails, with a key for one domain
+select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
+select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id and v.machine is null ), '[]') as events from emails m where m.workspace_id = $2 and m.domain_id = $3 and m.execution_id = $4 order by m.id desc nulls last;
+
+-- GET /v1/automation/contacts/:email/events, with a key for one domain
+select * from "contacts" where "workspace_id" = $1 and "email" = $2;
+select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $2 order by "id" desc nulls last limit $3;
+select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $2 and "id" < $3 order by "id" desc nulls last limit $4;

@@ -26,6 +26,7 @@ interface Owners {
   execution: string
   contact: string
   audience: string
+  domain: string
 }
 
 function statements(o: Owners): string[] {
@@ -34,7 +35,7 @@ function statements(o: Owners): string[] {
     `emails (id, workspace_id, type, category, "from", "to", subject, html, domain_id, message_id, workflow_id,
       execution_id, node_id, created_at)
     select ${id('em')}, ${workspace}, 'transactional', 'transactional', 'a@b.test', array[${email}], 'Subject',
-      '<p>x</p>', 'dom', n, ${own(o.workflow, 'wf')}, ${own(o.execution, 'exe')}, 'mail', ${at}`,
+      '<p>x</p>', ${own(o.domain, 'dom')}, n, ${own(o.workflow, 'wf')}, ${own(o.execution, 'exe')}, 'mail', ${at}`,
     `deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at,
       settled_at)
     select ${id('em')}, ${workspace}, 'dom', ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}`,
@@ -100,6 +101,7 @@ export async function seedListRows(
     execution: ids['executions'] ?? '',
     contact: contact.id,
     audience: ids['audiences'] ?? '',
+    domain: ids['domains'] ?? '',
   }
   const client = await pool.connect()
   try {

@@ -1,4 +1,5 @@
-// Every query takes the workspace as its second parameter, or is listed here with a reason.
+// Every query takes the workspace, or what the caller reaches of it, as its second parameter, or is listed here with a
+// reason.
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
@@ -54,16 +55,22 @@ const exceptions: Record<string, string[]> = {
 
 /**
  * Exported functions that query the database, as `folder/function`, and whether their second parameter is the
- * workspace.
+ * workspace or a reach.
  */
-function queries(): { name: string; hasWorkspace: boolean }[] {
+function queries(): { name: string; hasWorkspace: boolean; takesReach: boolean }[] {
   const files = filesOf(['db']).filter((file) => !/^db\/(migrations|tables)\//.test(file))
   return files.flatMap((file) => {
     const folder = file.split('/').slice(1, -1)[0] ?? file.replace(/^db\/|\.ts$/g, '')
     return exportedFunctions(parseSource(file)).flatMap(([name, { parameters }]) => {
       const [first, second] = parameters.map(({ type }) => type?.getText() ?? '')
       if (first !== 'Db' && first !== 'Trx') return []
-      return [{ name: `${folder}/${name}`, hasWorkspace: second === 'WorkspaceId' }]
+      return [
+        {
+          name: `${folder}/${name}`,
+          hasWorkspace: second === 'WorkspaceId' || second === 'Reach',
+          takesReach: second === 'Reach',
+        },
+      ]
     })
   })
 }
@@ -85,6 +92,48 @@ test('every query takes the workspace as second parameter, except those with a r
   expect(found.length).toBeGreaterThan(100)
   const without = found.filter(({ hasWorkspace }) => !hasWorkspace).map(({ name }) => name)
   expect(without.sort()).toEqual(Object.values(exceptions).flat().sort())
+}, 60_000)
+
+/** Queries of mail, domains and keys by a request, whose key may be bound to one domain. */
+const reaching = [
+  'api-keys/listApiKeys',
+  'api-keys/updateApiKeyRevoked',
+  'deliveries/listEmailAttempts',
+  'domains/findDomain',
+  'domains/listDomains',
+  'domains/lockDomain',
+  'emails/findEmail',
+  'emails/findReachedEmails',
+  'emails/listEmails',
+  'emails/listExecutionEmails',
+  'emails/listWorkflowEmails',
+]
+
+/** What the API may ask of mail, domains and keys by the workspace alone, and why. */
+const ofWorkspace: Record<string, string> = {
+  'api-keys/findApiKeyByHash': 'the key tells what the request reaches',
+  'emails/listEmailEvents': 'the mail was found within reach just before',
+}
+
+test('the API reads mail, domains and keys only by queries that take what the key reaches', () => {
+  const imported = filesOf(['api']).flatMap((file) => {
+    const text = readFileSync(file, 'utf8')
+    const pattern =
+      /import \{([^}]*)\} from '[./]*\/db\/(emails|deliveries|domains|api-keys)\/\w+\.ts'/g
+    return [...text.matchAll(pattern)].flatMap(([, names = '', folder]) =>
+      names.split(',').flatMap((name) => {
+        const trimmed = name.trim()
+        return /^[a-z]/.test(trimmed) && !trimmed.startsWith('type ')
+          ? [`${folder}/${trimmed}`]
+          : []
+      }),
+    )
+  })
+  const allowed = new Set([...reaching, ...Object.keys(ofWorkspace)])
+  expect(imported.length).toBeGreaterThan(8)
+  expect(imported.filter((name) => !allowed.has(name))).toEqual([])
+  const reach = queries().filter(({ takesReach }) => takesReach)
+  expect(reach.map(({ name }) => name).sort()).toEqual(reaching)
 }, 60_000)
 
 /** Statements without a workspace, by a part of their text, and why they are safe. */

@@ -1,0 +1,24 @@
+// What a key that is bound to one domain sees of events about the mail of others: that they happened, nothing more.
+import type { Db } from '../../db/connect.ts'
+import { findReachedEmails } from '../../db/emails/reads.ts'
+import type { AutomationEventRow } from '../../db/events/reads.ts'
+import type { Reach } from '../../rules/reach.ts'
+
+/** Empties the properties of events about mail that the caller does not reach. */
+export async function withoutForeignMail(
+  db: Db,
+  reach: Reach,
+  events: AutomationEventRow[],
+): Promise<AutomationEventRow[]> {
+  if (reach.domainId === null) return events
+  const reached = await findReachedEmails(db, reach, [...new Set(events.flatMap(mailOf))])
+  return events.map((event) =>
+    mailOf(event).every((id) => reached.has(id)) ? event : { ...event, properties: {} },
+  )
+}
+
+/** The id of the email that an event of the service is about. */
+function mailOf({ event_name, properties }: AutomationEventRow): string[] {
+  const id = properties['email_id']
+  return event_name.startsWith('email.') && typeof id === 'string' ? [id] : []
+}
