@@ -3,7 +3,6 @@
 import { z } from '@hono/zod-openapi'
 import { updateContactProperties } from '../../commands/contacts/updateProperties.ts'
 import { findContact, listContacts } from '../../db/contacts/reads.ts'
-import { listContactEvents } from '../../db/events/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { shownText } from '../../rules/shown.ts'
@@ -19,7 +18,7 @@ import { addUnchecked, defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
 import { contactExamples } from './examples.ts'
-import { withoutForeignMail } from './mailEvents.ts'
+import { listReachedEvents } from './mailEvents.ts'
 import { readProperties } from './parseBody.ts'
 import {
   AutomationContact,
@@ -208,12 +207,7 @@ export function automationContactRoutes(deps: ApiDeps) {
       key: 'events',
       cursors: cursors.of<string>(scope),
       cursor: c.req.valid('query').cursor,
-      find: async (page) =>
-        withoutForeignMail(
-          db,
-          c.var.reach,
-          await listContactEvents(db, workspaceId, contact.id, page),
-        ),
+      find: (page) => listReachedEvents(db, c.var.reach, contact.id, page),
       positionOf: ({ id }) => id,
       toItem: toAutomationEvent,
     })

@@ -194,9 +194,8 @@ export function templateRoutes(deps: ApiDeps) {
   })
 
   app.openapi(postRoute, async (c) => {
-    const { workspaceId } = c.var
     const id = orThrow(await createTemplate(deps, c.var.reach, c.req.valid('json')))
-    return c.json(toTemplate(await find(workspaceId, id)), 201)
+    return c.json(toTemplate(await find(c.var.workspaceId, id)), 201)
   })
 
   app.openapi(getRoute, async (c) =>
@@ -204,10 +203,9 @@ export function templateRoutes(deps: ApiDeps) {
   )
 
   app.openapi(patchRoute, async (c) => {
-    const { workspaceId } = c.var
     const input = { idOrAlias: c.req.valid('param').id, change: c.req.valid('json') }
     const id = orThrow(await updateTemplate(deps, c.var.reach, input))
-    return c.json(toTemplate(await find(workspaceId, id)), 200)
+    return c.json(toTemplate(await find(c.var.workspaceId, id)), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {
@@ -217,17 +215,15 @@ export function templateRoutes(deps: ApiDeps) {
   })
 
   app.openapi(publishRoute, async (c) => {
-    const { workspaceId } = c.var
-    const { id: idOrAlias } = c.req.valid('param')
-    const id = orThrow(await publishTemplate(deps, c.var.reach, { idOrAlias }))
-    return c.json(toTemplate(await find(workspaceId, id)), 200)
+    const input = { idOrAlias: c.req.valid('param').id }
+    const id = orThrow(await publishTemplate(deps, c.var.reach, input))
+    return c.json(toTemplate(await find(c.var.workspaceId, id)), 200)
   })
 
   app.openapi(duplicateRoute, async (c) => {
-    const { workspaceId } = c.var
-    const { id: idOrAlias } = c.req.valid('param')
-    const id = orThrow(await duplicateTemplate(deps, c.var.reach, { idOrAlias }))
-    return c.json(toTemplate(await find(workspaceId, id)), 201)
+    const input = { idOrAlias: c.req.valid('param').id }
+    const id = orThrow(await duplicateTemplate(deps, c.var.reach, input))
+    return c.json(toTemplate(await find(c.var.workspaceId, id)), 201)
   })
 
   app.openapi(renderRoute, async (c) => {
