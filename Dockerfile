@@ -18,9 +18,10 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf sdk-core src bridge-macros Cargo.lock Cargo.toml
 
 FROM node:24-bookworm-slim
-# The Temporal SDK checks TLS certificates against the system's.
+# The Temporal SDK checks TLS certificates against the system's. A process 1 cannot end itself by SIGKILL, as a worker does
+# whose main thread hangs: tini is process 1.
 RUN apt-get update \
-  && apt-get install --yes --no-install-recommends ca-certificates \
+  && apt-get install --yes --no-install-recommends ca-certificates tini \
   && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production HOST=0.0.0.0 WORKER_STATE_DIR=/var/lib/dripline
 RUN install --directory --owner=node --group=node --mode=0700 /var/lib/dripline
@@ -30,4 +31,5 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 USER node
 EXPOSE 3000 9464
+ENTRYPOINT ["tini", "--"]
 CMD ["node", "--enable-source-maps", "dist/api/main.js"]

@@ -28,7 +28,7 @@ const flow = design(
 )
 
 test('a segment that ends its worker each time fails after three deaths alone; all others complete', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const bad = join(inject('runFolder'), uniqueName('bad'))
   const h = await createHarness(await createTestDatabase(), {
@@ -104,7 +104,7 @@ test('a segment that ends its worker each time fails after three deaths alone; a
 const KILLS = 8
 
 test('a worker that is killed again and again under load: nothing fails, and nothing happens twice', {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async () => {
   const { faults, counts } = await killUnderLoad({
     seed: 20_261_122,

@@ -32,6 +32,11 @@ function serviceOf(databaseUrl: string): string {
  * @throws Error if the folder of state files cannot be used
  */
 export async function startBlame({ db, now, log, config, registry }: BlameDeps) {
+  if (process.pid === 1) {
+    log.warn(
+      'as process 1 of a container a worker that hangs cannot end itself: start it under an init',
+    )
+  }
   const metrics = createSuspectMetrics(registry)
   const place = { folder: config.stateFolder, service: serviceOf(config.databaseUrl) }
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

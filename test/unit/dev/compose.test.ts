@@ -138,6 +138,8 @@ describe('Dockerfile', () => {
     for (const base of bases) expect(base).toMatch(/-bookworm-slim$/)
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
     expect(last).toMatch(/^USER node$/m)
+    // The kernel ignores a SIGKILL that process 1 sends itself, as a worker does that hangs.
+    expect(last).toMatch(/^ENTRYPOINT \["tini", "--"\]$/m)
     expect(last).not.toMatch(/npm|COPY \. /)
   })
 
