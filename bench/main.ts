@@ -12,12 +12,13 @@ const benches: Record<string, () => Promise<Bench>> = {
   lists: async () => (await import('./lists.ts')).lists,
   smtp: async () => (await import('./smtp.ts')).smtp,
   memory: async () => (await import('./memory.ts')).memory,
+  isolation: async () => (await import('./isolation.ts')).isolation,
 }
 
 const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [options]
   --quick              small sizes: shows that it works, measures little
   --rounds N           interleaved rounds (5)
-  --seconds N          length of one measurement (events, emails)
+  --seconds N          length of one measurement (events, emails, isolation)
   --count N            operations of one measurement (executions, smtp, memory)
   --rows N             rows of each list (lists; 1000000)
   --temporal server    the real server on Postgres, built once with Go (executions; the default)

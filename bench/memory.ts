@@ -1,5 +1,4 @@
 // Figures: memory of the API and the worker after many emails, and with an html of 40 MB.
-import { readFileSync, writeFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { Db } from '../db/connect.ts'
 import { limits } from '../rules/limits.ts'
@@ -7,6 +6,7 @@ import { openHttp, postRequest } from './httpConnection.ts'
 import type { HttpLoad } from './httpLoad.ts'
 import { describePostgres } from './machine.ts'
 import { emailBody } from './payloads.ts'
+import { memoryOf, resetPeak } from './processMemory.ts'
 import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
 import { type Bench, figure, rounded } from './report.ts'
@@ -25,7 +25,6 @@ const LOOPS = 32
 const LARGE_ROUNDS = 5
 const DEADLINE_MS = 30 * 60_000
 const SAY_EVERY_MS = 10_000
-const KIBIBYTES_PER_MB = 1024
 
 export const memory: Bench = (options) =>
   withServers(options.say, async (servers) => {
@@ -53,7 +52,7 @@ export const memory: Bench = (options) =>
     say(`${count} emails of 2 KB are posted and delivered`)
     const progress = setInterval(async () => {
       const { mails } = await sink.call('totals', {})
-      const now = `API ${status(api.pid).rss} MB, worker ${status(worker.pid).rss} MB`
+      const now = `API ${memoryOf(api.pid).rss} MB, worker ${memoryOf(worker.pid).rss} MB`
       say(`${mails} delivered; ${now}`)
     }, SAY_EVERY_MS)
     try {
@@ -70,7 +69,7 @@ export const memory: Bench = (options) =>
     } finally {
       clearInterval(progress)
     }
-    const after = { api: status(api.pid), worker: status(worker.pid) }
+    const after = { api: memoryOf(api.pid), worker: memoryOf(worker.pid) }
 
     const large: { subject: number; reference: number }[] = []
     const workerPeaks: { subject: number; reference: number }[] = []
@@ -83,10 +82,10 @@ export const memory: Bench = (options) =>
       const answer = await http.send(request)
       http.close()
       if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.body.slice(0, 300)}`)
-      const cost = rounded(status(api.pid).peak - before.api)
+      const cost = rounded(memoryOf(api.pid).peak - before.api)
       large.push({ subject: cost, reference: LARGE_HTML_MB })
       await allSettled(workspace.db, count + round + 1)
-      const { peak } = status(worker.pid)
+      const { peak } = memoryOf(worker.pid)
       const stall_ms = await longestStall(worker.url)
       workerPeaks.push({ subject: peak, reference: WORKER_LARGE_MB })
       stalls.push({ subject: stall_ms, reference: STALL_MS })
@@ -121,29 +120,12 @@ export const memory: Bench = (options) =>
     }
   })
 
-/** Resident memory of a process, and its peak since the start or the last reset, in MB. */
-function status(pid: number): { rss: number; peak: number } {
-  const text = readFileSync(`/proc/${pid}/status`, 'utf8')
-  const read = (name: string) => {
-    const kb = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]
-    if (kb === undefined) throw new Error(`/proc/${pid}/status has no ${name}`)
-    return rounded(Number(kb) / KIBIBYTES_PER_MB)
-  }
-  return { rss: read('VmRSS'), peak: read('VmHWM') }
-}
-
 /** The longest delay of a process's event loop since the last call, in ms. */
 async function longestStall(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const seconds = /^nodejs_eventloop_lag_max_seconds\S* (\S+)$/m.exec(text)?.[1]
   if (seconds === undefined) throw new Error('the worker tells no delay of its event loop')
   return rounded(Number(seconds) * 1000)
-}
-
-/** Resets the peak of a process (proc(5), clear_refs). @returns resident memory now, MB */
-function resetPeak(pid: number): number {
-  writeFileSync(`/proc/${pid}/clear_refs`, '5')
-  return status(pid).rss
 }
 
 async function allSettled(db: Db, wanted: number): Promise<void> {

@@ -32,19 +32,22 @@ const now = () => new Date()
 const secrets = createSecrets(Buffer.from(SECRET_KEY, 'base64'))
 export const newId = createNewId(now)
 
-/** Makes the workspace in a migrated database. */
-export async function createWorkspace(databaseUrl: string): Promise<Workspace> {
+/** Makes the workspace in a migrated database, with one verified domain. */
+export async function createWorkspace(
+  databaseUrl: string,
+  { name = 'bench', domain = 'sender.test' }: { name?: string; domain?: string } = {},
+): Promise<Workspace> {
   const { db } = connect({
     url: databaseUrl,
     poolSize: POOL_SIZE,
     name: 'bench-seed',
     onIdleError: () => undefined,
   })
-  const created = await createApiKey({ db, newId, now }, { workspaceName: 'bench', name: 'bench' })
+  const created = await createApiKey({ db, newId, now }, { workspaceName: name, name })
   const { token, keyId, workspaceId, userId } = created
   const { domainId } = await insertVerifiedDomain(
     { db, newId, now, secrets },
-    { workspaceId, userId, name: 'sender.test', selector: 'bench' },
+    { workspaceId, userId, name: domain, selector: 'bench' },
   )
   return {
     db,

@@ -7,7 +7,10 @@ import { checkNode, ensureInstalled, run } from './install.mjs'
 checkNode()
 await ensureInstalled()
 
-const given = process.argv.slice(2)
+/** Words for a part of a project: `npm run soak -- --hostile`. */
+const parts = { '--hostile': 'test/soak/hostile.test.ts' }
+
+const given = process.argv.slice(2).map((arg) => parts[arg] ?? arg)
 const projects = given.some((arg) => arg.startsWith('--project'))
   ? []
   : ['--project', 'unit', '--project', 'real']

@@ -1,12 +1,14 @@
 // An HTTP server on a separate port: metrics for Prometheus, health and readiness of the process.
 import { createServer } from 'node:http'
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import { collectEventLoopDelay } from './eventLoopDelay.ts'
 
-/** Makes a registry with Node's default metrics; every metric has the label `process`. */
+/** Makes a registry with the metrics of every process, each with the label `process`. */
 export function createMetrics(processName: string): Registry {
   const registry = new Registry()
   registry.setDefaultLabels({ process: processName })
   collectDefaultMetrics({ register: registry })
+  collectEventLoopDelay(registry)
   return registry
 }
 

@@ -2,6 +2,7 @@
 import { Registry } from 'prom-client'
 import type { Db } from '../../db/connect.ts'
 import { createReportCounter } from '../../inbound/reports/metrics.ts'
+import { collectEventLoopDelay } from '../../runtime/eventLoopDelay.ts'
 import { createLog } from '../../runtime/log.ts'
 import { createSuspectMetrics } from '../../worker/blame/metrics.ts'
 import { createDeliveryMetrics } from '../../worker/deliveryMetrics.ts'
@@ -23,6 +24,7 @@ export function metricsTable(): string {
   })
   createReportCounter(registry)
   createSuspectMetrics(registry)
+  collectEventLoopDelay(registry)
   const rows = registry
     .getMetricsAsArray()
     .map((metric) => ({ labels: [], ...metric }) as unknown as MetricInfo)

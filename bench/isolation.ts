@@ -1,0 +1,53 @@
+// Figures: what one customer notices while another attacks the service in every known way at once.
+import { isolationBars as bars } from './isolationBars.ts'
+import { isolationFaults } from './isolationFaults.ts'
+import { runIsolation } from './isolationRun.ts'
+import { describePostgres } from './machine.ts'
+import { type Bench, type Figure, figure } from './report.ts'
+import { withServers } from './servers.ts'
+
+export const isolation: Bench = (options) =>
+  withServers(options.say, async (servers) => {
+    const { quick, say } = options
+    const seconds = options.seconds ?? (quick ? 10 : 60)
+    const run = await runIsolation(servers, { seconds, rest_seconds: quick ? 10 : 300, say })
+    const { alone, attacked, memory, attacks } = run
+    const faults = isolationFaults(run)
+    if (faults.length > 0) throw new Error(`the customer was harmed:\n${faults.join('\n')}`)
+
+    const held = (what: string, value: number, bar: number, unit: string): Figure =>
+      figure(what, [{ subject: value, reference: bar }], unit, { at_most: 1 })
+    const grown = ({ before, after }: { before: number; after: number }) =>
+      Math.max(0, after - before)
+    return {
+      reference:
+        'the limits that are promised to a customer while another one attacks in every known way at once; the same ' +
+        'load alone stands among the further measurements; all processes from a production build',
+      rounds: 1,
+      figures: [
+        held('emails, 99th percentile', attacked.emails.p99_ms, bars.answer_ms, 'ms'),
+        held('events, 99th percentile', attacked.events.p99_ms, bars.answer_ms, 'ms'),
+        held('slowest delivery', attacked.delivered.max_ms, bars.delivered_ms, 'ms'),
+        held('event loop of the API, 99.9 %', attacked.api.delay_p999_ms, bars.delay_ms, 'ms'),
+        held(
+          'event loop of the worker, 99.9 %',
+          attacked.worker.delay_p999_ms,
+          bars.delay_ms,
+          'ms',
+        ),
+        held('peak of the API', attacked.api.peak_mb, bars.memory_mb, 'MB'),
+        held('peak of the worker', attacked.worker.peak_mb, bars.memory_mb, 'MB'),
+        held('API after a rest, over before', grown(memory.api), bars.grown_mb, 'MB'),
+        held('worker after a rest, over before', grown(memory.worker), bars.grown_mb, 'MB'),
+      ],
+      further: {
+        alone: JSON.stringify(alone),
+        attacked: JSON.stringify(attacked),
+        attacks: JSON.stringify(attacks),
+        attackers_cpu_s: run.attackers_cpu_s,
+        memory: JSON.stringify(memory),
+      },
+      postgres: await describePostgres(run.databaseUrl),
+      temporal: run.temporal,
+    }
+  })
