@@ -6,6 +6,7 @@ import { waitForSchema } from '../db/migrate.ts'
 import { apiSettings } from '../db/settings.ts'
 import { createDatabaseLook, openSpare } from '../db/spare.ts'
 import { createWake } from '../db/wake.ts'
+import { createRenderer } from '../mail/content/renderer.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
@@ -49,6 +50,10 @@ const metrics = await serveMetrics(
 )
 closers.add('metrics', metrics.close)
 
+const renderer = createRenderer(log)
+closers.add('renderer', renderer.close)
+renderer.warm()
+
 const stopping = new AbortController()
 const stopped = stopSignal().then((signal) => {
   log.info({ signal }, 'stopping')
@@ -74,6 +79,7 @@ const app = createApp({
     log.warn({ err }, 'workers were not woken; they poll'),
   ),
   secrets,
+  renderer,
   cursors: createCursors(secrets),
 })
 

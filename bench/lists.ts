@@ -4,6 +4,7 @@ import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
 import { createApp } from '../api/http/app.ts'
 import { connect } from '../db/connect.ts'
+import { createRenderer } from '../mail/content/renderer.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createLog } from '../runtime/log.ts'
 import { createSecrets } from '../runtime/secrets.ts'
@@ -123,6 +124,7 @@ async function findPages(
   })
   const secrets = createSecrets(config.secretKey)
   const spy = createSpyCursors(secrets)
+  const renderer = createRenderer(createLog('bench', 'silent'))
   const app = createApp({
     db,
     config,
@@ -133,6 +135,7 @@ async function findPages(
     isDatabaseThere: async () => true,
     wake: () => undefined,
     secrets,
+    renderer,
     cursors: spy.cursors,
   })
   const found: ListPaths[] = []

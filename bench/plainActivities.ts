@@ -3,7 +3,7 @@
 import type { ActivityDeps } from '../activities/deps.ts'
 import { writeEmail } from '../commands/emails/write.ts'
 import { transact } from '../commands/transact.ts'
-import { renderEmail } from '../mail/content/template.ts'
+import { failureText, renderEmail } from '../mail/content/template.ts'
 import { newOpaqueToken } from '../mail/tracking/tokens.ts'
 import { mails } from './executionsDesign.ts'
 import { SENDER } from './payloads.ts'
@@ -55,7 +55,7 @@ async function sendMail(
     workflow: { id: found.workflow_id, version: found.version },
     unsubscribe_url: `${config.publicUrl}/u/${unsubscribeToken}`,
   } as Parameters<typeof renderEmail>[1])
-  if (!rendered.ok) throw new Error(rendered.message)
+  if (!rendered.ok) throw new Error(failureText(rendered))
   const { subject, html, text } = rendered
   const row = {
     id: newId('email'),

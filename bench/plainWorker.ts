@@ -9,6 +9,7 @@ import { createActivities } from '../activities/index.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
 import { createWake } from '../db/wake.ts'
+import { createRenderer } from '../mail/content/renderer.ts'
 import type { MailTransport } from '../mail/transport.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
@@ -66,6 +67,7 @@ const handlers = {
       now,
       newId: createNewId(now),
       secrets: createSecrets(config.secretKey),
+      renderer: createRenderer(log),
       config,
       wake: createWake(pool, failed),
       transport: noTransport,

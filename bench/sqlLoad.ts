@@ -6,6 +6,7 @@ import type { RequestKey } from '../api/http/keyCache.ts'
 import { postAutomationEvent } from '../commands/events/post.ts'
 import { connect } from '../db/connect.ts'
 import { createWake } from '../db/wake.ts'
+import { createRenderer } from '../mail/content/renderer.ts'
 import type { IdKind, NewId } from '../rules/ids.ts'
 import type { WakeChannel } from '../rules/wire.ts'
 import { parseConfig } from '../runtime/config.ts'
@@ -65,6 +66,7 @@ const handlers = {
       now: () => now,
       wake: (channel: WakeChannel) => void woken.push(channel),
       config,
+      renderer: createRenderer({ warn: () => undefined }),
     }
     if (kind === 'events') {
       const event = eventBody(CAPTURED_SERIAL)

@@ -7,6 +7,7 @@ import type { RequestKey } from '../api/http/keyCache.ts'
 import { createApiKey } from '../commands/api-keys/create.ts'
 import { connect, type Db } from '../db/connect.ts'
 import { insertVerifiedDomain } from '../dev/verifiedDomain.ts'
+import { createRenderer } from '../mail/content/renderer.ts'
 import type { WorkspaceId } from '../rules/ids.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
@@ -77,6 +78,7 @@ export async function createWorkflow(
     SECRET_KEY,
     SMTP_URL: 'smtp://127.0.0.1:1',
   })
+  const renderer = createRenderer(createLog('bench', 'silent'))
   const app = createApp({
     db,
     config,
@@ -87,6 +89,7 @@ export async function createWorkflow(
     isDatabaseThere: async () => true,
     wake: () => undefined,
     secrets,
+    renderer,
     cursors: createCursors(secrets),
   })
   const response = await app.request('/v1/workflows', {

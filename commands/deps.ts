@@ -1,6 +1,7 @@
 // The dependencies of every command: database, clock, ids, secrets, wake. Nothing of a request.
 import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
+import type { Renderer } from '../mail/content/renderer.ts'
 import type { NewId, WorkspaceId } from '../rules/ids.ts'
 import type { Secrets } from '../runtime/secrets.ts'
 
@@ -12,6 +13,7 @@ export interface CommandDeps {
   secrets: Secrets
   /** Wakes workers that wait for new rows. Inside `transact` the wake-up is sent after the commit. */
   wake: Wake
+  renderer: Renderer
   config: {
     /** Whether mail may be sent from unverified domains, for development. */
     allowUnverifiedDomains: boolean

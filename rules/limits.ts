@@ -66,6 +66,11 @@ export const limits = {
   templateBranchesMax: 500,
   /** Blocks inside each other. */
   templateDepthMax: 100,
+  /** How long rendering a template with loops may take at first, and when it is tried once more, alone. */
+  renderMs: 500,
+  renderAgainMs: 5_000,
+  /** How long such a render may wait for others before it is refused for now. */
+  renderWaitMsMax: 30_000,
   /** Elements of a range such as `(1..10)`. */
   templateRangeMax: 100_000,
   propertiesBytesMax: 256 * 1024,

@@ -49,6 +49,8 @@ interface RefusalFacts {
    */
   invalid_template: { text: string; at: { field: string; line: number; column: number } | null }
   not_suppressed: { email: string }
+  /** Too much is being rendered at this moment. */
+  renderer_busy: NoFacts
   /** By the rule of this trigger. */
   re_entry_refused: { nodeId: string; mode: string }
   reserved_event_name: { eventName: string }
@@ -57,6 +59,8 @@ interface RefusalFacts {
   subject_too_long: { chars: number }
   template_empty: NoFacts
   template_in_use: { workflowId: string }
+  /** Rendering that part (subject, html, text or preview_text) took longer than this, twice. */
+  template_too_slow: { part: string; ms: number }
   template_not_found: { idOrAlias: string }
   template_not_published: { idOrAlias: string }
   /** The timestamp is too far in the future; both in ms. */

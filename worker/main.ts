@@ -13,6 +13,7 @@ import { createDatabaseLook, openSpare } from '../db/spare.ts'
 import { createWake } from '../db/wake.ts'
 import { startInbound } from '../inbound/reports/listener.ts'
 import { createReportCounter } from '../inbound/reports/metrics.ts'
+import { createRenderer } from '../mail/content/renderer.ts'
 import { limits } from '../rules/limits.ts'
 import type { WakeChannel } from '../rules/wire.ts'
 import { readConfig } from '../runtime/config.ts'
@@ -164,12 +165,19 @@ const transport = createTransport(config)
 // The lanes have already waited for open SMTP sessions. A silent server could keep one open for minutes more.
 closers.add('smtp', () => Promise.race([transport.close(), delay(SMTP_CLOSE_MS)]))
 
+// A segment whose mail is refused for now is tried again later. Few of one workspace may wait here, since those that
+// wait hold places in which segments of other workspaces could run.
+const renderer = createRenderer(log, { eachMax: 20 })
+closers.add('renderer', renderer.close)
+if (roles.includes('executions')) renderer.warm()
+
 const activities = createActivities({
   db,
   log,
   now,
   newId,
   secrets,
+  renderer,
   config,
   transport,
   metrics: createDeliveryMetrics(registry, { db, log, now, transport }),

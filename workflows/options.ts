@@ -15,6 +15,9 @@ export const quickDb: LocalActivityOptions = {
   },
 }
 
+/** A segment may wait for its mails to be rendered, which takes some seconds when their templates are slow. */
+export const segmentRun: LocalActivityOptions = { ...quickDb, startToCloseTimeout: '2 minutes' }
+
 /**
  * The activity of a lane runs long and sends a heartbeat every two seconds. After six seconds without one the lane
  * starts on another worker half a second later, without a limit of tries. A frozen worker may get its lane once

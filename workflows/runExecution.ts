@@ -24,9 +24,10 @@ import {
   type SegmentResult,
   type Wait,
 } from './messages.ts'
-import { quickDb } from './options.ts'
+import { quickDb, segmentRun } from './options.ts'
 
-const { runSegment, closeCancelled } = proxyLocalActivities<Activities>(quickDb)
+const { runSegment } = proxyLocalActivities<Activities>(segmentRun)
+const { closeCancelled } = proxyLocalActivities<Activities>(quickDb)
 const waitUntilKey = defineSearchAttributeKey(searchAttributes.waitUntil, 'DATETIME')
 
 const eventArrived = defineSignal<[segment: number]>(signals.eventArrived)

@@ -7,14 +7,14 @@ import { listSendingDomains } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listPublishedTemplates } from '../../db/templates/published.ts'
-import { renderEmail } from '../../mail/content/template.ts'
-import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
+import { failureText } from '../../mail/content/template.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import { mailReferences } from '../../rules/design/references.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { MailContent, SegmentFacts, SendOutcome } from '../../rules/interpreterTypes.ts'
 import type { ActivityDeps } from '../deps.ts'
+import type { SegmentTexts } from './texts.ts'
 
 type Sources = Awaited<ReturnType<typeof loadMailSources>>
 
@@ -37,6 +37,7 @@ export interface SegmentMailContext {
   sources: Sources
   state: { unsubscribed: boolean; suppressed: boolean }
   now: Date
+  texts: SegmentTexts
 }
 
 /**
@@ -55,21 +56,21 @@ export function createSegmentMail(
     if (context.state.suppressed) return { kind: 'suppressed' }
     const email = composeEmail(deps, context, nodeId, data, facts)
     if (typeof email === 'string') return { kind: 'failed', why: email }
-    planned.push(email)
+    if (email) planned.push(email)
     return { kind: 'sent' }
   }
 
   return { sendEmail, planned }
 }
 
-/** Returns the email to write, or a text that says why there is none. */
+/** Returns the email to write, or a text that says why there is none; null when it has to be rendered first. */
 function composeEmail(
   { newId, config }: Pick<ActivityDeps, 'newId' | 'config'>,
-  { execution, design, sources, now }: SegmentMailContext,
+  { execution, design, sources, now, texts }: SegmentMailContext,
   nodeId: string,
   data: MailContent,
   facts: SegmentFacts,
-): NewEmail | string {
+): NewEmail | string | null {
   const template = data.template_id === undefined ? null : sources.templates.get(data.template_id)
   if (template === undefined) return `template ${data.template_id} is not published`
   const from = data.from || template?.from || design.settings?.default_from
@@ -80,8 +81,7 @@ function composeEmail(
   if (!domain.verified && !config.allowUnverifiedDomains)
     return `domain ${domainName} is not verified`
 
-  const unsubscribeToken = newOpaqueToken()
-  const rendered = renderEmail(
+  const text = texts.take(
     {
       subject: data.subject ?? template?.subject ?? '',
       html: data.html ?? template?.html ?? null,
@@ -95,10 +95,11 @@ function composeEmail(
       wait_events: facts.waitEvents,
       vars: data.variables ?? {},
       workflow: { id: execution.workflow_id, version: execution.version },
-      unsubscribe_url: `${config.publicUrl}/u/${unsubscribeToken}`,
     },
   )
-  if (!rendered.ok) return `template: ${rendered.message}`
+  if (!text) return null
+  const { rendered, token: unsubscribeToken } = text
+  if (!rendered.ok) return `template: ${failureText(rendered)}`
   const replyTo = data.reply_to ?? template?.reply_to
   return newEmail(
     { newId, now: () => now },

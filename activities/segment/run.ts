@@ -1,5 +1,6 @@
 // Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
 // once.
+import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure } from '@temporalio/activity'
 import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
@@ -22,7 +23,13 @@ import { loadFacts } from './facts.ts'
 import { createGate, type Turn } from './gate.ts'
 import { giveUp, isGivenUp } from './giveUp.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
+import { createSegmentTexts, NotRendered, type SegmentTexts } from './texts.ts'
 import { awaitedEventName, type Marked, walk } from './walk.ts'
+
+/** Walks after which a segment whose mails are other ones each time waits between two of them, and gives up. */
+const QUICK_WALKS = 3
+const WALKS_MAX = 30
+const PAUSE_MS = 1_000
 
 /** The activities of `runExecution`. */
 export function segmentActivities(deps: ActivityDeps) {
@@ -39,11 +46,18 @@ export function segmentActivities(deps: ActivityDeps) {
       if (execution.result) return execution.result
       const design = execution.design as Design
       const sources = await loadMailSources(deps.db, execution.workspace_id, design)
+      const { renderer, config } = deps
+      const texts = createSegmentTexts(
+        { renderer, publicUrl: config.publicUrl },
+        execution.workspace_id,
+      )
       const isGiven = isGivenUp(execution)
       const isSuspect = execution.deaths !== null && !isGiven
-      const result = await gate.run(isSuspect, (turn) =>
-        transact(deps, (inTrx) =>
-          runInTransaction(inTrx, { input, execution, design, sources, turn }),
+      const result = await withTexts(texts, () =>
+        gate.run(isSuspect, (turn) =>
+          transact(deps, (inTrx) =>
+            runInTransaction(inTrx, { input, execution, design, sources, texts, turn }),
+          ),
         ),
       )
       if (isGiven) deps.blame.gaveUp('segment', executionId)
@@ -62,11 +76,30 @@ interface Run {
   execution: SegmentRow<SegmentResult>
   design: Design
   sources: Awaited<ReturnType<typeof loadMailSources>>
+  texts: SegmentTexts
   turn: Turn
 }
 
+/**
+ * Runs the segment again until all of its mails are rendered. A walk that meets one that is not writes nothing and gives
+ * the lock back; then it is rendered, and the next walk takes its text if template and values are still the same.
+ */
+async function withTexts<T>(texts: SegmentTexts, attempt: () => Promise<T>): Promise<T> {
+  for (let walks = 1; walks <= WALKS_MAX; walks++) {
+    try {
+      return await attempt()
+    } catch (err) {
+      if (!(err instanceof NotRendered)) throw err
+    }
+    await texts.renderWanted()
+    if (walks >= QUICK_WALKS) await delay(PAUSE_MS)
+  }
+  throw new Error('the mails of the segment were other ones in each walk')
+}
+
 async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<SegmentResult> {
-  const { input, execution, design, sources, turn } = run
+  const { input, execution, design, sources, texts, turn } = run
+  texts.beginWalk()
   const { db: trx } = deps
   const { workspace_id: workspaceId, previous } = execution
   const contact = await lockContact(trx, workspaceId, execution.contact_id)
@@ -94,9 +127,10 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
     return write(trx, workspaceId, { ...writes, now })
   }
   const facts = await loadFacts(trx, { execution, design, contact, state, now, previous })
-  const mail = createSegmentMail(deps, { execution, design, sources, state, now })
+  const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
   const marked = markOf(deps, execution, turn)
   const outcome = await walk(trx, { ...run, state, facts, previous, mail, hear, marked })
+  texts.requireAll()
 
   const told = { email: contact.email, chainDepth: execution.chain_depth }
   for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])

@@ -45,6 +45,7 @@ const sendRoute = defineOperation({
     'invalid_header',
     'reserved_header',
     'invalid_template',
+    'template_too_slow',
     'domain_not_found',
     'domain_not_verified',
   ],

@@ -15,7 +15,7 @@ import { readDetails } from './parseDetails.ts'
  * @throws ApiError
  */
 export async function sendEmail(
-  deps: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>,
+  deps: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer'>,
   key: Pick<RequestKey, 'workspace_id' | 'domain_id' | 'permission'>,
   given: unknown,
 ): Promise<{ id: string; status: 'queued' }> {

@@ -147,6 +147,10 @@ const codes = {
     status: 400,
     help: 'Mail is made from the published version, and this template has none. Publish it first.',
   },
+  template_too_slow: {
+    status: 400,
+    help: `Rendering a part of the mail took over ${limits.renderAgainMs / 1000} s, in two tries. \`part\` names it, \`ms\` says how long it was given. Loop over less, or prepare the values before they are sent.`,
+  },
   text_too_large: {
     status: 400,
     help: `The \`text\` of an email is over ${limits.htmlBytesMax / MEBIBYTE} MB. Send a shorter one.`,

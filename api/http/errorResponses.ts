@@ -102,5 +102,11 @@ function bodySchema(
           column: z.int().optional().openapi({ description: 'From 1' }),
         }
       : {}),
+    ...(has('template_too_slow')
+      ? {
+          part: z.string().optional().openapi({ description: 'The part that was being rendered' }),
+          ms: z.int().optional().openapi({ description: 'How long it was given' }),
+        }
+      : {}),
   })
 }

@@ -6,6 +6,8 @@ import { isRefusal, type Refusal, type RefusalCode } from '../../rules/refusals.
 import { shown, shownText } from '../../rules/shown.ts'
 import { ApiError, badRequest, conflict, notFound } from './errors.ts'
 
+/** Seconds in which many renders are done. */
+const RENDER_RETRY_S = '5'
 const MEGABYTE = 1024 * 1024
 
 type Answers = { [C in RefusalCode]: (refusal: Refusal<C>) => ApiError }
@@ -83,6 +85,10 @@ const answers: Answers = {
   not_suppressed: ({ email }) => notFound(`Address ${shownText(email)} is not suppressed`),
   re_entry_refused: ({ mode, nodeId }) =>
     conflict(`re_entry ${mode} of the trigger ${nodeId} keeps the contact out`, 're_entry_refused'),
+  renderer_busy: () =>
+    new ApiError(503, 'service_unavailable', 'Too much is being rendered now; try again shortly', {
+      headers: { 'Retry-After': RENDER_RETRY_S },
+    }),
   reserved_event_name: ({ eventName }) =>
     badRequest(
       `event_name must not begin with ${reservedEventPrefixes.join(' ')}, as ${shown(eventName)} does`,
@@ -95,6 +101,12 @@ const answers: Answers = {
     badRequest('html or text is required before a template is published', 'template_empty'),
   template_in_use: ({ workflowId }) =>
     conflict(`The active workflow ${workflowId} sends this template`, 'template_in_use'),
+  template_too_slow: ({ part, ms }) =>
+    badRequest(
+      `${part}: rendering took over ${ms / 1000} s, and was given up`,
+      'template_too_slow',
+      { part, ms },
+    ),
   template_not_found: ({ idOrAlias }) => notFound(`Template '${shownText(idOrAlias)}' not found`),
   template_not_published: ({ idOrAlias }) =>
     badRequest(

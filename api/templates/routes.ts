@@ -9,7 +9,6 @@ import { renderFailed } from '../../commands/templates/faults.ts'
 import { publishTemplate } from '../../commands/templates/publish.ts'
 import { updateTemplate } from '../../commands/templates/update.ts'
 import { findTemplate, listTemplates } from '../../db/templates/reads.ts'
-import { renderEmail } from '../../mail/content/template.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -163,7 +162,7 @@ const renderRoute = defineOperation({
     'Shows what a mail would look like with these values; nothing is sent or stored. It is the current version that is ' +
     'rendered, so a draft can be tried before it is published. `missing` lists the names that have no value: in a mail ' +
     'they are empty.',
-  codes: ['not_found', 'invalid_template'],
+  codes: ['not_found', 'invalid_template', 'template_too_slow'],
   example: templateExamples.render,
   request: { params, body: jsonRequest(RenderTemplate) },
   responses: {
@@ -172,7 +171,7 @@ const renderRoute = defineOperation({
 })
 
 export function templateRoutes(deps: ApiDeps) {
-  const { db, cursors } = deps
+  const { db, cursors, renderer } = deps
   const app = createRoutes()
 
   const find = async (workspaceId: WorkspaceId, idOrAlias: string) => {
@@ -231,7 +230,8 @@ export function templateRoutes(deps: ApiDeps) {
     const { variables, email } = c.req.valid('json')
     const row = await find(workspaceId, c.req.valid('param').id)
     const contact = email === undefined ? null : await findTemplateContact(db, workspaceId, email)
-    const rendered = renderEmail(
+    const rendered = await renderer.render(
+      c.var.workspaceId,
       { ...row, subject: row.subject ?? '' },
       {
         ...(contact ? { contact, properties: contact.properties } : {}),
@@ -239,7 +239,7 @@ export function templateRoutes(deps: ApiDeps) {
       },
     )
     const { subject, html, text, missing } = orThrow(
-      rendered.ok ? rendered : renderFailed(rendered.message),
+      rendered.ok ? rendered : renderFailed(rendered),
     )
     return c.json({ subject, html, text, missing }, 200)
   })

@@ -47,6 +47,8 @@ export type AcceptRefusal = Refusal<
   | 'domain_not_verified'
   | 'invalid_template'
   | 'contact_unreadable'
+  | 'template_too_slow'
+  | 'renderer_busy'
   | 'subject_too_long'
 >
 
@@ -55,7 +57,7 @@ export type AcceptRefusal = Refusal<
  * statement, otherwise a transaction.
  */
 export async function acceptEmail(
-  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>,
+  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer'>,
   { workspaceId, domainId: onlyDomainId }: Reach,
   input: AcceptEmail,
 ): Promise<{ id: string } | AcceptRefusal> {

@@ -1,15 +1,20 @@
 // Renders subject, html and text of an email. Without a template or variables they are taken literally.
 
-import type { Db } from '../../db/connect.ts'
 import type { PublishedTemplate } from '../../db/templates/published.ts'
-import { renderEmail } from '../../mail/content/template.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
 import { findTemplateContact } from '../templates/contact.ts'
-import { checkContactReads, checkTemplateParts, renderFailed } from '../templates/faults.ts'
+import {
+  checkContactReads,
+  checkTemplateParts,
+  type RenderRefusal,
+  renderFailed,
+  renderFault,
+} from '../templates/faults.ts'
 
 export interface ContentSource {
   subject?: string | undefined
@@ -37,10 +42,10 @@ export interface EmailContent {
  * @returns the parts; html and text are null if there is none
  */
 export async function renderContent(
-  { db }: { db: Db },
+  { db, renderer }: Pick<CommandDeps, 'db' | 'renderer'>,
   workspaceId: WorkspaceId,
   source: ContentSource,
-): Promise<EmailContent | Refusal<'invalid_template' | 'subject_too_long' | 'contact_unreadable'>> {
+): Promise<EmailContent | RenderRefusal | Refusal<'subject_too_long' | 'contact_unreadable'>> {
   const { template, variables, recipients } = source
   const { html = null, text = null, subject = '' } = source
   if (!template && variables === undefined) return { subject, html, text }
@@ -59,17 +64,17 @@ export async function renderContent(
     source.mayReadContacts && only !== undefined && recipients.length === 1
       ? await findTemplateContact(db, workspaceId, only)
       : null
-  const rendered = renderEmail(parts, {
+  const rendered = await renderer.render(workspaceId, parts, {
     ...(contact ? { contact, properties: contact.properties } : {}),
     vars: variables ?? {},
   })
-  return rendered.ok ? checkRendered(rendered) : renderFailed(rendered.message)
+  return rendered.ok ? checkRendered(rendered) : renderFailed(rendered)
 }
 
 function checkRendered({ subject, html, text }: EmailContent) {
   // A filter that cuts text (split) can leave half of a surrogate pair, which Postgres cannot store.
   if ([subject, html, text].some((part) => part !== null && !isStorableText(part))) {
-    return renderFailed('the result holds a NUL character')
+    return renderFault('the result holds a NUL character')
   }
   if (subject.length > limits.subjectCharsMax) {
     return refuse('subject_too_long', { chars: subject.length })

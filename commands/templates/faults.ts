@@ -1,7 +1,7 @@
 // Refusals that say where Liquid is wrong.
 
 import { findContactRead } from '../../mail/content/names.ts'
-import { parseTemplate } from '../../mail/content/template.ts'
+import { parseTemplate, type RenderFailure } from '../../mail/content/template.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 
 /** A refusal for the first Liquid part that does not parse; undefined if all parts parse. */
@@ -32,5 +32,21 @@ export function checkContactReads(
   return undefined
 }
 
-/** The refusal for a template that parses but cannot be rendered: it exceeds a limit, or uses a filter wrongly. */
-export const renderFailed = (text: string) => refuse('invalid_template', { text, at: null })
+export type RenderRefusal = Refusal<'invalid_template' | 'template_too_slow' | 'renderer_busy'>
+
+/** The refusal for a template that parses but was not rendered: it exceeds a limit, or uses a filter wrongly. */
+export function renderFailed(failure: RenderFailure): RenderRefusal {
+  switch (failure.kind) {
+    case 'fault':
+      return renderFault(failure.message)
+    case 'too_slow':
+      return refuse('template_too_slow', { part: failure.part, ms: failure.ms })
+    case 'busy':
+      return refuse('renderer_busy', {})
+    default:
+      return failure satisfies never
+  }
+}
+
+/** The refusal for a template whose result cannot be sent. */
+export const renderFault = (text: string) => refuse('invalid_template', { text, at: null })

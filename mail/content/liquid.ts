@@ -12,7 +12,9 @@ import {
   toValue,
   toValueSync,
 } from 'liquidjs'
+import { LRUCache } from 'lru-cache'
 import { limits } from '../../rules/limits.ts'
+import { type Cost, costOf } from './cheap.ts'
 import { boundRanges, checkRange, RANGE_CHECK } from './ranges.ts'
 import { readTokens } from './tokens.ts'
 
@@ -26,11 +28,13 @@ export interface TemplateFault {
   message: string
 }
 
-const RENDER_MS_MAX = 500
 /** Characters and list items that filters may produce. */
 const MEMORY_MAX = 50_000_000
-const CACHED_TEMPLATES_MAX = 200
-const CACHED_CHARS_MAX = 8 * 1024 * 1024
+const CACHED_TEMPLATES_MAX = 500
+/** About the bytes of all cached templates; a thread of the pool has 64 MB for everything. */
+const CACHED_BYTES_MAX = 16 * 1024 * 1024
+/** About the bytes of one parsed tag. */
+const TAG_BYTES = 2_000
 
 /** Tags that include other templates, and `liquid`, which would hide many tags from the count. */
 const removedTags = ['include', 'render', 'layout', 'block', 'liquid']
@@ -56,7 +60,6 @@ function createEngine(mode: TemplateMode): Liquid {
     ownPropertyOnly: true,
     strictFilters: true,
     ...(mode === 'html' ? { outputEscape: 'escape' as const } : {}),
-    renderLimit: RENDER_MS_MAX,
     memoryLimit: MEMORY_MAX,
     // the same output on every machine
     timezoneOffset: 0,
@@ -71,39 +74,34 @@ function createEngine(mode: TemplateMode): Liquid {
   return engine
 }
 
-type Parsed = { ok: true; templates: Template[] } | ({ ok: false } & TemplateFault)
+interface ParsedPart {
+  templates: Template[]
+  /** What rendering it costs at most; null: nothing bounds that. */
+  cost: Cost | null
+}
 
-/** The cache of parsed templates, least recently used first. */
-const cache = new Map<string, Template[]>()
-let cachedChars = 0
+type Parsed = ({ ok: true } & ParsedPart) | ({ ok: false } & TemplateFault)
+
+const cache = new LRUCache<string, ParsedPart>({
+  max: CACHED_TEMPLATES_MAX,
+  maxSize: CACHED_BYTES_MAX,
+  sizeCalculation: (_, source) => 2 * source.length + TAG_BYTES * source.split('{').length,
+})
 
 /** Parses one part of an email. The result is cached. */
 export function parsePart(source: string, mode: TemplateMode): Parsed {
   const key = `${mode}:${source}`
   const known = cache.get(key)
-  if (known !== undefined) {
-    cache.delete(key)
-    cache.set(key, known)
-    return { ok: true, templates: known }
-  }
+  if (known) return { ok: true, ...known }
   try {
     const engine = engines[mode]
     const templates = new Parser(engine).parseTokens(readTokens(source, engine))
+    const parsed = { templates, cost: costOf(templates) }
     watchOutputs(templates)
-    remember(key, templates)
-    return { ok: true, templates }
+    cache.set(key, parsed)
+    return { ok: true, ...parsed }
   } catch (error) {
     return { ok: false, ...toFault(error) }
-  }
-}
-
-function remember(key: string, templates: Template[]): void {
-  cache.set(key, templates)
-  cachedChars += key.length
-  for (const oldest of cache.keys()) {
-    if (cache.size <= CACHED_TEMPLATES_MAX && cachedChars <= CACHED_CHARS_MAX) return
-    cache.delete(oldest)
-    cachedChars -= oldest.length
   }
 }
 

@@ -1,7 +1,7 @@
 // Renders the parts of an email from Liquid: escapes values in html, and reports missing names.
 import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
-import { parsePart, renderPart, type TemplateFault } from './liquid.ts'
+import { parsePart, renderPart, type TemplateFault, type TemplateMode } from './liquid.ts'
 
 export type { TemplateFault }
 
@@ -36,7 +36,47 @@ export type RenderedEmail =
       /** Names that the template shows and that have no value, such as `contact.nickname`; each once, in order. */
       missing: string[]
     }
-  | { ok: false; message: string }
+  | RenderFailure
+
+/** Why there is no email. `too_slow`: a part, and for how long it was tried. `busy`: the same may be tried again. */
+export type RenderFailure = { ok: false } & (
+  | { kind: 'fault'; message: string }
+  | { kind: 'too_slow'; part: string; ms: number }
+  | { kind: 'busy' }
+)
+
+/** Says in words why an email was not rendered. */
+export function failureText(failure: RenderFailure): string {
+  switch (failure.kind) {
+    case 'fault':
+      return failure.message
+    case 'too_slow':
+      return `${failure.part}: rendering took over ${failure.ms / 1000} s`
+    case 'busy':
+      return 'too much is being rendered'
+    default:
+      return failure satisfies never
+  }
+}
+
+/** The parts in the order in which they are rendered. */
+export const partNames = ['subject', 'html', 'text', 'preview_text'] as const
+
+export type PartName = (typeof partNames)[number]
+
+interface PartSource {
+  name: PartName
+  source: string
+  mode: TemplateMode
+}
+
+/** The Liquid of an email, without the parts that it does not have. */
+export function sourcesOf(parts: TemplateParts): PartSource[] {
+  return partNames.flatMap((name) => {
+    const source = parts[name] ?? null
+    return source === null ? [] : [{ name, source, mode: name === 'html' ? 'html' : 'text' }]
+  })
+}
 
 /**
  * Checks whether a template parses.
@@ -48,40 +88,41 @@ export function parseTemplate(source: string): { ok: true } | ({ ok: false } & T
 }
 
 /**
- * Renders all parts of an email, synchronously and in at most half a second for each part. Never throws: for a
- * template that does not parse or exceeds a limit it returns a message for the author.
+ * Renders all parts of an email, synchronously and for as long as that takes: `renderer.ts` decides where. Never
+ * throws: for a template that does not parse or exceeds a limit it returns a message for the author.
+ * @param onPart is told the name of each part before it is rendered
  */
-export function renderEmail(parts: TemplateParts, scope: TemplateScope): RenderedEmail {
+export function renderEmail(
+  parts: TemplateParts,
+  scope: TemplateScope,
+  onPart?: (name: PartName) => void,
+): RenderedEmail {
   const names = toNames(scope)
   const missing = new Set<string>()
-  const rendered: Record<string, string | null> = {}
-  const sources = [
-    ['subject', parts.subject, 'text'],
-    ['html', parts.html, 'html'],
-    ['text', parts.text, 'text'],
-    ['preview_text', parts.preview_text ?? null, 'text'],
-  ] as const
-  for (const [part, source, mode] of sources) {
-    if (source === null) continue
+  const rendered: Partial<Record<PartName, string>> = {}
+  for (const { name, source, mode } of sourcesOf(parts)) {
+    onPart?.(name)
     const result = renderPart(source, mode, names, missing)
-    if (!result.ok) return { ok: false, message: `${part}: ${result.message}` }
+    if (!result.ok) return faultOf(`${name}: ${result.message}`)
     // The filter url_decode can make a NUL character, which neither Postgres nor an email may contain.
-    rendered[part] = result.output.replaceAll('\0', '')
+    rendered[name] = result.output.replaceAll('\0', '')
   }
-  let html = rendered['html'] ?? null
-  const preview = oneLine(rendered['preview_text'] ?? '')
+  let html = rendered.html ?? null
+  const preview = oneLine(rendered.preview_text ?? '')
   if (html !== null && preview !== '') html = withPreview(html, preview)
   if (html !== null && Buffer.byteLength(html) > limits.htmlBytesMax) {
-    return { ok: false, message: 'html: the result is too large' }
+    return faultOf('html: the result is too large')
   }
   return {
     ok: true,
-    subject: oneLine(rendered['subject'] ?? ''),
+    subject: oneLine(rendered.subject ?? ''),
     html,
-    text: rendered['text'] ?? null,
+    text: rendered.text ?? null,
     missing: [...missing],
   }
 }
+
+const faultOf = (message: string): RenderFailure => ({ ok: false, kind: 'fault', message })
 
 /**
  * The names of a template. Those of the service win over variables of the same name. The object has no prototype,

@@ -75,6 +75,8 @@ beforeAll(async () => {
   for (const statement of [unsubscribe, end_]) await runSql(api.url, statement)
 })
 
+const FOR_EVER = '{% for i in (1..99999) %}{% for j in (1..99999) %}{% endfor %}{% endfor %}'
+
 type Ask = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 type Row = { asks: () => Ask; text: string | RegExp; more?: object }
 
@@ -225,6 +227,13 @@ const rows: Record<ErrorCode, Row> = {
     'template_id: template "draft" is not published',
     ...emails({ text: undefined, template_id: 'draft' }),
   ),
+  template_too_slow: {
+    ...row(
+      'html: rendering took over 5 s, and was given up',
+      ...emails({ html: FOR_EVER, variables: {} }),
+    ),
+    more: { part: 'html', ms: 5_000 },
+  },
   text_too_large: row(
     'text must not exceed 40MB, has 40.01MB',
     ...emails({ text: 'x'.repeat(limits.htmlBytesMax + 10_000) }),

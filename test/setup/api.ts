@@ -10,6 +10,7 @@ import { type CreateApiKeyInput, createApiKey } from '../../commands/api-keys/cr
 import { apiSettings } from '../../db/settings.ts'
 import { createDatabaseLook } from '../../db/spare.ts'
 import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
+import { createRenderer } from '../../mail/content/renderer.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { DomainStatus } from '../../rules/states.ts'
 import type { WakeChannel } from '../../rules/wire.ts'
@@ -68,18 +69,22 @@ export async function createTestApi(options: TestApiOptions = {}) {
   const secrets = createSecrets(config.secretKey)
   const connection = Connection.lazy({ address: inject('temporalAddress') })
   afterAll(() => connection.close())
+  const log = createLog('test', 'silent')
+  const renderer = createRenderer(log)
+  afterAll(() => renderer.close())
   /** Channels that were woken, in order. */
   const woken: WakeChannel[] = []
   const deps: Omit<ApiDeps, 'keysRevoked'> = {
     db,
     config,
-    log: createLog('test', 'silent'),
+    log,
     now,
     newId: createNewId(now),
     temporal: createTemporalReads(connection, options.namespace ?? 'default'),
     isDatabaseThere: createDatabaseLook(pool),
     wake: (channel) => void woken.push(channel),
     secrets,
+    renderer,
     cursors: createCursors(secrets),
   }
   const app = createApp(deps)

@@ -12,6 +12,7 @@ import type { Blame } from '../../activities/deps.ts'
 import { type Activities, createActivities } from '../../activities/index.ts'
 import { listen } from '../../db/listen.ts'
 import { createWake } from '../../db/wake.ts'
+import { createRenderer, type Renderer } from '../../mail/content/renderer.ts'
 import { createRelayTransport } from '../../mail/smtp/relay.ts'
 import { parseConfig } from '../../runtime/config.ts'
 import { createLog } from '../../runtime/log.ts'
@@ -34,6 +35,8 @@ export interface EngineOptions {
   workflowBundle?: WorkerParts['workflowBundle']
   /** Roles of the worker; if absent, only executions. */
   roles?: WorkerParts['roles']
+  /** Renders the mails of segments; if absent, one of its own. */
+  renderer?: Renderer
   /** Wraps the activities of the workflow functions. */
   around?: (activities: Activities) => Partial<Activities>
 }
@@ -58,12 +61,14 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
   const log = createLog('engine', 'silent')
   const wake = createWake(pool, () => undefined)
   const stopping = new AbortController()
+  const renderer = options.renderer ?? createRenderer(log)
   const activities = createActivities({
     db,
     log,
     now,
     newId,
     secrets: createSecrets(config.secretKey),
+    renderer,
     config,
     transport: createRelayTransport({ url: config.smtpUrl, connections: 1, ehloName: 'mail.test' }),
     wake,
@@ -185,7 +190,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       await Promise.all([starter.stop(), pump.stop()])
       for (const worker of workers) worker.shutdown()
       await running
-      await Promise.all([connection.close(), reading.close()])
+      await Promise.all([connection.close(), reading.close(), renderer.close()])
     },
   }
 }

@@ -28,6 +28,7 @@ const looked: Record<string, string> = {
   'mail/compose/bodyEncode.ts createQuoted': 'one loop over bytes, in the way of every mail',
   'mail/dkim/body.ts relaxedBodyHash': 'one loop over bytes, in the way of every mail',
   'mail/dns/resolver.ts createDns': 'one short function for each type of record',
+  'mail/content/pool/pool.ts createPool': 'what one pool keeps, and the functions that share it',
   'db/deliveries/settle.ts settleDeliveries': 'one statement, whose parts are one commit',
   'commands/events/record.ts recordAutomationEvent':
     'one command, step by step in the order of its locks',

@@ -1,6 +1,6 @@
 // What a template may be to be parsed: bounds on tags, words, depth and branches, and on ranges when they are evaluated.
 import { expect, test } from 'vitest'
-import { parseTemplate, renderEmail } from '../../../mail/content/template.ts'
+import { failureText, parseTemplate, renderEmail } from '../../../mail/content/template.ts'
 
 const MEBIBYTE = 1024 * 1024
 const ifs = (inside: string) => `{% if a %}${inside}{% endif %}`
@@ -86,7 +86,7 @@ test('a line comment: each further line begins with # or is empty', () => {
 
 const text = (source: string, vars = {}) => {
   const rendered = renderEmail({ subject: source, html: null, text: null }, { vars })
-  return rendered.ok ? rendered.subject : rendered.message
+  return rendered.ok ? rendered.subject : failureText(rendered)
 }
 
 test.each([

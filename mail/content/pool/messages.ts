@@ -1,0 +1,37 @@
+// What the process and its child of rendering threads say to each other.
+import type { TemplateParts, TemplateScope } from '../template.ts'
+
+/** What a thread renders; it travels as JSON. */
+export interface RenderJob {
+  parts: TemplateParts
+  scope: TemplateScope
+}
+
+export interface Task {
+  id: number
+  /** Which of the child's threads. */
+  slot: number
+  /** From the moment in which the thread begins. */
+  limit_ms: number
+  /** A `RenderJob` as JSON. */
+  job: string
+}
+
+export type Outcome = { id: number } & (
+  | { kind: 'done' /** A `RenderedEmail` as JSON. */; result: string }
+  | { kind: 'too_slow' /** The part that was being rendered. */; part: string }
+  | { kind: 'out_of_memory' }
+  | { kind: 'failed' }
+)
+
+/** `alive` is sent once a second. */
+export type FromChild =
+  | { kind: 'ready' }
+  | { kind: 'alive' }
+  | { kind: 'outcomes'; outcomes: Outcome[] }
+
+/** Threads for first tries. */
+export const FIRST_SLOTS = 4
+
+/** The thread for second tries stands behind them. */
+export const isSecondSlot = (slot: number) => slot === FIRST_SLOTS

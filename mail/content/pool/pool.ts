@@ -1,0 +1,176 @@
+// Renders templates in the threads of a child process: fair between workspaces, each within its time and memory, and
+// without harm to this process whatever a template does.
+import { limits } from '../../../rules/limits.ts'
+import { type RenderChild, startChild } from './child.ts'
+import { FIRST_SLOTS, isSecondSlot, type Outcome } from './messages.ts'
+import { createAdmission, FairQueue, type Waiting } from './queue.ts'
+
+const MEBIBYTE = 1024 * 1024
+/** What may wait or be under way of one workspace, and of all. */
+const EACH_BYTES_MAX = 32 * MEBIBYTE
+const ALL_MAX = { count: 2_000, bytes: 128 * MEBIBYTE }
+const SWEEP_MS = 1_000
+/** A child that ends again and again at its start is begun again at this pace. */
+const RESTART_MS = 1_000
+
+/** What became of a job. `ended`: it ended the child, and alone once more. `busy`: it was not tried to the end. */
+export type PoolAnswer =
+  | { kind: 'done'; result: string }
+  | { kind: 'too_slow'; part: string }
+  | { kind: 'out_of_memory' | 'failed' | 'ended' | 'busy' }
+
+/** Lines for the operator; no content and no addresses. */
+export interface PoolLog {
+  warn(facts: object, text: string): void
+}
+
+interface Job extends Waiting {
+  id: number
+  /** A `RenderJob` as JSON. */
+  text: string
+  slot: number
+  limit_ms: number
+  /** The child ended while it was under way: it is tried again with nothing beside it. */
+  isSuspect: boolean
+  answer: (answer: PoolAnswer) => void
+}
+
+/** Makes a pool. Its child is started by the first job, or by `warm`. */
+export function createPool(log: PoolLog, eachMax: number) {
+  const first = new FairQueue<Job>()
+  const second = new FairQueue<Job>()
+  const suspects = new FairQueue<Job>()
+  const running = new Map<number, Job>()
+  const admission = createAdmission({
+    each: { count: eachMax, bytes: EACH_BYTES_MAX },
+    all: ALL_MAX,
+  })
+  let child: RenderChild | null = null
+  let isReady = false
+  let isClosed = false
+  let nextId = 1
+  let restart: NodeJS.Timeout | undefined
+
+  const sweep = setInterval(() => {
+    const before = performance.now() - limits.renderWaitMsMax
+    for (const queue of [first, second, suspects]) {
+      for (const job of queue.takeOlder(before)) settle(job, { kind: 'busy' })
+    }
+  }, SWEEP_MS)
+  sweep.unref()
+
+  function settle(job: Job, answer: PoolAnswer): void {
+    admission.leave(job)
+    job.answer(answer)
+  }
+
+  function start(): void {
+    if (child || isClosed || restart) return
+    child = startChild({
+      onReady() {
+        isReady = true
+        dispatch()
+      },
+      onOutcomes,
+      onEnd,
+    })
+  }
+
+  /** Sends what may run now. */
+  function dispatch(): void {
+    if (isClosed) return
+    start()
+    if (!child || !isReady) return
+    const jobs = next()
+    for (const job of jobs) running.set(job.id, job)
+    if (jobs.length > 0) {
+      child.send(jobs.map(({ id, slot, limit_ms, text }) => ({ id, slot, limit_ms, job: text })))
+    }
+  }
+
+  function next(): Job[] {
+    if (!suspects.isEmpty || [...running.values()].some(({ isSuspect }) => isSuspect)) {
+      const job = running.size === 0 ? suspects.take() : undefined
+      return job ? [job] : []
+    }
+    const jobs: Job[] = []
+    const slots = new Set([...running.values()].map(({ slot }) => slot))
+    const working = new Set(
+      [...running.values()].flatMap((job) => (isSecondSlot(job.slot) ? [] : job.workspaceId)),
+    )
+    for (let slot = 0; slot < FIRST_SLOTS; slot++) {
+      if (slots.has(slot)) continue
+      const job = first.take((workspaceId) => !working.has(workspaceId))
+      if (!job) break
+      working.add(job.workspaceId)
+      jobs.push(Object.assign(job, { slot }))
+    }
+    const again = slots.has(FIRST_SLOTS) ? undefined : second.take()
+    return again ? [...jobs, again] : jobs
+  }
+
+  function onOutcomes(outcomes: Outcome[]): void {
+    for (const outcome of outcomes) {
+      const job = running.get(outcome.id)
+      if (!job) continue
+      running.delete(outcome.id)
+      if (outcome.kind === 'too_slow' && !isSecondSlot(job.slot)) {
+        // A busy machine is nobody's fault: once more, in a thread of its own.
+        const again = { slot: FIRST_SLOTS, limit_ms: limits.renderAgainMs, isSuspect: false }
+        second.add(Object.assign(job, again))
+      } else settle(job, outcome)
+    }
+    dispatch()
+  }
+
+  function onEnd(facts: { code: number | null; signal: string | null }): void {
+    const wasReady = isReady
+    child = null
+    isReady = false
+    log.warn({ ...facts, under_way: running.size }, 'the process that renders templates has ended')
+    for (const job of running.values()) {
+      if (job.isSuspect) settle(job, { kind: 'ended' })
+      else suspects.add(Object.assign(job, { isSuspect: true }))
+    }
+    running.clear()
+    if (!wasReady && !isClosed) {
+      restart = setTimeout(() => {
+        restart = undefined
+        dispatch()
+      }, RESTART_MS)
+    }
+    dispatch()
+  }
+
+  return {
+    /** Starts the child, so that the first job need not wait for it. */
+    warm: start,
+    /** The child's process id, while it runs. */
+    pid: () => child?.pid,
+    /** @param text a `RenderJob` as JSON */
+    run(workspaceId: string, text: string): Promise<PoolAnswer> {
+      return new Promise((answer) => {
+        const waiting = { workspaceId, bytes: 2 * text.length, since_ms: performance.now() }
+        if (isClosed || !admission.enter(waiting)) {
+          answer({ kind: 'busy' })
+          return
+        }
+        const tried = { slot: 0, limit_ms: limits.renderMs, isSuspect: false }
+        first.add({ ...waiting, ...tried, id: nextId++, text, answer })
+        dispatch()
+      })
+    },
+    /** Ends the child. What waits or is under way is answered `busy`. */
+    async close(): Promise<void> {
+      isClosed = true
+      clearInterval(sweep)
+      clearTimeout(restart)
+      const open = [...running.values()]
+      for (const queue of [first, second, suspects]) open.push(...queue.takeOlder(Infinity))
+      running.clear()
+      for (const job of open) settle(job, { kind: 'busy' })
+      await child?.close()
+      child = null
+    },
+  }
+}

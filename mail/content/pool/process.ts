@@ -1,0 +1,44 @@
+// The child process of a renderer: its threads render the templates of strangers, at a low priority. `child.ts` starts it.
+import { constants, getPriority, setPriority } from 'node:os'
+import { FIRST_SLOTS, type FromChild, type Outcome, type Task } from './messages.ts'
+import { createSlot, createThreads } from './threads.ts'
+
+/** How late a render past its time is noticed at most. */
+const CHECK_MS = 25
+const ALIVE_MS = 1_000
+
+// Threads that are started from here on have the same priority.
+const { PRIORITY_BELOW_NORMAL: LOW } = constants.priority
+if (getPriority() < LOW) setPriority(LOW)
+// A signal for the whole group is for the parent, which still has to answer what it took.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined)
+process.on('disconnect', () => process.exit(0))
+
+const send = (message: FromChild) =>
+  void process.send?.(message, undefined, undefined, () => undefined)
+
+let outcomes: Outcome[] = []
+function report(outcome: Outcome): void {
+  if (outcomes.length === 0) {
+    // What ends in the same turn goes in one message.
+    setImmediate(() => {
+      send({ kind: 'outcomes', outcomes })
+      outcomes = []
+    })
+  }
+  outcomes.push(outcome)
+}
+
+const threads = createThreads()
+const slots = Array.from({ length: FIRST_SLOTS + 1 }, () => createSlot(threads, report))
+// With a spare behind it; the others start when they are needed.
+slots[0]?.warm()
+
+process.on('message', (tasks: Task[]) => {
+  for (const task of tasks) slots[task.slot]?.run(task)
+})
+setInterval(() => {
+  for (const slot of slots) slot.check()
+}, CHECK_MS)
+setInterval(() => send({ kind: 'alive' }), ALIVE_MS)
+send({ kind: 'ready' })

@@ -1,0 +1,131 @@
+// The threads of the child process: started ahead of their use, watched, ended past their time, and replaced.
+import type { Worker } from 'node:worker_threads'
+import { partNames } from '../template.ts'
+import type { Outcome, Task } from './messages.ts'
+import { startThread } from './place.ts'
+
+const THREAD_MEMORY_MB = 64
+const YOUNG_MEMORY_MB = 16
+/** A thread inside one long call of the engine ends only after it; with so many of them the process ends itself. */
+const ENDING_MAX = 4
+
+/** Memory that a thread and the process share. */
+export interface ThreadState {
+  /** When the render under way began, in ns of `process.hrtime`; 0: none is. */
+  begun: BigInt64Array
+  /** Index in `partNames`. */
+  part: Int32Array
+}
+
+interface Thread extends ThreadState {
+  worker: Worker
+}
+
+/** Starts threads; one more than is in use waits as a spare. */
+export function createThreads() {
+  const spares: Thread[] = []
+  let ending = 0
+
+  function start(): Thread {
+    const state = {
+      begun: new BigInt64Array(new SharedArrayBuffer(8)),
+      part: new Int32Array(new SharedArrayBuffer(4)),
+    }
+    const worker = startThread({
+      workerData: state,
+      env: {},
+      resourceLimits: {
+        maxOldGenerationSizeMb: THREAD_MEMORY_MB,
+        maxYoungGenerationSizeMb: YOUNG_MEMORY_MB,
+      },
+    })
+    const thread = { ...state, worker }
+    const forget = () => {
+      const at = spares.indexOf(thread)
+      if (at >= 0) spares.splice(at, 1)
+    }
+    worker.on('error', forget)
+    worker.on('exit', forget)
+    return thread
+  }
+
+  return {
+    take(): Thread {
+      const thread = spares.shift() ?? start()
+      if (spares.length === 0) spares.push(start())
+      return thread
+    },
+    /** Ends a thread whatever it does. */
+    end({ worker }: Thread): void {
+      worker.removeAllListeners()
+      worker.on('error', () => undefined)
+      ending += 1
+      if (ending > ENDING_MAX) process.exit(1)
+      void worker.terminate().finally(() => {
+        ending -= 1
+      })
+    },
+  }
+}
+
+/** A place for one render at a time. */
+export function createSlot(
+  threads: ReturnType<typeof createThreads>,
+  report: (outcome: Outcome) => void,
+) {
+  let task: Task | null = null
+  let thread: Thread | null = null
+
+  function finish(
+    outcome:
+      | Omit<Extract<Outcome, { kind: 'done' }>, 'id'>
+      | { kind: 'out_of_memory' }
+      | { kind: 'failed' }
+      | { kind: 'too_slow'; part: string },
+  ): void {
+    if (!task) return
+    const { id } = task
+    task = null
+    report({ ...outcome, id })
+  }
+
+  function occupy(): Thread {
+    const taken = threads.take()
+    thread = taken
+    taken.worker.on('message', (result: string) => finish({ kind: 'done', result }))
+    taken.worker.on('error', (err: NodeJS.ErrnoException) => {
+      thread = null
+      const isMemory = err.code === 'ERR_WORKER_OUT_OF_MEMORY'
+      finish({ kind: isMemory ? 'out_of_memory' : 'failed' })
+    })
+    taken.worker.on('exit', () => {
+      if (thread === taken) thread = null
+      finish({ kind: 'failed' })
+    })
+    return taken
+  }
+
+  return {
+    run(given: Task): void {
+      task = given
+      const { worker } = thread ?? occupy()
+      worker.postMessage(given.job)
+    },
+    /** Starts the thread ahead of the first render. */
+    warm(): void {
+      if (!thread) occupy()
+    },
+    /** Ends the render under way when it is past its time. */
+    check(): void {
+      if (!task || !thread) return
+      const begun = Atomics.load(thread.begun, 0)
+      if (begun === 0n) return
+      if (process.hrtime.bigint() - begun < BigInt(task.limit_ms) * 1_000_000n) return
+      const part = partNames[Atomics.load(thread.part, 0)] ?? 'html'
+      threads.end(thread)
+      thread = null
+      finish({ kind: 'too_slow', part })
+      this.warm()
+    },
+  }
+}

@@ -1,0 +1,104 @@
+// Renders emails: in place when that is provably cheap, otherwise in the threads of a child process.
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { limits } from '../../rules/limits.ts'
+import { type Cost, sizeMaxOf, sizeOfValues } from './cheap.ts'
+import { parsePart } from './liquid.ts'
+import { createPool, type PoolAnswer, type PoolLog } from './pool/pool.ts'
+import {
+  type RenderedEmail,
+  type RenderFailure,
+  renderEmail,
+  sourcesOf,
+  type TemplateParts,
+  type TemplateScope,
+} from './template.ts'
+
+/** Renders whose templates were too slow or too large, so that the same request costs nothing again. */
+const REMEMBERED_MAX = 1_000
+const REMEMBERED_MS = 5 * 60 * 1000
+/** Counting the values is itself work: with more of them a render goes to the pool. */
+const COUNTED_SIZE_MAX = 2_000_000
+
+export interface Renderer {
+  /**
+   * Renders an email. Never rejects: a template that cannot be rendered is a failure of kind `fault` or `too_slow`, and
+   * `busy` says that this process has too much to render now, so that the same may be asked again later.
+   */
+  render(workspaceId: string, parts: TemplateParts, scope: TemplateScope): Promise<RenderedEmail>
+  /** Starts the child process ahead of the first render that needs it. */
+  warm(): void
+  /** The id of the child process while it runs. */
+  pid(): number | undefined
+  /** Ends the child process. Renders that wait are answered `busy`. */
+  close(): Promise<void>
+}
+
+/** @returns null when the template must be rendered by the pool: it might take long for these values */
+export function renderInPlace(parts: TemplateParts, scope: TemplateScope): RenderedEmail | null {
+  const costs: Cost[] = []
+  for (const { source, mode } of sourcesOf(parts)) {
+    const parsed = parsePart(source, mode)
+    // Rendering it says what is wrong with it.
+    if (!parsed.ok) break
+    if (!parsed.cost) return null
+    costs.push(parsed.cost)
+  }
+  const max = Math.min(sizeMaxOf(costs), COUNTED_SIZE_MAX)
+  return max >= 0 && sizeOfValues(scope, max) <= max ? renderEmail(parts, scope) : null
+}
+
+/** What makes two renders the same, but for the unsubscribe link, which is another for each mail. */
+export function renderKey(workspaceId: string, parts: TemplateParts, scope: TemplateScope): string {
+  const { unsubscribe_url, ...values } = scope
+  const text = JSON.stringify([workspaceId, parts, values])
+  return createHash('sha256').update(text).digest('base64')
+}
+
+export interface RendererOptions {
+  /** Renders of one workspace that may wait or be under way; 200 unless said. */
+  eachMax?: number
+}
+
+/** Makes a renderer. Its child process starts with the first render that needs it, or with `warm`. */
+export function createRenderer(log: PoolLog, { eachMax = 200 }: RendererOptions = {}): Renderer {
+  const pool = createPool(log, eachMax)
+  const remembered = new LRUCache<string, RenderFailure>({
+    max: REMEMBERED_MAX,
+    ttl: REMEMBERED_MS,
+  })
+  return {
+    async render(workspaceId, parts, scope) {
+      const rendered = renderInPlace(parts, scope)
+      if (rendered) return rendered
+      const known = remembered.size > 0 && remembered.get(renderKey(workspaceId, parts, scope))
+      if (known) return known
+      const answer = await pool.run(workspaceId, JSON.stringify({ parts, scope }))
+      if (answer.kind === 'done') return JSON.parse(answer.result) as RenderedEmail
+      const failure = toFailure(answer)
+      if (failure.kind !== 'busy') remembered.set(renderKey(workspaceId, parts, scope), failure)
+      return failure
+    },
+    warm: pool.warm,
+    pid: pool.pid,
+    close: pool.close,
+  }
+}
+
+function toFailure(answer: Exclude<PoolAnswer, { kind: 'done' }>): RenderFailure {
+  const fault = (message: string): RenderFailure => ({ ok: false, kind: 'fault', message })
+  switch (answer.kind) {
+    case 'too_slow':
+      return { ok: false, kind: 'too_slow', part: answer.part, ms: limits.renderAgainMs }
+    case 'out_of_memory':
+      return fault('rendering it took over 64 MB of memory')
+    case 'ended':
+      return fault('it ended the process that rendered it, twice')
+    case 'failed':
+      return fault('the thread that rendered it has failed')
+    case 'busy':
+      return { ok: false, kind: 'busy' }
+    default:
+      return answer satisfies never
+  }
+}
