@@ -1,5 +1,4 @@
 // The API process: connects to Postgres and Temporal, listens, and closes everything in reverse order.
-import { serve } from '@hono/node-server'
 import { Connection } from '@temporalio/client'
 import { connect } from '../db/connect.ts'
 import { waitForSchema } from '../db/migrate.ts'
@@ -7,6 +6,7 @@ import { apiSettings } from '../db/settings.ts'
 import { createDatabaseLook, openSpare } from '../db/spare.ts'
 import { createWake } from '../db/wake.ts'
 import { createRenderer } from '../mail/content/renderer.ts'
+import { blockList, isListed } from '../rules/mail/machines.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
@@ -16,6 +16,7 @@ import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { createTemporalReads } from '../runtime/temporalReads.ts'
 import { createApp } from './http/app.ts'
 import { createCursors } from './http/cursor.ts'
+import { createHttpServer } from './http/server.ts'
 
 const DRAIN_MS = 10_000
 
@@ -83,15 +84,17 @@ const app = createApp({
   cursors: createCursors(secrets),
 })
 
-const server = serve({ fetch: app.fetch, hostname: config.host, port: config.port }, (address) => {
-  log.info({ host: address.address, port: address.port }, 'listening')
+const proxies = blockList(config.trustedProxies)
+const server = createHttpServer(app.fetch, {
+  isTrustedPeer: (peer) => isListed(proxies, peer.replace(/^::ffff:/, '')),
+})
+server.listen(config.port, config.host, () => {
+  log.info({ host: config.host, port: config.port }, 'listening')
 })
 closers.add('http', () => {
   const drained = new Promise((resolve) => server.close(resolve))
-  if ('closeIdleConnections' in server) server.closeIdleConnections()
-  const timer = setTimeout(() => {
-    if ('closeAllConnections' in server) server.closeAllConnections()
-  }, DRAIN_MS)
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   return drained.finally(() => clearTimeout(timer))
 })
 

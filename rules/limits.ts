@@ -24,6 +24,12 @@ export const limits = {
   /** 40 MB of html may double in size as JSON. */
   emailRequestBytesMax: 128 * MEBIBYTE,
   requestBytesMax: 1 * MEBIBYTE,
+  /** All of an email's body but `html`, `text` and the contents of attachments. */
+  emailRestBytesMax: 1 * MEBIBYTE,
+  /** The characters `{ } [ ] , :` of a body, outside its texts. */
+  bodyMarksMax: 1_000_000,
+  /** Levels of a body: a value of the caller's own may have `jsonDepthMax`, the rest is what stands around it. */
+  bodyDepthMax: 80,
   domainNameCharsMin: 4,
   domainNameCharsMax: 253,
   workflowNameCharsMax: 100,

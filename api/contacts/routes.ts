@@ -10,7 +10,7 @@ import { AutomationEventList, toAutomationEvent } from '../events/schemas.ts'
 import { readExecutionPage } from '../executions/pages.ts'
 import { ExecutionList, ExecutionsQuery } from '../executions/schemas.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { badRequest, notFound } from '../http/errors.ts'
+import { badRequest, invalidJson, notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { keysInOrder } from '../http/keysInOrder.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
@@ -183,7 +183,10 @@ export function automationContactRoutes(deps: ApiDeps) {
     if (given.trim() === '') throw emailRequired()
     const email = normalizeContactEmail(given)
     if (email === null) throw badRequest('Invalid email format', null)
-    const text = await c.req.text()
+    // The contract's text has no code.
+    const text = await c.req.text().catch(() => {
+      throw invalidJson(null)
+    })
     const patch = { email, properties: readProperties(text) }
     orThrow(await updateContactProperties(deps, c.var.workspaceId, patch))
     const updated_properties = keysInOrder(text, 'properties')

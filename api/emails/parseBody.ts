@@ -7,6 +7,7 @@ import { findJsonFault } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { refuse } from '../../rules/refusals.ts'
 import { shownText, typeName } from '../../rules/shown.ts'
+import { LargeText } from '../http/bodies/largeText.ts'
 import { badRequest } from '../http/errors.ts'
 import { orThrow, toApiError } from '../http/refusals.ts'
 
@@ -18,8 +19,8 @@ export interface SendEmailBody {
   cc: string[]
   bcc: string[]
   subject: string | undefined
-  html: string | undefined
-  text: string | undefined
+  html: string | LargeText | undefined
+  text: string | LargeText | undefined
   templateId: string | undefined
   given: JsonObject
 }
@@ -38,15 +39,15 @@ export function readBody(given: unknown): SendEmailBody {
   const templateId = textOf(given, 'template_id')
   if (subject === undefined && templateId === undefined)
     throw toApiError(refuse('subject_missing', {}))
-  const html = textOf(given, 'html')
-  const text = textOf(given, 'text')
+  const html = maybeLargeOf(given, 'html')
+  const text = maybeLargeOf(given, 'text')
   if (html === undefined && text === undefined && templateId === undefined) {
     throw badRequest('html, text or template_id is required', 'content_required')
   }
   if (html !== undefined && templateId !== undefined) {
     throw badRequest('template_id cannot be used together with html', null)
   }
-  if (html !== undefined) orThrow(checkHtmlSize(html))
+  if (html !== undefined) orThrow(checkHtmlSize(bytesOf(html)))
   const [cc, bcc] = [listOf(given, 'cc'), listOf(given, 'bcc')]
   const count = to.length + cc.length + bcc.length
   if (count > limits.recipientsPerEmailMax) {
@@ -67,6 +68,16 @@ export function textOf(given: JsonObject, field: string, within = ''): string | 
   }
   return value
 }
+
+/** Like `textOf`; a text of a large body comes as it was taken. */
+function maybeLargeOf(given: JsonObject, field: string): string | LargeText | undefined {
+  const value: unknown = given[field]
+  return value instanceof LargeText ? value : textOf(given, field)
+}
+
+/** Its size in UTF-8. */
+export const bytesOf = (text: string | LargeText): number =>
+  text instanceof LargeText ? text.byteLength : Buffer.byteLength(text)
 
 /** One text or several; an empty list if it is absent, null or empty. */
 export function listOf(given: JsonObject, field: string): string[] {

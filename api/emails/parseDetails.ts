@@ -9,9 +9,11 @@ import { holdsWordMark } from '../../rules/mail/headers.ts'
 import { isOneLine, turnsAround } from '../../rules/oneLine.ts'
 import { refuse } from '../../rules/refusals.ts'
 import { shown, typeName } from '../../rules/shown.ts'
+import { LargeBase64, strangeInBase64 } from '../http/bodies/largeBase64.ts'
+import { LargeText } from '../http/bodies/largeText.ts'
 import { badRequest } from '../http/errors.ts'
 import { toApiError } from '../http/refusals.ts'
-import { listOf, objectOf, recordOf, type SendEmailBody, textOf } from './parseBody.ts'
+import { bytesOf, listOf, objectOf, recordOf, type SendEmailBody, textOf } from './parseBody.ts'
 import { readHeaders } from './parseHeaders.ts'
 
 export interface SendEmailDetails {
@@ -57,12 +59,13 @@ export function readDetails(body: SendEmailBody): SendEmailDetails {
   }
   for (const field of ['subject', 'html', 'text'] as const) {
     const text = body[field]
-    if (text !== undefined && !isStorableText(text)) {
+    if (text !== undefined && !isStorable(text)) {
       throw badRequest(`${field} must not hold a NUL character or half of a surrogate pair`)
     }
   }
-  if (body.text !== undefined && Buffer.byteLength(body.text) > limits.htmlBytesMax) {
-    throw badRequest(textTooLarge(body.text), 'text_too_large')
+  const text_bytes = body.text === undefined ? 0 : bytesOf(body.text)
+  if (text_bytes > limits.htmlBytesMax) {
+    throw badRequest(textTooLarge(text_bytes), 'text_too_large')
   }
   return {
     recipients,
@@ -95,8 +98,11 @@ function readMailbox(given: JsonObject, field: string, index: number, text: stri
   throw badRequest(`${place} must be ${form}, not ${shown(text)}`, 'invalid_address')
 }
 
-function textTooLarge(text: string): string {
-  const size = (Buffer.byteLength(text) / MEGABYTE).toFixed(2)
+const isStorable = (text: string | LargeText): boolean =>
+  text instanceof LargeText ? text.isStorable : isStorableText(text)
+
+function textTooLarge(text_bytes: number): string {
+  const size = (text_bytes / MEGABYTE).toFixed(2)
   return `text must not exceed ${limits.htmlBytesMax / MEGABYTE}MB, has ${size}MB`
 }
 
@@ -142,8 +148,9 @@ function readAttachments(given: JsonObject): Attachment[] {
   const contents = value.map((item, index) => {
     const field = `attachments[${index}]`
     if (!isJsonObject(item)) throw badRequest(`${field} must be an object, not ${typeName(item)}`)
-    const content = textOf(item, 'content', `${field}.`) ?? ''
-    bytes += Buffer.byteLength(content, 'base64')
+    const content = contentOf(item, field)
+    bytes +=
+      content instanceof LargeBase64 ? content.byteLength : Buffer.byteLength(content, 'base64')
     return { field, item, content }
   })
   // Checked before anything is decoded, because the sum may be over the limit.
@@ -155,7 +162,17 @@ function readAttachments(given: JsonObject): Attachment[] {
   return contents.map(({ field, item, content }) => readAttachment(field, item, content))
 }
 
-function readAttachment(field: string, item: JsonObject, content: string): Attachment {
+/** The base64 of an attachment; one of a large body comes decoded. */
+function contentOf(item: JsonObject, field: string): string | LargeBase64 {
+  const value: unknown = item['content']
+  return value instanceof LargeBase64 ? value : (textOf(item, 'content', `${field}.`) ?? '')
+}
+
+function readAttachment(
+  field: string,
+  item: JsonObject,
+  content: string | LargeBase64,
+): Attachment {
   const filename = textOf(item, 'filename', `${field}.`)
   if (filename === undefined) throw badRequest(`${field}.filename is required`)
   if (
@@ -168,7 +185,7 @@ function readAttachment(field: string, item: JsonObject, content: string): Attac
     throw badRequest(`${field}.filename must be ${form}, not ${shown(filename)}`)
   }
   if (content === '') throw badRequest(`${field}.content is required`)
-  const [strange] = /[^A-Za-z0-9+/=_\s-]/u.exec(content) ?? []
+  const strange = content instanceof LargeBase64 ? content.strange : strangeInBase64(content)
   if (strange) throw badRequest(`${field}.content must be base64, which has no ${shown(strange)}`)
   const type = textOf(item, 'content_type', `${field}.`)
   if (
@@ -185,7 +202,7 @@ function readAttachment(field: string, item: JsonObject, content: string): Attac
   }
   return {
     filename,
-    content: Buffer.from(content, 'base64'),
+    content: content instanceof LargeBase64 ? content.content : Buffer.from(content, 'base64'),
     content_type: type ?? null,
     content_id: id ?? null,
   }

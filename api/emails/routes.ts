@@ -7,7 +7,7 @@ import { mayCall } from '../../rules/permissions.ts'
 import { shownText } from '../../rules/shown.ts'
 import { idCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { invalidJson, notFound } from '../http/errors.ts'
+import { notFound } from '../http/errors.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { addUnchecked, defineOperation } from '../http/operation.ts'
@@ -26,6 +26,11 @@ const sendRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   bodyBytesMax: limits.emailRequestBytesMax,
+  largeFields: {
+    texts: ['html', 'text'],
+    textBytesMax: limits.htmlBytesMax,
+    base64: { list: 'attachments', field: 'content', bytesMax: limits.attachmentsBytesMax },
+  },
   tags,
   summary: 'Send an email',
   description:
@@ -111,7 +116,7 @@ export function emailRoutes(deps: ApiDeps) {
 
   // Not `openapi`, whose validator would answer before the contract's checks and in another order.
   addUnchecked(app, sendRoute, async (c) => {
-    return c.json(await sendEmail(deps, c.var.key, await readJson(c.req.raw)), 200)
+    return c.json(await sendEmail(deps, c.var.key, await c.req.json()), 200)
   })
 
   app.openapi(listRoute, async (c) => {
@@ -139,14 +144,4 @@ export function emailRoutes(deps: ApiDeps) {
   })
 
   return app
-}
-
-/** Reads JSON without `c.req.json()`, which would keep the text (up to 128 MiB) for the whole request. */
-async function readJson(request: Request): Promise<unknown> {
-  const text = await request.text()
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw invalidJson()
-  }
 }

@@ -3,6 +3,7 @@
 import { acceptEmail } from '../../commands/emails/accept.ts'
 import { findEmailTemplate } from '../../commands/emails/template.ts'
 import { mayCall } from '../../rules/permissions.ts'
+import { LargeText } from '../http/bodies/largeText.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { type RequestKey, reachOf } from '../http/keyCache.ts'
 import { orThrow } from '../http/refusals.ts'
@@ -25,7 +26,12 @@ export async function sendEmail(
   const asked = idOrAlias === undefined ? null : { idOrAlias, hasSubject: subject !== undefined }
   const template = asked && orThrow(await findEmailTemplate(deps, reach.workspaceId, asked))
   const mayReadContacts = mayCall(key.permission, 'read')
-  const input = { ...body, ...readDetails(body), template, mayReadContacts }
+  const [html, text] = [storedOf(body.html), storedOf(body.text)]
+  const input = { ...body, ...readDetails(body), html, text, template, mayReadContacts }
   const { id } = orThrow(await acceptEmail(deps, reach, input))
   return { id, status: 'queued' }
 }
+
+/** As it goes to the database: a large text as its UTF-8, which was never made a string. */
+const storedOf = (text: string | LargeText | undefined): string | Buffer | undefined =>
+  text instanceof LargeText ? text.bytes : text

@@ -6,6 +6,7 @@ import type { MiddlewareHandler } from 'hono/types'
 import { limits } from '../../rules/limits.ts'
 import { shownText } from '../../rules/shown.ts'
 import { mountPublic, mountV1 } from '../routes.ts'
+import { type BodyRules, bodyRules } from './bodies/rules.ts'
 import { describeApi } from './describe.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { createErrorHandler } from './errorHandler.ts'
@@ -31,8 +32,12 @@ const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
 /**
  * Makes the application from its dependencies. It does not listen. Each application has its own cache of API keys,
  * and a command that revokes keys clears them.
+ * @param rules how bodies are read
  */
-export function createApp(given: Omit<ApiDeps, 'keysRevoked'>): OpenAPIHono<ApiEnv> {
+export function createApp(
+  given: Omit<ApiDeps, 'keysRevoked'>,
+  rules: BodyRules = bodyRules,
+): OpenAPIHono<ApiEnv> {
   const keyCache = createKeyCache(given.now)
   const deps: ApiDeps = { ...given, keysRevoked: keyCache.forget }
   const app = createRoutes()
@@ -41,7 +46,7 @@ export function createApp(given: Omit<ApiDeps, 'keysRevoked'>): OpenAPIHono<ApiE
   app.use(requestId)
   app.use(publicScope)
   mountPublic(app, deps)
-  app.use('/v1/*', createGuard(deps, keyCache))
+  app.use('/v1/*', createGuard(deps, keyCache, rules))
   app.use('/v1/*', keyedScope)
   app.use(OPENAPI_PATH, mountMark({ permission: null, errors: 'message' }))
   mountV1(app, deps)

@@ -19,9 +19,17 @@ const codes = {
     status: 400,
     help: `The attachments of one email are over ${limits.attachmentsBytesMax / MEBIBYTE} MB together, decoded. Send fewer, or link to the files.`,
   },
+  body_too_complex: {
+    status: 400,
+    help: `The body has more than ${limits.bodyMarksMax.toLocaleString('en-US')} of the characters \`{ } [ ] , :\` outside of texts, or more than ${limits.bodyDepthMax} levels. Send less at once, or flatten it.`,
+  },
   body_too_large: {
     status: 413,
-    help: `The body is over ${limits.requestBytesMax / MEBIBYTE} MiB, or over ${limits.emailRequestBytesMax / MEBIBYTE} MiB where an email is sent. Send it in several requests.`,
+    help: `The body is over ${limits.requestBytesMax / MEBIBYTE} MiB; where an email is sent, it is over ${limits.emailRequestBytesMax / MEBIBYTE} MiB, or over ${limits.emailRestBytesMax / MEBIBYTE} MiB without \`html\`, \`text\` and the contents of \`attachments\`. Send it in several requests.`,
+  },
+  body_too_slow: {
+    status: 408,
+    help: 'The body came at less than 10,000 bytes a second, or stopped for 30 seconds. Send it again over a better connection.',
   },
   contact_unsubscribed: {
     status: 409,
@@ -93,7 +101,7 @@ const codes = {
   },
   invalid_json: {
     status: 400,
-    help: 'The body is empty or not valid JSON. Send one JSON object with `Content-Type: application/json`.',
+    help: 'The body is empty, not valid JSON or not UTF-8. Send one JSON object with `Content-Type: application/json`.',
   },
   invalid_request: {
     status: 400,
@@ -133,7 +141,7 @@ const codes = {
   },
   service_unavailable: {
     status: 503,
-    help: 'Postgres or Temporal does not answer, or is busy with what this request needs. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
+    help: 'Postgres or Temporal does not answer, or is busy with what this request needs, or too many large bodies come at once. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
   },
   template_empty: {
     status: 400,

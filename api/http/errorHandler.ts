@@ -65,7 +65,6 @@ export function createErrorHandler(deps: Pick<ApiDeps, 'log'>) {
 
 /** Errors that Hono throws while it reads a body; null for others, which are faults of this service. */
 function fromHttpException(err: HTTPException, c: Context<ApiEnv>): ApiError | null {
-  if (err.status === 413) return new ApiError(413, 'body_too_large', 'The body is too large')
   // Hono's validators: malformed JSON, a body that it could not read, or a missing body with another media type.
   if (err.status === 400) return invalidJson()
   if (err.status === 415) return unsupportedMediaType(c.req.header('content-type'))

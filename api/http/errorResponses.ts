@@ -30,7 +30,9 @@ const ofKeys = [
 const ofBodies = [
   'invalid_json',
   'invalid_request',
+  'body_too_complex',
   'body_too_large',
+  'body_too_slow',
   'unsupported_media_type',
 ] as const satisfies ErrorCode[]
 

@@ -1,9 +1,11 @@
-// Enforces the rules of a route before its operation: key, permission, media type, size, in this order.
+// Enforces the rules of a route before its operation: key, permission, media type, body, in this order.
 
 import type { MiddlewareHandler } from 'hono'
 import { mayCall, permittedBy } from '../../rules/permissions.ts'
 import { createKeyFinder } from './auth.ts'
-import { createBodyLimit, requireJson } from './bodies.ts'
+import { requireJson } from './bodies/mediaType.ts'
+import { createBodyReader } from './bodies/read.ts'
+import type { BodyRules } from './bodies/rules.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError } from './errors.ts'
 import { type KeyCache, reachOf } from './keyCache.ts'
@@ -11,14 +13,15 @@ import { rulesOf } from './operation.ts'
 
 /**
  * Middleware for every `/v1` path, also for unknown ones.
- * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 415, 413
+ * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 415, and what reading a body throws
  */
 export function createGuard(
   deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake'>,
   keyCache: KeyCache,
+  bodyRules: BodyRules,
 ): MiddlewareHandler<ApiEnv> {
   const findKey = createKeyFinder(deps, keyCache)
-  const limitBody = createBodyLimit()
+  const bodies = createBodyReader(bodyRules)
   return async (c, next) => {
     const rules = rulesOf(c)
     c.set('errors', rules.errors)
@@ -38,6 +41,16 @@ export function createGuard(
     }
     requireJson(c)
     if (rules.failureText !== undefined) c.set('failureText', rules.failureText)
-    return limitBody(c, next, rules.bodyBytesMax)
+    if (rules.permission === null || c.req.method === 'GET' || c.req.method === 'HEAD')
+      return next()
+    const body = await bodies.read(c, c.var.workspaceId, rules)
+    // What is not JSON is said when the operation asks for it: some check their path first.
+    c.req.text = async () => body.text()
+    c.req.json = async <T>() => body.json() as T
+    try {
+      await next()
+    } finally {
+      body.release()
+    }
   }
 }

@@ -5,6 +5,7 @@ import type { Context, Handler, MiddlewareHandler } from 'hono'
 import { matchedRoutes } from 'hono/route'
 import { limits } from '../../rules/limits.ts'
 import type { Need } from '../../rules/permissions.ts'
+import type { LargeFields } from './bodies/splitter.ts'
 import type { ApiEnv } from './env.ts'
 import type { ErrorCode } from './errorCodes.ts'
 import { errorResponses } from './errorResponses.ts'
@@ -26,6 +27,8 @@ export interface OperationRules {
   errors: ErrorShape
   /** The largest body; `limits.requestBytesMax` if absent. */
   bodyBytesMax?: number
+  /** The fields whose texts may be large: of a body over `limits.requestBytesMax` they come as `LargeText`. */
+  largeFields?: LargeFields
   /** The contract's text for an unexpected failure, if it has one. */
   failureText?: string
 }
@@ -89,13 +92,14 @@ export function defineOperation<
   P extends string,
   R extends Described<P> & OperationRules & OperationGuide,
 >(operation: R) {
-  const { permission, bound, errors, bodyBytesMax, failureText, ...guided } = operation
+  const { permission, bound, errors, bodyBytesMax, largeFields, failureText, ...guided } = operation
   const { codes, withoutCodes, texts, example, ...described } = guided
   const rules = {
     bodyBytesMax: bodyBytesMax ?? limits.requestBytesMax,
     permission,
     bound,
     errors,
+    ...(largeFields === undefined ? {} : { largeFields }),
     ...(failureText === undefined ? {} : { failureText }),
   }
   const { body, query } = described.request ?? {}

@@ -25,8 +25,9 @@ export interface AcceptEmail {
   /** Bare addresses of to, cc and bcc, each once. */
   recipients: string[]
   subject?: string | undefined
-  html?: string | undefined
-  text?: string | undefined
+  /** A large one as its UTF-8. */
+  html?: string | Buffer | undefined
+  text?: string | Buffer | undefined
   /** The result of `findEmailTemplate`. */
   template: PublishedTemplate | null
   /** If given, subject, html and text are Liquid. */

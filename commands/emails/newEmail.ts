@@ -23,7 +23,8 @@ export interface EmailParts {
   cc?: string[]
   bcc?: string[]
   replyTo: string[]
-  content: { subject: string; html: string | null; text: string | null }
+  /** A large html or text as its UTF-8. */
+  content: { subject: string; html: string | Buffer | null; text: string | Buffer | null }
   templateId: string | null
   domain: SendingDomain
   /** The sending domain's name. */

@@ -16,10 +16,14 @@ import {
   renderFault,
 } from '../templates/faults.ts'
 
+/** More than the longest template has, whose characters are of four bytes at most: enough for its refusal. */
+const LIQUID_BYTES_MAX = 4 * (limits.templateBytesMax + 1)
+
 export interface ContentSource {
   subject?: string | undefined
-  html?: string | undefined
-  text?: string | undefined
+  /** A large one as its UTF-8. */
+  html?: string | Buffer | undefined
+  text?: string | Buffer | undefined
   template: PublishedTemplate | null
   /** If given, the parts are Liquid. */
   variables?: JsonObject | undefined
@@ -31,8 +35,9 @@ export interface ContentSource {
 
 export interface EmailContent {
   subject: string
-  html: string | null
-  text: string | null
+  /** A large one, which was not rendered, as its UTF-8. */
+  html: string | Buffer | null
+  text: string | Buffer | null
 }
 
 /**
@@ -51,8 +56,8 @@ export async function renderContent(
   if (!template && variables === undefined) return { subject, html, text }
   const parts = {
     subject: source.subject ?? template?.subject ?? '',
-    html: template ? template.html : html,
-    text: source.text ?? template?.text ?? null,
+    html: template ? template.html : liquidOf(html),
+    text: liquidOf(source.text ?? template?.text ?? null),
     preview_text: template?.preview_text ?? null,
   }
   const fault = checkTemplateParts(parts)
@@ -71,7 +76,21 @@ export async function renderContent(
   return rendered.ok ? checkRendered(rendered) : renderFailed(rendered)
 }
 
-function checkRendered({ subject, html, text }: EmailContent) {
+/** Liquid is read as a string. */
+function liquidOf(part: string | Buffer | null): string | null {
+  if (part === null || typeof part === 'string') return part
+  return part.toString('utf8', 0, LIQUID_BYTES_MAX)
+}
+
+function checkRendered({
+  subject,
+  html,
+  text,
+}: {
+  subject: string
+  html: string | null
+  text: string | null
+}) {
   // A filter that cuts text (split) can leave half of a surrogate pair, which Postgres cannot store.
   if ([subject, html, text].some((part) => part !== null && !isStorableText(part))) {
     return renderFault('the result holds a NUL character')

@@ -11,7 +11,11 @@ type NewAttachment = Omit<NewRow<'email_attachments'>, 'email_id' | 'position'>
 
 /** An accepted email that is not written yet. */
 export interface NewEmail {
-  row: Omit<Row<'emails'>, 'workspace_id'>
+  row: Omit<Row<'emails'>, 'workspace_id' | 'html' | 'text'> & {
+    /** UTF-8 that is large goes to Postgres as it is; a string would be copied twice more. */
+    html: string | Buffer | null
+    text: string | Buffer | null
+  }
   /** Bare addresses, each once, in the order in which they are to be shown. */
   recipients: string[]
   attachments: NewAttachment[]

@@ -25,7 +25,15 @@ export function sendingLimitsTable(): string {
       ['characters of a subject', count(limits.subjectCharsMax)],
       ['characters of an address', count(limits.addressCharsMax)],
       ['body of `POST /v1/emails`', mebibytes(limits.emailRequestBytesMax)],
+      [
+        'the same without `html`, `text` and the contents of attachments',
+        mebibytes(limits.emailRestBytesMax),
+      ],
       ['body of every other request', mebibytes(limits.requestBytesMax)],
+      [
+        'levels of a body, and its characters `{ } [ ] , :` outside of texts',
+        `${limits.bodyDepthMax}, ${count(limits.bodyMarksMax)}`,
+      ],
       ['html or text of a template', mebibytes(limits.templateBytesMax)],
       ['tracked links of one email', count(limits.trackedLinksPerEmailMax)],
       ['opens and clicks stored for one recipient', count(limits.emailEventsPerRecipientMax)],

@@ -6,10 +6,13 @@ import { createApp } from '../../api/http/app.ts'
 import { type ErrorCode, errorCodeNames, errorCodes } from '../../api/http/errorCodes.ts'
 import { connect } from '../../db/connect.ts'
 import { readPage } from '../../dev/docs/pages.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { welcomeDesign } from '../setup/designs.ts'
 import { fencesOf } from '../setup/docs.ts'
+import { listen } from '../setup/listening.ts'
+import { head, openRaw } from '../setup/rawHttp.ts'
 import { runSql } from '../setup/template.ts'
 import { seedTenant } from '../setup/tenant.ts'
 
@@ -94,9 +97,24 @@ const rows: Record<ErrorCode, Row> = {
       attachments: Array(3).fill({ filename: 'a', content: 'A'.repeat(12 * 2 ** 20) }),
     }),
   ),
+  body_too_complex: row(
+    'The body must not be nested deeper than 80 levels',
+    'POST',
+    '/v1/audiences',
+    {
+      name: 'x',
+      more: JSON.parse(`${'['.repeat(limits.bodyDepthMax)}${']'.repeat(limits.bodyDepthMax)}`),
+    },
+  ),
   body_too_large: row('The body must not exceed 1048576 bytes', 'POST', '/v1/audiences', {
     name: 'x'.repeat(limits.requestBytesMax),
   }),
+  // Asked below by a client that stops in the middle.
+  body_too_slow: row(
+    /^The body came too slowly: 1 bytes in \d+\.\d seconds$/,
+    'POST',
+    '/v1/audiences',
+  ),
   contact_unsubscribed: {
     asks: () => ['POST', `/v1/workflows/${made['left']}/executions`, { email: own.contact }],
     text: 'The contact has unsubscribed from this workflow',
@@ -286,8 +304,20 @@ async function askWithoutDatabase(...[method, path]: Ask) {
 }
 
 const askFor = (code: ErrorCode, ask: Ask) => {
+  if (code === 'body_too_slow') return askSlowly()
   if (code === 'internal_error') return whileBroken(() => api.request(...ask))
   return code === 'service_unavailable' ? askWithoutDatabase(...ask) : api.request(...ask)
+}
+
+/** Sends the first byte of a body and no more. */
+async function askSlowly() {
+  const { port, close } = await listen(api, { bodies: { silent_ms: 50 } })
+  const connection = await openRaw(port)
+  await connection.write(`${head('/v1/audiences', api.key, { 'content-length': 2 })}{`)
+  const [, text = ''] = (await connection.answers()).split('\r\n\r\n')
+  await close()
+  const body = JSON.parse(text) as JsonObject
+  return { status: connection.statuses()[0] ?? 0, headers: new Headers(), body, text }
 }
 
 describe('codes', () => {

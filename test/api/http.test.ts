@@ -2,15 +2,15 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
-import { serve } from '@hono/node-server'
 import { afterAll, expect, it } from 'vitest'
+import { createHttpServer } from '../../api/http/server.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { describeTables } from '../setup/tables.ts'
 
 const api = await createTestApi()
 await insertTestDomain(api, 'sender.test')
-const server = serve({ fetch: api.app.fetch, hostname: '127.0.0.1', port: 0 })
+const server = createHttpServer(api.app.fetch).listen(0, '127.0.0.1')
 await new Promise((resolve) => server.once('listening', resolve))
 const { port } = server.address() as AddressInfo
 afterAll(() => server.close())

@@ -1,0 +1,47 @@
+// Bytes that arrive in pieces, in one block of memory at the end.
+
+const FIRST_BYTES = 64 * 1024
+/** Beyond this size the block is made as large as what can still come; pages that nothing is written to cost nothing. */
+const JUMP_BYTES = 1024 * 1024
+
+/** Collects bytes up to a limit. More are counted and not kept. */
+export class GrowingBytes {
+  /** All bytes that came, also those over the limit. */
+  size = 0
+  readonly #bytesMax: number
+  #block: Buffer | undefined
+  #kept = 0
+
+  /** @param bytesMax what is kept, and not more than what can come */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** Copies the bytes, so that the caller may use them again. */
+  add(piece: Uint8Array): void {
+    this.size += piece.length
+    if (this.size > this.#bytesMax || piece.length === 0) return
+    this.#ensure(this.#kept + piece.length).set(piece, this.#kept)
+    this.#kept += piece.length
+  }
+
+  /** What was kept, without a copy where it is most of the block. */
+  bytes(from = 0, to = this.#kept): Buffer {
+    return this.#block?.subarray(from, to) ?? Buffer.alloc(0)
+  }
+
+  /** What was kept, in memory of about its size. */
+  done(): Buffer {
+    const bytes = this.bytes()
+    return 2 * bytes.length < (this.#block?.length ?? 0) ? Buffer.from(bytes) : bytes
+  }
+
+  #ensure(bytes: number): Buffer {
+    if (this.#block && this.#block.length >= bytes) return this.#block
+    const wanted = bytes > JUMP_BYTES ? this.#bytesMax : Math.max(FIRST_BYTES, 2 * bytes)
+    const block = Buffer.allocUnsafeSlow(Math.max(bytes, Math.min(wanted, this.#bytesMax)))
+    if (this.#block) block.set(this.bytes())
+    this.#block = block
+    return block
+  }
+}

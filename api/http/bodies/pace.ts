@@ -1,0 +1,69 @@
+// Watches how fast one body comes. Time counts only while the service waits for the client.
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '../errors.ts'
+import type { PaceRules } from './rules.ts'
+
+/** How often a wait looks again whether other bodies wait. */
+const LOOK_MS = 1_000
+const EVENTS = ['readable', 'end', 'error', 'close'] as const
+
+/** Makes the watch of one body. @param isContended whether other bodies wait for memory */
+export function createPace(rules: PaceRules, isContended: () => boolean) {
+  let waited_ms = 0
+  let bytes = 0
+
+  /** How much longer the client may take for its next bytes. */
+  const left_ms = () => {
+    const perSecond = isContended() ? rules.contendedBytesPerSecondMin : rules.bytesPerSecondMin
+    return Math.max(rules.grace_ms, (bytes / perSecond) * 1000) - waited_ms
+  }
+
+  return {
+    came(more: number) {
+      bytes += more
+    },
+    /**
+     * Waits until there is something to read, or the end.
+     * @throws ApiError 408 `body_too_slow`
+     */
+    async wait(incoming: IncomingMessage): Promise<void> {
+      const begin = performance.now()
+      let silent_ms = 0
+      for (;;) {
+        const most_ms = Math.min(LOOK_MS, left_ms(), rules.silent_ms - silent_ms)
+        if (most_ms <= 0) throw tooSlow(bytes, waited_ms)
+        const came = await somethingHappens(incoming, most_ms)
+        const spent_ms = performance.now() - begin - silent_ms
+        silent_ms += spent_ms
+        waited_ms += spent_ms
+        if (came) {
+          if (left_ms() <= 0) throw tooSlow(bytes, waited_ms)
+          return
+        }
+      }
+    },
+  }
+}
+
+export type Pace = ReturnType<typeof createPace>
+
+/** Resolves with true at the stream's next event, with false after a time. */
+function somethingHappens(incoming: IncomingMessage, most_ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (came: boolean) => {
+      clearTimeout(timer)
+      for (const event of EVENTS) incoming.off(event, on)
+      resolve(came)
+    }
+    const on = () => end(true)
+    const timer = setTimeout(() => end(false), most_ms)
+    for (const event of EVENTS) incoming.on(event, on)
+  })
+}
+
+const tooSlow = (bytes: number, waited_ms: number) =>
+  new ApiError(
+    408,
+    'body_too_slow',
+    `The body came too slowly: ${bytes} bytes in ${(waited_ms / 1000).toFixed(1)} seconds`,
+  )

@@ -1,0 +1,157 @@
+// Reads the body of one request: bounded in bytes, memory, time and shape before anything is parsed.
+import { isUtf8 } from 'node:buffer'
+import type { HttpBindings } from '@hono/node-server'
+import type { Context } from 'hono'
+import { limits } from '../../../rules/limits.ts'
+import type { ApiEnv } from '../env.ts'
+import { ApiError, invalidJson } from '../errors.ts'
+import { createBodyBudget, type Grant } from './budget.ts'
+import { createPace } from './pace.ts'
+import { type BodyRules, countedBytes } from './rules.ts'
+import { checkShape } from './shape.ts'
+import { type BodySource, nodeSource, webSource } from './source.ts'
+import { type LargeFields, parseJson, Splitter, textOf } from './splitter.ts'
+import { createUtf8Check } from './utf8.ts'
+
+/** A body that has been read. */
+export interface Body {
+  /** @throws ApiError 400 `invalid_json` for bytes that are not UTF-8 */
+  text(): string
+  /** @throws ApiError 400 `invalid_json` */
+  json(): unknown
+  /** Gives its memory back. To be called when the answer is made. */
+  release(): void
+}
+
+/** What an operation allows. */
+export interface BodyLimits {
+  bodyBytesMax: number
+  largeFields?: LargeFields | undefined
+}
+
+/** Makes the reader of all bodies of a process. */
+export function createBodyReader(rules: BodyRules) {
+  const budget = createBodyBudget(rules)
+
+  const sourceOf = (c: Context<ApiEnv>): BodySource => {
+    const { incoming, outgoing } = (c.env ?? {}) as Partial<HttpBindings>
+    if (!incoming || !outgoing) return webSource(c.req.raw.body)
+    return nodeSource(incoming, outgoing, createPace(rules, budget.isContended))
+  }
+
+  return {
+    budget,
+    /**
+     * Reads a body whole.
+     * @param owner the workspace whose share it uses
+     * @throws ApiError 413 `body_too_large`, 400 `body_too_complex` or `invalid_json`, 408 `body_too_slow`, 503
+     */
+    async read(
+      c: Context<ApiEnv>,
+      owner: string,
+      { bodyBytesMax, largeFields }: BodyLimits,
+    ): Promise<Body> {
+      const stated = statedBytes(c)
+      if (stated !== undefined && stated > bodyBytesMax) throw tooLarge(bodyBytesMax)
+      if (stated === 0) return whole([], undefined)
+      let grant: Grant | undefined
+      const ask = async () => {
+        const bytes = countedBytes(stated ?? bodyBytesMax)
+        grant = await budget.ask(owner, bytes, whenGone(c))
+      }
+      try {
+        if (stated !== undefined && stated > rules.freeBytesMax) await ask()
+        const source = sourceOf(c)
+        const pieces: Buffer[] = []
+        let bytes = 0
+        for (let piece = await source.next(); piece; piece = await source.next()) {
+          pieces.push(piece)
+          bytes += piece.length
+          if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
+          if (bytes === stated) break
+          if (bytes <= rules.freeBytesMax) continue
+          if (!grant) await ask()
+          if (largeFields && (stated ?? bodyBytesMax) > limits.requestBytesMax) {
+            const splitter = new Splitter(largeFields, stated ?? bodyBytesMax)
+            const all = await split(source, pieces, splitter, bodyBytesMax)
+            grant?.shrink(countedBytes(all.bytes))
+            return bodyOf(all.value, grant)
+          }
+        }
+        grant?.shrink(countedBytes(bytes))
+        return whole(pieces, grant)
+      } catch (err) {
+        grant?.release()
+        throw err
+      }
+    },
+  }
+}
+
+/** The size that the headers state; undefined for a body in chunks. */
+function statedBytes(c: Context<ApiEnv>): number | undefined {
+  if (c.req.header('transfer-encoding') !== undefined) return undefined
+  const stated = c.req.header('content-length')
+  if (stated !== undefined) return Number(stated)
+  // Over HTTP/1.1 there is no body then. A request that a test makes has a body and no headers.
+  return (c.env as Partial<HttpBindings> | undefined)?.incoming ? 0 : undefined
+}
+
+/** Aborts when the connection of the request ends. */
+function whenGone(c: Context<ApiEnv>): AbortSignal | undefined {
+  const { incoming } = (c.env ?? {}) as Partial<HttpBindings>
+  if (!incoming) return undefined
+  const gone = new AbortController()
+  incoming.once('close', () => gone.abort())
+  if (incoming.destroyed) gone.abort()
+  return gone.signal
+}
+
+/** A body that is small enough to be parsed in one go. It is, when the operation asks for it. */
+function whole(pieces: Buffer[], grant: Grant | undefined): Body {
+  const [first] = pieces
+  const bytes = pieces.length === 1 && first ? first : Buffer.concat(pieces)
+  checkShape(bytes)
+  const checked = () => {
+    if (!isUtf8(bytes)) throw invalidJson()
+    return bytes
+  }
+  return {
+    text: () => textOf(checked()),
+    json: () => parseJson(checked()),
+    release: () => grant?.release(),
+  }
+}
+
+/** Reads a large body to its end: what came already, and the rest of the source. */
+async function split(
+  source: BodySource,
+  pieces: Buffer[],
+  splitter: Splitter,
+  bytesMax: number,
+): Promise<{ value: unknown; bytes: number }> {
+  const utf8 = createUtf8Check()
+  let bytes = 0
+  const push = (piece: Buffer) => {
+    bytes += piece.length
+    if (bytes > bytesMax) throw tooLarge(bytesMax)
+    if (!utf8.push(piece)) throw invalidJson()
+    splitter.push(piece)
+  }
+  for (const piece of pieces.splice(0)) push(piece)
+  for (let piece = await source.next(); piece; piece = await source.next()) push(piece)
+  if (!utf8.end()) throw invalidJson()
+  return { value: splitter.done(), bytes }
+}
+
+function bodyOf(value: unknown, grant: Grant | undefined): Body {
+  return {
+    // Only an operation without large fields asks for the text.
+    text: () => JSON.stringify(value),
+    json: () => value,
+    release: () => grant?.release(),
+  }
+}
+
+const tooLarge = (bytes: number) =>
+  new ApiError(413, 'body_too_large', `The body must not exceed ${bytes} bytes`)

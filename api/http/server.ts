@@ -1,0 +1,108 @@
+// The HTTP server of the API: how long a connection may be silent, how many there may be, and how it ends.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { expectsContinue } from './bodies/continue.ts'
+import { drainUnread } from './bodies/drain.ts'
+
+/** A test chooses smaller numbers. */
+export interface ServerRules {
+  /** From the first byte of a request, or from the connect, to the end of its headers. */
+  headers_ms: number
+  /** How long a connection stays open after an answer. */
+  keepAlive_ms: number
+  /** What clients are told of it: less, so that none uses a connection that is just being closed. */
+  keepAliveTold_s: number
+  /** How often connections are looked through for those that take too long. */
+  look_ms: number
+  headersBytesMax: number
+  connectionsMax: number
+  /** Of one address. Addresses in `trustedPeers` may have all: they speak for many. */
+  connectionsPerPeerMax: number
+}
+
+export const serverRules: ServerRules = {
+  headers_ms: 10_000,
+  keepAlive_ms: 75_000,
+  keepAliveTold_s: 65,
+  look_ms: 1_000,
+  headersBytesMax: 16 * 1024,
+  connectionsMax: 4_096,
+  connectionsPerPeerMax: 2_048,
+}
+
+/** From this share of `connectionsMax` on, connections between two requests are closed. */
+const CROWDED = 0.9
+
+type Fetch = Parameters<typeof getRequestListener>[0]
+
+/**
+ * Makes the server of an application. It does not listen.
+ *
+ * A body has no time limit here, because its reader pauses the socket when memory is short: whoever reads it watches its
+ * pace (`bodies/pace.ts`), and a body that nobody reads is drained after the answer.
+ * @param isTrustedPeer whether an address is a proxy of ours
+ */
+export function createHttpServer(
+  fetch: Fetch,
+  {
+    rules = serverRules,
+    isTrustedPeer = () => false,
+  }: {
+    rules?: ServerRules
+    isTrustedPeer?: (address: string) => boolean
+  } = {},
+): Server {
+  // Ours drains less and for every method.
+  const answer = getRequestListener(fetch, { autoCleanupIncoming: false })
+  const take = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    drainUnread(incoming, outgoing)
+    outgoing.setHeader('Keep-Alive', `timeout=${rules.keepAliveTold_s}`)
+    void answer(incoming, outgoing)
+  }
+  const server = createServer(
+    {
+      headersTimeout: rules.headers_ms,
+      requestTimeout: 0,
+      keepAliveTimeout: rules.keepAlive_ms,
+      connectionsCheckingInterval: rules.look_ms,
+      maxHeaderSize: rules.headersBytesMax,
+    },
+    take,
+  )
+  server.maxConnections = rules.connectionsMax
+  server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    expectsContinue.add(incoming)
+    take(incoming, outgoing)
+  })
+  limitPeers(server, rules, isTrustedPeer)
+  return server
+}
+
+/** Closes connections over the share of their address, and idle ones when there are nearly too many. */
+function limitPeers(
+  server: Server,
+  rules: ServerRules,
+  isTrustedPeer: (address: string) => boolean,
+): void {
+  const open = new Map<string, number>()
+  let all = 0
+  server.on('connection', (socket: Socket) => {
+    const peer = socket.remoteAddress ?? ''
+    const count = (open.get(peer) ?? 0) + 1
+    if (count > rules.connectionsPerPeerMax && !isTrustedPeer(peer)) {
+      socket.destroy()
+      return
+    }
+    all += 1
+    open.set(peer, count)
+    socket.once('close', () => {
+      all -= 1
+      const left = (open.get(peer) ?? 1) - 1
+      if (left > 0) open.set(peer, left)
+      else open.delete(peer)
+    })
+    if (all > rules.connectionsMax * CROWDED) server.closeIdleConnections()
+  })
+}
