@@ -49,7 +49,8 @@ test('a segment that ends its worker each time fails after three deaths alone; a
   }
   const badId = await begin('bad@example.test')
   for (let n = 0; n < GOOD; n++) await begin(`good${n}@example.test`)
-  writeFileSync(bad, badId)
+  const slowId = await begin('slow@example.test')
+  writeFileSync(bad, `${badId} dies\n${slowId} stalls`)
 
   const row = () =>
     h.db.selectFrom('executions').selectAll().where('id', '=', badId).executeTakeFirstOrThrow()
@@ -79,10 +80,17 @@ test('a segment that ends its worker each time fails after three deaths alone; a
   })
   await eventually(() => expect(worker.log(400)).toContain('a suspect was given up'))
 
+  // The watchdog has said of the slow one what it is, over a connection of its own.
+  const noted = worker
+    .log(400)
+    .split('\n')
+    .find((line) => line.includes(slowId) && line.includes('a suspect was noted'))
+  expect(noted, worker.log(400)).toContain('"step":"heavy"')
+
   const others = h.db.selectFrom('executions').select('ended_status').where('id', '!=', badId)
   await eventually(
     async () =>
-      expect(await others.execute()).toEqual(Array(GOOD).fill({ ended_status: 'COMPLETED' })),
+      expect(await others.execute()).toEqual(Array(GOOD + 1).fill({ ended_status: 'COMPLETED' })),
     { deadline_ms: 30_000 },
   )
   const properties = h.db.selectFrom('contacts').select(['email', 'properties']).orderBy('email')
@@ -91,8 +99,9 @@ test('a segment that ends its worker each time fails after three deaths alone; a
     ...Array.from({ length: GOOD }, (_, n) => `good${n}@example.test`)
       .sort()
       .map((email) => ({ email, properties: { seen: 1, heavy: true } })),
+    { email: 'slow@example.test', properties: { seen: 1, heavy: true } },
   ])
-  await eventually(() => expect(h.smtp.mails).toHaveLength(GOOD))
+  await eventually(() => expect(h.smtp.mails).toHaveLength(GOOD + 1))
   expect(await h.db.selectFrom('suspects').selectAll().execute()).toEqual([])
   // Temporal closes the run just after the row.
   await eventually(async () => {

@@ -1,15 +1,18 @@
-// Loaded into a worker before its own code: ends the process whenever its main thread enters the node `heavy` of an
-// execution that the file BAD_EXECUTIONS names, as work that takes all memory would.
+// Loaded into a worker before its own code. When its main thread enters the node `heavy` of an execution that the file
+// BAD_EXECUTIONS names (`ID dies` or `ID stalls`), it ends, as work that takes all memory would, or is busy for seconds.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 
+const STALL_MS = 5_000
 const { writeSync } = fs
 
 fs.writeSync = (fd, data, ...more) => {
   const written = writeSync(fd, data, ...more)
   if (Buffer.isBuffer(data)) {
     const { id, step } = markOf(data)
-    if (step === 'heavy' && isBad(id)) process.kill(process.pid, 'SIGKILL')
+    const what = step === 'heavy' ? faultOf(id) : undefined
+    if (what === 'dies') process.kill(process.pid, 'SIGKILL')
+    if (what === 'stalls') spin()
   }
   return written
 }
@@ -24,6 +27,12 @@ function markOf(line) {
   }
 }
 
-function isBad(id) {
-  return fs.readFileSync(process.env.BAD_EXECUTIONS, 'utf8').split('\n').includes(id)
+function faultOf(id) {
+  const lines = fs.readFileSync(process.env.BAD_EXECUTIONS, 'utf8').split('\n')
+  return lines.find((line) => line.startsWith(`${id} `))?.split(' ')[1]
+}
+
+function spin() {
+  const until = performance.now() + STALL_MS
+  while (performance.now() < until);
 }
