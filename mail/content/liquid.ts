@@ -82,23 +82,28 @@ interface ParsedPart {
 
 type Parsed = ({ ok: true } & ParsedPart) | ({ ok: false } & TemplateFault)
 
-const cache = new LRUCache<string, ParsedPart>({
-  max: CACHED_TEMPLATES_MAX,
-  maxSize: CACHED_BYTES_MAX,
-  sizeCalculation: (_, source) => 2 * source.length + TAG_BYTES * source.split('{').length,
-})
+// One for each mode, with the source as it is for a key: a key made from both would be put together at each look.
+const caches = { html: createCache(), text: createCache() }
+
+function createCache() {
+  return new LRUCache<string, ParsedPart>({
+    max: CACHED_TEMPLATES_MAX,
+    maxSize: CACHED_BYTES_MAX / 2,
+    sizeCalculation: (_, source) => 2 * source.length + TAG_BYTES * source.split('{').length,
+  })
+}
 
 /** Parses one part of an email. The result is cached. */
 export function parsePart(source: string, mode: TemplateMode): Parsed {
-  const key = `${mode}:${source}`
-  const known = cache.get(key)
+  const cache = caches[mode]
+  const known = cache.get(source)
   if (known) return { ok: true, ...known }
   try {
     const engine = engines[mode]
     const templates = new Parser(engine).parseTokens(readTokens(source, engine))
     const parsed = { templates, cost: costOf(templates) }
     watchOutputs(templates)
-    cache.set(key, parsed)
+    cache.set(source, parsed)
     return { ok: true, ...parsed }
   } catch (error) {
     return { ok: false, ...toFault(error) }
