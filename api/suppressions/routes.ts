@@ -14,6 +14,7 @@ import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
 import { suppressionExamples } from './examples.ts'
 import { NewSuppression, Suppression, SuppressionList, toSuppression } from './schemas.ts'
+import { withReachedSources } from './sources.ts'
 
 const tags = ['Suppressions']
 
@@ -21,7 +22,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/',
   permission: 'read',
-  bound: 'same',
+  bound: 'own',
   errors: 'message',
   tags,
   summary: 'List suppressed addresses',
@@ -38,7 +39,7 @@ const postRoute = defineOperation({
   method: 'post',
   path: '/',
   permission: 'manage',
-  bound: 'same',
+  bound: 'own',
   errors: 'message',
   tags,
   summary: 'Suppress an address',
@@ -90,7 +91,10 @@ export function suppressionRoutes(deps: ApiDeps) {
       key: 'suppressions',
       cursors: cursors.of<SuppressionPosition>({ list: 'suppressions', workspaceId }),
       cursor: c.req.valid('query').cursor,
-      find: (page) => listSuppressions(db, workspaceId, { ...page, now: now() }),
+      find: async (page) => {
+        const rows = await listSuppressions(db, workspaceId, { ...page, now: now() })
+        return withReachedSources(db, c.var.reach, rows)
+      },
       positionOf: ({ created_at, email }) => ({ created_ms: created_at.getTime(), email }),
       toItem: toSuppression,
     })
@@ -100,7 +104,8 @@ export function suppressionRoutes(deps: ApiDeps) {
   app.openapi(postRoute, async (c) => {
     const email = emailOf(c.req.valid('json').email)
     const { row, created } = await suppressAddress(deps, c.var.workspaceId, { email })
-    return c.json(toSuppression(row), created ? 201 : 200)
+    const [shown = row] = await withReachedSources(db, c.var.reach, [row])
+    return c.json(toSuppression(shown), created ? 201 : 200)
   })
 
   app.openapi(deleteRoute, async (c) => {

@@ -10,9 +10,14 @@ export const Suppression = z
       description:
         '`bounce`: mail came back. `complaint`: the recipient called a mail spam. `manual`: by this API.',
     }),
-    source_id: z.string().nullable().openapi({
-      description: 'The email that bounced or was complained about; null for `manual`',
-    }),
+    source_id: z
+      .string()
+      .nullable()
+      .openapi({
+        description:
+          'The email that bounced or was complained about; null for `manual`, and for a key that is bound to one ' +
+          'domain where the email is of another',
+      }),
     created: z.int().openapi({ description: 'Milliseconds since 1970 (UTC)' }),
     expires_at: z.int().nullable().openapi({
       description: 'Milliseconds since 1970 (UTC); null: it holds until it is deleted',

@@ -1,4 +1,8 @@
-// The table of what each kind of API key may do, from the rules that decide it.
+// The tables of what each kind of API key may do and call, from the rules that decide it.
+import type { ApiDeps } from '../../api/http/env.ts'
+import { createRoutes } from '../../api/http/openapi.ts'
+import { type BoundEffect, listOperations } from '../../api/http/operation.ts'
+import { mountV1 } from '../../api/routes.ts'
 import { mayCall, type Need, permissions } from '../../rules/permissions.ts'
 import { code, markdownTable } from './markdown.ts'
 
@@ -22,4 +26,30 @@ export function permissionsTable(): string {
     ...needs.map((need) => (mayCall(permission, need) ? 'yes' : '')),
   ])
   return markdownTable(['permission', ...needs.map((need) => words[need])], rows)
+}
+
+/** What an operation is to a key that is bound to one domain, in the words of a reader. */
+const boundWords: Readonly<Record<BoundEffect, string>> = {
+  same: 'the same',
+  own: "its domain's",
+  sender: 'sends from its domain',
+  refused: 'refused',
+}
+
+/**
+ * Every operation with a mark for each permission that may call it. Those below a path that ends in a slash are left
+ * out: they only say that something is missing from the path.
+ */
+export function keyOperationsTable(): string {
+  const app = createRoutes()
+  // No request is made here, so no route needs what it depends on.
+  mountV1(app, {} as ApiDeps)
+  const rows = listOperations(app)
+    .filter(({ path }) => !path.endsWith('/'))
+    .map(({ method, path, permission, bound }) => [
+      code(`${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
+      ...permissions.map((each) => (mayCall(each, permission) ? 'yes' : '')),
+      boundWords[bound],
+    ])
+  return markdownTable(['operation', ...permissions.map(code), 'for one domain'], rows)
 }

@@ -6,7 +6,7 @@ import { executionTables } from './executions.ts'
 import { librariesTable } from './libraries.ts'
 import { metricsTable } from './metrics.ts'
 import { nodeKindsTable, nodeTables } from './nodes.ts'
-import { permissionsTable } from './permissions.ts'
+import { keyOperationsTable, permissionsTable } from './permissions.ts'
 import { reasonTables } from './reasons.ts'
 import { roomsTable } from './rooms.ts'
 import { sendingLimitsTable } from './sendingLimits.ts'
@@ -27,6 +27,7 @@ export const docTables: Readonly<Record<string, () => string>> = {
   'error-codes': errorCodesTable,
   metrics: metricsTable,
   permissions: permissionsTable,
+  'key-operations': keyOperationsTable,
   rooms: roomsTable,
   'problem-codes': problemCodesTable,
   'sending-limits': sendingLimitsTable,

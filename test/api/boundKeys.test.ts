@@ -1,24 +1,14 @@
 // A key that is bound to one domain: mail and domains beside it do not exist, and nothing sends from another.
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { createBoundKey } from '../setup/boundKey.ts'
 
 const api = await createTestApi()
 const own = await insertTestDomain(api, 'own.test')
 const other = await insertTestDomain(api, 'other.test')
 
-/** A key with full access that is bound to the domain. */
-async function boundKey(domainId: string): Promise<{ token: string; keyId: string }> {
-  const { token, keyId } = await api.createKey()
-  await api.db
-    .updateTable('api_keys')
-    .set({ domain_id: domainId })
-    .where('id', '=', keyId)
-    .execute()
-  return { token, keyId }
-}
-
-const bound = await boundKey(own)
-const beside = await boundKey(other)
+const bound = await createBoundKey(api, own)
+const beside = await createBoundKey(api, other)
 
 const as = (token: string) => (method: string, path: string, body?: unknown) =>
   api.request<Record<string, unknown>>(method, path, body, { authorization: `Bearer ${token}` })

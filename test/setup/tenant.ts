@@ -19,18 +19,22 @@ export interface Tenant {
   suppressed: string
 }
 
-const DOMAIN = 'sender.test'
-
 /**
  * Makes the workspace of that name with a sending domain, an email, an active workflow, an execution and so on. A
  * second call makes new ones.
+ * @param domain the domain from which all of it sends
+ * @param eventName what starts the workflow; a second one in the same workspace needs another
  */
-export async function seedTenant(api: TestApi, workspaceName: string): Promise<Tenant> {
+export async function seedTenant(
+  api: TestApi,
+  workspaceName: string,
+  { domain = 'sender.test', eventName = 'user.signed_up' } = {},
+): Promise<Tenant> {
   const { token: key, workspaceId, userId } = await api.createKey({ workspaceName })
   const { keyId } = await api.createKey({ workspaceName, name: 'spare' })
   const domainId =
-    (await findDomainByName(api.db, workspaceId, DOMAIN))?.id ??
-    (await insertTestDomain({ ...api, workspaceId, userId }, DOMAIN))
+    (await findDomainByName(api.db, workspaceId, domain))?.id ??
+    (await insertTestDomain({ ...api, workspaceId, userId }, domain))
   const ask = async (path: string, body: object) => {
     const headers = { authorization: `Bearer ${key}` }
     const answer = await api.request('POST', `/v1${path}`, body, headers)
@@ -38,22 +42,27 @@ export async function seedTenant(api: TestApi, workspaceName: string): Promise<T
     return answer.body
   }
   const idOf = (body: JsonObject) => String(body['id'] ?? body['workflow_id'])
-  const from = 'Shop <hello@sender.test>'
+  const from = `Shop <hello@${domain}>`
+  const design = JSON.parse(
+    JSON.stringify(welcomeDesign)
+      .replaceAll('sender.test', domain)
+      .replaceAll('user.signed_up', eventName),
+  )
   const contact = `first@${workspaceName}.test`
   const member = 'member@example.test'
   const suppressed = `suppressed@${workspaceName}.test`
   await ask('/suppressions', { email: suppressed })
   const audience = idOf(await ask('/audiences', { name: 'All' }))
   await ask(`/audiences/${audience}/contacts`, { email: member })
-  const template = idOf(await ask('/templates', { name: 'T', subject: 'S', html: '<p>H</p>' }))
+  const template = idOf(
+    await ask('/templates', { name: 'T', from, subject: 'S', html: '<p>H</p>' }),
+  )
   await ask(`/templates/${template}/publish`, {})
   const email = idOf(
     await ask('/emails', { from, to: 'you@example.test', subject: 'S', text: 'T' }),
   )
-  const workflow = idOf(
-    await ask('/workflows', { name: 'Flow', status: 'active', design: welcomeDesign }),
-  )
-  const event = await ask('/automation/events', { event_name: 'user.signed_up', email: contact })
+  const workflow = idOf(await ask('/workflows', { name: 'Flow', status: 'active', design }))
+  const event = await ask('/automation/events', { event_name: eventName, email: contact })
   const [execution] = event['executions'] as string[]
   return {
     key,
