@@ -3,12 +3,16 @@ import { isolationBars as bars } from './isolationBars.ts'
 import { isolationFaults } from './isolationFaults.ts'
 import { runIsolation } from './isolationRun.ts'
 import { describePostgres } from './machine.ts'
+import { startRemote } from './remote.ts'
 import { type Bench, type Figure, figure } from './report.ts'
-import { withServers } from './servers.ts'
+import { type Servers, withServers } from './servers.ts'
+import type { TemplateRates } from './templateRates.ts'
 
 export const isolation: Bench = (options) =>
   withServers(options.say, async (servers) => {
     const { quick, say } = options
+    const rates = await templateRates(servers, quick ? 2 : 10)
+    say(`templates a second: ${JSON.stringify(rates)}`)
     const seconds = options.seconds ?? (quick ? 10 : 60)
     const run = await runIsolation(servers, { seconds, rest_seconds: quick ? 10 : 300, say })
     const { alone, attacked, memory, attacks } = run
@@ -39,6 +43,8 @@ export const isolation: Bench = (options) =>
         held('peak of the worker', attacked.worker.peak_mb, bars.memory_mb, 'MB'),
         held('API after a rest, over before', grown(memory.api), bars.grown_mb, 'MB'),
         held('worker after a rest, over before', grown(memory.worker), bars.grown_mb, 'MB'),
+        atLeast('templates rendered in place', rates.cheap, bars.cheap_per_second),
+        atLeast('templates rendered in threads', rates.guarded, bars.guarded_per_second),
       ],
       further: {
         alone: JSON.stringify(alone),
@@ -51,3 +57,13 @@ export const isolation: Bench = (options) =>
       temporal: run.temporal,
     }
   })
+
+function atLeast(what: string, value: number, bar: number): Figure {
+  return figure(what, [{ subject: value, reference: bar }], 'a second', { at_least: 1 })
+}
+
+async function templateRates(servers: Servers, seconds: number) {
+  const process = startRemote<TemplateRates>('./templateRates.ts')
+  servers.add(() => process.stop())
+  return process.call('run', { seconds })
+}

@@ -11,4 +11,7 @@ export const isolationBars = {
   memory_mb: 700,
   /** What is resident after a rest, over what was before. */
   grown_mb: 60,
+  /** Templates of 2 KB, on two cores. */
+  cheap_per_second: 20_000,
+  guarded_per_second: 2_000,
 } as const
