@@ -16,6 +16,7 @@ import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { createTemporalReads } from '../runtime/temporalReads.ts'
 import { createApp } from './http/app.ts'
 import { createCursors } from './http/cursor.ts'
+import { listenForKeys } from './http/keyNews.ts'
 import { createHttpServer } from './http/server.ts'
 
 const DRAIN_MS = 10_000
@@ -68,6 +69,11 @@ await waitForSchema(db, {
   onAway: () => false,
 })
 
+const keyNews = listenForKeys(config.databaseUrl, (err) =>
+  log.warn({ err }, 'revoked keys are not heard of; keys are remembered for a second meanwhile'),
+)
+closers.add('key news', keyNews.stop)
+
 const app = createApp({
   db,
   config,
@@ -82,6 +88,7 @@ const app = createApp({
   secrets,
   renderer,
   cursors: createCursors(secrets),
+  keyNews,
 })
 
 const proxies = blockList(config.trustedProxies)

@@ -59,6 +59,7 @@ export async function createWorkspace(
       user_id: userId,
       permission: 'full_access',
       domain_id: null,
+      expires_at: null,
     },
     workspaceId,
     userId,

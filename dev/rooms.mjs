@@ -60,6 +60,7 @@ export const mayImport = {
 const dbReads = [
   'connect.ts',
   'failures.ts',
+  'listen.ts',
   'migrate.ts',
   'schema.ts',
   'scope.ts',

@@ -77,6 +77,7 @@ export const wakeChannels = [
   'dripline_deliveries',
   'dripline_outbox',
   'dripline_mail_events',
+  'dripline_api_keys',
 ] as const
 export type WakeChannel = (typeof wakeChannels)[number]
 

@@ -38,7 +38,7 @@ export function createApp(
   given: Omit<ApiDeps, 'keysRevoked'>,
   rules: BodyRules = bodyRules,
 ): OpenAPIHono<ApiEnv> {
-  const keyCache = createKeyCache(given.now)
+  const keyCache = createKeyCache(given.now, given.keyNews)
   const deps: ApiDeps = { ...given, keysRevoked: keyCache.forget }
   const app = createRoutes()
 

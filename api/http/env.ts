@@ -8,7 +8,7 @@ import type { Log } from '../../runtime/log.ts'
 import type { TemporalReads } from '../../runtime/temporalReads.ts'
 import type { Cursors } from './cursor.ts'
 import type { ErrorShape } from './errors.ts'
-import type { RequestKey } from './keyCache.ts'
+import type { KeyNews, RequestKey } from './keyCache.ts'
 
 /** The dependencies of commands, and those for reading. */
 export interface ApiDeps extends RevokingDeps {
@@ -18,6 +18,8 @@ export interface ApiDeps extends RevokingDeps {
   /** Whether Postgres answers, over a connection of its own. Never throws. */
   isDatabaseThere: () => Promise<boolean>
   cursors: Cursors
+  /** Without it keys are cached for a second. */
+  keyNews?: KeyNews
 }
 
 export interface ApiEnv {

@@ -1,11 +1,12 @@
 // Enforces the rules of a route before its operation: key, permission, media type, body, in this order.
 
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { mayCall, permittedBy } from '../../rules/permissions.ts'
 import { createKeyFinder } from './auth.ts'
 import { requireJson } from './bodies/mediaType.ts'
 import { createBodyReader } from './bodies/read.ts'
 import type { BodyRules } from './bodies/rules.ts'
+import { createClientIp, peerOf } from './clientIp.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError } from './errors.ts'
 import { type KeyCache, reachOf } from './keyCache.ts'
@@ -16,17 +17,20 @@ import { rulesOf } from './operation.ts'
  * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 415, and what reading a body throws
  */
 export function createGuard(
-  deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake'>,
+  deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake' | 'config'>,
   keyCache: KeyCache,
   bodyRules: BodyRules,
 ): MiddlewareHandler<ApiEnv> {
   const findKey = createKeyFinder(deps, keyCache)
   const bodies = createBodyReader(bodyRules)
+  const clientIp = createClientIp(deps.config.trustedProxies)
+  const addressOf = (c: Context<ApiEnv>) =>
+    clientIp(peerOf(c), c.req.header('x-forwarded-for')) ?? ''
   return async (c, next) => {
     const rules = rulesOf(c)
     c.set('errors', rules.errors)
     if (rules.permission !== null) {
-      const key = await findKey(c.req.header('authorization'))
+      const key = await findKey(c.req.header('authorization'), addressOf(c))
       if (!mayCall(key.permission, rules.permission)) {
         const text = `This API key has the permission ${key.permission}; this needs ${permittedBy(rules.permission).join(' or ')}`
         throw new ApiError(403, 'restricted_api_key', text)

@@ -1,17 +1,27 @@
 // Reads API keys.
+import { type SqlBool, sql } from 'kysely'
 import type { Reach } from '../../rules/reach.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 
-/** The valid key with that SHA-256, of any workspace: the key decides the workspace of a request. */
-export function findApiKeyByHash(db: Db, hash: Buffer, now: Date) {
+/** The valid keys with these SHA-256, of any workspace: the key decides the workspace of a request. */
+export function findApiKeysByHashes(db: Db, hashes: Buffer[], now: Date) {
   return db
     .selectFrom('api_keys')
-    .select(['id', 'workspace_id', 'user_id', 'permission', 'domain_id', 'last_used_at'])
-    .where('token_hash', '=', hash)
+    .select([
+      'id',
+      'workspace_id',
+      'user_id',
+      'permission',
+      'domain_id',
+      'expires_at',
+      'last_used_at',
+      'token_hash',
+    ])
+    .where(sql<SqlBool>`token_hash = any(${hashes}::bytea[])`)
     .where('revoked_at', 'is', null)
     .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
-    .executeTakeFirst()
+    .execute()
 }
 
 /** Keys that were not revoked, to a bound caller those for its domain alone; newest first, after the id `after`. */

@@ -1,5 +1,6 @@
 // Writes API keys.
 
+import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Trx } from '../connect.ts'
@@ -47,7 +48,13 @@ export async function updateApiKeyRevoked(
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
+  await tellRevoked(trx)
   return result.numUpdatedRows > 0n
+}
+
+/** Tells every process that remembers keys, when this commits. */
+async function tellRevoked(trx: Trx): Promise<void> {
+  await sql`notify dripline_api_keys`.execute(trx)
 }
 
 /** Revokes the keys that are restricted to a domain. */
@@ -64,4 +71,5 @@ export async function updateDomainKeysRevoked(
     .where('domain_id', '=', domainId)
     .where('revoked_at', 'is', null)
     .execute()
+  await tellRevoked(trx)
 }

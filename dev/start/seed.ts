@@ -3,7 +3,7 @@
 import { createApiKey } from '../../commands/api-keys/create.ts'
 import { hashApiKey } from '../../commands/api-keys/token.ts'
 import { ensureWorkspace } from '../../commands/workspaces/ensure.ts'
-import { findApiKeyByHash } from '../../db/api-keys/reads.ts'
+import { findApiKeysByHashes } from '../../db/api-keys/reads.ts'
 import { connect } from '../../db/connect.ts'
 import { findDomainByName } from '../../db/domains/reads.ts'
 import { createNewId } from '../../runtime/ids.ts'
@@ -44,7 +44,7 @@ export async function seed({ databaseUrl, secretKey, knownKey }: SeedOptions): P
         isTracked: true,
       })
     }
-    const known = knownKey && (await findApiKeyByHash(db, hashApiKey(knownKey), now()))
+    const [known] = knownKey ? await findApiKeysByHashes(db, [hashApiKey(knownKey)], now()) : []
     if (knownKey && known && known.workspace_id === owner.workspaceId) return knownKey
     const input = { workspaceName: WORKSPACE, name: 'npm start', user: OWNER }
     const { token } = await createApiKey(deps, input)

@@ -2,12 +2,14 @@
 import { expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import type { ApiDeps } from '../../api/http/env.ts'
+import { listenForKeys } from '../../api/http/keyNews.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
 import { deleteDomain } from '../../commands/domains/delete.ts'
 import { transact } from '../../commands/transact.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { eventually } from '../setup/eventually.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 // The clock stands still, so that remembered keys do not expire by themselves.
@@ -76,4 +78,21 @@ it('two applications over the same deps do not share remembered keys', async () 
   const full = { authorization: `Bearer ${api.key}` }
   await other.request(`/v1/api-keys/${keyId}`, { method: 'DELETE', headers: full })
   expect((await other.request('/v1/emails', { headers })).status).toBe(403)
+})
+
+it('another process that remembers the key hears of it', async () => {
+  const news = listenForKeys(api.url, (err) => {
+    throw err
+  })
+  const elsewhere = createApp({ ...api.deps, keyNews: news })
+  const statusThere = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` }
+    return (await elsewhere.request('/v1/emails', { headers })).status
+  }
+  await eventually(() => expect(news.isHeard()).toBe(true))
+  const { token, keyId } = await api.createKey()
+  expect(await statusThere(token)).toBe(200)
+  expect((await api.request('DELETE', `/v1/api-keys/${keyId}`)).status).toBe(204)
+  await eventually(async () => expect(await statusThere(token)).toBe(403))
+  await news.stop()
 })

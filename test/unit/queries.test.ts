@@ -40,7 +40,7 @@ const exceptions: Record<string, string[]> = {
   'the execution of the suspect names the workspace': ['suspects/upsertSuspect'],
   'suspects of all workspaces, whose executions have ended': ['suspects/deleteEndedSuspects'],
   'domains of all workspaces, when a worker starts': ['domains/startMissingChecks'],
-  'the key tells whose request it is': ['api-keys/findApiKeyByHash'],
+  'the key tells whose request it is': ['api-keys/findApiKeysByHashes'],
   'a signed token names the row; who asks belongs to no workspace': [
     'deliveries/findReportedDelivery',
     'deliveries/lockReportedDelivery',
@@ -111,7 +111,7 @@ const reaching = [
 
 /** What the API may ask of mail, domains and keys by the workspace alone, and why. */
 const ofWorkspace: Record<string, string> = {
-  'api-keys/findApiKeyByHash': 'the key tells what the request reaches',
+  'api-keys/findApiKeysByHashes': 'the key tells what the request reaches',
   'emails/listEmailEvents': 'the mail was found within reach just before',
 }
 
