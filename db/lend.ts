@@ -36,17 +36,23 @@ export function noteBreakage(client: pg.ClientBase): void {
  * Says good-bye and closes our side of the socket alone: what the running statement still answers is read, so
  * nobody has to guess whether it was committed. A cancel request is not used, because it may arrive after the
  * statement has ended and hit the next one. Resolves when the backend has closed its side, so whoever counts
- * connections counts those that still wait in Postgres.
+ * connections counts those that still wait in Postgres; at once for a connection that has ended already, which tells
+ * nothing any more.
  */
 function hangUp(client: pg.ClientBase): Promise<void> {
   const { connection } = client as unknown as Wire
   return new Promise((resolve) => {
-    const timer = setTimeout(() => connection.stream.destroy(), HANG_UP_MS)
-    connection.once('end', () => {
+    const done = () => {
       clearTimeout(timer)
       resolve()
-    })
-    connection.end()
+    }
+    const timer = setTimeout(() => {
+      connection.stream.destroy()
+      done()
+    }, HANG_UP_MS)
+    connection.once('end', done)
+    if (connection.stream.destroyed) done()
+    else connection.end()
   })
 }
 

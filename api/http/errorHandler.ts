@@ -39,15 +39,15 @@ export function createErrorHandler(deps: Pick<ApiDeps, 'log'>) {
     const known = err instanceof HTTPException ? fromHttpException(err, c) : null
     if (known) return errorResponse(c, known)
     const requestId = c.var.requestId
+    if (err instanceof ClientGone) {
+      // Nobody reads this answer. Its cause may be the connection that we closed, which is no outage.
+      deps.log.debug({ request_id: requestId }, 'the client went away')
+      return errorResponse(c, serviceUnavailable('The client went away'))
+    }
     if (isUnavailable(err) || err instanceof TemporalUnavailable) {
       deps.log.warn({ err, request_id: requestId }, 'a server behind the API did not answer')
       const part = err instanceof TemporalUnavailable ? 'Temporal' : 'the database'
       return errorResponse(c, serviceUnavailable(`Cannot reach ${part} now; try again shortly`))
-    }
-    if (err instanceof ClientGone) {
-      // Nobody reads this answer.
-      deps.log.debug({ request_id: requestId }, 'the client went away')
-      return errorResponse(c, serviceUnavailable('The client went away'))
     }
     const busy = busyReason(err)
     if (busy) {

@@ -67,3 +67,24 @@ it('begins nothing for a client that has gone, and gives every connection back',
   await eventually(() => expect(pool.totalCount - pool.idleCount).toBe(0))
   await Promise.all(Array.from({ length: 20 }, () => one(db)))
 })
+
+it('gives back the place of a connection that ended before its client left', async () => {
+  // An owner alone has two of the four places.
+  for (let i = 0; i < 2; i++) {
+    const leaving = new AbortController()
+    const lost = inScope(scope(leaving.signal), () =>
+      transact({ db, wake }, async (inTrx) => {
+        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(
+          inTrx.db,
+        )
+        await pool.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+        await eventually(() => expect(one(inTrx.db)).rejects.toThrow())
+        leaving.abort()
+        await eventually(() => expect(one(inTrx.db)).rejects.toThrow(ClientGone))
+        await one(inTrx.db)
+      }),
+    )
+    await expect(lost).rejects.toThrow(ClientGone)
+  }
+  await inScope(scope(), () => one(db))
+})
