@@ -131,6 +131,10 @@ select "d".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name"
 -- GET /v1/domains/:id, with a key for one domain
 select "d".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name", "u"."last_name" as "user_last_name", (select coalesce(json_agg(agg), '[]') from (select "k"."selector", "k"."algorithm", "k"."public_key", "k"."activated_at" is not null as "active" from "domain_keys" as "k" where "k"."domain_id" = "d"."id" and "k"."retired_at" is null order by "k"."id") as agg) as "keys" from "domains" as "d" inner join "users" as "u" on "u"."id" = "d"."created_by" where "d"."deleted_at" is null and "d"."workspace_id" = $1 and "d"."id" = $2 and "d"."id" = $3;
 
+-- GET /v1/suppressions, with a key for one domain
+select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) order by "created_at" desc, "email" desc limit $3;
+select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) and (created_at, email) < ($3, $4) order by "created_at" desc, "email" desc limit $5;
+
 -- GET /v1/workflows/:id/emails, with a key for one domain
 select "id" from "workflows" where "workspace_id" = $1 and "id" = $2;
 select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id and v.machine is null ), '[]') as events from emails m where m.workspace_id = $2 and m.domain_id = $3 and m.workflow_id = $4 and true order by m.id desc nulls last limit $5;
