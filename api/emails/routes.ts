@@ -29,7 +29,12 @@ const sendRoute = defineOperation({
   largeFields: {
     texts: ['html', 'text'],
     textBytesMax: limits.htmlBytesMax,
-    base64: { list: 'attachments', field: 'content', bytesMax: limits.attachmentsBytesMax },
+    base64: {
+      list: 'attachments',
+      field: 'content',
+      bytesMax: limits.attachmentsBytesMax,
+      countMax: limits.attachmentsPerEmailMax,
+    },
   },
   tags,
   summary: 'Send an email',

@@ -1,6 +1,5 @@
 // Bytes that arrive in pieces, in one block of memory at the end.
 
-const FIRST_BYTES = 64 * 1024
 /** Beyond this size the block is made as large as what can still come; pages that nothing is written to cost nothing. */
 const JUMP_BYTES = 1024 * 1024
 
@@ -38,7 +37,8 @@ export class GrowingBytes {
 
   #ensure(bytes: number): Buffer {
     if (this.#block && this.#block.length >= bytes) return this.#block
-    const wanted = bytes > JUMP_BYTES ? this.#bytesMax : Math.max(FIRST_BYTES, 2 * bytes)
+    // Most texts are one piece, so the first block is no larger than that.
+    const wanted = bytes > JUMP_BYTES ? this.#bytesMax : this.#block ? 2 * bytes : bytes
     const block = Buffer.allocUnsafeSlow(Math.max(bytes, Math.min(wanted, this.#bytesMax)))
     if (this.#block) block.set(this.bytes())
     this.#block = block

@@ -1,5 +1,6 @@
 // Reads the body of one request: bounded in bytes, memory, time and shape before anything is parsed.
 import { isUtf8 } from 'node:buffer'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { limits } from '../../../rules/limits.ts'
@@ -12,6 +13,9 @@ import { checkShape } from './shape.ts'
 import { type BodySource, nodeSource, webSource } from './source.ts'
 import { type LargeFields, parseJson, Splitter, textOf } from './splitter.ts'
 import { createUtf8Check } from './utf8.ts'
+
+/** After a piece that took longer, other requests have their turn. */
+const TURN_MS = 5
 
 /** A body that has been read. */
 export interface Body {
@@ -132,14 +136,16 @@ async function split(
 ): Promise<{ value: unknown; bytes: number }> {
   const utf8 = createUtf8Check()
   let bytes = 0
-  const push = (piece: Buffer) => {
+  const push = async (piece: Buffer) => {
+    const began = performance.now()
     bytes += piece.length
     if (bytes > bytesMax) throw tooLarge(bytesMax)
     if (!utf8.push(piece)) throw invalidJson()
     splitter.push(piece)
+    if (performance.now() - began > TURN_MS) await nextTurn()
   }
-  for (const piece of pieces.splice(0)) push(piece)
-  for (let piece = await source.next(); piece; piece = await source.next()) push(piece)
+  for (const piece of pieces.splice(0)) await push(piece)
+  for (let piece = await source.next(); piece; piece = await source.next()) await push(piece)
   if (!utf8.end()) throw invalidJson()
   return { value: splitter.done(), bytes }
 }

@@ -24,8 +24,8 @@ export interface LargeFields {
   /** At the top. */
   texts: readonly string[]
   textBytesMax: number
-  /** `list[].field`, in base64. */
-  base64: { list: string; field: string; bytesMax: number }
+  /** `list[].field`, in base64. Those after the first `countMax` stay in the rest. */
+  base64: { list: string; field: string; bytesMax: number; countMax: number }
 }
 
 type Large = LargeText | LargeBase64 | string
@@ -33,17 +33,27 @@ type Sink = { add(piece: Buffer): void; done(unescaper: Unescaper): Large }
 
 /** Keys that are longer, escapes and all, are none of the large fields. */
 const KEY_BYTES_MAX = 100
+/** What stands first in the rest where a large text may be: before its number, or before a text that stays there. */
+const NUMBER_FOLLOWS = '#'
+const TEXT_FOLLOWS = '='
+const TEXT_FOLLOWS_BYTES = Buffer.from(TEXT_FOLLOWS)
 /** The body, its list, and the objects in the list. */
 const DEPTH_OF_LISTED = 3
 
 type Within = 'nothing' | 'key' | 'text' | 'large'
 
-/** Reads one body. The rest keeps a number in the place of each large text. */
+/**
+ * Reads one body. The rest keeps a number in the place of each large text. A text whose field came before stays in the
+ * rest, so the work for one body is bounded however often it names its large fields.
+ */
 export class Splitter {
   readonly #fields: LargeFields
   readonly #bytesMax: number
   readonly #rest = new GrowingBytes(limits.emailRestBytesMax)
   readonly #larges: Large[] = []
+  /** The fields at the top whose text was taken. */
+  readonly #taken = new Set<string>()
+  #base64Count = 0
   readonly #unescaper = new Unescaper()
   #within: Within = 'nothing'
   #isEscaped = false
@@ -98,11 +108,22 @@ export class Splitter {
     }
     if (i === piece.length) return this.#keep(piece, from, i)
     this.#keep(piece, from, i + 1)
-    this.#sink = this.#isKeyNext ? undefined : this.#sinkHere()
-    this.#within = this.#isKeyNext ? 'key' : this.#sink ? 'large' : 'text'
-    this.#keyFrom = this.#rest.size
-    this.#unescaper.reset()
+    this.#begin()
     return i + 1
+  }
+
+  /** Begins what follows an opening quote. */
+  #begin(): void {
+    this.#sink = undefined
+    this.#within = this.#isKeyNext ? 'key' : 'text'
+    this.#keyFrom = this.#rest.size
+    const field = this.#isKeyNext ? undefined : this.#largeFieldHere()
+    if (field === undefined) return
+    this.#sink = this.#sinkFor(field)
+    if (this.#sink) {
+      this.#within = 'large'
+      this.#unescaper.reset()
+    } else this.#keep(TEXT_FOLLOWS_BYTES, 0, TEXT_FOLLOWS_BYTES.length)
   }
 
   /** A key, or a text that stays where it is. */
@@ -127,7 +148,7 @@ export class Splitter {
     if (!unescaper.isValid) throw invalidJson()
     this.#sink?.add(unescaper.output)
     if (!unescaper.isClosed) return next
-    const place = Buffer.from(`${this.#larges.length}"`)
+    const place = Buffer.from(`${NUMBER_FOLLOWS}${this.#larges.length}"`)
     this.#keep(place, 0, place.length)
     this.#larges.push(this.#sink?.done(unescaper) ?? '')
     this.#within = 'nothing'
@@ -141,19 +162,30 @@ export class Splitter {
     this.#keys[this.#depth] = key.length > KEY_BYTES_MAX ? '' : keyOf(key)
   }
 
-  /** A sink for the text that begins here, if it is one of the large fields. */
-  #sinkHere(): Sink | undefined {
-    const { texts, textBytesMax, base64 } = this.#fields
+  /** The large field whose text begins here; undefined if it is none. */
+  #largeFieldHere(): string | undefined {
+    const { texts, base64 } = this.#fields
     const [, body, list, item] = this.#brackets
     const [, key = '', , listedKey] = this.#keys
     if (body !== OPEN_OBJECT) return undefined
-    const bytesMax = (most: number) => Math.min(most, this.#bytesMax)
-    if (this.#depth === 1 && texts.includes(key)) return createTextSink(bytesMax(textBytesMax))
+    if (this.#depth === 1) return texts.includes(key) ? key : undefined
     const isListed = list === OPEN_LIST && item === OPEN_OBJECT && key === base64.list
-    if (this.#depth === DEPTH_OF_LISTED && isListed && listedKey === base64.field) {
+    const isContent = this.#depth === DEPTH_OF_LISTED && isListed && listedKey === base64.field
+    return isContent ? base64.list : undefined
+  }
+
+  /** A sink for a text of a large field; undefined if the field has had all that it may have. */
+  #sinkFor(field: string): Sink | undefined {
+    const { textBytesMax, base64 } = this.#fields
+    const bytesMax = (most: number) => Math.min(most, this.#bytesMax)
+    if (field === base64.list) {
+      if (this.#base64Count === base64.countMax) return undefined
+      this.#base64Count += 1
       return createBase64Sink(bytesMax(base64.bytesMax))
     }
-    return undefined
+    if (this.#taken.has(field)) return undefined
+    this.#taken.add(field)
+    return createTextSink(bytesMax(textBytesMax))
   }
 
   /** Keeps a part of the rest. @returns its end */
@@ -166,13 +198,15 @@ export class Splitter {
     throw new ApiError(413, 'body_too_large', text)
   }
 
-  /** Puts the large texts where their numbers stand. Whatever is a string in such a place is a number of ours. */
+  /** Puts the large texts where their numbers stand. Whatever is a string in such a place has a mark of ours. */
   #putBack(body: unknown): unknown {
     const { texts, base64 } = this.#fields
     if (!isJsonObject(body)) return body
     const fill = (object: Record<string, unknown>, field: string) => {
-      if (!Object.hasOwn(object, field) || typeof object[field] !== 'string') return
-      object[field] = this.#larges[Number(object[field])]
+      const marked = Object.hasOwn(object, field) ? object[field] : undefined
+      if (typeof marked !== 'string') return
+      const follows = marked.slice(1)
+      object[field] = marked.startsWith(TEXT_FOLLOWS) ? follows : this.#larges[Number(follows)]
     }
     for (const field of texts) fill(body, field)
     const list = Object.hasOwn(body, base64.list) ? body[base64.list] : undefined
@@ -184,6 +218,7 @@ export class Splitter {
 
 /** A key from its JSON text. */
 function keyOf(json: Buffer): string {
+  if (!json.includes(BACKSLASH)) return json.toString('utf8', 1, json.length - 1)
   try {
     return String(JSON.parse(json.toString()))
   } catch {

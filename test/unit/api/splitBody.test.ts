@@ -1,6 +1,7 @@
 // A large body that is taken while it arrives gives what JSON.parse gives for the whole, wherever its pieces end.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { GrowingBytes } from '../../../api/http/bodies/growing.ts'
 import { LargeBase64 } from '../../../api/http/bodies/largeBase64.ts'
 import { LargeText } from '../../../api/http/bodies/largeText.ts'
 import { Splitter } from '../../../api/http/bodies/splitter.ts'
@@ -15,6 +16,7 @@ const fields = {
     list: 'attachments',
     field: 'content',
     bytesMax: limits.attachmentsBytesMax,
+    countMax: limits.attachmentsPerEmailMax,
   },
 }
 
@@ -64,9 +66,19 @@ function largeBase64Of(text: string): LargeBase64 {
   return new LargeBase64(content, Buffer.byteLength(text, 'base64'), strange)
 }
 
-/** The same without the content of attachments that are refused anyway. */
+/**
+ * The same without the content of attachments that are refused anyway, and with a text that came twice as it would be
+ * if it had come once.
+ */
 function comparable(body: unknown): unknown {
-  const list = isJsonObject(body) ? body['attachments'] : undefined
+  if (!isJsonObject(body)) return body
+  for (const field of fields.texts) {
+    const value = Object.hasOwn(body, field) ? body[field] : undefined
+    if (typeof value === 'string' && value !== '') {
+      Object.assign(body, { [field]: largeTextOf(value) })
+    }
+  }
+  const list = Object.hasOwn(body, 'attachments') ? body['attachments'] : undefined
   if (!Array.isArray(list)) return body
   for (const item of list as unknown as JsonObject[]) {
     const content: unknown = isJsonObject(item) ? item['content'] : undefined
@@ -209,6 +221,23 @@ describe('a body in pieces', () => {
     const want = expected(JSON.parse(json.replace(/^\uFEFF/, '')))
     expect(comparable(split(json, everywhere(json)))).toEqual(want)
     for (const cut of everywhere(json)) expect(comparable(split(json, [cut]))).toEqual(want)
+  })
+
+  it('takes the first text of a field, and leaves the others where they are', () => {
+    const count = 25_000
+    const json = `{${'"html":"=a#0",'.repeat(count)}"text":"#1","attachments":[${'{"content":"AAAA"},'.repeat(count)}1]}`
+    const { html, text, attachments } = split(json, []) as Record<string, unknown>
+    expect(html).toBe('=a#0')
+    expect(text).toEqual(largeTextOf('#1'))
+    const contents = (attachments as JsonObject[]).map((item) => item['content'])
+    expect(contents.slice(0, 100)).toEqual(Array(100).fill(largeBase64Of('AAAA')))
+    expect(new Set(contents.slice(100))).toEqual(new Set(['AAAA', undefined]))
+  })
+
+  it('takes no more memory for a small text than it has bytes', () => {
+    const bytes = new GrowingBytes(limits.htmlBytesMax)
+    bytes.add(Buffer.from('a'))
+    expect(bytes.bytes().buffer.byteLength).toBe(1)
   })
 
   it('keeps a text up to its limit and counts all of it', () => {
