@@ -99,6 +99,12 @@ const answers: Answers = {
     badRequest(`subject must not exceed ${limits.subjectCharsMax} characters, has ${chars}`),
   template_empty: () =>
     badRequest('html or text is required before a template is published', 'template_empty'),
+  template_not_of_key: ({ workflowId, name }) =>
+    new ApiError(
+      403,
+      'restricted_api_key',
+      `This API key may not send from ${shownText(name)}, from which the workflow ${workflowId} sends this template`,
+    ),
   template_in_use: ({ workflowId }) =>
     conflict(`The active workflow ${workflowId} sends this template`, 'template_in_use'),
   template_too_slow: ({ part, ms }) =>

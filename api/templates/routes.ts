@@ -104,14 +104,14 @@ const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{id}',
   permission: 'manage',
-  bound: 'same',
+  bound: 'sender',
   errors: 'message',
   tags,
   summary: 'Delete a template',
   description:
     'Deletes the template with its versions. Mail that was made from it keeps its content. While an active workflow ' +
     'sends it, it is refused.',
-  codes: ['not_found', 'template_in_use'],
+  codes: ['not_found', 'template_in_use', 'domain_not_found'],
   example: templateExamples.remove,
   request: { params },
   responses: { 204: { description: 'Gone with its versions' } },
@@ -209,7 +209,7 @@ export function templateRoutes(deps: ApiDeps) {
 
   app.openapi(deleteRoute, async (c) => {
     const { id: idOrAlias } = c.req.valid('param')
-    orThrow(await deleteTemplate(deps, c.var.workspaceId, { idOrAlias }))
+    orThrow(await deleteTemplate(deps, c.var.reach, { idOrAlias }))
     return c.body(null, 204)
   })
 

@@ -6,6 +6,7 @@ import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { createTemplate } from './create.ts'
+import { checkTemplateReach } from './users.ts'
 
 const SUFFIX = ' (copy)'
 
@@ -15,10 +16,19 @@ export async function duplicateTemplate(
   reach: Reach,
   { idOrAlias }: { idOrAlias: string },
 ): Promise<
-  string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken' | 'domain_not_of_key'>
+  | string
+  | Refusal<
+      | 'template_not_found'
+      | 'invalid_template'
+      | 'alias_taken'
+      | 'domain_not_of_key'
+      | 'template_not_of_key'
+    >
 > {
   const stored = await findTemplate(deps.db, reach.workspaceId, idOrAlias)
   if (!stored) return refuse('template_not_found', { idOrAlias })
+  const foreign = await checkTemplateReach(deps, reach, stored)
+  if (foreign) return foreign
   const { subject, from, reply_to, preview_text, html, text } = stored
   const name = stored.name.slice(0, limits.nameCharsMax - SUFFIX.length) + SUFFIX
   const copy = { name, subject, from, reply_to, preview_text, html, text }

@@ -4,7 +4,7 @@ import { updateTemplate } from '../../db/templates/writes.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
-import { checkSender } from '../domains/sender.ts'
+import { checkTemplateReach } from './users.ts'
 import { withTemplate } from './withTemplate.ts'
 
 /** @returns the template's id */
@@ -12,11 +12,14 @@ export function publishTemplate(
   deps: CommandDeps,
   reach: Reach,
   { idOrAlias }: { idOrAlias: string },
-): Promise<string | Refusal<'template_not_found' | 'template_empty' | 'domain_not_of_key'>> {
+): Promise<
+  | string
+  | Refusal<'template_not_found' | 'template_empty' | 'domain_not_of_key' | 'template_not_of_key'>
+> {
   return withTemplate(deps, reach.workspaceId, idOrAlias, async ({ db, now }, stored) => {
-    if (!stored.html && !stored.text) return refuse('template_empty', {})
-    const foreign = await checkSender({ db }, reach, stored.from)
+    const foreign = await checkTemplateReach({ db }, reach, stored)
     if (foreign) return foreign
+    if (!stored.html && !stored.text) return refuse('template_empty', {})
     await updateTemplate(db, reach.workspaceId, stored.id, {
       published_version: stored.current_version,
       updated_at: now(),

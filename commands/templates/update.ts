@@ -9,6 +9,7 @@ import { checkSender } from '../domains/sender.ts'
 import type { InTrx } from '../transact.ts'
 import { withAlias } from './alias.ts'
 import { checkContent, contentOf, type GivenContent } from './content.ts'
+import { checkTemplateReach } from './users.ts'
 import { withTemplate } from './withTemplate.ts'
 
 /** Undefined leaves a field as it is. */
@@ -28,9 +29,7 @@ export function updateTemplate(
   deps: CommandDeps,
   reach: Reach,
   { idOrAlias, change }: UpdateTemplateInput,
-): Promise<
-  string | Refusal<'template_not_found' | 'invalid_template' | 'alias_taken' | 'domain_not_of_key'>
-> {
+): Promise<string | Refusal<'template_not_found' | 'alias_taken' | WriteRefusal['code']>> {
   return withAlias(change.alias, () =>
     withTemplate(deps, reach.workspaceId, idOrAlias, (inTrx, stored) =>
       write(inTrx, reach, stored, change),
@@ -38,19 +37,23 @@ export function updateTemplate(
   )
 }
 
+type WriteRefusal = Refusal<'invalid_template' | 'domain_not_of_key' | 'template_not_of_key'>
+
 async function write(
   { db, now }: InTrx<CommandDeps>,
   reach: Reach,
   stored: TemplateRow,
   change: TemplateChange,
-): Promise<string | Refusal<'invalid_template' | 'domain_not_of_key'>> {
+): Promise<string | WriteRefusal> {
   const given = Object.fromEntries(
     contentFields.flatMap((field) => (change[field] === undefined ? [] : [[field, change[field]]])),
   )
   const content = contentOf({ ...stored, ...given })
   const fault = checkContent(content)
   if (fault) return fault
-  const foreign = await checkSender({ db }, reach, content.from)
+  const foreign =
+    (await checkTemplateReach({ db }, reach, stored, change.alias)) ??
+    (await checkSender({ db }, reach, content.from))
   if (foreign) return foreign
   const isNew = contentFields.some((field) => content[field] !== stored[field])
   const version = stored.current_version + (isNew ? 1 : 0)

@@ -226,6 +226,7 @@ it('no template gets a sender of another domain, nor goes out with it', async ()
     ['PATCH', '/v1/templates/foreign', { alias: 'theirs' }],
     ['POST', '/v1/templates/foreign/publish'],
     ['POST', '/v1/templates/foreign/duplicate'],
+    ['DELETE', '/v1/templates/foreign'],
   ]
   for (const [method, path, body] of requests) {
     const answer = await ask(method, path, body)
