@@ -29,7 +29,7 @@ const codes = {
   },
   body_too_slow: {
     status: 408,
-    help: 'The body came at less than 10,000 bytes a second, or stopped for 30 seconds. Send it again over a better connection.',
+    help: 'The body came at less than 10,000 bytes a second, or at less than 256,000 while others waited for the memory that it held, or stopped for 30 seconds. Send it again over a better connection.',
   },
   contact_unsubscribed: {
     status: 409,

@@ -7,15 +7,21 @@ import type { PaceRules } from './rules.ts'
 const LOOK_MS = 1_000
 const EVENTS = ['readable', 'end', 'error', 'close'] as const
 
-/** Makes the watch of one body. @param isContended whether other bodies wait for memory */
-export function createPace(rules: PaceRules, isContended: () => boolean) {
+/** Makes the watch of one body. @param isInTheWay whether others wait for the memory that it holds */
+export function createPace(rules: PaceRules, isInTheWay: () => boolean) {
   let waited_ms = 0
   let bytes = 0
 
+  /** What had been waited and had come when others began to wait for this body's memory. */
+  let before: { waited_ms: number; bytes: number } | undefined
+
   /** How much longer the client may take for its next bytes. */
   const left_ms = () => {
-    const perSecond = isContended() ? rules.contendedBytesPerSecondMin : rules.bytesPerSecondMin
-    return Math.max(rules.grace_ms, (bytes / perSecond) * 1000) - waited_ms
+    const usual_ms = Math.max(rules.grace_ms, (bytes / rules.bytesPerSecondMin) * 1000) - waited_ms
+    before = isInTheWay() ? (before ?? { waited_ms, bytes }) : undefined
+    if (!before) return usual_ms
+    const asked_ms = ((bytes - before.bytes) / rules.contendedBytesPerSecondMin) * 1000
+    return Math.min(usual_ms, Math.max(rules.grace_ms, asked_ms) - (waited_ms - before.waited_ms))
   }
 
   return {

@@ -37,10 +37,10 @@ export interface BodyLimits {
 export function createBodyReader(rules: BodyRules) {
   const budget = createBodyBudget(rules)
 
-  const sourceOf = (c: Context<ApiEnv>): BodySource => {
+  const sourceOf = (c: Context<ApiEnv>, isInTheWay: () => boolean): BodySource => {
     const { incoming, outgoing } = (c.env ?? {}) as Partial<HttpBindings>
     if (!incoming || !outgoing) return webSource(c.req.raw.body)
-    return nodeSource(incoming, outgoing, createPace(rules, budget.isContended))
+    return nodeSource(incoming, outgoing, createPace(rules, isInTheWay))
   }
 
   return {
@@ -65,7 +65,7 @@ export function createBodyReader(rules: BodyRules) {
       }
       try {
         if (stated !== undefined && stated > rules.freeBytesMax) await ask()
-        const source = sourceOf(c)
+        const source = sourceOf(c, () => grant?.isInTheWay() ?? false)
         const pieces: Buffer[] = []
         let bytes = 0
         for (let piece = await source.next(); piece; piece = await source.next()) {

@@ -9,6 +9,9 @@ export interface BudgetRules {
   processBytesMax: number
   /** The share of one workspace. */
   workspaceBytesMax: number
+  /** The part of `processBytesMax` that only bodies counted with at most `smallBytesMax` use. */
+  reserveBytes: number
+  smallBytesMax: number
   /** How long a body waits for its turn. */
   wait_ms: number
 }
@@ -19,7 +22,7 @@ export interface PaceRules {
   grace_ms: number
   /** On average, over the time that was spent waiting for the client. */
   bytesPerSecondMin: number
-  /** The same while other bodies wait for memory that this one holds. */
+  /** The same, from when this body is the largest of those whose memory others wait for. */
   contendedBytesPerSecondMin: number
   /** The longest time without one byte. */
   silent_ms: number
@@ -32,11 +35,13 @@ export interface BodyRules extends BudgetRules, PaceRules {
 
 /**
  * The largest body (128 MiB, which counts as 135) fits the share of a workspace, and no workspace has more than half of
- * everything.
+ * everything. Two of the largest leave the reserve free.
  */
 export const bodyRules: BodyRules = {
   processBytesMax: 288 * MEBIBYTE,
   workspaceBytesMax: 144 * MEBIBYTE,
+  reserveBytes: 16 * MEBIBYTE,
+  smallBytesMax: 2 * MEBIBYTE,
   wait_ms: 30_000,
   grace_ms: 10_000,
   bytesPerSecondMin: 10_000,

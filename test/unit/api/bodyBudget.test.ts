@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { createBodyBudget } from '../../../api/http/bodies/budget.ts'
 
 describe('the order of those who wait', () => {
-  const rules = { processBytesMax: 100, workspaceBytesMax: 60, wait_ms: 10_000 }
+  const rules = {
+    processBytesMax: 100,
+    workspaceBytesMax: 60,
+    reserveBytes: 0,
+    smallBytesMax: 10,
+    wait_ms: 10_000,
+  }
 
   it('goes in turns by workspace, and nobody passes a large one', async () => {
     const budget = createBodyBudget(rules)
@@ -45,6 +51,40 @@ describe('the order of those who wait', () => {
     await expect(waits).rejects.toThrow('as many large bodies as it can')
     mine.shrink(20)
     expect(budget.state()).toEqual({ used: 60, waiting: 0 })
+    other.release()
+  })
+
+  it('keeps a part for small bodies, which pass the large ones there', async () => {
+    const budget = createBodyBudget({ ...rules, reserveBytes: 20 })
+    const held = await Promise.all([budget.ask('a', 40), budget.ask('b', 40)])
+    const gone = new AbortController()
+    const large = budget.ask('c', 30, gone.signal)
+    held.push(await budget.ask('d', 10), await budget.ask('e', 10))
+    expect(budget.state()).toEqual({ used: 100, waiting: 1 })
+    gone.abort()
+    await expect(large).rejects.toThrow()
+    for (const grant of held) grant.release()
+    expect(budget.state()).toEqual({ used: 0, waiting: 0 })
+  })
+
+  it('knows which body is in the way: the largest that comes, of those whose end would help', async () => {
+    const budget = createBodyBudget(rules)
+    const [small, large] = [await budget.ask('a', 20), await budget.ask('a', 40)]
+    const other = await budget.ask('b', 30)
+    const inTheWay = () => [small, large, other].map((grant) => grant.isInTheWay())
+    expect(inTheWay()).toEqual([false, false, false])
+    const gone = new AbortController()
+    const own = budget.ask('a', 10, gone.signal).catch(() => undefined)
+    expect(inTheWay(), 'a waits for its own share').toEqual([false, true, false])
+    gone.abort()
+    await own
+    const waits = budget.ask('c', 50)
+    expect(inTheWay(), 'c waits for the process').toEqual([false, true, false])
+    large.shrink(40)
+    expect(inTheWay(), 'the largest has come').toEqual([false, false, true])
+    large.release()
+    ;(await waits).release()
+    small.release()
     other.release()
   })
 })
