@@ -79,6 +79,8 @@ export const limits = {
   renderWaitMsMax: 30_000,
   /** Elements of a range such as `(1..10)`. */
   templateRangeMax: 100_000,
+  /** Characters of a text that is searched, times those that are searched for: some 100 ms when both are periodic. */
+  templateSearchMax: 100_000_000,
   propertiesBytesMax: 256 * 1024,
   designNodesMax: 300,
   designEdgesMax: 600,

@@ -9,13 +9,13 @@ import {
   Parser,
   Tag,
   type Template,
-  toValue,
   toValueSync,
 } from 'liquidjs'
 import { LRUCache } from 'lru-cache'
 import { limits } from '../../rules/limits.ts'
 import { type Cost, costOf } from './cheap.ts'
 import { boundRanges, checkRange, RANGE_CHECK } from './ranges.ts'
+import { operators, searchFilters, textOf } from './searches.ts'
 import { readTokens } from './tokens.ts'
 
 export type TemplateMode = 'html' | 'text'
@@ -60,6 +60,7 @@ function createEngine(mode: TemplateMode): Liquid {
     ownPropertyOnly: true,
     strictFilters: true,
     ...(mode === 'html' ? { outputEscape: 'escape' as const } : {}),
+    operators,
     memoryLimit: MEMORY_MAX,
     // the same output on every machine
     timezoneOffset: 0,
@@ -71,6 +72,7 @@ function createEngine(mode: TemplateMode): Liquid {
   for (const tag of removedTags) delete engine.tags[tag]
   engine.registerTag('#', LineComment)
   engine.registerFilter(RANGE_CHECK, checkRange)
+  for (const [name, filter] of searchFilters()) engine.registerFilter(name, filter)
   return engine
 }
 
@@ -141,13 +143,6 @@ class BoundedOutput implements Emitter {
     this.buffer += textOf(value)
     if (this.buffer.length > limits.htmlBytesMax) throw new Error('the result is too large')
   }
-}
-
-/** A value as the engine writes it. */
-function textOf(given: unknown): string {
-  const value: unknown = toValue(given)
-  if (value === undefined || value === null) return ''
-  return Array.isArray(value) ? value.map(textOf).join('') : String(value)
 }
 
 /** A context that collects missing names while an output is rendered. */

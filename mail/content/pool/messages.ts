@@ -19,7 +19,13 @@ export interface Task {
 
 export type Outcome = { id: number } & (
   | { kind: 'done' /** A `RenderedEmail` as JSON. */; result: string }
-  | { kind: 'too_slow' /** The part that was being rendered. */; part: string }
+  | {
+      kind: 'too_slow'
+      /** The part that was being rendered. */
+      part: string
+      /** Its thread is inside one long call of the engine, and goes on until that ends. */
+      isStuck: boolean
+    }
   | { kind: 'out_of_memory' }
   | { kind: 'failed' }
 )

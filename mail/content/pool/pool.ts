@@ -12,6 +12,8 @@ const ALL_MAX = { count: 2_000, bytes: 128 * MEBIBYTE }
 const SWEEP_MS = 1_000
 /** A child that ends again and again at its start is begun again at this pace. */
 const RESTART_MS = 1_000
+/** How long nothing is rendered for a workspace that left a thread in a call that nothing can stop. */
+const PAUSE_MS = 10_000
 
 /** What became of a job. `ended`: it ended the child, and alone once more. `busy`: it was not tried to the end. */
 export type PoolAnswer =
@@ -45,6 +47,8 @@ export function createPool(log: PoolLog, eachMax: number) {
     each: { count: eachMax, bytes: EACH_BYTES_MAX },
     all: ALL_MAX,
   })
+  /** Workspaces whose renders wait. */
+  const paused = new Set<string>()
   let child: RenderChild | null = null
   let isReady = false
   let isClosed = false
@@ -76,6 +80,18 @@ export function createPool(log: PoolLog, eachMax: number) {
     })
   }
 
+  function pause(workspaceId: string): void {
+    if (paused.has(workspaceId)) return
+    paused.add(workspaceId)
+    const resume = () => {
+      paused.delete(workspaceId)
+      dispatch()
+    }
+    setTimeout(resume, PAUSE_MS).unref()
+  }
+
+  const mayRun = (workspaceId: string) => !paused.has(workspaceId)
+
   /** Sends what may run now. */
   function dispatch(): void {
     if (isClosed) return
@@ -100,12 +116,12 @@ export function createPool(log: PoolLog, eachMax: number) {
     )
     for (let slot = 0; slot < FIRST_SLOTS; slot++) {
       if (slots.has(slot)) continue
-      const job = first.take((workspaceId) => !working.has(workspaceId))
+      const job = first.take((workspaceId) => !working.has(workspaceId) && mayRun(workspaceId))
       if (!job) break
       working.add(job.workspaceId)
       jobs.push(Object.assign(job, { slot }))
     }
-    const again = slots.has(FIRST_SLOTS) ? undefined : second.take()
+    const again = slots.has(FIRST_SLOTS) ? undefined : second.take(mayRun)
     return again ? [...jobs, again] : jobs
   }
 
@@ -114,6 +130,7 @@ export function createPool(log: PoolLog, eachMax: number) {
       const job = running.get(outcome.id)
       if (!job) continue
       running.delete(outcome.id)
+      if (outcome.kind === 'too_slow' && outcome.isStuck) pause(job.workspaceId)
       if (outcome.kind === 'too_slow' && !isSecondSlot(job.slot)) {
         // A busy machine is nobody's fault: once more, in a thread of its own.
         const again = { slot: FIRST_SLOTS, limit_ms: limits.renderAgainMs, isSuspect: false }

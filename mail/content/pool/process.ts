@@ -1,7 +1,7 @@
 // The child process of a renderer: its threads render the templates of strangers, at a low priority. `child.ts` starts it.
 import { constants, getPriority, setPriority } from 'node:os'
 import { FIRST_SLOTS, type FromChild, type Outcome, type Task } from './messages.ts'
-import { createSlot, createThreads } from './threads.ts'
+import { createSlot, createThreads, killProcess } from './threads.ts'
 
 /** How late a render past its time is noticed at most. */
 const CHECK_MS = 25
@@ -12,7 +12,8 @@ const { PRIORITY_BELOW_NORMAL: LOW } = constants.priority
 if (getPriority() < LOW) setPriority(LOW)
 // A signal for the whole group is for the parent, which still has to answer what it took.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined)
-process.on('disconnect', () => process.exit(0))
+// An orderly exit would wait for a thread inside a long call.
+process.on('disconnect', killProcess)
 
 const send = (message: FromChild) =>
   void process.send?.(message, undefined, undefined, () => undefined)

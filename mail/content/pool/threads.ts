@@ -1,4 +1,5 @@
 // The threads of the child process: started ahead of their use, watched, ended past their time, and replaced.
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { partNames } from '../template.ts'
 import type { Outcome, Task } from './messages.ts'
@@ -8,6 +9,8 @@ const THREAD_MEMORY_MB = 64
 const YOUNG_MEMORY_MB = 16
 /** A thread inside one long call of the engine ends only after it; with so many of them the process ends itself. */
 const ENDING_MAX = 4
+/** A thread that does not end within this time is inside such a call. */
+const STUCK_MS = 500
 
 /** Memory that a thread and the process share. */
 export interface ThreadState {
@@ -19,6 +22,11 @@ export interface ThreadState {
 
 interface Thread extends ThreadState {
   worker: Worker
+}
+
+/** Ends this process at once, with its threads whatever they do: an orderly exit waits for each of them. */
+export function killProcess(): void {
+  process.kill(process.pid, 'SIGKILL')
 }
 
 /** Starts threads; one more than is in use waits as a spare. */
@@ -55,15 +63,17 @@ export function createThreads() {
       if (spares.length === 0) spares.push(start())
       return thread
     },
-    /** Ends a thread whatever it does. */
-    end({ worker }: Thread): void {
+    /** Ends a thread whatever it does. @returns whether it goes on, inside a call that nothing can stop */
+    end({ worker }: Thread): Promise<boolean> {
       worker.removeAllListeners()
       worker.on('error', () => undefined)
       ending += 1
-      if (ending > ENDING_MAX) process.exit(1)
-      void worker.terminate().finally(() => {
+      if (ending > ENDING_MAX) killProcess()
+      const ended = worker.terminate().then(() => {
         ending -= 1
+        return false
       })
+      return Promise.race([ended, delay(STUCK_MS, true)])
     },
   }
 }
@@ -80,8 +90,7 @@ export function createSlot(
     outcome:
       | Omit<Extract<Outcome, { kind: 'done' }>, 'id'>
       | { kind: 'out_of_memory' }
-      | { kind: 'failed' }
-      | { kind: 'too_slow'; part: string },
+      | { kind: 'failed' },
   ): void {
     if (!task) return
     const { id } = task
@@ -122,10 +131,14 @@ export function createSlot(
       if (begun === 0n) return
       if (process.hrtime.bigint() - begun < BigInt(task.limit_ms) * 1_000_000n) return
       const part = partNames[Atomics.load(thread.part, 0)] ?? 'html'
-      threads.end(thread)
+      const { id } = task
+      const ended = threads.end(thread)
+      task = null
       thread = null
-      finish({ kind: 'too_slow', part })
-      this.warm()
+      void ended.then((isStuck) => {
+        report({ kind: 'too_slow', part, isStuck, id })
+        this.warm()
+      })
     },
   }
 }
