@@ -1,8 +1,15 @@
 // The texts of a segment's mails: cheap ones are rendered while the segment is walked, others between two walks, so that
 // no template is rendered for long under the contact's lock.
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Renderer, renderInPlace, renderKey } from '../../mail/content/renderer.ts'
 import type { RenderedEmail, TemplateParts, TemplateScope } from '../../mail/content/template.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
+
+/** Mails of one segment that wait or are rendered at once: fewer than a workspace may have. */
+const AT_ONCE_MAX = 4
+const BUSY_PAUSE_MS = 250
+/** How long mails of a segment wait for a busy renderer before the segment is tried again; its activity has 2 minutes. */
+const BUSY_MS_MAX = 60_000
 
 interface Text {
   rendered: RenderedEmail
@@ -60,15 +67,26 @@ export function createSegmentTexts(
     requireAll(): void {
       if (wanted.size > 0) throw new NotRendered()
     },
-    /** Renders what the last walk asked for. @throws Error when this process has too much to render now */
+    /**
+     * Renders what the last walk asked for, a few at a time, and waits where this process has too much to render now.
+     * @throws Error when it waited for too long
+     */
     async renderWanted(): Promise<void> {
-      const renders = [...wanted].map(async ([key, { parts, scope, token }]) => {
-        const rendered = await renderer.render(workspaceId, parts, scope)
-        if (!rendered.ok && rendered.kind === 'busy')
-          throw new Error('too much is being rendered now')
-        known.set(key, { rendered, token })
-      })
-      await Promise.all(renders)
+      const until = performance.now() + BUSY_MS_MAX
+      const left = [...wanted]
+      const renderNext = async (): Promise<void> => {
+        for (let next = left.shift(); next; next = left.shift()) {
+          const [key, { parts, scope, token }] = next
+          let rendered = await renderer.render(workspaceId, parts, scope)
+          while (!rendered.ok && rendered.kind === 'busy') {
+            if (performance.now() > until) throw new Error('too much is being rendered now')
+            await delay(BUSY_PAUSE_MS)
+            rendered = await renderer.render(workspaceId, parts, scope)
+          }
+          known.set(key, { rendered, token })
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE_MAX }, renderNext))
     },
   }
 }
