@@ -9,6 +9,7 @@ import {
   Parser,
   Tag,
   type Template,
+  toValue,
   toValueSync,
 } from 'liquidjs'
 import { LRUCache } from 'lru-cache'
@@ -72,8 +73,15 @@ function createEngine(mode: TemplateMode): Liquid {
   for (const tag of removedTags) delete engine.tags[tag]
   engine.registerTag('#', LineComment)
   engine.registerFilter(RANGE_CHECK, checkRange)
+  engine.registerFilter('size', sizeOf)
   for (const [name, filter] of searchFilters()) engine.registerFilter(name, filter)
   return engine
+}
+
+/** The filter `size`. The engine's own gives the value of a key `length`, which may be a long text. */
+function sizeOf(given: unknown): number {
+  const value: unknown = toValue(given)
+  return typeof value === 'string' || Array.isArray(value) ? value.length : 0
 }
 
 interface ParsedPart {

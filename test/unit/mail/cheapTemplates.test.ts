@@ -47,6 +47,16 @@ describe('which templates are rendered in place', () => {
     expect(renderInPlace(inHtml('{% if big contains big %}{% endif %}'), big)).toBe(null)
   })
 
+  test('the filters size, first and last of an object with such keys: no text of it', () => {
+    const long = '&'.repeat(1_000)
+    const odd = { vars: { a: { length: long, size: long, first: long, last: long } } }
+    const source = '{{ a | size | escape | escape }},{{ a | first }},{{ a | last }}'
+    expect(renderInPlace(inHtml(source), odd)).toMatchObject({ html: '0,,' })
+    expect(renderInPlace(inHtml('{{ "abc" | size }}{{ tags | size }}'), { vars })).toMatchObject({
+      html: '32',
+    })
+  })
+
   test('a template that does not parse says so in place', () => {
     expect(renderInPlace(inHtml('{% for %}'), {})).toMatchObject({ ok: false, kind: 'fault' })
   })
