@@ -1,19 +1,16 @@
 // Clients that go away while their request is at work in Postgres: what is given up, and what is not.
 import { request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { serve } from '@hono/node-server'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
+import { listen } from '../setup/listening.ts'
 import { runSql } from '../setup/template.ts'
 
 const api = await createTestApi()
 await insertTestDomain(api, 'sender.test')
-const server = serve({ fetch: api.app.fetch, hostname: '127.0.0.1', port: 0 })
-await new Promise((resolve) => server.once('listening', resolve))
-const { port } = server.address() as AddressInfo
-afterAll(() => server.close())
+const { port, close } = await listen(api)
+afterAll(close)
 
 /** Key of the advisory lock at which the triggers below wait. */
 const GATE = 4_711
