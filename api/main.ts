@@ -11,12 +11,15 @@ import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
+import { createRenderMetrics } from '../runtime/renderMetrics.ts'
 import { createSecrets } from '../runtime/secrets.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { createTemporalReads } from '../runtime/temporalReads.ts'
 import { createApp } from './http/app.ts'
 import { createCursors } from './http/cursor.ts'
+import { createDropped } from './http/dropped.ts'
 import { listenForKeys } from './http/keyNews.ts'
+import { createApiMetrics } from './http/metrics.ts'
 import { createHttpServer } from './http/server.ts'
 
 const DRAIN_MS = 10_000
@@ -28,7 +31,7 @@ const now = () => new Date()
 const secrets = createSecrets(config.secretKey)
 
 const onIdleError = (err: Error) => log.warn({ err }, 'a database connection broke while idle')
-const { db } = connect({
+const { db, shares } = connect({
   url: config.databaseUrl,
   poolSize: config.databasePoolSize,
   name: 'dripline-api',
@@ -46,13 +49,16 @@ const spare = (name: string) => {
 const connection = Connection.lazy({ address: config.temporalAddress })
 closers.add('temporal', () => connection.close())
 
+const registry = createMetrics('api')
+const apiMetrics = createApiMetrics(registry)
+if (shares) apiMetrics.watch({ places: shares.counts })
 const metrics = await serveMetrics(
   { host: config.host, port: config.apiMetricsPort, isReady: async () => true },
-  createMetrics('api'),
+  registry,
 )
 closers.add('metrics', metrics.close)
 
-const renderer = createRenderer(log)
+const renderer = createRenderer(log, { watch: createRenderMetrics(registry) })
 closers.add('renderer', renderer.close)
 renderer.warm()
 
@@ -89,11 +95,19 @@ const app = createApp({
   renderer,
   cursors: createCursors(secrets),
   keyNews,
+  apiMetrics,
 })
 
 const proxies = blockList(config.trustedProxies)
+const tellDropped = createDropped((dropped) =>
+  log.warn(dropped, 'connections were closed because there were too many'),
+)
 const server = createHttpServer(app.fetch, {
   isTrustedPeer: (peer) => isListed(proxies, peer.replace(/^::ffff:/, '')),
+  onDropped(by) {
+    apiMetrics.dropped(by)
+    tellDropped(by)
+  },
 })
 server.listen(config.port, config.host, () => {
   log.info({ host: config.host, port: config.port }, 'listening')

@@ -2,7 +2,9 @@
 
 import { Connection } from '@temporalio/client'
 import { sql } from 'kysely'
+import { Registry } from 'prom-client'
 import { createApp } from '../api/http/app.ts'
+import { createApiMetrics } from '../api/http/metrics.ts'
 import { connect } from '../db/connect.ts'
 import { createRenderer } from '../mail/content/renderer.ts'
 import { parseConfig } from '../runtime/config.ts'
@@ -137,6 +139,7 @@ async function findPages(
     secrets,
     renderer,
     cursors: spy.cursors,
+    apiMetrics: createApiMetrics(new Registry()),
   })
   const found: ListPaths[] = []
   for (const { name, path, ascending = false } of listsOf(owners)) {

@@ -1,9 +1,11 @@
 // Makes the workspace of a benchmark, with an API key and a verified domain, and workflows through the API's
 // route.
 
+import { Registry } from 'prom-client'
 import { createApp } from '../api/http/app.ts'
 import { createCursors } from '../api/http/cursor.ts'
 import type { RequestKey } from '../api/http/keyCache.ts'
+import { createApiMetrics } from '../api/http/metrics.ts'
 import { createApiKey } from '../commands/api-keys/create.ts'
 import { connect, type Db } from '../db/connect.ts'
 import { insertVerifiedDomain } from '../dev/verifiedDomain.ts'
@@ -92,6 +94,7 @@ export async function createWorkflow(
     secrets,
     renderer,
     cursors: createCursors(secrets),
+    apiMetrics: createApiMetrics(new Registry()),
   })
   const response = await app.request('/v1/workflows', {
     method: 'POST',

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { lendFrom, noteBreakage } from './lend.ts'
 import type { Database } from './schema.ts'
 import { applySettings, type Settings } from './settings.ts'
-import { createShares } from './shares.ts'
+import { createShares, type Shares } from './shares.ts'
 
 export type Db = Kysely<Database>
 
@@ -19,7 +19,8 @@ const KEEPALIVE_MS = 10_000
 
 /**
  * Opens a pg pool and a Kysely handle over it. int8 is read as number, because no count or id here exceeds 2^53.
- * `onIdleError` is called when an unused connection breaks (a server restart); the pool replaces it.
+ * `onIdleError` is called when an unused connection breaks (a server restart); the pool replaces it. `shares` is null
+ * unless the pool is shared.
  */
 export function connect(options: {
   url: string
@@ -30,7 +31,7 @@ export function connect(options: {
   /** Whether workspaces share the pool, as they do in the API: `db/shares.ts` says how. */
   shared?: boolean
   onIdleError: (err: Error) => void
-}): { db: Db; pool: pg.Pool } {
+}): { db: Db; pool: pg.Pool; shares: Shares | null } {
   pg.types.setTypeParser(INT8_OID, Number)
   const pool = new pg.Pool({
     connectionString: options.url,
@@ -46,5 +47,5 @@ export function connect(options: {
   pool.on('connect', noteBreakage)
   const shares = options.shared ? createShares(options.poolSize) : null
   const dialect = new PostgresDialect({ pool: lendFrom(pool, shares) })
-  return { db: new Kysely<Database>({ dialect }), pool }
+  return { db: new Kysely<Database>({ dialect }), pool, shares }
 }

@@ -33,8 +33,8 @@ export function noteBreakage(client: pg.ClientBase): void {
 }
 
 /**
- * Says good-bye and closes our side of the socket alone: what the running statement still answers is read, so
- * nobody has to guess whether it was committed. A cancel request is not used, because it may arrive after the
+ * Tells Postgres that we leave and closes our side of the socket alone: what the running statement still answers is
+ * read, so it is known whether it was committed. A cancel request is not used, because it may arrive after the
  * statement has ended and hit the next one. Resolves when the backend has closed its side, so whoever counts
  * connections counts those that still wait in Postgres; at once for a connection that has ended already, which tells
  * nothing any more.
@@ -69,7 +69,7 @@ function lend(
   let grace: NodeJS.Timeout | undefined
   const { signal } = scope
   const leave = () => {
-    // What was told to commit is left to do so: the transaction has ended all the same, one way or the other.
+    // Once COMMIT was sent there is nothing to save: the transaction ends by itself in a moment.
     if (!committing) ending = hangUp(client)
   }
   const onAbort = () => {
@@ -114,7 +114,8 @@ export function lendFrom(pool: pg.Pool, shares: Shares | null): PostgresPool {
   return {
     async connect() {
       const scope = currentScope()
-      // It would wait for a place in its own share with a place in hand, and with enough of its kind for ever.
+      // It would hold one connection and wait for another one. When all of a share is held like that, nobody in it
+      // ever gets the second one.
       if (scope.inTransaction) throw new Error('a transaction is open here: use it')
       const giveBack = shares ? await shares.take(scope.owner, scope.signal) : () => undefined
       const client = await pool.connect().catch((err: unknown) => {

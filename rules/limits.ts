@@ -1,6 +1,7 @@
-// Every limit of the interface, with the unit in its name.
+// Limits that callers meet, and numbers that several rooms share, each with its unit in its name. A number that one file
+// alone needs stands in that file, and how bodies are read in api/http/bodies/rules.ts.
 
-const MEBIBYTE = 1024 * 1024
+export const MEBIBYTE = 1024 * 1024
 
 export const limits = {
   pageSize: 50,
@@ -72,7 +73,7 @@ export const limits = {
   templateBranchesMax: 500,
   /** Blocks inside each other. */
   templateDepthMax: 100,
-  /** How long rendering a template with loops may take at first, and when it is tried once more, alone. */
+  /** How long rendering a template with loops may take at first, and once more in a thread for second tries. */
   renderMs: 500,
   renderAgainMs: 5_000,
   /** How long such a render may wait for others before it is refused for now. */

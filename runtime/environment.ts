@@ -38,7 +38,7 @@ export const Variables = z.object({
     .max(500)
     .default(20)
     .describe(
-      'Connections in the pool of one process. Beside it a process opens up to five more: for readiness, for wake-ups, and a worker three for what it listens to',
+      'Connections in the pool of one process. Beside it the API opens 3, and a worker 3, 2 more with the role `executions`, and 1 for each lane that it holds',
     ),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])

@@ -20,6 +20,7 @@ import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
+import { createRenderMetrics } from '../runtime/renderMetrics.ts'
 import { createSecrets } from '../runtime/secrets.ts'
 import { shareLook } from '../runtime/sharedLook.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
@@ -167,7 +168,7 @@ closers.add('smtp', () => Promise.race([transport.close(), delay(SMTP_CLOSE_MS)]
 
 // A segment whose mail is refused for now is tried again later. Few of one workspace may wait here, since those that
 // wait hold places in which segments of other workspaces could run.
-const renderer = createRenderer(log, { eachMax: 20 })
+const renderer = createRenderer(log, { eachMax: 20, watch: createRenderMetrics(registry) })
 closers.add('renderer', renderer.close)
 if (roles.includes('executions')) renderer.warm()
 

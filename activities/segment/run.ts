@@ -51,8 +51,8 @@ export function segmentActivities(deps: ActivityDeps) {
         { renderer, publicUrl: config.publicUrl },
         execution.workspace_id,
       )
-      const isGiven = isGivenUp(execution)
-      const isSuspect = execution.deaths !== null && !isGiven
+      const isGivenUpNow = isGivenUp(execution)
+      const isSuspect = execution.deaths !== null && !isGivenUpNow
       const result = await withTexts(texts, () =>
         gate.run(isSuspect, (turn) =>
           transact(deps, (inTrx) =>
@@ -60,7 +60,7 @@ export function segmentActivities(deps: ActivityDeps) {
           ),
         ),
       )
-      if (isGiven) deps.blame.gaveUp('segment', executionId)
+      if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
       return result
     },
 

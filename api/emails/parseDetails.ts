@@ -4,7 +4,7 @@ import type { Attachment } from '../../commands/emails/newEmail.ts'
 import { type Mailbox, parseMailbox } from '../../rules/addresses.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
-import { limits } from '../../rules/limits.ts'
+import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import { holdsWordMark } from '../../rules/mail/headers.ts'
 import { isOneLine, turnsAround } from '../../rules/oneLine.ts'
 import { refuse } from '../../rules/refusals.ts'
@@ -28,8 +28,6 @@ export interface SendEmailDetails {
   /** Overrides the settings of the domain. */
   tracking: { opens?: boolean; clicks?: boolean }
 }
-
-const MEGABYTE = 1024 * 1024
 
 /**
  * Reads the other fields of a body after the contract's checks.
@@ -102,8 +100,8 @@ const isStorable = (text: string | LargeText): boolean =>
   text instanceof LargeText ? text.isStorable : isStorableText(text)
 
 function textTooLarge(text_bytes: number): string {
-  const size = (text_bytes / MEGABYTE).toFixed(2)
-  return `text must not exceed ${limits.htmlBytesMax / MEGABYTE}MB, has ${size}MB`
+  const size = (text_bytes / MEBIBYTE).toFixed(2)
+  return `text must not exceed ${limits.htmlBytesMax / MEBIBYTE}MB, has ${size}MB`
 }
 
 function readTags(given: JsonObject): Record<string, string> {
@@ -155,7 +153,7 @@ function readAttachments(given: JsonObject): Attachment[] {
   })
   // Checked before anything is decoded, because the sum may be over the limit.
   if (bytes > limits.attachmentsBytesMax) {
-    const [max, size] = [limits.attachmentsBytesMax / MEGABYTE, (bytes / MEGABYTE).toFixed(2)]
+    const [max, size] = [limits.attachmentsBytesMax / MEBIBYTE, (bytes / MEBIBYTE).toFixed(2)]
     const text = `attachments together must not exceed ${max}MB, have ${size}MB`
     throw badRequest(text, 'attachments_too_large')
   }

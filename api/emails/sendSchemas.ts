@@ -1,11 +1,11 @@
 // The body of POST /v1/emails for the interface description. parseBody.ts and parseDetails.ts check it.
 import { z } from '@hono/zod-openapi'
-import { limits } from '../../rules/limits.ts'
+import { limits, MEBIBYTE } from '../../rules/limits.ts'
 
 const addresses = z.union([z.string(), z.array(z.string())])
 const texts = z.record(z.string(), z.string())
 const freeForm = z.record(z.string(), z.unknown())
-const mebibytes = (bytes: number) => `${bytes / (1024 * 1024)} MB`
+const mebibytes = (bytes: number) => `${bytes / MEBIBYTE} MB`
 
 const Attachment = z
   .object({

@@ -9,6 +9,7 @@ import type { TemporalReads } from '../../runtime/temporalReads.ts'
 import type { Cursors } from './cursor.ts'
 import type { ErrorShape } from './errors.ts'
 import type { KeyNews, RequestKey } from './keyCache.ts'
+import type { ApiMetrics } from './metrics.ts'
 
 /** The dependencies of commands, and those for reading. */
 export interface ApiDeps extends RevokingDeps {
@@ -20,6 +21,7 @@ export interface ApiDeps extends RevokingDeps {
   cursors: Cursors
   /** Without it keys are cached for a second. */
   keyNews?: KeyNews
+  apiMetrics: ApiMetrics
 }
 
 export interface ApiEnv {

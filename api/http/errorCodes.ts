@@ -1,8 +1,10 @@
 // Every `code` that an error can carry, with its status and what a caller does about it: a closed list.
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { limits } from '../../rules/limits.ts'
+import { limits, MEBIBYTE } from '../../rules/limits.ts'
+import { bodyRules } from './bodies/rules.ts'
 
-const MEBIBYTE = 1024 * 1024
+const number = (value: number) => value.toLocaleString('en-US')
+const seconds = (ms: number) => `${ms / 1000} seconds`
 
 interface CodeFacts {
   status: ContentfulStatusCode
@@ -21,7 +23,7 @@ const codes = {
   },
   body_too_complex: {
     status: 400,
-    help: `The body has more than ${limits.bodyMarksMax.toLocaleString('en-US')} of the characters \`{ } [ ] , :\` outside of texts, or more than ${limits.bodyDepthMax} levels. Send less at once, or flatten it.`,
+    help: `The body has more than ${number(limits.bodyMarksMax)} of the characters \`{ } [ ] , :\` outside of texts, or more than ${limits.bodyDepthMax} levels. Send less at once, or flatten it.`,
   },
   body_too_large: {
     status: 413,
@@ -29,7 +31,7 @@ const codes = {
   },
   body_too_slow: {
     status: 408,
-    help: 'The body came at less than 10,000 bytes a second, or at less than 256,000 while others waited for the memory that it held, or stopped for 30 seconds. Send it again over a better connection.',
+    help: `The body came at less than ${number(bodyRules.bytesPerSecondMin)} bytes a second after ${seconds(bodyRules.grace_ms)}, or at less than ${number(bodyRules.contendedBytesPerSecondMin)} while other bodies waited for memory that it held, or stopped for ${seconds(bodyRules.silent_ms)}. The text says which. Send it again over a better connection, or send less at once.`,
   },
   contact_unsubscribed: {
     status: 409,
@@ -141,7 +143,7 @@ const codes = {
   },
   service_unavailable: {
     status: 503,
-    help: 'Postgres or Temporal does not answer, or is busy with what this request needs, or too many large bodies come at once. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
+    help: 'Postgres or Temporal does not answer, or is busy with what this request needs, or the service renders too many templates or reads too many large bodies at once; the text says which. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
   },
   template_empty: {
     status: 400,

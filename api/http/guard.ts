@@ -17,7 +17,7 @@ import { rulesOf } from './operation.ts'
  * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 415, and what reading a body throws
  */
 export function createGuard(
-  deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake' | 'config'>,
+  deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake' | 'config' | 'apiMetrics'>,
   keyCache: KeyCache,
   bodyRules: BodyRules,
 ): MiddlewareHandler<ApiEnv> {
@@ -26,6 +26,7 @@ export function createGuard(
   const clientIp = createClientIp(deps.config.trustedProxies)
   const addressOf = (c: Context<ApiEnv>) =>
     clientIp(peerOf(c), c.req.header('x-forwarded-for')) ?? ''
+  deps.apiMetrics.watch({ bodies: bodies.budget.state })
   return async (c, next) => {
     const rules = rulesOf(c)
     c.set('errors', rules.errors)

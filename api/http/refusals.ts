@@ -1,14 +1,11 @@
 // The HTTP answer for each refusal of a command: its status, code and text.
 
 import { reservedEventPrefixes } from '../../rules/eventNames.ts'
-import { limits } from '../../rules/limits.ts'
+import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import { isRefusal, type Refusal, type RefusalCode } from '../../rules/refusals.ts'
 import { shown, shownText } from '../../rules/shown.ts'
 import { ApiError, badRequest, conflict, notFound } from './errors.ts'
-
-/** Seconds in which many renders are done. */
-const RENDER_RETRY_S = '5'
-const MEGABYTE = 1024 * 1024
+import { serviceUnavailable } from './unavailable.ts'
 
 type Answers = { [C in RefusalCode]: (refusal: Refusal<C>) => ApiError }
 
@@ -64,8 +61,8 @@ const answers: Answers = {
   execution_not_running: ({ status }) =>
     conflict(`The execution has ended: its status is ${status}`, 'execution_not_running'),
   html_too_large: ({ html_bytes }) => {
-    const size = (html_bytes / MEGABYTE).toFixed(2)
-    const max = limits.htmlBytesMax / MEGABYTE
+    const size = (html_bytes / MEBIBYTE).toFixed(2)
+    const max = limits.htmlBytesMax / MEBIBYTE
     return badRequest(`html content size (${size}MB) exceeds maximum of ${max}MB`, null)
   },
   domain_id_not_found: ({ id }) => notFound(`Domain ${shownText(id)} not found`),
@@ -85,10 +82,7 @@ const answers: Answers = {
   not_suppressed: ({ email }) => notFound(`Address ${shownText(email)} is not suppressed`),
   re_entry_refused: ({ mode, nodeId }) =>
     conflict(`re_entry ${mode} of the trigger ${nodeId} keeps the contact out`, 're_entry_refused'),
-  renderer_busy: () =>
-    new ApiError(503, 'service_unavailable', 'Too much is being rendered now; try again shortly', {
-      headers: { 'Retry-After': RENDER_RETRY_S },
-    }),
+  renderer_busy: () => serviceUnavailable('rendering'),
   reserved_event_name: ({ eventName }) =>
     badRequest(
       `event_name must not begin with ${reservedEventPrefixes.join(' ')}, as ${shown(eventName)} does`,

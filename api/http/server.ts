@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { expectsContinue } from './bodies/continue.ts'
 import { drainUnread } from './bodies/drain.ts'
+import type { DroppedBy } from './dropped.ts'
 
 /** A test chooses smaller numbers. */
 export interface ServerRules {
@@ -43,18 +44,21 @@ type Fetch = Parameters<typeof getRequestListener>[0]
  * A body has no time limit here, because its reader pauses the socket when memory is short: whoever reads it watches its
  * pace (`bodies/pace.ts`), and a body that nobody reads is drained after the answer.
  * @param isTrustedPeer whether an address is a proxy of ours
+ * @param onDropped is told of each connection that is closed at once because there are too many
  */
 export function createHttpServer(
   fetch: Fetch,
   {
     rules = serverRules,
     isTrustedPeer = () => false,
+    onDropped = () => undefined,
   }: {
     rules?: ServerRules
     isTrustedPeer?: (address: string) => boolean
+    onDropped?: (by: DroppedBy) => void
   } = {},
 ): Server {
-  // Ours drains less and for every method.
+  // `drainUnread` does what this option would do, with a smaller bound and for every method.
   const answer = getRequestListener(fetch, { autoCleanupIncoming: false })
   const take = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     drainUnread(incoming, outgoing)
@@ -76,7 +80,8 @@ export function createHttpServer(
     expectsContinue.add(incoming)
     take(incoming, outgoing)
   })
-  limitPeers(server, rules, isTrustedPeer)
+  server.on('drop', () => onDropped('process'))
+  limitPeers(server, rules, isTrustedPeer, () => onDropped('address'))
   return server
 }
 
@@ -85,6 +90,7 @@ function limitPeers(
   server: Server,
   rules: ServerRules,
   isTrustedPeer: (address: string) => boolean,
+  onDropped: () => void,
 ): void {
   const open = new Map<string, number>()
   let all = 0
@@ -93,6 +99,7 @@ function limitPeers(
     const count = (open.get(peer) ?? 0) + 1
     if (count > rules.connectionsPerPeerMax && !isTrustedPeer(peer)) {
       socket.destroy()
+      onDropped()
       return
     }
     all += 1

@@ -3,6 +3,7 @@ import { limits } from '../../rules/limits.ts'
 import { shareLook } from '../../runtime/sharedLook.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { createRoutes } from '../http/openapi.ts'
+import { RETRY_AFTER_S } from '../http/unavailable.ts'
 
 export function healthRoutes({
   isDatabaseThere,
@@ -25,7 +26,7 @@ export function healthRoutes({
     const servers = await look()
     const ready = servers.postgres && servers.temporal
     const body = { status: ready ? 'ok' : 'unavailable', ...servers }
-    return ready ? c.json(body) : c.json(body, 503, { 'Retry-After': '5' })
+    return ready ? c.json(body) : c.json(body, 503, { 'Retry-After': RETRY_AFTER_S })
   })
 
   return app

@@ -1,9 +1,11 @@
-// The table of a worker's own metrics, from the registry that it serves.
+// The table of the service's own metrics, from registries like those that API and worker serve.
 import { Registry } from 'prom-client'
+import { createApiMetrics } from '../../api/http/metrics.ts'
 import type { Db } from '../../db/connect.ts'
 import { createReportCounter } from '../../inbound/reports/metrics.ts'
 import { collectEventLoopDelay } from '../../runtime/eventLoopDelay.ts'
 import { createLog } from '../../runtime/log.ts'
+import { createRenderMetrics } from '../../runtime/renderMetrics.ts'
 import { createSuspectMetrics } from '../../worker/blame/metrics.ts'
 import { createDeliveryMetrics } from '../../worker/deliveryMetrics.ts'
 import { code, codes, markdownTable } from './markdown.ts'
@@ -24,6 +26,8 @@ export function metricsTable(): string {
   })
   createReportCounter(registry)
   createSuspectMetrics(registry)
+  createRenderMetrics(registry)
+  createApiMetrics(registry)
   collectEventLoopDelay(registry)
   const rows = registry
     .getMetricsAsArray()

@@ -55,14 +55,28 @@ export function renderKey(workspaceId: string, parts: TemplateParts, scope: Temp
   return createHash('sha256').update(text).digest('base64')
 }
 
+/** What the metrics of a process hear of its renders. */
+export interface RenderWatch {
+  /** `in_place`, `remembered` (it was too slow or too large a moment ago), or what became of it in the pool. */
+  rendered(outcome: 'in_place' | 'remembered' | PoolAnswer['kind']): void
+  /** The child process ended by itself. */
+  childEnded(): void
+}
+
+const nobody: RenderWatch = { rendered: () => undefined, childEnded: () => undefined }
+
 export interface RendererOptions {
   /** Renders of one workspace that may wait or be under way; 200 unless said. */
   eachMax?: number
+  watch?: RenderWatch
 }
 
 /** Makes a renderer. Its child process starts with the first render that needs it, or with `warm`. */
-export function createRenderer(log: PoolLog, { eachMax = 200 }: RendererOptions = {}): Renderer {
-  const pool = createPool(log, eachMax)
+export function createRenderer(
+  log: PoolLog,
+  { eachMax = 200, watch = nobody }: RendererOptions = {},
+): Renderer {
+  const pool = createPool(log, eachMax, watch.childEnded)
   const remembered = new LRUCache<string, RenderFailure>({
     max: REMEMBERED_MAX,
     ttl: REMEMBERED_MS,
@@ -70,10 +84,17 @@ export function createRenderer(log: PoolLog, { eachMax = 200 }: RendererOptions 
   return {
     async render(workspaceId, parts, scope) {
       const rendered = renderInPlace(parts, scope)
-      if (rendered) return rendered
+      if (rendered) {
+        watch.rendered('in_place')
+        return rendered
+      }
       const known = remembered.size > 0 && remembered.get(renderKey(workspaceId, parts, scope))
-      if (known) return known
+      if (known) {
+        watch.rendered('remembered')
+        return known
+      }
       const answer = await pool.run(workspaceId, JSON.stringify({ parts, scope }))
+      watch.rendered(answer.kind)
       if (answer.kind === 'done') return JSON.parse(answer.result) as RenderedEmail
       const failure = toFailure(answer)
       if (failure.kind !== 'busy') remembered.set(renderKey(workspaceId, parts, scope), failure)

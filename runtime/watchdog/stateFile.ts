@@ -17,7 +17,7 @@ import { fromLine, LINE_BYTES, type Mark, toLine } from './mark.ts'
 
 const SUFFIX = '.state'
 
-/** The nothing that is written after each piece of work. */
+/** The line of a process that works on nothing: it is written after each piece of work. */
 const NOTHING = toLine(null)
 
 /** Where the state files of one service stand. Two services may share a folder. */

@@ -6,6 +6,9 @@ import { afterAll, expect, it } from 'vitest'
 import { createHttpServer } from '../../api/http/server.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { eventually } from '../setup/eventually.ts'
+import { listen } from '../setup/listening.ts'
+import { head, openRaw } from '../setup/rawHttp.ts'
 import { describeTables } from '../setup/tables.ts'
 
 const api = await createTestApi()
@@ -126,4 +129,15 @@ it('writes nothing if the client disconnects in the middle of a request', async 
   }
   expect((await ask('GET', '/v1/audiences', {})).status).toBe(200)
   expect(await describeTables(api.db)).toBe(before)
+})
+
+it('shows in its metrics the memory of a body while it comes', async () => {
+  const { port, close } = await listen(api)
+  const connection = await openRaw(port)
+  await connection.write(head('/v1/audiences', api.key, { 'content-length': 200_000 }))
+  const bytes = () => api.registry.getSingleMetricAsString('dripline_api_body_bytes')
+  await eventually(async () => expect(await bytes()).toMatch(/dripline_api_body_bytes [1-9]/))
+  connection.socket.destroy()
+  await eventually(async () => expect(await bytes()).toMatch(/dripline_api_body_bytes 0$/))
+  await close()
 })

@@ -2,10 +2,12 @@
 
 import { randomBytes } from 'node:crypto'
 import { Connection } from '@temporalio/client'
+import { Registry } from 'prom-client'
 import { afterAll, inject } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { createCursors } from '../../api/http/cursor.ts'
 import type { ApiDeps } from '../../api/http/env.ts'
+import { createApiMetrics } from '../../api/http/metrics.ts'
 import { type CreateApiKeyInput, createApiKey } from '../../commands/api-keys/create.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { createDatabaseLook } from '../../db/spare.ts'
@@ -70,6 +72,7 @@ export async function createTestApi(options: TestApiOptions = {}) {
   const connection = Connection.lazy({ address: inject('temporalAddress') })
   afterAll(() => connection.close())
   const log = createLog('test', 'silent')
+  const registry = new Registry()
   const renderer = createRenderer(log)
   afterAll(() => renderer.close())
   /** Channels that were woken, in order. */
@@ -86,6 +89,7 @@ export async function createTestApi(options: TestApiOptions = {}) {
     secrets,
     renderer,
     cursors: createCursors(secrets),
+    apiMetrics: createApiMetrics(registry),
   }
   const app = createApp(deps)
   const createKey = (input: Partial<CreateApiKeyInput> = {}) =>
@@ -128,7 +132,21 @@ export async function createTestApi(options: TestApiOptions = {}) {
     return answer
   }
 
-  return { db, pool, url, app, deps, key, keyId, workspaceId, userId, createKey, woken, request }
+  return {
+    db,
+    pool,
+    url,
+    app,
+    deps,
+    registry,
+    key,
+    keyId,
+    workspaceId,
+    userId,
+    createKey,
+    woken,
+    request,
+  }
 }
 
 export type TestApi = Awaited<ReturnType<typeof createTestApi>>

@@ -1,4 +1,4 @@
-// Starts the blame of a worker: its watchdog, and the look at what dead workers of this machine left behind.
+// Starts the watchdog of a worker, and looks every few seconds at the state files that dead workers of this machine left.
 import { createHash } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type { Db } from '../../db/connect.ts'

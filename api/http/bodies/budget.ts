@@ -1,8 +1,7 @@
 // The memory for bodies: who may have how much at once, and in which order those who wait get it.
-import { ApiError } from '../errors.ts'
+import { ClientGone } from '../../../db/shares.ts'
+import { serviceUnavailable } from '../unavailable.ts'
 import type { BudgetRules } from './rules.ts'
-
-const RETRY_AFTER_S = '5'
 
 /** Memory that a body may use. */
 export interface Grant {
@@ -121,7 +120,7 @@ export function createBodyBudget(rules: BudgetRules) {
     /**
      * Waits for memory.
      * @param signal when the client has gone
-     * @throws ApiError 503 `service_unavailable` after `wait_ms`, or when the client has gone
+     * @throws ApiError 503 `service_unavailable` after `wait_ms`; ClientGone
      */
     ask(workspaceId: string, wanted: number, signal?: AbortSignal): Promise<Grant> {
       const bytes = Math.min(wanted, rules.workspaceBytesMax)
@@ -133,30 +132,24 @@ export function createBodyBudget(rules: BudgetRules) {
             resolve(grant(workspaceId, bytes))
           },
         }
-        const giveUp = () => {
+        const giveUp = (err: Error) => {
           stop()
           leave(workspaceId, waiter)
-          reject(tooBusy())
+          reject(err)
           admitAll()
         }
-        const timer = setTimeout(giveUp, rules.wait_ms)
+        const onGone = () =>
+          giveUp(new ClientGone('the client went away while its body waited for memory'))
+        const timer = setTimeout(() => giveUp(serviceUnavailable('bodies')), rules.wait_ms)
         const stop = () => {
           clearTimeout(timer)
-          signal?.removeEventListener('abort', giveUp)
+          signal?.removeEventListener('abort', onGone)
         }
-        signal?.addEventListener('abort', giveUp)
+        signal?.addEventListener('abort', onGone)
         waiting.set(workspaceId, [...(waiting.get(workspaceId) ?? []), waiter])
-        if (signal?.aborted) giveUp()
+        if (signal?.aborted) onGone()
         else admitAll()
       })
     },
   }
 }
-
-const tooBusy = () =>
-  new ApiError(
-    503,
-    'service_unavailable',
-    'The service is reading as many large bodies as it can; try again shortly',
-    { headers: { 'Retry-After': RETRY_AFTER_S } },
-  )

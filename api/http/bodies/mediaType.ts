@@ -1,5 +1,4 @@
-// Checks of a body before anything reads it: its media type.
-
+// Refuses bodies that are not sent as JSON, before they are read.
 import type { Context } from 'hono'
 import type { ApiEnv } from '../env.ts'
 import { unsupportedMediaType } from '../errors.ts'

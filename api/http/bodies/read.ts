@@ -111,7 +111,7 @@ function whenGone(c: Context<ApiEnv>): AbortSignal | undefined {
   return gone.signal
 }
 
-/** A body that is small enough to be parsed in one go. It is, when the operation asks for it. */
+/** A body that is small enough to be parsed in one go. That is done when the operation calls `json`, not before. */
 function whole(pieces: Buffer[], grant: Grant | undefined): Body {
   const [first] = pieces
   const bytes = pieces.length === 1 && first ? first : Buffer.concat(pieces)
@@ -152,8 +152,10 @@ async function split(
 
 function bodyOf(value: unknown, grant: Grant | undefined): Body {
   return {
-    // Only an operation without large fields asks for the text.
-    text: () => JSON.stringify(value),
+    text() {
+      // Its large texts are no strings any more, so nothing could write it as it came.
+      throw new Error('a body with large fields is read with json()')
+    },
     json: () => value,
     release: () => grant?.release(),
   }

@@ -1,7 +1,5 @@
-// How bodies are read: how much at once, how slowly, and how long one waits for its turn. The numbers of the service.
-import { limits } from '../../../rules/limits.ts'
-
-const MEBIBYTE = 1024 * 1024
+// The limits for reading bodies: memory in use at once, pace, and the wait for memory.
+import { limits, MEBIBYTE } from '../../../rules/limits.ts'
 
 /** What may be in memory at once. A test chooses smaller numbers. */
 export interface BudgetRules {

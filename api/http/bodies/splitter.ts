@@ -71,7 +71,11 @@ export class Splitter {
     this.#bytesMax = bytesMax
   }
 
-  /** @param piece at most `PIECE_BYTES` @throws ApiError 413 when the rest is too large, 400 for a text that is none */
+  /**
+   * Takes the next bytes of the body, at most `PIECE_BYTES`.
+   * @throws ApiError 413 when what is kept beside the large texts is too large, 400 `invalid_json` for a large text that is
+   * not a string of JSON
+   */
   push(piece: Buffer): void {
     for (let i = 0; i < piece.length; ) {
       if (this.#within === 'nothing') i = this.#readBetween(piece, i)
@@ -198,7 +202,10 @@ export class Splitter {
     throw new ApiError(413, 'body_too_large', text)
   }
 
-  /** Puts the large texts where their numbers stand. Whatever is a string in such a place has a mark of ours. */
+  /**
+   * Puts the large texts back. Each string in such a place begins with a character that was written here: `#` before the
+   * number of a large text, `=` before a text that stayed in the rest. So a caller's text is never taken for a number.
+   */
   #putBack(body: unknown): unknown {
     const { texts, base64 } = this.#fields
     if (!isJsonObject(body)) return body

@@ -1,11 +1,10 @@
 // Renders templates in the threads of a child process: fair between workspaces, each within its time and memory, and
 // without harm to this process whatever a template does.
-import { limits } from '../../../rules/limits.ts'
+import { limits, MEBIBYTE } from '../../../rules/limits.ts'
 import { type RenderChild, startChild } from './child.ts'
 import { FIRST_SLOTS, isSecondSlot, type Outcome } from './messages.ts'
 import { createAdmission, FairQueue, type Waiting } from './queue.ts'
 
-const MEBIBYTE = 1024 * 1024
 /** What may wait or be under way of one workspace, and of all. */
 const EACH_BYTES_MAX = 32 * MEBIBYTE
 const ALL_MAX = { count: 2_000, bytes: 128 * MEBIBYTE }
@@ -33,12 +32,15 @@ interface Job extends Waiting {
   slot: number
   limit_ms: number
   /** The child ended while it was under way: it is tried again with nothing beside it. */
-  isSuspect: boolean
+  retriesAlone: boolean
   answer: (answer: PoolAnswer) => void
 }
 
-/** Makes a pool. Its child is started by the first job, or by `warm`. */
-export function createPool(log: PoolLog, eachMax: number) {
+/**
+ * Makes a pool. Its child is started by the first job, or by `warm`.
+ * @param onChildEnd is called when the child has ended by itself
+ */
+export function createPool(log: PoolLog, eachMax: number, onChildEnd: () => void) {
   const first = new FairQueue<Job>()
   const second = new FairQueue<Job>()
   const suspects = new FairQueue<Job>()
@@ -105,7 +107,7 @@ export function createPool(log: PoolLog, eachMax: number) {
   }
 
   function next(): Job[] {
-    if (!suspects.isEmpty || [...running.values()].some(({ isSuspect }) => isSuspect)) {
+    if (!suspects.isEmpty || [...running.values()].some(({ retriesAlone }) => retriesAlone)) {
       const job = running.size === 0 ? suspects.take() : undefined
       return job ? [job] : []
     }
@@ -133,7 +135,7 @@ export function createPool(log: PoolLog, eachMax: number) {
       if (outcome.kind === 'too_slow' && outcome.isStuck) pause(job.workspaceId)
       if (outcome.kind === 'too_slow' && !isSecondSlot(job.slot)) {
         // A busy machine is nobody's fault: once more, in a thread of its own.
-        const again = { slot: FIRST_SLOTS, limit_ms: limits.renderAgainMs, isSuspect: false }
+        const again = { slot: FIRST_SLOTS, limit_ms: limits.renderAgainMs, retriesAlone: false }
         second.add(Object.assign(job, again))
       } else settle(job, outcome)
     }
@@ -144,10 +146,23 @@ export function createPool(log: PoolLog, eachMax: number) {
     const wasReady = isReady
     child = null
     isReady = false
-    log.warn({ ...facts, under_way: running.size }, 'the process that renders templates has ended')
-    for (const job of running.values()) {
-      if (job.isSuspect) settle(job, { kind: 'ended' })
-      else suspects.add(Object.assign(job, { isSuspect: true }))
+    const jobs = [...running.values()]
+    // Which templates they were is not written down; the workspaces say whom to ask.
+    const workspaceIds = [...new Set(jobs.map(({ workspaceId }) => workspaceId))]
+    const endedTwiceBy = jobs.find(({ retriesAlone }) => retriesAlone)?.workspaceId
+    log.warn(
+      {
+        ...facts,
+        under_way: jobs.length,
+        workspace_ids: workspaceIds,
+        ...(endedTwiceBy && { ended_twice_by: endedTwiceBy }),
+      },
+      'the process that renders templates has ended',
+    )
+    onChildEnd()
+    for (const job of jobs) {
+      if (job.retriesAlone) settle(job, { kind: 'ended' })
+      else suspects.add(Object.assign(job, { retriesAlone: true }))
     }
     running.clear()
     if (!wasReady && !isClosed) {
@@ -172,7 +187,7 @@ export function createPool(log: PoolLog, eachMax: number) {
           answer({ kind: 'busy' })
           return
         }
-        const tried = { slot: 0, limit_ms: limits.renderMs, isSuspect: false }
+        const tried = { slot: 0, limit_ms: limits.renderMs, retriesAlone: false }
         first.add({ ...waiting, ...tried, id: nextId++, text, answer })
         dispatch()
       })

@@ -10,7 +10,8 @@ const ALIVE_MS = 1_000
 // Threads that are started from here on have the same priority.
 const { PRIORITY_BELOW_NORMAL: LOW } = constants.priority
 if (getPriority() < LOW) setPriority(LOW)
-// A signal for the whole group is for the parent, which still has to answer what it took.
+// A terminal or a supervisor may send its signal to all processes of the group. Only the parent acts on it, since it still
+// needs this process for the requests that it has taken, and ends it afterwards.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined)
 // An orderly exit would wait for a thread inside a long call.
 process.on('disconnect', killProcess)

@@ -1,6 +1,11 @@
 // Who gets memory for a body, and in which order.
+import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
 import { createBodyBudget } from '../../../api/http/bodies/budget.ts'
+import { createBodyReader } from '../../../api/http/bodies/read.ts'
+import { bodyRules } from '../../../api/http/bodies/rules.ts'
+import type { ApiEnv } from '../../../api/http/env.ts'
+import { ClientGone } from '../../../db/shares.ts'
 
 describe('the order of those who wait', () => {
   const rules = {
@@ -48,7 +53,7 @@ describe('the order of those who wait', () => {
     const waits = budget.ask('a', 10, gone.signal)
     const other = await budget.ask('b', 40)
     gone.abort()
-    await expect(waits).rejects.toThrow('as many large bodies as it can')
+    await expect(waits).rejects.toThrow(ClientGone)
     mine.shrink(20)
     expect(budget.state()).toEqual({ used: 60, waiting: 0 })
     other.release()
@@ -87,4 +92,30 @@ describe('the order of those who wait', () => {
     small.release()
     other.release()
   })
+
+  it('refuses with 503 who has waited too long, and with another error whose client has gone', async () => {
+    const budget = createBodyBudget({ ...rules, wait_ms: 20 })
+    const mine = await budget.ask('a', 60)
+    await expect(budget.ask('a', 10)).rejects.toMatchObject({ status: 503, reason: 'bodies' })
+    mine.release()
+    expect(budget.state()).toEqual({ used: 0, waiting: 0 })
+  })
+})
+
+it('does not give a body with large fields as text', async () => {
+  const reader = createBodyReader(bodyRules)
+  const app = new Hono<ApiEnv>()
+  app.onError((err) => new Response(err.message, { status: 500 }))
+  const largeFields = {
+    texts: ['html'],
+    textBytesMax: 10_000_000,
+    base64: { list: 'attachments', field: 'content', bytesMax: 10_000_000, countMax: 100 },
+  }
+  app.post('/', async (c) => {
+    const body = await reader.read(c, 'ws', { bodyBytesMax: 10_000_000, largeFields })
+    return new Response(body.text())
+  })
+  const body = JSON.stringify({ html: 'x'.repeat(100_000) })
+  const answer = await app.request('/', { method: 'POST', body })
+  expect(await answer.text()).toBe('a body with large fields is read with json()')
 })

@@ -1,9 +1,11 @@
 // What the error handler logs: an outage is one, and a client that leaves is none.
 import { Hono } from 'hono'
 import pino from 'pino'
+import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import type { ApiEnv } from '../../../api/http/env.ts'
 import { createErrorHandler } from '../../../api/http/errorHandler.ts'
+import { createApiMetrics } from '../../../api/http/metrics.ts'
 import { ClientGone } from '../../../db/shares.ts'
 
 const broken = new Error('Connection terminated unexpectedly')
@@ -12,7 +14,7 @@ async function logged(err: Error): Promise<{ status: number; text: string }> {
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
   const app = new Hono<ApiEnv>()
-  app.onError(createErrorHandler({ log }))
+  app.onError(createErrorHandler({ log, apiMetrics: createApiMetrics(new Registry()) }))
   app.get('/', () => {
     throw err
   })

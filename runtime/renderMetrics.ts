@@ -1,0 +1,22 @@
+// Counts what became of renders, and how often the process that renders templates ended. API and worker have it.
+import { Counter, type Registry } from 'prom-client'
+
+/** Registers the metrics. A registry takes them once. @returns what a renderer tells of its work */
+export function createRenderMetrics(registry: Registry) {
+  const registers = [registry]
+  const renders = new Counter({
+    name: 'dripline_renders_total',
+    help: 'API and worker: renders of templates, by outcome; in_place: cheap, done: by the child process, with a text or a fault of the template',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const ends = new Counter({
+    name: 'dripline_render_child_ends_total',
+    help: 'API and worker: times that the process that renders templates has ended by itself',
+    registers,
+  })
+  return {
+    rendered: (outcome: string) => renders.inc({ outcome }),
+    childEnded: () => ends.inc(),
+  }
+}
