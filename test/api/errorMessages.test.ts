@@ -110,11 +110,7 @@ const rows: Record<ErrorCode, Row> = {
     name: 'x'.repeat(limits.requestBytesMax),
   }),
   // Asked below by a client that stops in the middle.
-  body_too_slow: row(
-    'The body stopped for 0.1 seconds after 1 bytes',
-    'POST',
-    '/v1/audiences',
-  ),
+  body_too_slow: row('The body stopped for 0.1 seconds after 1 bytes', 'POST', '/v1/audiences'),
   contact_unsubscribed: {
     asks: () => ['POST', `/v1/workflows/${made['left']}/executions`, { email: own.contact }],
     text: 'The contact has unsubscribed from this workflow',

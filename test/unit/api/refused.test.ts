@@ -17,6 +17,7 @@ import {
 } from '../../../api/http/unavailable.ts'
 import { ClientGone, NoPlace } from '../../../db/shares.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
+import { refuse } from '../../../rules/refusals.ts'
 import { createLog } from '../../../runtime/log.ts'
 import { TemporalUnavailable } from '../../../runtime/temporalReads.ts'
 
@@ -27,13 +28,13 @@ const causes: Record<RefusedReason, Error> = {
   locked: withCode('55P03'),
   crowded: new NoPlace('no place'),
   slow: withCode('57014'),
-  rendering: toApiError({ code: 'renderer_busy' }),
+  rendering: toApiError(refuse('renderer_busy', {})),
   bodies: serviceUnavailable('bodies'),
   client_gone: new ClientGone('gone'),
   body_too_slow: bodyTooSlow('The body stopped for 30.0 seconds after 1 bytes'),
 }
 
-async function refuse(cause: Error) {
+async function answerTo(cause: Error) {
   const lines: { level: string; facts: Record<string, unknown> }[] = []
   const log = createLog('test', 'silent')
   for (const level of ['debug', 'warn', 'error'] as const) {
@@ -54,7 +55,7 @@ async function refuse(cause: Error) {
 test.each(refusedReasons)(
   '%s: one line that names whose request it was, and a count',
   async (reason) => {
-    const { answer, lines, metrics } = await refuse(causes[reason])
+    const { answer, lines, metrics } = await answerTo(causes[reason])
     expect(answer.status).toBe(reason === 'body_too_slow' ? 408 : 503)
     expect(answer.headers.get('retry-after')).toBe(
       reason === 'body_too_slow' ? null : RETRY_AFTER_S,
