@@ -78,6 +78,9 @@ export function createThreads() {
   }
 }
 
+/** How a render ends that was not past its time. */
+type Finished = { kind: 'done'; result: string } | { kind: 'out_of_memory' | 'failed' }
+
 /** A place for one render at a time. */
 export function createSlot(
   threads: ReturnType<typeof createThreads>,
@@ -86,12 +89,7 @@ export function createSlot(
   let task: Task | null = null
   let thread: Thread | null = null
 
-  function finish(
-    outcome:
-      | Omit<Extract<Outcome, { kind: 'done' }>, 'id'>
-      | { kind: 'out_of_memory' }
-      | { kind: 'failed' },
-  ): void {
+  function finish(outcome: Finished): void {
     if (!task) return
     const { id } = task
     task = null
