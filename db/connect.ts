@@ -5,6 +5,7 @@ import { lendFrom, noteBreakage } from './lend.ts'
 import type { Database } from './schema.ts'
 import { applySettings, type Settings } from './settings.ts'
 import { createShares, type Shares } from './shares.ts'
+import { SlicedSocket } from './slicedSocket.ts'
 
 export type Db = Kysely<Database>
 
@@ -41,6 +42,7 @@ export function connect(options: {
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEPALIVE_MS,
+    stream: () => new SlicedSocket(),
   })
   pool.on('error', options.onIdleError)
   // A connection may break between two statements of a transaction; the next statement then fails with that error.

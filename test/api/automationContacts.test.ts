@@ -163,11 +163,13 @@ describe('PATCH /v1/automation/contacts/{email}', () => {
     ['a number too large', '{"a":1e999}'],
     ['a depth bomb', `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`],
     ['too much', JSON.stringify({ a: 'x'.repeat(262_144) })],
-  ])('refuses %s and changes nothing', async (_name, properties) => {
+  ])('refuses %s and changes nothing', async (name, properties) => {
     const email = newEmail()
     await post(email, { a: 1 })
     const answer = await patch(email, `{"properties":${properties}}`)
-    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
+    // So deep a body is refused before it is parsed.
+    const code = name === 'a depth bomb' ? 'body_too_complex' : 'invalid_request'
+    expect(answer).toMatchObject({ status: 400, body: { code } })
     expect(await propertiesOf(email)).toEqual({ a: 1 })
   })
 

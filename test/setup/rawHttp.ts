@@ -72,3 +72,9 @@ export async function openRaw(port: number): Promise<RawConnection> {
       }),
   }
 }
+
+/** What came after the head of the last answer. */
+export const told = (connection: RawConnection) => {
+  const [, text = ''] = connection.received().split('\r\n\r\n').slice(-2)
+  return { status: connection.statuses().at(-1), code: JSON.parse(text).code as string }
+}

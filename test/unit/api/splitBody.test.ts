@@ -1,7 +1,6 @@
 // A large body that is taken while it arrives gives what JSON.parse gives for the whole, wherever its pieces end.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { GrowingBytes } from '../../../api/http/bodies/growing.ts'
 import { LargeBase64 } from '../../../api/http/bodies/largeBase64.ts'
 import { LargeText } from '../../../api/http/bodies/largeText.ts'
 import { Splitter } from '../../../api/http/bodies/splitter.ts'
@@ -232,31 +231,5 @@ describe('a body in pieces', () => {
     const contents = (attachments as JsonObject[]).map((item) => item['content'])
     expect(contents.slice(0, 100)).toEqual(Array(100).fill(largeBase64Of('AAAA')))
     expect(new Set(contents.slice(100))).toEqual(new Set(['AAAA', undefined]))
-  })
-
-  it('takes no more memory for a small text than it has bytes', () => {
-    const bytes = new GrowingBytes(limits.htmlBytesMax)
-    bytes.add(Buffer.from('a'))
-    expect(bytes.bytes().buffer.byteLength).toBe(1)
-  })
-
-  it('keeps a text up to its limit and counts all of it', () => {
-    const small = { ...fields, textBytesMax: 10 }
-    const splitter = new Splitter(small, 1_000)
-    splitter.push(Buffer.from(`{"html":"${'é'.repeat(50)}","text":"${'x'.repeat(10)}"}`))
-    const { html, text } = splitter.done() as { html: LargeText; text: LargeText }
-    expect([html.byteLength, html.bytes.length <= 10]).toEqual([100, true])
-    expect([text.byteLength, text.bytes.toString()]).toEqual([10, 'x'.repeat(10)])
-  })
-
-  it('refuses more than 1 MiB beside the large texts while it comes', () => {
-    const splitter = new Splitter(fields, 2 ** 27)
-    const push = () => {
-      splitter.push(Buffer.from('{"html":"x","metadata":['))
-      for (let i = 0; i < 1_000; i++) splitter.push(Buffer.from('[],'.repeat(10_000)))
-    }
-    expect(push).toThrow(
-      'Everything in the body but html, text, attachments[].content must not exceed 1048576 bytes together',
-    )
   })
 })
