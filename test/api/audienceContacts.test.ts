@@ -138,7 +138,7 @@ describe('refusals', () => {
     ['null as flag', { is_subscribed: null }],
     ['a list as properties', { properties: [] }],
     ['NUL in properties', { properties: { a: ['\u0000'] } }],
-    ['deep properties', { properties: JSON.parse(`${'{"a":'.repeat(80)}1${'}'.repeat(80)}`) }],
+    ['deep properties', { properties: JSON.parse(`${'{"a":'.repeat(70)}1${'}'.repeat(70)}`) }],
   ]
   it.each(bodies)('%s', async (_name, body) => {
     const answer = await add('a@example.com', body)

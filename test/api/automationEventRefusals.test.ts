@@ -96,8 +96,8 @@ describe('a wrong event', () => {
     [
       'a depth bomb',
       `{${good},"properties":${deep(100_000)}}`,
-      /^properties (must|is required)/,
-      'invalid_request',
+      /^The body must not be nested deeper than 80 levels$/,
+      'body_too_complex',
     ],
     [
       'large properties',

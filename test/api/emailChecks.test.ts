@@ -234,7 +234,7 @@ describe('checks beyond the contract', () => {
     const refused = await send({ ...mail, from: 'a@shaky.test' }, headers)
     expect([refused.status, refused.body]).toEqual([
       403,
-      { message: 'from: this API key may not send from shaky.test', code: 'restricted_api_key' },
+      { message: 'from: this API key may not send from shaky.test', code: 'domain_not_found' },
     ])
   })
 

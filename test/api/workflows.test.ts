@@ -93,7 +93,7 @@ describe('a new workflow', () => {
   it('with an extremely nested design is a 400', async () => {
     const body = `{"name":"a","design":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`
     const answer = await api.request('POST', '/v1/workflows', body)
-    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_design' } })
+    expect(answer).toMatchObject({ status: 400, body: { code: 'body_too_complex' } })
   })
 })
 

@@ -74,6 +74,8 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
     // The environment that children inherit.
     'dev/processes/processes.ts',
     'dev/start/main.ts',
+    // The few variables that the process of templates gets.
+    'mail/content/pool/child.ts',
     'operate/createKey.ts',
     'operate/lanes.ts',
     'operate/migrate.ts',
