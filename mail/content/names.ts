@@ -8,6 +8,13 @@ const contactNames: ReadonlySet<unknown> = new Set(['contact', 'properties'])
 /** Filters whose later arguments are texts that are parsed as expressions when the filter runs. */
 const expressionFilters = /_exp$/
 
+/**
+ * Longer expressions, and more of them, are not parsed here but count as one that may read anything: parsing them would
+ * hold the process.
+ */
+const EXPRESSION_CHARS_MAX = 200
+const EXPRESSIONS_MAX = 100
+
 /** Parses the expressions of such filters; it renders nothing. */
 const parser = new Liquid({ strictFilters: false })
 
@@ -35,14 +42,18 @@ export function findContactRead(source: string): string | null {
  */
 function findIn(parsed: unknown): string | null {
   const waiting: unknown[] = [parsed]
+  let expressions = 0
   const seen = new Set<object>()
   while (waiting.length > 0) {
     const one = waiting.pop()
     if (typeof one !== 'object' || one === null || seen.has(one)) continue
     if (one instanceof Liquid || one instanceof Tokenizer) continue
     seen.add(one)
+    const before = waiting.length
     const read = nameIn(one) ?? expressionsIn(one, waiting)
     if (read !== null) return read
+    expressions += waiting.length - before
+    if (expressions > EXPRESSIONS_MAX) return 'too many expressions'
     // In the order of the text, since the last one is taken first.
     for (const inner of Object.values(one).reverse()) waiting.push(inner)
   }
@@ -60,13 +71,14 @@ function nameIn(token: object): string | null {
 
 /**
  * Parses the expressions of a filter, and adds them to what is still to be looked at.
- * @returns the filter's name if an expression is made only when the template is rendered
+ * @returns the filter's name if an expression is made only when the template is rendered, or is too long to be parsed
  */
 function expressionsIn(filter: object, waiting: unknown[]): string | null {
   const { name, args } = filter as { name?: unknown; args?: unknown }
   if (typeof name !== 'string' || !Array.isArray(args) || !expressionFilters.test(name)) return null
   for (const argument of args.slice(1)) {
     if (!TypeGuards.isQuotedToken(argument)) return name
+    if (argument.content.length > EXPRESSION_CHARS_MAX) return name
     try {
       waiting.push(new Value(argument.content, parser))
     } catch {

@@ -91,3 +91,11 @@ it('every template that shows a value of a contact is found', () => {
 it('what does not parse reads nothing: parsing refuses it', () => {
   expect(findContactRead('{{ contact.email')).toBeNull()
 })
+
+it('expressions that would take long to be parsed count as reading', () => {
+  const longOne = `{{ vars.list | where_exp: "x", "${'a or '.repeat(1_900)}b" }}`
+  expect(findContactRead(longOne)).toBe('where_exp')
+  const many = '{{ vars.list | where_exp: "x", "x.a" }}'.repeat(101)
+  expect(findContactRead(many)).toBe('too many expressions')
+  expect(findContactRead('{{ vars.list | where_exp: "x", "x.a" }}'.repeat(40))).toBeNull()
+})
