@@ -60,7 +60,9 @@ export function createHttpServer(
 ): Server {
   // `drainUnread` does what this option would do, with a smaller bound and for every method.
   const answer = getRequestListener(fetch, { autoCleanupIncoming: false })
+  const used = trackUse()
   const take = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    used.begin(incoming.socket, outgoing)
     drainUnread(incoming, outgoing)
     outgoing.setHeader('Keep-Alive', `timeout=${rules.keepAliveTold_s}`)
     void answer(incoming, outgoing)
@@ -81,8 +83,30 @@ export function createHttpServer(
     take(incoming, outgoing)
   })
   server.on('drop', () => onDropped('process'))
-  limitPeers(server, rules, isTrustedPeer, () => onDropped('address'))
+  limitPeers(server, rules, isTrustedPeer, { onDropped: () => onDropped('address'), ...used })
   return server
+}
+
+/**
+ * Knows which connections are between two requests. `closeIdleConnections` of newer Node versions also closes those
+ * that have only just been opened.
+ */
+function trackUse() {
+  /** Requests under way on each connection that has had one. */
+  const underWay = new Map<Socket, number>()
+  return {
+    begin(socket: Socket, outgoing: ServerResponse): void {
+      if (!underWay.has(socket)) socket.once('close', () => underWay.delete(socket))
+      underWay.set(socket, (underWay.get(socket) ?? 0) + 1)
+      outgoing.once('close', () => {
+        const left = underWay.get(socket)
+        if (left !== undefined) underWay.set(socket, left - 1)
+      })
+    },
+    closeIdle(): void {
+      for (const [socket, count] of underWay) if (count === 0) socket.destroy()
+    },
+  }
 }
 
 /** Closes connections over the share of their address, and idle ones when there are nearly too many. */
@@ -90,7 +114,7 @@ function limitPeers(
   server: Server,
   rules: ServerRules,
   isTrustedPeer: (address: string) => boolean,
-  onDropped: () => void,
+  { onDropped, closeIdle }: { onDropped: () => void; closeIdle: () => void },
 ): void {
   const open = new Map<string, number>()
   let all = 0
@@ -110,6 +134,6 @@ function limitPeers(
       if (left > 0) open.set(peer, left)
       else open.delete(peer)
     })
-    if (all > rules.connectionsMax * CROWDED) server.closeIdleConnections()
+    if (all > rules.connectionsMax * CROWDED) closeIdle()
   })
 }

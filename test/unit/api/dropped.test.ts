@@ -39,3 +39,31 @@ test.each<[DroppedBy, object]>([
   for (const socket of sockets) socket.destroy()
   await new Promise((resolve) => server.close(resolve))
 })
+
+test('nearly too many: one between two requests makes room, one that has just come does not', async () => {
+  const server = createHttpServer(() => new Response('x'), {
+    rules: { ...serverRules, connectionsMax: 2 },
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const open = () => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    const seen = { answers: 0, isClosed: false }
+    socket.on('data', () => {
+      seen.answers += 1
+    })
+    socket.on('close', () => {
+      seen.isClosed = true
+    })
+    return { seen, ask: () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'), socket }
+  }
+  const idle = open()
+  idle.ask()
+  await eventually(() => expect(idle.seen.answers).toBe(1))
+  const fresh = open()
+  await eventually(() => expect(idle.seen.isClosed).toBe(true))
+  fresh.ask()
+  await eventually(() => expect(fresh.seen.answers).toBe(1))
+  fresh.socket.destroy()
+  await new Promise((resolve) => server.close(resolve))
+})
