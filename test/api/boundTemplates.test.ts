@@ -1,12 +1,12 @@
 // A key that is bound to one domain changes no template whose text goes out from another one.
 import { describe, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { createBoundKey } from '../setup/boundKey.ts'
 
 const api = await createTestApi()
 const own = await insertTestDomain(api, 'own.test')
 await insertTestDomain(api, 'other.test')
-const { token, keyId } = await api.createKey()
-await api.db.updateTable('api_keys').set({ domain_id: own }).where('id', '=', keyId).execute()
+const { token } = await createBoundKey(api, own)
 
 const as = (key: string) => (method: string, path: string, body?: unknown) =>
   api.request<Record<string, unknown>>(method, path, body, { authorization: `Bearer ${key}` })
