@@ -1,5 +1,6 @@
 // One HTTP request of the load beside attacks and of the attacks themselves; a failed connection is an answer too.
 import { Agent, request } from 'node:http'
+import type { Socket } from 'node:net'
 
 /** What a client saw: a status, or what became of the connection. */
 export interface Seen {
@@ -22,6 +23,18 @@ export interface Post {
 
 /** Connections that are kept open between requests, as applications do. */
 export const createAgent = (maxSockets: number) => new Agent({ keepAlive: true, maxSockets })
+
+/**
+ * A service that refuses a large body early closes the connection while the client still writes. Between two requests
+ * nobody hears of that, and an error that nobody hears of would end this process.
+ */
+const heard = new WeakSet<Socket>()
+
+function hearErrors(socket: Socket): void {
+  if (heard.has(socket)) return
+  heard.add(socket)
+  socket.on('error', () => undefined)
+}
 
 /** Makes one request. Never fails: no answer is status 0, with the fault as body. */
 export function send(agent: Agent, post: Post): Promise<Seen> {
@@ -47,6 +60,7 @@ export function send(agent: Agent, post: Post): Promise<Seen> {
     })
     const timer =
       leaveAfter_ms === undefined ? undefined : setTimeout(() => made.destroy(), leaveAfter_ms)
+    made.on('socket', hearErrors)
     made.on('error', (err) => settle(0, err.message))
     made.on('response', (response) => {
       const chunks: Buffer[] = []
