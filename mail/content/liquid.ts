@@ -1,11 +1,9 @@
 // The Liquid engine of templates: no access to files or prototypes, limits on sizes, and a cache of parsed templates.
 // What bounds the time of a render is outside: `cheap.ts` decides what may be rendered in place.
 import {
-  Context,
   type Emitter,
   Liquid,
   LiquidError,
-  Output,
   Parser,
   Tag,
   type Template,
@@ -15,6 +13,7 @@ import {
 import { LRUCache } from 'lru-cache'
 import { limits } from '../../rules/limits.ts'
 import { type Cost, costOf } from './cheap.ts'
+import { quickenOutputs, WatchingContext } from './outputs.ts'
 import { boundRanges, checkRange, RANGE_CHECK } from './ranges.ts'
 import { operators, searchFilters, textOf } from './searches.ts'
 import { readTokens } from './tokens.ts'
@@ -112,7 +111,7 @@ export function parsePart(source: string, mode: TemplateMode): Parsed {
     const engine = engines[mode]
     const templates = new Parser(engine).parseTokens(readTokens(source, engine))
     const parsed = { templates, cost: costOf(templates) }
-    watchOutputs(templates)
+    quickenOutputs(templates)
     cache.set(source, parsed)
     return { ok: true, ...parsed }
   } catch (error) {
@@ -151,49 +150,6 @@ class BoundedOutput implements Emitter {
     this.buffer += textOf(value)
     if (this.buffer.length > limits.htmlBytesMax) throw new Error('the result is too large')
   }
-}
-
-/** A context that collects missing names while an output is rendered. */
-class WatchingContext extends Context {
-  /** True while an output is rendered. */
-  watching = false
-  readonly missing: Set<string>
-
-  constructor(names: object, engine: Liquid, missing: Set<string>) {
-    super(names, engine.options, { sync: true }, { liquid: engine })
-    this.missing = missing
-  }
-
-  override *_getFromScope(
-    ...args: Parameters<Context['_getFromScope']>
-  ): IterableIterator<unknown> {
-    const value: unknown = yield super._getFromScope(...args)
-    const path = typeof args[1] === 'string' ? args[1] : args[1].join('.')
-    if (value === undefined && this.watching) this.missing.add(path)
-    return value
-  }
-}
-
-/** Makes each `{{ output }}` without a `default` filter set `watching` while it is rendered. */
-function watchOutputs(templates: Template[]): void {
-  for (const template of templates) {
-    if (template instanceof Output && template.value.filters[0]?.name !== 'default') {
-      const render = template.render.bind(template)
-      template.render = function* (context, emitter): IterableIterator<unknown> {
-        if (context instanceof WatchingContext) context.watching = true
-        try {
-          return yield* render(context, emitter)
-        } finally {
-          if (context instanceof WatchingContext) context.watching = false
-        }
-      }
-    }
-    watchOutputs(childrenOf(template))
-  }
-}
-
-function childrenOf(template: Template): Template[] {
-  return template.children ? toValueSync(template.children(false, true)) : []
 }
 
 function toFault(error: unknown): TemplateFault {
