@@ -14,6 +14,8 @@ export interface Turn {
   isAlone: () => boolean
 }
 
+type Work<T> = (turn: Turn) => Promise<T>
+
 /**
  * Suspects and ordinary segments take turns: while a suspect waits no further ordinary one begins, and after it those
  * that wait go before the next suspect.
@@ -21,8 +23,8 @@ export interface Turn {
 export function createGate({ drain_ms, alone_ms }: Times = TIMES) {
   const places = createPlaces(drain_ms)
 
-  async function runShared<T>(work: (turn: Turn) => Promise<T>): Promise<T> {
-    await places.enter()
+  async function runShared<T>(work: Work<T>, signal: AbortSignal): Promise<T> {
+    await places.enter(signal)
     try {
       return await work({ isAlone: () => false })
     } finally {
@@ -30,8 +32,8 @@ export function createGate({ drain_ms, alone_ms }: Times = TIMES) {
     }
   }
 
-  async function runAlone<T>(work: (turn: Turn) => Promise<T>): Promise<T> {
-    if (!(await places.take())) throw new Error('a suspect found no moment to run alone')
+  async function runAlone<T>(work: Work<T>, signal: AbortSignal): Promise<T> {
+    if (!(await places.take(signal))) throw new Error('a suspect found no moment to run alone')
     let isAlone = true
     const giveBack = () => {
       if (isAlone) places.giveBack()
@@ -47,9 +49,45 @@ export function createGate({ drain_ms, alone_ms }: Times = TIMES) {
   }
 
   return {
-    /** @throws Error, to be tried again, when a suspect waits too long for those under way */
-    run<T>(isSuspect: boolean, work: (turn: Turn) => Promise<T>): Promise<T> {
-      return isSuspect ? runAlone(work) : runShared(work)
+    /**
+     * @param signal ends the wait: Temporal has given this try up, and begins another one that waits by itself
+     * @throws Error, to be tried again, when a suspect waits too long for those under way; the signal's reason
+     */
+    run<T>(isSuspect: boolean, work: Work<T>, signal: AbortSignal): Promise<T> {
+      return isSuspect ? runAlone(work, signal) : runShared(work, signal)
+    },
+  }
+}
+
+/** Those who wait, in their order. Each is called once, unless its signal was aborted before. */
+function createLine<Called>() {
+  const waiting = new Set<(called: Called) => void>()
+  return {
+    isEmpty: () => waiting.size === 0,
+    wait(signal: AbortSignal): Promise<Called> {
+      return new Promise((resolve, reject) => {
+        signal.throwIfAborted()
+        const end = () => {
+          waiting.delete(call)
+          signal.removeEventListener('abort', giveUp)
+        }
+        const call = (called: Called) => {
+          end()
+          resolve(called)
+        }
+        const giveUp = () => {
+          end()
+          reject(signal.reason)
+        }
+        waiting.add(call)
+        signal.addEventListener('abort', giveUp)
+      })
+    },
+    /** Calls the first one. @returns false if nobody waits */
+    callNext(called: Called): boolean {
+      const [first] = waiting
+      first?.(called)
+      return first !== undefined
     },
   }
 }
@@ -58,27 +96,25 @@ export function createGate({ drain_ms, alone_ms }: Times = TIMES) {
 function createPlaces(drain_ms: number) {
   let inside = 0
   /** Ordinary ones that wait for a suspect. */
-  let waiting: (() => void)[] = []
-  const suspects: ((mayRun: boolean) => void)[] = []
+  const others = createLine<void>()
+  /** They are told whether the others have left. */
+  const suspects = createLine<boolean>()
   /** Whether a suspect waits for those inside, or has all places. */
   let taken = false
   let drained: (() => void) | undefined
 
   function giveBack(): void {
     taken = false
-    const begin = waiting
-    waiting = []
-    inside += begin.length
-    for (const go of begin) go()
-    void callNext()
+    while (others.callNext()) inside += 1
+    void admitSuspect()
   }
 
-  async function callNext(): Promise<void> {
-    if (taken || suspects.length === 0) return
+  async function admitSuspect(): Promise<void> {
+    if (taken || suspects.isEmpty()) return
     taken = true
     const isFree = inside === 0 || (await drain())
-    suspects.shift()?.(isFree)
-    if (!isFree) giveBack()
+    // The one that waited may have been given up meanwhile.
+    if (!suspects.callNext(isFree) || !isFree) giveBack()
   }
 
   function drain(): Promise<boolean> {
@@ -92,8 +128,9 @@ function createPlaces(drain_ms: number) {
   }
 
   return {
-    async enter(): Promise<void> {
-      if (taken) await new Promise<void>((resolve) => waiting.push(resolve))
+    async enter(signal: AbortSignal): Promise<void> {
+      // Whoever calls has counted it.
+      if (taken) await others.wait(signal)
       else inside += 1
     },
     leave(): void {
@@ -101,11 +138,11 @@ function createPlaces(drain_ms: number) {
       if (inside === 0) drained?.()
     },
     /** Waits for its turn and for those inside. @returns false when they took too long */
-    take: () =>
-      new Promise<boolean>((resolve) => {
-        suspects.push(resolve)
-        void callNext()
-      }),
+    take(signal: AbortSignal): Promise<boolean> {
+      const called = suspects.wait(signal)
+      void admitSuspect()
+      return called
+    },
     giveBack,
   }
 }

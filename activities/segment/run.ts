@@ -1,7 +1,7 @@
 // Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
 // once.
 import { setTimeout as delay } from 'node:timers/promises'
-import { ApplicationFailure } from '@temporalio/activity'
+import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
 import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
@@ -52,12 +52,17 @@ export function segmentActivities(deps: ActivityDeps) {
         execution.workspace_id,
       )
       const isGivenUpNow = isGivenUp(execution)
+      // Aborted also when this try is past its time.
+      const signal = cancellationSignal()
       const isSuspect = execution.deaths !== null && !isGivenUpNow
-      const result = await withTexts(texts, () =>
-        gate.run(isSuspect, (turn) =>
-          transact(deps, (inTrx) =>
-            runInTransaction(inTrx, { input, execution, design, sources, texts, turn }),
-          ),
+      const result = await withTexts(texts, signal, () =>
+        gate.run(
+          isSuspect,
+          (turn) =>
+            transact(deps, (inTrx) =>
+              runInTransaction(inTrx, { input, execution, design, sources, texts, turn }),
+            ),
+          signal,
         ),
       )
       if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
@@ -83,8 +88,13 @@ interface Run {
 /**
  * Runs the segment again until all of its mails are rendered. A walk that meets one that is not writes nothing and gives
  * the lock back; then it is rendered, and the next walk takes its text if template and values are still the same.
+ * @throws the signal's reason when this try was given up meanwhile
  */
-async function withTexts<T>(texts: SegmentTexts, attempt: () => Promise<T>): Promise<T> {
+async function withTexts<T>(
+  texts: SegmentTexts,
+  signal: AbortSignal,
+  attempt: () => Promise<T>,
+): Promise<T> {
   for (let walks = 1; walks <= WALKS_MAX; walks++) {
     try {
       return await attempt()
@@ -92,6 +102,7 @@ async function withTexts<T>(texts: SegmentTexts, attempt: () => Promise<T>): Pro
       if (!(err instanceof NotRendered)) throw err
     }
     await texts.renderWanted()
+    signal.throwIfAborted()
     if (walks >= QUICK_WALKS) await delay(PAUSE_MS)
   }
   throw new Error('the mails of the segment were other ones in each walk')

@@ -2,6 +2,7 @@
 // database.
 
 import { Client, Connection } from '@temporalio/client'
+import { MockActivityEnvironment } from '@temporalio/testing'
 import {
   DefaultLogger,
   makeTelemetryFilterString,
@@ -21,6 +22,7 @@ import { createTemporalReads } from '../../runtime/temporalReads.ts'
 import { createWorkers, loadWorkflowBundle, type WorkerParts } from '../../worker/createWorker.ts'
 import { startPump } from '../../worker/pump.ts'
 import { startStarter } from '../../worker/starter.ts'
+import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { TestDatabase } from './database.ts'
 import { eventually } from './eventually.ts'
 import { insertFlow, recordEvent, type TestDesign } from './flows.ts'
@@ -113,7 +115,9 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     db,
     client,
     namespace,
-    activities,
+    /** Runs a segment as an activity without Temporal. */
+    runSegment: (input: SegmentInput): Promise<SegmentResult> =>
+      new MockActivityEnvironment().run(activities.runSegment, input),
     reads,
     row,
     describe,

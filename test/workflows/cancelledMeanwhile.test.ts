@@ -57,7 +57,7 @@ test('a segment under way finds at its end that it was cancelled: none of its ef
   // Whoever writes the result of a segment waits for this lock: the segment has done all but that.
   await session.run('begin')
   await session.run('lock table execution_segments in share mode')
-  const running = engine.activities.runSegment({ executionId: id, segment: 0 })
+  const running = engine.runSegment({ executionId: id, segment: 0 })
   const outcome = running.then(
     (result) => ({ result }),
     (err: Error) => ({ err }),
@@ -68,7 +68,7 @@ test('a segment under way finds at its end that it was cancelled: none of its ef
   await session.end()
 
   expect(await outcome).toMatchObject({ err: { message: expect.stringContaining('ended') } })
-  expect(await engine.activities.runSegment({ executionId: id, segment: 0 })).toMatchObject({
+  expect(await engine.runSegment({ executionId: id, segment: 0 })).toMatchObject({
     next: { kind: 'end', status: 'CANCELLED' },
   })
   expect(await engine.steps(id)).toEqual([])
@@ -89,7 +89,7 @@ test('a cancel that comes while a segment commits sees what it wrote: no wait st
       event_name, created_at)
     select id, 0, 'wait', workspace_id, contact_id, 'held', now() from executions where id = '${id}'`,
   )
-  const running = engine.activities.runSegment({ executionId: id, segment: 0 })
+  const running = engine.runSegment({ executionId: id, segment: 0 })
   await eventually(async () => expect(await session.waiting()).toBe(1))
   const cancelled = cancel(id)
   await eventually(async () => expect(await session.waiting()).toBe(2))

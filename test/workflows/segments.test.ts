@@ -90,7 +90,7 @@ test('run twice, and five times at once: the same answer, one set of rows', asyn
   await engine.stopStarter()
   try {
     const { id, email } = await engine.run(threeMails)
-    const run = () => engine.activities.runSegment({ executionId: id, segment: 0 })
+    const run = () => engine.runSegment({ executionId: id, segment: 0 })
     const answers = await Promise.all(Array.from({ length: 5 }, run))
     answers.push(await run())
     expect(answers[0]).toMatchObject({ next: { kind: 'sleep', nodeId: 'pause' }, step_count: 5 })

@@ -29,7 +29,7 @@ function around(node: [string, Record<string, unknown>], ...handles: string[]): 
 
 /** Runs a segment without Temporal. Its answer equals the stored result. */
 async function runSegment(executionId: string, segment = 0) {
-  const answer = await engine.activities.runSegment({ executionId, segment })
+  const answer = await engine.runSegment({ executionId, segment })
   const stored = await database.db
     .selectFrom('execution_segments')
     .select('result')

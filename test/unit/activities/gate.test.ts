@@ -3,6 +3,7 @@ import { setImmediate as tick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createGate, type Turn } from '../../../activities/segment/gate.ts'
 
+const GIVEN_UP = new Error('given up')
 const LONG = { drain_ms: 20_000, alone_ms: 20_000 }
 
 /** Work that the test ends. */
@@ -21,13 +22,15 @@ function noted(times = LONG) {
   const start = (name: string, isSuspect = false) => {
     const { end, ending } = held()
     let turn: Turn = { isAlone: () => false }
-    const done = gate.run(isSuspect, async (given) => {
+    const giveUp = new AbortController()
+    const work = async (given: Turn) => {
       turn = given
       log.push(`${name} begins`)
       await ending
       log.push(`${name} ends`)
-    })
-    return { end, done, isAlone: () => turn.isAlone() }
+    }
+    const done = gate.run(isSuspect, work, giveUp.signal)
+    return { end, done, isAlone: () => turn.isAlone(), giveUp: () => giveUp.abort(GIVEN_UP) }
   }
   return { log, start, gate }
 }
@@ -113,9 +116,42 @@ test('one that fails leaves the gate open', async () => {
     throw new Error('a fault of the segment')
   }
   for (const isSuspect of [true, false, true]) {
-    await expect(gate.run(isSuspect, fails)).rejects.toThrow('a fault')
+    await expect(gate.run(isSuspect, fails, new AbortController().signal)).rejects.toThrow(
+      'a fault',
+    )
   }
   const one = start('one')
   one.end()
   await one.done
+})
+
+test('one that is given up while it waits is never run, and keeps nobody waiting', async () => {
+  const { log, start } = noted()
+  const first = start('bad1', true)
+  const [second, other, third] = [start('bad2', true), start('other'), start('bad3', true)]
+  await tick()
+  for (const one of [second, other]) {
+    one.giveUp()
+    await expect(one.done).rejects.toBe(GIVEN_UP)
+  }
+  first.end()
+  await first.done
+  await tick()
+  expect(log).toEqual(['bad1 begins', 'bad1 ends', 'bad3 begins'])
+  third.end()
+  await third.done
+})
+
+test('a suspect that is given up while others leave lets those behind it in', async () => {
+  const { log, start } = noted()
+  const under = start('under way')
+  const bad = start('bad', true)
+  const later = start('later')
+  await tick()
+  bad.giveUp()
+  await expect(bad.done).rejects.toBe(GIVEN_UP)
+  under.end()
+  later.end()
+  await Promise.all([under.done, later.done])
+  expect(log).toEqual(['under way begins', 'under way ends', 'later begins', 'later ends'])
 })
