@@ -1,14 +1,14 @@
 // A process's state file: who it is, and what its main thread works on. It outlives the sudden death of the process.
 import {
   closeSync,
+  fstatSync,
+  futimesSync,
   lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   readSync,
   rmSync,
-  statSync,
-  utimesSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -42,10 +42,11 @@ export function prepareFolder(folder: string): void {
 /** Makes the state file of this process. */
 export function createStateFile({ folder, service }: StatePlace, identity: ProcessIdentity) {
   const path = join(folder, `${service}-${identity.run}${SUFFIX}`)
-  const fd = openSync(path, 'wx', 0o600)
+  const fd = openSync(path, 'wx+', 0o600)
   writeSync(fd, Buffer.concat([toLine(identity), NOTHING]))
   return {
-    path,
+    /** For the threads of this process, which share it. It stays usable when somebody removes the file. */
+    fd,
     /** Takes a few microseconds: the system keeps what was written when the process dies. */
     write(mark: Mark | null): void {
       writeSync(fd, mark ? toLine(mark) : NOTHING, 0, LINE_BYTES, LINE_BYTES)
@@ -57,10 +58,26 @@ export function createStateFile({ folder, service }: StatePlace, identity: Proce
   }
 }
 
-/** A sign of life for processes that cannot see this one. */
-export function touchStateFile(path: string): void {
+/**
+ * A sign of life for processes that cannot see this one.
+ * @returns whether the file still stands in its folder, where others find it
+ */
+export function touchStateFile(fd: number): boolean {
   const now = new Date()
-  utimesSync(path, now, now)
+  futimesSync(fd, now, now)
+  return fstatSync(fd).nlink > 0
+}
+
+/** The mark of a process whose state file is open. */
+export function readMark(fd: number): Mark | null {
+  return fromLine<Mark>(readLines(fd)[1])
+}
+
+/** Both lines: who the process is, and its mark. */
+function readLines(fd: number): [identity: Buffer, mark: Buffer] {
+  const bytes = Buffer.alloc(2 * LINE_BYTES, ' ')
+  readSync(fd, bytes, 0, bytes.length, 0)
+  return [bytes.subarray(0, LINE_BYTES), bytes.subarray(LINE_BYTES)]
 }
 
 /** What a state file says; undefined if there is none. */
@@ -70,12 +87,11 @@ export function readStateFile(
   try {
     const fd = openSync(path, 'r')
     try {
-      const bytes = Buffer.alloc(2 * LINE_BYTES, ' ')
-      readSync(fd, bytes, 0, bytes.length, 0)
+      const [identity, mark] = readLines(fd)
       return {
-        identity: fromLine<ProcessIdentity>(bytes.subarray(0, LINE_BYTES)),
-        mark: fromLine<Mark>(bytes.subarray(LINE_BYTES)),
-        silent_ms: Date.now() - statSync(path).mtimeMs,
+        identity: fromLine<ProcessIdentity>(identity),
+        mark: fromLine<Mark>(mark),
+        silent_ms: Date.now() - fstatSync(fd).mtimeMs,
       }
     } finally {
       closeSync(fd)

@@ -6,10 +6,14 @@ import type { Mark } from './mark.ts'
 import { createTurns, type StallLimits, type Turns, turn } from './stalls.ts'
 import { createStateFile, prepareFolder, type StatePlace } from './stateFile.ts'
 
+/** A thread that ends again and again is started at this pace. */
+const RESTART_MS = 1_000
+
 /** What the thread gets; `more` is for its own code. */
 export interface ThreadData<More> {
   turns: Turns
-  statePath: string
+  /** The open state file. */
+  stateFd: number
   run: string
   limits: StallLimits
   more: More
@@ -22,7 +26,7 @@ export interface WatchdogOptions<More> extends StatePlace {
   limits?: StallLimits
   /** Messages of the thread. */
   onMessage?: (message: unknown) => void
-  /** The thread has ended by an error. Marks are written nevertheless. */
+  /** The thread has ended by an error. Marks are written nevertheless, and it is started again. */
   onError: (err: unknown) => void
 }
 
@@ -37,15 +41,12 @@ export function createWatchdog<More>(options: WatchdogOptions<More>) {
   const turns = createTurns()
   const workerData: ThreadData<More> = {
     turns,
-    statePath: file.path,
+    stateFd: file.fd,
     run: identity.run,
     limits: options.limits ?? { stall_ms: limits.stallMsMax, end_ms: limits.stallMsEnd },
     more: options.more,
   }
-  const thread = startThread(options.thread, workerData)
-  thread.unref()
-  thread.on('error', options.onError)
-  if (options.onMessage) thread.on('message', options.onMessage)
+  const thread = keepThread(options, workerData)
   return {
     identity,
     /**
@@ -64,8 +65,39 @@ export function createWatchdog<More>(options: WatchdogOptions<More>) {
       }
     },
     async close(): Promise<void> {
-      await thread.terminate()
+      await thread.end()
       file.close()
+    },
+  }
+}
+
+/** Starts the thread, and again whenever it has ended by itself. */
+function keepThread<More>(
+  { thread: module, onMessage, onError }: WatchdogOptions<More>,
+  workerData: ThreadData<More>,
+) {
+  let isOver = false
+  let restart: NodeJS.Timeout | undefined
+  const start = () => {
+    const worker = startThread(module, workerData)
+    worker.unref()
+    worker.on('error', onError)
+    if (onMessage) worker.on('message', onMessage)
+    worker.on('exit', () => {
+      if (isOver) return
+      restart = setTimeout(() => {
+        thread = start()
+      }, RESTART_MS)
+      restart.unref()
+    })
+    return worker
+  }
+  let thread = start()
+  return {
+    async end(): Promise<void> {
+      isOver = true
+      clearTimeout(restart)
+      await thread.terminate()
     },
   }
 }

@@ -1,17 +1,22 @@
 // A process with a watchdog for tests: it works under a mark as its first argument says, and writes a line when it does.
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createWatchdog } from '../../runtime/watchdog/watchdog.ts'
+import type { WatchedThread } from './watchedThread.ts'
 
 const [how = '', folder = ''] = process.argv.slice(2)
 let ready = () => {}
 const isReady = new Promise<void>((resolve) => {
   ready = resolve
 })
-const watchdog = createWatchdog({
+const deaths = new Int32Array(new SharedArrayBuffer(4))
+if (how === 'thread-ends') deaths[0] = 1
+const watchdog = createWatchdog<WatchedThread>({
   folder,
   service: 'test',
   thread: new URL('./watchedThread.ts', import.meta.url),
-  more: null,
+  more: { deaths },
   limits: { stall_ms: 500, end_ms: 1_500 },
   onMessage: () => ready(),
   onError: (err) => process.stderr.write(`${String(err)}\n`),
@@ -23,14 +28,23 @@ function spin(ms: number): void {
   while (performance.now() < until);
 }
 
+const stall = () =>
+  watchdog.during(mark, (entering) => {
+    entering('first')
+    entering('heavy')
+    spin(600_000)
+  })
+
 const ways: Record<string, () => Promise<unknown> | unknown> = {
   /** Never comes back. */
-  'stall-alone': () =>
-    watchdog.during(mark, (entering) => {
-      entering('first')
-      entering('heavy')
-      spin(600_000)
-    }),
+  'stall-alone': stall,
+  /** Never comes back, after its first thread has ended. */
+  'thread-ends': stall,
+  /** Never comes back, and its state file was removed. */
+  removed: () => {
+    for (const name of readdirSync(folder)) rmSync(join(folder, name))
+    stall()
+  },
   /** Comes back late. */
   late: () => watchdog.during(mark, () => spin(1_000)),
   /** Ends within the work, as a process without memory does. */
@@ -59,7 +73,10 @@ const ways: Record<string, () => Promise<unknown> | unknown> = {
   ends: () => watchdog.during(mark, () => undefined),
 }
 
+// The thread keeps no process alive.
+const waiting = setInterval(() => undefined, 1_000)
 await isReady
+clearInterval(waiting)
 process.stdout.write(`started ${watchdog.identity.run}\n`)
 await ways[how]?.()
 // Whoever stalled is told by the thread before the process ends.

@@ -46,7 +46,7 @@ export async function startBlame({ db, now, log, config, registry }: BlameDeps) 
     thread: new URL(`./thread.${extension}`, import.meta.url),
     more,
     onMessage: (message) => metrics.noted((message as { noted: SuspectKind }).noted),
-    onError: (err) => log.error({ err }, 'the watchdog ended; a stall will not be seen'),
+    onError: (err) => log.error({ err }, 'the watchdog ended; it is started again'),
   })
   const look = () =>
     noteLeftBehind({

@@ -5,7 +5,7 @@ import { noteSuspect } from '../../commands/suspects/note.ts'
 import { connect } from '../../db/connect.ts'
 import { createLog } from '../../runtime/log.ts'
 import { watchStalls } from '../../runtime/watchdog/stalls.ts'
-import { readStateFile, touchStateFile } from '../../runtime/watchdog/stateFile.ts'
+import { readMark, touchStateFile } from '../../runtime/watchdog/stateFile.ts'
 import type { ThreadData } from '../../runtime/watchdog/watchdog.ts'
 
 /** What the thread needs beside what every watchdog gives it. */
@@ -18,7 +18,7 @@ const TOUCH_MS = 5_000
 /** A database that does not answer keeps a stalled process no longer than this: its state file has the mark, too. */
 const NOTE_MS_MAX = 5_000
 
-const { turns, statePath, run, limits, more } = workerData as ThreadData<BlameThread>
+const { turns, stateFd, run, limits, more } = workerData as ThreadData<BlameThread>
 const log = createLog('worker', more.logLevel)
 const { db } = connect({
   url: more.databaseUrl,
@@ -29,7 +29,7 @@ const { db } = connect({
 const deps = { db, now: () => new Date(), wake: () => undefined }
 
 async function note(isDeath: boolean): Promise<void> {
-  const mark = readStateFile(statePath)?.mark
+  const mark = readMark(stateFd)
   if (!mark) return
   const { kind, id, step, alone } = mark
   log.warn({ kind, id, step, alone }, 'the main thread is busy with one piece of work')
@@ -51,5 +51,14 @@ async function end(): Promise<void> {
   process.kill(process.pid, 'SIGKILL')
 }
 
-setInterval(() => touchStateFile(statePath), TOUCH_MS)
+let isFound = true
+setInterval(() => {
+  const wasFound = isFound
+  isFound = touchStateFile(stateFd)
+  if (wasFound && !isFound) {
+    log.error(
+      'the state file of this worker was removed: when the worker dies, nothing is blamed for it until it was started again',
+    )
+  }
+}, TOUCH_MS)
 watchStalls(turns, limits, { stalled: () => void note(false), overdue: () => void end() })

@@ -46,6 +46,22 @@ test('work that never comes back is seen, and the process ended, with the step i
   expect(left).toEqual([{ path: expect.any(String), run, mark }])
 })
 
+test('a thread that has ended is started again, and sees the stall', async () => {
+  const { signal, lines } = await runChild('thread-ends')
+  expect(signal).toBe('SIGKILL')
+  expect(lines).toEqual([
+    `stalled ${JSON.stringify(marked('thread-ends', { step: 'heavy' }))}`,
+    `overdue ${JSON.stringify(marked('thread-ends', { step: 'heavy' }))}`,
+  ])
+})
+
+test('when somebody removed the state file, a stall is seen all the same', async () => {
+  const { signal, lines, left } = await runChild('removed')
+  expect(signal).toBe('SIGKILL')
+  expect(lines).toHaveLength(2)
+  expect(left).toEqual([])
+})
+
 test('work that comes back late is seen, and the process goes on', async () => {
   const { signal, left, lines, folder } = await runChild('late')
   expect(signal).toBeNull()
