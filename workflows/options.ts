@@ -15,8 +15,15 @@ export const quickDb: LocalActivityOptions = {
   },
 }
 
-/** A segment may wait for its mails to be rendered, which takes some seconds when their templates are slow. */
-export const segmentRun: LocalActivityOptions = { ...quickDb, startToCloseTimeout: '2 minutes' }
+/**
+ * A segment may wait for its mails to be rendered, which takes some seconds when their templates are slow. A longer pause
+ * is a timer of Temporal: until then the segment keeps none of the worker's places.
+ */
+export const segmentRun: LocalActivityOptions = {
+  ...quickDb,
+  startToCloseTimeout: '2 minutes',
+  localRetryThreshold: '1 second',
+}
 
 /**
  * The activity of a lane runs long and sends a heartbeat every two seconds. After six seconds without one the lane

@@ -1,7 +1,8 @@
 // Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
 // once.
 import { setTimeout as delay } from 'node:timers/promises'
-import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
+import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity'
+import { ApplicationFailureCategory } from '@temporalio/common'
 import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
@@ -23,17 +24,22 @@ import { loadFacts } from './facts.ts'
 import { createGate, type Turn } from './gate.ts'
 import { giveUp, isGivenUp } from './giveUp.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
-import { createSegmentTexts, NotRendered, type SegmentTexts } from './texts.ts'
+import { createRenderPlaces } from './renderPlaces.ts'
+import { createSegmentTexts, NotRendered, RendererBusy, type SegmentTexts } from './texts.ts'
 import { awaitedEventName, type Marked, walk } from './walk.ts'
 
 /** Walks after which a segment whose mails are other ones each time waits between two of them, and gives up. */
 const QUICK_WALKS = 3
 const WALKS_MAX = 30
 const PAUSE_MS = 1_000
+/** Between two tries of a segment whose workspace has too much to render; doubled with each try. */
+const BUSY_MS_MIN = 4_000
+const BUSY_MS_MAX = 60_000
 
 /** The activities of `runExecution`. */
 export function segmentActivities(deps: ActivityDeps) {
   const gate = createGate()
+  const renderPlaces = createRenderPlaces()
   return {
     /**
      * Runs a segment. If it ran before and a crash kept Temporal from learning the result, returns that stored
@@ -48,7 +54,7 @@ export function segmentActivities(deps: ActivityDeps) {
       const sources = await loadMailSources(deps.db, execution.workspace_id, design)
       const { renderer, config } = deps
       const texts = createSegmentTexts(
-        { renderer, publicUrl: config.publicUrl },
+        { renderer, renderPlaces, publicUrl: config.publicUrl },
         execution.workspace_id,
       )
       const isGivenUpNow = isGivenUp(execution)
@@ -101,11 +107,24 @@ async function withTexts<T>(
     } catch (err) {
       if (!(err instanceof NotRendered)) throw err
     }
-    await texts.renderWanted()
+    await texts.renderWanted().catch((err: unknown) => {
+      throw err instanceof RendererBusy ? comeAgain(err) : err
+    })
     signal.throwIfAborted()
     if (walks >= QUICK_WALKS) await delay(PAUSE_MS)
   }
   throw new Error('the mails of the segment were other ones in each walk')
+}
+
+/** A failure after which Temporal waits, so that the segment keeps no place of this worker until then. */
+function comeAgain({ message }: RendererBusy): ApplicationFailure {
+  const longest_ms = Math.min(BUSY_MS_MIN * 2 ** activityInfo().attempt, BUSY_MS_MAX)
+  return ApplicationFailure.create({
+    message,
+    type: 'RendererBusy',
+    nextRetryDelay: Math.round((longest_ms * (1 + Math.random())) / 2),
+    category: ApplicationFailureCategory.BENIGN,
+  })
 }
 
 async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<SegmentResult> {

@@ -1,15 +1,13 @@
 // The texts of a segment's mails: cheap ones are rendered while the segment is walked, others between two walks, so that
 // no template is rendered for long under the contact's lock.
-import { setTimeout as delay } from 'node:timers/promises'
 import { type Renderer, renderInPlace, renderKey } from '../../mail/content/renderer.ts'
 import type { RenderedEmail, TemplateParts, TemplateScope } from '../../mail/content/template.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { RenderPlaces } from './renderPlaces.ts'
 
 /** Mails of one segment that wait or are rendered at once: fewer than a workspace may have. */
 const AT_ONCE_MAX = 4
-const BUSY_PAUSE_MS = 250
-/** How long mails of a segment wait for a busy renderer before the segment is tried again; its activity has 2 minutes. */
-const BUSY_MS_MAX = 60_000
 
 interface Text {
   rendered: RenderedEmail
@@ -30,10 +28,21 @@ export class NotRendered extends Error {
   override message = 'a mail of the segment is not rendered yet'
 }
 
+/** Thrown when too much of the workspace is being rendered: the segment comes again later. */
+export class RendererBusy extends Error {
+  override message = 'too much is being rendered now'
+}
+
+interface Deps {
+  renderer: Renderer
+  renderPlaces: RenderPlaces
+  publicUrl: string
+}
+
 /** Makes the texts of one segment. They are kept from walk to walk. */
 export function createSegmentTexts(
-  { renderer, publicUrl }: { renderer: Renderer; publicUrl: string },
-  workspaceId: string,
+  { renderer, renderPlaces, publicUrl }: Deps,
+  workspaceId: WorkspaceId,
 ) {
   const known = new Map<string, Text>()
   const wanted = new Map<string, Wanted>()
@@ -68,25 +77,26 @@ export function createSegmentTexts(
       if (wanted.size > 0) throw new NotRendered()
     },
     /**
-     * Renders what the last walk asked for, a few at a time, and waits where this process has too much to render now.
-     * @throws Error when it waited for too long
+     * Renders what the last walk asked for, a few at a time.
+     * @throws RendererBusy
      */
     async renderWanted(): Promise<void> {
-      const until = performance.now() + BUSY_MS_MAX
+      const giveBack = await renderPlaces.take(workspaceId)
+      if (!giveBack) throw new RendererBusy()
       const left = [...wanted]
       const renderNext = async (): Promise<void> => {
         for (let next = left.shift(); next; next = left.shift()) {
           const [key, { parts, scope, token }] = next
-          let rendered = await renderer.render(workspaceId, parts, scope)
-          while (!rendered.ok && rendered.kind === 'busy') {
-            if (performance.now() > until) throw new Error('too much is being rendered now')
-            await delay(BUSY_PAUSE_MS)
-            rendered = await renderer.render(workspaceId, parts, scope)
-          }
+          const rendered = await renderer.render(workspaceId, parts, scope)
+          if (!rendered.ok && rendered.kind === 'busy') throw new RendererBusy()
           known.set(key, { rendered, token })
         }
       }
-      await Promise.all(Array.from({ length: AT_ONCE_MAX }, renderNext))
+      try {
+        await Promise.all(Array.from({ length: AT_ONCE_MAX }, renderNext))
+      } finally {
+        giveBack()
+      }
     },
   }
 }

@@ -1,14 +1,20 @@
 // The texts of a segment with more guarded mails than may wait to be rendered at once.
 import { expect, onTestFinished, test } from 'vitest'
+import { createRenderPlaces } from '../../activities/segment/renderPlaces.ts'
 import { createSegmentTexts } from '../../activities/segment/texts.ts'
 import { createRenderer } from '../../mail/content/renderer.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 
 const LOOP = '{% for x in (1..3) %}{{ x }}{% endfor %}'
 
 test('forty mails that need the child, of which twenty may wait: all are rendered', async () => {
   const renderer = createRenderer({ warn: () => undefined }, { eachMax: 20 })
   onTestFinished(() => renderer.close())
-  const texts = createSegmentTexts({ renderer, publicUrl: 'https://x.test' }, 'ws')
+  const renderPlaces = createRenderPlaces()
+  const texts = createSegmentTexts(
+    { renderer, renderPlaces, publicUrl: 'https://x.test' },
+    'ws' as WorkspaceId,
+  )
   const takeAll = () => {
     texts.beginWalk()
     return Array.from({ length: 40 }, (_, i) =>

@@ -133,6 +133,25 @@ test('values that change while a mail is rendered: it is rendered again with the
   expect(rendered).toEqual(['First', 'First'])
 })
 
+test('many executions whose mails wait to be rendered keep no place of the worker from others', async () => {
+  const open = holdRenders()
+  const guarded = design({ start: onEvent('x'), first: mail('First', { html: LOOP }) }, [
+    ['start', 'first'],
+  ])
+  // More than the workflow tasks that a worker takes at once.
+  const waiting = await Promise.all(Array.from({ length: 60 }, () => engine.run(guarded)))
+  await eventually(() => expect(rendered.length).toBeGreaterThanOrEqual(4))
+  const other = await engine.run(design({ start: onEvent('x') }, []))
+  await engine.ended(other.id, 'COMPLETED')
+  expect(rendered.length).toBeLessThan(10)
+  open()
+  for (const { id } of waiting) {
+    const ended = async () => expect((await engine.row(id)).ended_status).toBe('COMPLETED')
+    await eventually(ended, { deadline_ms: 100_000 })
+    expect(await engine.subjects(id)).toEqual(['First'])
+  }
+}, 150_000)
+
 test('a template that is too slow is a failed step that says how long it was given', async () => {
   const slow = design({ start: onEvent('x'), offer: mail('Offer', { html: FOR_EVER }) }, [
     ['start', 'offer'],

@@ -1,0 +1,34 @@
+// How many segments of one workspace are with the renderer at once: a few, and the others wait only behind quick ones.
+import { expect, test } from 'vitest'
+import { createRenderPlaces } from '../../../activities/segment/renderPlaces.ts'
+import type { WorkspaceId } from '../../../rules/ids.ts'
+
+const [a, b] = ['ws_a', 'ws_b'] as [WorkspaceId, WorkspaceId]
+const isOpen = async (taking: Promise<unknown>) =>
+  (await Promise.race([taking, Promise.resolve('waits')])) === 'waits'
+
+test('a workspace has its places; who comes then waits for one of them, and another workspace does not', async () => {
+  const places = createRenderPlaces({ each: 2, wait_ms: 60_000 })
+  const [first] = [await places.take(a), await places.take(a)]
+  const [third, fourth] = [places.take(a), places.take(a)]
+  expect([await isOpen(third), await isOpen(fourth)]).toEqual([true, true])
+  expect(await places.take(b)).not.toBeNull()
+  first?.()
+  const entered = await third
+  expect(entered).not.toBeNull()
+  expect(await isOpen(fourth)).toBe(true)
+  entered?.()
+  expect(await fourth).not.toBeNull()
+})
+
+test('behind one that takes long nobody waits, until it has left', async () => {
+  const places = createRenderPlaces({ each: 1, wait_ms: 20 })
+  const slow = await places.take(a)
+  // This one waits its time, and those after it do not wait at all.
+  expect(await places.take(a)).toBeNull()
+  expect(await isOpen(places.take(a))).toBe(false)
+  slow?.()
+  const next = await places.take(a)
+  expect(next).not.toBeNull()
+  next?.()
+})
