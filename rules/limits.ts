@@ -8,6 +8,8 @@ export const limits = {
   audiencesPageSize: 10,
   recipientsPerEmailMax: 50,
   headersPerEmailMax: 50,
+  /** Of a header that cannot be encoded, such as References. */
+  headerWordCharsMax: 800,
   tagsPerEmailMax: 50,
   attachmentsPerEmailMax: 100,
   /** The newest attempts of one email that are shown. */

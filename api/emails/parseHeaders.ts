@@ -49,8 +49,14 @@ function headerValueFault(name: string, value: string): string | null {
   }
   if (!isStorableText(value)) return 'must not hold half of a surrogate pair'
   // Nothing in them could be encoded, so that readers would see something else than what was given.
-  if (isStructuredHeader(name) && (!VISIBLE_ASCII.test(value) || holdsWordMark(value))) {
+  if (!isStructuredHeader(name)) return null
+  if (!VISIBLE_ASCII.test(value) || holdsWordMark(value)) {
     return 'must be visible ASCII and spaces, without =?'
   }
-  return null
+  // A line of mail has at most 998 characters (RFC 5322 2.1.1), and only a space may be where a line ends.
+  const wordMax = limits.headerWordCharsMax
+  const longest = Math.max(...value.split(' ').map((word) => word.length))
+  return longest > wordMax
+    ? `must not hold a word of over ${wordMax} characters, has one of ${longest}`
+    : null
 }

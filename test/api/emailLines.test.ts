@@ -171,6 +171,7 @@ describe('=? where nothing can be encoded', () => {
     ['list-unsubscribe-post', 'invalid_header', { headers: { 'list-unsubscribe-post': 'ü' } }],
     ['References', 'invalid_header', { headers: { References: `<${word}>` } }],
     ['in-reply-to', 'invalid_header', { headers: { 'in-reply-to': '<ü@b.test>' } }],
+    ['References', 'invalid_header', { headers: { References: `<a@b.test> ${'x'.repeat(801)}` } }],
     ['content_id', 'invalid_request', { attachments: [{ ...file, content_id: word }] }],
   ]
   it.each(rows)('%s', async (field, code, change) => {
