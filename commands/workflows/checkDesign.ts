@@ -10,6 +10,7 @@ import { designReferences } from '../../rules/design/references.ts'
 import { checkDesignShape } from '../../rules/design/shape.ts'
 import type { Design } from '../../rules/design/types.ts'
 import { validateDesign } from '../../rules/design/validate.ts'
+import { nodeRegistry } from '../../rules/nodes/index.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -63,8 +64,8 @@ export async function findForeignSenders(
   const { templateIds } = designReferences(design)
   const templates = await findTemplateFacts(deps.db, reach.workspaceId, templateIds)
   const context = { templates, verifiedDomains: new Set([own]), audiences: new Set<string>() }
-  const problems = validateDesign(design, { ...context, isBound: true })
-  return problems.filter(({ code }) => code === 'domain_not_verified')
+  const isForeign = ({ code }: Problem) => code === 'domain_not_verified'
+  return validateDesign(design, { ...context, isBound: true }, nodeRegistry, isForeign)
 }
 
 /**

@@ -13,11 +13,13 @@ import { readShape, type Shape, type ShapeNode } from './shape.ts'
 /**
  * Every problem that keeps a design from being activated, with its node; none means that it is a `Design`.
  * `context` holds what `designReferences` asked for. Total: takes any JSON.
+ * @param isWanted leaves out problems, before they are cut to as many as an answer shows
  */
 export function validateDesign(
   design: unknown,
   context: DesignContext,
   registry: NodeRegistry = nodeRegistry,
+  isWanted: (problem: Problem) => boolean = () => true,
 ): Problem[] {
   const shape = readShape(design)
   const at: Surroundings = {
@@ -26,7 +28,7 @@ export function validateDesign(
     settings: shape.settings,
     context,
   }
-  return firstOf([
+  const problems = [
     ...shape.problems,
     ...settingsProblems({ ...at, nodeId: null, path: 'settings', data: shape.settings }),
     ...shape.nodes.flatMap((node) => nodeProblems(node, at, registry)),
@@ -34,7 +36,8 @@ export function validateDesign(
     ...(shape.nodes.length > 0 || shape.problems.length === 0
       ? graphProblems(shape, registry)
       : []),
-  ])
+  ]
+  return firstOf(problems.filter(isWanted))
 }
 
 /** A design of 256 KiB can be wrong in tens of thousands of places: an answer lists what a person could read. */

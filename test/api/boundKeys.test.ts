@@ -1,7 +1,7 @@
 // A key that is bound to one domain: mail and domains beside it do not exist, and nothing sends from another.
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
-import { createBoundKey } from '../setup/boundKey.ts'
+import { createBoundKey, sending } from '../setup/boundKey.ts'
 
 const api = await createTestApi()
 const own = await insertTestDomain(api, 'own.test')
@@ -17,18 +17,6 @@ const full = as(api.key)
 
 const person = 'ada@example.test'
 const mailFrom = (from: string) => ({ from, to: person, subject: from, text: 'Hi' })
-const edge = (source: string, target: string) => ({ id: `${source}-${target}`, source, target })
-
-/** A design that sends with the data of its one mail and the settings. */
-const sending = (data: object, settings: object = {}) => ({
-  nodes: [
-    { id: 'start', type: 'trigger', data: { kind: 'event', event_name: 'bound.asked' } },
-    { id: 'mail', type: 'send_email', data: { subject: 'Hi', ...data } },
-    { id: 'end', type: 'exit', data: {} },
-  ],
-  edges: [edge('start', 'mail'), edge('mail', 'end')],
-  settings,
-})
 const foreign = sending({ from: 'a@other.test', text: 'Hi' })
 const mine = sending({ from: 'a@own.test', text: 'Hi' })
 
@@ -183,6 +171,19 @@ describe('a design that sends from another domain', () => {
     const check = `/v1/workflows/${body['workflow_id']}/validate`
     expect((await ask('POST', check, { design })).body).toEqual({ valid: false, problems: [found] })
     expect((await full('POST', check, { design })).body['valid']).toBe(true)
+  })
+
+  it('is refused as a draft also behind more problems than an answer shows', async () => {
+    const rules = Array.from({ length: 600 }, (_, i) => ({
+      type: 'audience',
+      audience_id: `aud_${i}`,
+      member: true,
+    }))
+    const asks = { id: 'asks', type: 'condition', data: { condition: { type: 'or', rules } } }
+    const design = { ...foreign, nodes: [asks, ...foreign.nodes] }
+    const answer = await ask('POST', '/v1/workflows', { name: 'X', design })
+    expect(answer).toMatchObject(refused(problem('mail', 'nodes.2.data.from', 'from')))
+    expect((await full('POST', '/v1/workflows', { name: 'X', design })).status).toBe(201)
   })
 
   it('cannot be duplicated, restored, made active or started by hand', async () => {

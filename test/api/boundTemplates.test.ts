@@ -1,7 +1,7 @@
 // A key that is bound to one domain changes no template whose text goes out from another one.
 import { describe, expect, it } from 'vitest'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
-import { createBoundKey } from '../setup/boundKey.ts'
+import { createBoundKey, sending } from '../setup/boundKey.ts'
 
 const api = await createTestApi()
 const own = await insertTestDomain(api, 'own.test')
@@ -14,18 +14,6 @@ const ask = as(token)
 const full = as(api.key)
 
 const person = 'ada@example.test'
-const edge = (source: string, target: string) => ({ id: `${source}-${target}`, source, target })
-
-/** A design that sends with the data of its one mail and the settings. */
-const sending = (data: object, settings: object = {}) => ({
-  nodes: [
-    { id: 'start', type: 'trigger', data: { kind: 'event', event_name: 'bound.asked' } },
-    { id: 'mail', type: 'send_email', data: { subject: 'Hi', ...data } },
-    { id: 'end', type: 'exit', data: {} },
-  ],
-  edges: [edge('start', 'mail'), edge('mail', 'end')],
-  settings,
-})
 const mine = sending({ from: 'a@own.test', text: 'Hi' })
 
 describe('a template of mail of another domain', () => {
