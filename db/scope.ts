@@ -3,13 +3,13 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { WorkspaceId } from '../rules/ids.ts'
 
 /**
- * `keyed`: a request with a key, for its workspace. `keys`: a look-up of a key, and what the process does by
- * itself. `public`: a request without a key.
+ * `workspace`: a request with a key. `process`: a look-up of a key, and what the process does by itself. `anonymous`: a
+ * request without a key.
  */
 export type Owner =
-  | { kind: 'keyed'; workspaceId: WorkspaceId }
-  | { kind: 'keys' }
-  | { kind: 'public' }
+  | { kind: 'workspace'; workspaceId: WorkspaceId }
+  | { kind: 'process' }
+  | { kind: 'anonymous' }
 
 export interface Scope {
   owner: Owner
@@ -23,7 +23,7 @@ export interface Running extends Scope {
 }
 
 const running = new AsyncLocalStorage<Running>()
-const ofProcess: Scope = { owner: { kind: 'keys' }, signal: null }
+const ofProcess: Scope = { owner: { kind: 'process' }, signal: null }
 
 /** Runs `work`, and all that it waits for, on behalf of somebody. */
 export function inScope<T>({ owner, signal }: Scope, work: () => T): T {

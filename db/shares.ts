@@ -3,7 +3,7 @@ import { limits } from '../rules/limits.ts'
 import type { Owner } from './scope.ts'
 
 type Kind = Owner['kind']
-const KINDS: readonly Kind[] = ['keyed', 'keys', 'public']
+const KINDS: readonly Kind[] = ['workspace', 'process', 'anonymous']
 
 /** No place became free in time, or too many wait for one already. */
 export class NoPlace extends Error {}
@@ -86,7 +86,7 @@ export function createShares(size: number, bounds: Bounds = usual): Shares {
   return {
     async take(owner, signal) {
       if (signal?.aborted) throw new ClientGone('the client has gone')
-      const name = owner.kind === 'keyed' ? owner.workspaceId : owner.kind
+      const name = owner.kind === 'workspace' ? owner.workspaceId : owner.kind
       const line = lines.get(name) ?? { name, kind: owner.kind, held: 0, waiting: [] }
       lines.set(name, line)
       if (line.waiting.length === 0 && places.mayTake(line)) places.enter(line)
@@ -144,7 +144,7 @@ function waitIn(line: Line, signal: AbortSignal | null, waitMs: number): Promise
 
 /** Counts the places that are taken, and knows who may take another one. */
 function createPlaces(size: number) {
-  const taken = { keyed: 0, keys: 0, public: 0 }
+  const taken = { workspace: 0, process: 0, anonymous: 0 }
   let free = size
   const own = reserve(size)
   return {
@@ -167,7 +167,7 @@ function createPlaces(size: number) {
 function reserve(size: number) {
   const each = size < 2 ? 0 : Math.max(1, Math.floor(size / 10))
   const groups: Kind[][] =
-    size < KINDS.length ? [['keyed'], ['keys', 'public']] : KINDS.map((kind) => [kind])
+    size < KINDS.length ? [['workspace'], ['process', 'anonymous']] : KINDS.map((kind) => [kind])
   return {
     /** Free places that a kind must leave to the others, which have not taken their own yet. */
     keptFrom(kind: Kind, taken: Record<Kind, number>): number {

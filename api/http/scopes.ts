@@ -10,12 +10,12 @@ import type { ApiEnv } from './env.ts'
 export const publicScope: MiddlewareHandler<ApiEnv> = (c, next) =>
   c.req.path.startsWith('/v1/')
     ? next()
-    : inScope({ owner: { kind: 'public' }, signal: c.req.raw.signal }, next)
+    : inScope({ owner: { kind: 'anonymous' }, signal: c.req.raw.signal }, next)
 
 /** For a request whose key was found: its workspace. Comes after the guard. */
 export const keyedScope: MiddlewareHandler<ApiEnv> = (c, next) => {
   const { workspaceId } = c.var
   return workspaceId === undefined
     ? next()
-    : inScope({ owner: { kind: 'keyed', workspaceId }, signal: c.req.raw.signal }, next)
+    : inScope({ owner: { kind: 'workspace', workspaceId }, signal: c.req.raw.signal }, next)
 }

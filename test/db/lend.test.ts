@@ -17,7 +17,7 @@ const { db, pool } = await createTestDatabase({
 })
 const wake = () => undefined
 const scope = (signal: AbortSignal | null = null): Scope => ({
-  owner: { kind: 'keyed', workspaceId: 'ws' as WorkspaceId },
+  owner: { kind: 'workspace', workspaceId: 'ws' as WorkspaceId },
   signal,
 })
 const one = (on: typeof db) => sql`select 1`.execute(on)

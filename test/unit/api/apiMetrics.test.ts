@@ -18,7 +18,7 @@ test('places of the pool, and memory of bodies', async () => {
   })
   metrics.watch({ places: shares.counts })
   metrics.watch({ bodies: budget.state })
-  const giveBack = await shares.take({ kind: 'public' }, null)
+  const giveBack = await shares.take({ kind: 'anonymous' }, null)
   const grant = await budget.ask('ws', 60)
   const waits = budget.ask('ws', 10)
   const text = await registry.metrics()

@@ -5,9 +5,12 @@ import type { Owner } from '../../../db/scope.ts'
 import { ClientGone, createShares, NoPlace } from '../../../db/shares.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
 
-const keyed = (name: string): Owner => ({ kind: 'keyed', workspaceId: name as WorkspaceId })
-const keys: Owner = { kind: 'keys' }
-const open: Owner = { kind: 'public' }
+const ofWorkspace = (name: string): Owner => ({
+  kind: 'workspace',
+  workspaceId: name as WorkspaceId,
+})
+const ofProcess: Owner = { kind: 'process' }
+const anonymous: Owner = { kind: 'anonymous' }
 const patient = { waitMs: 600_000, lineMax: 1_000 }
 
 /** Takes for one owner until it has to wait. @returns how many it got, and how to let all of them go */
@@ -41,14 +44,14 @@ it.each([
   'of %i places one workspace gets %i, and any number leaves one of each kind to the others',
   async (size, most) => {
     const shares = createShares(size, patient)
-    const first = fill(shares, keyed('a'))
+    const first = fill(shares, ofWorkspace('a'))
     await settled()
     expect(first.got).toHaveLength(most)
 
-    const many = Array.from({ length: 2 * size }, (_, i) => fill(shares, keyed(`w${i}`)))
+    const many = Array.from({ length: 2 * size }, (_, i) => fill(shares, ofWorkspace(`w${i}`)))
     await settled()
-    const giveBack = await shares.take(keys, null)
-    if (size > 2) (await shares.take(open, null))()
+    const giveBack = await shares.take(ofProcess, null)
+    if (size > 2) (await shares.take(anonymous, null))()
     giveBack()
     for (const taker of [first, ...many]) await taker.end()
     expect(shares.counts()).toEqual({ taken: 0, waiting: 0, owners: 0 })
@@ -57,20 +60,20 @@ it.each([
 
 it('lets neither public routes nor look-ups of keys take what keyed requests need', async () => {
   const shares = createShares(10, patient)
-  const flood = [fill(shares, open), fill(shares, keys)]
+  const flood = [fill(shares, anonymous), fill(shares, ofProcess)]
   await settled()
-  const giveBack = await shares.take(keyed('a'), null)
+  const giveBack = await shares.take(ofWorkspace('a'), null)
   giveBack()
   for (const taker of flood) await taker.end()
 })
 
 it('gives places that become free to owners in turn, not to who came first', async () => {
   const shares = createShares(4, patient)
-  const one = await shares.take(keyed('a'), null)
-  const two = await shares.take(keyed('b'), null)
+  const one = await shares.take(ofWorkspace('a'), null)
+  const two = await shares.take(ofWorkspace('b'), null)
   const order: string[] = []
   const waits = ['a1', 'a2', 'a3', 'b1', 'c1'].map(async (name) => {
-    const giveBack = await shares.take(keyed(name.slice(0, 1)), null)
+    const giveBack = await shares.take(ofWorkspace(name.slice(0, 1)), null)
     order.push(name)
     await settled()
     giveBack()
@@ -85,16 +88,22 @@ it('gives places that become free to owners in turn, not to who came first', asy
 
 it('refuses who waits too long, and whose line is too long', async () => {
   const shares = createShares(2, { waitMs: 20, lineMax: 1 })
-  const giveBack = await shares.take(keyed('a'), null)
-  const waiting = shares.take(keyed('a'), null)
-  await expect(shares.take(keyed('a'), null)).rejects.toThrow(NoPlace)
+  const giveBack = await shares.take(ofWorkspace('a'), null)
+  const waiting = shares.take(ofWorkspace('a'), null)
+  await expect(shares.take(ofWorkspace('a'), null)).rejects.toThrow(NoPlace)
   await expect(waiting).rejects.toThrow(NoPlace)
   giveBack()
   expect(shares.counts()).toEqual({ taken: 0, waiting: 0, owners: 0 })
 })
 
 it('keeps its bounds, loses no place and lets everybody through, whoever takes, gives back and leaves', async () => {
-  const owners: Owner[] = [keyed('a'), keyed('b'), keyed('c'), keys, open]
+  const owners: Owner[] = [
+    ofWorkspace('a'),
+    ofWorkspace('b'),
+    ofWorkspace('c'),
+    ofProcess,
+    anonymous,
+  ]
   const step = fc.record({
     what: fc.constantFrom('take', 'take', 'take', 'give', 'leave'),
     owner: fc.nat(owners.length - 1),
@@ -119,7 +128,7 @@ it('keeps its bounds, loses no place and lets everybody through, whoever takes, 
       for (const { what, owner, pick } of steps) {
         if (what === 'take') {
           const gone = new AbortController()
-          const done = shares.take(owners[owner] ?? keys, gone.signal).then(
+          const done = shares.take(owners[owner] ?? ofProcess, gone.signal).then(
             (giveBack) => void held.push({ owner, giveBack }),
             (err) => expect(err).toBeInstanceOf(ClientGone),
           )
