@@ -17,7 +17,10 @@ export const isolation: Bench = (options) =>
     const run = await runIsolation(servers, { seconds, rest_seconds: quick ? 10 : 300, say })
     const { alone, attacked, memory, attacks } = run
     const faults = isolationFaults(run)
-    if (faults.length > 0) throw new Error(`the customer was harmed:\n${faults.join('\n')}`)
+    if (faults.length > 0) {
+      say(`what was seen: ${JSON.stringify({ alone, attacked, memory, attacks })}`)
+      throw new Error(`the customer was harmed:\n${faults.join('\n')}`)
+    }
 
     const held = (what: string, value: number, bar: number, unit: string): Figure =>
       figure(what, [{ subject: value, reference: bar }], unit, { at_most: 1 })

@@ -10,7 +10,7 @@ const TICK_MS = 10
 /** How the answers to one kind of request were. */
 export interface Answered {
   sent: number
-  /** Counts by status; 0 is no answer. */
+  /** Counts by status; 0 is no answer. One that refused has its body behind the status. */
   statuses: Record<string, number>
   p50_ms: number
   p99_ms: number
@@ -61,12 +61,14 @@ const kinds = {
 /** A request's time counts from when it was due, so that waiting in this process shows too. */
 async function postOne(kind: keyof typeof kinds, input: SteadyInput, serial: number, due: number) {
   const { path, body } = kinds[kind](input, serial)
-  const { status } = await send(agent, {
+  const answer = await send(agent, {
     port: input.port,
     path,
     key: input.key,
     body: JSON.stringify(body),
   })
+  const isRefused = answer.status < 200 || answer.status > 299
+  const status = isRefused ? `${answer.status} ${answer.body}` : String(answer.status)
   return { status, late_ms: performance.now() - due }
 }
 
@@ -86,7 +88,7 @@ async function postAll(kind: keyof typeof kinds, input: SteadyInput): Promise<An
   return summary(await Promise.all(answers))
 }
 
-function summary(answers: { status: number; late_ms: number }[]): Answered {
+function summary(answers: { status: string; late_ms: number }[]): Answered {
   const times = answers.map(({ late_ms }) => late_ms).sort((a, b) => a - b)
   const at = (part: number) => Math.round(times[Math.ceil(times.length * part) - 1] ?? 0)
   const statuses: Record<string, number> = {}
