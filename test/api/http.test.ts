@@ -135,6 +135,7 @@ it('shows in its metrics the memory of a body while it comes', async () => {
   const { port, close } = await listen(api)
   const connection = await openRaw(port)
   await connection.write(head('/v1/audiences', api.key, { 'content-length': 200_000 }))
+  await connection.write(' '.repeat(100_000))
   const bytes = () => api.registry.getSingleMetricAsString('dripline_api_body_bytes')
   await eventually(async () => expect(await bytes()).toMatch(/dripline_api_body_bytes [1-9]/))
   connection.socket.destroy()

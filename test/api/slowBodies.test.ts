@@ -102,13 +102,20 @@ describe('clients that are slow', () => {
 })
 
 describe('memory for bodies', () => {
-  it('says 503 to who waited too long, and reads nothing of them', async () => {
-    const rules = { processBytesMax: 20 * MEBIBYTE, workspaceBytesMax: 20 * MEBIBYTE, wait_ms: 200 }
+  it('says 503 to who waited too long, and reads no more than 64 KiB of them', async () => {
+    const rules = {
+      processBytesMax: 36 * MEBIBYTE,
+      workspaceBytesMax: 20 * MEBIBYTE,
+      wait_ms: 200,
+    }
     const { port, close } = await listen(api, { bodies: rules })
+    const begun = head('/v1/emails', api.key, { 'content-length': 10 * MEBIBYTE })
     const first = await openRaw(port)
-    await first.write(`${head('/v1/emails', api.key, { 'content-length': 10 * MEBIBYTE })}{`)
+    await first.write(begun + ' '.repeat(100_000))
+    const bytes = () => api.registry.getSingleMetricAsString('dripline_api_body_bytes')
+    await eventually(async () => expect(await bytes()).toMatch(/dripline_api_body_bytes [1-9]/))
     const second = await openRaw(port)
-    await second.write(`${head('/v1/emails', api.key, { 'content-length': 10 * MEBIBYTE })}{`)
+    await second.write(begun + ' '.repeat(100_000))
     await second.closed()
     expect(told(second)).toEqual({ status: 503, code: 'service_unavailable' })
     expect(second.received()).toMatch(/^retry-after: 5/im)

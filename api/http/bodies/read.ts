@@ -6,9 +6,11 @@ import type { Context } from 'hono'
 import { limits } from '../../../rules/limits.ts'
 import type { ApiEnv } from '../env.ts'
 import { ApiError, invalidJson } from '../errors.ts'
-import { createBodyBudget, type Grant } from './budget.ts'
+import { createBodyBudget } from './budget.ts'
+import { expectsContinue } from './continue.ts'
+import { type BodyMemory, createBodyMemory } from './memory.ts'
 import { createPace } from './pace.ts'
-import { type BodyRules, countedBytes } from './rules.ts'
+import type { BodyRules } from './rules.ts'
 import { checkShape } from './shape.ts'
 import { type BodySource, nodeSource, webSource } from './source.ts'
 import { type LargeFields, parseJson, Splitter, textOf } from './splitter.ts'
@@ -58,37 +60,54 @@ export function createBodyReader(rules: BodyRules) {
       const stated = statedBytes(c)
       if (stated !== undefined && stated > bodyBytesMax) throw tooLarge(bodyBytesMax)
       if (stated === 0) return whole([], undefined)
-      let grant: Grant | undefined
-      const ask = async () => {
-        const bytes = countedBytes(stated ?? bodyBytesMax)
-        grant = await budget.ask(owner, bytes, whenGone(c))
-      }
+      const facts = { workspaceId: owner, stated, bytesMax: bodyBytesMax, gone: () => whenGone(c) }
+      const memory = createBodyMemory(budget, rules, facts)
+      const isSplit = largeFields && (stated ?? bodyBytesMax) > limits.requestBytesMax
       try {
-        if (stated !== undefined && stated > rules.freeBytesMax) await ask()
-        const source = sourceOf(c, () => grant?.isInTheWay() ?? false)
-        const pieces: Buffer[] = []
+        // It has not sent anything, and does so when it is asked to.
+        if (stated !== undefined && isAsked(c)) await memory.hold(stated)
+        const pieces = piecesOf(sourceOf(c, memory.isInTheWay), memory, { stated, bodyBytesMax })
+        const begun: Buffer[] = []
         let bytes = 0
-        for (let piece = await source.next(); piece; piece = await source.next()) {
-          pieces.push(piece)
+        for (let piece = await pieces(); piece; piece = await pieces()) {
+          begun.push(piece)
           bytes += piece.length
-          if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
-          if (bytes === stated) break
-          if (bytes <= rules.freeBytesMax) continue
-          if (!grant) await ask()
-          if (largeFields && (stated ?? bodyBytesMax) > limits.requestBytesMax) {
-            const splitter = new Splitter(largeFields, stated ?? bodyBytesMax)
-            const all = await split(source, pieces, splitter, bodyBytesMax)
-            grant?.shrink(countedBytes(all.bytes))
-            return bodyOf(all.value, grant)
-          }
+          if (!isSplit || bytes <= rules.freeBytesMax) continue
+          const splitter = new Splitter(largeFields, stated ?? bodyBytesMax)
+          const all = await split(pieces, begun, splitter)
+          memory.came(all.bytes)
+          return bodyOf(all.value, memory)
         }
-        grant?.shrink(countedBytes(bytes))
-        return whole(pieces, grant)
+        memory.came(bytes)
+        return whole(begun, memory)
       } catch (err) {
-        grant?.release()
+        memory.release()
         throw err
       }
     },
+  }
+}
+
+/**
+ * Gives the next piece of a body, after there is memory for it; null at the end.
+ * @throws ApiError 413 `body_too_large`, 503, and what the source throws
+ */
+type Pieces = () => Promise<Buffer | null>
+
+function piecesOf(
+  source: BodySource,
+  memory: BodyMemory,
+  { stated, bodyBytesMax }: { stated: number | undefined; bodyBytesMax: number },
+): Pieces {
+  let bytes = 0
+  return async () => {
+    // What follows the last byte is not waited for.
+    if (bytes === stated) return null
+    const piece = await source.next()
+    bytes += piece?.length ?? 0
+    if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
+    await memory.hold(bytes)
+    return piece
   }
 }
 
@@ -99,6 +118,12 @@ function statedBytes(c: Context<ApiEnv>): number | undefined {
   if (stated !== undefined) return Number(stated)
   // Over HTTP/1.1 there is no body then. A request that a test makes has a body and no headers.
   return (c.env as Partial<HttpBindings> | undefined)?.incoming ? 0 : undefined
+}
+
+/** Whether the client waits for `100 Continue`. */
+function isAsked(c: Context<ApiEnv>): boolean {
+  const { incoming } = (c.env ?? {}) as Partial<HttpBindings>
+  return incoming !== undefined && expectsContinue.has(incoming)
 }
 
 /** Aborts when the connection of the request ends. */
@@ -112,7 +137,7 @@ function whenGone(c: Context<ApiEnv>): AbortSignal | undefined {
 }
 
 /** A body that is small enough to be parsed in one go. That is done when the operation calls `json`, not before. */
-function whole(pieces: Buffer[], grant: Grant | undefined): Body {
+function whole(pieces: Buffer[], memory: BodyMemory | undefined): Body {
   const [first] = pieces
   const bytes = pieces.length === 1 && first ? first : Buffer.concat(pieces)
   checkShape(bytes)
@@ -123,41 +148,39 @@ function whole(pieces: Buffer[], grant: Grant | undefined): Body {
   return {
     text: () => textOf(checked()),
     json: () => parseJson(checked()),
-    release: () => grant?.release(),
+    release: () => memory?.release(),
   }
 }
 
-/** Reads a large body to its end: what came already, and the rest of the source. */
+/** Reads a large body to its end: what came already, and the rest of the pieces. */
 async function split(
-  source: BodySource,
-  pieces: Buffer[],
+  pieces: Pieces,
+  begun: Buffer[],
   splitter: Splitter,
-  bytesMax: number,
 ): Promise<{ value: unknown; bytes: number }> {
   const utf8 = createUtf8Check()
   let bytes = 0
   const push = async (piece: Buffer) => {
     const began = performance.now()
     bytes += piece.length
-    if (bytes > bytesMax) throw tooLarge(bytesMax)
     if (!utf8.push(piece)) throw invalidJson()
     splitter.push(piece)
     if (performance.now() - began > TURN_MS) await nextTurn()
   }
-  for (const piece of pieces.splice(0)) await push(piece)
-  for (let piece = await source.next(); piece; piece = await source.next()) await push(piece)
+  for (const piece of begun.splice(0)) await push(piece)
+  for (let piece = await pieces(); piece; piece = await pieces()) await push(piece)
   if (!utf8.end()) throw invalidJson()
   return { value: splitter.done(), bytes }
 }
 
-function bodyOf(value: unknown, grant: Grant | undefined): Body {
+function bodyOf(value: unknown, memory: BodyMemory): Body {
   return {
     text() {
       // Its large texts are no strings any more, so nothing could write it as it came.
       throw new Error('a body with large fields is read with json()')
     },
     json: () => value,
-    release: () => grant?.release(),
+    release: memory.release,
   }
 }
 
