@@ -2,9 +2,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
-import { getRequestListener } from '@hono/node-server'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { expectsContinue } from './bodies/continue.ts'
-import { drainUnread } from './bodies/drain.ts'
+import { drainUnread, endUnread, isEnding } from './bodies/drain.ts'
 import type { DroppedBy } from './dropped.ts'
 
 /** A test chooses smaller numbers. */
@@ -59,9 +60,10 @@ export function createHttpServer(
   } = {},
 ): Server {
   // `drainUnread` does what this option would do, with a smaller bound and for every method.
-  const answer = getRequestListener(fetch, { autoCleanupIncoming: false })
+  const answer = getRequestListener(sayingEnd(fetch), { autoCleanupIncoming: false })
   const used = trackUse()
   const take = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (isEnding(incoming.socket)) return
     used.begin(incoming.socket, outgoing)
     drainUnread(incoming, outgoing)
     outgoing.setHeader('Keep-Alive', `timeout=${rules.keepAliveTold_s}`)
@@ -82,9 +84,30 @@ export function createHttpServer(
     expectsContinue.add(incoming)
     take(incoming, outgoing)
   })
+  server.on('checkExpectation', refuseExpectation)
   server.on('drop', () => onDropped('process'))
   limitPeers(server, rules, isTrustedPeer, { onDropped: () => onDropped('address'), ...used })
   return server
+}
+
+/** Calls the application; an answer that comes before the body was whole says that the connection ends. */
+const sayingEnd =
+  (fetch: Fetch): Fetch =>
+  async (request, env) => {
+    const response = await fetch(request, env)
+    const { incoming, outgoing } = env as HttpBindings
+    // Node calls us when it has read the head; a body that came with it is known to be whole a moment later.
+    if (!incoming.complete) await nextTurn()
+    endUnread(incoming, outgoing)
+    return response
+  }
+
+/** Answers a request with another `Expect` than `100-continue`, which nobody here can promise. */
+function refuseExpectation(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  drainUnread(incoming, outgoing)
+  endUnread(incoming, outgoing)
+  const message = 'Expect must be 100-continue, or absent'
+  outgoing.writeHead(417, { 'Content-Type': 'application/json' }).end(JSON.stringify({ message }))
 }
 
 /**

@@ -42,6 +42,7 @@ describe('the wire', () => {
       const connection = await openRaw(port)
       await connection.write(`${head(path, 'wrong', { 'content-length': 1_000_000 })}begun`)
       await connection.answers()
+      expect(connection.received()).toMatch(/^connection: close/im)
       await connection.closed()
       expect([path, connection.statuses()[0]]).toEqual([path, expect.toBeOneOf([403, 404, 405])])
     }
@@ -79,6 +80,7 @@ describe('clients that are slow', () => {
     } finally {
       clearInterval(drip)
     }
+    for (const { received } of [silent, slow]) expect(received()).toMatch(/^connection: close/im)
     expect([silent, slow].map(told)).toEqual(Array(2).fill({ status: 408, code: 'body_too_slow' }))
     await close()
   })
