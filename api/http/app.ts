@@ -6,6 +6,7 @@ import type { MiddlewareHandler } from 'hono/types'
 import { limits } from '../../rules/limits.ts'
 import { shownText } from '../../rules/shown.ts'
 import { mountPublic, mountV1 } from '../routes.ts'
+import { type AnswerRules, answerRules } from './answers.ts'
 import { type BodyRules, bodyRules } from './bodies/rules.ts'
 import { describeApi } from './describe.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
@@ -32,11 +33,11 @@ const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
 /**
  * Makes the application from its dependencies. It does not listen. Each application has its own cache of API keys,
  * and a command that revokes keys clears them.
- * @param rules how bodies are read
+ * @param rules how bodies are read, and how much of answers may wait for their clients
  */
 export function createApp(
   given: Omit<ApiDeps, 'keysRevoked'>,
-  rules: BodyRules = bodyRules,
+  rules: BodyRules & AnswerRules = { ...bodyRules, ...answerRules },
 ): OpenAPIHono<ApiEnv> {
   const keyCache = createKeyCache(given.now, given.keyNews)
   const deps: ApiDeps = { ...given, keysRevoked: keyCache.forget }

@@ -1,7 +1,9 @@
 // Enforces the rules of a route before its operation: key, permission, media type, body, in this order.
 
+import type { HttpBindings } from '@hono/node-server'
 import type { Context, MiddlewareHandler } from 'hono'
 import { mayCall, permittedBy } from '../../rules/permissions.ts'
+import { type AnswerRules, createAnswers } from './answers.ts'
 import { createKeyFinder } from './auth.ts'
 import { requireJson } from './bodies/mediaType.ts'
 import { createBodyReader } from './bodies/read.ts'
@@ -19,10 +21,11 @@ import { rulesOf } from './operation.ts'
 export function createGuard(
   deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake' | 'config' | 'apiMetrics'>,
   keyCache: KeyCache,
-  bodyRules: BodyRules,
+  limits: BodyRules & AnswerRules,
 ): MiddlewareHandler<ApiEnv> {
   const findKey = createKeyFinder(deps, keyCache)
-  const bodies = createBodyReader(bodyRules)
+  const bodies = createBodyReader(limits)
+  const answers = createAnswers(limits)
   const clientIp = createClientIp(deps.config.trustedProxies)
   const addressOf = (c: Context<ApiEnv>) =>
     clientIp(peerOf(c), c.req.header('x-forwarded-for')) ?? ''
@@ -43,6 +46,11 @@ export function createGuard(
       c.set('key', key)
       c.set('workspaceId', key.workspace_id)
       c.set('reach', reachOf(key))
+      const { outgoing } = (c.env ?? {}) as Partial<HttpBindings>
+      const answer = answers.of(key.workspace_id, outgoing)
+      c.set('answer', answer)
+      // Those who only send are never kept waiting by those who read: what they are answered is small.
+      if (rules.permission !== 'send' && rules.permission !== 'post_events') await answer.room(0)
     }
     requireJson(c)
     if (rules.failureText !== undefined) c.set('failureText', rules.failureText)

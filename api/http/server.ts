@@ -7,6 +7,7 @@ import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { expectsContinue } from './bodies/continue.ts'
 import { drainUnread, endUnread, isEnding } from './bodies/drain.ts'
 import type { DroppedBy } from './dropped.ts'
+import { watchTaking } from './taking.ts'
 
 /** A test chooses smaller numbers. */
 export interface ServerRules {
@@ -18,6 +19,8 @@ export interface ServerRules {
   keepAliveTold_s: number
   /** How often connections are looked through for those that take too long. */
   look_ms: number
+  /** The longest time in which a client takes nothing of an answer that waits for it. */
+  untaken_ms: number
   headersBytesMax: number
   connectionsMax: number
   /** Of one address. Addresses in `trustedPeers` may have all: they speak for many. */
@@ -29,6 +32,7 @@ export const serverRules: ServerRules = {
   keepAlive_ms: 75_000,
   keepAliveTold_s: 65,
   look_ms: 1_000,
+  untaken_ms: 30_000,
   headersBytesMax: 16 * 1024,
   connectionsMax: 4_096,
   connectionsPerPeerMax: 2_048,
@@ -66,6 +70,7 @@ export function createHttpServer(
     if (isEnding(incoming.socket)) return
     used.begin(incoming.socket, outgoing)
     drainUnread(incoming, outgoing)
+    watchTaking(outgoing, incoming.socket, rules.untaken_ms)
     outgoing.setHeader('Keep-Alive', `timeout=${rules.keepAliveTold_s}`)
     void answer(incoming, outgoing)
   }

@@ -103,16 +103,45 @@ async function listLatestEvents(
 
 export type EmailRow = Row<'emails'> & { open: boolean }
 
-/** An email with its content, and whether a delivery of it is not settled yet (`open`). */
-export function findEmail(
+/** Html and text of an email up to this size are read with it. */
+const CONTENT_BYTES_MAX = 1024 * 1024
+
+const contentBytes = sql<number>`coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0)`
+
+/**
+ * An email, and whether a delivery of it is not settled yet (`open`). Of one with a large content (`content_bytes` of
+ * UTF-8) html and text are null and `isWhole` is false: `findEmailContent` reads them.
+ */
+export async function findEmail(
   db: Db,
   { workspaceId, domainId }: Reach,
   id: string,
-): Promise<EmailRow | undefined> {
+): Promise<(EmailRow & { content_bytes: number; isWhole: boolean }) | undefined> {
+  const ifSmall = (column: 'html' | 'text') =>
+    sql<
+      string | null
+    >`case when ${contentBytes} <= ${CONTENT_BYTES_MAX} then ${sql.ref(column)} end`
+  const row = await db
+    .selectFrom('emails')
+    .select(columns)
+    .select([ifSmall('html').as('html'), ifSmall('text').as('text')])
+    .select([isOpen.as('open'), contentBytes.as('content_bytes')])
+    .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && { ...row, isWhole: row.content_bytes <= CONTENT_BYTES_MAX }
+}
+
+/** Html and text of an email, whatever their size. */
+export function findEmailContent(
+  db: Db,
+  { workspaceId, domainId }: Reach,
+  id: string,
+): Promise<Pick<EmailRow, 'html' | 'text'> | undefined> {
   return db
     .selectFrom('emails')
-    .selectAll()
-    .select(isOpen.as('open'))
+    .select(['html', 'text'])
     .where('workspace_id', '=', workspaceId)
     .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)

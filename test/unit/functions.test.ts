@@ -25,6 +25,8 @@ const looked: Record<string, string> = {
   'mail/smtp/destination.ts createDestination':
     'the pace and pool of one destination, as one state',
   'mail/smtp/mx.ts createMxTransport': 'the settings of all destinations and their map',
+  'api/http/answers.ts createAnswers':
+    'what is counted and who waits, and the functions that share it',
   'api/http/bodies/budget.ts createBodyBudget':
     'what is used and who waits, and the functions that share it',
   'mail/compose/bodyEncode.ts createQuoted': 'one loop over bytes, in the way of every mail',

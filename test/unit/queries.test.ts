@@ -103,6 +103,7 @@ const reaching = [
   'domains/listDomains',
   'domains/lockDomain',
   'emails/findEmail',
+  'emails/findEmailContent',
   'emails/findReachedEmails',
   'emails/listEmails',
   'emails/listExecutionEmails',

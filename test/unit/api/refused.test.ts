@@ -30,6 +30,7 @@ const causes: Record<RefusedReason, Error> = {
   slow: withCode('57014'),
   rendering: toApiError(refuse('renderer_busy', {})),
   bodies: serviceUnavailable('bodies'),
+  answers: serviceUnavailable('answers'),
   client_gone: new ClientGone('gone'),
   body_too_slow: bodyTooSlow('The body stopped for 30.0 seconds after 1 bytes'),
 }
