@@ -3,6 +3,9 @@
 /** Beyond this size the block is made as large as what can still come; pages that nothing is written to cost nothing. */
 const JUMP_BYTES = 1024 * 1024
 
+/** What is shorter is copied byte by byte: the call of a copy costs more. */
+const SHORT_BYTES = 48
+
 /** Collects bytes up to a limit. More are counted and not kept. */
 export class GrowingBytes {
   /** All bytes that came, also those over the limit. */
@@ -16,12 +19,15 @@ export class GrowingBytes {
     this.#bytesMax = bytesMax
   }
 
-  /** Copies the bytes, so that the caller may use them again. */
-  add(piece: Uint8Array): void {
-    this.size += piece.length
-    if (this.size > this.#bytesMax || piece.length === 0) return
-    this.#ensure(this.#kept + piece.length).set(piece, this.#kept)
-    this.#kept += piece.length
+  /** Copies the bytes between two places, so that the caller may use them again. */
+  add(piece: Uint8Array, from = 0, to = piece.length): void {
+    const count = to - from
+    this.size += count
+    if (this.size > this.#bytesMax || count === 0) return
+    const block = this.#ensure(this.#kept + count)
+    if (count > SHORT_BYTES) block.set(piece.subarray(from, to), this.#kept)
+    else for (let i = 0; i < count; i++) block[this.#kept + i] = piece[from + i] ?? 0
+    this.#kept += count
   }
 
   /** What was kept, without a copy where it is most of the block. */

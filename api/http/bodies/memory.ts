@@ -3,7 +3,7 @@ import type { createBodyBudget, Grant } from './budget.ts'
 import { type BodyRules, countedBytes } from './rules.ts'
 
 /** Whose body it is, and what is known of it. */
-export interface BodyFacts {
+interface BodyFacts {
   workspaceId: string
   /** The size that its headers state; undefined for a body in chunks. */
   stated: number | undefined

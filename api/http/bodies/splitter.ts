@@ -181,20 +181,19 @@ export class Splitter {
   /** A sink for a text of a large field; undefined if the field has had all that it may have. */
   #sinkFor(field: string): Sink | undefined {
     const { textBytesMax, base64 } = this.#fields
-    const bytesMax = (most: number) => Math.min(most, this.#bytesMax)
     if (field === base64.list) {
       if (this.#base64Count === base64.countMax) return undefined
       this.#base64Count += 1
-      return createBase64Sink(bytesMax(base64.bytesMax))
+      return createBase64Sink(Math.min(base64.bytesMax, this.#bytesMax))
     }
     if (this.#taken.has(field)) return undefined
     this.#taken.add(field)
-    return createTextSink(bytesMax(textBytesMax))
+    return createTextSink(Math.min(textBytesMax, this.#bytesMax))
   }
 
   /** Keeps a part of the rest. @returns its end */
   #keep(piece: Buffer, from: number, to: number): number {
-    this.#rest.add(piece.subarray(from, to))
+    this.#rest.add(piece, from, to)
     if (this.#rest.size <= limits.emailRestBytesMax) return to
     const { texts, base64 } = this.#fields
     const large = [...texts, `${base64.list}[].${base64.field}`].join(', ')
