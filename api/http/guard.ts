@@ -1,4 +1,4 @@
-// Enforces the rules of a route before its operation: key, permission, media type, body, in this order.
+// Enforces the rules of a route before its operation: key, permission, room for an answer, media type, body, in this order.
 
 import type { HttpBindings } from '@hono/node-server'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -16,7 +16,8 @@ import { rulesOf } from './operation.ts'
 
 /**
  * Middleware for every `/v1` path, also for unknown ones.
- * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 415, and what reading a body throws
+ * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 503 while answers are not read, 415, and what
+ * reading a body throws
  */
 export function createGuard(
   deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake' | 'config' | 'apiMetrics'>,
