@@ -69,12 +69,14 @@ export const limits = {
   templateTagsCharsMax: 256 * 1024,
   /** Words and signs of one tag, and of all tags and outputs of one part: what the parser makes objects from. */
   templateTagPiecesMax: 4_000,
-  templatePiecesMax: 40_000,
+  templatePiecesMax: 10_000,
   templateTagBracketsMax: 100,
   /** `elsif`, `when` and `else` of one block. */
   templateBranchesMax: 500,
   /** Blocks inside each other. */
   templateDepthMax: 100,
+  /** An email that is not rendered in place, in all of its parts: it comes from another process, and is read in one turn. */
+  renderedBytesMax: 2 * MEBIBYTE,
   /** How long rendering a template with loops may take at first, and once more in a thread for second tries. */
   renderMs: 500,
   renderAgainMs: 5_000,
@@ -82,6 +84,8 @@ export const limits = {
   renderWaitMsMax: 30_000,
   /** Elements of a range such as `(1..10)`. */
   templateRangeMax: 100_000,
+  /** Lists and objects inside each other in a value that a template makes. */
+  templateValueDepthMax: 100,
   /** Characters of a text that is searched, times those that are searched for: some 100 ms when both are periodic. */
   templateSearchMax: 100_000_000,
   propertiesBytesMax: 256 * 1024,

@@ -15,6 +15,7 @@ export const hostileTemplates = [
   '{% assign n = 49999999 %}{% for i in (1..n) %}{{ i }}{% endfor %}',
   '{% assign s = "ab " %}{% for i in (1..40) %}{% assign s = s | append: s %}{% endfor %}{{ s | split: " " | sort_natural | size }}',
   '{% assign s = "a" %}{% for i in (1..60000) %}{% assign s = s | append: "b,c" | split: "," | join: ",a" %}{% endfor %}{{ s }}',
+  '{% assign a = "ab" | split: "" %}{% for i in (1..40) %}{% assign a = a | push: a %}{% endfor %}{{ a | join: "" | size }}',
   `{% if true %}${'{% elsif false %}'.repeat(19_990)}{% endif %}`,
   `{% if ${'a or '.repeat(190_000)}b %}{% endif %}`,
   `${'{% if true %}'.repeat(9_000)}x${'{% endif %}'.repeat(9_000)}`,

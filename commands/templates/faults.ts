@@ -1,7 +1,7 @@
 // Refusals that say where Liquid is wrong.
 
 import { findContactRead } from '../../mail/content/names.ts'
-import { parseTemplate, type RenderFailure } from '../../mail/content/template.ts'
+import { modeOf, parseTemplate, type RenderFailure } from '../../mail/content/template.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 
 /** A refusal for the first Liquid part that does not parse; undefined if all parts parse. */
@@ -10,7 +10,7 @@ export function checkTemplateParts(
 ): Refusal<'invalid_template'> | undefined {
   for (const [field, source] of Object.entries(parts)) {
     if (source === null || source === undefined) continue
-    const parsed = parseTemplate(source)
+    const parsed = parseTemplate(source, modeOf(field))
     if (parsed.ok) continue
     const { message, line, column } = parsed
     return refuse('invalid_template', {
@@ -26,7 +26,7 @@ export function checkContactReads(
   parts: Record<string, string | null>,
 ): Refusal<'contact_unreadable'> | undefined {
   for (const [field, source] of Object.entries(parts)) {
-    const variable = source === null ? null : findContactRead(source)
+    const variable = source === null ? null : findContactRead(source, modeOf(field))
     if (variable !== null) return refuse('contact_unreadable', { field, variable })
   }
   return undefined

@@ -35,6 +35,7 @@ export function sendingLimitsTable(): string {
         `${limits.bodyDepthMax}, ${count(limits.bodyMarksMax)}`,
       ],
       ['html or text of a template', mebibytes(limits.templateBytesMax)],
+      ['a mail whose template has loops, all parts together', mebibytes(limits.renderedBytesMax)],
       ['tracked links of one email', count(limits.trackedLinksPerEmailMax)],
       ['opens and clicks stored for one recipient', count(limits.emailEventsPerRecipientMax)],
       ['contacts in one batch of an audience', count(limits.audienceContactsBatchMax)],

@@ -1,4 +1,4 @@
-// The Liquid engine of templates: no access to files or prototypes, limits on sizes, and a cache of parsed templates.
+// The Liquid engine of templates: no access to files or prototypes, and limits on sizes.
 // What bounds the time of a render is outside: `cheap.ts` decides what may be rendered in place.
 import {
   type Emitter,
@@ -10,15 +10,16 @@ import {
   toValue,
   toValueSync,
 } from 'liquidjs'
-import { LRUCache } from 'lru-cache'
-import { limits } from '../../rules/limits.ts'
-import { type Cost, costOf } from './cheap.ts'
+import { MEBIBYTE } from '../../rules/limits.ts'
+import { costOf } from './cheap.ts'
+import { growingFilters } from './growth.ts'
 import { quickenOutputs, WatchingContext } from './outputs.ts'
+import { findParsed, keepParsed, type ParsedPart, type TemplateMode } from './parsed.ts'
 import { boundRanges, checkRange, RANGE_CHECK } from './ranges.ts'
 import { operators, searchFilters, textOf } from './searches.ts'
 import { readTokens } from './tokens.ts'
 
-export type TemplateMode = 'html' | 'text'
+export type { TemplateMode }
 
 export interface TemplateFault {
   /** Counts from 1. */
@@ -30,11 +31,6 @@ export interface TemplateFault {
 
 /** Characters and list items that filters may produce. */
 const MEMORY_MAX = 50_000_000
-const CACHED_TEMPLATES_MAX = 500
-/** About the bytes of all cached templates; a thread of the pool has 64 MB for everything. */
-const CACHED_BYTES_MAX = 16 * 1024 * 1024
-/** About the bytes of one parsed tag. */
-const TAG_BYTES = 2_000
 
 /** Tags that include other templates, and `liquid`, which would hide many tags from the count. */
 const removedTags = ['include', 'render', 'layout', 'block', 'liquid']
@@ -73,7 +69,9 @@ function createEngine(mode: TemplateMode): Liquid {
   engine.registerTag('#', LineComment)
   engine.registerFilter(RANGE_CHECK, checkRange)
   engine.registerFilter('size', sizeOf)
-  for (const [name, filter] of searchFilters()) engine.registerFilter(name, filter)
+  for (const [name, filter] of [...searchFilters(), ...growingFilters()]) {
+    engine.registerFilter(name, filter)
+  }
   return engine
 }
 
@@ -83,36 +81,20 @@ function sizeOf(given: unknown): number {
   return typeof value === 'string' || Array.isArray(value) ? value.length : 0
 }
 
-interface ParsedPart {
-  templates: Template[]
-  /** What rendering it costs at most; null: nothing bounds that. */
-  cost: Cost | null
-}
-
 type Parsed = ({ ok: true } & ParsedPart) | ({ ok: false } & TemplateFault)
 
-// One for each mode, with the source as it is for a key: a key made from both would be put together at each look.
-const caches = { html: createCache(), text: createCache() }
-
-function createCache() {
-  return new LRUCache<string, ParsedPart>({
-    max: CACHED_TEMPLATES_MAX,
-    maxSize: CACHED_BYTES_MAX / 2,
-    sizeCalculation: (_, source) => 2 * source.length + TAG_BYTES * source.split('{').length,
-  })
-}
-
-/** Parses one part of an email. The result is cached. */
+/** Parses one part of an email. The result is kept for the next time. */
 export function parsePart(source: string, mode: TemplateMode): Parsed {
-  const cache = caches[mode]
-  const known = cache.get(source)
+  const known = findParsed(source, mode)
   if (known) return { ok: true, ...known }
   try {
     const engine = engines[mode]
-    const templates = new Parser(engine).parseTokens(readTokens(source, engine))
+    const { tokens, pieces } = readTokens(source, engine)
+    const count = { tokens: tokens.length, pieces }
+    const templates = new Parser(engine).parseTokens(tokens)
     const parsed = { templates, cost: costOf(templates) }
     quickenOutputs(templates)
-    cache.set(source, parsed)
+    keepParsed(source, mode, parsed, count)
     return { ok: true, ...parsed }
   } catch (error) {
     return { ok: false, ...toFault(error) }
@@ -122,19 +104,21 @@ export function parsePart(source: string, mode: TemplateMode): Parsed {
 /**
  * Parses and renders one part.
  * @param missing names that an output shows and that have no value and no default are added to this set
+ * @param charsMax of the result; more is a fault
  */
 export function renderPart(
   source: string,
   mode: TemplateMode,
   names: object,
   missing: Set<string>,
+  charsMax: number,
 ): { ok: true; output: string } | ({ ok: false } & TemplateFault) {
   const parsed = parsePart(source, mode)
   if (!parsed.ok) return parsed
   const engine = engines[mode]
   try {
     const context = new WatchingContext(names, engine, missing)
-    const output = new BoundedOutput()
+    const output = new BoundedOutput(charsMax)
     toValueSync(engine.renderer.renderTemplates(parsed.templates, context, output))
     return { ok: true, output: output.buffer }
   } catch (error) {
@@ -142,13 +126,21 @@ export function renderPart(
   }
 }
 
+/** What the author reads of an email that is larger than it may be. */
+export const tooLarge = (bytesMax: number) => `the result is over ${bytesMax / MEBIBYTE} MiB`
+
 /** What a template writes. It refuses what no email may have before that has been put together. */
 class BoundedOutput implements Emitter {
   buffer = ''
+  private readonly charsMax: number
+
+  constructor(charsMax: number) {
+    this.charsMax = charsMax
+  }
 
   write(value: unknown): void {
     this.buffer += textOf(value)
-    if (this.buffer.length > limits.htmlBytesMax) throw new Error('the result is too large')
+    if (this.buffer.length > this.charsMax) throw new Error(tooLarge(this.charsMax))
   }
 }
 

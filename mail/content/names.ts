@@ -1,6 +1,6 @@
 // Finds out, without rendering, whether a template reads the contact that it is sent to.
 import { Liquid, type Template, Tokenizer, TypeGuards, Value } from 'liquidjs'
-import { parsePart } from './liquid.ts'
+import { parsePart, type TemplateMode } from './liquid.ts'
 
 /** The names under which a template finds the contact. */
 const contactNames: ReadonlySet<unknown> = new Set(['contact', 'properties'])
@@ -25,9 +25,10 @@ const found = new WeakMap<Template[], string | null>()
  * The first name in a template that reads a contact or its properties, as it is written there; null if none does.
  * A name that is made only when the template is rendered may be any, so it counts. So does a variable of the
  * template's own that is called `contact` or `properties`. A template that does not parse reads nothing.
+ * @param mode the one in which it is rendered afterwards saves parsing it twice
  */
-export function findContactRead(source: string): string | null {
-  const parsed = parsePart(source, 'text')
+export function findContactRead(source: string, mode: TemplateMode = 'text'): string | null {
+  const parsed = parsePart(source, mode)
   if (!parsed.ok) return null
   const known = found.get(parsed.templates)
   if (known !== undefined) return known

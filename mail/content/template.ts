@@ -1,7 +1,7 @@
 // Renders the parts of an email from Liquid: escapes values in html, and reports missing names.
 import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
-import { parsePart, renderPart, type TemplateFault, type TemplateMode } from './liquid.ts'
+import { parsePart, renderPart, type TemplateFault, type TemplateMode, tooLarge } from './liquid.ts'
 
 export type { TemplateFault }
 
@@ -74,35 +74,48 @@ interface PartSource {
 export function sourcesOf(parts: TemplateParts): PartSource[] {
   return partNames.flatMap((name) => {
     const source = parts[name] ?? null
-    return source === null ? [] : [{ name, source, mode: name === 'html' ? 'html' : 'text' }]
+    return source === null ? [] : [{ name, source, mode: modeOf(name) }]
   })
 }
 
+/** How a part of an email is parsed; any other text is parsed as `text` is. */
+export const modeOf = (name: string): TemplateMode => (name === 'html' ? 'html' : 'text')
+
 /**
  * Checks whether a template parses.
+ * @param mode the one in which it is rendered afterwards saves parsing it twice
  * @returns `{ ok: true }`, or the fault with line and column from 1
  */
-export function parseTemplate(source: string): { ok: true } | ({ ok: false } & TemplateFault) {
-  const parsed = parsePart(source, 'text')
+export function parseTemplate(
+  source: string,
+  mode: TemplateMode = 'text',
+): { ok: true } | ({ ok: false } & TemplateFault) {
+  const parsed = parsePart(source, mode)
   return parsed.ok ? { ok: true } : parsed
+}
+
+export interface RenderOptions {
+  /** Of all parts and missing names together, in UTF-8; as much as html may have unless it is said. */
+  bytesMax?: number
+  /** Is told the name of each part before it is rendered. */
+  onPart?: (name: PartName) => void
 }
 
 /**
  * Renders all parts of an email, synchronously and for as long as that takes: `renderer.ts` decides where. Never
  * throws: for a template that does not parse or exceeds a limit it returns a message for the author.
- * @param onPart is told the name of each part before it is rendered
  */
 export function renderEmail(
   parts: TemplateParts,
   scope: TemplateScope,
-  onPart?: (name: PartName) => void,
+  { bytesMax = limits.htmlBytesMax, onPart }: RenderOptions = {},
 ): RenderedEmail {
   const names = toNames(scope)
   const missing = new Set<string>()
   const rendered: Partial<Record<PartName, string>> = {}
   for (const { name, source, mode } of sourcesOf(parts)) {
     onPart?.(name)
-    const result = renderPart(source, mode, names, missing)
+    const result = renderPart(source, mode, names, missing, bytesMax)
     if (!result.ok) return faultOf(`${name}: ${result.message}`)
     // The filter url_decode can make a NUL character, which neither Postgres nor an email may contain.
     rendered[name] = result.output.replaceAll('\0', '')
@@ -110,17 +123,16 @@ export function renderEmail(
   let html = rendered.html ?? null
   const preview = oneLine(rendered.preview_text ?? '')
   if (html !== null && preview !== '') html = withPreview(html, preview)
-  if (html !== null && Buffer.byteLength(html) > limits.htmlBytesMax) {
-    return faultOf('html: the result is too large')
-  }
-  return {
-    ok: true,
-    subject: oneLine(rendered.subject ?? ''),
-    html,
-    text: rendered.text ?? null,
-    missing: [...missing],
-  }
+  const subject = oneLine(rendered.subject ?? '')
+  const text = rendered.text ?? null
+  let bytes = NAME_BYTES * missing.size
+  for (const part of [subject, html ?? '', text ?? '', ...missing]) bytes += Buffer.byteLength(part)
+  if (bytes > bytesMax) return faultOf(tooLarge(bytesMax))
+  return { ok: true, subject, html, text, missing: [...missing] }
 }
+
+/** Each missing name counts as so many bytes more, since a list takes long to be read that has very many short ones. */
+const NAME_BYTES = 100
 
 const faultOf = (message: string): RenderFailure => ({ ok: false, kind: 'fault', message })
 

@@ -9,11 +9,14 @@ const blocks = new Set(['if', 'unless', 'case', 'for', 'tablerow', 'capture'])
 const branches = new Set(['elsif', 'when', 'else'])
 
 /**
- * The tokens of a template.
+ * The tokens of a template, and the number of words and signs in its tags and outputs.
  * @throws Error whose message names the limit that the source exceeds; TokenizationError of the engine for a tag that
  * is not closed
  */
-export function readTokens(source: string, engine: Liquid): TopLevelToken[] {
+export function readTokens(
+  source: string,
+  engine: Liquid,
+): { tokens: TopLevelToken[]; pieces: number } {
   requireAtMost(source.length, limits.templateBytesMax, 'characters')
   const delimiters = source.match(/\{[{%]/g)?.length ?? 0
   requireAtMost(delimiters, limits.templateTagsMax, 'tags and outputs')
@@ -21,8 +24,8 @@ export function readTokens(source: string, engine: Liquid): TopLevelToken[] {
   const tokens = new BoundedTokenizer(source, engine.options.operators).readTopLevelTokens(
     engine.options,
   )
-  checkTokens(tokens)
-  return TokenQueue.from(tokens)
+  const pieces = checkTokens(tokens)
+  return { tokens: TokenQueue.from(tokens), pieces }
 }
 
 /** The parser takes token by token from the front, for which an array moves all others each time. */
@@ -51,7 +54,8 @@ function checkRawEnds(source: string): void {
   }
 }
 
-function checkTokens(tokens: TopLevelToken[]): void {
+/** @returns the words and signs in all tags and outputs */
+function checkTokens(tokens: TopLevelToken[]): number {
   let chars = 0
   let pieces = 0
   /** The branches of each block that is open. */
@@ -70,6 +74,7 @@ function checkTokens(tokens: TopLevelToken[]): void {
   }
   requireAtMost(chars, limits.templateTagsCharsMax, 'characters in tags and outputs')
   requireAtMost(pieces, limits.templatePiecesMax, 'words and signs in tags and outputs')
+  return pieces
 }
 
 /** Follows how deep blocks stand in each other, and how many branches each has. */

@@ -92,6 +92,11 @@ test.each([
     '{% assign a=(1..100000) %}{% for i in (1..9) %}{% assign a = a | concat: a %}{% endfor %}',
     {},
   ],
+  [
+    'lists in lists that double',
+    '{% assign a = "ab" | split: "" %}{% for i in (1..40) %}{% assign a = a | push: a %}{% endfor %}{{ a | join: "" | size }}',
+    {},
+  ],
   ['a date of a billion digits', '{{ "now" | date: "%999999999Y" }}', {}],
   ['20,000 elsif', `{% if a %}${'{% elsif b %}'.repeat(19_990)}{% endif %}`, {}],
   ['190,000 or', `{% if a${' or a'.repeat(190_000)} %}{% endif %}`, {}],

@@ -1,16 +1,23 @@
 // A thread that renders emails: started by `process.ts`, which ends it when a render takes too long.
 import { parentPort, workerData } from 'node:worker_threads'
+import { limits, MEBIBYTE } from '../../../rules/limits.ts'
+import { boundKept } from '../parsed.ts'
 import { partNames, renderEmail } from '../template.ts'
 import type { RenderJob } from './messages.ts'
 import type { ThreadState } from './threads.ts'
 
+/** What this thread keeps of parsed templates: little of its memory, and enough for most of the templates in use. */
+const KEPT_BYTES_MAX = 4 * MEBIBYTE
+
 const { begun, part } = workerData as ThreadState
+boundKept(KEPT_BYTES_MAX)
 
 parentPort?.on('message', (job: string) => {
   Atomics.store(begun, 0, process.hrtime.bigint())
   const { parts, scope } = JSON.parse(job) as RenderJob
-  const result = renderEmail(parts, scope, (name) => {
-    Atomics.store(part, 0, partNames.indexOf(name))
+  const result = renderEmail(parts, scope, {
+    bytesMax: limits.renderedBytesMax,
+    onPart: (name) => void Atomics.store(part, 0, partNames.indexOf(name)),
   })
   Atomics.store(begun, 0, 0n)
   parentPort?.postMessage(JSON.stringify(result))

@@ -37,6 +37,13 @@ test(
       '12',
       'b',
       'list.size',
+      'list.length',
+      'odd',
+      'odd.length',
+      'odd.size',
+      'odd.first',
+      'odd["last"]',
+      'odd.first.length',
     )
     const filter = fc.constantFrom(
       'upcase',
@@ -46,6 +53,7 @@ test(
       'truncate: 3',
       'join: "-"',
       'first',
+      'last',
       'plus: 2',
       'divided_by: 3',
       'date: "%Y %j"',
@@ -76,6 +84,11 @@ test(
       a: value,
       b: fc.record({ c: value }),
       list: fc.array(value, { maxLength: 4 }),
+      // Names that mean something else for lists and texts.
+      odd: fc.record(
+        { length: value, size: value, first: value, last: value },
+        { requiredKeys: [] },
+      ),
     })
     let cheap = 0
     await fc.assert(
@@ -144,11 +157,11 @@ test(
 test(
   'what takes too much memory fails, and nothing else does',
   async () => {
-    const growing =
-      '{% assign a = (1..100000) %}{% for i in (1..9) %}{% assign a = a | concat: a %}{% endfor %}'
+    // Each name that is missing is kept, and none of them is the result of a filter.
+    const growing = '{% for i in (1..4000) %}{{ gone[long][i] }}{% endfor %}'
     // Where the machine is busy, collecting the memory takes too long before there is too much of it.
     const [large, ...others] = await Promise.all([
-      render(growing, {}, 'large'),
+      render(growing, { long: 'x'.repeat(50_000) }, 'large'),
       ...Array.from({ length: 20 }, (_, i) => render(LOOP, { tags: [i] }, `ws${i}`)),
     ])
     expect(large).toMatch(/over 64 MB of memory|ended the process|over 5 s/)
@@ -216,6 +229,42 @@ test(
     expect(kinds).toEqual([...Array(200).fill('ok'), ...Array(100).fill('busy')])
     expect(await large).toEqual({ ok: false, kind: 'busy' })
     await own.close()
+  },
+  120 * SECONDS,
+)
+
+test(
+  'an email of over 2 MiB that the child makes is refused, whatever it is made of',
+  async () => {
+    const lines = '{% for i in (1..n) %}{{ line }}{% endfor %}'
+    const line = '"\n'.repeat(5_000)
+    const fits = await renderer.render(
+      'ws',
+      inHtml(`${lines}{{ gone }}`.replace('line', 'line | raw')),
+      {
+        vars: { n: 200, line },
+      },
+    )
+    expect(fits).toEqual({
+      ok: true,
+      subject: 's',
+      html: line.repeat(200),
+      text: null,
+      missing: ['gone'],
+    })
+    expect(await render(lines, { n: 250, line: 'x'.repeat(10_000) })).toBe(
+      'html: the result is over 2 MiB',
+    )
+    // Fewer characters than bytes, and two parts of which each is small enough.
+    expect(await render(lines, { n: 90, line: '\u4e00'.repeat(10_000) })).toBe(
+      'the result is over 2 MiB',
+    )
+    const both = { subject: 's', html: lines, text: lines }
+    expect(
+      await renderer.render('ws', both, { vars: { n: 150, line: 'x'.repeat(10_000) } }),
+    ).toMatchObject({ message: 'the result is over 2 MiB' })
+    const names = '{% for i in (1..30000) %}{{ gone[i] }}{% endfor %}'
+    expect(await render(names)).toBe('the result is over 2 MiB')
   },
   120 * SECONDS,
 )

@@ -21,7 +21,12 @@ test.each([
   [
     'many or in many tags',
     `{% if a${' or a'.repeat(1_900)} %}{% endif %}`.repeat(20),
-    'over 40000 words and signs in tags and outputs',
+    'over 10000 words and signs in tags and outputs',
+  ],
+  [
+    'many words in many outputs',
+    '{{ a | abs }}'.repeat(2_001),
+    'over 10000 words and signs in tags and outputs',
   ],
   [
     'blanks in many tags',
@@ -58,11 +63,11 @@ const PARSE_MS_MAX = 1_500
 test.each([
   ['as much text as fits', '{ '.repeat(MEBIBYTE / 2)],
   ['as many outputs as fit, far apart', `{{a}}${'x'.repeat(200)}`.repeat(5_000)],
-  ['as many branches as fit', ifs('{% elsif b %}'.repeat(490)).repeat(10)],
-  ['as many words as fit', `{% if a${' or a'.repeat(1_900)} %}{% endif %}`.repeat(10)],
+  ['as many branches as fit', ifs('{% elsif b %}'.repeat(490)).repeat(5)],
+  ['as many words as fit', `{% if a${' or a'.repeat(1_900)} %}{% endif %}`.repeat(2)],
   ['empty lines in comments', `{% # a${'\n'.repeat(9_900)}# %}`.repeat(26)],
-  ['as many comments as fit', '{% comment %}{% endcomment %}'.repeat(2_500)],
-  ['blocks in blocks', ('{% if a %}'.repeat(99) + '{% endif %}'.repeat(99)).repeat(25)],
+  ['as many comments as fit', '{% comment %}{% endcomment %}'.repeat(1_600)],
+  ['blocks in blocks', ('{% if a %}'.repeat(99) + '{% endif %}'.repeat(99)).repeat(14)],
 ])('%s: parsed quickly', (_, source) => {
   const begin = performance.now()
   expect(parseTemplate(source)).toEqual({ ok: true })
@@ -72,7 +77,7 @@ test.each([
 test('what an ordinary newsletter has stays far below the bounds', () => {
   const item = ifs('<td>{{ item.name | escape | upcase }} {{ item.at | date: "%d %B" }}</td>')
   const list = `{% for item in properties.items %}${item}{% else %}nothing{% endfor %}`
-  expect(parseTemplate(list.repeat(500))).toEqual({ ok: true })
+  expect(parseTemplate(list.repeat(100))).toEqual({ ok: true })
 })
 
 test('a line comment: each further line begins with # or is empty', () => {
