@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { limits } from '../../rules/limits.ts'
 import { type Cost, sizeMaxOf, sizeOfValues } from './cheap.ts'
 import { parsePart } from './liquid.ts'
-import { createPool, type PoolAnswer, type PoolLog } from './pool/pool.ts'
+import { createPool, type PoolAnswer, type PoolLog, type PoolOptions } from './pool/pool.ts'
 import {
   type RenderedEmail,
   type RenderFailure,
@@ -65,7 +65,7 @@ export interface RenderWatch {
 
 const nobody: RenderWatch = { rendered: () => undefined, childEnded: () => undefined }
 
-export interface RendererOptions {
+export interface RendererOptions extends Pick<PoolOptions, 'pauseMs' | 'start'> {
   /** Renders of one workspace that may wait or be under way; 200 unless said. */
   eachMax?: number
   watch?: RenderWatch
@@ -74,9 +74,9 @@ export interface RendererOptions {
 /** Makes a renderer. Its child process starts with the first render that needs it, or with `warm`. */
 export function createRenderer(
   log: PoolLog,
-  { eachMax = 200, watch = nobody }: RendererOptions = {},
+  { eachMax = 200, watch = nobody, ...others }: RendererOptions = {},
 ): Renderer {
-  const pool = createPool(log, eachMax, watch.childEnded)
+  const pool = createPool(log, { ...others, eachMax, onChildEnd: watch.childEnded })
   const remembered = new LRUCache<string, RenderFailure>({
     max: REMEMBERED_MAX,
     ttl: REMEMBERED_MS,
@@ -95,9 +95,12 @@ export function createRenderer(
       }
       const answer = await pool.run(workspaceId, JSON.stringify({ parts, scope }))
       watch.rendered(answer.kind)
-      if (answer.kind === 'done') return JSON.parse(answer.result) as RenderedEmail
+      if (answer.kind === 'done') return answer.result
       const failure = toFailure(answer)
-      if (failure.kind !== 'busy') remembered.set(renderKey(workspaceId, parts, scope), failure)
+      // The other failures may have had another cause than this template.
+      if (answer.kind === 'too_slow' || answer.kind === 'out_of_memory') {
+        remembered.set(renderKey(workspaceId, parts, scope), failure)
+      }
       return failure
     },
     warm: pool.warm,
@@ -114,7 +117,7 @@ function toFailure(answer: Exclude<PoolAnswer, { kind: 'done' }>): RenderFailure
     case 'out_of_memory':
       return fault('rendering it took over 64 MB of memory')
     case 'ended':
-      return fault('it ended the process that rendered it, twice')
+      return fault('it ended the process that rendered it, again and again')
     case 'failed':
       return fault('the thread that rendered it has failed')
     case 'busy':

@@ -1,5 +1,5 @@
 // What the process and its child of rendering threads say to each other.
-import type { TemplateParts, TemplateScope } from '../template.ts'
+import type { RenderedEmail, TemplateParts, TemplateScope } from '../template.ts'
 
 /** What a thread renders; it travels as JSON. */
 export interface RenderJob {
@@ -18,7 +18,7 @@ export interface Task {
 }
 
 export type Outcome = { id: number } & (
-  | { kind: 'done' /** A `RenderedEmail` as JSON. */; result: string }
+  | { kind: 'done'; result: RenderedEmail }
   | {
       kind: 'too_slow'
       /** The part that was being rendered. */
@@ -39,5 +39,5 @@ export type FromChild =
 /** Threads for first tries. */
 export const FIRST_SLOTS = 4
 
-/** The thread for second tries stands behind them. */
+/** The place for second tries stands behind them. Each has a fresh thread there. */
 export const isSecondSlot = (slot: number) => slot === FIRST_SLOTS

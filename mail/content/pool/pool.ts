@@ -1,6 +1,7 @@
 // Renders templates in the threads of a child process: fair between workspaces, each within its time and memory, and
 // without harm to this process whatever a template does.
 import { limits, MEBIBYTE } from '../../../rules/limits.ts'
+import type { RenderedEmail } from '../template.ts'
 import { type RenderChild, startChild } from './child.ts'
 import { FIRST_SLOTS, isSecondSlot, type Outcome } from './messages.ts'
 import { createAdmission, FairQueue, type Waiting } from './queue.ts'
@@ -11,12 +12,17 @@ const ALL_MAX = { count: 2_000, bytes: 128 * MEBIBYTE }
 const SWEEP_MS = 1_000
 /** A child that ends again and again at its start is begun again at this pace. */
 const RESTART_MS = 1_000
-/** How long nothing is rendered for a workspace that left a thread in a call that nothing can stop. */
+/** How long nothing is rendered for a workspace that left a thread in a call that nothing can stop, or ended the child. */
 const PAUSE_MS = 10_000
+/**
+ * The child may end for reasons that are no template's fault: it is killed from outside, or the machine has no memory
+ * left. A job is given up when the child has ended so often while nothing but this job was under way.
+ */
+const DEATHS_ALONE_MAX = 3
 
-/** What became of a job. `ended`: it ended the child, and alone once more. `busy`: it was not tried to the end. */
+/** What became of a job. `ended`: it ended the child, again and again. `busy`: it was not tried to the end. */
 export type PoolAnswer =
-  | { kind: 'done'; result: string }
+  | { kind: 'done'; result: RenderedEmail }
   | { kind: 'too_slow'; part: string }
   | { kind: 'out_of_memory' | 'failed' | 'ended' | 'busy' }
 
@@ -31,16 +37,27 @@ interface Job extends Waiting {
   text: string
   slot: number
   limit_ms: number
-  /** The child ended while it was under way: it is tried again with nothing beside it. */
-  retriesAlone: boolean
+  /** How often the child ended while it was under way: after the first time it is tried with nothing beside it. */
+  deaths: number
   answer: (answer: PoolAnswer) => void
 }
 
-/**
- * Makes a pool. Its child is started by the first job, or by `warm`.
- * @param onChildEnd is called when the child has ended by itself
- */
-export function createPool(log: PoolLog, eachMax: number, onChildEnd: () => void) {
+export interface PoolOptions {
+  /** Renders of one workspace that may wait or be under way. */
+  eachMax: number
+  /** Is called when the child has ended by itself. */
+  onChildEnd(): void
+  /** How long a workspace waits after what nothing could stop; 10 s unless said. */
+  pauseMs?: number
+  /** Starts the child, unless it is given as `child.ts` does. */
+  start?: typeof startChild
+}
+
+/** Makes a pool. Its child is started by the first job, or by `warm`. */
+export function createPool(
+  log: PoolLog,
+  { eachMax, onChildEnd, pauseMs = PAUSE_MS, start: startOne = startChild }: PoolOptions,
+) {
   const first = new FairQueue<Job>()
   const second = new FairQueue<Job>()
   const suspects = new FairQueue<Job>()
@@ -72,7 +89,7 @@ export function createPool(log: PoolLog, eachMax: number, onChildEnd: () => void
 
   function start(): void {
     if (child || isClosed || restart) return
-    child = startChild({
+    child = startOne({
       onReady() {
         isReady = true
         dispatch()
@@ -89,7 +106,7 @@ export function createPool(log: PoolLog, eachMax: number, onChildEnd: () => void
       paused.delete(workspaceId)
       dispatch()
     }
-    setTimeout(resume, PAUSE_MS).unref()
+    setTimeout(resume, pauseMs).unref()
   }
 
   const mayRun = (workspaceId: string) => !paused.has(workspaceId)
@@ -107,7 +124,7 @@ export function createPool(log: PoolLog, eachMax: number, onChildEnd: () => void
   }
 
   function next(): Job[] {
-    if (!suspects.isEmpty || [...running.values()].some(({ retriesAlone }) => retriesAlone)) {
+    if (!suspects.isEmpty || [...running.values()].some(({ deaths }) => deaths > 0)) {
       const job = running.size === 0 ? suspects.take() : undefined
       return job ? [job] : []
     }
@@ -133,10 +150,12 @@ export function createPool(log: PoolLog, eachMax: number, onChildEnd: () => void
       if (!job) continue
       running.delete(outcome.id)
       if (outcome.kind === 'too_slow' && outcome.isStuck) pause(job.workspaceId)
-      if (outcome.kind === 'too_slow' && !isSecondSlot(job.slot)) {
-        // A busy machine is nobody's fault: once more, in a thread of its own.
-        const again = { slot: FIRST_SLOTS, limit_ms: limits.renderAgainMs, retriesAlone: false }
-        second.add(Object.assign(job, again))
+      if (outcome.kind !== 'done' && !isSecondSlot(job.slot)) {
+        // A busy machine, or what earlier renders left in the thread's memory, is nobody's fault: once more, in a fresh
+        // thread.
+        const again = { slot: FIRST_SLOTS, limit_ms: limits.renderAgainMs }
+        const queue = job.deaths > 0 ? suspects : second
+        queue.add(Object.assign(job, again))
       } else settle(job, outcome)
     }
     dispatch()
@@ -149,22 +168,28 @@ export function createPool(log: PoolLog, eachMax: number, onChildEnd: () => void
     const jobs = [...running.values()]
     // Which templates they were is not written down; the workspaces say whom to ask.
     const workspaceIds = [...new Set(jobs.map(({ workspaceId }) => workspaceId))]
-    const endedTwiceBy = jobs.find(({ retriesAlone }) => retriesAlone)?.workspaceId
+    const endedAloneBy = jobs.find(({ deaths }) => deaths > 0)?.workspaceId
     log.warn(
       {
         ...facts,
         under_way: jobs.length,
         workspace_ids: workspaceIds,
-        ...(endedTwiceBy && { ended_twice_by: endedTwiceBy }),
+        ...(endedAloneBy && { ended_alone_by: endedAloneBy }),
       },
       'the process that renders templates has ended',
     )
     onChildEnd()
-    for (const job of jobs) {
-      if (job.retriesAlone) settle(job, { kind: 'ended' })
-      else suspects.add(Object.assign(job, { retriesAlone: true }))
-    }
     running.clear()
+    for (const job of jobs) {
+      // What was tried has not waited: its time begins again.
+      if (job.deaths > 0) job.since_ms = performance.now()
+      job.deaths += 1
+      if (job.deaths <= DEATHS_ALONE_MAX) suspects.add(job)
+      else {
+        pause(job.workspaceId)
+        settle(job, { kind: 'ended' })
+      }
+    }
     if (!wasReady && !isClosed) {
       restart = setTimeout(() => {
         restart = undefined
@@ -187,7 +212,7 @@ export function createPool(log: PoolLog, eachMax: number, onChildEnd: () => void
           answer({ kind: 'busy' })
           return
         }
-        const tried = { slot: 0, limit_ms: limits.renderMs, retriesAlone: false }
+        const tried = { slot: 0, limit_ms: limits.renderMs, deaths: 0 }
         first.add({ ...waiting, ...tried, id: nextId++, text, answer })
         dispatch()
       })

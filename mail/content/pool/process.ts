@@ -1,6 +1,6 @@
 // The child process of a renderer: its threads render the templates of strangers, at a low priority. `child.ts` starts it.
 import { constants, getPriority, setPriority } from 'node:os'
-import { FIRST_SLOTS, type FromChild, type Outcome, type Task } from './messages.ts'
+import { FIRST_SLOTS, type FromChild, isSecondSlot, type Outcome, type Task } from './messages.ts'
 import { createSlot, createThreads, killProcess } from './threads.ts'
 
 /** How late a render past its time is noticed at most. */
@@ -32,7 +32,9 @@ function report(outcome: Outcome): void {
 }
 
 const threads = createThreads()
-const slots = Array.from({ length: FIRST_SLOTS + 1 }, () => createSlot(threads, report))
+const slots = Array.from({ length: FIRST_SLOTS + 1 }, (_, slot) =>
+  createSlot(threads, report, isSecondSlot(slot)),
+)
 // With a spare behind it; the others start when they are needed.
 slots[0]?.warm()
 

@@ -20,5 +20,6 @@ parentPort?.on('message', (job: string) => {
     onPart: (name) => void Atomics.store(part, 0, partNames.indexOf(name)),
   })
   Atomics.store(begun, 0, 0n)
-  parentPort?.postMessage(JSON.stringify(result))
+  // Not as JSON, in which some characters take six bytes: reading that back would hold the parent.
+  parentPort?.postMessage(result)
 })

@@ -1,7 +1,7 @@
 // The threads of the child process: started ahead of their use, watched, ended past their time, and replaced.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
-import { partNames } from '../template.ts'
+import { partNames, type RenderedEmail } from '../template.ts'
 import type { Outcome, Task } from './messages.ts'
 import { startThread } from './place.ts'
 
@@ -79,12 +79,16 @@ export function createThreads() {
 }
 
 /** How a render ends that was not past its time. */
-type Finished = { kind: 'done'; result: string } | { kind: 'out_of_memory' | 'failed' }
+type Finished = { kind: 'done'; result: RenderedEmail } | { kind: 'out_of_memory' | 'failed' }
 
-/** A place for one render at a time. */
+/**
+ * A place for one render at a time.
+ * @param isFreshEach each render gets a thread that has rendered nothing before, whose memory no other one has filled
+ */
 export function createSlot(
   threads: ReturnType<typeof createThreads>,
   report: (outcome: Outcome) => void,
+  isFreshEach: boolean,
 ) {
   let task: Task | null = null
   let thread: Thread | null = null
@@ -99,7 +103,13 @@ export function createSlot(
   function occupy(): Thread {
     const taken = threads.take()
     thread = taken
-    taken.worker.on('message', (result: string) => finish({ kind: 'done', result }))
+    taken.worker.on('message', (result: RenderedEmail) => {
+      if (isFreshEach) {
+        thread = null
+        void threads.end(taken)
+      }
+      finish({ kind: 'done', result })
+    })
     taken.worker.on('error', (err: NodeJS.ErrnoException) => {
       thread = null
       const isMemory = err.code === 'ERR_WORKER_OUT_OF_MEMORY'
@@ -135,7 +145,7 @@ export function createSlot(
       thread = null
       void ended.then((isStuck) => {
         report({ kind: 'too_slow', part, isStuck, id })
-        this.warm()
+        if (!isFreshEach) this.warm()
       })
     },
   }

@@ -25,7 +25,7 @@ test('a child that ends tells whose renders were under way', async () => {
   expect(await open).toEqual({ ok: false, kind: 'busy' })
   const facts = { under_way: 1, workspace_ids: ['ws_hostile'] }
   expect(lines[0]).toMatchObject(facts)
-  expect(lines[0]).not.toHaveProperty('ended_twice_by')
+  expect(lines[0]).not.toHaveProperty('ended_alone_by')
   const metrics = await registry.metrics()
   expect(metrics).toContain('dripline_renders_total{outcome="in_place"} 1\n')
   expect(metrics).toContain('dripline_renders_total{outcome="done"} 1\n')

@@ -1,0 +1,53 @@
+// Children of a renderer for tests: a real one whose tasks are seen, and a peer whose answers a test gives.
+import { type ChildEvents, type RenderChild, startChild } from '../../mail/content/pool/child.ts'
+import type { Outcome, Task } from '../../mail/content/pool/messages.ts'
+
+/** A real child. `sent` has each task that was given to it or to one of those after it. */
+export function watchedChild() {
+  const sent: Task[] = []
+  let child: RenderChild | undefined
+  return {
+    sent,
+    start(events: ChildEvents): RenderChild {
+      const started = startChild(events)
+      child = started
+      return {
+        ...started,
+        send(tasks) {
+          sent.push(...tasks)
+          started.send(tasks)
+        },
+      }
+    },
+    /** Ends it as somebody from outside does. */
+    kill(): void {
+      if (child?.pid === undefined) throw new Error('no child')
+      process.kill(child.pid, 'SIGKILL')
+    },
+  }
+}
+
+/** No process at all: it speaks as a child does, and renders nothing. */
+export function scriptedChild() {
+  const sent: Task[] = []
+  let events: ChildEvents | undefined
+  return {
+    sent,
+    start(given: ChildEvents): RenderChild {
+      events = given
+      queueMicrotask(() => given.onReady())
+      return {
+        pid: undefined,
+        send: (tasks) => void sent.push(...tasks),
+        kill: () => undefined,
+        close: async () => undefined,
+      }
+    },
+    answer(outcome: Outcome): void {
+      events?.onOutcomes([outcome])
+    },
+    end(): void {
+      events?.onEnd({ code: null, signal: 'SIGKILL' })
+    },
+  }
+}

@@ -1,0 +1,130 @@
+// Second tries in the pool of a renderer: after deaths of the child, failures of a thread, and calls that nothing stops.
+import { expect, onTestFinished, test } from 'vitest'
+import { createRenderer, type RendererOptions } from '../../../mail/content/renderer.ts'
+import { failureText, type RenderedEmail } from '../../../mail/content/template.ts'
+import { eventually } from '../../setup/eventually.ts'
+import { scriptedChild, watchedChild } from '../../setup/renderChildren.ts'
+
+const SECONDS = 1_000
+/** What the child does with it is said by each test, or is quick. */
+const LOOP = '{% for x in (1..3) %}{{ x }}{% endfor %}'
+const RENDERED: RenderedEmail = { ok: true, subject: 's', html: '123', text: null, missing: [] }
+
+function createOwn(options: RendererOptions) {
+  const lines: object[] = []
+  const renderer = createRenderer({ warn: (facts) => void lines.push(facts) }, options)
+  onTestFinished(() => renderer.close())
+  const render = (workspaceId: string, html = LOOP) =>
+    renderer.render(workspaceId, { subject: 's', html, text: null }, {})
+  return { lines, render }
+}
+
+/** Long enough to be under way when the child is killed, and well within the time of a second try. */
+const SOME_TIME = '{% for i in (1..20000) %}{% if i == 0 %}{% endif %}{% endfor %}'
+
+test(
+  'an innocent render during which the child is killed, and twice more while it runs alone, is rendered',
+  async () => {
+    const child = watchedChild()
+    const { lines, render } = createOwn({ start: child.start })
+    const open = render('ws', SOME_TIME + LOOP)
+    for (let tries = 1; tries <= 3; tries++) {
+      await eventually(() => expect(child.sent).toHaveLength(tries), { deadline_ms: 60 * SECONDS })
+      child.kill()
+      await eventually(() => expect(lines).toHaveLength(tries))
+    }
+    expect(await open).toEqual(RENDERED)
+    expect(lines).toEqual([
+      expect.not.objectContaining({ ended_alone_by: 'ws' }),
+      expect.objectContaining({ ended_alone_by: 'ws' }),
+      expect.objectContaining({ ended_alone_by: 'ws' }),
+    ])
+  },
+  240 * SECONDS,
+)
+
+test('a render that ends the child three times alone is given up, and its workspace waits', async () => {
+  const child = scriptedChild()
+  const { render } = createOwn({ start: child.start, pauseMs: 60 * SECONDS })
+  const guilty = render('guilty', `${LOOP}1`)
+  const other = render('other', `${LOOP}2`)
+  await eventually(() => expect(child.sent.map(({ id }) => id)).toEqual([1, 2]))
+  child.end()
+  // Each in its turn, alone.
+  for (const [at, id] of [1, 2, 1, 1].entries()) {
+    await eventually(() => expect(child.sent).toHaveLength(at + 3))
+    expect(child.sent.at(-1)?.id).toBe(id)
+    if (id === 2) child.answer({ id, kind: 'done', result: RENDERED })
+    else child.end()
+  }
+  const given = await guilty
+  expect(!given.ok && failureText(given)).toBe(
+    'it ended the process that rendered it, again and again',
+  )
+  expect(await other).toEqual(RENDERED)
+  expect(child.sent.map(({ id }) => id)).toEqual([1, 2, 1, 2, 1, 1])
+  void render('guilty')
+  void render('other')
+  await eventually(() => expect(child.sent.at(-1)?.id).toBe(4))
+})
+
+test.each(['out_of_memory', 'failed'] as const)(
+  '%s at the first try: tried once more, in the place whose threads are fresh',
+  async (kind) => {
+    const child = scriptedChild()
+    const { render } = createOwn({ start: child.start })
+    const open = render('ws')
+    await eventually(() => expect(child.sent).toMatchObject([{ id: 1, slot: 0 }]))
+    child.answer({ id: 1, kind })
+    await eventually(() =>
+      expect(child.sent).toMatchObject([
+        { id: 1, slot: 0 },
+        { id: 1, slot: 4 },
+      ]),
+    )
+    child.answer({ id: 1, kind: 'done', result: RENDERED })
+    expect(await open).toEqual(RENDERED)
+  },
+)
+
+test.each([
+  ['out_of_memory', true],
+  ['failed', false],
+] as const)('%s in both tries: remembered is %s', async (kind, isRemembered) => {
+  const child = scriptedChild()
+  const { render } = createOwn({ start: child.start })
+  const open = render('ws')
+  for (const tries of [1, 2]) {
+    await eventually(() => expect(child.sent).toHaveLength(tries))
+    child.answer({ id: 1, kind })
+  }
+  expect(await open).toMatchObject({ ok: false, kind: 'fault' })
+  const again = render('ws')
+  if (!isRemembered) {
+    await eventually(() => expect(child.sent.at(-1)?.id).toBe(2))
+    child.answer({ id: 2, kind: 'done', result: RENDERED })
+  }
+  expect(await again).toEqual(isRemembered ? await open : RENDERED)
+  expect(child.sent).toHaveLength(isRemembered ? 2 : 3)
+})
+
+test('a workspace that left a thread in a call which nothing stops waits, and nobody else does', async () => {
+  const pauseMs = 300
+  const child = scriptedChild()
+  const { render } = createOwn({ start: child.start, pauseMs })
+  const slow = render('slow')
+  await eventually(() => expect(child.sent).toHaveLength(1))
+  child.answer({ id: 1, kind: 'too_slow', part: 'html', isStuck: true })
+  const begin = performance.now()
+  const next = render('slow')
+  const calm = render('calm')
+  await eventually(() => expect(child.sent.map(({ id }) => id)).toEqual([1, 3]))
+  child.answer({ id: 3, kind: 'done', result: RENDERED })
+  expect(await calm).toEqual(RENDERED)
+  await eventually(() => expect(child.sent).toHaveLength(4))
+  // A timer may be a moment early.
+  expect(performance.now() - begin).toBeGreaterThan(pauseMs - 20)
+  child.answer({ id: 1, kind: 'done', result: RENDERED })
+  child.answer({ id: 2, kind: 'done', result: RENDERED })
+  expect(await Promise.all([slow, next])).toEqual([RENDERED, RENDERED])
+})
