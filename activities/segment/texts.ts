@@ -1,5 +1,6 @@
 // The texts of a segment's mails: cheap ones are rendered while the segment is walked, others between two walks, so that
 // no template is rendered for long under the contact's lock.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Renderer, renderInPlace, renderKey } from '../../mail/content/renderer.ts'
 import type { RenderedEmail, TemplateParts, TemplateScope } from '../../mail/content/template.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
@@ -8,6 +9,11 @@ import type { RenderPlaces } from './renderPlaces.ts'
 
 /** Mails of one segment that wait or are rendered at once: fewer than a workspace may have. */
 const AT_ONCE_MAX = 4
+/**
+ * What the first walk may spend on cheap mails, which are rendered in its own turn; each further walk may spend as much
+ * more, so that one of them finds all of its texts even where this machine is busy.
+ */
+const WALK_MS_MAX = 30
 
 interface Text {
   rendered: RenderedEmail
@@ -48,6 +54,8 @@ export function createSegmentTexts(
   const wanted = new Map<string, Wanted>()
   /** How often each was asked for in this walk: two mails may be the same but for their unsubscribe links. */
   const asked = new Map<string, number>()
+  let walks = 0
+  let left_ms = 0
   const withLink = (scope: TemplateScope, token: string) => ({
     ...scope,
     unsubscribe_url: `${publicUrl}/u/${token}`,
@@ -58,11 +66,15 @@ export function createSegmentTexts(
     beginWalk(): void {
       wanted.clear()
       asked.clear()
+      walks += 1
+      left_ms = walks * WALK_MS_MAX
     },
     /** The text of a mail; null when it has to be rendered first: then the walk goes on as if the mail were sent. */
     take(parts: TemplateParts, scope: TemplateScope): Text | null {
       const token = newOpaqueToken()
-      const rendered = renderInPlace(parts, withLink(scope, token))
+      const begin = performance.now()
+      const rendered = left_ms > 0 ? renderInPlace(parts, withLink(scope, token)) : null
+      left_ms -= performance.now() - begin
       if (rendered) return { rendered, token }
       const same = renderKey(workspaceId, parts, scope)
       const times = (asked.get(same) ?? 0) + 1
@@ -87,6 +99,8 @@ export function createSegmentTexts(
       const renderNext = async (): Promise<void> => {
         for (let next = left.shift(); next; next = left.shift()) {
           const [key, { parts, scope, token }] = next
+          // Other work of this process has its turn before each.
+          await nextTurn()
           const rendered = await renderer.render(workspaceId, parts, scope)
           if (!rendered.ok && rendered.kind === 'busy') throw new RendererBusy()
           known.set(key, { rendered, token })
