@@ -81,21 +81,21 @@ function sizeOf(given: unknown): number {
   return typeof value === 'string' || Array.isArray(value) ? value.length : 0
 }
 
-type Parsed = ({ ok: true } & ParsedPart) | ({ ok: false } & TemplateFault)
+type Parsed = ParsedPart | ({ ok: false } & TemplateFault)
 
 /** Parses one part of an email. The result is kept for the next time. */
 export function parsePart(source: string, mode: TemplateMode): Parsed {
   const known = findParsed(source, mode)
-  if (known) return { ok: true, ...known }
+  if (known) return known
   try {
     const engine = engines[mode]
     const { tokens, pieces } = readTokens(source, engine)
     const count = { tokens: tokens.length, pieces }
     const templates = new Parser(engine).parseTokens(tokens)
-    const parsed = { templates, cost: costOf(templates) }
+    const parsed = { ok: true as const, templates, cost: costOf(templates) }
     quickenOutputs(templates)
     keepParsed(source, mode, parsed, count)
-    return { ok: true, ...parsed }
+    return parsed
   } catch (error) {
     return { ok: false, ...toFault(error) }
   }

@@ -7,14 +7,17 @@ import type { Cost } from './cheap.ts'
 export type TemplateMode = 'html' | 'text'
 
 export interface ParsedPart {
+  ok: true
   templates: Template[]
   /** What rendering it costs at most; null: nothing bounds that. */
   cost: Cost | null
 }
 
 /** What a source was parsed into, for each mode in which it was. */
-interface Kept extends Partial<Record<TemplateMode, ParsedPart>> {
+interface Kept {
   bytes: number
+  html: ParsedPart | null
+  text: ParsedPart | null
 }
 
 const KEPT_MAX = 1_000
@@ -35,8 +38,9 @@ export function boundKept(bytesMax: number): void {
   kept = create(bytesMax)
 }
 
-export function findParsed(source: string, mode: TemplateMode): ParsedPart | undefined {
-  return kept.get(source)?.[mode]
+export function findParsed(source: string, mode: TemplateMode): ParsedPart | null {
+  const found = kept.get(source)
+  return found ? found[mode] : null
 }
 
 /** @param count of the tokens that the source was split into, and of the words and signs in its tags and outputs */
@@ -46,10 +50,12 @@ export function keepParsed(
   parsed: ParsedPart,
   count: { tokens: number; pieces: number },
 ): void {
-  const others = kept.get(source)
-  const bytes =
-    (others?.bytes ?? 2 * source.length) + TOKEN_BYTES * count.tokens + PIECE_BYTES * count.pieces
-  kept.set(source, { ...others, bytes, [mode]: parsed }, { size: bytes + 1 })
+  const all = kept.get(source) ?? { bytes: 2 * source.length, html: null, text: null }
+  all.bytes += TOKEN_BYTES * count.tokens + PIECE_BYTES * count.pieces
+  all[mode] = parsed
+  // Deleted first, since a cache does not count anew what it holds already.
+  kept.delete(source)
+  kept.set(source, all, { size: all.bytes + 1 })
 }
 
 /** About the bytes of all that is kept. */

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { limits } from '../../rules/limits.ts'
 import { type Cost, sizeMaxOf, sizeOfValues } from './cheap.ts'
 import { parsePart } from './liquid.ts'
+import type { RenderResult } from './pool/messages.ts'
 import { createPool, type PoolAnswer, type PoolLog, type PoolOptions } from './pool/pool.ts'
 import {
   type RenderedEmail,
@@ -95,7 +96,7 @@ export function createRenderer(
       }
       const answer = await pool.run(workspaceId, JSON.stringify({ parts, scope }))
       watch.rendered(answer.kind)
-      if (answer.kind === 'done') return answer.result
+      if (answer.kind === 'done') return toEmail(answer.result)
       const failure = toFailure(answer)
       // The other failures may have had another cause than this template.
       if (answer.kind === 'too_slow' || answer.kind === 'out_of_memory') {
@@ -108,6 +109,9 @@ export function createRenderer(
     close: pool.close,
   }
 }
+
+const toEmail = (result: RenderResult): RenderedEmail =>
+  typeof result === 'string' ? JSON.parse(result) : result
 
 function toFailure(answer: Exclude<PoolAnswer, { kind: 'done' }>): RenderFailure {
   const fault = (message: string): RenderFailure => ({ ok: false, kind: 'fault', message })

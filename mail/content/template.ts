@@ -125,14 +125,24 @@ export function renderEmail(
   if (html !== null && preview !== '') html = withPreview(html, preview)
   const subject = oneLine(rendered.subject ?? '')
   const text = rendered.text ?? null
-  let bytes = NAME_BYTES * missing.size
-  for (const part of [subject, html ?? '', text ?? '', ...missing]) bytes += Buffer.byteLength(part)
-  if (bytes > bytesMax) return faultOf(tooLarge(bytesMax))
+  if (isOver(bytesMax, [subject, html ?? '', text ?? ''], missing)) {
+    return faultOf(tooLarge(bytesMax))
+  }
   return { ok: true, subject, html, text, missing: [...missing] }
 }
 
 /** Each missing name counts as so many bytes more, since a list takes long to be read that has very many short ones. */
 const NAME_BYTES = 100
+
+function isOver(bytesMax: number, parts: string[], missing: Set<string>): boolean {
+  let [chars, bytes] = [0, NAME_BYTES * missing.size]
+  const texts = missing.size > 0 ? [...parts, ...missing] : parts
+  for (const text of texts) chars += text.length
+  // A character has at most three bytes. Most emails are so small that nothing needs to be counted.
+  if (bytes + 3 * chars <= bytesMax) return false
+  for (const text of texts) bytes += Buffer.byteLength(text)
+  return bytes > bytesMax
+}
 
 const faultOf = (message: string): RenderFailure => ({ ok: false, kind: 'fault', message })
 

@@ -7,6 +7,9 @@ export interface RenderJob {
   scope: TemplateScope
 }
 
+/** A large one as it is, and a small one as JSON. */
+export type RenderResult = RenderedEmail | string
+
 export interface Task {
   id: number
   /** Which of the child's threads. */
@@ -18,7 +21,7 @@ export interface Task {
 }
 
 export type Outcome = { id: number } & (
-  | { kind: 'done'; result: RenderedEmail }
+  | { kind: 'done'; result: RenderResult }
   | {
       kind: 'too_slow'
       /** The part that was being rendered. */

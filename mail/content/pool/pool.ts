@@ -1,9 +1,8 @@
 // Renders templates in the threads of a child process: fair between workspaces, each within its time and memory, and
 // without harm to this process whatever a template does.
 import { limits, MEBIBYTE } from '../../../rules/limits.ts'
-import type { RenderedEmail } from '../template.ts'
 import { type RenderChild, startChild } from './child.ts'
-import { FIRST_SLOTS, isSecondSlot, type Outcome } from './messages.ts'
+import { FIRST_SLOTS, isSecondSlot, type Outcome, type RenderResult } from './messages.ts'
 import { createAdmission, FairQueue, type Waiting } from './queue.ts'
 
 /** What may wait or be under way of one workspace, and of all. */
@@ -22,7 +21,7 @@ const DEATHS_ALONE_MAX = 3
 
 /** What became of a job. `ended`: it ended the child, again and again. `busy`: it was not tried to the end. */
 export type PoolAnswer =
-  | { kind: 'done'; result: RenderedEmail }
+  | { kind: 'done'; result: RenderResult }
   | { kind: 'too_slow'; part: string }
   | { kind: 'out_of_memory' | 'failed' | 'ended' | 'busy' }
 

@@ -1,8 +1,8 @@
 // The threads of the child process: started ahead of their use, watched, ended past their time, and replaced.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
-import { partNames, type RenderedEmail } from '../template.ts'
-import type { Outcome, Task } from './messages.ts'
+import { partNames } from '../template.ts'
+import type { Outcome, RenderResult, Task } from './messages.ts'
 import { startThread } from './place.ts'
 
 const THREAD_MEMORY_MB = 64
@@ -79,7 +79,7 @@ export function createThreads() {
 }
 
 /** How a render ends that was not past its time. */
-type Finished = { kind: 'done'; result: RenderedEmail } | { kind: 'out_of_memory' | 'failed' }
+type Finished = { kind: 'done'; result: RenderResult } | { kind: 'out_of_memory' | 'failed' }
 
 /**
  * A place for one render at a time.
@@ -103,7 +103,7 @@ export function createSlot(
   function occupy(): Thread {
     const taken = threads.take()
     thread = taken
-    taken.worker.on('message', (result: RenderedEmail) => {
+    taken.worker.on('message', (result: RenderResult) => {
       if (isFreshEach) {
         thread = null
         void threads.end(taken)
