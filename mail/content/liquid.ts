@@ -6,7 +6,6 @@ import {
   LiquidError,
   Parser,
   Tag,
-  type Template,
   toValue,
   toValueSync,
 } from 'liquidjs'

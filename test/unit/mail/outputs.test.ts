@@ -101,7 +101,7 @@ describe.each(['html', 'text'] as const)('%s', (mode) => {
         `{% assign v = ${operand}${filter} %}{{ v }}{% capture w %}<{{ v | upcase }}>{% endcapture %}{{ w }}`,
         `{% if no %}{% elsif count %}  {%- case count %}{% when 3 %}{{ ${operand}${filter} }}{% endcase %}{% endif %}`,
       ]) {
-        const ours = renderPart(source, mode, names, new Set())
+        const ours = renderPart(source, mode, names, new Set(), 1_000_000)
         const wanted = attempt(() => engine.parseAndRenderSync(source, names))
         expect(ours.ok ? { output: ours.output } : 'a fault', source).toEqual(wanted)
       }
@@ -113,14 +113,14 @@ test('names that have no value are noted in the order in which they stand, each 
   const missing = new Set<string>()
   const source =
     '{{ b.c | append: a }}{{ a }}{{ order.items[3].name }}{{ x | default: y }}{% if z %}{% endif %}{{ q | upcase | default: "1" }}'
-  expect(renderPart(source, 'text', names, missing)).toMatchObject({ ok: true })
+  expect(renderPart(source, 'text', names, missing, 1_000_000)).toMatchObject({ ok: true })
   expect([...missing]).toEqual(['b.c', 'a', 'order.items.3.name', 'q'])
 })
 
 test('a fault inside an output names its place', () => {
   const source = `one\n{{ "x" | append: tags | date: "%99999999Y" | split: "" | map: "a" }}`
   expect(
-    renderPart(`${source}{{ (1..100000000) | size }}`, 'text', names, new Set()),
+    renderPart(`${source}{{ (1..100000000) | size }}`, 'text', names, new Set(), 1_000_000),
   ).toMatchObject({
     ok: false,
     line: 2,
