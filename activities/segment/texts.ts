@@ -54,27 +54,22 @@ export function createSegmentTexts(
   const wanted = new Map<string, Wanted>()
   /** How often each was asked for in this walk: two mails may be the same but for their unsubscribe links. */
   const asked = new Map<string, number>()
-  let walks = 0
-  let left_ms = 0
-  const withLink = (scope: TemplateScope, token: string) => ({
-    ...scope,
-    unsubscribe_url: `${publicUrl}/u/${token}`,
-  })
+  const allowance = createAllowance()
+  const withLink = (scope: TemplateScope, token: string) => {
+    return { ...scope, unsubscribe_url: `${publicUrl}/u/${token}` }
+  }
 
   return {
     /** Forgets what the last walk asked for. */
     beginWalk(): void {
       wanted.clear()
       asked.clear()
-      walks += 1
-      left_ms = walks * WALK_MS_MAX
+      allowance.beginWalk()
     },
     /** The text of a mail; null when it has to be rendered first: then the walk goes on as if the mail were sent. */
     take(parts: TemplateParts, scope: TemplateScope): Text | null {
       const token = newOpaqueToken()
-      const begin = performance.now()
-      const rendered = left_ms > 0 ? renderInPlace(parts, withLink(scope, token)) : null
-      left_ms -= performance.now() - begin
+      const rendered = allowance.spend(() => renderInPlace(parts, withLink(scope, token)))
       if (rendered) return { rendered, token }
       const same = renderKey(workspaceId, parts, scope)
       const times = (asked.get(same) ?? 0) + 1
@@ -95,22 +90,54 @@ export function createSegmentTexts(
     async renderWanted(): Promise<void> {
       const giveBack = await renderPlaces.take(workspaceId)
       if (!giveBack) throw new RendererBusy()
-      const left = [...wanted]
-      const renderNext = async (): Promise<void> => {
-        for (let next = left.shift(); next; next = left.shift()) {
-          const [key, { parts, scope, token }] = next
+      try {
+        await forEachOf(wanted, AT_ONCE_MAX, async ([key, { parts, scope, token }]) => {
           // Other work of this process has its turn before each.
           await nextTurn()
           const rendered = await renderer.render(workspaceId, parts, scope)
           if (!rendered.ok && rendered.kind === 'busy') throw new RendererBusy()
           known.set(key, { rendered, token })
-        }
-      }
-      try {
-        await Promise.all(Array.from({ length: AT_ONCE_MAX }, renderNext))
+        })
       } finally {
         giveBack()
       }
     },
+  }
+}
+
+/** What is left of the time that a walk may spend on cheap mails. */
+function createAllowance() {
+  let walks = 0
+  let left_ms = 0
+  return {
+    beginWalk(): void {
+      walks += 1
+      left_ms = walks * WALK_MS_MAX
+    },
+    /** @returns null when nothing is left */
+    spend<T>(work: () => T): T | null {
+      if (left_ms <= 0) return null
+      const begin = performance.now()
+      const made = work()
+      left_ms -= performance.now() - begin
+      return made
+    },
+  }
+}
+
+/** Does the work for all of them, so many at once; after an error for no further one. */
+async function forEachOf<T>(
+  all: Iterable<T>,
+  atOnce: number,
+  work: (one: T) => Promise<void>,
+): Promise<void> {
+  let left = [...all]
+  const inTurn = async () => {
+    for (let one = left.shift(); one !== undefined; one = left.shift()) await work(one)
+  }
+  try {
+    await Promise.all(Array.from({ length: atOnce }, inTurn))
+  } finally {
+    left = []
   }
 }

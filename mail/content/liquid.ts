@@ -1,14 +1,6 @@
 // The Liquid engine of templates: no access to files or prototypes, and limits on sizes.
 // What bounds the time of a render is outside: `cheap.ts` decides what may be rendered in place.
-import {
-  type Emitter,
-  Liquid,
-  LiquidError,
-  Parser,
-  Tag,
-  toValue,
-  toValueSync,
-} from 'liquidjs'
+import { type Emitter, Liquid, LiquidError, Parser, Tag, toValue, toValueSync } from 'liquidjs'
 import { MEBIBYTE } from '../../rules/limits.ts'
 import { costOf } from './cheap.ts'
 import { growingFilters } from './growth.ts'

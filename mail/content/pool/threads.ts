@@ -78,6 +78,11 @@ export function createThreads() {
   }
 }
 
+function isOver({ begun }: Thread, limit_ms: number): boolean {
+  const since = Atomics.load(begun, 0)
+  return since !== 0n && process.hrtime.bigint() - since >= BigInt(limit_ms) * 1_000_000n
+}
+
 /** How a render ends that was not past its time. */
 type Finished = { kind: 'done'; result: RenderResult } | { kind: 'out_of_memory' | 'failed' }
 
@@ -94,10 +99,8 @@ export function createSlot(
   let thread: Thread | null = null
 
   function finish(outcome: Finished): void {
-    if (!task) return
-    const { id } = task
+    if (task) report({ ...outcome, id: task.id })
     task = null
-    report({ ...outcome, id })
   }
 
   function occupy(): Thread {
@@ -112,8 +115,7 @@ export function createSlot(
     })
     taken.worker.on('error', (err: NodeJS.ErrnoException) => {
       thread = null
-      const isMemory = err.code === 'ERR_WORKER_OUT_OF_MEMORY'
-      finish({ kind: isMemory ? 'out_of_memory' : 'failed' })
+      finish({ kind: err.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out_of_memory' : 'failed' })
     })
     taken.worker.on('exit', () => {
       if (thread === taken) thread = null
@@ -135,9 +137,7 @@ export function createSlot(
     /** Ends the render under way when it is past its time. */
     check(): void {
       if (!task || !thread) return
-      const begun = Atomics.load(thread.begun, 0)
-      if (begun === 0n) return
-      if (process.hrtime.bigint() - begun < BigInt(task.limit_ms) * 1_000_000n) return
+      if (!isOver(thread, task.limit_ms)) return
       const part = partNames[Atomics.load(thread.part, 0)] ?? 'html'
       const { id } = task
       const ended = threads.end(thread)
