@@ -3,13 +3,16 @@
 import type { WorkspaceId } from '../../rules/ids.ts'
 
 interface Bounds {
-  /** Segments of one workspace. */
+  /** Segments of one workspace that are rendered, and as many that may wait for them. */
   each: number
-  /** How long one waits for a place, and how long those before it may have been there for that to make sense. */
+  /** How long one waits for a place; nobody waits where the oldest inside has been there for longer. */
   wait_ms: number
+  /** How soon a segment that was turned away comes again, and how far apart those of one workspace do. */
+  again_ms: number
+  apart_ms: number
 }
 
-const usual: Bounds = { each: 4, wait_ms: 500 }
+const usual: Bounds = { each: 4, wait_ms: 500, again_ms: 4_000, apart_ms: 50 }
 
 interface Line {
   /** When each of those inside entered, in ms of a clock that only goes forward; the oldest first. */
@@ -20,8 +23,10 @@ interface Line {
 export type RenderPlaces = ReturnType<typeof createRenderPlaces>
 
 /** Makes the places of one worker. */
-export function createRenderPlaces({ each, wait_ms }: Bounds = usual) {
+export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
+  const { each, wait_ms, again_ms, apart_ms } = { ...usual, ...bounds }
   const lines = new Map<WorkspaceId, Line>()
+  const comebacks = createComebacks(again_ms, apart_ms)
 
   function enter(workspaceId: WorkspaceId, line: Line): () => void {
     const one = { entered_ms: performance.now() }
@@ -34,7 +39,19 @@ export function createRenderPlaces({ each, wait_ms }: Bounds = usual) {
     }
   }
 
+  const mayWait = ({ inside, waiting }: Line): boolean => {
+    const [oldest] = inside
+    return waiting.size < each && (!oldest || performance.now() - oldest.entered_ms <= wait_ms)
+  }
+
   return {
+    /** Whether `take` would turn a segment of this workspace away now. */
+    isFull(workspaceId: WorkspaceId): boolean {
+      const line = lines.get(workspaceId)
+      return line !== undefined && line.inside.size >= each && !mayWait(line)
+    },
+    /** In how many ms a segment that was turned away comes again. */
+    comeback: comebacks.next,
     /**
      * Takes a place, at once or after a short wait.
      * @returns a function that gives it back; null when those before it take long: then the segment comes again later
@@ -43,8 +60,7 @@ export function createRenderPlaces({ each, wait_ms }: Bounds = usual) {
       const line = lines.get(workspaceId) ?? { inside: new Set(), waiting: new Set() }
       lines.set(workspaceId, line)
       if (line.inside.size < each) return Promise.resolve(enter(workspaceId, line))
-      const [oldest] = line.inside
-      if (oldest && performance.now() - oldest.entered_ms > wait_ms) return Promise.resolve(null)
+      if (!mayWait(line)) return Promise.resolve(null)
       return new Promise((resolve) => {
         const leave = () => {
           clearTimeout(timer)
@@ -60,6 +76,24 @@ export function createRenderPlaces({ each, wait_ms }: Bounds = usual) {
         }, wait_ms)
         line.waiting.add(called)
       })
+    },
+  }
+}
+
+/** Spreads those that come again: however many a workspace has, so many a second of them ask. */
+function createComebacks(again_ms: number, apart_ms: number) {
+  const last = new Map<WorkspaceId, number>()
+  return {
+    next(workspaceId: WorkspaceId): number {
+      const now = performance.now()
+      for (const [other, at] of last) {
+        if (at > now) break
+        last.delete(other)
+      }
+      const at = Math.max(now + again_ms, (last.get(workspaceId) ?? 0) + apart_ms)
+      last.delete(workspaceId)
+      last.set(workspaceId, at)
+      return Math.round(at - now)
     },
   }
 }

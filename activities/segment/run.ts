@@ -1,8 +1,7 @@
 // Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
 // once.
 import { setTimeout as delay } from 'node:timers/promises'
-import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity'
-import { ApplicationFailureCategory } from '@temporalio/common'
+import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
 import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
@@ -21,10 +20,12 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { loadFacts } from './facts.ts'
+import { comeAgain, withClosedFailures } from './failures.ts'
 import { createGate, type Turn } from './gate.ts'
 import { giveUp, isGivenUp } from './giveUp.ts'
+import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
-import { createRenderPlaces } from './renderPlaces.ts'
+import { createRenderPlaces, type RenderPlaces } from './renderPlaces.ts'
 import { createSegmentTexts, NotRendered, RendererBusy, type SegmentTexts } from './texts.ts'
 import { awaitedEventName, type Marked, walk } from './walk.ts'
 
@@ -32,54 +33,92 @@ import { awaitedEventName, type Marked, walk } from './walk.ts'
 const QUICK_WALKS = 3
 const WALKS_MAX = 30
 const PAUSE_MS = 1_000
-/** Between two tries of a segment whose workspace has too much to render; doubled with each try. */
-const BUSY_MS_MIN = 4_000
-const BUSY_MS_MAX = 60_000
 
 /** The activities of `runExecution`. */
 export function segmentActivities(deps: ActivityDeps) {
-  const gate = createGate()
-  const renderPlaces = createRenderPlaces()
+  const own: Shared = {
+    gate: createGate(),
+    renderPlaces: createRenderPlaces(),
+    keptTexts: createKeptTexts(),
+  }
   return {
     /**
      * Runs a segment. If it ran before and a crash kept Temporal from learning the result, returns that stored
      * result. Errors: non-retryable `ExecutionGone` when there is no such execution; anything else is tried again.
      */
-    async runSegment(input: SegmentInput): Promise<SegmentResult> {
-      const { executionId, segment } = input
-      const execution = await findSegment<SegmentResult>(deps.db, executionId, segment)
-      if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
-      if (execution.result) return execution.result
-      const design = execution.design as Design
-      const sources = await loadMailSources(deps.db, execution.workspace_id, design)
-      const { renderer, config } = deps
-      const texts = createSegmentTexts(
-        { renderer, renderPlaces, publicUrl: config.publicUrl },
-        execution.workspace_id,
-      )
-      const isGivenUpNow = isGivenUp(execution)
-      // Aborted also when this try is past its time.
-      const signal = cancellationSignal()
-      const isSuspect = execution.deaths !== null && !isGivenUpNow
-      const result = await withTexts(texts, signal, () =>
-        gate.run(
-          isSuspect,
-          (turn) =>
-            transact(deps, (inTrx) =>
-              runInTransaction(inTrx, { input, execution, design, sources, texts, turn }),
-            ),
-          signal,
-        ),
-      )
-      if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
-      return result
-    },
+    runSegment: (input: SegmentInput): Promise<SegmentResult> =>
+      withClosedFailures(
+        deps.log,
+        { execution_id: input.executionId, segment: input.segment },
+        () => runOnce(deps, own, input),
+      ),
 
     /** Closes the row of an execution that was cancelled; repeating it changes nothing. */
     async closeCancelled({ executionId, reason }: CloseCancelledInput): Promise<void> {
       await closeExecution(deps, executionId, { status: 'CANCELLED', code: reason })
     },
   }
+}
+
+/** What the segments of one worker share. */
+interface Shared {
+  gate: ReturnType<typeof createGate>
+  renderPlaces: RenderPlaces
+  keptTexts: KeptTexts
+}
+
+/** One try of a segment. */
+async function runOnce(
+  deps: ActivityDeps,
+  own: Shared,
+  input: SegmentInput,
+): Promise<SegmentResult> {
+  const { executionId, segment } = input
+  const { gate, renderPlaces, keptTexts } = own
+  const execution = await findSegment<SegmentResult>(deps.db, executionId, segment)
+  if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
+  if (execution.result) return execution.result
+  const { workspace_id: workspaceId } = execution
+  const id = `${executionId}/${segment}`
+  // It was turned away before, and would be again.
+  if (keptTexts.has(id) && renderPlaces.isFull(workspaceId)) {
+    throw comeAgain(renderPlaces.comeback(workspaceId))
+  }
+  const design = execution.design as Design
+  const sources = await loadMailSources(deps.db, workspaceId, design)
+  const { renderer, config } = deps
+  const kept = keptTexts.of(id)
+  const texts = createSegmentTexts(
+    { renderer, renderPlaces, publicUrl: config.publicUrl },
+    workspaceId,
+    kept,
+  )
+  const isGivenUpNow = isGivenUp(execution)
+  // Aborted also when this try is past its time.
+  const signal = cancellationSignal()
+  const isSuspect = execution.deaths !== null && !isGivenUpNow
+  const attempt = () =>
+    gate.run(
+      isSuspect,
+      (turn) =>
+        transact(deps, (inTrx) =>
+          runInTransaction(inTrx, { input, execution, design, sources, texts, turn }),
+        ),
+      signal,
+    )
+  const renderWanted = async () => {
+    try {
+      await texts.renderWanted(signal)
+    } catch (err) {
+      throw err instanceof RendererBusy ? comeAgain(renderPlaces.comeback(workspaceId)) : err
+    } finally {
+      keptTexts.keep(id, kept)
+    }
+  }
+  const result = await withTexts(attempt, renderWanted)
+  keptTexts.forget(id)
+  if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
+  return result
 }
 
 interface Run {
@@ -94,12 +133,10 @@ interface Run {
 /**
  * Runs the segment again until all of its mails are rendered. A walk that meets one that is not writes nothing and gives
  * the lock back; then it is rendered, and the next walk takes its text if template and values are still the same.
- * @throws the signal's reason when this try was given up meanwhile
  */
 async function withTexts<T>(
-  texts: SegmentTexts,
-  signal: AbortSignal,
   attempt: () => Promise<T>,
+  renderWanted: () => Promise<void>,
 ): Promise<T> {
   for (let walks = 1; walks <= WALKS_MAX; walks++) {
     try {
@@ -107,24 +144,10 @@ async function withTexts<T>(
     } catch (err) {
       if (!(err instanceof NotRendered)) throw err
     }
-    await texts.renderWanted().catch((err: unknown) => {
-      throw err instanceof RendererBusy ? comeAgain(err) : err
-    })
-    signal.throwIfAborted()
+    await renderWanted()
     if (walks >= QUICK_WALKS) await delay(PAUSE_MS)
   }
   throw new Error('the mails of the segment were other ones in each walk')
-}
-
-/** A failure after which Temporal waits, so that the segment keeps no place of this worker until then. */
-function comeAgain({ message }: RendererBusy): ApplicationFailure {
-  const longest_ms = Math.min(BUSY_MS_MIN * 2 ** activityInfo().attempt, BUSY_MS_MAX)
-  return ApplicationFailure.create({
-    message,
-    type: 'RendererBusy',
-    nextRetryDelay: Math.round((longest_ms * (1 + Math.random())) / 2),
-    category: ApplicationFailureCategory.BENIGN,
-  })
 }
 
 async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<SegmentResult> {

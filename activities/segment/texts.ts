@@ -1,24 +1,31 @@
 // The texts of a segment's mails: cheap ones are rendered while the segment is walked, others between two walks, so that
 // no template is rendered for long under the contact's lock.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Renderer, renderInPlace, renderKey } from '../../mail/content/renderer.ts'
+import { type Renderer, renderInPlace } from '../../mail/content/renderer.ts'
 import type { RenderedEmail, TemplateParts, TemplateScope } from '../../mail/content/template.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { createDigest } from './digest.ts'
+import type { SegmentKept, Text } from './keptTexts.ts'
 import type { RenderPlaces } from './renderPlaces.ts'
 
-/** Mails of one segment that wait or are rendered at once: fewer than a workspace may have. */
+/** Mails of one segment that wait or are rendered at once. */
 const AT_ONCE_MAX = 4
 /**
  * What the first walk may spend on cheap mails, which are rendered in its own turn; each further walk may spend as much
  * more, so that one of them finds all of its texts even where this machine is busy.
  */
 const WALK_MS_MAX = 30
+/** How long one try renders before it leaves its place to another segment; its activity has 2 minutes. */
+const TRY_MS_MAX = 30_000
+/** How long the mails of one segment may take in all tries. What is not rendered by then was too slow. */
+const SEGMENT_MS_MAX = 300_000
 
-interface Text {
-  rendered: RenderedEmail
-  /** The token of the unsubscribe link that stands in it. */
-  token: string
+const TOO_SLOW: RenderedEmail = {
+  ok: false,
+  kind: 'too_slow',
+  part: 'the mails of one segment',
+  ms: SEGMENT_MS_MAX,
 }
 
 interface Wanted {
@@ -45,25 +52,32 @@ interface Deps {
   publicUrl: string
 }
 
-/** Makes the texts of one segment. They are kept from walk to walk. */
+/** Makes the texts of one try of a segment. @param kept of earlier tries; what is rendered is added to it */
 export function createSegmentTexts(
   { renderer, renderPlaces, publicUrl }: Deps,
   workspaceId: WorkspaceId,
+  kept: SegmentKept,
 ) {
-  const known = new Map<string, Text>()
   const wanted = new Map<string, Wanted>()
-  /** How often each was asked for in this walk: two mails may be the same but for their unsubscribe links. */
-  const asked = new Map<string, number>()
   const allowance = createAllowance()
+  const keys = createKeys()
   const withLink = (scope: TemplateScope, token: string) => {
     return { ...scope, unsubscribe_url: `${publicUrl}/u/${token}` }
+  }
+
+  /** @returns false where there is no room for it now */
+  async function renderOne([key, { parts, scope, token }]: [string, Wanted]): Promise<boolean> {
+    const rendered = await renderer.render(workspaceId, parts, scope)
+    if (!rendered.ok && rendered.kind === 'busy') return false
+    kept.texts.set(key, { rendered, token })
+    return true
   }
 
   return {
     /** Forgets what the last walk asked for. */
     beginWalk(): void {
       wanted.clear()
-      asked.clear()
+      keys.beginWalk()
       allowance.beginWalk()
     },
     /** The text of a mail; null when it has to be rendered first: then the walk goes on as if the mail were sent. */
@@ -71,13 +85,12 @@ export function createSegmentTexts(
       const token = newOpaqueToken()
       const rendered = allowance.spend(() => renderInPlace(parts, withLink(scope, token)))
       if (rendered) return { rendered, token }
-      const same = renderKey(workspaceId, parts, scope)
-      const times = (asked.get(same) ?? 0) + 1
-      asked.set(same, times)
-      const key = `${same} ${times}`
-      const text = known.get(key)
-      if (!text) wanted.set(key, { parts, scope: withLink(scope, token), token })
-      return text ?? null
+      const key = keys.next(parts, scope)
+      const text = kept.texts.get(key)
+      if (text) return text
+      if (kept.spent_ms > SEGMENT_MS_MAX) return { rendered: TOO_SLOW, token }
+      wanted.set(key, { parts, scope: withLink(scope, token), token })
+      return null
     },
     /** @throws NotRendered when the walk met a mail without a text: nothing of it may be written */
     requireAll(): void {
@@ -85,24 +98,46 @@ export function createSegmentTexts(
     },
     /**
      * Renders what the last walk asked for, a few at a time.
-     * @throws RendererBusy
+     * @param signal ends it before the next mail
+     * @throws RendererBusy; the signal's reason
      */
-    async renderWanted(): Promise<void> {
+    async renderWanted(signal: AbortSignal): Promise<void> {
       const giveBack = await renderPlaces.take(workspaceId)
       if (!giveBack) throw new RendererBusy()
+      const clock = startClock()
+      const mayGoOn = () => !signal.aborted && clock() < TRY_MS_MAX
       try {
-        await forEachOf(wanted, AT_ONCE_MAX, async ([key, { parts, scope, token }]) => {
-          // Other work of this process has its turn before each.
-          await nextTurn()
-          const rendered = await renderer.render(workspaceId, parts, scope)
-          if (!rendered.ok && rendered.kind === 'busy') throw new RendererBusy()
-          known.set(key, { rendered, token })
-        })
+        if (await forEachOf(wanted, AT_ONCE_MAX, mayGoOn, renderOne)) return
       } finally {
+        kept.spent_ms += clock()
         giveBack()
       }
+      signal.throwIfAborted()
+      throw new RendererBusy()
     },
   }
+}
+
+/** Names each mail of a walk by what it is made from. */
+function createKeys() {
+  /** How often each was asked for: two mails may be the same but for their unsubscribe links. */
+  const asked = new Map<string, number>()
+  const digest = createDigest()
+  return {
+    beginWalk: () => asked.clear(),
+    next(parts: TemplateParts, scope: TemplateScope): string {
+      const same = `${digest(parts)} ${digest(scope)}`
+      const times = (asked.get(same) ?? 0) + 1
+      asked.set(same, times)
+      return `${same} ${times}`
+    },
+  }
+}
+
+/** @returns a function that tells how long ago that was, in ms */
+function startClock(): () => number {
+  const begin = performance.now()
+  return () => performance.now() - begin
 }
 
 /** What is left of the time that a walk may spend on cheap mails. */
@@ -117,27 +152,35 @@ function createAllowance() {
     /** @returns null when nothing is left */
     spend<T>(work: () => T): T | null {
       if (left_ms <= 0) return null
-      const begin = performance.now()
+      const clock = startClock()
       const made = work()
-      left_ms -= performance.now() - begin
+      left_ms -= clock()
       return made
     },
   }
 }
 
-/** Does the work for all of them, so many at once; after an error for no further one. */
+/**
+ * Does the work for all of them, so many at once. One for which there was no room is done after those under way.
+ * @param work false: there was no room
+ * @returns whether all were done; nothing goes on then
+ */
 async function forEachOf<T>(
   all: Iterable<T>,
   atOnce: number,
-  work: (one: T) => Promise<void>,
-): Promise<void> {
-  let left = [...all]
+  mayGoOn: () => boolean,
+  work: (one: T) => Promise<boolean>,
+): Promise<boolean> {
+  const left = [...all]
   const inTurn = async () => {
-    for (let one = left.shift(); one !== undefined; one = left.shift()) await work(one)
+    for (let one = left.shift(); one !== undefined; one = left.shift()) {
+      // Other work of this process has its turn before each.
+      await nextTurn()
+      if (mayGoOn() && (await work(one))) continue
+      left.unshift(one)
+      return
+    }
   }
-  try {
-    await Promise.all(Array.from({ length: atOnce }, inTurn))
-  } finally {
-    left = []
-  }
+  await Promise.all(Array.from({ length: atOnce }, inTurn))
+  return left.length === 0
 }

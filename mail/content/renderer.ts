@@ -124,6 +124,8 @@ function toFailure(answer: Exclude<PoolAnswer, { kind: 'done' }>): RenderFailure
       return fault('it ended the process that rendered it, again and again')
     case 'failed':
       return fault('the thread that rendered it has failed')
+    case 'too_large':
+      return fault('it and its values have over 16 million characters')
     case 'busy':
       return { ok: false, kind: 'busy' }
     default:

@@ -1,16 +1,42 @@
 // The texts of a segment with more guarded mails than may wait to be rendered at once.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Text } from '../../activities/segment/keptTexts.ts'
 import { createRenderPlaces } from '../../activities/segment/renderPlaces.ts'
-import { createSegmentTexts } from '../../activities/segment/texts.ts'
+import { createSegmentTexts, RendererBusy } from '../../activities/segment/texts.ts'
 import { createRenderer, type Renderer } from '../../mail/content/renderer.ts'
+import type { RenderedEmail } from '../../mail/content/template.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 
 const LOOP = '{% for x in (1..3) %}{{ x }}{% endfor %}'
 
-function textsOf(renderer: Renderer) {
-  const deps = { renderer, renderPlaces: createRenderPlaces(), publicUrl: 'https://x.test' }
-  return createSegmentTexts(deps, 'ws' as WorkspaceId)
+const none = () => ({ texts: new Map<string, Text>(), spent_ms: 0 })
+const never = new AbortController().signal
+
+function textsOf(renderer: Renderer, kept = none(), renderPlaces = createRenderPlaces()) {
+  const deps = { renderer, renderPlaces, publicUrl: 'https://x.test' }
+  return createSegmentTexts(deps, 'ws' as WorkspaceId, kept)
+}
+
+/** A renderer whose answers the test makes. */
+function scripted(render: (subject: string) => Promise<RenderedEmail>): Renderer {
+  return {
+    render: (_, { subject }) => render(subject),
+    warm: () => undefined,
+    pid: () => undefined,
+    close: async () => undefined,
+  }
+}
+const done = (subject: string): RenderedEmail => {
+  return { ok: true, subject, html: null, text: null, missing: [] }
+}
+/** Asks for so many mails that need the child. */
+function takeLoops(texts: ReturnType<typeof textsOf>, count: number) {
+  texts.beginWalk()
+  return Array.from({ length: count }, (_, i) =>
+    texts.take({ subject: `s${i}`, html: LOOP, text: null }, {}),
+  )
 }
 
 test('forty mails that need the child, of which twenty may wait: all are rendered', async () => {
@@ -24,7 +50,7 @@ test('forty mails that need the child, of which twenty may wait: all are rendere
     )
   }
   expect(takeAll()).toEqual(Array(40).fill(null))
-  await texts.renderWanted()
+  await texts.renderWanted(never)
   const all = takeAll()
   texts.requireAll()
   expect(all).toEqual(
@@ -47,7 +73,7 @@ test('seven mails of a megabyte each: all are rendered, and none waits for ever'
     )
   }
   expect(takeAll()).toEqual(Array(7).fill(null))
-  await texts.renderWanted()
+  await texts.renderWanted(never)
   const all = takeAll()
   texts.requireAll()
   for (const [i, text] of all.entries()) {
@@ -68,10 +94,97 @@ test('many mails, each cheap: they do not hold the process all together', async 
   }
   // Each takes about a millisecond.
   expect(takeAll().filter((text) => text === null).length).toBeGreaterThan(0)
-  await texts.renderWanted()
+  await texts.renderWanted(never)
   const all = takeAll()
   texts.requireAll()
   expect(all.map((text) => text?.rendered.ok && text.rendered.subject)).toEqual(
     all.map((_, i) => `s${i}`),
   )
+})
+
+test('a refusal ends the try: nothing is rendered after it, and the next try goes on with what is kept', async () => {
+  const kept = none()
+  const places = createRenderPlaces({ each: 1 })
+  let asked: string[] = []
+  let isBusy = true
+  const renderer = scripted(async (subject) => {
+    asked.push(subject)
+    return isBusy && asked.length > 5 ? { ok: false, kind: 'busy' } : done(subject)
+  })
+  const first = textsOf(renderer, kept, places)
+  takeLoops(first, 20)
+  await expect(first.renderWanted(never)).rejects.toThrow(RendererBusy)
+  const { length } = asked
+  expect(kept.texts.size).toBe(5)
+  await nextTurn()
+  expect(asked.length).toBe(length)
+
+  isBusy = false
+  asked = []
+  const second = textsOf(renderer, kept, places)
+  expect(takeLoops(second, 20).filter((text) => text !== null)).toHaveLength(5)
+  await second.renderWanted(never)
+  expect(asked).toHaveLength(15)
+  expect(takeLoops(second, 20).filter((text) => text === null)).toEqual([])
+})
+
+test('mails that do not fit beside each other are rendered one after the other', async () => {
+  let underWay = 0
+  const renderer = scripted(async (subject) => {
+    if (underWay >= 2) return { ok: false, kind: 'busy' }
+    underWay += 1
+    await nextTurn()
+    underWay -= 1
+    return done(subject)
+  })
+  const texts = textsOf(renderer)
+  takeLoops(texts, 12)
+  await texts.renderWanted(never)
+  expect(takeLoops(texts, 12).filter((text) => text === null)).toEqual([])
+})
+
+test('a try that Temporal has given up begins no further mail', async () => {
+  const gone = new AbortController()
+  let asked = 0
+  const renderer = scripted(async (subject) => {
+    asked += 1
+    gone.abort(new Error('given up'))
+    return done(subject)
+  })
+  const texts = textsOf(renderer)
+  takeLoops(texts, 20)
+  await expect(texts.renderWanted(gone.signal)).rejects.toThrow('given up')
+  expect(asked).toBeLessThanOrEqual(4)
+  // What came last counts: were it all, the segment would be written.
+  const last = textsOf(renderer)
+  takeLoops(last, 1)
+  await last.renderWanted(new AbortController().signal)
+})
+
+test('a segment whose mails took five minutes in all its tries has failed mails, and is not tried for ever', () => {
+  const renderer = scripted(async (subject) => done(subject))
+  const texts = textsOf(renderer, { ...none(), spent_ms: 300_001 })
+  expect(takeLoops(texts, 1)).toMatchObject([{ rendered: { ok: false, kind: 'too_slow' } }])
+  texts.requireAll()
+})
+
+test('many mails of one large template and large values: a walk does not read them anew for each', () => {
+  const texts = textsOf(scripted(async (subject) => done(subject)))
+  const html = LOOP + 'x'.repeat(MEBIBYTE - 100)
+  const values = {
+    big: 'y'.repeat(250_000),
+    more: Array.from({ length: 1_000 }, (_, i) => ({ i })),
+  }
+  const scope = {
+    properties: values,
+    event: values,
+    contact: { email: 'a@b.test', properties: values },
+  }
+  const begin = performance.now()
+  texts.beginWalk()
+  for (let i = 0; i < 300; i++) {
+    texts.take({ subject: 's', html, text: null }, { ...scope, contact: { ...scope.contact } })
+  }
+  // Each by itself takes over 10 ms.
+  expect(performance.now() - begin).toBeLessThan(1_500)
 })

@@ -23,7 +23,7 @@ const DEATHS_ALONE_MAX = 3
 export type PoolAnswer =
   | { kind: 'done'; result: RenderResult }
   | { kind: 'too_slow'; part: string }
-  | { kind: 'out_of_memory' | 'failed' | 'ended' | 'busy' }
+  | { kind: 'out_of_memory' | 'failed' | 'ended' | 'busy' | 'too_large' }
 
 /** Lines for the operator; no content and no addresses. */
 export interface PoolLog {
@@ -123,8 +123,9 @@ export function createPool(
   }
 
   function next(): Job[] {
-    if (!suspects.isEmpty || [...running.values()].some(({ deaths }) => deaths > 0)) {
-      const job = running.size === 0 ? suspects.take() : undefined
+    if ([...running.values()].some(({ deaths }) => deaths > 0)) return []
+    if (suspects.holds(mayRun)) {
+      const job = running.size === 0 ? suspects.take(mayRun) : undefined
       return job ? [job] : []
     }
     const jobs: Job[] = []
@@ -183,11 +184,10 @@ export function createPool(
       // What was tried has not waited: its time begins again.
       if (job.deaths > 0) job.since_ms = performance.now()
       job.deaths += 1
+      // After a death alone the others have their turn first, so that a suspect keeps them waiting for one try only.
+      if (job.deaths > 1) pause(job.workspaceId)
       if (job.deaths <= DEATHS_ALONE_MAX) suspects.add(job)
-      else {
-        pause(job.workspaceId)
-        settle(job, { kind: 'ended' })
-      }
+      else settle(job, { kind: 'ended' })
     }
     if (!wasReady && !isClosed) {
       restart = setTimeout(() => {
@@ -207,6 +207,10 @@ export function createPool(
     run(workspaceId: string, text: string): Promise<PoolAnswer> {
       return new Promise((answer) => {
         const waiting = { workspaceId, bytes: 2 * text.length, since_ms: performance.now() }
+        if (waiting.bytes > EACH_BYTES_MAX) {
+          answer({ kind: 'too_large' })
+          return
+        }
         if (isClosed || !admission.enter(waiting)) {
           answer({ kind: 'busy' })
           return

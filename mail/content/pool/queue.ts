@@ -12,8 +12,10 @@ export class FairQueue<T extends Waiting> {
   /** In the order of their turns. A workspace without jobs is not in it. */
   private readonly lines = new Map<string, T[]>()
 
-  get isEmpty(): boolean {
-    return this.lines.size === 0
+  /** Whether a job waits of a workspace whose turn it may be. */
+  holds(mayRun: (workspaceId: string) => boolean): boolean {
+    for (const workspaceId of this.lines.keys()) if (mayRun(workspaceId)) return true
+    return false
   }
 
   add(job: T): void {

@@ -7,8 +7,8 @@ import { startThread } from './place.ts'
 
 const THREAD_MEMORY_MB = 64
 const YOUNG_MEMORY_MB = 16
-/** A thread inside one long call of the engine ends only after it; with so many of them the process ends itself. */
-const ENDING_MAX = 4
+/** A thread inside one long call of the engine ends only after it; with more of them the process ends itself. */
+const STUCK_MAX = 4
 /** A thread that does not end within this time is inside such a call. */
 const STUCK_MS = 500
 
@@ -32,7 +32,7 @@ export function killProcess(): void {
 /** Starts threads; one more than is in use waits as a spare. */
 export function createThreads() {
   const spares: Thread[] = []
-  let ending = 0
+  let stuck = 0
 
   function start(): Thread {
     const state = {
@@ -64,16 +64,19 @@ export function createThreads() {
       return thread
     },
     /** Ends a thread whatever it does. @returns whether it goes on, inside a call that nothing can stop */
-    end({ worker }: Thread): Promise<boolean> {
+    async end({ worker }: Thread): Promise<boolean> {
       worker.removeAllListeners()
       worker.on('error', () => undefined)
-      ending += 1
-      if (ending > ENDING_MAX) killProcess()
-      const ended = worker.terminate().then(() => {
-        ending -= 1
-        return false
-      })
-      return Promise.race([ended, delay(STUCK_MS, true)])
+      const ended = worker.terminate().then(() => false)
+      const isStuck = await Promise.race([ended, delay(STUCK_MS, true)])
+      if (isStuck) {
+        stuck += 1
+        if (stuck > STUCK_MAX) killProcess()
+        void ended.then(() => {
+          stuck -= 1
+        })
+      }
+      return isStuck
     },
   }
 }

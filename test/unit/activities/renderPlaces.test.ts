@@ -32,3 +32,21 @@ test('behind one that takes long nobody waits, until it has left', async () => {
   expect(next).not.toBeNull()
   next?.()
 })
+
+test('as many as are inside may wait, and no more', async () => {
+  const places = createRenderPlaces({ each: 2, wait_ms: 60_000 })
+  for (let i = 0; i < 2; i++) expect(await places.take(a)).not.toBeNull()
+  const waiting = [places.take(a), places.take(a)]
+  expect(places.isFull(a)).toBe(true)
+  expect(places.isFull(b)).toBe(false)
+  expect(await places.take(a)).toBeNull()
+  for (const one of waiting) expect(await isOpen(one)).toBe(true)
+})
+
+test('however many are turned away, so many a second of one workspace come again', () => {
+  const places = createRenderPlaces({ again_ms: 4_000, apart_ms: 50 })
+  const after = Array.from({ length: 10_000 }, () => places.comeback(a))
+  expect(Math.min(...after)).toBeGreaterThanOrEqual(3_999)
+  expect(Math.max(...after)).toBeGreaterThan(490_000)
+  expect(places.comeback(b)).toBeLessThan(4_100)
+})

@@ -43,29 +43,39 @@ test(
   240 * SECONDS,
 )
 
-test('a render that ends the child three times alone is given up, and its workspace waits', async () => {
+test('a render that ends the child three times alone is given up; between its tries the others have their turn', async () => {
   const child = scriptedChild()
-  const { render } = createOwn({ start: child.start, pauseMs: 60 * SECONDS })
+  const { render } = createOwn({ start: child.start, pauseMs: 300 })
   const guilty = render('guilty', `${LOOP}1`)
-  const other = render('other', `${LOOP}2`)
+  const beside = render('beside', `${LOOP}2`)
   await eventually(() => expect(child.sent.map(({ id }) => id)).toEqual([1, 2]))
   child.end()
-  // Each in its turn, alone.
-  for (const [at, id] of [1, 2, 1, 1].entries()) {
-    await eventually(() => expect(child.sent).toHaveLength(at + 3))
-    expect(child.sent.at(-1)?.id).toBe(id)
-    if (id === 2) child.answer({ id, kind: 'done', result: RENDERED })
-    else child.end()
+  let sent = 2
+  for (let tries = 1; tries <= 3; tries++) {
+    await eventually(() => expect(child.sent).toHaveLength(sent + 1))
+    expect(child.sent.at(-1)?.id).toBe(1)
+    const other = render('other', `${LOOP}${tries}`)
+    expect(child.sent).toHaveLength(sent + 1)
+    child.end()
+    // What was under way beside it has its turn alone, too; then everybody else.
+    const ids = tries === 1 ? [2, 3] : [2 + tries]
+    sent += 1
+    for (const id of ids) {
+      sent += 1
+      await eventually(() => expect(child.sent).toHaveLength(sent))
+      expect(child.sent.at(-1)?.id).toBe(id)
+      child.answer({ id, kind: 'done', result: RENDERED })
+    }
+    expect(await other).toEqual(RENDERED)
   }
+  expect(await beside).toEqual(RENDERED)
   const given = await guilty
   expect(!given.ok && failureText(given)).toBe(
     'it ended the process that rendered it, again and again',
   )
-  expect(await other).toEqual(RENDERED)
-  expect(child.sent.map(({ id }) => id)).toEqual([1, 2, 1, 2, 1, 1])
   void render('guilty')
   void render('other')
-  await eventually(() => expect(child.sent.at(-1)?.id).toBe(4))
+  await eventually(() => expect(child.sent.at(-1)?.id).toBe(7))
 })
 
 test.each(['out_of_memory', 'failed'] as const)(

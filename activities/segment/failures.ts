@@ -1,0 +1,36 @@
+// What Temporal learns when a try of a segment fails: a closed type and a fixed text. The reason stands in the log, since
+// histories hold no texts of servers, no addresses and no paths.
+import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
+import { ApplicationFailureCategory } from '@temporalio/common'
+import type { ActivityDeps } from '../deps.ts'
+
+/** A failure after which Temporal waits, so that the segment keeps no place of this worker until then. */
+export const comeAgain = (after_ms: number): ApplicationFailure =>
+  closed('RendererBusy', 'too much of the workspace is being rendered now', after_ms)
+
+/** Does the work of one try, and logs why it failed. @throws ApplicationFailure that says no more than its type */
+export async function withClosedFailures<T>(
+  log: ActivityDeps['log'],
+  about: { execution_id: string; segment: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (err) {
+    if (err instanceof ApplicationFailure || err instanceof CancelledFailure) throw err
+    log.warn({ err, ...about }, 'a segment failed; it is tried again')
+    throw closed('SegmentFailed', 'the segment failed; the log of its worker says why')
+  }
+}
+
+function closed(type: string, message: string, after_ms?: number): ApplicationFailure {
+  const failure = ApplicationFailure.create({
+    message,
+    type,
+    // It has been logged.
+    category: ApplicationFailureCategory.BENIGN,
+    ...(after_ms === undefined ? {} : { nextRetryDelay: after_ms }),
+  })
+  failure.stack = ''
+  return failure
+}
