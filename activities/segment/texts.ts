@@ -61,10 +61,6 @@ export function createSegmentTexts(
   const wanted = new Map<string, Wanted>()
   const allowance = createAllowance()
   const keys = createKeys()
-  const withLink = (scope: TemplateScope, token: string) => {
-    return { ...scope, unsubscribe_url: `${publicUrl}/u/${token}` }
-  }
-
   /** @returns false where there is no room for it now */
   async function renderOne([key, { parts, scope, token }]: [string, Wanted]): Promise<boolean> {
     const rendered = await renderer.render(workspaceId, parts, scope)
@@ -83,13 +79,13 @@ export function createSegmentTexts(
     /** The text of a mail; null when it has to be rendered first: then the walk goes on as if the mail were sent. */
     take(parts: TemplateParts, scope: TemplateScope): Text | null {
       const token = newOpaqueToken()
-      const rendered = allowance.spend(() => renderInPlace(parts, withLink(scope, token)))
+      const whole = { ...scope, unsubscribe_url: `${publicUrl}/u/${token}` }
+      const rendered = allowance.spend(() => renderInPlace(parts, whole))
       if (rendered) return { rendered, token }
       const key = keys.next(parts, scope)
       const text = kept.texts.get(key)
-      if (text) return text
-      if (kept.spent_ms > SEGMENT_MS_MAX) return { rendered: TOO_SLOW, token }
-      wanted.set(key, { parts, scope: withLink(scope, token), token })
+      if (text || kept.spent_ms > SEGMENT_MS_MAX) return text ?? { rendered: TOO_SLOW, token }
+      wanted.set(key, { parts, scope: whole, token })
       return null
     },
     /** @throws NotRendered when the walk met a mail without a text: nothing of it may be written */
