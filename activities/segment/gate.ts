@@ -129,7 +129,7 @@ function createPlaces(drain_ms: number) {
 
   return {
     async enter(signal: AbortSignal): Promise<void> {
-      // Whoever calls has counted it.
+      // `giveBack` has counted it in `inside`.
       if (taken) await others.wait(signal)
       else inside += 1
     },

@@ -10,6 +10,7 @@ import {
   type Value,
 } from 'liquidjs'
 import { cheapFilters, ESCAPE, type FilterCost, type Size } from './cheapFilters.ts'
+import { isLiteral } from './outputs.ts'
 
 /**
  * The most that a render can take, in ns of a slow machine, for values of `size` in all:
@@ -138,11 +139,6 @@ function addOperand(cost: Cost, token: Token | undefined): Size | null {
     ? { times: 1, plus }
     : null
 }
-
-const isLiteral = (token: Token) =>
-  TypeGuards.isQuotedToken(token) ||
-  TypeGuards.isNumberToken(token) ||
-  TypeGuards.isLiteralToken(token)
 
 /** Characters of all values, where each value counts at least as much as it takes as text; at most about `max`. */
 export function sizeOfValues(value: unknown, max: number): number {

@@ -124,7 +124,8 @@ function readOperand(token: Token): Read | null {
     context instanceof WatchingContext ? context.lookUp(path) : context.getSync(path)
 }
 
-const isLiteral = (token: Token) =>
+/** Whether a token is a text, a number or a word such as `true`, whose value no name decides. */
+export const isLiteral = (token: Token) =>
   TypeGuards.isQuotedToken(token) ||
   TypeGuards.isNumberToken(token) ||
   TypeGuards.isLiteralToken(token)

@@ -1,7 +1,7 @@
 // Starts the child process of a renderer, and ends it when it says nothing any more.
 import type { ChildProcess } from 'node:child_process'
+import { forkProcess } from './launch.ts'
 import type { FromChild, Outcome, Task } from './messages.ts'
-import { forkProcess } from './place.ts'
 
 const TICK_MS = 1_000
 /** The child says every second that it is alive. Ticks do not pile up while this process itself stands still. */
@@ -23,11 +23,11 @@ export interface RenderChild {
   close(): Promise<void>
 }
 
-/** Starts the child. It has none of this process's variables but those that decide how dates are read. */
+/** Starts the child. Of this process's variables it has only PATH, TMPDIR and HOME. */
 export function startChild(events: ChildEvents): RenderChild {
-  const { PATH, TZ, LANG, LC_ALL, TMPDIR, HOME } = process.env
+  const { PATH, TMPDIR, HOME } = process.env
   const child: ChildProcess = forkProcess({
-    env: withoutUndefined({ PATH, TZ, LANG, LC_ALL, TMPDIR, HOME }),
+    env: withoutUndefined({ PATH, TMPDIR, HOME }),
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })

@@ -7,7 +7,7 @@ export interface RenderJob {
   scope: TemplateScope
 }
 
-/** A large one as it is, and a small one as JSON. */
+/** The email, or its JSON when that is up to 64 Ki characters. */
 export type RenderResult = RenderedEmail | string
 
 export interface Task {

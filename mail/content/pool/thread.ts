@@ -23,7 +23,8 @@ parentPort?.on('message', (job: string) => {
   })
   Atomics.store(begun, 0, 0n)
   const text = JSON.stringify(result)
-  // Reading much JSON would hold the parent, and in JSON some characters take six bytes; of little it is the fastest.
+  // The email, or its JSON when that is up to 64 Ki characters: short JSON is the fastest to send, while long JSON would
+  // hold up the parent that parses it, and takes six bytes for some characters.
   const sent: RenderResult = text.length > TEXT_CHARS_MAX ? result : text
   parentPort?.postMessage(sent)
 })

@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { partNames } from '../template.ts'
+import { startThread } from './launch.ts'
 import type { Outcome, RenderResult, Task } from './messages.ts'
-import { startThread } from './place.ts'
 
 const THREAD_MEMORY_MB = 64
 const YOUNG_MEMORY_MB = 16
