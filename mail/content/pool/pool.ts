@@ -101,6 +101,10 @@ export function createPool(
   function pause(workspaceId: string): void {
     if (paused.has(workspaceId)) return
     paused.add(workspaceId)
+    log.warn(
+      { workspace_id: workspaceId, ms: pauseMs },
+      'renders of a workspace wait: nothing could stop its last one, or it ended the child',
+    )
     const resume = () => {
       paused.delete(workspaceId)
       dispatch()

@@ -121,7 +121,7 @@ test.each([
 test('a workspace that left a thread in a call which nothing stops waits, and nobody else does', async () => {
   const pauseMs = 300
   const child = scriptedChild()
-  const { render } = createOwn({ start: child.start, pauseMs })
+  const { lines, render } = createOwn({ start: child.start, pauseMs })
   const slow = render('slow')
   await eventually(() => expect(child.sent).toHaveLength(1))
   child.answer({ id: 1, kind: 'too_slow', part: 'html', isStuck: true })
@@ -137,4 +137,5 @@ test('a workspace that left a thread in a call which nothing stops waits, and no
   child.answer({ id: 1, kind: 'done', result: RENDERED })
   child.answer({ id: 2, kind: 'done', result: RENDERED })
   expect(await Promise.all([slow, next])).toEqual([RENDERED, RENDERED])
+  expect(lines).toEqual([{ workspace_id: 'slow', ms: pauseMs }])
 })
