@@ -13,7 +13,7 @@ import type { Servers } from './servers.ts'
 import type { SmtpSinkProcess } from './smtpSink.ts'
 import { startDevTemporal } from './temporal.ts'
 import { waitFor } from './waitFor.ts'
-import { createWorkflow, createWorkspace, type Workspace } from './workspace.ts'
+import { createWorkflow, createWorkspace, DesignRefused, type Workspace } from './workspace.ts'
 
 const SENDER = 'Shop <hello@sender.test>'
 const ATTACKER = 'Attacker <hello@attacker.test>'
@@ -140,13 +140,18 @@ export async function runIsolation(
 async function prepareFlows(databaseUrl: string, customer: Workspace, attacker: Workspace) {
   const ours = flow(FLOW_EVENT, SENDER, '<p>Welcome, {{ contact.email }}.</p>', 'Welcome')
   await createWorkflow(customer, databaseUrl, { name: 'Welcome', design: ours })
-  // What does not parse is refused when a workflow is activated, as it should be.
+  let made = 0
   for (const [i, template] of hostileTemplates.entries()) {
     const design = flow(HOSTILE_EVENT, ATTACKER, template, 'hostile')
-    await createWorkflow(attacker, databaseUrl, { name: `Hostile ${i}`, design }).catch(
-      () => undefined,
-    )
+    try {
+      await createWorkflow(attacker, databaseUrl, { name: `Hostile ${i}`, design })
+      made += 1
+    } catch (err) {
+      // What does not parse is refused when a workflow is activated, as it should be.
+      if (!(err instanceof DesignRefused)) throw err
+    }
   }
+  if (made === 0) throw new Error('every hostile workflow was refused: the worker is not attacked')
 }
 
 async function startServices(servers: Servers, databaseUrl: string, say: (line: string) => void) {

@@ -70,7 +70,14 @@ export async function createWorkspace(
   }
 }
 
-/** Makes an active workflow through the API's route in this process. @returns its id */
+/** The API refused to make a workflow active, since its design has problems. */
+export class DesignRefused extends Error {}
+
+/**
+ * Makes an active workflow through the API's route in this process.
+ * @returns its id
+ * @throws DesignRefused
+ */
 export async function createWorkflow(
   { db, token }: Workspace,
   databaseUrl: string,
@@ -101,9 +108,10 @@ export async function createWorkflow(
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ ...input, status: 'active' }),
   })
-  const body = (await response.json()) as { workflow_id?: string }
+  const body = (await response.json()) as { workflow_id?: string; code?: string }
   if (!body.workflow_id) {
-    throw new Error(`POST /v1/workflows: ${response.status} ${JSON.stringify(body)}`)
+    const text = `POST /v1/workflows: ${response.status} ${JSON.stringify(body)}`
+    throw body.code === 'invalid_design' ? new DesignRefused(text) : new Error(text)
   }
   return body.workflow_id
 }
