@@ -26,7 +26,7 @@ export function readHeaders(given: JsonObject): Record<string, string> {
     }
     if (isReservedHeader(name)) {
       throw badRequest(
-        `headers: ${name} is written by the service and must be left out`,
+        `headers: ${name} is written by the service or by mail servers and must be left out`,
         'reserved_header',
       )
     }

@@ -87,7 +87,7 @@ const codes = {
   },
   invalid_design: {
     status: 400,
-    help: 'The design has problems, and an active workflow must have none. `problems` lists all of them, each with a code of its own.',
+    help: 'The design has problems, and an active workflow must have none. With a key for one domain, a draft must send from that domain too. `problems` lists all of them, each with a code of its own.',
   },
   invalid_domain_name: {
     status: 400,
@@ -131,7 +131,7 @@ const codes = {
   },
   reserved_header: {
     status: 400,
-    help: 'The service writes this header itself. Leave it out of `headers`.',
+    help: 'The service or mail servers write this header. Leave it out of `headers`.',
   },
   restricted_api_key: {
     status: 403,
@@ -143,7 +143,7 @@ const codes = {
   },
   service_unavailable: {
     status: 503,
-    help: 'Postgres or Temporal does not answer, or is busy with what this request needs, or the service renders too many templates or reads too many large bodies at once; the text says which. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
+    help: 'Postgres or Temporal does not answer, or is busy with what this request needs, or the service renders too many templates or reads too many large bodies at once, or your earlier answers were not read: read them first. The text says which. Wait as many seconds as `Retry-After` says, and try again if the request may be repeated.',
   },
   template_empty: {
     status: 400,

@@ -36,7 +36,7 @@ export class Refused extends ApiError {
   }
 }
 
-/** 503 `service_unavailable`. Nothing was changed. */
+/** 503 `service_unavailable`. */
 export const serviceUnavailable = (reason: keyof typeof unavailableTexts) =>
   new Refused(reason, 503, 'service_unavailable', unavailableTexts[reason], {
     headers: { 'Retry-After': RETRY_AFTER_S },

@@ -213,7 +213,7 @@ const rows: Record<ErrorCode, Row> = {
     ...(['POST', '/v1/automation/events', { ...event, event_name: 'email.sent' }] satisfies Ask),
   ),
   reserved_header: row(
-    'headers: Message-ID is written by the service and must be left out',
+    'headers: Message-ID is written by the service or by mail servers and must be left out',
     ...emails({ headers: { 'Message-ID': '<a@b>' } }),
   ),
   restricted_api_key: row(
