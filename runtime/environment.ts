@@ -60,7 +60,9 @@ export const Variables = z.object({
     .meta(besides('`http://HOST:PORT`')),
   API_METRICS_PORT: port
     .default(9463)
-    .describe('API: port of `/metrics`, `/healthz` and `/readyz`'),
+    .describe(
+      'API: port of `/metrics` and `/healthz`. Its `/readyz` always says 200: ask that of `PORT`',
+    ),
   METRICS_PORT: port.default(9464).describe('Worker: port of `/metrics`, `/healthz` and `/readyz`'),
   TEMPORAL_ADDRESS: z
     .string()

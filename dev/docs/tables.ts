@@ -1,5 +1,6 @@
 // The tables of the docs that come from code, by the name that a page writes. Each lives in a file of its own beside this one.
 import { conditionTables } from './conditions.ts'
+import { connectionLimitsTable } from './connectionLimits.ts'
 import { designTables } from './design.ts'
 import { errorCodesTable, problemCodesTable } from './errors.ts'
 import { executionTables } from './executions.ts'
@@ -23,6 +24,7 @@ export const docTables: Readonly<Record<string, () => string>> = {
   ...conditionTables,
   ...executionTables,
   ...reasonTables,
+  'connection-limits': connectionLimitsTable,
   libraries: librariesTable,
   'error-codes': errorCodesTable,
   metrics: metricsTable,
