@@ -2,11 +2,14 @@
 import { isolationBars as bars } from './isolationBars.ts'
 import { isolationFaults } from './isolationFaults.ts'
 import { runIsolation } from './isolationRun.ts'
-import { describePostgres } from './machine.ts'
+import { describePostgres, opensslSigns } from './machine.ts'
 import { startRemote } from './remote.ts'
 import { type Bench, type Figure, figure } from './report.ts'
 import { type Servers, withServers } from './servers.ts'
 import type { TemplateRates } from './templateRates.ts'
+
+/** Emails, and events, of the customer each second. */
+const PER_SECOND = 100
 
 export const isolation: Bench = (options) =>
   withServers(options.say, async (servers) => {
@@ -14,7 +17,13 @@ export const isolation: Bench = (options) =>
     const rates = await templateRates(servers, quick ? 2 : 10)
     say(`templates a second: ${JSON.stringify(rates)}`)
     const seconds = options.seconds ?? (quick ? 10 : 60)
-    const run = await runIsolation(servers, { seconds, rest_seconds: quick ? 10 : 300, say })
+    const perSecond = options.count ?? PER_SECOND
+    const signs = opensslSigns()
+    say(
+      `${perSecond} emails and events a second; openssl signs ${signs} times a second on one core`,
+    )
+    const rest_seconds = quick ? 10 : 300
+    const run = await runIsolation(servers, { seconds, perSecond, rest_seconds, say })
     const { alone, attacked, memory, attacks } = run
     const faults = isolationFaults(run)
     if (faults.length > 0) {
@@ -54,6 +63,8 @@ export const isolation: Bench = (options) =>
         attacked: JSON.stringify(attacked),
         attacks: JSON.stringify(attacks),
         attackers_cpu_s: run.attackers_cpu_s,
+        per_second: perSecond,
+        rsa_signatures_per_second_of_one_core: signs,
         memory: JSON.stringify(memory),
       },
       postgres: await describePostgres(run.databaseUrl),

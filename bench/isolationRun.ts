@@ -19,7 +19,6 @@ const SENDER = 'Shop <hello@sender.test>'
 const ATTACKER = 'Attacker <hello@attacker.test>'
 const HOSTILE_EVENT = 'hostile'
 const FLOW_EVENT = 'flow.begun'
-const PER_SECOND = 100
 const SETTLED_WITHIN_MS = 120_000
 /** The attacks have begun and done their first harm by then. */
 const ATTACK_LEAD_MS = 10_000
@@ -27,6 +26,8 @@ const ATTACK_LEAD_MS = 10_000
 export interface IsolationOptions {
   /** How long the customer's load runs, alone and beside the attacks. */
   seconds: number
+  /** Emails, and events, that the customer posts each second. */
+  perSecond: number
   /** How long to wait before memory is read again after the attacks. */
   rest_seconds: number
   /** The attacks by their names; all of them when absent. */
@@ -78,7 +79,7 @@ const flow = (event: string, from: string, html: string, to: string) => ({
 /** Runs all of it on servers of its own. */
 export async function runIsolation(
   servers: Servers,
-  { seconds, rest_seconds, only, say }: IsolationOptions,
+  { seconds, perSecond, rest_seconds, only, say }: IsolationOptions,
 ): Promise<Isolation> {
   const postgres = await servers.postgres({ durable: true })
   const databaseUrl = await servers.database(postgres, 'bench')
@@ -97,8 +98,8 @@ export async function runIsolation(
     for (const { metricsUrl } of [api, worker]) await delayOf(metricsUrl)
     const begun = new Date()
     const input = { port: api.port, key: customer.token, from: SENDER, flowEvent: FLOW_EVENT }
-    const answered = await steady.call('run', { ...input, seconds, perSecond: PER_SECOND, first })
-    first += seconds * PER_SECOND
+    const answered = await steady.call('run', { ...input, seconds, perSecond, first })
+    first += seconds * perSecond
     const state = async ({ pid, metricsUrl }: typeof api) => ({
       delay_p999_ms: await delayOf(metricsUrl),
       peak_mb: memoryOf(pid).peak,

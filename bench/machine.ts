@@ -1,4 +1,5 @@
 // Describes the machine and the servers of a measurement.
+import { spawnSync } from 'node:child_process'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import pg from 'pg'
 import type { Machine } from './report.ts'
@@ -28,4 +29,14 @@ export async function describePostgres(url: string): Promise<string> {
   } finally {
     await client.end()
   }
+}
+
+/** Measures the RSA-2048 signatures per second of one core with openssl. */
+export function opensslSigns(): number {
+  const args = ['speed', '-mr', '-seconds', '1', 'rsa2048']
+  const { stdout } = spawnSync('openssl', args, { encoding: 'utf8' })
+  // +F2:2:2048:<signatures per second>:<verifications per second>
+  const perSecond = Number(/^\+F2:\d+:2048:([\d.]+)/m.exec(stdout ?? '')?.[1])
+  if (!(perSecond > 1)) throw new Error('openssl speed gave no figure')
+  return perSecond
 }

@@ -19,7 +19,7 @@ const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [opti
   --quick              small sizes: shows that it works, measures little
   --rounds N           interleaved rounds (5)
   --seconds N          length of one measurement (events, emails, isolation)
-  --count N            operations of one measurement (executions, smtp, memory)
+  --count N            operations of one measurement (executions, smtp, memory); emails and events a second (isolation)
   --rows N             rows of each list (lists; 1000000)
   --temporal server    the real server on Postgres, built once with Go (executions; the default)
   --temporal dev       the development server of the Temporal CLI instead

@@ -1,8 +1,7 @@
 // Figures: the SMTP client against smtp-source, nodemailer and openssl, and the whole path from the database to
 // the sink.
-import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
-import { describePostgres } from './machine.ts'
+import { describePostgres, opensslSigns } from './machine.ts'
 import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
 import { type Bench, figure, middle } from './report.ts'
@@ -173,14 +172,4 @@ function startWithOneThread() {
   } finally {
     delete process.env['UV_THREADPOOL_SIZE']
   }
-}
-
-/** Measures the RSA-2048 signatures per second of one core with openssl. */
-function opensslSigns(): number {
-  const args = ['speed', '-mr', '-seconds', '1', 'rsa2048']
-  const { stdout } = spawnSync('openssl', args, { encoding: 'utf8' })
-  // +F2:2:2048:<signatures per second>:<verifications per second>
-  const perSecond = Number(/^\+F2:\d+:2048:([\d.]+)/m.exec(stdout ?? '')?.[1])
-  if (!(perSecond > 1)) throw new Error('openssl speed gave no figure')
-  return perSecond
 }

@@ -1,5 +1,6 @@
 // All known attacks of one customer at once beside another's load, which must not notice. HOSTILE_SECONDS is how long
-// (default 60); HOSTILE_ONLY names some attacks (bench/hostile/attackers.ts), with commas between.
+// (default 60), HOSTILE_RATE the emails and events a second (100); HOSTILE_ONLY names some attacks, with commas between
+// (bench/hostile/attackers.ts).
 import { expect, test } from 'vitest'
 import { isolationBars } from '../../bench/isolationBars.ts'
 import { isolationFaults } from '../../bench/isolationFaults.ts'
@@ -8,12 +9,14 @@ import { withServers } from '../../bench/servers.ts'
 
 const seconds = Number(process.env['HOSTILE_SECONDS'] ?? 60)
 const only = process.env['HOSTILE_ONLY']?.split(',')
+const perSecond = Number(process.env['HOSTILE_RATE'] ?? 100)
 const REST_SECONDS = 20
 
 test(`all attacks for ${seconds} s beside another customer's load`, async () => {
   const run = await withServers(console.log, (servers) =>
     runIsolation(servers, {
       seconds,
+      perSecond,
       rest_seconds: REST_SECONDS,
       ...(only ? { only } : {}),
       say: console.log,
