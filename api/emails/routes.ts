@@ -1,6 +1,6 @@
 // Emails: send, list and get.
 import { z } from '@hono/zod-openapi'
-import { findEmail, findEmailContent, listEmailEvents, listEmails } from '../../db/emails/reads.ts'
+import { findEmail, listEmailEvents, listEmails } from '../../db/emails/reads.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import { mayCall } from '../../rules/permissions.ts'
@@ -13,14 +13,12 @@ import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { addUnchecked, defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { emailExamples } from './examples.ts'
+import { answerInPieces } from './largeEmail.ts'
 import { Email, EmailList, toEmail, toEmailListItem } from './schemas.ts'
 import { sendEmail } from './send.ts'
 import { SendEmail, SentEmail } from './sendSchemas.ts'
 
 const tags = ['Emails']
-/** What a byte of a large content costs in memory until the answer was taken: as text, and as what is written. */
-const ANSWER_FACTOR = 2
-
 const sendRoute = defineOperation({
   method: 'post',
   path: '/',
@@ -146,12 +144,13 @@ export function emailRoutes(deps: ApiDeps) {
     const events = await listEmailEvents(db, c.var.workspaceId, id)
     const expand = c.req.valid('query').expand === 'details'
     const mayReadContent = mayCall(c.var.key.permission, 'read_mail')
-    let email = mayReadContent ? row : { ...row, html: '', text: '' }
-    if (mayReadContent && !row.isWhole) {
-      await c.var.answer.room(ANSWER_FACTOR * row.content_bytes)
-      email = { ...row, ...(await findEmailContent(db, c.var.reach, id)) }
-    }
-    return c.json(await toEmail(email, events, expand), 200)
+    const email = await toEmail(
+      mayReadContent ? row : { ...row, html: '', text: '' },
+      events,
+      expand,
+    )
+    if (!mayReadContent || !row.large) return c.json(email, 200)
+    return answerInPieces(deps, c, email, row.large)
   })
 
   return app

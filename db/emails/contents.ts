@@ -3,9 +3,9 @@
 import { sql } from 'kysely'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
+import { readLongBody } from './sliceReads.ts'
 
-/** Longer bodies are read in pieces of this many characters, because a row of 40 MB would block the process. */
-const SLICE_CHARS = 2 * 1024 * 1024
+/** Longer bodies are read in slices. */
 const ROW_BYTES_MAX = 1024 * 1024
 
 const columns = [
@@ -80,20 +80,6 @@ function listAttachments(db: Db, emailId: string) {
     .where('email_id', '=', emailId)
     .orderBy('position')
     .execute()
-}
-
-async function readLongBody(db: Db, id: string, column: 'html' | 'text'): Promise<string> {
-  const slices: string[] = []
-  for (;;) {
-    const from = slices.length * SLICE_CHARS + 1
-    const { slice } = await db
-      .selectFrom('emails')
-      .select(sql<string>`substr(${sql.ref(column)}, ${from}, ${SLICE_CHARS})`.as('slice'))
-      .where('id', '=', id)
-      .executeTakeFirstOrThrow()
-    if (slice === '') return slices.join('')
-    slices.push(slice)
-  }
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Reach } from '../../rules/reach.ts'
 import type { Db, Trx } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
+import type { LongColumn } from './sliceReads.ts'
 
 export type EmailEventRow = Pick<
   Row<'email_events'>,
@@ -103,21 +104,22 @@ async function listLatestEvents(
 
 export type EmailRow = Row<'emails'> & { open: boolean }
 
-/** Html and text of an email up to this size are read with it. */
-const CONTENT_BYTES_MAX = 1024 * 1024
+/** Html and text of an email up to this size together are read with it. */
+const CONTENT_BYTES_MAX = 256 * 1024
 
-const contentBytes = sql<number>`coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0)`
+const bytesOf = (column: LongColumn) => sql<number | null>`octet_length(${sql.ref(column)})`
+const contentBytes = sql`coalesce(${bytesOf('html')}, 0) + coalesce(${bytesOf('text')}, 0)`
 
 /**
- * An email, and whether a delivery of it is not settled yet (`open`). Of one with a large content (`content_bytes` of
- * UTF-8) html and text are null and `isWhole` is false: `findEmailContent` reads them.
+ * An email, and whether a delivery of it is not settled yet (`open`). `large` is null, or tells the sizes of a content that
+ * was not read, in bytes of UTF-8: html and text are null then, and `findEmailSlice` reads them.
  */
 export async function findEmail(
   db: Db,
   { workspaceId, domainId }: Reach,
   id: string,
-): Promise<(EmailRow & { content_bytes: number; isWhole: boolean }) | undefined> {
-  const ifSmall = (column: 'html' | 'text') =>
+): Promise<(EmailRow & { large: Record<LongColumn, number | null> | null }) | undefined> {
+  const ifSmall = (column: LongColumn) =>
     sql<
       string | null
     >`case when ${contentBytes} <= ${CONTENT_BYTES_MAX} then ${sql.ref(column)} end`
@@ -125,27 +127,16 @@ export async function findEmail(
     .selectFrom('emails')
     .select(columns)
     .select([ifSmall('html').as('html'), ifSmall('text').as('text')])
-    .select([isOpen.as('open'), contentBytes.as('content_bytes')])
+    .select([bytesOf('html').as('html_bytes'), bytesOf('text').as('text_bytes')])
+    .select(isOpen.as('open'))
     .where('workspace_id', '=', workspaceId)
     .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)
     .executeTakeFirst()
-  return row && { ...row, isWhole: row.content_bytes <= CONTENT_BYTES_MAX }
-}
-
-/** Html and text of an email, whatever their size. */
-export function findEmailContent(
-  db: Db,
-  { workspaceId, domainId }: Reach,
-  id: string,
-): Promise<Pick<EmailRow, 'html' | 'text'> | undefined> {
-  return db
-    .selectFrom('emails')
-    .select(['html', 'text'])
-    .where('workspace_id', '=', workspaceId)
-    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
-    .where('id', '=', id)
-    .executeTakeFirst()
+  if (!row) return undefined
+  const { html_bytes, text_bytes, ...email } = row
+  const isLarge = (html_bytes ?? 0) + (text_bytes ?? 0) > CONTENT_BYTES_MAX
+  return { ...email, large: isLarge ? { html: html_bytes, text: text_bytes } : null }
 }
 
 /** Those of these emails that the caller reaches. */

@@ -14,6 +14,7 @@ import { listEmailContents } from '../../db/emails/contents.ts'
 import { listExecutionEmails, listWorkflowEmails } from '../../db/emails/ofExecutions.ts'
 import { listEmails } from '../../db/emails/reads.ts'
 import { findSendFacts } from '../../db/emails/sendFacts.ts'
+import { readLongBody } from '../../db/emails/sliceReads.ts'
 import { findCandidates, listAwaited } from '../../db/events/receivers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
@@ -88,6 +89,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => bounceDelivery(trx, { ...delivery, state: 'delivered' }, {}, at),
   (trx) => lockColdDomains(trx, [id]),
   (trx) => listEmailContents(trx, [id]),
+  (trx) => readLongBody(trx, id, 'html'),
   (trx) => listWorkflowEmails(trx, reach, id, page),
   (trx) => listWorkflowEmails(trx, reach, id, { ...page, after: id }),
   (trx) => listExecutionEmails(trx, reach, id),
