@@ -53,9 +53,12 @@ export function createApp(
   mountV1(app, deps)
 
   // Made at the first request, because all routes are registered only then.
-  let description: string | undefined
+  // Bytes, since a text would be copied for each answer.
+  let description: Uint8Array<ArrayBuffer> | undefined
   app.get(OPENAPI_PATH, (c) => {
-    description ??= JSON.stringify(describeApi(app, deps.config.publicUrl))
+    description ??= new TextEncoder().encode(
+      JSON.stringify(describeApi(app, deps.config.publicUrl)),
+    )
     return c.body(description, 200, { 'Content-Type': 'application/json' })
   })
   const allowed = methodsOf(app)

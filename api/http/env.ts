@@ -6,7 +6,6 @@ import type { Reach } from '../../rules/reach.ts'
 import type { Config } from '../../runtime/config.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { TemporalReads } from '../../runtime/temporalReads.ts'
-import type { Answer } from './answers.ts'
 import type { Cursors } from './cursor.ts'
 import type { ErrorShape } from './errors.ts'
 import type { KeyNews, RequestKey } from './keyCache.ts'
@@ -33,8 +32,6 @@ export interface ApiEnv {
     workspaceId: WorkspaceId
     /** For mail, domains, keys, and whatever sends: the key may be bound to one domain. */
     reach: Reach
-    /** Asked for room before a large answer is made. */
-    answer: Answer
     /** The error shape of the request; absent for public routes, which have shape A. */
     errors?: ErrorShape
     /** The contract's text for an unexpected failure of this operation. */

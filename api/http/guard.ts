@@ -30,9 +30,10 @@ export function createGuard(
   const clientIp = createClientIp(deps.config.trustedProxies)
   const addressOf = (c: Context<ApiEnv>) =>
     clientIp(peerOf(c), c.req.header('x-forwarded-for')) ?? ''
-  deps.apiMetrics.watch({ bodies: bodies.budget.state })
+  deps.apiMetrics.watch({ bodies: bodies.budget.state, answers: answers.state })
   return async (c, next) => {
     const rules = rulesOf(c)
+    const reads = c.req.method === 'GET' || c.req.method === 'HEAD'
     c.set('errors', rules.errors)
     if (rules.permission !== null) {
       const key = await findKey(c.req.header('authorization'), addressOf(c))
@@ -48,15 +49,11 @@ export function createGuard(
       c.set('workspaceId', key.workspace_id)
       c.set('reach', reachOf(key))
       const { outgoing } = (c.env ?? {}) as Partial<HttpBindings>
-      const answer = answers.of(key.workspace_id, outgoing)
-      c.set('answer', answer)
-      // Those who only send are never kept waiting by those who read: what they are answered is small.
-      if (rules.permission !== 'send' && rules.permission !== 'post_events') await answer.room(0)
+      await answers.begin(key.workspace_id, outgoing, reads)
     }
     requireJson(c)
     if (rules.failureText !== undefined) c.set('failureText', rules.failureText)
-    if (rules.permission === null || c.req.method === 'GET' || c.req.method === 'HEAD')
-      return next()
+    if (rules.permission === null || reads) return next()
     const body = await bodies.read(c, c.var.workspaceId, rules)
     // What is not JSON is said when the operation asks for it: some check their path first.
     c.req.text = async () => body.text()

@@ -19,8 +19,10 @@ export interface ServerRules {
   keepAliveTold_s: number
   /** How often connections are looked through for those that take too long. */
   look_ms: number
-  /** The longest time in which a client takes nothing of an answer that waits for it. */
+  /** The longest time in which a client takes nothing while an answer waits for it. */
   untaken_ms: number
+  /** Requests under way on one connection. Their answers wait for each other, and each is kept until its turn. */
+  requestsPerConnectionMax: number
   headersBytesMax: number
   connectionsMax: number
   /** Of one address. Addresses in `trustedPeers` may have all: they speak for many. */
@@ -32,7 +34,9 @@ export const serverRules: ServerRules = {
   keepAlive_ms: 75_000,
   keepAliveTold_s: 65,
   look_ms: 1_000,
-  untaken_ms: 30_000,
+  // The system tells only of large steps: of some megabytes for a connection, which take a slow client a minute or more.
+  untaken_ms: 150_000,
+  requestsPerConnectionMax: 8,
   headersBytesMax: 16 * 1024,
   connectionsMax: 4_096,
   connectionsPerPeerMax: 2_048,
@@ -67,10 +71,15 @@ export function createHttpServer(
   const answer = getRequestListener(sayingEnd(fetch), { autoCleanupIncoming: false })
   const used = trackUse()
   const take = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    if (isEnding(incoming.socket)) return
-    used.begin(incoming.socket, outgoing)
+    const { socket } = incoming
+    if (isEnding(socket) || socket.destroyed) return
+    if (used.count(socket) >= rules.requestsPerConnectionMax) {
+      socket.destroy()
+      onDropped('requests')
+      return
+    }
+    used.begin(socket, outgoing)
     drainUnread(incoming, outgoing)
-    watchTaking(outgoing, incoming.socket, rules.untaken_ms)
     outgoing.setHeader('Keep-Alive', `timeout=${rules.keepAliveTold_s}`)
     void answer(incoming, outgoing)
   }
@@ -90,6 +99,7 @@ export function createHttpServer(
     take(incoming, outgoing)
   })
   server.on('checkExpectation', refuseExpectation)
+  server.on('connection', (socket: Socket) => watchTaking(socket, rules.untaken_ms))
   server.on('drop', () => onDropped('process'))
   limitPeers(server, rules, isTrustedPeer, { onDropped: () => onDropped('address'), ...used })
   return server
@@ -116,23 +126,36 @@ function refuseExpectation(incoming: IncomingMessage, outgoing: ServerResponse):
 }
 
 /**
- * Knows which connections are between two requests. `closeIdleConnections` of newer Node versions also closes those
- * that have only just been opened.
+ * Knows the requests under way on each connection, and so which connections are between two. `closeIdleConnections` of newer
+ * Node versions also closes those that have only just been opened.
  */
 function trackUse() {
-  /** Requests under way on each connection that has had one. */
-  const underWay = new Map<Socket, number>()
+  /** Of each connection that has had a request: the answers that are not through. */
+  const underWay = new Map<Socket, Set<ServerResponse>>()
+  const onClose = (socket: Socket) => {
+    const left = underWay.get(socket) ?? []
+    underWay.delete(socket)
+    // Node before 24 tells only the answer whose turn it is that its connection has ended; the others never hear of it.
+    setImmediate(() => {
+      for (const outgoing of left) {
+        outgoing.destroy()
+        outgoing.emit('close')
+      }
+    })
+  }
   return {
+    count: (socket: Socket): number => underWay.get(socket)?.size ?? 0,
     begin(socket: Socket, outgoing: ServerResponse): void {
-      if (!underWay.has(socket)) socket.once('close', () => underWay.delete(socket))
-      underWay.set(socket, (underWay.get(socket) ?? 0) + 1)
-      outgoing.once('close', () => {
-        const left = underWay.get(socket)
-        if (left !== undefined) underWay.set(socket, left - 1)
-      })
+      const answers = underWay.get(socket) ?? new Set()
+      if (!underWay.has(socket)) {
+        underWay.set(socket, answers)
+        socket.once('close', () => onClose(socket))
+      }
+      answers.add(outgoing)
+      outgoing.once('close', () => answers.delete(outgoing))
     },
     closeIdle(): void {
-      for (const [socket, count] of underWay) if (count === 0) socket.destroy()
+      for (const [socket, answers] of underWay) if (answers.size === 0) socket.destroy()
     },
   }
 }
