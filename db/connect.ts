@@ -1,11 +1,11 @@
 // Opens the Postgres pool and the Kysely handle over it.
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
-import { lendFrom, noteBreakage } from './lend.ts'
+import { lendFrom, noteBreakage, streamOf } from './lend.ts'
 import type { Database } from './schema.ts'
 import { applySettings, type Settings } from './settings.ts'
 import { createShares, type Shares } from './shares.ts'
-import { SlicedSocket } from './slicedSocket.ts'
+import { sliceWrites } from './slicedSocket.ts'
 
 export type Db = Kysely<Database>
 
@@ -42,11 +42,11 @@ export function connect(options: {
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEPALIVE_MS,
-    stream: () => new SlicedSocket(),
   })
   pool.on('error', options.onIdleError)
   // A connection may break between two statements of a transaction; the next statement then fails with that error.
   pool.on('connect', noteBreakage)
+  pool.on('connect', (client) => sliceWrites(streamOf(client)))
   const shares = options.shared ? createShares(options.poolSize) : null
   const dialect = new PostgresDialect({ pool: lendFrom(pool, shares) })
   return { db: new Kysely<Database>({ dialect }), pool, shares }

@@ -21,6 +21,10 @@ interface Wire {
   connection: { end(): void; once(event: 'end', tell: () => void): void; stream: Socket }
 }
 
+/** The socket of a connection; with TLS the one that encrypts. */
+export const streamOf = (client: pg.ClientBase): Socket =>
+  (client as unknown as Wire).connection.stream
+
 /** The errors by which connections broke while no statement was running, such as a time-out of Postgres. */
 const breakages = new WeakMap<object, Error>()
 

@@ -1,16 +1,29 @@
 // A large write goes out whole and in order, and other work runs while it does.
-import { type AddressInfo, createServer } from 'node:net'
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import { expect, it } from 'vitest'
-import { SlicedSocket } from '../../../db/slicedSocket.ts'
+import { sliceWrites } from '../../../db/slicedSocket.ts'
+import { certificateFiles } from '../inbound/certificate.ts'
 
 const MEBIBYTE = 1024 * 1024
 
-it.each(['alone', 'corked with small ones'])('writes 20 MB %s', async (how) => {
+it.each([
+  ['alone', 'plain'],
+  ['corked with small ones', 'plain'],
+  ['alone', 'with TLS'],
+  ['corked with small ones', 'with TLS'],
+])('writes 20 MB %s, %s', async (how, kind) => {
+  const isTls = kind === 'with TLS'
   const came: Buffer[] = []
-  const server = createServer((socket) => {
+  const onSocket = (socket: Socket) => {
     socket.on('data', (piece) => came.push(piece))
     socket.on('end', () => socket.end())
-  })
+  }
+  const files = isTls ? certificateFiles().files : null
+  const server = files
+    ? createTlsServer({ cert: readFileSync(files.cert), key: readFileSync(files.key) }, onSocket)
+    : createServer(onSocket)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const large = Buffer.alloc(20 * MEBIBYTE)
@@ -18,9 +31,12 @@ it.each(['alone', 'corked with small ones'])('writes 20 MB %s', async (how) => {
   const small = Buffer.from('small')
   const sent = how === 'alone' ? [large] : [small, large, small]
 
-  const socket = new SlicedSocket().connect(port, '127.0.0.1')
+  const socket = isTls
+    ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    : connect(port, '127.0.0.1')
+  sliceWrites(socket)
   socket.resume()
-  await new Promise((resolve) => socket.once('connect', resolve))
+  await new Promise((resolve) => socket.once(isTls ? 'secureConnect' : 'connect', resolve))
   let turns = 0
   let isOver = false
   const turn = () => {
