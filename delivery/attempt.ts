@@ -14,7 +14,7 @@ import { createComposer } from './compose/composer.ts'
 import type { DeliveryDeps } from './deps.ts'
 import { settleEach } from './lane/settle.ts'
 import { createWaitingLines } from './lane/waitingLines.ts'
-import { toSettlement } from './nextState.ts'
+import { refusalOf, toSettlement } from './nextState.ts'
 
 const GROUP_MAX = 500
 const SETTLE_TRIES = 5
@@ -38,10 +38,11 @@ interface Attempted {
 
 /** Makes a function that runs one attempt of a claimed delivery and settles it. It never throws. */
 export function createDelivery(deps: DeliveryDeps, leaseToken: string) {
-  const { log, now, config } = deps
+  const { log, now, config, metrics } = deps
   const attempt = createAttempt(deps, leaseToken)
   const settleSurely = createSettling(deps, leaseToken)
   const inLine = createTurns(now)
+  const ofRelay = config.deliveryMode === 'relay'
 
   return async (delivery: ClaimedDelivery): Promise<void> => {
     const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
@@ -57,8 +58,10 @@ export function createDelivery(deps: DeliveryDeps, leaseToken: string) {
             reportingMta: config.ehloName,
             resendUnknown: config.resendUnknown && tried.transactional,
             random: Math.random(),
-            ours: tried.ours,
+            ofRelay,
           })
+      const refusal = refusalOf(outcome, ofRelay)
+      if (refusal) metrics?.refused(refusal)
       const times = { attempt: delivery.attempt, startedAt: tried.startedAt, endedAt: now() }
       const row = tried.away ? null : toAttempt(outcome, tried.trace, times)
       if (settlement) await settleSurely({ ...settlement, attempt: row })

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
 import type { MailTransport, Outcome, Trace } from '../mail/transport.ts'
+import type { Bounce } from '../rules/mail/bounceRules.ts'
 import type { Secrets } from '../runtime/secrets.ts'
 
 /** Functions that deliveries call to count for the operator's metrics. */
@@ -11,6 +12,8 @@ export interface DeliveryMetrics {
   claimed(count: number, took_ms: number): void
   /** The transport returned an outcome; `trace` has the times of its phases. */
   attempted(outcome: Outcome, trace: Trace): void
+  /** A server refused, for now or for good. */
+  refused(refusal: Bounce): void
   /** Deliveries got their next state. */
   settled(counts: { unknown: number; resent: number; suppressed: number }): void
   /** So many deliveries of a domain in its warm-up were put off to a later day. */

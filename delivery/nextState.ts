@@ -3,7 +3,12 @@ import type { ClaimedDelivery } from '../db/deliveries/claim.ts'
 import type { Settlement } from '../db/deliveries/settle.ts'
 import { isUnknownDomain } from '../mail/dns/mxHosts.ts'
 import type { Outcome, Rejection } from '../mail/transport.ts'
-import { type Bounce, classifyReply, isFinal, retriesExhausted } from '../rules/mail/bounceRules.ts'
+import {
+  type Bounce,
+  classifyReply,
+  retriesExhausted,
+  suppressionBy,
+} from '../rules/mail/bounceRules.ts'
 import { nextAttempt } from '../rules/mail/retry.ts'
 
 /**
@@ -25,8 +30,16 @@ export interface SettleContext {
   resendUnknown: boolean
   /** 0 ≤ x < 1 */
   random: number
-  /** The message could not be composed: the failure says nothing about the recipient's address. */
-  ours?: boolean
+  /** Whether the server that refuses is the relay that all mail goes to. */
+  ofRelay: boolean
+}
+
+/**
+ * What a refusal means; null for any other outcome. Where its `fault` is `ours`, `speaksOf` says what would be
+ * refused again: the sender, the network address or the account.
+ */
+export function refusalOf(outcome: Outcome, ofRelay: boolean): Bounce | null {
+  return outcome.kind === 'rejected' ? classifyReply({ ...outcome, ofRelay }) : null
 }
 
 /** The row's next state; null if the lease was lost, because then another lane decides. */
@@ -40,7 +53,7 @@ export function toSettlement(outcome: Outcome, context: SettleContext): Settleme
       return afterReply(outcome, context)
     case 'failed': {
       const response = `${outcome.phase}: ${outcome.error}`
-      return tryAgain(context, { response, reply: null, ours: context.ours ?? false })
+      return tryAgain(context, { response, reply: null, bounce: retriesExhausted })
     }
     case 'busy':
       return afterBusy(outcome, context)
@@ -81,17 +94,14 @@ function bounced({ now }: SettleContext, { type, subtype }: Pick<Bounce, 'type' 
   return { status: 'bounced', at: new Date(now), data: { type, subtype } } as const
 }
 
-/** The server refused, permanently or temporarily. */
+/** The server refused: the rules say whether that ends the mail. */
 function afterReply(outcome: Rejection, context: SettleContext): Settlement {
   const response = outcome.reply
+  const bounce = classifyReply({ ...outcome, ofRelay: context.ofRelay })
   // A domain counts as nonexistent when two attempts in a row, half an hour apart, do not find it.
   const confirmed = isUnknownDomain(response) && isUnknownDomain(context.delivery.last_response)
-  if (!isFinal(outcome) && !confirmed) {
-    return tryAgain(context, { response, reply: response, ours: classifyReply(outcome).ours })
-  }
-  const bounce = classifyReply(confirmed ? { ...outcome, phase: 'rcpt' } : outcome)
-  const event = bounced(context, bounce)
-  return settled(context, { state: 'bounced', response, event, suppress: suppressionOf(bounce) })
+  if (!bounce.final && !confirmed) return tryAgain(context, { response, reply: response, bounce })
+  return giveUp(context, response, bounce)
 }
 
 /** Nothing was tried: the delivery returns to its former state, unless it has expired. */
@@ -100,7 +110,7 @@ function afterBusy(
   context: SettleContext,
 ): Settlement {
   const { delivery, now } = context
-  if (now >= delivery.expires_at.getTime()) return giveUp(context, outcome.error, 'no')
+  if (now >= delivery.expires_at.getTime()) return giveUp(context, outcome.error, retriesExhausted)
   return settled(context, {
     state: delivery.was,
     counted: false,
@@ -118,10 +128,13 @@ function afterSilence(context: SettleContext): Settlement {
   return settled(context, { state: 'unknown', response, event: delivered(context, response) })
 }
 
-/** @param why `reply`: the server's reply, which may name a time for the next try; null if there was none */
+/**
+ * @param why `reply`: the server's reply, which may name a time for the next try; null if there was none. `bounce`:
+ * what the mail shows if it has expired
+ */
 function tryAgain(
   context: SettleContext,
-  why: { response: string; reply: string | null; ours: boolean },
+  why: { response: string; reply: string | null; bounce: Bounce },
 ): Settlement {
   const { delivery, now, random } = context
   const next = nextAttempt({
@@ -131,24 +144,14 @@ function tryAgain(
     reply: why.reply,
     random,
   })
-  const { response, ours } = why
+  const { response } = why
   if (next.kind === 'retry') {
     return settled(context, { state: 'deferred', nextAt: new Date(next.at), response })
   }
-  return giveUp(context, response, suppressionOf({ ...retriesExhausted, ours }))
+  return giveUp(context, response, why.bounce)
 }
 
-function giveUp(
-  context: SettleContext,
-  response: string,
-  suppress: Settlement['suppress'],
-): Settlement {
-  const event = bounced(context, retriesExhausted)
-  return settled(context, { state: 'bounced', response, event, suppress })
-}
-
-/** Whether a final bounce suppresses the address. A fault of this service never does. */
-function suppressionOf(bounce: Bounce): Settlement['suppress'] {
-  if (bounce.suppress) return 'for_good'
-  return bounce.type === 'Transient' && !bounce.ours ? 'soft' : 'no'
+function giveUp(context: SettleContext, response: string, bounce: Bounce): Settlement {
+  const event = bounced(context, bounce)
+  return settled(context, { state: 'bounced', response, event, suppress: suppressionBy(bounce) })
 }

@@ -34,6 +34,14 @@ export function createDeliveryMetrics(registry: Registry, sources: Sources): Del
     labelNames: ['outcome'],
     registers,
   })
+  const refusals = new Counter({
+    name: 'dripline_refusals_total',
+    help:
+      'Refusals by whose fault they are: `recipient`, `mailbox`, `content`, `unknown`, or ours: `sender`, ' +
+      '`address`, `account`',
+    labelNames: ['fault'],
+    registers,
+  })
   const phases = new Histogram({
     name: 'dripline_smtp_phase_seconds',
     help: 'Time that a phase of an SMTP session took; reused connections have none of the first',
@@ -59,6 +67,9 @@ export function createDeliveryMetrics(registry: Registry, sources: Sources): Del
       for (const [phase, took_ms] of Object.entries(trace.phase_ms)) {
         phases.observe({ phase }, took_ms / 1000)
       }
+    },
+    refused: (refusal) => {
+      refusals.inc({ fault: refusal.fault === 'ours' ? refusal.speaksOf : refusal.fault })
     },
     settled(counts) {
       unknown.inc(counts.unknown)

@@ -45,8 +45,8 @@ const postRoute = defineOperation({
   summary: 'Suppress an address',
   description:
     'Nothing is sent to the address from now on, until you delete it here. A mail to it is accepted and recorded as ' +
-    '`bounced`, with the subtype `OnAccountSuppressionList`. Permanent bounces and complaints add addresses by ' +
-    'themselves, and so do temporary bounces on ' +
+    '`bounced`, with the subtype `OnAccountSuppressionList`. Bounces that say that the address is gone, and complaints, add ' +
+    'addresses by themselves, and so does a full or busy mailbox on ' +
     `${limits.softBounceDays} days, for ${limits.softBounceSuppressedDays} days. An address that is suppressed for good already stays as it is (200).`,
   example: suppressionExamples.create,
   request: { body: jsonRequest(NewSuppression) },
@@ -66,7 +66,7 @@ const deleteRoute = defineOperation({
   summary: 'Delete a suppression',
   description:
     'The address may be written to again. Percent-encode it once. Do this when you know that the mailbox works: the ' +
-    'next permanent bounce suppresses the address again.',
+    'next bounce that says that it is gone suppresses the address again.',
   codes: ['email_required', 'invalid_email', 'not_found'],
   example: suppressionExamples.remove,
   request: {

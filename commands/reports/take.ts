@@ -8,7 +8,7 @@ import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { findUnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
-import type { Bounce } from '../../rules/mail/bounceRules.ts'
+import { type Bounce, suppressionBy } from '../../rules/mail/bounceRules.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { type DeliveryState, isUnderWay, mayMove } from '../../rules/states.ts'
 import { unsubscribeFromAudiences } from '../audiences/leaveAll.ts'
@@ -46,18 +46,22 @@ export async function takeReport(
 async function takeBounce(
   { db: trx, now, wake }: InTrx<Deps>,
   deliveryId: number,
-  { type, subtype, suppress, ours }: Bounce,
+  bounce: Bounce,
 ): Promise<Taken> {
   const delivery = await lockReportedDelivery(trx, deliveryId)
   if (!delivery) return 'ignored'
   const early = whyNot(delivery.state)
   if (early) return early
   const at = now()
+  const { type, subtype } = bounce
   if (!(await bounceDelivery(trx, delivery, { type, subtype }, at))) return 'known'
   const { workspace_id: workspaceId, email_id: emailId } = delivery
   const email = addressOf(delivery)
-  if (email !== null && suppress) await suppressFor(trx, delivery, email, 'bounce', at)
-  if (email !== null && type === 'Transient' && !ours) {
+  const suppression = suppressionBy(bounce)
+  if (email !== null && suppression === 'for_good') {
+    await suppressFor(trx, delivery, email, 'bounce', at)
+  }
+  if (email !== null && suppression === 'soft') {
     await recordSoftBounce(trx, { workspaceId, email, emailId, at })
   }
   const event = { name: 'bounced', at, data: { type, subtype } } as const

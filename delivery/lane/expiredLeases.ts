@@ -40,6 +40,7 @@ export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Pr
       reportingMta: config.ehloName,
       resendUnknown: config.resendUnknown && (email?.transactional ?? false),
       random: Math.random(),
+      ofRelay: config.deliveryMode === 'relay',
     })
     if (!settlement) return []
     // The former owner may be alive and may have marked it since the list was read. `leaves` makes this settlement

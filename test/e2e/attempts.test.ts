@@ -75,6 +75,8 @@ test('each attempt is kept with its conversation, and /metrics counts it', async
   expect(metrics).toMatch(/^dripline_claim_seconds_count\{.*\} [1-9]/m)
   expect(metrics).toMatch(/^dripline_claimed_deliveries_total\{.*\} 3$/m)
   expect(metrics).toMatch(/^dripline_suppressed_recipients_total\{.*\} 1$/m)
+  expect(metrics).toMatch(/^dripline_refusals_total\{.*fault="recipient".*\} 1$/m)
+  expect(metrics).toMatch(/^dripline_refusals_total\{.*fault="unknown".*\} 1$/m)
   for (const name of [
     'unknown_deliveries_total',
     'resent_deliveries_total',

@@ -1,6 +1,6 @@
 // The next state of a delivery for each outcome of an attempt.
 import { expect, test } from 'vitest'
-import { toSettlement, UNKNOWN_RESPONSE } from '../../../delivery/nextState.ts'
+import { refusalOf, toSettlement, UNKNOWN_RESPONSE } from '../../../delivery/nextState.ts'
 import { unknownDomainRejection } from '../../../mail/dns/mxHosts.ts'
 import type { Outcome } from '../../../mail/transport.ts'
 import { deliveryTransitions } from '../../../rules/states.ts'
@@ -17,7 +17,7 @@ function settle(
     resendUnknown?: boolean
     lastResponse?: string
     was?: 'queued' | 'deferred'
-    ours?: boolean
+    ofRelay?: boolean
   } = {},
 ) {
   return toSettlement(outcome, {
@@ -34,7 +34,7 @@ function settle(
     reportingMta: 'mail.test',
     resendUnknown: over.resendUnknown ?? true,
     random: 0.5,
-    ours: over.ours ?? false,
+    ofRelay: over.ofRelay ?? false,
   })
 }
 
@@ -84,6 +84,7 @@ test('a domain that is not found is looked up again half an hour later, and boun
   const second = settle(unknownDomainRejection('NXDOMAIN'), { lastResponse: first?.response ?? '' })
   expect(second).toMatchObject({
     state: 'bounced',
+    suppress: 'no',
     event: { data: { type: 'Permanent', subtype: 'General' } },
   })
 })
@@ -99,24 +100,75 @@ test('a failure before the dot is deferred; after its expiry it bounces as Trans
   expect(settle(failed)).toMatchObject({ state: 'deferred', event: null })
   expect(settle(failed, { expired: true })).toMatchObject({
     state: 'bounced',
-    suppress: 'soft',
+    suppress: 'no',
     event: { data: { type: 'Transient', subtype: 'General' } },
   })
 })
 
-test('a final soft bounce counts against the address, except if the fault is in this service', () => {
+test('only a mailbox that is full or busy counts against the address', () => {
   const full = refused(552, '5.2.2', '552 5.2.2 mailbox full')
-  const blocked = refused(451, '4.7.1', '451 4.7.1 blocked by the rbl of spamhaus.example')
-  const broken: Outcome = { kind: 'failed', phase: 'body', error: 'the mail could not be composed' }
-  expect(settle(full)).toMatchObject({ state: 'bounced', suppress: 'soft' })
-  expect(settle(blocked, { expired: true })).toMatchObject({ state: 'bounced', suppress: 'no' })
-  expect(settle(broken, { expired: true, ours: true })).toMatchObject({
+  const filling = refused(452, '4.2.2', '452 4.2.2 mailbox full')
+  const unwanted = refused(554, '5.7.1', '554 5.7.1 spam message rejected')
+  const later = refused(451, '4.3.0', '451 4.3.0 later')
+  const unnamed: Outcome = { kind: 'failed', phase: 'connect', error: 'the DNS did not answer' }
+  const shows = (subtype: string) => ({ data: { type: 'Transient', subtype } })
+  expect(settle(full)).toMatchObject({ suppress: 'soft', event: shows('MailboxFull') })
+  expect(settle(filling)).toMatchObject({ state: 'deferred', suppress: 'no' })
+  expect(settle(filling, { expired: true })).toMatchObject({
+    state: 'bounced',
+    suppress: 'soft',
+    event: shows('MailboxFull'),
+  })
+  expect(settle(unwanted)).toMatchObject({ suppress: 'no', event: shows('ContentRejected') })
+  expect(settle(later, { expired: true })).toMatchObject({
+    suppress: 'no',
+    event: shows('General'),
+  })
+  expect(settle(unnamed, { expired: true })).toMatchObject({
+    suppress: 'no',
+    event: shows('General'),
+  })
+})
+
+test('what is our fault ends no mail before its expiry, and suppresses nobody then', () => {
+  const faults: Outcome[] = [
+    {
+      kind: 'rejected',
+      phase: 'mail',
+      code: 530,
+      enhanced: null,
+      reply: '530 Authentication required',
+    },
+    { kind: 'rejected', phase: 'mail', code: 550, enhanced: null, reply: '550 who are you' },
+    refused(504, '5.5.2', '504 5.5.2 <a1b2>: Helo command rejected: need fully-qualified hostname'),
+    refused(550, '5.7.606', '550 5.7.606 Access denied, banned sending IP [192.0.2.1]'),
+    refused(550, '5.4.5', '550 5.4.5 Daily user sending limit exceeded'),
+    refused(550, null, '550 relay not permitted'),
+    refused(554, null, '554 Message rejected: Email address is not verified.'),
+  ]
+  for (const fault of faults) {
+    expect(settle(fault)).toMatchObject({ state: 'deferred', event: null, suppress: 'no' })
+    expect(settle(fault, { expired: true })).toMatchObject({
+      state: 'bounced',
+      suppress: 'no',
+      event: { data: { type: 'Transient', subtype: 'General' } },
+    })
+    expect(refusalOf(fault, false)).toMatchObject({ fault: 'ours' })
+  }
+})
+
+test('a relay that refuses a recipient by 5.7.1 alone is tried again, another server is not', () => {
+  const refusal = refused(550, '5.7.1', '550 5.7.1 Refused')
+  expect(settle(refusal, { ofRelay: true })).toMatchObject({ state: 'deferred' })
+  expect(settle(refusal)).toMatchObject({ state: 'bounced', suppress: 'no' })
+  expect(refusalOf(refusal, true)).toMatchObject({ fault: 'ours', speaksOf: 'account' })
+})
+
+test('an unknown refusal for good bounces, and suppresses nobody', () => {
+  expect(settle(refused(550, null, '550 Requested action not taken'))).toMatchObject({
     state: 'bounced',
     suppress: 'no',
-  })
-  expect(settle(full, { expired: true })?.event?.data).toEqual({
-    type: 'Transient',
-    subtype: 'MailboxFull',
+    event: { data: { type: 'Permanent', subtype: 'General' } },
   })
 })
 

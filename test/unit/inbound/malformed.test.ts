@@ -7,7 +7,7 @@ import { summary } from './summary.ts'
 const read = async (mail: string | Buffer) =>
   summary(await parseReport(typeof mail === 'string' ? Buffer.from(mail, 'latin1') : mail))
 
-const noEmail = 'bounce 5.1.1 Permanent/NoEmail suppress'
+const noEmail = 'bounce 5.1.1 Permanent/NoEmail recipient'
 const failed = ['Action: failed', 'Status: 5.1.1']
 const delayed = ['Action: delayed', 'Status: 4.4.1']
 
@@ -27,21 +27,25 @@ describe('broken or odd', () => {
     ['with a status alone', rawStatus(['Status: 5.1.1']), noEmail],
     ['with a temporary status alone', rawStatus(['Status: 4.4.1']), 'nothing delayed'],
     ['with a diagnosis alone', rawStatus(['Diagnostic-Code: smtp; 550 5.1.1 who?']), noEmail],
-    ['without a status', rawStatus(['Action: failed']), 'bounce - Undetermined/Undetermined'],
+    [
+      'without a status',
+      rawStatus(['Action: failed']),
+      'bounce - Undetermined/Undetermined unknown',
+    ],
     [
       'without a status, with a diagnosis',
       rawStatus(['Action: failed', 'Diagnostic-Code: smtp; 452 4.2.2 full']),
-      'bounce 4.2.2 Transient/MailboxFull',
+      'bounce 4.2.2 Transient/MailboxFull mailbox',
     ],
     [
       'with a status that is none',
       rawStatus(['Action: failed', 'Status: bad']),
-      'bounce - Undetermined/Undetermined',
+      'bounce - Undetermined/Undetermined unknown',
     ],
     [
       'with a success for status',
       rawStatus(['Action: failed', 'Status: 2.0.0']),
-      'bounce 2.0.0 Undetermined/Undetermined',
+      'bounce 2.0.0 Undetermined/Undetermined unknown',
     ],
     ['with an action that is none', rawStatus(['Action: exploded', 'Status: 5.1.1']), noEmail],
     ['in capitals', rawStatus(['ACTION: FAILED', 'STATUS: 5.1.1']), noEmail],
@@ -49,7 +53,7 @@ describe('broken or odd', () => {
     [
       'with an address for a status',
       rawStatus(['Action: failed', 'Diagnostic-Code: smtp; from 5.1.1.25']),
-      'bounce - Undetermined/Undetermined',
+      'bounce - Undetermined/Undetermined unknown',
     ],
     [
       'of several recipients: the gravest counts',
@@ -64,7 +68,7 @@ describe('broken or odd', () => {
     [
       'whose status and diagnosis contradict each other: the status',
       rawStatus(['Action: failed', 'Status: 4.4.7', 'Diagnostic-Code: smtp; 550 5.1.1 who?']),
-      'bounce 4.4.7 Transient/General',
+      'bounce 4.4.7 Transient/General unknown',
     ],
     [
       'with 10,000 groups, the last one failed',
@@ -89,7 +93,7 @@ describe('broken or odd', () => {
         '',
         '=?!*'.repeat(1000),
       ]),
-      'bounce - Undetermined/Undetermined',
+      'bounce - Undetermined/Undetermined unknown',
     ],
     [
       'in an encoding that nobody knows',

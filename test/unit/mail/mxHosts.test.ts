@@ -8,8 +8,9 @@ import {
   unknownDomainRejection,
 } from '../../../mail/dns/mxHosts.ts'
 import { isPublicAddress } from '../../../mail/dns/publicAddresses.ts'
-import { classifyReply, isFinal } from '../../../rules/mail/bounceRules.ts'
+import { classifyReply } from '../../../rules/mail/bounceRules.ts'
 import { nextAttempt } from '../../../rules/mail/retry.ts'
+import { answersOf } from '../rules/answers.ts'
 import { useNameServer } from './mxHarness.ts'
 
 const { dns } = useNameServer()
@@ -132,18 +133,13 @@ test.each([
 test('a null MX ends the mail and suppresses the address', () => {
   const refusal = nullMxRejection()
   expect(refusal).toMatchObject({ code: 556, enhanced: '5.1.10' })
-  expect(isFinal(refusal)).toBe(true)
-  expect(classifyReply(refusal)).toMatchObject({
-    type: 'Permanent',
-    subtype: 'General',
-    suppress: true,
-  })
+  expect(answersOf(classifyReply(refusal))).toBe('Permanent/General final recipient')
 })
 
 test('an unknown domain is not final: it is looked up again after 30 minutes', () => {
   const refusal = unknownDomainRejection('NXDOMAIN')
   expect(refusal).toMatchObject({ code: 512, enhanced: '5.1.2' })
-  expect(isFinal(refusal)).toBe(false)
+  expect(answersOf(classifyReply(refusal))).toBe('Permanent/General again unknown')
   expect(isUnknownDomain(refusal.reply)).toBe(true)
   expect(isUnknownDomain('512 5.1.2 said by a server')).toBe(false)
   expect(isUnknownDomain(null)).toBe(false)
@@ -155,10 +151,4 @@ test('an unknown domain is not final: it is looked up again after 30 minutes', (
     random: 0,
   })
   expect(next).toEqual({ kind: 'retry', at: 30 * 60_000 })
-  // As a reply to RCPT the bounce rules classify it.
-  expect(classifyReply({ ...refusal, phase: 'rcpt' })).toMatchObject({
-    type: 'Permanent',
-    subtype: 'General',
-    suppress: true,
-  })
 })

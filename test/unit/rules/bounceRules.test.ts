@@ -1,114 +1,166 @@
 // How replies in the style of large receivers are classified.
 import { describe, expect, test } from 'vitest'
-import {
-  classifyReply,
-  isFinal,
-  onSuppressionList,
-  retriesExhausted,
-} from '../../../rules/mail/bounceRules.ts'
+import { classifyReply, retriesExhausted, suppressionBy } from '../../../rules/mail/bounceRules.ts'
 import type { Phase } from '../../../rules/mail/phases.ts'
 import { expectLinear } from '../../setup/growth.ts'
+import { answersOf } from './answers.ts'
 
-function classify(reply: string, phase?: Phase) {
+function read(reply: string, rest: { phase?: Phase; ofRelay?: boolean } = {}) {
   const enhanced = /^\d{3}[ -](\d\.\d+\.\d+)/.exec(reply)?.[1] ?? null
-  const code = Number(reply.slice(0, 3)) || null
-  const { type, subtype, suppress, ours } = classifyReply({
-    code,
-    enhanced,
-    reply,
-    ...(phase ? { phase } : {}),
-  })
-  return `${type}/${subtype}${suppress ? ' suppress' : ''}${ours ? ' ours' : ''}`
+  return classifyReply({ code: Number(reply.slice(0, 3)) || null, enhanced, reply, ...rest })
 }
+const classify = (...given: Parameters<typeof read>) => answersOf(read(...given))
 
 test.each([
   // NoEmail
-  ['550-5.1.1 The address that you tried does not exist here', 'Permanent/NoEmail suppress'],
-  ['553 5.1.3 bad recipient address syntax', 'Permanent/NoEmail suppress'],
-  ['551 5.1.6 the recipient has moved', 'Permanent/NoEmail suppress'],
-  ['550 5.2.1 The account is disabled', 'Permanent/NoEmail suppress'],
-  ['550 No such user here', 'Permanent/NoEmail suppress'],
-  ['550 <x@b.test>: User unknown', 'Permanent/NoEmail suppress'],
-  ['550 5.0.0 mailbox unavailable', 'Permanent/NoEmail suppress'],
-  ['550 5.4.1 Recipient address rejected: Access denied.', 'Permanent/NoEmail suppress'],
-  ['550 Unknown recipient', 'Permanent/NoEmail suppress'],
-  ['554 delivery error: this user does not exist', 'Permanent/NoEmail suppress'],
+  ['550-5.1.1 The address that you tried does not exist here', 'Permanent/NoEmail final recipient'],
+  ['553 5.1.3 bad recipient address syntax', 'Permanent/NoEmail final recipient'],
+  ['551 5.1.6 the recipient has moved', 'Permanent/NoEmail final recipient'],
+  ['550 5.2.1 The account is disabled', 'Permanent/NoEmail final recipient'],
+  ['550 No such user here', 'Permanent/NoEmail final recipient'],
+  ['550 <x@b.test>: User unknown', 'Permanent/NoEmail final recipient'],
+  ['550 5.0.0 mailbox unavailable', 'Permanent/NoEmail final recipient'],
+  ['550 5.4.1 Recipient address rejected: Access denied.', 'Permanent/NoEmail final recipient'],
+  ['550 Unknown recipient', 'Permanent/NoEmail final recipient'],
+  ['554 delivery error: this user does not exist', 'Permanent/NoEmail final recipient'],
   // General
-  ['550 5.1.2 no such domain', 'Permanent/General suppress'],
-  ['556 5.1.10 the domain takes no mail', 'Permanent/General suppress'],
-  ['550 Requested action not taken', 'Permanent/General suppress'],
-  ['554 5.4.4 nothing found', 'Permanent/General suppress'],
+  ['550 5.1.2 no such domain', 'Permanent/General final unknown'],
+  ['556 5.1.10 the domain takes no mail', 'Permanent/General final recipient'],
+  ['550 Requested action not taken', 'Permanent/General final unknown'],
+  ['554 5.4.4 nothing found', 'Permanent/General final unknown'],
   // MailboxFull
-  ['552 5.2.2 The mailbox is full', 'Transient/MailboxFull'],
-  ['452 4.2.2 Over quota', 'Transient/MailboxFull'],
-  ['452 insufficient system space for quota', 'Transient/MailboxFull'],
-  ['552 Quota exceeded', 'Transient/MailboxFull'],
-  ['550 user is over quota', 'Transient/MailboxFull'],
+  ['552 5.2.2 The mailbox is full', 'Transient/MailboxFull final mailbox'],
+  ['452 4.2.2 Over quota', 'Transient/MailboxFull again mailbox'],
+  ['452 insufficient system space for quota', 'Transient/MailboxFull again mailbox'],
+  ['552 Quota exceeded', 'Transient/MailboxFull final mailbox'],
+  ['550 user is over quota', 'Transient/MailboxFull final mailbox'],
   // MessageTooLarge
-  ['552 5.3.4 larger than the limit', 'Transient/MessageTooLarge'],
-  ['550 5.2.3 the message is too long for it', 'Transient/MessageTooLarge'],
-  ['552 Message size exceeds fixed maximum', 'Transient/MessageTooLarge'],
-  ['554 message too big', 'Transient/MessageTooLarge'],
+  ['552 5.3.4 larger than the limit', 'Transient/MessageTooLarge final content'],
+  ['550 5.2.3 the message is too long for it', 'Transient/MessageTooLarge final content'],
+  ['552 Message size exceeds fixed maximum', 'Transient/MessageTooLarge final content'],
+  ['554 message too big', 'Transient/MessageTooLarge final content'],
   // AttachmentRejected
-  ['552 5.7.0 Blocked: an attachment of this type may do harm', 'Transient/AttachmentRejected'],
-  ['554 executable file type refused', 'Transient/AttachmentRejected'],
+  [
+    '552 5.7.0 Blocked: an attachment of this type may do harm',
+    'Transient/AttachmentRejected final content',
+  ],
+  ['554 executable file type refused', 'Transient/AttachmentRejected final content'],
   // ContentRejected
-  ['550 5.7.1 This looks like unsolicited mail', 'Transient/ContentRejected'],
-  ['554 5.6.0 could not be parsed', 'Transient/ContentRejected'],
-  ['554 Spam message rejected', 'Transient/ContentRejected'],
-  ['550 5.7.350 rejected as spam', 'Transient/ContentRejected'],
+  ['550 5.7.1 This looks like unsolicited mail', 'Transient/ContentRejected final content'],
+  ['554 5.6.0 could not be parsed', 'Transient/ContentRejected final content'],
+  ['554 Spam message rejected', 'Transient/ContentRejected final content'],
+  ['550 5.7.350 rejected as spam', 'Transient/ContentRejected final content'],
   // about this service
-  ['550-5.7.26 Neither SPF nor DKIM passed', 'Transient/General ours'],
-  ['550 5.7.515 below the required authentication level', 'Transient/General ours'],
-  ['554 5.7.1 blocked using zen.spamhaus.example', 'Transient/General ours'],
-  ['550 your server is on our blacklist', 'Transient/General ours'],
-  ['550 5.7.1 refused by the DMARC policy of the sender', 'Transient/General ours'],
-  ['530 5.7.0 Authentication required', 'Transient/General ours'],
+  ['550-5.7.26 Neither SPF nor DKIM passed', 'Transient/General again ours sender'],
+  ['550 5.7.515 below the required authentication level', 'Transient/General again ours sender'],
+  ['554 5.7.1 blocked using zen.spamhaus.example', 'Transient/General again ours address'],
+  ['550 your server is on our blacklist', 'Transient/General again ours address'],
+  ['550 5.7.1 refused by the DMARC policy of the sender', 'Transient/General again ours sender'],
+  ['530 5.7.0 Authentication required', 'Transient/General again ours account'],
+  // words before codes
+  ['552 5.1.1 the recipient is overquota', 'Transient/MailboxFull final mailbox'],
+  ['550 5.2.1 mail at that rate is not taken', 'Transient/General final mailbox'],
+  ['550 5.2.1 you are blacklisted', 'Transient/General again ours address'],
+  ['550 5.1.1 Sender address rejected: User unknown', 'Transient/General again ours sender'],
+  ['550 5.7.1 User unknown', 'Permanent/NoEmail final recipient'],
+  ['550 A URL in this mail is on a blacklist', 'Transient/ContentRejected final content'],
   // not final
-  ['451 4.3.0 come back later', 'Transient/General'],
-  ['450 4.1.1 unknown for now: no such user', 'Transient/General'],
-  ['something without a status', 'Undetermined/Undetermined'],
+  ['451 4.3.0 come back later', 'Transient/General again unknown'],
+  ['450 4.1.1 unknown for now: no such user', 'Transient/General again unknown'],
+  ['something without a status', 'Undetermined/Undetermined final unknown'],
 ])('%s: %s', (reply, expected) => {
   expect(classify(reply)).toBe(expected)
 })
 
-describe('phases before the recipient', () => {
+test.each([
+  ['554 5.7.1 go away', 'banner', 'Transient/General again ours address'],
+  ['421 4.3.2 full', 'banner', 'Transient/General again unknown'],
+  ['550 no service for you', 'ehlo', 'Transient/General again ours address'],
+  ['535 5.7.8 wrong password', 'ehlo', 'Transient/General again ours account'],
+  ['550 5.1.1 no such user', 'mail', 'Transient/General again ours sender'],
+  ['552 5.2.2 over quota', 'mail', 'Transient/General again ours sender'],
+  ['452 4.3.1 insufficient system storage', 'mail', 'Transient/General again unknown'],
+  ['552 5.3.4 too large', 'mail', 'Transient/MessageTooLarge final content'],
+  ['553 5.6.7 no addresses outside ASCII', 'mail', 'Transient/ContentRejected final content'],
+] as const)('%s at %s is never about the recipient', (reply, phase, expected) => {
+  expect(classify(reply, { phase })).toBe(expected)
+})
+
+describe('a 5.7.1 without a word', () => {
+  const reply = '550 5.7.1 Refused'
+  const [account, content] = [
+    'Transient/General again ours account',
+    'Transient/ContentRejected final content',
+  ]
   test.each([
-    ['554 5.7.1 go away', 'banner', 'Transient/ContentRejected'],
-    ['550 no service for you', 'ehlo', 'Transient/General ours'],
-    ['550 5.1.1 no such sender', 'mail', 'Transient/General ours'],
-    ['552 5.3.4 too large', 'mail', 'Transient/MessageTooLarge'],
-  ] as const)('%s at %s never suppresses', (reply, phase, expected) => {
-    expect(classify(reply, phase)).toBe(expected)
+    ['of a relay that has not seen the mail', { phase: 'mail', ofRelay: true }, account],
+    [
+      'of a relay that has seen no more than the recipient',
+      { phase: 'rcpt', ofRelay: true },
+      account,
+    ],
+    // Otherwise one customer's mail would close the relay to all others.
+    ['of a relay that has read the mail', { phase: 'dot', ofRelay: true }, content],
+    ['of a server of the recipient', { phase: 'rcpt', ofRelay: false }, content],
+  ] as const)('%s', (_, rest, expected) => {
+    expect(classify(reply, rest)).toBe(expected)
   })
 })
 
-test('a report with only an enhanced status', () => {
-  expect(classifyReply({ code: null, enhanced: '5.1.1', reply: '' })).toMatchObject({
-    subtype: 'NoEmail',
-    suppress: true,
-  })
-  expect(classifyReply({ code: null, enhanced: '4.4.1', reply: '' })).toMatchObject({
-    type: 'Transient',
-    subtype: 'General',
-  })
+test('a sentence that the lines of a reply break is read as one', () => {
+  const reply = [
+    '550-5.2.1 The user you are trying to contact is receiving',
+    '550-5.2.1 mail at a rate that prevents additional messages from being delivered.',
+    '550 5.2.1 https://support.google.com/mail/?p=ReceivingRatePerm',
+  ].join('\n')
+  expect(classify(reply)).toBe('Transient/General final mailbox')
 })
 
-test('which refusals end a delivery', () => {
-  expect(isFinal({ phase: 'rcpt', code: 550 })).toBe(true)
-  expect(isFinal({ phase: 'mail', code: 552 })).toBe(true)
-  expect(isFinal({ phase: 'dot', code: 451 })).toBe(false)
-  for (const phase of ['connect', 'banner', 'ehlo', 'tls'] as const) {
-    expect(isFinal({ phase, code: 554 })).toBe(false)
+test('the name of a mailbox is no word of the server', () => {
+  for (const name of ['spamhaus', 'over-quota', 'relay.denied', 'dmarc']) {
+    expect(classify(`550 5.1.1 <${name}@b.test>: user unknown`)).toBe(
+      'Permanent/NoEmail final recipient',
+    )
   }
 })
 
-test('bounces without a reply', () => {
-  expect(retriesExhausted).toMatchObject({ type: 'Transient', subtype: 'General', suppress: false })
-  expect(onSuppressionList).toMatchObject({ subtype: 'OnAccountSuppressionList', suppress: false })
+test('a report with only an enhanced status', () => {
+  const answers = (enhanced: string) =>
+    answersOf(classifyReply({ code: null, enhanced, reply: '' }))
+  expect(answers('5.1.1')).toBe('Permanent/NoEmail final recipient')
+  expect(answers('4.4.1')).toBe('Transient/General again unknown')
 })
 
-test.each(['user ', 'message ', 'exceeded ', 'no such ', 'mailbox is '])(
-  '%j, over and over, costs what its size does',
-  (piece) => expectLinear((share) => classify(`550 ${piece.repeat(20_000 * share)}`)),
+test('only the recipient suppresses, and only the mailbox counts as soft', () => {
+  expect(suppressionBy(read('550 5.1.1 gone'))).toBe('for_good')
+  expect(suppressionBy(read('552 5.2.2 full'))).toBe('soft')
+  expect(suppressionBy(read('450 4.2.1 busy'))).toBe('soft')
+  for (const reply of [
+    '554 spam message rejected',
+    '550 5.7.26 not authenticated',
+    '451 4.3.0 later',
+    '550 no',
+  ]) {
+    expect(suppressionBy(read(reply)), reply).toBe('no')
+  }
+  expect(suppressionBy(retriesExhausted)).toBe('no')
+})
+
+test.each([
+  'aaaa',
+  'a@',
+  'ip is ',
+  'sender domain ',
+  'relay ',
+  'quota ',
+  'tls/',
+  'link in ',
+  'too many concurrent ',
+  'user ',
+  'message ',
+  'exceeded ',
+  'no such ',
+  'mailbox is ',
+])('%j, over and over, costs what its size does', (piece) =>
+  expectLinear((share) => classify(`550 ${piece.repeat(20_000 * share)}`)),
 )
