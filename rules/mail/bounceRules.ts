@@ -53,17 +53,20 @@ export function classifyReply(reply: Reply): Bounce {
     reply.code ?? (reply.enhanced === null ? '' : `${reply.enhanced.charAt(0)}00`),
   )
   const text = wordsOf(reply.reply)
-  const ofRelay = reply.ofRelay === true && (reply.phase === 'mail' || reply.phase === 'rcpt')
   const rule = rules.find(
     (row) =>
       (row.enhanced === undefined || row.enhanced.test(reply.enhanced ?? '')) &&
       (row.code === undefined || row.code.test(code)) &&
       (row.text === undefined || row.text.test(text)) &&
-      (row.ofRelay === undefined || ofRelay),
+      (row.ofRelay === undefined || isOfRelay(row.ofRelay, reply)),
   )
   const found = rule?.bounce ?? undetermined
   const bounce = code.startsWith('4') ? { ...found, final: false } : found
   return beforeRecipient(bounce, reply, code.startsWith('5'))
+}
+
+function isOfRelay(when: NonNullable<BounceRule['ofRelay']>, { ofRelay, phase }: Reply): boolean {
+  return ofRelay === true && (when === 'always' || phase === 'mail' || phase === 'rcpt')
 }
 
 /**

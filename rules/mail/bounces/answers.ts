@@ -47,8 +47,8 @@ export interface BounceRule {
   code?: RegExp
   /** Words of the reply on one line, without codes at the beginnings of lines, each address as `@`. */
   text?: RegExp
-  /** Only for what the relay itself says before it has seen the content. */
-  ofRelay?: true
+  /** Only for what the relay says that all mail goes to: at any time, or before it has seen the content. */
+  ofRelay?: 'always' | 'before_content'
   bounce: Bounce
 }
 

@@ -43,7 +43,7 @@ export const codes: readonly BounceRule[] = [
   // 554 4.4.7, 550 5.4.7: the time of the mail was over
   { enhanced: /^\d\.4\.7$/, bounce: expired },
   // 550 5.7.1 (of a relay, to MAIL or RCPT: it does not take mail from us)
-  { ofRelay: true, enhanced: /^5\.7\.[01]$/, bounce: oursBy.account },
+  { ofRelay: 'before_content', enhanced: /^5\.7\.[01]$/, bounce: oursBy.account },
   // 554 5.6.0: the mail cannot be read; 550 5.7.1: it is not wanted
   { enhanced: /^5\.[67]\.\d+$/, bounce: contentRejected },
   // 550 Requested action not taken

@@ -46,7 +46,7 @@ export const ourWords: readonly BounceRule[] = [
   // 553 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1) (qmail)
   {
     text: anyOf(
-      /relay(ing)?( access| operation| traffic)? (is )?(denied|not (allowed|permitted)|prohibited|disabled|forbidden|rejected)/,
+      /relay(ing)?( access| operation| traffic)? (is )?(denied|disallowed|not (allowed|permitted)|prohibited|disabled|forbidden|rejected)/,
       /(unable|not (allowed|permitted|authorized)|isn.t allowed|n.t allowed|denies|cannot|may not) (to )?relay/,
       /(does|do) not relay/,
       /don.t relay/,
@@ -67,6 +67,8 @@ export const ourWords: readonly BounceRule[] = [
       /exceeded .{0,40}\b(sending|daily|hourly|monthly|24-hour|outbound)\b.{0,20}(limit|quota|rate)/,
       /(sending|relay|submission|outbound) (limit|quota).{0,30}exceed/,
       /quota for sending/,
+      /max (e-?mails|defers and failures) per hour/,
+      /unusual sending activity/,
       /submission quota/,
       /daily limit/,
       /tenant has exceeded/,
@@ -81,6 +83,14 @@ export const ourWords: readonly BounceRule[] = [
     ),
     bounce: account,
   },
+  // 552 Your account has been suspended. Please contact us to reactivate (SMTP2GO); 502 Your SMTP account is not yet …
+  { text: /\byour (smtp |mail |e-?mail )?account\b/i, bounce: account },
+  // 535 Authentication failed: account disabled (SendGrid)
+  {
+    ofRelay: 'always',
+    text: /\b(account|user|domain)( \S{1,60})? (is |has been |was )?(suspended|disabled|restricted|blocked|deactivated|terminated|closed)\b/i,
+    bounce: account,
+  },
   // 550 5.1.8 <@>: Sender address rejected: User unknown; 550 Sender verify failed; 501 Emetteur invalide
   // 554 Message rejected: Email address is not verified. The following identities failed the check (SES)
   // 550 The from address does not match a verified Sender Identity (SendGrid)
@@ -88,10 +98,9 @@ export const ourWords: readonly BounceRule[] = [
   {
     text: anyOf(
       /sender address rejected/,
-      /sender rejected/,
-      /sender denied/,
+      /\bsender (is |was )?(unknown|not|invalid|denied|rejected|blocked|refused)\b/,
       /invalid sender/,
-      /sender (verify|verification|domain|address)\b.{0,40}(fail|reject|invalid|not|unverif|could ?n.t|resolve|exist)/,
+      /sender(.s)? (e-?mail )?(verify|verification|domain|address)\b.{0,40}(fail|reject|invalid|not|unverif|could ?n.t|resolve|exist)/,
       /domain of (the )?sender/,
       /(envelope|unknown) sender/,
       /sender envelope/,
@@ -110,7 +119,7 @@ export const ourWords: readonly BounceRule[] = [
       /[ée]metteur invalide/,
       /(address|identity|sender|domain) (is |was )?not (yet )?verified/,
       /verified sender/,
-      /\bfrom address\b.{0,40}(not|invalid|reject)/,
+      /\b(from (e-?mail )?address|(return|reverse)[ -]path)\b.{0,40}(not|invalid|reject)/,
       /sender signature/,
       /send as this sender/,
       /not owned by (the )?user/,

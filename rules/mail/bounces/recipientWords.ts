@@ -37,7 +37,7 @@ export const recipientWords: readonly BounceRule[] = [
       /invalid\/inactive/,
       /(suspended|deactivated|archived) (user|mailbox|recipient)/,
       /account closed/,
-      /no longer (valid|on server|available|exists|active)/,
+      /(@|user|mailbox|account|recipient|address)( is)? no longer (valid|on server|available|exists|active)/,
       /not our customer/,
       /mailbox is not allowed/,
       /utilisateur inconnu/,

@@ -64,6 +64,14 @@ test.each([
   ['550 5.1.1 Sender address rejected: User unknown', 'Transient/General again ours sender'],
   ['550 5.7.1 User unknown', 'Permanent/NoEmail final recipient'],
   ['550 A URL in this mail is on a blacklist', 'Transient/ContentRejected final content'],
+  // said of the sender or the account, not of the recipient
+  ['550 5.1.7 The sender email address is invalid', 'Transient/General again ours sender'],
+  ['550 Sender unknown', 'Transient/General again ours sender'],
+  ["550 The sender's domain does not exist", 'Transient/General again ours sender'],
+  ['550 The return path is not an existing address', 'Transient/General again ours sender'],
+  ['550 Your account is disabled', 'Transient/General again ours account'],
+  ['550 This service is no longer available', 'Permanent/General final unknown'],
+  ['550 5.1.1 ann is no longer available', 'Permanent/NoEmail final recipient'],
   // not final
   ['451 4.3.0 come back later', 'Transient/General again unknown'],
   ['450 4.1.1 unknown for now: no such user', 'Transient/General again unknown'],
@@ -105,6 +113,14 @@ describe('a 5.7.1 without a word', () => {
   ] as const)('%s', (_, rest, expected) => {
     expect(classify(reply, rest)).toBe(expected)
   })
+})
+
+test('an account that is closed is ours where the relay says it, the recipient’s elsewhere', () => {
+  const reply = '550 This account has been disabled'
+  for (const phase of ['mail', 'rcpt', 'dot'] as const) {
+    expect(classify(reply, { phase, ofRelay: true })).toBe('Transient/General again ours account')
+  }
+  expect(classify(reply, { phase: 'rcpt' })).toBe('Permanent/NoEmail final recipient')
 })
 
 test('a sentence that the lines of a reply break is read as one', () => {
