@@ -46,11 +46,12 @@ test('an email is accepted, signed, delivered to each recipient, and read over t
   expect(read.last_event.status).toBe('delivered')
 })
 
-test('a refusal bounces and suppresses, a deferral is tried again, other recipients are not delayed', async () => {
+test('a dead address bounces and is suppressed, a deferral and a fault of ours are tried again, nobody else waits', async () => {
   const h = await createHarness(database)
   h.smtp.setScript({
     gone: { at: 'rcpt', reply: '550 5.1.1 no such user here' },
     later: [{ at: 'dot', reply: '451 4.3.0 try again in 1 second' }],
+    refused: [{ at: 'rcpt', reply: '554 5.7.1 Relay access denied, try again in 1 second' }],
   })
   const send = (to: string[]) =>
     h.request<{ id: string }>('POST', '/v1/emails', {
@@ -59,7 +60,8 @@ test('a refusal bounces and suppresses, a deferral is tried again, other recipie
       subject: 'Hello',
       html: '<p>Hello</p>',
     })
-  const { body } = await send(['gone@example.test', 'later@example.test', 'fine@example.test'])
+  const names = ['gone', 'later', 'refused', 'fine']
+  const { body } = await send(names.map((name) => `${name}@example.test`))
   const statusesOf = async (id: string) => {
     const { body: email } = await h.request<EmailBody>('GET', `/v1/emails/${id}`)
     return Object.fromEntries(
@@ -70,10 +72,13 @@ test('a refusal bounces and suppresses, a deferral is tried again, other recipie
     expect(await statusesOf(body.id)).toEqual({
       'gone@example.test': ['sent', 'bounced'],
       'later@example.test': ['sent', 'delivered'],
+      'refused@example.test': ['sent', 'delivered'],
       'fine@example.test': ['sent', 'delivered'],
     }),
   )
-  expect(h.smtp.attempts.get('later@example.test')).toBe(2)
+  for (const name of ['later', 'refused']) {
+    expect(h.smtp.attempts.get(`${name}@example.test`), name).toBe(2)
+  }
 
   const again = await send(['gone@example.test'])
   expect(await statusesOf(again.body.id)).toEqual({ 'gone@example.test': ['sent', 'bounced'] })
