@@ -13,15 +13,15 @@ export function createDigest(): (value: unknown) => string {
   const hash = (text: string) => createHash('sha256').update(text).digest('base64')
 
   function ofObject(value: object, depth: number): string {
-    if (depth >= DEPTH || Array.isArray(value)) return hash(JSON.stringify(value))
+    if (depth >= DEPTH || Array.isArray(value)) return `json ${hash(JSON.stringify(value))}`
     const parts = Object.entries(value).map(([name, inner]) => [name, digest(inner, depth + 1)])
-    return hash(JSON.stringify(parts))
+    return `object ${hash(JSON.stringify(parts))}`
   }
 
   function digest(value: unknown, depth = 0): string {
     if (typeof value === 'string') {
       if (value.length < LONG_CHARS) return JSON.stringify(value)
-      const known = ofTexts.get(value) ?? hash(value)
+      const known = ofTexts.get(value) ?? `text ${hash(value)}`
       ofTexts.set(value, known)
       return known
     }

@@ -12,7 +12,7 @@ interface Bounds {
   apart_ms: number
 }
 
-const usual: Bounds = { each: 4, wait_ms: 500, again_ms: 4_000, apart_ms: 50 }
+const usual: Bounds = { each: 4, wait_ms: 500, again_ms: 4_000, apart_ms: 10 }
 
 interface Line {
   /** When each of those inside entered, in ms of a clock that only goes forward; the oldest first. */

@@ -112,7 +112,8 @@ async function runOnce(
     } catch (err) {
       throw err instanceof RendererBusy ? comeAgain(renderPlaces.comeback(workspaceId)) : err
     } finally {
-      keptTexts.keep(id, kept)
+      // The try after one that was given up may have written the segment by now.
+      if (!signal.aborted) keptTexts.keep(id, kept)
     }
   }
   const result = await withTexts(attempt, renderWanted)

@@ -65,7 +65,7 @@ export function createSegmentTexts(
   async function renderOne([key, { parts, scope, token }]: [string, Wanted]): Promise<boolean> {
     const rendered = await renderer.render(workspaceId, parts, scope)
     if (!rendered.ok && rendered.kind === 'busy') return false
-    kept.texts.set(key, { rendered, token })
+    kept.set(key, { rendered, token })
     return true
   }
 
@@ -83,7 +83,7 @@ export function createSegmentTexts(
       const rendered = allowance.spend(() => renderInPlace(parts, whole))
       if (rendered) return { rendered, token }
       const key = keys.next(parts, scope)
-      const text = kept.texts.get(key)
+      const text = kept.get(key)
       if (text || kept.spent_ms > SEGMENT_MS_MAX) return text ?? { rendered: TOO_SLOW, token }
       wanted.set(key, { parts, scope: whole, token })
       return null
@@ -102,10 +102,12 @@ export function createSegmentTexts(
       if (!giveBack) throw new RendererBusy()
       const clock = startClock()
       const mayGoOn = () => !signal.aborted && clock() < TRY_MS_MAX
+      const before = kept.count()
       try {
         if (await forEachOf(wanted, AT_ONCE_MAX, mayGoOn, renderOne)) return
       } finally {
-        kept.spent_ms += clock()
+        // A try that only waited, or a process that stood still, is not this segment's fault.
+        if (kept.count() > before) kept.spent_ms += Math.min(clock(), TRY_MS_MAX)
         giveBack()
       }
       signal.throwIfAborted()

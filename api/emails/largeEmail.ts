@@ -1,5 +1,6 @@
 // Answers an email with a large content in pieces: html and text are read from the database as fast as the client takes them.
 import { StringDecoder } from 'node:string_decoder'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context, TypedResponse } from 'hono'
 import type { JSONParsed } from 'hono/utils/types'
@@ -10,6 +11,9 @@ import type { ApiDeps, ApiEnv } from '../http/env.ts'
 import { bodyOf, jsonPieces } from '../http/largeJson.ts'
 import { forWorkspace } from '../http/scopes.ts'
 import type { Email } from './schemas.ts'
+
+const TRIES_MAX = 4
+const AGAIN_MS = 1_000
 
 /**
  * The answer, with the same bytes as `c.json` would give. No connection to the database is held between two slices. When the
@@ -24,8 +28,8 @@ export function answerInPieces(
   bytes: Record<LongColumn, number | null>,
 ): TypedResponse<JSONParsed<Email>, 200, 'json'> {
   const read = async (column: LongColumn, from: number): Promise<Buffer[]> => {
-    const slice = await forWorkspace(c, () =>
-      findEmailSlice(db, c.var.reach, email.id, { column, from }),
+    const slice = await tryAgain(() =>
+      forWorkspace(c, () => findEmailSlice(db, c.var.reach, email.id, { column, from })),
     )
     if (slice.length === 0) throw new Error('the email was deleted while it was answered')
     return slice
@@ -60,4 +64,16 @@ export function answerInPieces(
   const answer: Response = c.body(body, 200, { 'Content-Type': 'application/json' })
   // The same bytes as an `Email` that `c.json` writes, which its type cannot show.
   return answer as Response & TypedResponse<JSONParsed<Email>, 200, 'json'>
+}
+
+/** An answer that has begun cannot become a 503: a database that is busy or away for a moment is asked again. */
+async function tryAgain<T>(read: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await read()
+    } catch (err) {
+      if (err instanceof ClientGone || tries >= TRIES_MAX) throw err
+    }
+    await pause(AGAIN_MS)
+  }
 }

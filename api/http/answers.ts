@@ -10,6 +10,8 @@ export interface AnswerRules {
   untakenBytesMax: number
   /** Of all workspaces, where each counts with at most `untakenBytesMax`. */
   untakenBytesMaxOfAll: number
+  /** What a workspace may have whatever the others do. */
+  alwaysBytes: number
   /** What an answer counts with until it has been made, since nobody knows its size. */
   unmadeBytes: number
   /** A smaller rest of an answer is not counted. */
@@ -22,10 +24,11 @@ export interface AnswerRules {
   untakenLook_ms: number
 }
 
-/** No workspace has more than half of all. */
+/** Answers that are let in are counted as small until they are made, so the sums can be exceeded by what is made at once. */
 export const answerRules: AnswerRules = {
   untakenBytesMax: 96 * MEBIBYTE,
   untakenBytesMaxOfAll: 192 * MEBIBYTE,
+  alwaysBytes: 16 * MEBIBYTE,
   unmadeBytes: 4 * MEBIBYTE,
   untakenFreeBytes: 64 * 1024,
   untakenWait_ms: 30_000,
@@ -77,11 +80,11 @@ export function createAnswers(rules: AnswerRules) {
     if (!writableEnded) set(one, Math.max(one.unmadeBytes, writableLength))
     else set(one, writableLength > rules.untakenFreeBytes ? writableLength : 0)
   }
-  /** One answer at a time is made for whoever has none, so that a few workspaces cannot keep all others waiting. */
+  /** A little is made for each workspace whatever the others have, so that a few of them cannot keep all waiting. */
   const fits = (workspaceId: string): boolean => {
     const own = bytesOf.get(workspaceId) ?? 0
-    if (own === 0) return true
     const more = rules.unmadeBytes
+    if (own === 0 || own + more <= rules.alwaysBytes) return true
     return own + more <= rules.untakenBytesMax && all + more <= rules.untakenBytesMaxOfAll
   }
   const admit = () => {

@@ -49,7 +49,9 @@ export function createGuard(
       c.set('workspaceId', key.workspace_id)
       c.set('reach', reachOf(key))
       const { outgoing } = (c.env ?? {}) as Partial<HttpBindings>
-      await answers.begin(key.workspace_id, outgoing, reads)
+      // What is rendered may be as large as what is read. Other changes do not wait: a leaked key must be revoked.
+      const waits = reads || rules.permission === 'render'
+      await answers.begin(key.workspace_id, outgoing, waits)
     }
     requireJson(c)
     if (rules.failureText !== undefined) c.set('failureText', rules.failureText)

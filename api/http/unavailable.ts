@@ -14,7 +14,7 @@ export const unavailableTexts = {
   slow: 'This took the database too long; nothing was changed; try again shortly',
   rendering: 'Too much is being rendered now; try again shortly',
   bodies: 'The service is reading as many large bodies as it can; try again shortly',
-  answers: 'Answers to this workspace have not been read; read them, then try again',
+  answers: 'Too many answers are being made or have not been read; read them, then try again',
   client_gone: 'The client went away',
 } as const
 

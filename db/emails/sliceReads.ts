@@ -57,7 +57,11 @@ export async function readLongBody(db: Db, id: string, column: LongColumn): Prom
   const texts: string[] = []
   for (let from = 1; ; from += SLICE_BYTES) {
     const pieces = await readSlice(db, { column, from }, sql`id = ${id}`)
-    if (pieces.length === 0) return texts.join('')
-    for (const piece of pieces) texts.push(decoder.write(piece))
+    let bytes = 0
+    for (const piece of pieces) {
+      bytes += piece.length
+      texts.push(decoder.write(piece))
+    }
+    if (bytes < SLICE_BYTES) return texts.join('')
   }
 }

@@ -80,12 +80,18 @@ test('a segment that ends its worker each time fails after three deaths alone; a
   })
   await eventually(() => expect(worker.log(400)).toContain('a suspect was given up'))
 
-  // The watchdog has said of the slow one what it is, over a connection of its own.
-  const noted = worker
-    .log(400)
-    .split('\n')
-    .find((line) => line.includes(slowId) && line.includes('a suspect was noted'))
-  expect(noted, worker.log(400)).toContain('"step":"heavy"')
+  // The watchdog says of the slow one what it is, over a connection of its own, as soon as that one has run.
+  await eventually(
+    () => {
+      const lines = worker
+        .log(400)
+        .split('\n')
+        .filter((line) => line.includes(slowId))
+      const noted = lines.find((line) => line.includes('a suspect was noted')) ?? ''
+      expect(noted, worker.log(400)).toContain('"step":"heavy"')
+    },
+    { deadline_ms: 60_000 },
+  )
 
   const others = h.db.selectFrom('executions').select('ended_status').where('id', '!=', badId)
   await eventually(

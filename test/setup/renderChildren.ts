@@ -2,27 +2,25 @@
 import { type ChildEvents, type RenderChild, startChild } from '../../mail/content/pool/child.ts'
 import type { Outcome, Task } from '../../mail/content/pool/messages.ts'
 
-/** A real child. `sent` has each task that was given to it or to one of those after it. */
-export function watchedChild() {
+/**
+ * A real child, which is killed from outside each of the first `kills` times that it is given a task: before it can have
+ * answered. `sent` has each task that was given to it or to one of those after it.
+ */
+export function killedChild(kills: number) {
   const sent: Task[] = []
-  let child: RenderChild | undefined
   return {
     sent,
     start(events: ChildEvents): RenderChild {
       const started = startChild(events)
-      child = started
       return {
         ...started,
         send(tasks) {
           sent.push(...tasks)
           started.send(tasks)
+          if (sent.length <= kills && started.pid !== undefined)
+            process.kill(started.pid, 'SIGKILL')
         },
       }
-    },
-    /** Ends it as somebody from outside does. */
-    kill(): void {
-      if (child?.pid === undefined) throw new Error('no child')
-      process.kill(child.pid, 'SIGKILL')
     },
   }
 }

@@ -1,7 +1,7 @@
 // The texts of a segment with more guarded mails than may wait to be rendered at once.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Text } from '../../activities/segment/keptTexts.ts'
+import { createKeptTexts, createSegmentKept } from '../../activities/segment/keptTexts.ts'
 import { createRenderPlaces } from '../../activities/segment/renderPlaces.ts'
 import { createSegmentTexts, RendererBusy } from '../../activities/segment/texts.ts'
 import { createRenderer, type Renderer } from '../../mail/content/renderer.ts'
@@ -11,10 +11,13 @@ import { MEBIBYTE } from '../../rules/limits.ts'
 
 const LOOP = '{% for x in (1..3) %}{{ x }}{% endfor %}'
 
-const none = () => ({ texts: new Map<string, Text>(), spent_ms: 0 })
 const never = new AbortController().signal
 
-function textsOf(renderer: Renderer, kept = none(), renderPlaces = createRenderPlaces()) {
+function textsOf(
+  renderer: Renderer,
+  kept = createSegmentKept(),
+  renderPlaces = createRenderPlaces(),
+) {
   const deps = { renderer, renderPlaces, publicUrl: 'https://x.test' }
   return createSegmentTexts(deps, 'ws' as WorkspaceId, kept)
 }
@@ -28,8 +31,8 @@ function scripted(render: (subject: string) => Promise<RenderedEmail>): Renderer
     close: async () => undefined,
   }
 }
-const done = (subject: string): RenderedEmail => {
-  return { ok: true, subject, html: null, text: null, missing: [] }
+const done = (subject: string, html: string | null = null): RenderedEmail => {
+  return { ok: true, subject, html, text: null, missing: [] }
 }
 /** Asks for so many mails that need the child. */
 function takeLoops(texts: ReturnType<typeof textsOf>, count: number) {
@@ -103,7 +106,7 @@ test('many mails, each cheap: they do not hold the process all together', async 
 })
 
 test('a refusal ends the try: nothing is rendered after it, and the next try goes on with what is kept', async () => {
-  const kept = none()
+  const kept = createSegmentKept()
   const places = createRenderPlaces({ each: 1 })
   let asked: string[] = []
   let isBusy = true
@@ -115,7 +118,7 @@ test('a refusal ends the try: nothing is rendered after it, and the next try goe
   takeLoops(first, 20)
   await expect(first.renderWanted(never)).rejects.toThrow(RendererBusy)
   const { length } = asked
-  expect(kept.texts.size).toBe(5)
+  expect(kept.count()).toBe(5)
   await nextTurn()
   expect(asked.length).toBe(length)
 
@@ -163,7 +166,7 @@ test('a try that Temporal has given up begins no further mail', async () => {
 
 test('a segment whose mails took five minutes in all its tries has failed mails, and is not tried for ever', () => {
   const renderer = scripted(async (subject) => done(subject))
-  const texts = textsOf(renderer, { ...none(), spent_ms: 300_001 })
+  const texts = textsOf(renderer, createSegmentKept(300_001))
   expect(takeLoops(texts, 1)).toMatchObject([{ rendered: { ok: false, kind: 'too_slow' } }])
   texts.requireAll()
 })
@@ -187,4 +190,42 @@ test('many mails of one large template and large values: a walk does not read th
   }
   // Each by itself takes over 10 ms.
   expect(performance.now() - begin).toBeLessThan(1_500)
+})
+
+test('mails that are too large together have failed, and how long was rendered is known without their texts', async () => {
+  const large = 'x'.repeat(2 * MEBIBYTE)
+  const kept = createSegmentKept()
+  const texts = textsOf(
+    scripted(async (subject) => done(subject, large)),
+    kept,
+  )
+  takeLoops(texts, 40)
+  await texts.renderWanted(never)
+  const outcomes = takeLoops(texts, 40).map((text) => text?.rendered.ok)
+  expect(outcomes.filter((ok) => ok)).toHaveLength(31)
+  expect(outcomes.filter((ok) => ok === false)).toHaveLength(9)
+
+  const all = createKeptTexts()
+  kept.spent_ms = 5_000
+  for (let i = 0; i < 10; i++) all.keep(`exe_${i}/0`, i === 0 ? kept : createSegmentKept())
+  for (let i = 0; i < 3; i++) {
+    const other = createSegmentKept()
+    for (let n = 0; n < 7; n++) {
+      other.set(`${n}`, { rendered: done('', large), token: '' })
+    }
+    all.keep(`large_${i}/0`, other)
+  }
+  expect(all.of('exe_0/0').count()).toBe(0)
+  expect(all.of('exe_0/0').spent_ms).toBe(5_000)
+})
+
+test('a try in which nothing was rendered counts no time', async () => {
+  const kept = createSegmentKept()
+  const texts = textsOf(
+    scripted(async () => ({ ok: false, kind: 'busy' })),
+    kept,
+  )
+  takeLoops(texts, 3)
+  await expect(texts.renderWanted(never)).rejects.toThrow(RendererBusy)
+  expect(kept.spent_ms).toBe(0)
 })

@@ -108,6 +108,7 @@ describe('the memory of answers', () => {
     const answers = createAnswers({
       untakenBytesMax: 30 * MEBIBYTE,
       untakenBytesMaxOfAll: 50 * MEBIBYTE,
+      alwaysBytes: 0,
       unmadeBytes: 4 * MEBIBYTE,
       untakenWait_ms: 500,
       untakenFreeBytes: 64 * 1024,
@@ -183,6 +184,17 @@ describe('the memory of answers', () => {
     finish()
     expect(await statusOf(first)).toBe(200)
     expect(await statusOf(ask(port, '/c/10'))).toBe(200)
+  })
+
+  it('leaves each workspace what is always its own, however much the others have not taken', async () => {
+    const { port, state, finish } = await serveAnswers({ alwaysBytes: 16 * MEBIBYTE })
+    for (const workspace of ['a', 'b']) ask(port, `/${workspace}/${LARGE_BYTES}`)
+    await eventually(() => expect(state().untaken).toBeGreaterThan(47 * MEBIBYTE))
+    const sockets = Array.from({ length: 4 }, () => ask(port, '/c/slow'))
+    await eventually(() => expect(state().untaken).toBeGreaterThan(63 * MEBIBYTE))
+    expect(await statusOf(ask(port, '/c/10'))).toBe(503)
+    finish()
+    expect(await Promise.all(sockets.map(statusOf))).toEqual([200, 200, 200, 200])
   })
 
   it('counts at most a share of all for one workspace', async () => {
