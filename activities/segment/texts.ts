@@ -18,7 +18,10 @@ const AT_ONCE_MAX = 4
 const WALK_MS_MAX = 30
 /** How long one try renders before it leaves its place to another segment; its activity has 2 minutes. */
 const TRY_MS_MAX = 30_000
-/** How long the mails of one segment may take in all tries. What is not rendered by then was too slow. */
+/**
+ * How long the mails of one segment may take in all tries. What is not rendered by then was too slow. A try that only waited,
+ * or a process that stood still, is not the segment's fault and does not count.
+ */
 const SEGMENT_MS_MAX = 300_000
 
 const TOO_SLOW: RenderedEmail = {
@@ -106,12 +109,10 @@ export function createSegmentTexts(
       try {
         if (await forEachOf(wanted, AT_ONCE_MAX, mayGoOn, renderOne)) return
       } finally {
-        // A try that only waited, or a process that stood still, is not this segment's fault.
         if (kept.count() > before) kept.spent_ms += Math.min(clock(), TRY_MS_MAX)
         giveBack()
       }
-      signal.throwIfAborted()
-      throw new RendererBusy()
+      throw signal.aborted ? signal.reason : new RendererBusy()
     },
   }
 }
