@@ -14,6 +14,7 @@ import { addUnchecked, defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { emailExamples } from './examples.ts'
 import { answerInPieces } from './largeEmail.ts'
+import { emailLargeFields } from './largeFields.ts'
 import { Email, EmailList, toEmail, toEmailListItem } from './schemas.ts'
 import { sendEmail } from './send.ts'
 import { SendEmail, SentEmail } from './sendSchemas.ts'
@@ -26,16 +27,7 @@ const sendRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   bodyBytesMax: limits.emailRequestBytesMax,
-  largeFields: {
-    texts: ['html', 'text'],
-    textBytesMax: limits.htmlBytesMax,
-    base64: {
-      list: 'attachments',
-      field: 'content',
-      bytesMax: limits.attachmentsBytesMax,
-      countMax: limits.attachmentsPerEmailMax,
-    },
-  },
+  largeFields: emailLargeFields,
   tags,
   summary: 'Send an email',
   description:

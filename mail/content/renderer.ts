@@ -50,7 +50,7 @@ export function renderInPlace(parts: TemplateParts, scope: TemplateScope): Rende
 }
 
 /** What makes two renders the same, but for the unsubscribe link, which is another for each mail. */
-export function renderKey(workspaceId: string, parts: TemplateParts, scope: TemplateScope): string {
+function renderKey(workspaceId: string, parts: TemplateParts, scope: TemplateScope): string {
   const { unsubscribe_url, ...values } = scope
   const text = JSON.stringify([workspaceId, parts, values])
   return createHash('sha256').update(text).digest('base64')

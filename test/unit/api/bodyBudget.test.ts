@@ -8,15 +8,15 @@ import type { ApiEnv } from '../../../api/http/env.ts'
 import { ClientGone } from '../../../db/shares.ts'
 import { createRandom } from '../../setup/random.ts'
 
-describe('the order of those who wait', () => {
-  const rules = {
-    processBytesMax: 100,
-    workspaceBytesMax: 60,
-    reserveBytes: 0,
-    smallBytesMax: 10,
-    wait_ms: 10_000,
-  }
+const rules = {
+  processBytesMax: 100,
+  workspaceBytesMax: 60,
+  reserveBytes: 0,
+  smallBytesMax: 10,
+  wait_ms: 10_000,
+}
 
+describe('the order of those who wait', () => {
   it('goes in turns by workspace, and nobody passes a large one', async () => {
     const budget = createBodyBudget(rules)
     const [a, b] = [await budget.ask('a', { bytes: 60 }), await budget.ask('b', { bytes: 40 })]
@@ -110,14 +110,6 @@ describe('the order of those who wait', () => {
 })
 
 describe('bodies of unknown size', () => {
-  const rules = {
-    processBytesMax: 100,
-    workspaceBytesMax: 60,
-    reserveBytes: 0,
-    smallBytesMax: 10,
-    wait_ms: 10_000,
-  }
-
   it('begin with a small part, as many as leave room for the rest of each', async () => {
     const budget = createBodyBudget(rules)
     const ask = () => budget.ask('a', { bytes: 10, most: 30 })

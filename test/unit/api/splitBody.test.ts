@@ -1,28 +1,17 @@
 // A large body that is taken while it arrives gives what JSON.parse gives for the whole, wherever its pieces end.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { emailLargeFields } from '../../../api/emails/largeFields.ts'
 import { LargeBase64 } from '../../../api/http/bodies/largeBase64.ts'
 import { LargeText } from '../../../api/http/bodies/largeText.ts'
 import { Splitter } from '../../../api/http/bodies/splitter.ts'
 import { isJsonObject, type JsonObject } from '../../../rules/json.ts'
 import { isStorableText } from '../../../rules/jsonFault.ts'
-import { limits } from '../../../rules/limits.ts'
-
-const fields = {
-  texts: ['html', 'text'],
-  textBytesMax: limits.htmlBytesMax,
-  base64: {
-    list: 'attachments',
-    field: 'content',
-    bytesMax: limits.attachmentsBytesMax,
-    countMax: limits.attachmentsPerEmailMax,
-  },
-}
 
 /** Reads JSON text in pieces that end at the given places. @throws ApiError */
 function split(json: string | Buffer, cuts: readonly number[]): unknown {
   const bytes = Buffer.from(json)
-  const splitter = new Splitter(fields, bytes.length)
+  const splitter = new Splitter(emailLargeFields, bytes.length)
   const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b)
   let from = 0
   for (const end of [...ends, bytes.length]) {
@@ -38,7 +27,7 @@ const everywhere = (json: string) => Array.from({ length: Buffer.byteLength(json
 function expected(body: unknown): unknown {
   if (!isJsonObject(body)) return body
   const all: Record<string, unknown> = { ...body }
-  for (const field of fields.texts) {
+  for (const field of emailLargeFields.texts) {
     const value = body[field]
     if (typeof value !== 'string' || value === '') continue
     all[field] = largeTextOf(value)
@@ -71,7 +60,7 @@ function largeBase64Of(text: string): LargeBase64 {
  */
 function comparable(body: unknown): unknown {
   if (!isJsonObject(body)) return body
-  for (const field of fields.texts) {
+  for (const field of emailLargeFields.texts) {
     const value = Object.hasOwn(body, field) ? body[field] : undefined
     if (typeof value === 'string' && value !== '') {
       Object.assign(body, { [field]: largeTextOf(value) })

@@ -1,22 +1,11 @@
 // What is kept of a large body, and what is refused of it while it comes.
 import { expect, it } from 'vitest'
+import { emailLargeFields } from '../../../api/emails/largeFields.ts'
 import type { LargeText } from '../../../api/http/bodies/largeText.ts'
 import { Splitter } from '../../../api/http/bodies/splitter.ts'
-import { limits } from '../../../rules/limits.ts'
-
-const fields = {
-  texts: ['html', 'text'],
-  textBytesMax: limits.htmlBytesMax,
-  base64: {
-    list: 'attachments',
-    field: 'content',
-    bytesMax: limits.attachmentsBytesMax,
-    countMax: limits.attachmentsPerEmailMax,
-  },
-}
 
 it('keeps a text up to its limit and counts all of it', () => {
-  const small = { ...fields, textBytesMax: 10 }
+  const small = { ...emailLargeFields, textBytesMax: 10 }
   const splitter = new Splitter(small, 1_000)
   splitter.push(Buffer.from(`{"html":"${'é'.repeat(50)}","text":"${'x'.repeat(10)}"}`))
   const { html, text } = splitter.done() as { html: LargeText; text: LargeText }
@@ -25,7 +14,7 @@ it('keeps a text up to its limit and counts all of it', () => {
 })
 
 it('refuses more than 1 MiB beside the large texts while it comes', () => {
-  const splitter = new Splitter(fields, 2 ** 27)
+  const splitter = new Splitter(emailLargeFields, 2 ** 27)
   const push = () => {
     splitter.push(Buffer.from('{"html":"x","metadata":['))
     for (let i = 0; i < 1_000; i++) splitter.push(Buffer.from('[],'.repeat(10_000)))
