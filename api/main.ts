@@ -20,7 +20,7 @@ import { createCursors } from './http/cursor.ts'
 import { createDropped } from './http/dropped.ts'
 import { listenForKeys } from './http/keyNews.ts'
 import { createApiMetrics } from './http/metrics.ts'
-import { createHttpServer } from './http/server.ts'
+import { createHttpServer, serverRules } from './http/server.ts'
 
 const DRAIN_MS = 10_000
 
@@ -109,7 +109,10 @@ const server = createHttpServer(app.fetch, {
     tellDropped(by)
   },
 })
-server.listen(config.port, config.host, () => {
+// Connections that are not accepted yet are held as many as there may be: one that finds no room is tried again by its
+// client's system after a second at the earliest.
+const listened = { port: config.port, host: config.host, backlog: serverRules.connectionsMax }
+server.listen(listened, () => {
   log.info({ host: config.host, port: config.port }, 'listening')
 })
 closers.add('http', () => {

@@ -4,7 +4,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../rules/ids.ts'
 import type { OutboxKind } from '../rules/wire.ts'
-import type { Trx } from './connect.ts'
+import type { Db, Trx } from './connect.ts'
 import type { Row } from './schema.ts'
 
 type OutboxRow = Row<'outbox'>
@@ -60,38 +60,74 @@ export function insertDomainTask(
 }
 
 /**
- * Locks due rows for Temporal until the transaction ends. Of each execution it takes only the oldest row, so that
- * a start comes before its signals and its cancellation. Rows that another worker has locked are skipped, and so
- * are rows of the kind `mail_event`, which are not for Temporal.
+ * The rows of one workspace that wait for Temporal: its starts, or its other rows. Each is a line of its own, so that
+ * signals and cancellations never stand behind starts.
  */
-export async function lockOutbox(trx: Trx, now: Date, limit: number): Promise<TemporalRow[]> {
-  return (
-    trx
-      .selectFrom('outbox as o')
-      .selectAll()
-      .where('next_at', '<=', now)
-      // A literal, so that the planner can use the partial index.
-      .where(sql<boolean>`o.kind <> 'mail_event'`)
-      .where((eb) =>
-        eb.not(
-          eb.exists(
-            eb
-              .selectFrom('outbox as earlier')
-              .select('earlier.id')
-              .whereRef('earlier.execution_id', '=', 'o.execution_id')
-              .whereRef('earlier.id', '<', 'o.id')
-              .where(sql<boolean>`earlier.kind <> 'mail_event'`),
-          ),
-        ),
-      )
-      .orderBy('next_at')
-      .orderBy('id')
-      .limit(limit)
-      .forUpdate()
-      .skipLocked()
-      .$castTo<TemporalRow>()
-      .execute()
-  )
+export interface OutboxLine {
+  workspace_id: WorkspaceId
+  is_start: boolean
+}
+
+const LINES_MAX = 1_000
+
+/**
+ * Finds lines with due rows, in the order of workspaces.
+ * @param after the line to begin after; null for the first page
+ * @returns the lines, and the `after` of the next page; null after the last
+ */
+export async function listOutboxLines(
+  db: Db,
+  after: OutboxLine | null,
+  now: Date,
+): Promise<{ due: OutboxLine[]; next: OutboxLine | null }> {
+  // One step down the index for each line, however many rows it has.
+  const { rows } = await sql<OutboxLine & { due: boolean }>`
+    with recursive line as (
+      (select workspace_id, kind = 'start' as is_start, next_at from outbox
+        where kind <> 'mail_event'
+          and (workspace_id, kind = 'start') > (${after?.workspace_id ?? ''}, ${after?.is_start ?? false})
+        order by workspace_id, kind = 'start', next_at limit 1)
+      union all
+      select n.workspace_id, n.is_start, n.next_at from line l cross join lateral (
+        select workspace_id, kind = 'start' as is_start, next_at from outbox
+        where kind <> 'mail_event' and (workspace_id, kind = 'start') > (l.workspace_id, l.is_start)
+        order by workspace_id, kind = 'start', next_at limit 1) n
+    )
+    select workspace_id, is_start, next_at <= ${now} as due from line limit ${LINES_MAX}
+  `.execute(db)
+  const lines = rows.map(({ workspace_id, is_start }) => ({ workspace_id, is_start }))
+  return {
+    due: lines.filter((_, i) => rows[i]?.due),
+    next: lines.length < LINES_MAX ? null : (lines.at(-1) ?? null),
+  }
+}
+
+/**
+ * Locks due rows for Temporal until the transaction ends, of each line as many as it has room for. Of each execution it
+ * takes only the oldest row, so that a start comes before its signals and its cancellation. Rows that another worker has
+ * locked are skipped.
+ */
+export async function lockOutbox(
+  trx: Trx,
+  lines: readonly (OutboxLine & { room: number })[],
+  now: Date,
+): Promise<TemporalRow[]> {
+  const { rows } = await sql<TemporalRow>`
+    select o.* from unnest(${lines.map((line) => line.workspace_id)}::text[],
+        ${lines.map((line) => line.is_start)}::boolean[], ${lines.map((line) => line.room)}::int[])
+        as line (workspace_id, is_start, room)
+      cross join lateral (
+        select * from outbox as due
+        where due.kind <> 'mail_event' and due.workspace_id = line.workspace_id
+          and (due.kind = 'start') = line.is_start and due.next_at <= ${now}
+          and not exists (select from outbox as earlier
+            where earlier.execution_id = due.execution_id and earlier.id < due.id
+              and earlier.kind <> 'mail_event')
+        order by due.next_at, due.id limit line.room
+        for update of due skip locked
+      ) o
+  `.execute(trx)
+  return rows
 }
 
 /** Removes rows that Temporal has taken and puts off those that it refused, in one statement. */

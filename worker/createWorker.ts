@@ -56,7 +56,7 @@ export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
         activities,
         shutdownGraceTime: SHUTDOWN_GRACE,
         ...(role === 'delivery' ? laneTuning : {}),
-        maxCachedWorkflows: role === 'executions' ? 500 : 64,
+        maxCachedWorkflows: role === 'executions' ? 128 : 64,
       }),
     ),
   )

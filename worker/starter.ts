@@ -10,7 +10,14 @@ import {
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common'
 import { transact } from '../commands/transact.ts'
 import type { Db } from '../db/connect.ts'
-import { lockOutbox, settleOutbox, type TemporalRow } from '../db/outbox.ts'
+import { listNotBegun } from '../db/executions/reads.ts'
+import {
+  listOutboxLines,
+  lockOutbox,
+  type OutboxLine,
+  settleOutbox,
+  type TemporalRow,
+} from '../db/outbox.ts'
 import {
   searchAttributes,
   signals,
@@ -22,9 +29,12 @@ import type { Log } from '../runtime/log.ts'
 import { createPulse } from '../runtime/pulse.ts'
 import type { RunExecutionInput } from '../workflows/messages.ts'
 import { tellDomain } from './domains.ts'
+import { createStartWindow } from './startWindow.ts'
 
 const BATCH_MAX = 64
 const POLL_MS = 1_000
+/** The first wait for executions to begin, before more of their workspace are started. */
+const SOON_MS = 25
 const RETRY_MS = 2_000
 const GRPC_NOT_FOUND = 5
 
@@ -47,12 +57,22 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   const stopping = new AbortController()
   const pulse = createPulse()
   const stopListening = deps.onOutbox(pulse.beat)
+  const turns = createTurns(deps)
 
   const run = async () => {
+    let rest_ms = POLL_MS
     while (!stopping.signal.aborted) {
       try {
-        const carried = await carryBatch(deps)
-        if (carried < BATCH_MAX) await pulse.next(POLL_MS)
+        const { lines, isHeldBack, isLast } = await turns.next()
+        const carried = lines.length === 0 ? 0 : await carryBatch(deps, lines, turns.started)
+        // More rows may be due, or may become due now that the rows before them are done: look again at once.
+        if (carried > 0) {
+          rest_ms = SOON_MS
+          continue
+        }
+        if (!isLast) continue
+        rest_ms = isHeldBack ? Math.min(rest_ms * 2, POLL_MS) : POLL_MS
+        await pulse.next(rest_ms)
       } catch (err) {
         deps.log.warn({ err }, 'outbox rows could not be handed to Temporal; trying again')
         await delay(POLL_MS, null, { signal: stopping.signal }).catch(() => {})
@@ -71,17 +91,60 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   }
 }
 
-/** Hands over one batch. @returns `BATCH_MAX` if another batch may be due, else 0 */
-async function carryBatch(deps: StarterDeps): Promise<number> {
+type Turn = OutboxLine & { room: number }
+
+/** Chooses whose rows a batch takes: workspaces in turn, each as many as the batch and its window have room for. */
+function createTurns({ db, now }: StarterDeps) {
+  const window = createStartWindow((workspaceId, ids) => listNotBegun(db, workspaceId, ids))
+  let after: OutboxLine | null = null
+  return {
+    /** Counts a row that Temporal has taken. */
+    started(row: TemporalRow): void {
+      if (row.kind === 'start') window.add(row.workspace_id, row.execution_id)
+    },
+    /**
+     * @returns the next lines. `isHeldBack`: starts wait because those before them have not begun. `isLast`: after these
+     *   it begins again with the first
+     */
+    async next(): Promise<{ lines: Turn[]; isHeldBack: boolean; isLast: boolean }> {
+      const { due, next } = await listOutboxLines(db, after, now())
+      const first = due.slice(0, BATCH_MAX)
+      after = first.length < due.length ? (first.at(-1) ?? null) : next
+      const each = Math.ceil(BATCH_MAX / Math.max(1, first.length))
+      const lines: Turn[] = []
+      let isHeldBack = false
+      for (const line of first) {
+        const room = line.is_start ? await window.room(line.workspace_id) : each
+        if (room > 0) lines.push({ ...line, room: Math.min(each, room) })
+        else isHeldBack = true
+      }
+      return { lines, isHeldBack, isLast: after === null }
+    },
+  }
+}
+
+/** Hands over one batch. @returns how many rows are done */
+async function carryBatch(
+  deps: StarterDeps,
+  lines: readonly Turn[],
+  started: (row: TemporalRow) => void,
+): Promise<number> {
   return transact({ db: deps.db, wake: () => undefined }, async ({ db: trx }) => {
-    const rows = await lockOutbox(trx, deps.now(), BATCH_MAX)
+    const rows = await lockOutbox(trx, lines, deps.now())
     if (rows.length === 0) return 0
     const results = await Promise.all(rows.map((row) => carry(deps, row)))
-    const putOff = rows.filter((_, i) => !results[i]).map((row) => row.id)
-    const done = rows.filter((_, i) => results[i]).map((row) => row.id)
-    await settleOutbox(trx, done, { ids: putOff, until: new Date(deps.now().getTime() + RETRY_MS) })
-    // More rows may be due, or may become due now that the rows before them are done: look again at once.
-    return done.length > 0 ? BATCH_MAX : 0
+    const [done, putOff] = [
+      rows.filter((_, i) => results[i]),
+      rows.filter((_, i) => !results[i]).map((row) => row.id),
+    ]
+    done.forEach(started)
+    const until = new Date(deps.now().getTime() + RETRY_MS)
+    await settleOutbox(
+      trx,
+      done.map((row) => row.id),
+      { ids: putOff, until },
+    )
+    return done.length
   })
 }
 

@@ -7,12 +7,25 @@ interface Bounds {
   each: number
   /** How long one waits for a place; nobody waits where the oldest inside has been there for longer. */
   wait_ms: number
-  /** How soon a segment that was turned away comes again, and how far apart those of one workspace do. */
+  /** How soon a segment that was turned away comes again, and how far apart those of one workspace do at least. */
   again_ms: number
   apart_ms: number
+  /** Those that come later than this stand so far apart, whatever the pace. */
+  dense_after_ms: number
+  dense_ms: number
 }
 
-const usual: Bounds = { each: 4, wait_ms: 500, again_ms: 4_000, apart_ms: 10 }
+const usual: Bounds = {
+  each: 4,
+  wait_ms: 500,
+  again_ms: 4_000,
+  apart_ms: 10,
+  dense_after_ms: 120_000,
+  dense_ms: 50,
+}
+
+/** How many of the last ones the pace is the average of, about. */
+const PACE_MEMORY = 8
 
 interface Line {
   /** When each of those inside entered, in ms of a clock that only goes forward; the oldest first. */
@@ -24,15 +37,17 @@ export type RenderPlaces = ReturnType<typeof createRenderPlaces>
 
 /** Makes the places of one worker. */
 export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
-  const { each, wait_ms, again_ms, apart_ms } = { ...usual, ...bounds }
+  const all = { ...usual, ...bounds }
+  const { each, wait_ms } = all
   const lines = new Map<WorkspaceId, Line>()
-  const comebacks = createComebacks(again_ms, apart_ms)
+  const comebacks = createComebacks(all)
 
   function enter(workspaceId: WorkspaceId, line: Line): () => void {
     const one = { entered_ms: performance.now() }
     line.inside.add(one)
     return () => {
       line.inside.delete(one)
+      comebacks.took(workspaceId, performance.now() - one.entered_ms, each)
       const [next] = line.waiting
       if (next) next()
       else if (line.inside.size === 0) lines.delete(workspaceId)
@@ -82,19 +97,31 @@ export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
   }
 }
 
-/** Spreads those that come again: however many a workspace has, so many a second of them ask. */
-function createComebacks(again_ms: number, apart_ms: number) {
-  const last = new Map<WorkspaceId, number>()
+/**
+ * Spreads those that come again. They stand in a line at the pace at which places of their workspace become free, so
+ * that each is likely to find one; from `dense_after_ms` on they stand closer, so that the last of thousands need not
+ * wait for hours.
+ */
+function createComebacks({ again_ms, apart_ms, dense_after_ms, dense_ms }: Bounds) {
+  const lines = new Map<WorkspaceId, { last: number; pace_ms: number }>()
+  const isOver = (line: { last: number }, now: number) => line.last + dense_after_ms < now
   return {
+    /** Learns how long one was with the renderer, of so many at once. */
+    took(workspaceId: WorkspaceId, took_ms: number, atOnce: number): void {
+      const line = lines.get(workspaceId)
+      if (line) line.pace_ms += (took_ms / atOnce - line.pace_ms) / PACE_MEMORY
+    },
     next(workspaceId: WorkspaceId): number {
       const now = performance.now()
-      for (const [other, at] of last) {
-        if (at > now) break
-        last.delete(other)
+      for (const [other, line] of lines) {
+        if (!isOver(line, now)) break
+        lines.delete(other)
       }
-      const at = Math.max(now + again_ms, (last.get(workspaceId) ?? 0) + apart_ms)
-      last.delete(workspaceId)
-      last.set(workspaceId, at)
+      const { last, pace_ms } = lines.get(workspaceId) ?? { last: 0, pace_ms: apart_ms }
+      const step = last - now > dense_after_ms ? dense_ms : Math.max(apart_ms, pace_ms)
+      const at = Math.max(now + again_ms, last + step)
+      lines.delete(workspaceId)
+      lines.set(workspaceId, { last: at, pace_ms })
       return Math.round(at - now)
     },
   }

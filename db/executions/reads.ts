@@ -86,6 +86,32 @@ export async function findOldestPendingStart(
   return row?.created_at ?? null
 }
 
+/** Of some executions of a workspace, those that run and have written no segment yet. */
+export async function listNotBegun(
+  db: Db,
+  workspaceId: WorkspaceId,
+  ids: readonly string[],
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('executions')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where(sql<SqlBool>`id = any(${ids}::text[])`)
+    .where(isLive())
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('execution_segments')
+            .select('execution_id')
+            .whereRef('execution_id', '=', 'executions.id'),
+        ),
+      ),
+    )
+    .execute()
+  return rows.map((row) => row.id)
+}
+
 /** A position in a list that is ordered by a time and then the id, both descending. */
 export interface TimePosition {
   at_ms: number

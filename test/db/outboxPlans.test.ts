@@ -7,7 +7,7 @@ import {
   listMailEventContacts,
   listMailEventWorkspaces,
 } from '../../db/deliveries/mailEventClaims.ts'
-import { lockOutbox } from '../../db/outbox.ts'
+import { listOutboxLines, lockOutbox } from '../../db/outbox.ts'
 import type { Database } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -92,9 +92,15 @@ test('the starter reads no mail event, however many wait', async () => {
   await fill('mail_event', ROWS)
   await fill('start', 100)
   await sql`analyze outbox`.execute(db)
-  const reads = await readsBy(() =>
-    transact({ db: listening, wake }, ({ db: trx }) => lockOutbox(trx, now(), 64)),
-  )
-  expect(reads.length).toBeGreaterThan(0)
-  for (const read of reads) expect(read).toMatch(/^outbox_(due|execution), 0 dropped/)
+  const reads = await readsBy(async () => {
+    const { due } = await listOutboxLines(listening, null, now())
+    expect(due).toHaveLength(50)
+    const lines = due.map((line) => ({ ...line, room: 2 }))
+    const rows = await transact({ db: listening, wake }, ({ db: trx }) =>
+      lockOutbox(trx, lines, now()),
+    )
+    expect(rows).toHaveLength(100)
+  })
+  expect(reads).toContain('outbox_turns, 0 dropped')
+  for (const read of reads) expect(read).toMatch(/^outbox_(turns|execution), 0 dropped/)
 }, 180_000)
