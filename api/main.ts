@@ -19,6 +19,7 @@ import { createApp } from './http/app.ts'
 import { createCursors } from './http/cursor.ts'
 import { createDropped } from './http/dropped.ts'
 import { listenForKeys } from './http/keyNews.ts'
+import { listen } from './http/listen.ts'
 import { createApiMetrics } from './http/metrics.ts'
 import { createHttpServer, serverRules } from './http/server.ts'
 
@@ -109,14 +110,15 @@ const server = createHttpServer(app.fetch, {
     tellDropped(by)
   },
 })
-// Connections that are not accepted yet are held as many as there may be: one that finds no room is tried again by its
-// client's system after a second at the earliest.
-const listened = { port: config.port, host: config.host, backlog: serverRules.connectionsMax }
-server.listen(listened, () => {
-  log.info({ host: config.host, port: config.port }, 'listening')
+const listening = await listen(server, {
+  port: config.port,
+  host: config.host,
+  // One that finds no room is tried again by its client's system after a second at the earliest.
+  backlog: serverRules.connectionsMax,
 })
+log.info({ host: config.host, port: config.port }, 'listening')
 closers.add('http', () => {
-  const drained = new Promise((resolve) => server.close(resolve))
+  const drained = listening.close()
   server.closeIdleConnections()
   const timer = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   return drained.finally(() => clearTimeout(timer))

@@ -11,7 +11,7 @@ export class NoPlace extends Error {}
 /** The client went away while it waited. */
 export class ClientGone extends Error {}
 
-interface Waiter {
+export interface Waiter {
   enter: () => void
 }
 
@@ -118,7 +118,11 @@ function once(work: () => void): () => void {
 }
 
 /** Waits at the end of a line until it may enter. @throws NoPlace, ClientGone; it is out of the line then */
-function waitIn(line: Line, signal: AbortSignal | null, waitMs: number): Promise<void> {
+export function waitIn(
+  line: { waiting: Waiter[] },
+  signal: AbortSignal | null,
+  waitMs: number,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer)

@@ -1,4 +1,6 @@
 // Posts automation events, which make contacts, start workflows and end waits.
+
+import { createContactTurns } from '../../commands/events/contactTurns.ts'
 import { postAutomationEvent } from '../../commands/events/post.ts'
 import { reservedEventPrefixes } from '../../rules/eventNames.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -38,11 +40,13 @@ const postRoute = defineOperation({
 
 export function automationEventRoutes(deps: ApiDeps) {
   const app = createRoutes()
+  const inTurn = createContactTurns()
 
   app.openapi(postRoute, async (c) => {
     const { workspaceId } = c.var
     const input = c.req.valid('json')
-    const recorded = orThrow(await postAutomationEvent(deps, workspaceId, input))
+    const post = () => postAutomationEvent(deps, workspaceId, input)
+    const recorded = orThrow(await inTurn(workspaceId, input.email, post))
     return c.json(toAcceptedAutomationEvent(workspaceId, recorded), 202)
   })
 

@@ -93,15 +93,13 @@ export function createHttpServer(
     },
     take,
   )
-  server.maxConnections = rules.connectionsMax
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     expectsContinue.add(incoming)
     take(incoming, outgoing)
   })
   server.on('checkExpectation', refuseExpectation)
   server.on('connection', (socket: Socket) => watchTaking(socket, rules.untaken_ms))
-  server.on('drop', () => onDropped('process'))
-  limitPeers(server, rules, isTrustedPeer, { onDropped: () => onDropped('address'), ...used })
+  limitConnections(server, rules, isTrustedPeer, { onDropped, ...used })
   return server
 }
 
@@ -160,21 +158,26 @@ function trackUse() {
   }
 }
 
-/** Closes connections over the share of their address, and idle ones when there are nearly too many. */
-function limitPeers(
+/** Closes connections that are too many, for all or of their address, and idle ones when there are nearly too many. */
+function limitConnections(
   server: Server,
   rules: ServerRules,
   isTrustedPeer: (address: string) => boolean,
-  { onDropped, closeIdle }: { onDropped: () => void; closeIdle: () => void },
+  { onDropped, closeIdle }: { onDropped: (by: DroppedBy) => void; closeIdle: () => void },
 ): void {
   const open = new Map<string, number>()
   let all = 0
   server.on('connection', (socket: Socket) => {
+    if (all >= rules.connectionsMax) {
+      socket.destroy()
+      onDropped('process')
+      return
+    }
     const peer = socket.remoteAddress ?? ''
     const count = (open.get(peer) ?? 0) + 1
     if (count > rules.connectionsPerPeerMax && !isTrustedPeer(peer)) {
       socket.destroy()
-      onDropped()
+      onDropped('address')
       return
     }
     all += 1
