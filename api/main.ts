@@ -19,7 +19,7 @@ import { createApp } from './http/app.ts'
 import { createCursors } from './http/cursor.ts'
 import { createDropped } from './http/dropped.ts'
 import { listenForKeys } from './http/keyNews.ts'
-import { listen } from './http/listen.ts'
+import { ACCEPTED_AT_ONCE, listen } from './http/listen.ts'
 import { createApiMetrics } from './http/metrics.ts'
 import { createHttpServer, serverRules } from './http/server.ts'
 
@@ -113,10 +113,14 @@ const server = createHttpServer(app.fetch, {
 const listening = await listen(server, {
   port: config.port,
   host: config.host,
-  // One that finds no room is tried again by its client's system after a second at the earliest.
+  // A connection that finds no place in it is tried again by its client's system, after a second at the earliest.
   backlog: serverRules.connectionsMax,
 })
 log.info({ host: config.host, port: config.port }, 'listening')
+if (listening.acceptedAtOnce < ACCEPTED_AT_ONCE) {
+  const { acceptedAtOnce } = listening
+  log.warn({ accepted_at_once: acceptedAtOnce }, 'the listening socket was not copied in time')
+}
 closers.add('http', () => {
   const drained = listening.close()
   server.closeIdleConnections()

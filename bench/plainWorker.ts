@@ -36,6 +36,9 @@ const noTransport: MailTransport = {
   close: async () => undefined,
 }
 
+const now = () => new Date()
+const workflowsPath = fileURLToPath(new URL('./plainWorkflow.ts', import.meta.url))
+
 const handlers = {
   /** Resolves when it polls. */
   async start(input: {
@@ -60,7 +63,6 @@ const handlers = {
       name: 'bench-plain',
       onIdleError: failed,
     })
-    const now = () => new Date()
     const deps = {
       db,
       log,
@@ -75,7 +77,6 @@ const handlers = {
       onDeliveries: () => async () => undefined,
       stopping: new AbortController().signal,
     }
-    const workflowsPath = fileURLToPath(new URL('./plainWorkflow.ts', import.meta.url))
     const [connection, workflowBundle] = await Promise.all([
       NativeConnection.connect({ address: temporalAddress }),
       bundleWorkflowCode({ workflowsPath }),
@@ -94,6 +95,8 @@ const handlers = {
       namespace,
       log,
       now,
+      // Its executions write no segments, by which the starter knows that one has begun.
+      startsAheadMax: Number.POSITIVE_INFINITY,
       onOutbox: (wake) => listen(databaseUrl, 'dripline_outbox', wake, failed),
     })
   },

@@ -60,13 +60,17 @@ export function insertDomainTask(
 }
 
 /**
- * The rows of one workspace that wait for Temporal: its starts, or its other rows. Each is a line of its own, so that
- * signals and cancellations never stand behind starts.
+ * Rows of one workspace that wait for Temporal: the starts of one of its workflows, or all that are no starts. Each is a
+ * line of its own, so that signals and cancellations never stand behind starts, nor one workflow behind another.
  */
 export interface OutboxLine {
   workspace_id: WorkspaceId
-  is_start: boolean
+  /** Whose starts; '' for the rows that are no starts. */
+  starts_of: string
 }
+
+/** The second part of a line's key, as the index `outbox_turns` has it. */
+const startsOf = sql`(case when kind = 'start' then workflow_id else '' end)`
 
 const LINES_MAX = 1_000
 
@@ -83,19 +87,19 @@ export async function listOutboxLines(
   // One step down the index for each line, however many rows it has.
   const { rows } = await sql<OutboxLine & { due: boolean }>`
     with recursive line as (
-      (select workspace_id, kind = 'start' as is_start, next_at from outbox
+      (select workspace_id, ${startsOf} as starts_of, next_at from outbox
         where kind <> 'mail_event'
-          and (workspace_id, kind = 'start') > (${after?.workspace_id ?? ''}, ${after?.is_start ?? false})
-        order by workspace_id, kind = 'start', next_at limit 1)
+          and (workspace_id, ${startsOf}) > (${after?.workspace_id ?? ''}, ${after?.starts_of ?? ''})
+        order by workspace_id, ${startsOf}, next_at limit 1)
       union all
-      select n.workspace_id, n.is_start, n.next_at from line l cross join lateral (
-        select workspace_id, kind = 'start' as is_start, next_at from outbox
-        where kind <> 'mail_event' and (workspace_id, kind = 'start') > (l.workspace_id, l.is_start)
-        order by workspace_id, kind = 'start', next_at limit 1) n
+      select n.workspace_id, n.starts_of, n.next_at from line l cross join lateral (
+        select workspace_id, ${startsOf} as starts_of, next_at from outbox
+        where kind <> 'mail_event' and (workspace_id, ${startsOf}) > (l.workspace_id, l.starts_of)
+        order by workspace_id, ${startsOf}, next_at limit 1) n
     )
-    select workspace_id, is_start, next_at <= ${now} as due from line limit ${LINES_MAX}
+    select workspace_id, starts_of, next_at <= ${now} as due from line limit ${LINES_MAX}
   `.execute(db)
-  const lines = rows.map(({ workspace_id, is_start }) => ({ workspace_id, is_start }))
+  const lines = rows.map(({ workspace_id, starts_of }) => ({ workspace_id, starts_of }))
   return {
     due: lines.filter((_, i) => rows[i]?.due),
     next: lines.length < LINES_MAX ? null : (lines.at(-1) ?? null),
@@ -103,27 +107,27 @@ export async function listOutboxLines(
 }
 
 /**
- * Locks due rows for Temporal until the transaction ends, of each line as many as it has room for. Of each execution it
+ * Locks due rows for Temporal until the transaction ends, of each line as many as `most` says. Of each execution it
  * takes only the oldest row, so that a start comes before its signals and its cancellation. Rows that another worker has
  * locked are skipped.
  */
 export async function lockOutbox(
   trx: Trx,
-  lines: readonly (OutboxLine & { room: number })[],
+  lines: readonly (OutboxLine & { most: number })[],
   now: Date,
 ): Promise<TemporalRow[]> {
   const { rows } = await sql<TemporalRow>`
     select o.* from unnest(${lines.map((line) => line.workspace_id)}::text[],
-        ${lines.map((line) => line.is_start)}::boolean[], ${lines.map((line) => line.room)}::int[])
-        as line (workspace_id, is_start, room)
+        ${lines.map((line) => line.starts_of)}::text[], ${lines.map((line) => line.most)}::int[])
+        as line (workspace_id, starts_of, most)
       cross join lateral (
         select * from outbox as due
         where due.kind <> 'mail_event' and due.workspace_id = line.workspace_id
-          and (due.kind = 'start') = line.is_start and due.next_at <= ${now}
+          and ${startsOf} = line.starts_of and due.next_at <= ${now}
           and not exists (select from outbox as earlier
             where earlier.execution_id = due.execution_id and earlier.id < due.id
               and earlier.kind <> 'mail_event')
-        order by due.next_at, due.id limit line.room
+        order by due.next_at, due.id limit line.most
         for update of due skip locked
       ) o
   `.execute(trx)

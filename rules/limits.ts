@@ -43,9 +43,9 @@ export const limits = {
   eventAheadMsMax: 24 * 60 * 60 * 1000,
   /** How long a request waits for a lock that another one holds. */
   lockWaitMsMax: 3_000,
-  /** How long a request waits for a connection to the database while its workspace has as many as it may. */
+  /** How long a request waits for a connection to the database, or for its turn among the events of one contact. */
   placeWaitMsMax: 5_000,
-  /** Requests of one workspace that wait for one; further ones are refused at once. */
+  /** Requests that wait in one such line; further ones are refused at once. */
   placesWaitedForMax: 1_000,
   /** How long one statement of a request may take. */
   statementMsMax: 20_000,

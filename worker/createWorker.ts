@@ -14,6 +14,12 @@ import type { Config } from '../runtime/config.ts'
 
 const queueOfRole = { executions: taskQueues.executions, delivery: taskQueues.delivery } as const
 
+/**
+ * Workflows that stay in memory between two of their tasks, some 300 KB each. One that waits for days is read from its
+ * history when it goes on, which takes milliseconds; so only those matter that go on at once.
+ */
+const CACHED_WORKFLOWS = { executions: 128, delivery: 64 } as const
+
 /** Time that a stopping worker gives running activities; a lane needs eight seconds at most. */
 const SHUTDOWN_GRACE = '10 seconds'
 
@@ -56,7 +62,7 @@ export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
         activities,
         shutdownGraceTime: SHUTDOWN_GRACE,
         ...(role === 'delivery' ? laneTuning : {}),
-        maxCachedWorkflows: role === 'executions' ? 128 : 64,
+        maxCachedWorkflows: CACHED_WORKFLOWS[role],
       }),
     ),
   )

@@ -1,45 +1,62 @@
-// Bounds how many executions of one workspace are with Temporal and have not begun: the others wait in the outbox, where
-// they stand before nobody. What has not begun costs Temporal and the workers most, and a workspace whose executions
-// cannot begin would otherwise fill both.
+// Bounds how many executions of one workspace are with Temporal and have not begun, and shares that between its workflows:
+// the others wait in the outbox, where they stand before nobody. An execution has begun when its first segment is committed, or when it has ended. Those that
+// have not cost Temporal and the workers most, and a workspace whose executions cannot begin would otherwise fill both.
 import { LRUCache } from 'lru-cache'
 import type { WorkspaceId } from '../rules/ids.ts'
 
 interface Bounds {
-  /** Executions of one workspace that this process has given to Temporal and that have not begun. */
+  /** Executions of one workspace that this process has started and that have not begun. */
   size: number
   /** After so long an execution counts no longer, in ms. */
   forget_ms: number
 }
 
-const usual: Bounds = { size: 64, forget_ms: 300_000 }
+const usual: Bounds = { size: 128, forget_ms: 60_000 }
 
-/** Workspaces that are kept in mind; one that is forgotten has all its room again. */
+interface Started {
+  workflowId: string
+  /** In ms of a clock that only goes forward. */
+  at: number
+}
+
+/** Workspaces that are kept in mind; one that is forgotten may start a whole window again. */
 const WORKSPACES_MAX = 10_000
 
 /** Tells which of some executions have not begun. */
 type NotBegun = (workspaceId: WorkspaceId, executionIds: string[]) => Promise<string[]>
 
+export type StartWindow = ReturnType<typeof createStartWindow>
+
 /** Makes the windows of one starter. */
 export function createStartWindow(notBegun: NotBegun, bounds: Partial<Bounds> = {}) {
   const { size, forget_ms } = { ...usual, ...bounds }
-  /** By workspace: when each execution was started, by its id. */
-  const started = new LRUCache<WorkspaceId, Map<string, number>>({ max: WORKSPACES_MAX })
+  /** By workspace: the executions that were started, by their ids. */
+  const started = new LRUCache<WorkspaceId, Map<string, Started>>({ max: WORKSPACES_MAX })
+
+  /** A workflow may start one more while it has fewer ahead than are free: alone it gets half, two get a third each. */
+  const freeFor = (workflowId: string, ahead: Map<string, Started> | undefined): number => {
+    if (!ahead) return Math.ceil(size / 2)
+    let own = 0
+    for (const one of ahead.values()) if (one.workflowId === workflowId) own += 1
+    return Math.max(0, Math.ceil((size - ahead.size - own) / 2))
+  }
 
   return {
-    /** How many executions of a workspace may be started now. */
-    async room(workspaceId: WorkspaceId): Promise<number> {
-      const times = started.get(workspaceId)
-      if (!times || times.size < size) return size - (times?.size ?? 0)
-      const open = new Set(await notBegun(workspaceId, [...times.keys()]))
+    /** How many executions of a workflow may be started now. Asks which have begun only when there is no place. */
+    async free(workspaceId: WorkspaceId, workflowId: string): Promise<number> {
+      const ahead = started.get(workspaceId)
+      const free = freeFor(workflowId, ahead)
+      if (!ahead || free > 0) return free
+      const open = new Set(await notBegun(workspaceId, [...ahead.keys()]))
       const since = performance.now() - forget_ms
-      for (const [id, at] of times) if (!open.has(id) || at < since) times.delete(id)
-      return size - times.size
+      for (const [id, { at }] of ahead) if (!open.has(id) || at < since) ahead.delete(id)
+      return freeFor(workflowId, ahead)
     },
     /** Counts an execution that was started. */
-    add(workspaceId: WorkspaceId, executionId: string): void {
-      const times = started.get(workspaceId) ?? new Map()
-      times.set(executionId, performance.now())
-      started.set(workspaceId, times)
+    add(workspaceId: WorkspaceId, workflowId: string, executionId: string): void {
+      const ahead = started.get(workspaceId) ?? new Map<string, Started>()
+      ahead.set(executionId, { workflowId, at: performance.now() })
+      started.set(workspaceId, ahead)
     },
   }
 }

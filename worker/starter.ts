@@ -10,7 +10,7 @@ import {
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common'
 import { transact } from '../commands/transact.ts'
 import type { Db } from '../db/connect.ts'
-import { listNotBegun } from '../db/executions/reads.ts'
+import { listWithoutSegment } from '../db/executions/reads.ts'
 import {
   listOutboxLines,
   lockOutbox,
@@ -29,11 +29,11 @@ import type { Log } from '../runtime/log.ts'
 import { createPulse } from '../runtime/pulse.ts'
 import type { RunExecutionInput } from '../workflows/messages.ts'
 import { tellDomain } from './domains.ts'
-import { createStartWindow } from './startWindow.ts'
+import { createStartWindow, type StartWindow } from './startWindow.ts'
 
 const BATCH_MAX = 64
 const POLL_MS = 1_000
-/** The first wait for executions to begin, before more of their workspace are started. */
+/** The first wait for executions to begin, before more of their workspace are started; each further one is longer. */
 const SOON_MS = 25
 const RETRY_MS = 2_000
 const GRPC_NOT_FOUND = 5
@@ -48,6 +48,8 @@ export interface StarterDeps {
   namespace: string
   log: Log
   now: () => Date
+  /** Executions of a workspace that are started and have not begun; the usual number when absent. */
+  startsAheadMax?: number
   /** Listens for committed outbox rows. Returns a function that stops listening. */
   onOutbox: (wake: () => void) => () => Promise<void>
 }
@@ -57,22 +59,23 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   const stopping = new AbortController()
   const pulse = createPulse()
   const stopListening = deps.onOutbox(pulse.beat)
-  const turns = createTurns(deps)
+  const window = createStartWindow(
+    (workspaceId, ids) => listWithoutSegment(deps.db, workspaceId, ids),
+    deps.startsAheadMax === undefined ? {} : { size: deps.startsAheadMax },
+  )
 
   const run = async () => {
-    let rest_ms = POLL_MS
+    let soon_ms = SOON_MS
     while (!stopping.signal.aborted) {
       try {
-        const { lines, isHeldBack, isLast } = await turns.next()
-        const carried = lines.length === 0 ? 0 : await carryBatch(deps, lines, turns.started)
+        const { carried, isHeldBack } = await carryRound(deps, window, stopping.signal)
         // More rows may be due, or may become due now that the rows before them are done: look again at once.
         if (carried > 0) {
-          rest_ms = SOON_MS
+          soon_ms = SOON_MS
           continue
         }
-        if (!isLast) continue
-        rest_ms = isHeldBack ? Math.min(rest_ms * 2, POLL_MS) : POLL_MS
-        await pulse.next(rest_ms)
+        await pulse.next(isHeldBack ? soon_ms : POLL_MS)
+        soon_ms = Math.min(soon_ms * 2, POLL_MS)
       } catch (err) {
         deps.log.warn({ err }, 'outbox rows could not be handed to Temporal; trying again')
         await delay(POLL_MS, null, { signal: stopping.signal }).catch(() => {})
@@ -91,59 +94,59 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   }
 }
 
-type Turn = OutboxLine & { room: number }
-
-/** Chooses whose rows a batch takes: workspaces in turn, each as many as the batch and its window have room for. */
-function createTurns({ db, now }: StarterDeps) {
-  const window = createStartWindow((workspaceId, ids) => listNotBegun(db, workspaceId, ids))
+/**
+ * Hands over some rows of every line that has due ones.
+ * @returns how many rows are done; `isHeldBack` when starts wait because those before them have not begun
+ */
+async function carryRound(
+  deps: StarterDeps,
+  window: StartWindow,
+  stop: AbortSignal,
+): Promise<{ carried: number; isHeldBack: boolean }> {
+  let carried = 0
+  let isHeldBack = false
   let after: OutboxLine | null = null
-  return {
-    /** Counts a row that Temporal has taken. */
-    started(row: TemporalRow): void {
-      if (row.kind === 'start') window.add(row.workspace_id, row.execution_id)
-    },
-    /**
-     * @returns the next lines. `isHeldBack`: starts wait because those before them have not begun. `isLast`: after these
-     *   it begins again with the first
-     */
-    async next(): Promise<{ lines: Turn[]; isHeldBack: boolean; isLast: boolean }> {
-      const { due, next } = await listOutboxLines(db, after, now())
-      const first = due.slice(0, BATCH_MAX)
-      after = first.length < due.length ? (first.at(-1) ?? null) : next
-      const each = Math.ceil(BATCH_MAX / Math.max(1, first.length))
-      const lines: Turn[] = []
-      let isHeldBack = false
-      for (const line of first) {
-        const room = line.is_start ? await window.room(line.workspace_id) : each
-        if (room > 0) lines.push({ ...line, room: Math.min(each, room) })
+  do {
+    const page: Awaited<ReturnType<typeof listOutboxLines>> = await listOutboxLines(
+      deps.db,
+      after,
+      deps.now(),
+    )
+    for (let first = 0; first < page.due.length && !stop.aborted; first += BATCH_MAX) {
+      const lines = page.due.slice(first, first + BATCH_MAX)
+      const each = Math.floor(BATCH_MAX / lines.length)
+      const taken: (OutboxLine & { most: number })[] = []
+      for (const line of lines) {
+        const isStart = line.starts_of !== ''
+        const free = isStart ? await window.free(line.workspace_id, line.starts_of) : each
+        if (free > 0) taken.push({ ...line, most: Math.min(each, free) })
         else isHeldBack = true
       }
-      return { lines, isHeldBack, isLast: after === null }
-    },
-  }
+      if (taken.length > 0) carried += await carryBatch(deps, taken, window)
+    }
+    after = page.next
+  } while (after !== null && !stop.aborted)
+  return { carried, isHeldBack }
 }
 
 /** Hands over one batch. @returns how many rows are done */
 async function carryBatch(
   deps: StarterDeps,
-  lines: readonly Turn[],
-  started: (row: TemporalRow) => void,
+  lines: readonly (OutboxLine & { most: number })[],
+  window: StartWindow,
 ): Promise<number> {
   return transact({ db: deps.db, wake: () => undefined }, async ({ db: trx }) => {
     const rows = await lockOutbox(trx, lines, deps.now())
     if (rows.length === 0) return 0
     const results = await Promise.all(rows.map((row) => carry(deps, row)))
-    const [done, putOff] = [
-      rows.filter((_, i) => results[i]),
-      rows.filter((_, i) => !results[i]).map((row) => row.id),
-    ]
-    done.forEach(started)
+    const done = rows.filter((_, i) => results[i])
+    const putOff = rows.filter((_, i) => !results[i]).map((row) => row.id)
+    for (const row of done) {
+      if (row.kind === 'start') window.add(row.workspace_id, row.workflow_id, row.execution_id)
+    }
     const until = new Date(deps.now().getTime() + RETRY_MS)
-    await settleOutbox(
-      trx,
-      done.map((row) => row.id),
-      { ids: putOff, until },
-    )
+    const doneIds = done.map((row) => row.id)
+    await settleOutbox(trx, doneIds, { ids: putOff, until })
     return done.length
   })
 }

@@ -10,8 +10,9 @@ interface Bounds {
   /** How soon a segment that was turned away comes again, and how far apart those of one workspace do at least. */
   again_ms: number
   apart_ms: number
-  /** Those that come later than this stand so far apart, whatever the pace. */
+  /** From when on in the line the pace no longer counts. */
   dense_after_ms: number
+  /** How far apart they stand from then on. */
   dense_ms: number
 }
 
@@ -67,7 +68,7 @@ export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
       const line = lines.get(workspaceId)
       return line !== undefined && line.inside.size >= each && !mayWait(line)
     },
-    /** In how many ms a segment that was turned away comes again. */
+    /** Gives a segment that was turned away its place in the line. @returns in how many ms it comes again */
     comeback: comebacks.next,
     /**
      * Takes a place, at once or after a short wait.
@@ -99,8 +100,8 @@ export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
 
 /**
  * Spreads those that come again. They stand in a line at the pace at which places of their workspace become free, so
- * that each is likely to find one; from `dense_after_ms` on they stand closer, so that the last of thousands need not
- * wait for hours.
+ * that each is likely to find one. Those that would come later than `dense_after_ms` stand `dense_ms` apart whatever the
+ * pace, so that the last of thousands need not wait for hours.
  */
 function createComebacks({ again_ms, apart_ms, dense_after_ms, dense_ms }: Bounds) {
   const lines = new Map<WorkspaceId, { last: number; pace_ms: number }>()

@@ -1,12 +1,12 @@
 // Posts automation events, which make contacts, start workflows and end waits.
 
-import { createContactTurns } from '../../commands/events/contactTurns.ts'
 import { postAutomationEvent } from '../../commands/events/post.ts'
 import { reservedEventPrefixes } from '../../rules/eventNames.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { orThrow } from '../http/refusals.ts'
+import { createContactTurns } from './contactTurns.ts'
 import { eventExamples } from './examples.ts'
 import {
   AcceptedAutomationEvent,

@@ -1,5 +1,5 @@
-// Listens, and accepts many connections in each turn of the event loop. Node accepts one in a turn, so under load whoever
-// connects would stand behind every socket that somebody opens to say nothing.
+// Listens, and accepts several connections in each turn of the event loop. Node accepts one. While turns are long, a client
+// would wait behind every idle connection that was opened before its own.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
@@ -7,17 +7,21 @@ import { createServer, type Server as NetServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Connections that are accepted in one turn. */
-const ACCEPTED_AT_ONCE = 16
+export const ACCEPTED_AT_ONCE = 16
 /** How long the copies of the listening socket are waited for at the start. */
 const COPIES_WITHIN_MS = 5_000
 
 /** Sends back what it is sent: a socket comes back as another descriptor of the same one. */
 const ECHO = 'process.on("message", (n, socket) => process.send(n, socket, () => socket.close()))'
 
-/** A socket of Node's own, as `send` takes it and `listen` too. */
-type Handle = NetServer
+/** What Node itself keeps of a listening socket: `send` and `listen` take it. */
+interface Handle {
+  close(): void
+}
 
 export interface Listening {
+  /** Connections that are accepted in one turn; fewer than `ACCEPTED_AT_ONCE` when the socket was not copied in time. */
+  acceptedAtOnce: number
   /** Accepts nothing more. Resolves when all connections have ended. */
   close(): Promise<void>
 }
@@ -25,7 +29,7 @@ export interface Listening {
 /**
  * Makes the server listen.
  * @param options `backlog`: connections that the system holds until they are accepted
- * @throws the error of `listen`, such as EADDRINUSE
+ * @throws the error of `listen`, such as EADDRINUSE; a later one is an `error` of the server
  */
 export async function listen(
   server: Server,
@@ -39,6 +43,7 @@ export async function listen(
     ...copies.map((handle) => acceptFor(server, handle, options.backlog)),
   ]
   return {
+    acceptedAtOnce: servers.length,
     async close() {
       await Promise.all(servers.map((one) => new Promise((resolve) => one.close(resolve))))
     },
@@ -65,29 +70,40 @@ function acceptFor(server: Server, handle: Handle, backlog: number): NetServer {
  */
 async function copyHandle(handle: Handle, count: number): Promise<Handle[]> {
   const copies: Handle[] = []
-  const echo = spawn(process.execPath, ['-e', ECHO], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    env: {},
-  })
-  const late = new AbortController()
-  const all = new Promise<void>((resolve) => {
-    echo.on('message', (_, copy) => {
-      if (late.signal.aborted) (copy as Handle).close()
-      else if (copies.push(copy as Handle) === count) resolve()
+  const over = new AbortController()
+  let echo: ChildProcess | undefined
+  try {
+    // Both may throw when the system gives no process or no descriptor.
+    echo = spawn(process.execPath, ['-e', ECHO], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      env: {},
+    })
+    const all = collect(echo, copies, count, over.signal)
+    for (let n = 0; n < count; n++) echo.send(n, handle as unknown as NetServer, () => undefined)
+    await Promise.race([all, delay(COPIES_WITHIN_MS, undefined, { signal: over.signal })])
+  } catch {
+    // The server goes on with what it has; who listens is told how many that are.
+  }
+  over.abort()
+  if (echo?.connected) echo.disconnect()
+  echo?.kill()
+  return copies
+}
+
+/** Resolves when so many copies have come, or none will come any more. Those that come when it is over are closed. */
+function collect(
+  echo: ChildProcess,
+  copies: Handle[],
+  count: number,
+  over: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
+    echo.on('message', (_, socket) => {
+      const copy = socket as unknown as Handle
+      if (over.aborted) copy.close()
+      else if (copies.push(copy) === count) resolve()
     })
     echo.on('error', () => resolve())
     echo.on('exit', () => resolve())
   })
-  for (let n = 0; n < count; n++) echo.send(n, handle, () => undefined)
-  await Promise.race([all, delay(COPIES_WITHIN_MS, undefined, { signal: late.signal })]).catch(
-    () => undefined,
-  )
-  late.abort()
-  end(echo)
-  return copies
-}
-
-function end(child: ChildProcess): void {
-  if (child.connected) child.disconnect()
-  child.kill()
 }

@@ -86,8 +86,8 @@ export async function findOldestPendingStart(
   return row?.created_at ?? null
 }
 
-/** Of some executions of a workspace, those that run and have written no segment yet. */
-export async function listNotBegun(
+/** Of some executions of a workspace, those that have not ended and have committed no segment yet. */
+export async function listWithoutSegment(
   db: Db,
   workspaceId: WorkspaceId,
   ids: readonly string[],

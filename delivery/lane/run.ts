@@ -59,6 +59,7 @@ export async function runLane(
       }
       // If more is due, claim again as soon as there is room.
       const full = inFlight.free() < claimMin
+      running.waitForRoom(full)
       if (!more || full) await pulse.next(full ? FULL_POLL_MS : POLL_MS)
     }
   } finally {
@@ -82,6 +83,14 @@ function createRunning(deps: DeliveryDeps, shards: { from: number; to: number })
   const pulse = createPulse()
   const deliver = createDelivery(deps, leaseToken)
   const leaseUntil = () => new Date(now().getTime() + config.leaseMs)
+  /** Whether the lane waits for deliveries to end. Otherwise a claim after each of them would find nothing. */
+  let isFull = false
+  const onSettled = () => {
+    if (isFull) pulse.beat()
+  }
+  const waitForRoom = (full: boolean) => {
+    isFull = full
+  }
 
   const quietly = async (what: string, work: () => Promise<unknown>) => {
     try {
@@ -105,7 +114,7 @@ function createRunning(deps: DeliveryDeps, shards: { from: number; to: number })
     metrics?.claimed(claimed.length, performance.now() - began)
     try {
       for (const delivery of await admit(claimed)) {
-        void inFlight.add(delivery, deliver).then(pulse.beat)
+        void inFlight.add(delivery, deliver).then(onSettled)
       }
     } catch (err) {
       await release(claimed)
@@ -135,5 +144,5 @@ function createRunning(deps: DeliveryDeps, shards: { from: number; to: number })
 
   // A small claim costs as much as a large one, so a lane waits until half of its room is free.
   const claimMin = Math.ceil(Math.min(capacity, CLAIM_MAX) / 2)
-  return { inFlight, pulse, claimMin, quietly, claim, keepUp, giveBack }
+  return { inFlight, pulse, claimMin, quietly, waitForRoom, claim, keepUp, giveBack }
 }

@@ -35,6 +35,12 @@ function connectionRows(): string[][] {
       '',
     ],
     [
+      'connections that wait to be accepted',
+      `${count(serverRules.connectionsMax)}, or \`net.core.somaxconn\` of the system where that is less`,
+      'no answer yet; its system tries again after a second or more',
+      '',
+    ],
+    [
       'connections of a process',
       `${count(serverRules.connectionsMax)}; from nine tenths on those between two requests are closed`,
       'a closed connection',

@@ -1,5 +1,5 @@
-// The bounce rules: what an SMTP refusal means. The first matching row decides; rows with words stand before rows
-// of bare codes.
+// The bounce rules: what an SMTP refusal means. The first matching row decides; within what a file is about, rows with
+// words stand before rows of bare codes.
 import { type Bounce, type BounceRule, expired, laterPerhaps, oursBy } from './bounces/answers.ts'
 import { codes } from './bounces/codes.ts'
 import { contentWords } from './bounces/contentWords.ts'
@@ -85,8 +85,8 @@ export function suppressionBy(bounce: Bounce): 'no' | 'soft' | 'for_good' {
 }
 
 /**
- * What a refusal before RCPT means: nobody has named the recipient yet, so it is about us. What the mail itself
- * cannot be changed for (its size, its encoding) ends it nevertheless.
+ * What a refusal before RCPT means: nobody has named the recipient yet, so it is about us. A fault of the mail
+ * itself (its size, its encoding) ends it nevertheless.
  */
 function beforeRecipient(bounce: Bounce, { phase, enhanced }: Reply, isRefusal: boolean): Bounce {
   switch (phase) {

@@ -95,7 +95,7 @@ test('the starter reads no mail event, however many wait', async () => {
   const reads = await readsBy(async () => {
     const { due } = await listOutboxLines(listening, null, now())
     expect(due).toHaveLength(50)
-    const lines = due.map((line) => ({ ...line, room: 2 }))
+    const lines = due.map((line) => ({ ...line, most: 2 }))
     const rows = await transact({ db: listening, wake }, ({ db: trx }) =>
       lockOutbox(trx, lines, now()),
     )

@@ -21,6 +21,7 @@ import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
+import { listOutboxLines, lockOutbox } from '../../db/outbox.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
@@ -72,6 +73,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
       leaseUntil: at,
       now: at,
     }),
+  (trx) => listOutboxLines(trx, null, at),
+  (trx) => lockOutbox(trx, [{ workspace_id: ws, starts_of: 'wf_1', most: 1 }], at),
   (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, at, 1),
   (trx) => mailEvents.listMailEventWorkspaces(trx, '', at),
   (trx) => mailEvents.listMailEventContacts(trx, ws, at),

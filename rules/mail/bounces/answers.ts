@@ -17,7 +17,10 @@ type OurPart =
   | 'sender'
   /** The network address that we send from: its reputation, its reverse name, its EHLO name, its TLS. */
   | 'address'
-  /** The login or account at the relay: credentials, quota, permission to relay. Direct delivery has none. */
+  /**
+   * The login or account at the relay: credentials, quota, permission to relay. In direct delivery: the recipient's server
+   * takes no mail for that domain, or wants a login.
+   */
   | 'account'
 
 /**
@@ -47,7 +50,7 @@ export interface BounceRule {
   code?: RegExp
   /** Words of the reply on one line, without codes at the beginnings of lines, each address as `@`. */
   text?: RegExp
-  /** Only for what the relay says that all mail goes to: at any time, or before it has seen the content. */
+  /** Only for what the relay says that all mail goes to: at any time, or in answer to MAIL or RCPT. */
   ofRelay?: 'always' | 'before_content'
   bounce: Bounce
 }

@@ -24,8 +24,6 @@ export const codes: readonly BounceRule[] = [
   { enhanced: /^\d\.7\.(25|28|29|506|508|51[01]|60[6-9]|6[1-4]\d)$/, bounce: oursBy.address },
   // 550 5.7.705 (the tenant sends too much), 5.7.750 (an unregistered domain) (Microsoft)
   { enhanced: /^5\.7\.7([0-4]\d|50)$/, bounce: oursBy.account },
-  // 553 5.1.7 and 5.1.8: the address or domain of the sender
-  { enhanced: /^\d\.1\.[78]$/, bounce: oursBy.sender },
   // 550 5.1.1, 5.1.3, 5.1.6: no such mailbox, no address, moved
   { enhanced: /^\d\.1\.[136]$/, code: /^5/, bounce: noEmail },
   // 556 5.1.10: null MX (RFC 7505)

@@ -97,8 +97,6 @@ export const exceptions: readonly BounceRule[] = [
     text: /recipient address(es)? rejected ?: access denied/i,
     bounce: noEmail,
   },
-  // 550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup (Exchange)
-  { code: /^5/, text: anyOf(/RecipientNotFound/, /recipient not found/), bounce: noEmail },
   // 550 A URL in this email (b.test) is listed on a blacklist; 554 5.7.1 Message contains a link on the SURBL
   // 550 5.7.1 Your email was rejected due to having a domain present in the Spamhaus DBL (iCloud)
   // A link or a domain in the mail, on a list, is its content.

@@ -70,6 +70,7 @@ export const ourWords: readonly BounceRule[] = [
       /max (e-?mails|defers and failures) per hour/,
       /unusual sending activity/,
       /submission quota/,
+      /reached .{0,40}\b(sending|daily|hourly|monthly|message) (limit|quota)/,
       /daily limit/,
       /tenant has exceeded/,
       /unregistered domains/,
@@ -81,6 +82,13 @@ export const ourWords: readonly BounceRule[] = [
       /outbounds? disabled/,
       /(free accounts|sandbox subdomains) are for test/,
     ),
+    bounce: account,
+  },
+  // 550 5.7.1 Email quota exceeded (Google Workspace, of the account that sends through it)
+  {
+    ofRelay: 'always',
+    enhanced: /^(?!\d\.2\.2)/,
+    text: /^(?!.*\b(mailbox|inbox|recipient|storage|disk|over ?-?quota)\b).*\bquota\b/is,
     bounce: account,
   },
   // 552 Your account has been suspended. Please contact us to reactivate (SMTP2GO); 502 Your SMTP account is not yet …
@@ -186,7 +194,7 @@ export const ourWords: readonly BounceRule[] = [
       /permanently deferred/,
       /network is on our/,
       /client (host|ip)?.{0,40}(blocked|rejected|denied)/,
-      /\b(ip|host|network)( address)?(es)?( \S{1,40})? (is|was|has been|were|are) .{0,20}(block|ban|refus|reject|filter|denied)/,
+      /\b(ip|host|network)( address)?(es)?( \S{1,40})? ((is|was|has been|were|are) .{0,20})?(block|ban|refus|reject|filter|denied)/,
       /your ip\b/,
       /(this|suspected spam) ip\b/,
       /(connections?|mail) (from|not accepted|will not be accepted).{0,40}\bip\b/,
@@ -219,4 +227,6 @@ export const ourWords: readonly BounceRule[] = [
   },
   // 535 5.7.8 Error; 530 5.7.0; 534; 538: the login, whatever else the words say of a user
   { code: /^(530|534|535|538)$/, bounce: account },
+  // 553 5.1.7 Invalid address; 553 5.1.8 unknown address: the code says that it is the sender's, so the words do too
+  { enhanced: /^\d\.1\.[78]$/, bounce: sender },
 ]

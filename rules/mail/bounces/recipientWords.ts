@@ -3,6 +3,8 @@
 import { anyOf, type BounceRule, noEmail } from './answers.ts'
 
 export const recipientWords: readonly BounceRule[] = [
+  // 550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup (Exchange)
+  { code: /^5/, text: anyOf(/RecipientNotFound/, /recipient not found/), bounce: noEmail },
   // 550 5.1.1 <@>: Recipient address rejected: User unknown; 550 5.7.1 No such user! (Yandex)
   // 552 1 Requested mail action aborted, mailbox not found (Yahoo)
   // 550 Requested action not taken: mailbox unavailable (GMX, Outlook.com)
@@ -10,7 +12,8 @@ export const recipientWords: readonly BounceRule[] = [
     code: /^5/,
     text: anyOf(
       /no such (local )?(user|recipient|mailbox|person|account|address|id)\b/,
-      /(user|recipient|mailbox|account|addressee|address)( \S+)? (is |was )?(unknown|not (found|known|exist(ing)?|valid|listed in)|invalid|inactive|disabled|terminated|unrecognized|unallocated|does(n.t| not| no) exists?|could not be found)/,
+      // Not what is said of the sender or of our network address.
+      /(?<!\b(?:ip|from:?|sender(?:.s)?|sending|host|client) )\b(user|recipient|mailbox|account|addressee|address)( \S+)? (is |was )?(unknown|not (found|known|exist(ing)?|valid|listed in)|invalid|inactive|disabled|terminated|unrecognized|unallocated|does(n.t| not| no) exists?|could not be found)/,
       /mailbox unavailable/,
       /(unknown|invalid|nonexistent|non-existent|unrecognized) (user|recipient|mailbox|local part|account|address)/,
       /not a (valid|known) (user|recipient|mailbox|e-?mail address)/,

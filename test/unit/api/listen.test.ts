@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { listen } from '../../../api/http/listen.ts'
 
 const CLIENTS = 64
@@ -34,6 +34,9 @@ test('a crowd is accepted within few turns of the event loop, not one in each', 
     })
   })
   const sockets = open(port)
+  onTestFinished(() => {
+    isCounting = false
+  })
   count()
   await all
   isCounting = false

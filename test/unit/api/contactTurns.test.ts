@@ -1,6 +1,6 @@
 // Few events of one contact are in Postgres at once; the others wait without a connection, and leave when their client has.
 import { expect, test } from 'vitest'
-import { createContactTurns } from '../../../commands/events/contactTurns.ts'
+import { createContactTurns } from '../../../api/events/contactTurns.ts'
 import { inScope } from '../../../db/scope.ts'
 import { ClientGone, NoPlace } from '../../../db/shares.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'

@@ -2,7 +2,7 @@
 // connection that the rest of the workspace needs.
 
 import { currentScope } from '../../db/scope.ts'
-import { NoPlace, type Waiter, waitIn } from '../../db/shares.ts'
+import { ClientGone, NoPlace, type Waiter, waitIn } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 
@@ -14,8 +14,6 @@ interface Line {
   waiting: Waiter[]
 }
 
-export type ContactTurns = ReturnType<typeof createContactTurns>
-
 /** Makes the lines of one process. A contact has one while somebody is in it. */
 export function createContactTurns(wait_ms: number = limits.placeWaitMsMax) {
   const lines = new Map<string, Line>()
@@ -23,10 +21,13 @@ export function createContactTurns(wait_ms: number = limits.placeWaitMsMax) {
   /**
    * Does the work when it is its turn among those of the same contact.
    * @param email the contact's address, in lower case
-   * @throws NoPlace when those before it took too long; ClientGone when the client of the request has gone
+   * @throws NoPlace when those before it took too long, or at once when too many wait for this contact; ClientGone when the
+   *   client of the request has gone
    */
   return async <T>(workspaceId: WorkspaceId, email: string, work: () => Promise<T>): Promise<T> => {
     const name = `${workspaceId} ${email}`
+    const { signal } = currentScope()
+    if (signal?.aborted) throw new ClientGone('the client has gone')
     const line = lines.get(name) ?? { inside: 0, waiting: [] }
     lines.set(name, line)
     if (line.inside < AT_ONCE) line.inside++
@@ -34,7 +35,7 @@ export function createContactTurns(wait_ms: number = limits.placeWaitMsMax) {
       if (line.waiting.length >= limits.placesWaitedForMax)
         throw new NoPlace('too many wait already')
       // Who is called takes over the place of who leaves.
-      await waitIn(line, currentScope().signal, wait_ms)
+      await waitIn(line, signal, wait_ms)
     }
     try {
       return await work()

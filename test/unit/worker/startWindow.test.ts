@@ -1,0 +1,57 @@
+// How many executions of a workspace may be started ahead of those that have begun.
+import { expect, test, vi } from 'vitest'
+import type { WorkspaceId } from '../../../rules/ids.ts'
+import { createStartWindow } from '../../../worker/startWindow.ts'
+
+const [a, b] = ['ws_a', 'ws_b'] as [WorkspaceId, WorkspaceId]
+const all = async (_: WorkspaceId, ids: string[]) => ids
+
+test('a window fills with what was started, and another workspace has its own', async () => {
+  const window = createStartWindow(all, { size: 4 })
+  expect(await window.free(a, 'wf_1')).toBe(2)
+  window.add(a, 'wf_1', 'exe_1')
+  window.add(a, 'wf_1', 'exe_1')
+  expect(await window.free(a, 'wf_1')).toBe(1)
+  window.add(a, 'wf_1', 'exe_2')
+  expect([await window.free(a, 'wf_1'), await window.free(b, 'wf_1')]).toEqual([0, 2])
+})
+
+test('a workflow leaves the others of its workspace some, however many ask', async () => {
+  const window = createStartWindow(all, { size: 8 })
+  const fill = async (workflowId: string) => {
+    let count = 0
+    while ((await window.free(a, workflowId)) > 0)
+      window.add(a, workflowId, `${workflowId}/${count++}`)
+    return count
+  }
+  expect([await fill('wf_1'), await fill('wf_2'), await fill('wf_3')]).toEqual([4, 2, 1])
+})
+
+test('what has begun makes place; what is asked for is what was started, and only when the window is full', async () => {
+  const open = new Set(['exe_1', 'exe_3'])
+  const asked: string[][] = []
+  const window = createStartWindow(
+    async (_, ids) => {
+      asked.push(ids)
+      return ids.filter((id) => open.has(id))
+    },
+    { size: 6 },
+  )
+  for (const id of ['exe_1', 'exe_2', 'exe_3']) window.add(a, 'wf_1', id)
+  expect(await window.free(a, 'wf_1')).toBe(1)
+  expect(await window.free(a, 'wf_1')).toBe(1)
+  expect(asked).toEqual([['exe_1', 'exe_2', 'exe_3']])
+})
+
+test('what never begins counts no longer after its time', async () => {
+  vi.useFakeTimers()
+  try {
+    const window = createStartWindow(all, { size: 2, forget_ms: 1_000 })
+    window.add(a, 'wf_1', 'exe_1')
+    expect(await window.free(a, 'wf_1')).toBe(0)
+    vi.advanceTimersByTime(1_001)
+    expect(await window.free(a, 'wf_1')).toBe(1)
+  } finally {
+    vi.useRealTimers()
+  }
+})
