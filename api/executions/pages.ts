@@ -121,7 +121,9 @@ async function readRecent(
   { since, after }: Extract<Position, { in: 'recent' }>,
   size: number,
 ): Promise<Page> {
-  const page = { since: new Date(since), after, limit: size }
+  // One that waits has a segment. Those whose start is in the outbox have none, and there may be very many of them.
+  const begun = status === 'WAITING'
+  const page = { since: new Date(since), after, begun, limit: size }
   const rows = await listLiveSince(db, workspaceId, by, page)
   const described = await Promise.all(rows.map((row) => temporal.describe(row.id)))
   const items = rows.flatMap((row, i) => {

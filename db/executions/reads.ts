@@ -86,6 +86,11 @@ export async function findOldestPendingStart(
   return row?.created_at ?? null
 }
 
+/** Whether a segment of the execution is committed: one look into the index for each row, never a join of both tables. */
+const hasSegment = () =>
+  sql<SqlBool>`coalesce((select true from execution_segments s
+    where s.execution_id = executions.id limit 1), false)`
+
 /** Of some executions of a workspace, those that have not ended and have committed no segment yet. */
 export async function listWithoutSegment(
   db: Db,
@@ -98,16 +103,7 @@ export async function listWithoutSegment(
     .where('workspace_id', '=', workspaceId)
     .where(sql<SqlBool>`id = any(${ids}::text[])`)
     .where(isLive())
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('execution_segments')
-            .select('execution_id')
-            .whereRef('execution_id', '=', 'executions.id'),
-        ),
-      ),
-    )
+    .where(sql<SqlBool>`not ${hasSegment()}`)
     .execute()
   return rows.map((row) => row.id)
 }
@@ -121,12 +117,12 @@ export interface TimePosition {
 const beyond = (column: 'created_at' | 'completed_at', after: TimePosition) =>
   sql<SqlBool>`(${sql.ref(column)}, id) < (${new Date(after.at_ms)}::timestamptz, ${after.id})`
 
-/** Executions that were written since that time and have not ended, newest first. */
+/** Executions that were written since that time and have not ended, newest first; `begun`: only those with a segment. */
 export function listLiveSince(
   db: Db,
   workspaceId: WorkspaceId,
   by: ListedBy,
-  page: { since: Date; after: TimePosition | null; limit: number },
+  page: { since: Date; after: TimePosition | null; begun: boolean; limit: number },
 ): Promise<ExecutionRow[]> {
   const { after } = page
   return db
@@ -136,6 +132,7 @@ export function listLiveSince(
     .where(ofOwner(by))
     .where(isLive())
     .where('created_at', '>=', page.since)
+    .$if(page.begun, (qb) => qb.where(hasSegment()))
     .$if(after !== null, (qb) => qb.where(beyond('created_at', after as TimePosition)))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')

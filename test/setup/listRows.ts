@@ -76,6 +76,8 @@ function statements(o: Owners): string[] {
       case when n % 4 < 3 then ${at} end`,
     `execution_steps (execution_id, seq, segment, node_id, type, at)
     select ${own(o.execution, 'exe')}, n, 0, 'n', 'exit', ${at}`,
+    `execution_segments (execution_id, segment, result, created_at)
+    select ${id('exe')}, 0, '{}', ${at}`,
     `outbox (kind, execution_id, workspace_id, workflow_id, contact_id, next_at, created_at)
     select 'start', ${id('exe')}, ${workspace}, ${own(o.workflow, 'wf')}, ${own(o.contact, 'ct')}, ${at}, ${at}
     from generate_series(1, ${ALL}) as n where n % 40 = 0 and n > ${OWN} union all select 'cancel', ${id('exe')},
