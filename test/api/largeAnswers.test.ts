@@ -70,16 +70,19 @@ it('does not stop other requests while a large one is read', async () => {
   socket.on('close', () => {
     isOver = true
   })
+  // What the process itself works in one turn: a busy machine makes turns longer, and not this. In one piece it is over a
+  // second, in slices some dozens of ms.
   let longest_ms = 0
-  let before = performance.now()
+  let before = process.cpuUsage()
   while (!isOver) {
     await new Promise((resolve) => setImmediate(resolve))
-    longest_ms = Math.max(longest_ms, performance.now() - before)
-    before = performance.now()
+    const { user, system } = process.cpuUsage(before)
+    longest_ms = Math.max(longest_ms, (user + system) / 1_000)
+    before = process.cpuUsage()
   }
   socket.destroy()
   expect(bytes).toBeGreaterThan(40_000_000)
-  expect(longest_ms).toBeLessThan(150)
+  expect(longest_ms).toBeLessThan(400)
 })
 
 it('closes the connection when the email is deleted while it is read', async () => {
