@@ -19,6 +19,7 @@ test(`${CLIENTS} clients connect while the API is frozen, and then each is answe
     temporalAddress: inject('temporalAddress'),
     temporalNamespace: 'default',
     smtpUrl: 'smtp://127.0.0.1:1',
+    env: { API_METRICS_PORT: '0' },
   })
   api.freeze()
   const sockets = Array.from({ length: CLIENTS }, () => connect(api.port, '127.0.0.1'))
