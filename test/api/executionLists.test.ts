@@ -216,32 +216,6 @@ describe('a filter by status', () => {
     })
   })
 
-  it('asks Temporal for no execution that cannot wait, however many have not been started', async () => {
-    const { id, start, waiting } = await createFlow()
-    const [waits] = await waiting(await start(1))
-    await withoutStarter(async () => {
-      await start(60)
-      const described: string[] = []
-      const counting = createApp({
-        ...api.deps,
-        temporal: {
-          ...api.deps.temporal,
-          describe: (executionId) => {
-            described.push(executionId)
-            return api.deps.temporal.describe(executionId)
-          },
-        },
-      })
-      const headers = { authorization: `Bearer ${api.key}` }
-      const answer = await counting.request(`${workflow(id)}/executions?status=WAITING`, {
-        headers,
-      })
-      const { executions } = (await answer.json()) as ExecutionPage
-      expect(executions.map((row) => row.execution_id)).toEqual([waits?.id])
-      expect(described).toEqual([waits?.id])
-    })
-  })
-
   it('is bound to the cursor, as are the list and the workspace', async () => {
     const { id } = await createFlow()
     const another = await createFlow()
