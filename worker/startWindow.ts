@@ -1,6 +1,7 @@
 // Bounds how many executions of one workspace are with Temporal and have not begun, and shares that between its workflows:
-// the others wait in the outbox, where they stand before nobody. An execution has begun when its first segment is committed, or when it has ended. Those that
-// have not cost Temporal and the workers most, and a workspace whose executions cannot begin would otherwise fill both.
+// the others wait in the outbox, where they stand before nobody. An execution has begun when its first segment is
+// committed, or when it has ended. Those that have not cost Temporal and the workers most, and a workspace whose
+// executions cannot begin would otherwise fill both.
 import { LRUCache } from 'lru-cache'
 import type { WorkspaceId } from '../rules/ids.ts'
 
@@ -42,15 +43,22 @@ export function createStartWindow(notBegun: NotBegun, bounds: Partial<Bounds> = 
   }
 
   return {
-    /** How many executions of a workflow may be started now. Asks which have begun only when there is no place. */
-    async free(workspaceId: WorkspaceId, workflowId: string): Promise<number> {
-      const ahead = started.get(workspaceId)
-      const free = freeFor(workflowId, ahead)
-      if (!ahead || free > 0) return free
-      const open = new Set(await notBegun(workspaceId, [...ahead.keys()]))
-      const since = performance.now() - forget_ms
-      for (const [id, { at }] of ahead) if (!open.has(id) || at < since) ahead.delete(id)
-      return freeFor(workflowId, ahead)
+    /**
+     * Begins a round over the workflows. @returns a function that tells how many executions of one may be started now; it
+     * asks which have begun only when there is no place, and once for each workspace
+     */
+    round() {
+      const asked = new Set<WorkspaceId>()
+      return async (workspaceId: WorkspaceId, workflowId: string): Promise<number> => {
+        const ahead = started.get(workspaceId)
+        const free = freeFor(workflowId, ahead)
+        if (!ahead || free > 0 || asked.has(workspaceId)) return free
+        asked.add(workspaceId)
+        const open = new Set(await notBegun(workspaceId, [...ahead.keys()]))
+        const since = performance.now() - forget_ms
+        for (const [id, { at }] of ahead) if (!open.has(id) || at < since) ahead.delete(id)
+        return freeFor(workflowId, ahead)
+      }
     },
     /** Counts an execution that was started. */
     add(workspaceId: WorkspaceId, workflowId: string, executionId: string): void {

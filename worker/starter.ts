@@ -106,6 +106,7 @@ async function carryRound(
   let carried = 0
   let isHeldBack = false
   let after: OutboxLine | null = null
+  const freeFor = window.round()
   do {
     const page: Awaited<ReturnType<typeof listOutboxLines>> = await listOutboxLines(
       deps.db,
@@ -118,7 +119,7 @@ async function carryRound(
       const taken: (OutboxLine & { most: number })[] = []
       for (const line of lines) {
         const isStart = line.starts_of !== ''
-        const free = isStart ? await window.free(line.workspace_id, line.starts_of) : each
+        const free = isStart ? await freeFor(line.workspace_id, line.starts_of) : each
         if (free > 0) taken.push({ ...line, most: Math.min(each, free) })
         else isHeldBack = true
       }

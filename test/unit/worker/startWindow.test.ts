@@ -8,19 +8,19 @@ const all = async (_: WorkspaceId, ids: string[]) => ids
 
 test('a window fills with what was started, and another workspace has its own', async () => {
   const window = createStartWindow(all, { size: 4 })
-  expect(await window.free(a, 'wf_1')).toBe(2)
+  expect(await window.round()(a, 'wf_1')).toBe(2)
   window.add(a, 'wf_1', 'exe_1')
   window.add(a, 'wf_1', 'exe_1')
-  expect(await window.free(a, 'wf_1')).toBe(1)
+  expect(await window.round()(a, 'wf_1')).toBe(1)
   window.add(a, 'wf_1', 'exe_2')
-  expect([await window.free(a, 'wf_1'), await window.free(b, 'wf_1')]).toEqual([0, 2])
+  expect([await window.round()(a, 'wf_1'), await window.round()(b, 'wf_1')]).toEqual([0, 2])
 })
 
 test('a workflow leaves the others of its workspace some, however many ask', async () => {
   const window = createStartWindow(all, { size: 8 })
   const fill = async (workflowId: string) => {
     let count = 0
-    while ((await window.free(a, workflowId)) > 0)
+    while ((await window.round()(a, workflowId)) > 0)
       window.add(a, workflowId, `${workflowId}/${count++}`)
     return count
   }
@@ -38,9 +38,24 @@ test('what has begun makes place; what is asked for is what was started, and onl
     { size: 6 },
   )
   for (const id of ['exe_1', 'exe_2', 'exe_3']) window.add(a, 'wf_1', id)
-  expect(await window.free(a, 'wf_1')).toBe(1)
-  expect(await window.free(a, 'wf_1')).toBe(1)
+  expect(await window.round()(a, 'wf_1')).toBe(1)
+  expect(await window.round()(a, 'wf_1')).toBe(1)
   expect(asked).toEqual([['exe_1', 'exe_2', 'exe_3']])
+})
+
+test('a round asks once for a workspace, however many of its workflows find no place', async () => {
+  let asked = 0
+  const window = createStartWindow(
+    async (_, ids) => {
+      asked += 1
+      return ids
+    },
+    { size: 1 },
+  )
+  window.add(a, 'wf_0', 'exe_0')
+  const free = window.round()
+  for (let n = 0; n < 50; n++) expect(await free(a, `wf_${n}`)).toBe(0)
+  expect(asked).toBe(1)
 })
 
 test('what never begins counts no longer after its time', async () => {
@@ -48,9 +63,9 @@ test('what never begins counts no longer after its time', async () => {
   try {
     const window = createStartWindow(all, { size: 2, forget_ms: 1_000 })
     window.add(a, 'wf_1', 'exe_1')
-    expect(await window.free(a, 'wf_1')).toBe(0)
+    expect(await window.round()(a, 'wf_1')).toBe(0)
     vi.advanceTimersByTime(1_001)
-    expect(await window.free(a, 'wf_1')).toBe(1)
+    expect(await window.round()(a, 'wf_1')).toBe(1)
   } finally {
     vi.useRealTimers()
   }
