@@ -1,6 +1,7 @@
 // The dependencies of activities: those of commands, those of a delivery lane, and the settings of DNS look-ups.
 import type { CommandDeps } from '../commands/deps.ts'
 import type { DeliveryDeps } from '../delivery/deps.ts'
+import type { LaneOwners } from '../delivery/lane/owners.ts'
 import type { SuspectKind } from '../rules/wire.ts'
 
 /** Knows what the main thread works on, so that what ends the process can be told. */
@@ -21,6 +22,8 @@ export interface Blame {
 export type ActivityDeps = Omit<CommandDeps, 'config'> &
   Omit<DeliveryDeps, 'config'> & {
     blame: Blame
+    /** The delivery lanes of this process. */
+    lanes: LaneOwners
     config: CommandDeps['config'] &
       DeliveryDeps['config'] & {
         /** The host that a domain's records must name; null: derived from `publicUrl`. */

@@ -1,5 +1,6 @@
 // The API process: connects to Postgres and Temporal, listens, and closes everything in reverse order.
 import { Connection } from '@temporalio/client'
+import { prepareOptOutsLater } from '../commands/opt-outs/prepare.ts'
 import { connect } from '../db/connect.ts'
 import { waitForSchema } from '../db/migrate.ts'
 import { apiSettings } from '../db/settings.ts'
@@ -29,7 +30,7 @@ const config = readConfig(process.env)
 const log = createLog('api', config.logLevel)
 const closers = createClosers(log)
 const now = () => new Date()
-const secrets = createSecrets(config.secretKey)
+const secrets = createSecrets(config.secretKey, config.secretKeysPrevious)
 
 const onIdleError = (err: Error) => log.warn({ err }, 'a database connection broke while idle')
 const { db, shares } = connect({
@@ -81,18 +82,30 @@ const keyNews = listenForKeys(config.databaseUrl, (err) =>
 )
 closers.add('key news', keyNews.stop)
 
+const newId = createNewId(now)
+const wake = createWake(spare('dripline-api-wake'), (err) =>
+  log.warn({ err }, 'workers were not woken; they poll'),
+)
+const optOuts = prepareOptOutsLater(
+  { db, secrets, now, newId, wake },
+  {
+    signal: stopping.signal,
+    onFailure: (err) => log.warn({ err }, 'who has left cannot be read yet; trying again'),
+  },
+)
+await optOuts.first
+
 const app = createApp({
   db,
   config,
   log,
   now,
-  newId: createNewId(now),
+  newId,
   temporal: createTemporalReads(connection, config.temporalNamespace),
   isDatabaseThere: createDatabaseLook(spare('dripline-api-ready')),
-  wake: createWake(spare('dripline-api-wake'), (err) =>
-    log.warn({ err }, 'workers were not woken; they poll'),
-  ),
+  wake,
   secrets,
+  addressMac: optOuts.addressMac,
   renderer,
   cursors: createCursors(secrets),
   keyNews,

@@ -17,6 +17,7 @@ export const emails: Bench = (options) =>
       databaseUrl,
       workspace,
       tables: ['emails', 'deliveries', 'email_events'],
+      atLeast: 0.9,
       options,
     })
     return {

@@ -36,6 +36,7 @@ export const events: Bench = (options) =>
       databaseUrl,
       workspace,
       tables: ['automation_events', 'executions', 'outbox'],
+      atLeast: 0.6,
       options,
     })
     return {

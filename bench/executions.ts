@@ -103,23 +103,26 @@ export const executions: Bench = (options) =>
 
 /** Writes executions in one commit and waits until all are completed. @returns executions per second */
 async function complete(connection: Connection, side: Side, count: number): Promise<number> {
-  const { db, workspaceId } = side.workspace
-  await transact({ db, newId, now: () => new Date(), wake: () => {} }, async (inTrx) => {
-    for (let i = 0; i < count; i++) {
-      const recorded = await recordAutomationEvent(inTrx, workspaceId, {
-        eventId: null,
-        eventName: TRIGGER_EVENT,
-        email: `contact-${side.decided + i}@example.test`,
-        properties: { plan: 'pro' },
-        at: inTrx.now(),
-        contactProperties: { first_name: 'Ada', last_name: 'Lovelace' },
-        createContact: true,
-      })
-      if (!recorded || isRefusal(recorded) || recorded.executionIds.length !== 1) {
-        throw new Error('an event started no execution')
+  const { db, workspaceId, addressMac } = side.workspace
+  await transact(
+    { db, newId, addressMac, now: () => new Date(), wake: () => {} },
+    async (inTrx) => {
+      for (let i = 0; i < count; i++) {
+        const recorded = await recordAutomationEvent(inTrx, workspaceId, {
+          eventId: null,
+          eventName: TRIGGER_EVENT,
+          email: `contact-${side.decided + i}@example.test`,
+          properties: { plan: 'pro' },
+          at: inTrx.now(),
+          contactProperties: { first_name: 'Ada', last_name: 'Lovelace' },
+          createContact: true,
+        })
+        if (!recorded || isRefusal(recorded) || recorded.executionIds.length !== 1) {
+          throw new Error('an event started no execution')
+        }
       }
-    }
-  })
+    },
+  )
   const begin = performance.now()
   await sql`notify dripline_outbox`.execute(db)
   side.decided += count

@@ -6,6 +6,7 @@ import { randomPort } from '../dev/processes/ports.ts'
 import type { Attackers, Outcomes } from './hostile/attackers.ts'
 import type { Answered, SteadyLoad } from './hostile/steadyLoad.ts'
 import { hostileTemplates } from './hostile/templateAttacks.ts'
+import { groupsSessions } from './machine.ts'
 import { memoryOf, resetPeak } from './processMemory.ts'
 import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
@@ -75,6 +76,10 @@ const flow = (event: string, from: string, html: string, to: string) => ({
     { id: 'e2', source: 'send', target: 'end' },
   ],
 })
+
+const GROUPED =
+  'the kernel shares the processor between sessions (kernel.sched_autogroup_enabled is 1), so that priorities count for ' +
+  'little; set it to 0 to measure what services of systemd or of containers see'
 
 /** Runs all of it on servers of its own. */
 export async function runIsolation(
@@ -156,6 +161,7 @@ async function prepareFlows(databaseUrl: string, customer: Workspace, attacker: 
 }
 
 async function startServices(servers: Servers, databaseUrl: string, say: (line: string) => void) {
+  if (groupsSessions()) say(GROUPED)
   const temporal = await startDevTemporal(servers, say)
   const sink = startRemote<SmtpSinkProcess>('./smtpSink.ts')
   servers.add(() => sink.stop())

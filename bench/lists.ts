@@ -118,7 +118,7 @@ async function findPages(
   connection: Connection,
   databaseUrl: string,
 ): Promise<ListPaths[]> {
-  const { db, token } = workspace
+  const { db, token, addressMac } = workspace
   const config = parseConfig({
     DATABASE_URL: databaseUrl,
     SECRET_KEY,
@@ -137,6 +137,7 @@ async function findPages(
     isDatabaseThere: async () => true,
     wake: () => undefined,
     secrets,
+    addressMac,
     renderer,
     cursors: spy.cursors,
     apiMetrics: createApiMetrics(new Registry()),

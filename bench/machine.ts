@@ -1,5 +1,6 @@
 // Describes the machine and the servers of a measurement.
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import pg from 'pg'
 import type { Machine } from './report.ts'
@@ -39,4 +40,16 @@ export function opensslSigns(): number {
   const perSecond = Number(/^\+F2:\d+:2048:([\d.]+)/m.exec(stdout ?? '')?.[1])
   if (!(perSecond > 1)) throw new Error('openssl speed gave no figure')
   return perSecond
+}
+
+/**
+ * Whether the kernel divides the processor between sessions before it looks at priorities. It does not for services of
+ * systemd or of containers; processes of terminals get such sessions, and each server process of Postgres has its own.
+ */
+export function groupsSessions(): boolean {
+  try {
+    return readFileSync('/proc/sys/kernel/sched_autogroup_enabled', 'utf8').trim() === '1'
+  } catch {
+    return false
+  }
 }

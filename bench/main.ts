@@ -12,15 +12,17 @@ const benches: Record<string, () => Promise<Bench>> = {
   lists: async () => (await import('./lists.ts')).lists,
   smtp: async () => (await import('./smtp.ts')).smtp,
   memory: async () => (await import('./memory.ts')).memory,
+  fairness: async () => (await import('./fairness.ts')).fairness,
+  claims: async () => (await import('./claims.ts')).claims,
   isolation: async () => (await import('./isolation.ts')).isolation,
 }
 
 const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [options]
   --quick              small sizes: shows that it works, measures little
   --rounds N           interleaved rounds (5)
-  --seconds N          length of one measurement (events, emails, isolation)
+  --seconds N          length of one measurement (events, emails, isolation, claims, fairness)
   --count N            operations of one measurement (executions, smtp, memory); emails and events a second (isolation)
-  --rows N             rows of each list (lists; 1000000)
+  --rows N             rows of each list (lists), or deliveries (claims, fairness); 1000000
   --temporal server    the real server on Postgres, built once with Go (executions; the default)
   --temporal dev       the development server of the Temporal CLI instead
 Progress goes to stderr, one JSON document to stdout. Exit code 1: a figure misses its bar.

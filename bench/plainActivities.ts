@@ -13,7 +13,7 @@ const DOMAIN = 'sender.test'
 
 /** Makes the activities. `domainId` is known beforehand, as in a program for a single sender. */
 export function createPlainActivities(
-  deps: Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake' | 'config'>,
+  deps: Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake' | 'config' | 'addressMac'>,
   domainId: string,
 ) {
   const send = (position: number) => async (executionId: string) => {
@@ -25,7 +25,7 @@ export function createPlainActivities(
 export type PlainActivities = ReturnType<typeof createPlainActivities>
 
 async function sendMail(
-  { db, now, newId, wake, config }: Parameters<typeof createPlainActivities>[0],
+  { db, now, newId, wake, config, addressMac }: Parameters<typeof createPlainActivities>[0],
   domainId: string,
   executionId: string,
   position: number,
@@ -84,7 +84,7 @@ async function sendMail(
     tracking_host: null,
     created_at: at,
   }
-  await transact({ db, newId, now: () => at, wake }, async (inTrx) => {
+  await transact({ db, newId, now: () => at, wake, addressMac }, async (inTrx) => {
     const { db: trx } = inTrx
     const email = {
       row,

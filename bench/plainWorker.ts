@@ -9,11 +9,13 @@ import { createActivities } from '../activities/index.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
 import { createWake } from '../db/wake.ts'
+import { createBreakers } from '../delivery/breakers.ts'
+import type { LaneOwners } from '../delivery/lane/owners.ts'
 import { createRenderer } from '../mail/content/renderer.ts'
 import type { MailTransport } from '../mail/transport.ts'
-import { parseConfig } from '../runtime/config.ts'
+import { type Config, parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
-import { createLog } from '../runtime/log.ts'
+import { createLog, type Log } from '../runtime/log.ts'
 import { createSecrets } from '../runtime/secrets.ts'
 import { createWorkers } from '../worker/createWorker.ts'
 import { startStarter } from '../worker/starter.ts'
@@ -21,6 +23,7 @@ import { temporalLogger } from '../worker/temporalLogger.ts'
 import { createPlainActivities } from './plainActivities.ts'
 import { serve } from './remote.ts'
 import { SECRET_KEY } from './servers.ts'
+import { addressMacOf } from './workspace.ts'
 
 const failed = (err: unknown) => void process.stderr.write(`plain worker: ${String(err)}\n`)
 
@@ -33,11 +36,45 @@ const unwatched: Blame = {
 /** The delivery role is off, so this transport is never used. */
 const noTransport: MailTransport = {
   send: () => Promise.reject(new Error('the delivery role is off')),
+  rooms: () => ({ known: new Map(), other: 0 }),
   close: async () => undefined,
+}
+
+/** For the same reason there are no lanes. */
+const noLanes: LaneOwners = {
+  own: () => Promise.reject(new Error('the delivery role is off')),
+  settled: async () => undefined,
 }
 
 const now = () => new Date()
 const workflowsPath = fileURLToPath(new URL('./plainWorkflow.ts', import.meta.url))
+
+async function createDeps(config: Config, log: Log) {
+  const { db, pool } = connect({
+    url: config.databaseUrl,
+    poolSize: config.databasePoolSize,
+    name: 'bench-plain',
+    onIdleError: failed,
+  })
+  const deps = {
+    addressMac: await addressMacOf(db),
+    db,
+    log,
+    now,
+    newId: createNewId(now),
+    secrets: createSecrets(config.secretKey),
+    renderer: createRenderer(log),
+    config,
+    wake: createWake(pool, failed),
+    transport: noTransport,
+    breakers: createBreakers({ mode: 'relay', log, now }),
+    blame: unwatched,
+    lanes: noLanes,
+    onDeliveries: () => async () => undefined,
+    stopping: new AbortController().signal,
+  }
+  return { db, deps }
+}
 
 const handlers = {
   /** Resolves when it polls. */
@@ -57,26 +94,7 @@ const handlers = {
     })
     const log = createLog('plain', 'warn')
     Runtime.install({ shutdownSignals: [], logger: temporalLogger(log) })
-    const { db, pool } = connect({
-      url: databaseUrl,
-      poolSize: config.databasePoolSize,
-      name: 'bench-plain',
-      onIdleError: failed,
-    })
-    const deps = {
-      db,
-      log,
-      now,
-      newId: createNewId(now),
-      secrets: createSecrets(config.secretKey),
-      renderer: createRenderer(log),
-      config,
-      wake: createWake(pool, failed),
-      transport: noTransport,
-      blame: unwatched,
-      onDeliveries: () => async () => undefined,
-      stopping: new AbortController().signal,
-    }
+    const { db, deps } = await createDeps(config, log)
     const [connection, workflowBundle] = await Promise.all([
       NativeConnection.connect({ address: temporalAddress }),
       bundleWorkflowCode({ workflowsPath }),

@@ -99,6 +99,11 @@ export function middle(values: number[]): Ratio {
   }
 }
 
+/** The value that so large a share of the values does not exceed; 0 < share <= 1. NaN without values. */
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN
+}
+
 function keepsTo(ratio: Ratio, bar: Bar): boolean {
   return 'at_least' in bar ? ratio.median >= bar.at_least : ratio.median <= bar.at_most
 }

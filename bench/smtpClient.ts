@@ -34,6 +34,7 @@ function input(serial: number): ComposeInput {
     attachments: [],
     unsubscribe: null,
     feedbackId: null,
+    automatic: 'no',
   }
 }
 

@@ -1,7 +1,7 @@
 // Measures how long an email takes from its request to its settlement when nothing else runs.
 import { sql } from 'kysely'
 import { emailBody } from './payloads.ts'
-import { type Spread, spread } from './report.ts'
+import { percentile, type Spread, spread } from './report.ts'
 import { waitFor } from './waitFor.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -34,7 +34,5 @@ export async function measureLatency(
     })
     times.push(time)
   }
-  const sorted = times.toSorted((a, b) => a - b)
-  const p99 = sorted[Math.ceil(0.99 * sorted.length) - 1] ?? Number.NaN
-  return { ...spread(times, 'ms'), median: p99 }
+  return { ...spread(times, 'ms'), median: percentile(times, 0.99) }
 }

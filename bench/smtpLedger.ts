@@ -1,18 +1,23 @@
 // Queues deliveries by SQL and waits until they are settled, so that queueing is not part of the measurement.
 import { sql } from 'kysely'
+import { newEmail } from '../commands/emails/newEmail.ts'
 import { transact } from '../commands/transact.ts'
 import { insertEmail } from '../db/emails/insert.ts'
+import { addressDomain } from '../rules/addresses.ts'
 import { emailBody } from './payloads.ts'
 import { waitFor } from './waitFor.ts'
 import { newId, type Workspace } from './workspace.ts'
 
-const DAY_MS = 86_400_000
 const DEADLINE_MS = 180_000
 
 export interface LedgerLoad {
   count: number
   /** Whether each email has a different body. */
   distinct: boolean
+  /** How many domains the recipients have; 300 when absent. */
+  domains?: number
+  /** The place of its class in `mailClasses`; transactional when absent. */
+  class?: number
 }
 
 /** Queues emails and waits for them. @returns emails per second, from the commit to the last settled delivery */
@@ -40,13 +45,16 @@ export async function deliverLedger(workspace: Workspace, load: LedgerLoad): Pro
 }
 
 /** Writes one email like the API, and copies of its rows with other ids, in one transaction. */
-async function fill(workspace: Workspace, { count, distinct }: LedgerLoad): Promise<void> {
-  const id = newId('email')
+export async function fill(workspace: Workspace, load: LedgerLoad): Promise<void> {
+  const { count, distinct, domains = 300 } = load
+  const email = emailOf(workspace)
+  const { id } = email.row
   await transact({ db: workspace.db, wake: () => {} }, async ({ db: trx }) => {
-    await insertEmail(trx, workspace.workspaceId, newEmail(workspace, id))
+    await insertEmail(trx, workspace.workspaceId, email)
     await sql`
       create temp table copies on commit drop as
-      select n, ${id} || '-' || n as id, 'user-' || n || '@mail-' || n % 300 || '.example.test' as recipient
+      select n, ${id} || '-' || n as id, 'user-' || n || '@mail-' || n % ${domains}::int || '.example.test' as recipient,
+        'mail-' || n % ${domains}::int || '.example.test' as destination
       from generate_series(2, ${count}::int) n`.execute(trx)
     await sql`
       insert into emails select (jsonb_populate_record(e, jsonb_build_object('id', c.id,
@@ -56,7 +64,8 @@ async function fill(workspace: Workspace, { count, distinct }: LedgerLoad): Prom
     await sql`
       insert into deliveries overriding system value
       select (jsonb_populate_record(d, jsonb_build_object('id', nextval(pg_get_serial_sequence('deliveries', 'id')),
-        'email_id', c.id, 'recipient', c.recipient, 'shard', c.n % 64))).*
+        'email_id', c.id, 'recipient', c.recipient, 'shard', c.n % ${domains}::int % 64, 'class', ${load.class ?? 0}::int,
+        'destination', c.destination))).*
       from deliveries d, copies c where d.email_id = ${id}`.execute(trx)
     await sql`
       insert into email_events overriding system value
@@ -67,40 +76,29 @@ async function fill(workspace: Workspace, { count, distinct }: LedgerLoad): Prom
   await sql`analyze deliveries`.execute(workspace.db)
 }
 
-function newEmail({ domainId }: Pick<Workspace, 'domainId'>, id: string) {
+function emailOf({ domainId }: Pick<Workspace, 'domainId'>) {
   const { from, to, subject, html } = emailBody(1)
-  const now = new Date()
-  return {
-    row: {
-      id,
-      type: 'transactional' as const,
-      category: 'transactional' as const,
+  const domain = {
+    id: domainId,
+    status: 'SUCCESS',
+    open_tracking_enabled: false,
+    click_tracking_enabled: false,
+    tracking_host: null,
+  } as const
+  return newEmail(
+    { newId, now: () => new Date() },
+    {
+      category: 'transactional',
       from,
       to: [to],
-      cc: [],
-      bcc: [],
-      reply_to: [],
-      subject,
-      html,
-      text: null,
-      template_id: null,
-      domain_id: domainId,
-      headers: {},
-      tags: {},
-      metadata: {},
-      message_id: `${id}@sender.test`,
-      workflow_id: null,
-      execution_id: null,
-      node_id: null,
-      unsubscribe_token: null,
-      track_opens: false,
-      track_clicks: false,
-      tracking_host: null,
-      created_at: now,
+      replyTo: [],
+      content: { subject, html, text: null },
+      templateId: null,
+      domain,
+      domainName: addressDomain(from),
+      sentBy: null,
+      unsubscribeToken: null,
+      recipients: [to],
     },
-    recipients: [to],
-    attachments: [],
-    dueAt: now,
-    expiresAt: new Date(now.getTime() + DAY_MS),
-  }
+  )
 }

@@ -3,6 +3,7 @@
 import { sendEmail } from '../api/emails/send.ts'
 import { NewAutomationEvent } from '../api/events/schemas.ts'
 import type { RequestKey } from '../api/http/keyCache.ts'
+import { createEmailGroups } from '../commands/emails/groups.ts'
 import { postAutomationEvent } from '../commands/events/post.ts'
 import { connect } from '../db/connect.ts'
 import { createWake } from '../db/wake.ts'
@@ -18,9 +19,14 @@ import { emailBody, eventBody } from './payloads.ts'
 import { serve } from './remote.ts'
 import { createReplay, type Renewal } from './replay.ts'
 import { SECRET_KEY } from './servers.ts'
+import { addressMacOf } from './workspace.ts'
 
 /** Number of the first request, which is captured. */
 const CAPTURED_SERIAL = 0
+
+/** The parsers and pool settings of the API. */
+const connectLikeApi = (url: string, poolSize: number) =>
+  connect({ url, poolSize, name: 'bench-pg', onIdleError: () => undefined })
 
 let replay: ((serial: number) => Promise<void>) | undefined
 
@@ -42,14 +48,7 @@ const handlers = {
       SECRET_KEY,
       SMTP_URL: 'smtp://127.0.0.1:1',
     })
-    // The parsers and pool settings of the API.
-    const { db, pool } = connect({
-      url: databaseUrl,
-      poolSize,
-      name: 'bench-pg',
-      onIdleError: () => undefined,
-    })
-    const capture = captureSessions(pool)
+    const { db, pool } = connectLikeApi(databaseUrl, poolSize)
     const now = new Date()
     const makeId = createNewId(() => new Date())
     const made: Renewal['made'] = []
@@ -60,8 +59,11 @@ const handlers = {
     }
     const newId = keepMade as NewId
     const woken: WakeChannel[] = []
+    const addressMac = await addressMacOf(db)
+    const capture = captureSessions(pool)
     const deps = {
       db,
+      addressMac,
       newId,
       now: () => now,
       wake: (channel: WakeChannel) => void woken.push(channel),
@@ -75,7 +77,7 @@ const handlers = {
     } else {
       const email = emailBody(CAPTURED_SERIAL)
       made.push({ value: email.to, make: (serial) => emailBody(serial).to })
-      await sendEmail(deps, key, email)
+      await sendEmail({ ...deps, emailGroups: createEmailGroups(deps) }, key, email)
     }
     capture.stop()
     const { sessions } = capture

@@ -7,10 +7,12 @@ import { createCursors } from '../api/http/cursor.ts'
 import type { RequestKey } from '../api/http/keyCache.ts'
 import { createApiMetrics } from '../api/http/metrics.ts'
 import { createApiKey } from '../commands/api-keys/create.ts'
+import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
 import { connect, type Db } from '../db/connect.ts'
 import { insertVerifiedDomain } from '../dev/verifiedDomain.ts'
 import { createRenderer } from '../mail/content/renderer.ts'
 import type { WorkspaceId } from '../rules/ids.ts'
+import type { AddressMac } from '../rules/mac.ts'
 import { parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
@@ -28,12 +30,17 @@ export interface Workspace {
   workspaceId: WorkspaceId
   userId: string
   domainId: string
+  addressMac: AddressMac
   close(): Promise<void>
 }
 
 const now = () => new Date()
 const secrets = createSecrets(Buffer.from(SECRET_KEY, 'base64'))
 export const newId = createNewId(now)
+
+/** The MAC function of a database of these benchmarks. */
+export const addressMacOf = (db: Db): Promise<AddressMac> =>
+  prepareOptOuts({ db, now, newId, secrets, wake: () => undefined })
 
 /** Makes the workspace in a migrated database, with one verified domain. */
 export async function createWorkspace(
@@ -46,6 +53,7 @@ export async function createWorkspace(
     name: 'bench-seed',
     onIdleError: () => undefined,
   })
+  const addressMac = await addressMacOf(db)
   const created = await createApiKey({ db, newId, now }, { workspaceName: name, name })
   const { token, keyId, workspaceId, userId } = created
   const { domainId } = await insertVerifiedDomain(
@@ -54,6 +62,7 @@ export async function createWorkspace(
   )
   return {
     db,
+    addressMac,
     token,
     key: {
       id: keyId,
@@ -79,7 +88,7 @@ export class DesignRefused extends Error {}
  * @throws DesignRefused
  */
 export async function createWorkflow(
-  { db, token }: Workspace,
+  { db, token, addressMac }: Workspace,
   databaseUrl: string,
   input: { name: string; design: object },
 ): Promise<string> {
@@ -99,6 +108,7 @@ export async function createWorkflow(
     isDatabaseThere: async () => true,
     wake: () => undefined,
     secrets,
+    addressMac,
     renderer,
     cursors: createCursors(secrets),
     apiMetrics: createApiMetrics(new Registry()),

@@ -3,6 +3,7 @@ import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
 import type { Renderer } from '../mail/content/renderer.ts'
 import type { NewId, WorkspaceId } from '../rules/ids.ts'
+import type { AddressMac } from '../rules/mac.ts'
 import type { Secrets } from '../runtime/secrets.ts'
 
 export interface CommandDeps {
@@ -11,6 +12,8 @@ export interface CommandDeps {
   now: () => Date
   newId: NewId
   secrets: Secrets
+  /** Finds opt-outs by an address that they do not hold. */
+  addressMac: AddressMac
   /** Wakes workers that wait for new rows. Inside `transact` the wake-up is sent after the commit. */
   wake: Wake
   renderer: Renderer

@@ -1,18 +1,29 @@
 // Runs migrations, and waits until the database has the schema of this release.
 import { readdir } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely'
+import { Kysely, type Migration, Migrator, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
-import { isUnavailable } from './failures.ts'
+import { busyReason, isUnavailable } from './failures.ts'
+import { applySettings } from './settings.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
+/** Key of the session's advisory lock under which migrations run. */
+const MIGRATION_LOCK = 0x64726970
+const LOCK_LOOK_MS = 250
+/** How long a migration waits for the lock of a table, and how often it tries. */
+const LOCK_WAIT_MS = 3_000
+const LOCK_TRIES = 20
+const LOOK_MS = 1_000
+
+/** A migration; `outsideTransaction` in those that build indexes beside writers. */
+type OwnMigration = Migration & { outsideTransaction?: boolean }
 
 /** Every migration by its name. */
-export async function loadMigrations(): Promise<Record<string, Migration>> {
+export async function loadMigrations(): Promise<Record<string, OwnMigration>> {
   const files = (await readdir(MIGRATIONS)).filter((file) => /^\d{4}.*\.(ts|js)$/.test(file))
   const entries = await Promise.all(
-    files.map(async (file): Promise<[string, Migration]> => {
-      const migration = (await import(new URL(file, MIGRATIONS).href)) as Migration
+    files.map(async (file): Promise<[string, OwnMigration]> => {
+      const migration = (await import(new URL(file, MIGRATIONS).href)) as OwnMigration
       return [file.replace(/\.\w+$/, ''), migration]
     }),
   )
@@ -20,21 +31,65 @@ export async function loadMigrations(): Promise<Record<string, Migration>> {
 }
 
 /**
- * Runs the migrations that have not run yet, under the migrator's lock. Any number of processes may call it.
+ * Runs the migrations that have not run yet. Those in a row that run in a transaction share one; one that says
+ * `outsideTransaction` runs alone, and must bear to be run again. Any number of processes may call it.
  * @returns the names of the migrations that ran now
  */
 async function migrateToLatest(db: Kysely<unknown>): Promise<string[]> {
-  const migrator = new Migrator({ db, provider: { getMigrations: loadMigrations } })
-  const { error, results } = await migrator.migrateToLatest()
-  if (error) throw error
-  return (results ?? []).map((result) => result.migrationName)
+  return db.connection().execute(async (holding) => {
+    await lockMigrations(holding)
+    const migrations = await loadMigrations()
+    const pending = await listPending(db)
+    for (const [i, name] of pending.entries()) {
+      const disableTransactions = migrations[name]?.outsideTransaction ?? false
+      const next = pending[i + 1]
+      const joins = next !== undefined && !migrations[next]?.outsideTransaction
+      // `migrateTo` runs all that are before it too.
+      if (disableTransactions || !joins) await migrateTo(db, name, disableTransactions)
+    }
+    return pending
+  })
+}
+
+/**
+ * Makes this session the one that migrates. It asks again and again, because a statement that waits for the lock would
+ * keep a snapshot, and building an index waits for those.
+ */
+async function lockMigrations(holding: Kysely<unknown>): Promise<void> {
+  for (;;) {
+    const { rows } = await sql`
+      select where pg_try_advisory_lock(${MIGRATION_LOCK})`.execute(holding)
+    if (rows.length > 0) return
+    await pause(LOCK_LOOK_MS)
+  }
+}
+
+/** Migrates up to this one. A lock that is not free within `LOCK_WAIT_MS` is asked for again some times. */
+async function migrateTo(
+  db: Kysely<unknown>,
+  name: string,
+  disableTransactions: boolean,
+): Promise<void> {
+  const provider = { getMigrations: loadMigrations }
+  const migrator = new Migrator({ db, provider, disableTransactions })
+  for (let tries = 1; ; tries++) {
+    const { error } = await migrator.migrateTo(name)
+    if (!error) return
+    if (tries >= LOCK_TRIES || busyReason(error) !== 'locked') throw error
+    await pause(LOOK_MS)
+  }
 }
 
 /**
  * Like `migrateToLatest`, over connections that it opens and closes. Returns the names of the migrations that ran.
  */
 export async function migrateUrl(url: string): Promise<string[]> {
-  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 2,
+    // Whoever waits for the lock of a table makes everybody else wait who comes after.
+    onConnect: (client) => applySettings(client, { lock_timeout: LOCK_WAIT_MS }),
+  })
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {
     return await migrateToLatest(db)
@@ -42,8 +97,6 @@ export async function migrateUrl(url: string): Promise<string[]> {
     await db.destroy()
   }
 }
-
-const LOOK_MS = 1_000
 
 /** Names of this release's migrations that the database has not run. */
 async function listPending(db: Kysely<unknown>): Promise<string[]> {

@@ -10,7 +10,7 @@ import type { Row } from './schema.ts'
 type OutboxRow = Row<'outbox'>
 
 /** A row that the starter hands to Temporal. */
-export type TemporalRow = OutboxRow & { kind: Exclude<OutboxKind, 'mail_event'> }
+export type TemporalRow = OutboxRow & { kind: Exclude<OutboxKind, 'mail_event' | 'leave'> }
 
 type NewOutboxRow = Pick<
   OutboxRow,

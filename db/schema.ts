@@ -15,12 +15,16 @@ import type {
   WorkflowVersionsTable,
 } from './tables/automation.ts'
 import type {
+  AddressKeysTable,
   DeliveriesTable,
   DeliveryAttemptsTable,
   EmailAttachmentsTable,
   EmailEventsTable,
   EmailLinksTable,
   EmailsTable,
+  LanesTable,
+  OptOutsTable,
+  RecipientDomainsTable,
   SoftBouncesTable,
   SuppressionsTable,
 } from './tables/mail.ts'
@@ -55,10 +59,14 @@ export interface Database {
   email_attachments: EmailAttachmentsTable
   email_links: EmailLinksTable
   deliveries: DeliveriesTable
+  lanes: LanesTable
+  recipient_domains: RecipientDomainsTable
   delivery_attempts: DeliveryAttemptsTable
   email_events: EmailEventsTable
   suppressions: SuppressionsTable
   soft_bounces: SoftBouncesTable
+  opt_outs: OptOutsTable
+  address_keys: AddressKeysTable
   contacts: ContactsTable
   automation_events: AutomationEventsTable
   workflows: WorkflowsTable

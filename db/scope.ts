@@ -34,3 +34,20 @@ export function inScope<T>({ owner, signal }: Scope, work: () => T): T {
 export function currentScope(): Running {
   return running.getStore() ?? { ...ofProcess, inTransaction: false }
 }
+
+/** A signal that is aborted when all of these are; null if one of them is null, which never is. */
+export function whenAllAbort(signals: readonly (AbortSignal | null)[]): AbortSignal | null {
+  const together = new AbortController()
+  let left = 0
+  for (const signal of signals) {
+    if (!signal) return null
+    if (signal.aborted) continue
+    left += 1
+    signal.addEventListener('abort', () => {
+      left -= 1
+      if (left === 0) together.abort()
+    })
+  }
+  if (left === 0) together.abort()
+  return together.signal
+}

@@ -8,13 +8,17 @@ import { isUnavailable } from '../db/failures.ts'
 import { verpAddress } from '../mail/tracking/mailboxes.ts'
 import type { Outcome, Trace } from '../mail/transport.ts'
 import { addressDomain } from '../rules/addresses.ts'
+import { mailClasses } from '../rules/mail/classes.ts'
 import { createBatcher } from '../runtime/batcher.ts'
 import { createTrace, toAttempt } from './attemptRow.ts'
-import { createComposer } from './compose/composer.ts'
+import type { UseEmail } from './compose/composer.ts'
+import { NoHeavyPlace } from './compose/heavyPlaces.ts'
 import type { DeliveryDeps } from './deps.ts'
+import type { LaneLeases } from './lane/leases.ts'
 import { settleEach } from './lane/settle.ts'
 import { createWaitingLines } from './lane/waitingLines.ts'
-import { refusalOf, toSettlement } from './nextState.ts'
+import { afterExpiry, refusalOf, toSettlement } from './nextState.ts'
+import { createUnknownDomains } from './unknownDomains.ts'
 
 const GROUP_MAX = 500
 const SETTLE_TRIES = 5
@@ -23,6 +27,9 @@ const SETTLE_GATHER_MS = 10
 const SETTLE_PAUSE_MS = 500
 const SETTLE_PAUSE_MS_MAX = 2_000
 
+/** Mail with attachments that finds no place comes back after one to three times this time. */
+const PLACE_MS = 1_000
+
 /** The result of an attempt. */
 interface Attempted {
   outcome: Outcome
@@ -30,41 +37,66 @@ interface Attempted {
   transactional: boolean
   /** The message could not be composed: the fault is in this service. */
   ours: boolean
-  /** The database was away before the dot, so nothing was sent: the delivery is due again at once. */
+  /** The database or this process was away before the dot, so nothing was sent: the delivery is due again at once. */
   away: boolean
   trace: Trace
   startedAt: Date
 }
 
-/** Makes a function that runs one attempt of a claimed delivery and settles it. It never throws. */
-export function createDelivery(deps: DeliveryDeps, leaseToken: string) {
+/**
+ * Makes a function that runs one attempt of a claimed delivery and settles it. It never throws.
+ * @param onLost called with a delivery that could not be marked: nothing was sent
+ */
+export function createDelivery(
+  deps: DeliveryDeps,
+  leases: LaneLeases,
+  useEmail: UseEmail,
+  onLost: (delivery: ClaimedDelivery) => Promise<void>,
+) {
   const { log, now, config, metrics } = deps
-  const attempt = createAttempt(deps, leaseToken)
-  const settleSurely = createSettling(deps, leaseToken)
+  const attempt = createAttempt(deps, leases, useEmail)
+  const settleSurely = createSettling(deps, leases.token)
   const inLine = createTurns(now)
   const ofRelay = config.deliveryMode === 'relay'
+  const isGone = ofRelay ? async () => false : createUnknownDomains(deps)
+  const ours = (time: Date) => ({
+    now: time.getTime(),
+    reportingMta: config.ehloName,
+    resendUnknown: false,
+    random: Math.random(),
+    ofRelay,
+  })
 
   return async (delivery: ClaimedDelivery): Promise<void> => {
     const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
     try {
+      const expired = afterExpiry({ delivery, ...ours(now()), acceptedAt: 0 })
+      if (expired) return await settleSurely(expired)
+      const admission = await deps.breakers.admit(delivery)
+      if (admission.kind === 'busy') {
+        const untried = toSettlement(admission, { delivery, ...ours(now()), acceptedAt: 0 })
+        return untried ? await settleSurely(untried) : undefined
+      }
       const tried = await attempt(delivery)
+      const refusal = refusalOf(tried.outcome, ofRelay)
+      admission.ended(tried.ours ? null : tried.outcome, refusal)
+      if (refusal) metrics?.refused(refusal)
       const outcome = tried.ours ? tried.outcome : inLine(delivery.recipient, tried.outcome)
+      const domain = addressDomain(delivery.recipient).toLowerCase()
+      const isDomainGone = await isGone(domain, tried.outcome, tried.trace)
       const settlement = tried.away
         ? backInQueue(delivery, now())
         : toSettlement(outcome, {
             delivery,
+            ...ours(now()),
             acceptedAt: tried.acceptedAt,
-            now: now().getTime(),
-            reportingMta: config.ehloName,
             resendUnknown: config.resendUnknown && tried.transactional,
-            random: Math.random(),
-            ofRelay,
+            isDomainGone,
           })
-      const refusal = refusalOf(outcome, ofRelay)
-      if (refusal) metrics?.refused(refusal)
       const times = { attempt: delivery.attempt, startedAt: tried.startedAt, endedAt: now() }
       const row = tried.away ? null : toAttempt(outcome, tried.trace, times)
       if (settlement) await settleSurely({ ...settlement, attempt: row })
+      else await onLost(delivery)
       log.debug({ ...fields, outcome: outcome.kind, attempt: delivery.attempt }, 'attempt ended')
     } catch (err) {
       log.error({ err, ...fields }, 'an attempt ended without a settlement; its lease will expire')
@@ -72,14 +104,20 @@ export function createDelivery(deps: DeliveryDeps, leaseToken: string) {
   }
 }
 
+const toRecipient = ({ recipient, class: place }: ClaimedDelivery) => ({
+  to: recipient,
+  class: mailClasses[place] ?? mailClasses[0],
+})
+
 /** Makes the function that composes and sends. It commits `data_sent` before the final dot. */
-function createAttempt(deps: DeliveryDeps, leaseToken: string) {
+function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmail) {
   const { log, now, transport, metrics } = deps
-  const useEmail = createComposer(deps)
   const verpMac = deps.secrets.mac('verp')
 
   const mark = createBatcher(async (ids: number[]) => {
-    const marked = await transact.one(deps, ({ db }) => markDataSent(db, ids, leaseToken, now()))
+    const marked = await transact.one(deps, ({ db }) =>
+      markDataSent(db, ids, leases.token, now(), leases.owner),
+    )
     return ids.map((id) => marked.has(id))
   }, GROUP_MAX)
 
@@ -90,23 +128,36 @@ function createAttempt(deps: DeliveryDeps, leaseToken: string) {
     try {
       return await useEmail(
         delivery.email_id,
-        async ({ bytes, mailFromDomain, acceptedAt, transactional }) => {
+        async ({ message, mailFromDomain, acceptedAt, transactional }) => {
           const from = verpAddress(verpMac, delivery.id, mailFromDomain)
-          const envelope = { from, to: delivery.recipient, bytes: bytes.length }
-          const beforeDot = () =>
-            mark(delivery.id).catch((err: unknown) => {
+          const envelope = { ...toRecipient(delivery), from, bytes: message.length }
+          const beforeDot = async () => {
+            try {
+              const isMarked = await mark(delivery.id)
+              // This process was frozen after the mark: the lease has ended, and the dot must not follow.
+              away = isMarked && !leases.isValid(delivery)
+              return isMarked && !away
+            } catch (err) {
               away = isUnavailable(err)
               throw err
-            })
+            }
+          }
           startedAt = now()
-          const outcome = await transport.send(envelope, bytes, beforeDot, trace)
+          const outcome = await transport.send(envelope, message, beforeDot, trace)
           metrics?.attempted(outcome, trace)
           const made = { outcome, acceptedAt, transactional, trace, startedAt }
           return { ...made, away, ours: false }
         },
         delivery.id,
+        addressDomain(delivery.recipient).toLowerCase(),
       )
     } catch (err) {
+      const made = { acceptedAt: now().getTime(), transactional: true, trace, startedAt }
+      if (err instanceof NoHeavyPlace) {
+        const retryAfter_ms = PLACE_MS * (1 + 2 * Math.random())
+        const outcome: Outcome = { kind: 'busy', error: err.message, retryAfter_ms }
+        return { ...made, outcome, away: false, ours: false }
+      }
       // A message that cannot be composed or signed is not sent in another form: its delivery is tried again
       // later.
       away = isUnavailable(err)
@@ -114,8 +165,7 @@ function createAttempt(deps: DeliveryDeps, leaseToken: string) {
       if (!away) log.error({ err, ...fields }, 'a message could not be composed')
       const error = 'the mail could not be composed'
       const outcome: Outcome = { kind: 'failed', phase: 'body', error }
-      const made = { outcome, acceptedAt: now().getTime(), transactional: true, trace, startedAt }
-      return { ...made, away, ours: true }
+      return { ...made, outcome, away, ours: true }
     }
   }
 }

@@ -5,6 +5,7 @@ import type { Wake } from '../db/wake.ts'
 import type { MailTransport, Outcome, Trace } from '../mail/transport.ts'
 import type { Bounce } from '../rules/mail/bounceRules.ts'
 import type { Secrets } from '../runtime/secrets.ts'
+import type { Breakers } from './breakers.ts'
 
 /** Functions that deliveries call to count for the operator's metrics. */
 export interface DeliveryMetrics {
@@ -30,14 +31,22 @@ export interface DeliveryDeps {
     publicUrl: string
     ehloName: string
     leaseMs: number
+    /** How long a process that stops waits for mail under way. */
+    drainMs: number
+    /** After this time a lane may move to another worker. */
+    laneTurnMs: number
     /** Whether transactional mail with an unknown outcome is sent once more. */
     resendUnknown: boolean
     smtpConnections: number
+    /** Where large mail stands while its receiver is slow to take it. */
+    stateFolder: string
     deliveryMode: 'relay' | 'mx'
     /** Whether the warm-up limits how much mail a new domain sends each day. */
     warmUp: boolean
   }
   transport: MailTransport
+  /** Those of this process. */
+  breakers: Breakers
   metrics?: DeliveryMetrics
   wake: Wake
   /** Listens for committed deliveries. Returns a function that stops listening. */

@@ -32,6 +32,8 @@ export interface SettleContext {
   random: number
   /** Whether the server that refuses is the relay that all mail goes to. */
   ofRelay: boolean
+  /** Whether the DNS has not known the recipient's domain for a day (unknownDomains.ts). Absent: no. */
+  isDomainGone?: boolean
 }
 
 /**
@@ -101,7 +103,8 @@ function afterReply(outcome: Rejection, context: SettleContext): Settlement {
   // A domain counts as nonexistent when two attempts in a row, half an hour apart, do not find it.
   const confirmed = isUnknownDomain(response) && isUnknownDomain(context.delivery.last_response)
   if (!bounce.final && !confirmed) return tryAgain(context, { response, reply: response, bounce })
-  return giveUp(context, response, bounce)
+  const ended = giveUp(context, response, bounce)
+  return confirmed && context.isDomainGone ? { ...ended, suppress: 'for_a_month' } : ended
 }
 
 /** Nothing was tried: the delivery returns to its former state, unless it has expired. */
@@ -117,6 +120,26 @@ function afterBusy(
     nextAt: new Date(now + outcome.retryAfter_ms),
     response: delivery.last_response,
   })
+}
+
+/** How long after its expiry a mail may still be tried whose last attempt was planned for that moment. */
+const LAST_ATTEMPT_MS = 60_000
+
+/**
+ * The settlement of a claimed delivery that has expired while it waited: as after the last retry, without an attempt. null
+ * if it may be tried.
+ */
+export function afterExpiry(
+  context: SettleContext & { delivery: Pick<ClaimedDelivery, 'next_at'> },
+): Settlement | null {
+  const { delivery, now } = context
+  const expiresAt = delivery.expires_at.getTime()
+  if (now < expiresAt) return null
+  // The last attempt is planned for the expiry itself, and a claim comes some moments later.
+  const isLast = delivery.next_at.getTime() >= expiresAt && now < expiresAt + LAST_ATTEMPT_MS
+  if (isLast) return null
+  const response = delivery.last_response ?? 'it expired before it could be tried'
+  return { ...giveUp(context, response, retriesExhausted), counted: false }
 }
 
 /** No reply came after the final dot: the message may have been delivered. */
@@ -143,6 +166,7 @@ function tryAgain(
     expiresAt: delivery.expires_at.getTime(),
     reply: why.reply,
     random,
+    isOurs: why.bounce.fault === 'ours',
   })
   const { response } = why
   if (next.kind === 'retry') {

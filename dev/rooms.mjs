@@ -17,6 +17,7 @@ export const mayImport = {
     'mail/tracking/**',
     'mail/dkim/keys.ts',
     'runtime/secrets.ts',
+    'runtime/batcher.ts',
   ],
   workflows: ['rules', 'activities/index.ts'],
   delivery: ['commands', 'db', 'rules', 'mail', 'runtime'],

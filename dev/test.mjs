@@ -1,7 +1,7 @@
 // npm test: runs vitest and ends with one line of counts; nothing that failed or did not run passes.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { checkNode, ensureInstalled, run } from './install.mjs'
 
 checkNode()
@@ -26,13 +26,14 @@ const code = await run(process.execPath, [
   ...given,
 ])
 
-const { passed, failed, skipped } = readCounts()
+const { passed, failed, skipped, failures } = readCounts()
 rmSync(folder, { recursive: true, force: true })
 if (skipped > 0) process.stdout.write(`${skipped} skipped\n`)
 if (passed + failed === 0) process.stderr.write('No test ran.\n')
 // Every test must have run, except where some were asked for by their names.
 const byName = given.some((arg) => /^(-t|--testNamePattern)/.test(arg))
 const incomplete = passed === 0 || (skipped > 0 && !byName)
+for (const failure of failures) process.stdout.write(`failed: ${failure}\n`)
 process.stdout.write(`${passed} passed, ${failed} failed\n`)
 process.exit(code !== 0 ? code : failed > 0 || incomplete ? 1 : 0)
 
@@ -53,5 +54,15 @@ function readCounts() {
     passed: counts.numPassedTests,
     failed: failed === 0 && code !== 0 ? 1 : failed,
     skipped: counts.numPendingTests + counts.numTodoTests,
+    failures: files.flatMap(failuresOf),
   }
+}
+
+/** `FILE > TEST` of each failed test of a file, on one line each. */
+function failuresOf({ name, status, assertionResults }) {
+  const file = relative(process.cwd(), name)
+  if (assertionResults.length === 0) return status === 'failed' ? [`${file} > (did not load)`] : []
+  return assertionResults
+    .filter((test) => test.status === 'failed')
+    .map((test) => [file, ...test.ancestorTitles, test.title].join(' > ').replace(/\s+/g, ' '))
 }

@@ -1,4 +1,5 @@
 // The interface of a mail transport, and every outcome of sending a message.
+import type { MailClass } from '../rules/mail/classes.ts'
 import type { ConversationLine } from '../rules/mail/conversation.ts'
 import type { Phase } from '../rules/mail/phases.ts'
 
@@ -34,6 +35,8 @@ export interface Envelope {
   to: string
   /** Size of the message, declared as SIZE (RFC 1870). */
   bytes: number
+  /** Its class in the line for a connection; absent: transactional. */
+  class?: MailClass
 }
 
 /** The record of an attempt, which the transport fills while it runs. */
@@ -49,10 +52,32 @@ export interface Trace {
   phase_ms: Partial<Record<Phase, number>>
 }
 
+/** A message that may stand in a file instead of in memory. */
+export interface StoredMessage {
+  /** Bytes without dot-stuffing. */
+  readonly length: number
+  /** As `hasLoneDot` (smtp/dots.ts) says of its bytes. */
+  readonly hasLoneDot: boolean
+  /** The dot-stuffed message in its order, ending in CRLF, without the final dot. Called once for each try to write it. */
+  parts(): Buffer[] | AsyncIterable<Buffer>
+  /** Every byte is in the kernel: it is not needed again. */
+  written(): void
+}
+
+/** CRLF bytes, without dot-stuffing and without the final dot. */
+export type Message = Buffer | StoredMessage
+
+/** How many messages of each destination should be under way at a time. More of them end as `busy`. */
+export interface Rooms {
+  /** Of destinations that are known by name: 0 of one that rests. */
+  known: ReadonlyMap<string, number>
+  /** Of any other destination. */
+  other: number
+}
+
 export interface MailTransport {
   /**
    * Sends one message to one recipient. Never throws: every result is an Outcome.
-   * @param message CRLF bytes, without dot-stuffing and without the final dot
    * @param beforeDot called at most once, after the server has replied 354 and every byte except the dot was written.
    *   The dot follows only if it resolves true. If it throws, nothing is sent (`failed`). No outcome is reported
    *   while it is running
@@ -60,10 +85,12 @@ export interface MailTransport {
    */
   send(
     envelope: Envelope,
-    message: Buffer,
+    message: Message,
     beforeDot: () => Promise<boolean>,
     trace?: Trace,
   ): Promise<Outcome>
+  /** The room at this moment. */
+  rooms(): Rooms
   /** Accepts no more messages, waits for those in progress, and sends QUIT on unused connections. */
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 // Reads which worker runs which delivery lane (from Temporal) and how much mail each lane has (from Postgres).
 import type { Client } from '@temporalio/client'
+import type { LaneBeat } from '../activities/deliverShards.ts'
 import type { Db } from '../db/connect.ts'
 import { listQueueDepths, QUEUE_COUNTED_MAX } from '../db/deliveries/queueDepth.ts'
 import { laneShards } from '../delivery/lane/shards.ts'
@@ -19,6 +20,8 @@ export interface LaneState {
   attempt: number | null
   /** Message of the last failure. */
   lastFailure: string | null
+  /** How many breakers its worker has open, by kind; null: it has not said so. */
+  breakers: LaneBeat['breakers'] | null
   /** Count of waiting deliveries; `1200+` if not all were counted. */
   waiting: string
   underWay: number
@@ -28,6 +31,15 @@ export interface LaneState {
 /** A protobuf timestamp in ms. */
 const msOf = (time: { seconds?: unknown; nanos?: number | null } | null | undefined) =>
   time ? Number(time.seconds ?? 0) * 1000 + Math.floor((time.nanos ?? 0) / 1e6) : null
+
+/** What a heartbeat says; null if it says nothing that is understood. */
+function beatOf(data: Uint8Array | null | undefined): Partial<LaneBeat> | null {
+  try {
+    return data ? JSON.parse(Buffer.from(data).toString('utf8')) : null
+  } catch {
+    return null
+  }
+}
 
 /** The running lanes, in the order of their numbers. */
 export async function listLaneStates(client: Client, db: Db, now: Date): Promise<LaneState[]> {
@@ -58,6 +70,7 @@ export async function listLaneStates(client: Client, db: Db, now: Date): Promise
       heartbeatAge_ms: heartbeatAt === null ? null : Math.max(0, now.getTime() - heartbeatAt),
       attempt: activity?.attempt ?? null,
       lastFailure: activity?.lastFailure?.message ?? null,
+      breakers: beatOf(activity?.heartbeatDetails?.payloads?.[0]?.data)?.breakers ?? null,
       waiting: `${sum(waiting)}${isCut ? '+' : ''}`,
       underWay: sum(own.filter(({ state }) => isUnderWay(state))),
       oldest_s: Math.max(0, ...waiting.map(({ oldest_s }) => oldest_s)),

@@ -32,7 +32,19 @@ export function laneLines(lanes: LaneState[], wanted: number | undefined): strin
       : [
           `${lanes.length} lanes run, DELIVERY_LANES is ${wanted}: the next worker to start changes it`,
         ]
-  return [...table, ...lanes.flatMap(faultsOf), ...changes]
+  // All lanes of a worker say the same of it.
+  const held = new Set(lanes.flatMap(breakersOf))
+  return [...table, ...lanes.flatMap(faultsOf), ...held, ...changes]
+}
+
+function breakersOf({ worker, breakers }: LaneState): string[] {
+  const open = Object.entries(breakers ?? {}).filter(([, count]) => count > 0)
+  if (worker === null || open.length === 0) return []
+  const counts = open.map(([kind, count]) => `${kind} ${count}`).join(', ')
+  return [
+    `${worker} holds mail back and tries one a minute, since it was refused for a fault of ours (${counts}): ` +
+      'its log says "a breaker opened", with the code',
+  ]
 }
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`

@@ -28,7 +28,7 @@ const { temporalAddress: address, temporalNamespace: namespace } = config
 const connection = await Connection.connect({ address, connectTimeout: '5s' }).catch(() =>
   fail(
     `Temporal does not answer at ${address}, so nobody can say who owns the lanes.`,
-    'A lane that runs goes on to the end of its turn, 20 minutes at most; none moves. The API accepts mail meanwhile.\n' +
+    'A lane that runs goes on; none moves. The API accepts mail meanwhile.\n' +
       'Check TEMPORAL_ADDRESS, or start Temporal, then ask again.',
   ),
 )

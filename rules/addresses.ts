@@ -93,7 +93,7 @@ export function isDomainName(text: string): boolean {
   return text.length >= limits.domainNameCharsMin && isHostName(text)
 }
 
-function isHostName(text: string): boolean {
+export function isHostName(text: string): boolean {
   if (text.length > limits.domainNameCharsMax) return false
   const labels = text.split('.')
   return (

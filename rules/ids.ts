@@ -14,6 +14,7 @@ export const idPrefixes = {
   apiKey: 'key',
   workspace: 'ws',
   user: 'usr',
+  optOut: 'opt',
 } as const
 
 export type IdKind = keyof typeof idPrefixes

@@ -1,4 +1,4 @@
-// Decides which shard the deliveries to a domain belong to.
+// Decides which shard the deliveries to a destination belong to.
 import { limits } from './limits.ts'
 
 /** 32-bit FNV-1a over the UTF-16 units of a text. It must never change, because shards are stored. */
@@ -11,10 +11,7 @@ export function fnv1a(text: string): number {
   return hash >>> 0
 }
 
-/**
- * Shard 0-63 of a recipient address. All addresses of a domain have the same shard, so one lane sends to the
- * domain.
- */
-export function shardOf(address: string): number {
-  return fnv1a(address.slice(address.lastIndexOf('@') + 1).toLowerCase()) % limits.shards
+/** Shard 0-63 of a destination, in lower case: so one lane sends to it. */
+export function shardOf(destination: string): number {
+  return fnv1a(destination) % limits.shards
 }

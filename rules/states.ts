@@ -127,3 +127,8 @@ export const endedStatuses = executionStatuses.filter(
 export function maySendFrom(status: DomainStatus): boolean {
   return status === 'SUCCESS' || status === 'TEMPORARY_FAILURE'
 }
+
+/** The statuses of domains that may send. */
+export const sendingStatuses = (Object.keys(domainTransitions) as DomainStatus[]).filter(
+  maySendFrom,
+)

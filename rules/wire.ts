@@ -65,6 +65,7 @@ export const outboxKinds = [
   'domain_start',
   'domain_check',
   'mail_event',
+  'leave',
 ] as const
 export type OutboxKind = (typeof outboxKinds)[number]
 
@@ -82,5 +83,5 @@ export const wakeChannels = [
 export type WakeChannel = (typeof wakeChannels)[number]
 
 /** Purposes of keys derived from SECRET_KEY. A token or text of one purpose is not valid for another. */
-export const keyPurposes = ['cursor', 'dkim-key', 'tracking', 'verp'] as const
+export const keyPurposes = ['address-key', 'cursor', 'dkim-key', 'tracking', 'verp'] as const
 export type KeyPurpose = (typeof keyPurposes)[number]

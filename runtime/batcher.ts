@@ -52,3 +52,29 @@ export function createBatcher<T, R>(
       }
     })
 }
+
+/**
+ * Makes a function like that of `createBatcher`, with groups of their own for each key: those of one key do not wait for
+ * those of another. A key takes memory only while something of it is under way.
+ */
+export function createBatchers<K, T, R>(
+  work: (key: K, items: T[]) => Promise<R[]>,
+  maxItems: number,
+): (key: K, item: T) => Promise<R> {
+  const batchers = new Map<K, { submit: (item: T) => Promise<R>; pending: number }>()
+  return async (key, item) => {
+    const found = batchers.get(key)
+    const own = found ?? {
+      submit: createBatcher((items: T[]) => work(key, items), maxItems),
+      pending: 0,
+    }
+    if (!found) batchers.set(key, own)
+    own.pending += 1
+    try {
+      return await own.submit(item)
+    } finally {
+      own.pending -= 1
+      if (own.pending === 0) batchers.delete(key)
+    }
+  }
+}

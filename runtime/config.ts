@@ -23,6 +23,9 @@ const operatorSettings = {
   temporalNamespace: { name: 'TEMPORAL_NAMESPACE', schema: Variables.shape.TEMPORAL_NAMESPACE },
   /** undefined: not set here, so it cannot be compared with the running lanes. */
   deliveryLanes: { name: 'DELIVERY_LANES', schema: lanes.optional() },
+  deliveryMode: { name: 'DELIVERY_MODE', schema: Variables.shape.DELIVERY_MODE },
+  /** undefined: as the mode has it (`warmsUp`). */
+  warmUp: { name: 'WARM_UP', schema: Variables.shape.WARM_UP },
 } as const
 
 type OperatorSetting = keyof typeof operatorSettings
@@ -111,9 +114,12 @@ function toConfig(env: z.infer<typeof Variables>) {
     /** The port of a worker for metrics, healthz and readyz. */
     metricsPort: env.METRICS_PORT,
     secretKey: Buffer.from(env.SECRET_KEY, 'base64'),
+    secretKeysPrevious: env.SECRET_KEY_PREVIOUS.map((key) => Buffer.from(key, 'base64')),
     temporalAddress: env.TEMPORAL_ADDRESS,
     temporalNamespace: env.TEMPORAL_NAMESPACE,
     workerRoles: env.WORKER_ROLES,
+    /** The priority of a worker's process, as `nice` counts: 0 is that of all others, 19 the lowest. */
+    workerNice: env.WORKER_NICE,
     /** Where a worker writes what it is working on. */
     stateFolder: env.WORKER_STATE_DIR,
     deliveryMode: env.DELIVERY_MODE,
@@ -135,22 +141,49 @@ function toConfig(env: z.infer<typeof Variables>) {
     deliveryLanes: env.DELIVERY_LANES,
     allowUnverifiedDomains: env.ALLOW_UNVERIFIED_DOMAINS,
     /** Whether the warm-up limits how much mail a new domain sends each day. */
-    warmUp: env.WARM_UP,
+    warmUp: warmsUp(env.WARM_UP, env.DELIVERY_MODE),
     /** Where bounces and complaints arrive by SMTP; null: this worker does not listen for them. */
-    inbound:
-      env.INBOUND_PORT === undefined
-        ? null
-        : {
-            host: env.INBOUND_HOST ?? env.HOST,
-            port: env.INBOUND_PORT,
-            /** Files in PEM form; both or none. */
-            tlsCert: env.INBOUND_TLS_CERT ?? null,
-            tlsKey: env.INBOUND_TLS_KEY ?? null,
-          },
+    inbound: toInbound(env),
+    /** Variables that are set and mean nothing without INBOUND_PORT, which is not. */
+    unusedInbound: unusedInbound(env),
     /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For header is trusted. */
     trustedProxies: env.TRUSTED_PROXIES,
     unsubscribeLinkMode: env.UNSUBSCRIBE_LINK_MODE,
     resendUnknown: env.RESEND_UNKNOWN,
     leaseMs: env.LEASE_SECONDS * 1000,
+    drainMs: env.DRAIN_SECONDS * 1000,
+    laneTurnMs: env.LANE_TURN_SECONDS * 1000,
   }
+}
+
+/** Whether new domains warm up. A relay has warmed up its own addresses, and counts what each domain sends. */
+export function warmsUp(given: boolean | undefined, mode: 'relay' | 'mx'): boolean {
+  return given ?? mode === 'mx'
+}
+
+/** How a worker listens for bounces and complaints; null: it does not. */
+function toInbound(env: z.infer<typeof Variables>) {
+  if (env.INBOUND_PORT === undefined) return null
+  return {
+    host: env.INBOUND_HOST ?? env.HOST,
+    port: env.INBOUND_PORT,
+    /** Files in PEM form; both or none. */
+    tlsCert: env.INBOUND_TLS_CERT ?? null,
+    tlsKey: env.INBOUND_TLS_KEY ?? null,
+    /** The mailbox of feedback loops; null: there is none. */
+    fblAddress: env.FBL_ADDRESS ?? null,
+    /** The d= of loops whose signed reports may name a mail by its Message-ID. In lower case. */
+    fblSigners: env.FBL_SIGNERS,
+    /** Where the postmaster's mail goes; null: it is refused. */
+    postmaster: env.POSTMASTER ?? null,
+  }
+}
+
+function unusedInbound(env: z.infer<typeof Variables>): string[] {
+  if (env.INBOUND_PORT !== undefined) return []
+  return [
+    ...(env.FBL_ADDRESS === undefined ? [] : ['FBL_ADDRESS']),
+    ...(env.FBL_SIGNERS.length === 0 ? [] : ['FBL_SIGNERS']),
+    ...(env.POSTMASTER === undefined ? [] : ['POSTMASTER']),
+  ]
 }

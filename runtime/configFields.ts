@@ -1,6 +1,7 @@
 // Schemas of single settings: ports, lists of name servers, host names.
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { isHostName, parseMailbox } from '../rules/addresses.ts'
 import { limits } from '../rules/limits.ts'
 
 /** `true` or `false`. */
@@ -15,6 +16,15 @@ export const roles = z
   .transform((text) => text.split(',').map((role) => role.trim()))
   .pipe(z.array(z.enum(['executions', 'delivery'])).min(1))
 
+/** Keys of 32 bytes in base64, separated by commas. */
+export const secretKeys = z
+  .string()
+  .refine(
+    (text) => listed(text).every((key) => Buffer.from(key, 'base64').length === 32),
+    'must be 32 bytes in base64 each, with commas between',
+  )
+  .transform(listed)
+
 /** `ip` or `ip:port`, `[ip]:port` for IPv6, separated by commas; empty: the system's resolvers. */
 export const dnsServers = z
   .string()
@@ -25,6 +35,17 @@ export const dnsServers = z
 export const hostName = z
   .string()
   .regex(/^(\[[\da-f:.]+\]|[\w-]+(\.[\w-]+)*)$/i, 'must be a host name, or an address in brackets')
+
+/** One address, without a display name. */
+export const address = z
+  .string()
+  .refine((text) => parseMailbox(text)?.address.length === text.length, 'must be one address')
+
+/** Domains with commas between, in lower case. */
+export const domains = z
+  .string()
+  .transform((text) => listed(text).map((name) => name.toLowerCase()))
+  .refine((names) => names.every(isHostName), 'must be domains, with commas between')
 
 /** `ip` or `ip/bits`, separated by commas. */
 export const proxies = z

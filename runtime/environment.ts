@@ -3,7 +3,9 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import {
+  address,
   dnsServers,
+  domains,
   fileName,
   flag,
   hostName,
@@ -11,6 +13,7 @@ import {
   port,
   proxies,
   roles,
+  secretKeys,
   secretUrl,
 } from './configFields.ts'
 
@@ -31,6 +34,12 @@ export const Variables = z.object({
     .describe(
       '32 bytes in base64 (`openssl rand -base64 32`). Encrypts DKIM keys; signs cursors, return paths and tracking links. The same for all processes',
     ),
+  SECRET_KEY_PREVIOUS: secretKeys
+    .default([])
+    .describe(
+      'Values that `SECRET_KEY` had before, separated by commas. What they encrypted is still decrypted: DKIM keys, and the key by which it is known who has left. Cursors, return paths and tracking links that they signed are not recognised',
+    )
+    .meta(besides('none')),
   DATABASE_POOL_SIZE: z.coerce
     .number()
     .int()
@@ -73,11 +82,20 @@ export const Variables = z.object({
   WORKER_ROLES: roles
     .default(['executions', 'delivery'])
     .describe('Worker: `executions` runs workflows and empties the outbox, `delivery` sends mail'),
+  WORKER_NICE: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(19)
+    .default(5)
+    .describe(
+      'Worker: how much it gives way to other processes of its machine (`nice`), so that an API there answers first; 0: not at all',
+    ),
   WORKER_STATE_DIR: z
     .string()
     .default(join(tmpdir(), `dripline-worker-${process.getuid?.() ?? 'all'}`))
     .describe(
-      'Worker: folder where it writes what it is working on, so that what ended it is known after its end. Workers of one machine may share it; it must outlive the process',
+      'Worker: folder where it writes what it is working on, so that what ended it is known after its end, and where large mail stands while its receiver is slow (4 GiB at most). Workers of one machine may share it; it must outlive the process',
     )
     .meta(besides('`dripline-worker-UID` in the folder of temporary files')),
   DELIVERY_LANES: lanes
@@ -111,7 +129,7 @@ export const Variables = z.object({
     .max(500)
     .optional()
     .describe(
-      'Worker: connections to the relay; in mode `mx` how much mail a lane works on at once',
+      'Worker: the most connections, to the relay or, in mode `mx`, to all destinations together; ten times as much mail is under way in a lane at once',
     )
     .meta(besides('`10`; with `mx` `100`')),
   RESEND_UNKNOWN: flag
@@ -124,7 +142,28 @@ export const Variables = z.object({
     .max(3600)
     .default(120)
     .describe('Worker: how long the mail that a dead lane held waits before another lane takes it'),
-  WARM_UP: flag.default(true).describe('Worker: let mail of new domains out in daily steps'),
+  DRAIN_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(3600)
+    .default(20)
+    .describe(
+      'Worker: how long it waits for mail under way when it is stopped; its supervisor must wait 10 s longer',
+    ),
+  LANE_TURN_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(3000)
+    .default(1200)
+    .describe('Worker: after this time a lane may move to another worker; shorter for tests'),
+  WARM_UP: flag
+    .optional()
+    .describe(
+      'Worker: let mail of new domains out in daily steps. A relay does that itself, so the default is by mode',
+    )
+    .meta(besides('`false`; with `mx` `true`')),
   ALLOW_UNVERIFIED_DOMAINS: flag
     .default(false)
     .describe(
@@ -171,6 +210,23 @@ export const Variables = z.object({
     .optional()
     .describe('Worker: certificate file (PEM). With certificate and key, STARTTLS is offered'),
   INBOUND_TLS_KEY: fileName.optional().describe('Worker: key file (PEM) of that certificate'),
+  FBL_ADDRESS: address
+    .optional()
+    .describe(
+      'Worker with `INBOUND_PORT`: the mailbox that was registered with feedback loops; reports to it are taken',
+    ),
+  FBL_SIGNERS: domains
+    .default([])
+    .describe(
+      'Worker with `INBOUND_PORT`: domains, with commas, with which feedback loops sign their reports (d= of DKIM), for example `arf.mail.yahoo.com`. Their word is taken for a mail that only its Message-ID names',
+    )
+    .meta(besides('none')),
+  POSTMASTER: address
+    .optional()
+    .describe(
+      'Worker with `INBOUND_PORT`: where mail for postmaster@ of `MAIL_HOST` and of sending domains is forwarded',
+    )
+    .meta(besides('it is refused')),
   TRUSTED_PROXIES: proxies
     .default([])
     .describe('API: addresses and networks, with commas, whose `X-Forwarded-For` is believed')

@@ -40,13 +40,16 @@ export class SecretError extends Error {
   override name = 'SecretError'
 }
 
-/** @param secretKey SECRET_KEY, 32 bytes; keys are derived from it by HKDF-SHA256 (RFC 5869) */
-export function createSecrets(secretKey: Buffer): Secrets {
+/**
+ * @param secretKey SECRET_KEY, 32 bytes; keys are derived from it by HKDF-SHA256 (RFC 5869)
+ * @param previous keys of before: what they encrypted is still decrypted
+ */
+export function createSecrets(secretKey: Buffer, previous: readonly Buffer[] = []): Secrets {
   const keys = new Map<KeyPurpose, Buffer>()
   const keyOf = (purpose: KeyPurpose): Buffer => {
     const known = keys.get(purpose)
     if (known) return known
-    const key = Buffer.from(hkdfSync('sha256', secretKey, 'dripline', purpose, KEY_BYTES))
+    const key = derive(secretKey, purpose)
     keys.set(purpose, key)
     return key
   }
@@ -85,18 +88,29 @@ export function createSecrets(secretKey: Buffer): Secrets {
       if (encrypted.length <= HEADER_BYTES || encrypted[0] !== VERSION) {
         throw new SecretError('the secret is not in a known form')
       }
-      const nonce = encrypted.subarray(1, 1 + NONCE_BYTES)
-      const decipher = createDecipheriv('aes-256-gcm', keyOf(purpose), nonce, {
-        authTagLength: TAG_BYTES,
-      })
-      decipher.setAAD(encrypted.subarray(0, 1))
-      decipher.setAuthTag(encrypted.subarray(1 + NONCE_BYTES, HEADER_BYTES))
-      try {
-        return Buffer.concat([decipher.update(encrypted.subarray(HEADER_BYTES)), decipher.final()])
-      } catch {
-        throw new SecretError('the secret does not open with this SECRET_KEY')
+      const derived = [keyOf(purpose), ...previous.map((secret) => derive(secret, purpose))]
+      for (const key of derived) {
+        const plain = decryptWith(key, encrypted)
+        if (plain) return plain
       }
+      throw new SecretError('the secret does not open with this SECRET_KEY')
     },
+  }
+}
+
+const derive = (secretKey: Buffer, purpose: KeyPurpose): Buffer =>
+  Buffer.from(hkdfSync('sha256', secretKey, 'dripline', purpose, KEY_BYTES))
+
+/** null if another key encrypted it, or the bytes were altered. */
+function decryptWith(key: Buffer, encrypted: Buffer): Buffer | null {
+  const nonce = encrypted.subarray(1, 1 + NONCE_BYTES)
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(encrypted.subarray(0, 1))
+  decipher.setAuthTag(encrypted.subarray(1 + NONCE_BYTES, HEADER_BYTES))
+  try {
+    return Buffer.concat([decipher.update(encrypted.subarray(HEADER_BYTES)), decipher.final()])
+  } catch {
+    return null
   }
 }
 

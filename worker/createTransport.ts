@@ -8,8 +8,14 @@ import { createRelayTransport } from '../mail/smtp/relay.ts'
 import type { MailTransport } from '../mail/transport.ts'
 import type { Config } from '../runtime/config.ts'
 
-/** @throws Error if the relay's URL is malformed, or if it would send a password without encryption */
-export function createTransport(config: Config): MailTransport {
+/**
+ * @param onDestination called when direct delivery has found the destination of a recipient's domain
+ * @throws Error if the relay's URL is malformed, or if it would send a password without encryption
+ */
+export function createTransport(
+  config: Config,
+  onDestination?: (domain: string, destination: string) => void,
+): MailTransport {
   const { ehloName } = config
   if (config.deliveryMode === 'relay') {
     return createRelayTransport({
@@ -21,7 +27,9 @@ export function createTransport(config: Config): MailTransport {
   return createMxTransport({
     dns: cachedDns(createDns({ servers: config.dnsServers })),
     ehloName,
+    connectionsInAll: config.smtpConnections,
     port: config.mxPort,
     allowPrivate: config.allowPrivateMx,
+    ...(onDestination ? { onDestination } : {}),
   })
 }

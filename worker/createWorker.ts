@@ -20,7 +20,7 @@ const queueOfRole = { executions: taskQueues.executions, delivery: taskQueues.de
  */
 const CACHED_WORKFLOWS = { executions: 128, delivery: 64 } as const
 
-/** Time that a stopping worker gives running activities; a lane needs eight seconds at most. */
+/** Time that a stopping worker gives running activities. Those of lanes end at once; their mail is waited for elsewhere. */
 const SHUTDOWN_GRACE = '10 seconds'
 
 /**

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Db } from '../db/connect.ts'
 import { listQueueDepths, type QueueDepth } from '../db/deliveries/queueDepth.ts'
+import type { Breakers } from '../delivery/breakers.ts'
 import type { DeliveryMetrics } from '../delivery/deps.ts'
 import type { DestinationState } from '../mail/smtp/mx.ts'
 import type { MailTransport, Outcome } from '../mail/transport.ts'
@@ -20,6 +21,7 @@ interface Sources {
   log: Logger
   now: () => Date
   transport: MailTransport & { destinations?: () => DestinationState[] }
+  breakers: Pick<Breakers, 'countOpen'>
 }
 
 /** Registers the metrics of deliveries. @returns functions that the lanes call */
@@ -27,6 +29,7 @@ export function createDeliveryMetrics(registry: Registry, sources: Sources): Del
   const registers = [registry]
   watchQueue(registry, sources)
   watchDestinations(registry, sources)
+  watchBreakers(registry, sources)
 
   const attempts = new Counter({
     name: 'dripline_delivery_attempts_total',
@@ -177,3 +180,17 @@ function watchDestinations(registry: Registry, { transport }: Sources): void {
 }
 
 const loadOf = ({ connected, idle, waiting }: DestinationState) => connected + idle + waiting
+
+function watchBreakers(registry: Registry, { breakers }: Sources): void {
+  new Gauge({
+    name: 'dripline_breakers_open',
+    help:
+      'Breakers that hold mail back, because it was refused for a fault of ours: of a sending domain (`sender`), of ' +
+      'our network address (`address`), of our login (`account`)',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      for (const [kind, count] of Object.entries(breakers.countOpen())) this.set({ kind }, count)
+    },
+  })
+}

@@ -1,26 +1,36 @@
 // Makes sure that every delivery lane runs and knows the configured count of lanes.
-import type { Client } from '@temporalio/client'
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import type { Db } from '../db/connect.ts'
+import { findLaneCount } from '../db/lanes/reads.ts'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../rules/wire.ts'
+import type { Log } from '../runtime/log.ts'
 import type { DeliveryLaneInput } from '../workflows/messages.ts'
+
+const EVERY_MS = 60_000
+
+const numbers = (lanes: number) => Array.from({ length: lanes }, (_, lane) => lane)
+
+const startOptions = (input: DeliveryLaneInput) => ({
+  workflowId: workflowIds.lane(input.lane),
+  taskQueue: taskQueues.delivery,
+  args: [input] as [DeliveryLaneInput],
+  workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
+})
 
 /**
  * Starts missing lanes and signals the count to all; lanes beyond the count end. Any number of workers may call
  * it.
  */
 export async function ensureLanes(client: Client, lanes: number): Promise<void> {
-  const wanted = Array.from({ length: lanes }, (_, lane) => lane)
+  const wanted = numbers(lanes)
   await Promise.all(
-    wanted.map((lane) => {
-      const input: DeliveryLaneInput = { lane, lanes }
-      return client.workflow.signalWithStart(workflowTypes.deliveryLane, {
-        workflowId: workflowIds.lane(lane),
-        taskQueue: taskQueues.delivery,
-        args: [input],
+    wanted.map((lane) =>
+      client.workflow.signalWithStart(workflowTypes.deliveryLane, {
+        ...startOptions({ lane, lanes }),
         signal: signals.laneCount,
         signalArgs: [lanes],
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      })
-    }),
+      }),
+    ),
   )
   const running = client.workflow.list({
     query: `WorkflowType = '${workflowTypes.deliveryLane}' AND ExecutionStatus = 'Running'`,
@@ -28,5 +38,51 @@ export async function ensureLanes(client: Client, lanes: number): Promise<void> 
   for await (const { workflowId } of running) {
     if (wanted.some((lane) => workflowIds.lane(lane) === workflowId)) continue
     await client.workflow.getHandle(workflowId).signal(signals.laneCount, lanes)
+  }
+}
+
+/**
+ * Starts lanes that do not run, for example because somebody terminated one. It brings no count of its own: of workers with
+ * different settings the one that started last decides, and its count stands beside the newest owner. While lanes of
+ * another count have owners (one was not yet listed when the count changed, or two workers started at once), all lanes
+ * are told that count again: otherwise they would take shards from each other for ever.
+ * @param configured the count while no lane ever had an owner
+ */
+export async function startMissingLanes(
+  { db, client }: { db: Db; client: Client },
+  configured: number,
+): Promise<void> {
+  const found = await findLaneCount(db, new Date())
+  if (found?.isDisputed) return ensureLanes(client, found.lanes)
+  const lanes = found?.lanes ?? configured
+  await Promise.all(
+    numbers(lanes).map(async (lane) => {
+      try {
+        await client.workflow.start(workflowTypes.deliveryLane, startOptions({ lane, lanes }))
+      } catch (err) {
+        if (!(err instanceof WorkflowExecutionAlreadyStartedError)) throw err
+      }
+    }),
+  )
+}
+
+/** Starts missing lanes and settles disputed counts every minute; `stop` ends it. */
+export function keepLanes(
+  deps: { db: Db; client: Client; log: Log },
+  configured: number,
+): { stop: () => Promise<void> } {
+  let running = Promise.resolve()
+  const timer = setInterval(() => {
+    running = running
+      .then(() => startMissingLanes(deps, configured))
+      .catch((err: unknown) =>
+        deps.log.warn({ err }, 'missing lanes could not be started; tried again in a minute'),
+      )
+  }, EVERY_MS)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
   }
 }

@@ -4,15 +4,15 @@ import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
 import { createActivities } from '../activities/index.ts'
 import { startMissingChecks } from '../commands/domains/startChecks.ts'
-import { takeReport } from '../commands/reports/take.ts'
-import { takeUnsubscribe } from '../commands/unsubscribes/takeMail.ts'
+import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
 import { waitForSchema } from '../db/migrate.ts'
 import { createDatabaseLook, openSpare } from '../db/spare.ts'
 import { createWake } from '../db/wake.ts'
-import { startInbound } from '../inbound/reports/listener.ts'
-import { createReportCounter } from '../inbound/reports/metrics.ts'
+import { createBreakers } from '../delivery/breakers.ts'
+import { createDestinations } from '../delivery/lane/destinations.ts'
+import { createLaneOwners } from '../delivery/lane/owners.ts'
 import { createRenderer } from '../mail/content/renderer.ts'
 import { limits } from '../rules/limits.ts'
 import type { WakeChannel } from '../rules/wire.ts'
@@ -20,6 +20,7 @@ import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
+import { lowerPriority } from '../runtime/priority.ts'
 import { createRenderMetrics } from '../runtime/renderMetrics.ts'
 import { createSecrets } from '../runtime/secrets.ts'
 import { shareLook } from '../runtime/sharedLook.ts'
@@ -29,7 +30,9 @@ import { startBlame } from './blame/start.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
-import { ensureLanes } from './lanes.ts'
+import { listenForMail } from './inbound.ts'
+import { ensureLanes, keepLanes } from './lanes.ts'
+import { startOptOuts } from './optOuts.ts'
 import { startPump } from './pump.ts'
 import { startStarter } from './starter.ts'
 import { startSweeper } from './sweeper.ts'
@@ -39,10 +42,12 @@ const TEMPORAL_RETRY_MS = 1_000
 const SMTP_CLOSE_MS = 1_000
 
 const config = readConfig(process.env)
+// Before the threads of Temporal's native part begin.
+lowerPriority(config.workerNice)
 const log = createLog('worker', config.logLevel)
 const closers = createClosers(log)
 const now = () => new Date()
-const secrets = createSecrets(config.secretKey)
+const secrets = createSecrets(config.secretKey, config.secretKeysPrevious)
 const newId = createNewId(now)
 const stopping = new AbortController()
 const stopped = stopSignal().then((signal) => {
@@ -111,30 +116,27 @@ await waitForSchema(db, {
   },
 })
 
+const addressMac = await prepareOptOuts({ db, secrets, now, newId, wake }, stopping.signal)
+
 // Before anything begins, so that what ended workers before is known.
 const blame = await startBlame({ db, now, log, config, registry })
 closers.add('blame', blame.stop)
 
 const roles = config.workerRoles
+const told = { db, now, newId, wake, addressMac }
 // Mail events and reports need only Postgres, so they are handled even while Temporal is away.
 if (roles.includes('executions')) {
   const onMailEvents = onChannel('dripline_mail_events')
-  closers.add('pump', startPump({ db, now, newId, wake, log, onMailEvents }).stop)
+  closers.add('pump', startPump({ ...told, log, onMailEvents }).stop)
+  closers.add('opt-outs', startOptOuts({ ...told, log }).stop)
+}
+if (config.unusedInbound.length > 0) {
+  const settings = config.unusedInbound
+  log.warn({ settings }, 'these are set without INBOUND_PORT: this worker listens for no mail')
 }
 if (config.inbound) {
-  const deps = { db, now, newId, wake }
-  const take = takeReport.bind(null, deps)
-  const unsubscribe = takeUnsubscribe.bind(null, deps)
-  const count = createReportCounter(registry)
-  const inbound = await startInbound({
-    listen: config.inbound,
-    config,
-    secrets,
-    log,
-    take,
-    unsubscribe,
-    count,
-  })
+  const deps = { ...told, secrets, log, config, registry }
+  const inbound = await listenForMail(deps, config.inbound)
   closers.add('inbound', inbound.stop)
   log.info({ port: inbound.port }, 'taking reports')
 }
@@ -162,8 +164,8 @@ closers.add('temporal', () => connection.close())
 const namespace = config.temporalNamespace
 const client = new Client({ connection, namespace })
 
-const transport = createTransport(config)
-// The lanes have already waited for open SMTP sessions. A silent server could keep one open for minutes more.
+const transport = createTransport(config, createDestinations({ db, log, now, wake }))
+// The lanes have already waited for mail under way. A silent server could keep a session open for minutes more.
 closers.add('smtp', () => Promise.race([transport.close(), delay(SMTP_CLOSE_MS)]))
 
 // A segment whose mail is refused for now is tried again later. Few of one workspace may wait here, since those that
@@ -172,21 +174,24 @@ const renderer = createRenderer(log, { eachMax: 20, watch: createRenderMetrics(r
 closers.add('renderer', renderer.close)
 if (roles.includes('executions')) renderer.warm()
 
-const activities = createActivities({
+const breakers = createBreakers({ mode: config.deliveryMode, log, now })
+const delivering = {
   db,
   log,
   now,
-  newId,
   secrets,
-  renderer,
+  addressMac,
   config,
   transport,
-  metrics: createDeliveryMetrics(registry, { db, log, now, transport }),
+  breakers,
+  metrics: createDeliveryMetrics(registry, { db, log, now, transport, breakers }),
   wake,
-  blame,
   onDeliveries: onChannel('dripline_deliveries'),
   stopping: stopping.signal,
-})
+}
+const lanes = createLaneOwners(delivering)
+closers.add('lanes', lanes.settled)
+const activities = createActivities({ ...delivering, newId, renderer, blame, lanes })
 
 const workers = await createWorkers({ connection, namespace, roles, activities, workflowBundle })
 const running = Promise.all(workers.map((worker) => worker.run()))
@@ -209,7 +214,10 @@ if (roles.includes('executions')) {
   await startMissingChecks({ db, now, wake })
   closers.add('sweeper', startSweeper({ db, client, log, now, wake }).stop)
 }
-if (roles.includes('delivery')) await ensureLanes(client, config.deliveryLanes)
+if (roles.includes('delivery')) {
+  await ensureLanes(client, config.deliveryLanes)
+  closers.add('missing lanes', keepLanes({ db, client, log }, config.deliveryLanes).stop)
+}
 
 polling = true
 log.info({ roles, namespace, metrics_port: metrics.port }, 'working')

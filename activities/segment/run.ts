@@ -168,7 +168,8 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
   const awaited = previous?.next.kind === 'wait_event' ? previous.next.nodeId : null
   const awaitedName = awaited === null ? null : awaitedEventName(design, awaited)
   if (awaitedName !== null) await hear(awaitedName)
-  const state = await findSegmentState(trx, workspaceId, { ...input, now })
+  const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
+  const state = await findSegmentState(trx, workspaceId, { ...input, hmac, now })
   // Another try of this segment has committed in the meantime, or the execution was cancelled.
   if (state.result) return state.result as SegmentResult
   if (state.ended_status || !contact) {

@@ -161,7 +161,7 @@ export function audienceContactRoutes(deps: ApiDeps) {
 
   app.openapi(postRoute, async (c) => {
     const { audienceId } = c.req.valid('param')
-    const input = { audienceId, contacts: [c.req.valid('json')] }
+    const input = { audienceId, contacts: [c.req.valid('json')], isSingle: true }
     const [result] = orThrow(await upsertAudienceContacts(deps, c.var.workspaceId, input))
     if (!result) throw new Error('no result for a contact')
     return c.json(toAudienceContact(result.row, false), result.created ? 201 : 200)
@@ -176,7 +176,7 @@ export function audienceContactRoutes(deps: ApiDeps) {
       if (parsed.success) contacts.push(parsed.data)
       else errors.push({ index, message: issueText(parsed.error, item), code: 'invalid_request' })
     }
-    const input = { audienceId, contacts }
+    const input = { audienceId, contacts, isSingle: false }
     const results = orThrow(await upsertAudienceContacts(deps, c.var.workspaceId, input))
     const taken = results.map(({ row, created }) => ({ email: row.email, created }))
     return c.json({ contacts: taken, errors }, 200)

@@ -1,5 +1,7 @@
 // Emails: send, list and get.
+
 import { z } from '@hono/zod-openapi'
+import { createEmailGroups } from '../../commands/emails/groups.ts'
 import { findEmail, listEmailEvents, listEmails } from '../../db/emails/reads.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
@@ -109,11 +111,12 @@ const getRoute = defineOperation({
 
 export function emailRoutes(deps: ApiDeps) {
   const { db } = deps
+  const sending = { ...deps, emailGroups: createEmailGroups(deps) }
   const app = createRoutes()
 
   // Not `openapi`, whose validator would answer before the contract's checks and in another order.
   addUnchecked(app, sendRoute, async (c) => {
-    return c.json(await sendEmail(deps, c.var.key, await c.req.json()), 200)
+    return c.json(await sendEmail(sending, c.var.key, await c.req.json()), 200)
   })
 
   app.openapi(listRoute, async (c) => {

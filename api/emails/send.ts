@@ -1,6 +1,7 @@
 // Reads the body of POST /v1/emails and accepts the email. The order of the checks: those of the contract on the
 // body, the template, further checks of the body, then sender and rendering.
 import { acceptEmail } from '../../commands/emails/accept.ts'
+import type { EmailGroups } from '../../commands/emails/groups.ts'
 import { findEmailTemplate } from '../../commands/emails/template.ts'
 import { mayCall } from '../../rules/permissions.ts'
 import { LargeText } from '../http/bodies/largeText.ts'
@@ -16,7 +17,9 @@ import { readDetails } from './parseDetails.ts'
  * @throws ApiError
  */
 export async function sendEmail(
-  deps: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer'>,
+  deps: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac'> & {
+    emailGroups: EmailGroups
+  },
   key: Pick<RequestKey, 'workspace_id' | 'domain_id' | 'permission'>,
   given: unknown,
 ): Promise<{ id: string; status: 'queued' }> {

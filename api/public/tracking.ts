@@ -27,7 +27,8 @@ export function trackingRoutes(deps: ApiDeps) {
   const record = async (c: Context<ApiEnv>, delivery: TrackedDelivery, link: string | null) => {
     const header = (name: string) => c.req.header(name)
     const ip = clientIp(peerOf(c), header('x-forwarded-for'))
-    const machine = machineOf({ method: c.req.method, header, ip })
+    const fetched = link === null ? 'picture' : 'link'
+    const machine = machineOf({ method: c.req.method, fetched, header, ip })
     const userAgent = (header('user-agent') ?? '').slice(0, USER_AGENT_CHARS_MAX)
     const visit = { ip, userAgent, machine }
     await recordTracking(deps, delivery.workspace_id, { delivery, link, visit })

@@ -2,11 +2,8 @@
 import type { Context } from 'hono'
 import { followUnsubscribe } from '../../commands/unsubscribes/follow.ts'
 import { undoUnsubscribe } from '../../commands/unsubscribes/undo.ts'
-import {
-  findUnsubscribeMail,
-  isUnsubscribed,
-  type UnsubscribeMail,
-} from '../../db/unsubscribes/reads.ts'
+import { findLeft } from '../../db/opt-outs/reads.ts'
+import { findUnsubscribeMail, type UnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import { type MachineReason, machineOf } from '../../rules/mail/machines.ts'
 import { createClientIp, peerOf } from '../http/clientIp.ts'
 import type { ApiDeps, ApiEnv } from '../http/env.ts'
@@ -19,12 +16,13 @@ const LOOKERS: readonly (MachineReason | null)[] = [
   'prefetch',
   'link_scanner',
   'link_preview',
+  'mail_proxy',
 ]
 
-const hasLeft = ({ db }: ApiDeps, mail: UnsubscribeMail): Promise<boolean> =>
-  isUnsubscribed(db, mail.workspace_id, {
+const leftNow = ({ db, addressMac }: ApiDeps, mail: UnsubscribeMail) =>
+  findLeft(db, mail.workspace_id, {
     workflowId: mail.workflow_id,
-    contactId: mail.contact_id,
+    hmac: addressMac(mail.workspace_id, mail.email),
   })
 
 export function unsubscribeRoutes(deps: ApiDeps) {
@@ -34,7 +32,7 @@ export function unsubscribeRoutes(deps: ApiDeps) {
   const isLooker = (c: Context<ApiEnv>): boolean => {
     const header = (name: string) => c.req.header(name)
     const ip = clientIp(peerOf(c), header('x-forwarded-for'))
-    return LOOKERS.includes(machineOf({ method: c.req.method, header, ip }))
+    return LOOKERS.includes(machineOf({ method: c.req.method, fetched: 'link', header, ip }))
   }
 
   /** The email of a token; undefined if the token is unknown. */
@@ -49,9 +47,12 @@ export function unsubscribeRoutes(deps: ApiDeps) {
     const token = c.req.param('token')
     const mail = await find(token)
     if (!mail) return show(c, 'unknown', '')
-    if (await hasLeft(deps, mail)) return show(c, 'left', token)
-    const acts = deps.config.unsubscribeLinkMode === 'direct'
-    if (!acts || isLooker(c)) return show(c, 'ask', token)
+    const known = await leftNow(deps, mail)
+    const isDirect = deps.config.unsubscribeLinkMode === 'direct'
+    // While a GET of another email's link may be undone, this one counts beside it.
+    const isUnconfirmed = known ? ![null, mail.id].includes(known.unconfirmed_email_id) : true
+    const acts = isDirect && isUnconfirmed && !isLooker(c)
+    if (!acts) return show(c, known ? 'left' : 'ask', token)
     const left = await followUnsubscribe(deps, mail.workspace_id, { mail, by: 'get' })
     return show(c, left ? 'left' : 'ask', token)
   })

@@ -15,6 +15,8 @@ export interface Answered {
   p50_ms: number
   p99_ms: number
   max_ms: number
+  /** The latest answer of each second, by when its request was due. */
+  worst_ms: number[]
 }
 
 export interface SteadyInput {
@@ -69,7 +71,7 @@ async function postOne(kind: keyof typeof kinds, input: SteadyInput, serial: num
   })
   const isRefused = answer.status < 200 || answer.status > 299
   const status = isRefused ? `${answer.status} ${answer.body}` : String(answer.status)
-  return { status, late_ms: performance.now() - due }
+  return { status, due, late_ms: performance.now() - due }
 }
 
 async function postAll(kind: keyof typeof kinds, input: SteadyInput): Promise<Answered> {
@@ -85,15 +87,24 @@ async function postAll(kind: keyof typeof kinds, input: SteadyInput): Promise<An
     }
     await pause(TICK_MS)
   }
-  return summary(await Promise.all(answers))
+  return summary(await Promise.all(answers), began)
 }
 
-function summary(answers: { status: string; late_ms: number }[]): Answered {
+function summary(
+  answers: { status: string; due: number; late_ms: number }[],
+  began: number,
+): Answered {
   const times = answers.map(({ late_ms }) => late_ms).sort((a, b) => a - b)
   const at = (part: number) => Math.round(times[Math.ceil(times.length * part) - 1] ?? 0)
   const statuses: Record<string, number> = {}
   for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1
-  return { sent: answers.length, statuses, p50_ms: at(0.5), p99_ms: at(0.99), max_ms: at(1) }
+  const worst_ms: number[] = []
+  for (const { due, late_ms } of answers) {
+    const second = Math.floor((due - began) / 1000)
+    worst_ms[second] = Math.max(worst_ms[second] ?? 0, Math.round(late_ms))
+  }
+  const slowest = { p50_ms: at(0.5), p99_ms: at(0.99), max_ms: at(1), worst_ms }
+  return { sent: answers.length, statuses, ...slowest }
 }
 
 const handlers = {

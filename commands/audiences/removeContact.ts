@@ -5,6 +5,7 @@ import { deleteAudienceContact } from '../../db/audiences/contactWrites.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { noteMemberships } from './optOut.ts'
 import { withAudience } from './withAudience.ts'
 
 export interface RemoveContactInput {
@@ -14,17 +15,20 @@ export interface RemoveContactInput {
 }
 
 /**
- * Removes the contact, updates the counts, and records `audience.left` if the address is an automation contact.
+ * Removes the contact, keeps that they left, updates the counts, and records `audience.left` if the address is an automation contact.
  */
 export function removeAudienceContact(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
   { audienceId, email }: RemoveContactInput,
 ): Promise<undefined | Refusal<'audience_not_found' | 'audience_contact_not_found'>> {
-  return withAudience(deps, workspaceId, audienceId, async ({ db }) => {
+  return withAudience(deps, workspaceId, audienceId, async (inTrx, at) => {
+    const { db } = inTrx
     const [known] = await findAudienceContacts(db, workspaceId, audienceId, [email])
     if (!known) return refuse('audience_contact_not_found', { email })
     await deleteAudienceContact(db, workspaceId, known.id)
+    const call = { audienceId, at, takesBack: true }
+    await noteMemberships(inTrx, workspaceId, call, [{ email, isSubscribed: false }])
     return {
       value: undefined,
       contacts: -1,

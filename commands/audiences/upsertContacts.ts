@@ -6,6 +6,7 @@ import { normalizeContactEmail } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { noteMemberships } from './optOut.ts'
 import { type AudienceContactChange, changed, withAudience } from './withAudience.ts'
 
 export interface UpsertedContact {
@@ -21,6 +22,8 @@ export interface NewAudienceContact extends AudienceContactChange {
 export interface UpsertContactsInput {
   audienceId: string
   contacts: NewAudienceContact[]
+  /** Whether the call is about one contact. Then it may take back that a call has unsubscribed or removed them. */
+  isSingle: boolean
 }
 
 /**
@@ -30,9 +33,10 @@ export interface UpsertContactsInput {
 export function upsertAudienceContacts(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
-  { audienceId, contacts }: UpsertContactsInput,
+  { audienceId, contacts, isSingle }: UpsertContactsInput,
 ): Promise<UpsertedContact[] | Refusal<'audience_not_found'>> {
-  return withAudience(deps, workspaceId, audienceId, async ({ db, newId }, at) => {
+  return withAudience(deps, workspaceId, audienceId, async (inTrx, at) => {
+    const { db, newId } = inTrx
     const emails = contacts.map(({ email }) => normalizeContactEmail(email) ?? '')
     const stored = await findAudienceContacts(db, workspaceId, audienceId, [...new Set(emails)])
     const before = new Map(stored.map((row) => [row.email, row]))
@@ -51,6 +55,9 @@ export function upsertAudienceContacts(
     const known = rows.filter((row) => before.has(row.email))
     await insertAudienceContacts(db, workspaceId, joined)
     await updateAudienceContacts(db, workspaceId, known)
+    const members = rows.map((row) => ({ email: row.email, isSubscribed: row.is_subscribed }))
+    const call = { audienceId, at, takesBack: isSingle }
+    await noteMemberships(inTrx, workspaceId, call, members)
     const left = stored.filter((row) => !row.is_subscribed).length
     return {
       value,
@@ -79,5 +86,6 @@ function newRow(of: {
     properties: {},
     created_at: of.at,
     updated_at: of.at,
+    leave_copied: null,
   }
 }

@@ -82,14 +82,22 @@ export function changed(
   change: AudienceContactChange,
   at: Date,
 ): AudienceContactRow {
+  const isSubscribed = change.is_subscribed ?? row.is_subscribed
   return {
     ...row,
     first_name: change.first_name === undefined ? row.first_name : change.first_name,
     last_name: change.last_name === undefined ? row.last_name : change.last_name,
-    is_subscribed: change.is_subscribed ?? row.is_subscribed,
+    is_subscribed: isSubscribed,
+    // Whoever changes it writes the opt-out in the same commit. Otherwise one of the release before may yet be copied.
+    leave_copied: copiedAfter(row, change),
     properties: change.properties
       ? mergeProperties(row.properties, change.properties)
       : row.properties,
     updated_at: at,
   }
+}
+
+function copiedAfter(row: AudienceContactRow, change: AudienceContactChange): boolean | null {
+  if (change.is_subscribed === undefined) return row.is_subscribed ? null : row.leave_copied
+  return change.is_subscribed ? null : true
 }

@@ -1,6 +1,5 @@
 // Accepts an email: checks the sending domain, renders Liquid, and commits the email with its deliveries.
 
-import { findSendFacts } from '../../db/emails/sendFacts.ts'
 import type { PublishedTemplate } from '../../db/templates/published.ts'
 import { addressDomain } from '../../rules/addresses.ts'
 import type { JsonObject } from '../../rules/json.ts'
@@ -9,6 +8,7 @@ import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import { maySendFrom } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
+import type { EmailGroups } from './groups.ts'
 import { type Attachment, newEmail } from './newEmail.ts'
 import { renderContent } from './render.ts'
 import { writeEmail } from './write.ts'
@@ -53,19 +53,29 @@ export type AcceptRefusal = Refusal<
   | 'subject_too_long'
 >
 
+type AcceptDeps = Pick<
+  CommandDeps,
+  'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac'
+> & {
+  emailGroups: EmailGroups
+}
+
 /**
  * Commits the email before it returns an id. Without automation contacts among the recipients that is one
- * statement, otherwise a transaction.
+ * statement, which it may share with other emails of the workspace; otherwise it is a transaction.
  */
 export async function acceptEmail(
-  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer'>,
+  deps: AcceptDeps,
   { workspaceId, domainId: onlyDomainId }: Reach,
   input: AcceptEmail,
 ): Promise<{ id: string } | AcceptRefusal> {
   const { template, recipients } = input
   const domainName = addressDomain(input.sender.address)
   const contactKeys = recipients.map((address) => address.toLowerCase())
-  const facts = await findSendFacts(deps.db, workspaceId, domainName, contactKeys)
+  const facts = await deps.emailGroups.findFacts(workspaceId, {
+    domainName,
+    addresses: contactKeys,
+  })
   const { domain } = facts
   if (onlyDomainId !== null && onlyDomainId !== domain?.id) {
     return refuse('domain_not_of_key', { name: domainName })
@@ -88,8 +98,8 @@ export async function acceptEmail(
     unsubscribeToken: null,
   })
   const contacts = facts.contactEmails.map((address) => ({ email: address }))
-  const open = contacts.length === 0 ? transact.one : transact
-  await open(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts))
+  if (contacts.length === 0) await deps.emailGroups.write(workspaceId, email)
+  else await transact(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts))
   return { id: email.row.id }
 }
 

@@ -5,7 +5,11 @@ import type { NewEmail } from '../../db/emails/insert.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
 import type { NewId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import { messageIdOf } from '../../rules/mail/messageIds.ts'
 import { expiry_ms } from '../../rules/mail/retry.ts'
+
+/** 66 bits beside those of the id; the header stays on one line for most domains. */
+const SALT_CHARS = 11
 
 export interface Attachment {
   filename: string
@@ -49,9 +53,11 @@ export function newEmail(
 ): NewEmail {
   const { content, domain, sentBy, tracking = {} } = parts
   const at = now()
+  const id = newId('email')
+  const salt = newOpaqueToken().slice(0, SALT_CHARS)
   return {
     row: {
-      id: newId('email'),
+      id,
       type: 'transactional',
       category: parts.category,
       from: parts.from,
@@ -67,7 +73,7 @@ export function newEmail(
       headers: parts.headers ?? {},
       tags: parts.tags ?? {},
       metadata: parts.metadata ?? {},
-      message_id: `${newOpaqueToken()}@${parts.domainName}`,
+      message_id: messageIdOf(id, salt, parts.domainName),
       workflow_id: sentBy?.workflowId ?? null,
       execution_id: sentBy?.executionId ?? null,
       node_id: sentBy?.nodeId ?? null,

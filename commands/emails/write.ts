@@ -15,7 +15,7 @@ export interface ToldContact {
 }
 
 /**
- * Without contacts this is one statement, for which `transact.one` is enough.
+ * Without contacts this is one statement, for which `transact.one` is enough (`groups.ts`).
  * @param contacts in the order of their ids, because each is locked
  */
 export async function writeEmail(
@@ -27,7 +27,11 @@ export async function writeEmail(
   const { row } = email
   // Before the statement: if its connection breaks, nobody knows whether it was committed, and the wake-up is sent.
   deps.wake('dripline_deliveries')
-  await insertEmail(deps.db, workspaceId, email)
+  const macs =
+    row.category === 'marketing'
+      ? email.recipients.map((address) => deps.addressMac(workspaceId, address))
+      : []
+  await insertEmail(deps.db, workspaceId, email, macs)
   const at = row.created_at
   for (const contact of contacts) {
     const mail = {

@@ -30,7 +30,7 @@ const TRIES = 3
  * run inside another transaction, because it tries again in a new one after a race for the event_id.
  */
 export async function postAutomationEvent(
-  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'>,
+  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>,
   workspaceId: WorkspaceId,
   input: PostedEvent,
 ): Promise<

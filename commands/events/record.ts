@@ -11,7 +11,7 @@ import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 import { findReceivers } from './receivers.ts'
 
-export type RecordDeps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake'>>
+export type RecordDeps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>
 
 export interface RecordedEvent {
   /** automation_events.id */
@@ -76,6 +76,7 @@ export async function recordAutomationEvent(
   const receivers = await findReceivers(trx, workspaceId, {
     ...event,
     contact: { id: stored.contact_id, firstSeen: stored.first_seen, properties },
+    hmac: deps.addressMac(workspaceId, event.email),
     now,
   })
   const depth = event.chainDepth === undefined ? 0 : event.chainDepth + 1

@@ -24,7 +24,7 @@ const PER_CONTACT_MAX = 20
 const AWAITED_MAX = 100
 const MAIL_EVENT_PREFIX = 'email.'
 
-export type TellDeps = Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>
+export type TellDeps = Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake' | 'addressMac'>
 
 export interface Told {
   /** Mail events that left the outbox. */

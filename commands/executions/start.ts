@@ -2,7 +2,7 @@
 
 import { type ExecutionRow, findExecution } from '../../db/executions/reads.ts'
 import { insertManualStart } from '../../db/executions/writes.ts'
-import { isUnsubscribed } from '../../db/unsubscribes/reads.ts'
+import { hasLeftWorkflow } from '../../db/opt-outs/reads.ts'
 import { findWorkflow, findWorkflowVersion } from '../../db/workflows/reads.ts'
 import { triggerByHand } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
@@ -32,7 +32,7 @@ const MANUAL_EVENT = 'workflow.started_manually'
  * filter does not.
  */
 export async function startExecution(
-  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config'>,
+  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'addressMac'>,
   reach: Reach,
   input: StartExecution,
 ): Promise<
@@ -64,7 +64,9 @@ export async function startExecution(
     const id = inTrx.newId('execution')
     const contactId = await recordStart(inTrx, workspaceId, { id, workflowId, email })
     const entry = { workflowId, contactId }
-    if (await isUnsubscribed(trx, workspaceId, entry)) return refuse('contact_unsubscribed', {})
+    const hmac = inTrx.addressMac(workspaceId, email)
+    if (await hasLeftWorkflow(trx, workspaceId, { workflowId, hmac }))
+      return refuse('contact_unsubscribed', {})
     if (!(await mayEnter(trx, workspaceId, { ...entry, now: at }, trigger.re_entry, properties))) {
       const mode = trigger.re_entry?.mode ?? 'every'
       return refuse('re_entry_refused', { nodeId: trigger.node_id, mode })

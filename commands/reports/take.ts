@@ -2,6 +2,7 @@
 import type { Trx } from '../../db/connect.ts'
 import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
 import { findReportedDelivery, type ReportedDelivery } from '../../db/deliveries/reads.ts'
+import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { bounceDelivery, lockReportedDelivery } from '../../db/deliveries/writes.ts'
 import { findUnsubscribeToken } from '../../db/emails/reads.ts'
 import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
@@ -22,7 +23,7 @@ import { leaveWorkflow } from '../unsubscribes/leave.ts'
  */
 export type Taken = 'taken' | 'known' | 'under_way' | 'ignored'
 
-type Deps = Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>
+type Deps = Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake' | 'addressMac'>
 
 /**
  * Stores what a report says about the delivery that its return path names. A bounce changes the delivery, adds an
@@ -87,10 +88,11 @@ async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Tak
   const at = deps.now()
   const { workspace_id, email_id } = delivery
   const email = addressOf(delivery)
-  if (email !== null) await unsubscribeFromAudiences(trx, workspace_id, email, at)
+  if (email !== null) await unsubscribeFromAudiences(deps, workspace_id, email, at)
   const token = await findUnsubscribeToken(trx, workspace_id, email_id)
   const mail = token === null ? undefined : await findUnsubscribeMail(trx, token)
-  if (mail) await leaveWorkflow({ ...deps, now: () => at }, workspace_id, { mail })
+  if (mail)
+    await leaveWorkflow({ ...deps, now: () => at }, workspace_id, { mail, source: 'complaint' })
   if (email !== null) await suppressFor(trx, delivery, email, 'complaint', at)
   return 'taken'
 }
@@ -98,6 +100,7 @@ async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Tak
 /** The recipient's address in lower case; null if it was erased in the meantime. */
 const addressOf = ({ recipient }: ReportedDelivery) => normalizeContactEmail(recipient)
 
+/** What waits for the address is settled first: whoever settles deliveries locks them before suppressions. */
 async function suppressFor(
   trx: Trx,
   { workspace_id, email_id }: ReportedDelivery,
@@ -105,6 +108,7 @@ async function suppressFor(
   reason: 'bounce' | 'complaint',
   now: Date,
 ): Promise<void> {
+  await stopWaiting(trx, workspace_id, { emails: [email] }, 'suppressed', now)
   const row = { email, reason, source_id: email_id, expires_at: null }
   await upsertSuppression(trx, workspace_id, row, now)
 }

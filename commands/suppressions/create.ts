@@ -1,5 +1,6 @@
 // Suppresses an address permanently, by hand.
 
+import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { findSuppression, type SuppressionRow } from '../../db/suppressions/reads.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -11,7 +12,10 @@ export interface SuppressInput {
   email: string
 }
 
-/** An address that is already suppressed permanently stays as it is, with its reason. */
+/**
+ * Settles the mail that waits for the address in the same commit. An address that is already suppressed permanently
+ * stays as it is, with its reason.
+ */
 export function suppressAddress(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
@@ -20,6 +24,7 @@ export function suppressAddress(
   const at = deps.now()
   const wanted = { email, reason: 'manual', source_id: null, expires_at: null } as const
   return transact(deps, async ({ db }) => {
+    await stopWaiting(db, workspaceId, { emails: [email] }, 'suppressed', at)
     const created = await upsertSuppression(db, workspaceId, wanted, at)
     const row = await findSuppression(db, workspaceId, email)
     // The upsert holds the row's lock, so nobody can have deleted it.

@@ -12,11 +12,12 @@ import { leaveWorkflow } from './leave.ts'
 /**
  * Unsubscribes the contact; see `leaveWorkflow`. May be repeated. A GET may come from a scanner that follows every
  * link of the email: nothing happens if the clicks of the minute before show a scanner, and the unsubscription is
- * undone if those of the minute after do.
+ * undone if those of the minute after do. So what it means for executions and waiting mail is carried out after that
+ * minute.
  * @returns false if nothing was done
  */
 export function followUnsubscribe(
-  deps: Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>,
+  deps: Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake' | 'addressMac'>,
   workspaceId: WorkspaceId,
   { mail, by }: { mail: UnsubscribeMail; by: 'get' | 'post' },
 ): Promise<boolean> {
@@ -29,7 +30,10 @@ export function followUnsubscribe(
       const fetches = await listLinkFetches(inTrx.db, workspaceId, mail.id, since)
       if (showsScanner(fetches)) return false
     }
-    const leaving = { mail, unconfirmed: by === 'get' }
+    const leaving =
+      by === 'get'
+        ? ({ mail, source: 'link', unconfirmed: true } as const)
+        : ({ mail, source: 'one_click' } as const)
     await leaveWorkflow({ ...inTrx, now: () => at }, workspaceId, leaving)
     return true
   })

@@ -1,38 +1,59 @@
 // Unsubscribes a contact from the workflow that sent them an email, in the caller's transaction.
 import { lockContact } from '../../db/contacts/writes.ts'
-import { cancelExecutions } from '../../db/executions/writes.ts'
+import { insertLeave, takeLeave } from '../../db/opt-outs/leaves.ts'
+import { confirmOptOut, insertOptOuts, type OptOutSource } from '../../db/opt-outs/writes.ts'
 import type { UnsubscribeMail } from '../../db/unsubscribes/reads.ts'
-import { confirmUnsubscribe, insertUnsubscribe } from '../../db/unsubscribes/writes.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { scanWindowEnd } from '../../rules/mail/machines.ts'
 import type { RecordDeps } from '../events/record.ts'
 import { recordMailEvent } from '../events/recordMail.ts'
-
-const REASON = { code: 'unsubscribed', reason: 'unsubscribed' } as const
+import { carryOutLeave } from './carryOut.ts'
+import { noteFurtherGet } from './furtherGets.ts'
 
 /**
- * Blocks new executions, cancels running ones (unless the design says `skip_sends`), and records
- * `email.unsubscribed`. May be repeated. A certain unsubscription confirms an unconfirmed one.
+ * Writes the opt-out, which blocks new executions and further marketing mail from this commit on, and records
+ * `email.unsubscribed`. Running executions are cancelled (unless the design says `skip_sends`) and waiting mail is
+ * settled: at once, or after a GET when the minute is over in which a scanner may show itself. May be repeated. A
+ * certain unsubscription confirms an unconfirmed one.
  * @param unconfirmed true after a GET of the link, which a scanner may have made: clicks on the email's other
  * links then undo it
  */
 export async function leaveWorkflow(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
-  { mail, unconfirmed = false }: { mail: UnsubscribeMail; unconfirmed?: boolean },
+  {
+    mail,
+    source,
+    unconfirmed = false,
+  }: { mail: UnsubscribeMail; source: OptOutSource; unconfirmed?: boolean },
 ): Promise<void> {
-  const { db: trx, wake } = deps
+  const { db: trx, newId } = deps
   const at = deps.now()
   const who = { workflowId: mail.workflow_id, contactId: mail.contact_id }
-  if (!(await lockContact(trx, workspaceId, who.contactId))) return
-  if (!(await insertUnsubscribe(trx, workspaceId, who, unconfirmed ? mail.id : null, at))) {
-    if (!unconfirmed) await confirmUnsubscribe(trx, workspaceId, who)
-    return
+  const contact = await lockContact(trx, workspaceId, who.contactId)
+  if (!contact) return
+  const hmac = deps.addressMac(workspaceId, contact.email)
+  const id = newId('optOut')
+  const [scope, target_id] = ['workflow', who.workflowId] as const
+  const unconfirmed_email_id = unconfirmed ? mail.id : null
+  const row = { id, scope, target_id, address_hmac: hmac, source, unconfirmed_email_id }
+  const left = { scope, targetId: target_id, hmac }
+  const wasUnconfirmed = !unconfirmed && (await confirmOptOut(trx, workspaceId, left, source))
+  const written = await insertOptOuts(trx, workspaceId, [{ ...row, created_at: at }])
+  const isNew = written.has(id)
+  const isConfirmed = wasUnconfirmed || (!unconfirmed && isNew)
+  const cancels = (mail.design as Design).settings?.on_unsubscribe !== 'skip_sends'
+  if (isConfirmed) {
+    await takeLeave(trx, workspaceId, who)
+    await carryOutLeave(deps, workspaceId, { ...who, email: contact.email, cancels }, at)
   }
-  const { settings } = mail.design as Design
-  if (settings?.on_unsubscribe !== 'skip_sends') {
-    const cancelled = await cancelExecutions(trx, workspaceId, who, REASON, at)
-    if (cancelled.length > 0) wake('dripline_outbox')
+  if (!isNew && unconfirmed) {
+    await noteFurtherGet(trx, workspaceId, { who, hmac, cancels }, { emailId: mail.id, at })
+  }
+  if (!isNew) return
+  if (unconfirmed) {
+    await insertLeave(trx, workspaceId, who, { cancels, dueAt: scanWindowEnd(at), now: at })
   }
   const sameMoment = { ...deps, now: () => at }
   await recordMailEvent(sameMoment, { ...mail, email_id: mail.id }, { name: 'unsubscribed', at })

@@ -11,11 +11,11 @@ import { leaveWorkflow } from './leave.ts'
  * @returns false if no email has that token
  */
 export async function takeUnsubscribe(
-  deps: Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake'>,
+  deps: Pick<CommandDeps, 'db' | 'now' | 'newId' | 'wake' | 'addressMac'>,
   token: string,
 ): Promise<boolean> {
   const mail = await findUnsubscribeMail(deps.db, token)
   if (!mail) return false
-  await transact(deps, (inTrx) => leaveWorkflow(inTrx, mail.workspace_id, { mail }))
+  await transact(deps, (inTrx) => leaveWorkflow(inTrx, mail.workspace_id, { mail, source: 'mail' }))
   return true
 }

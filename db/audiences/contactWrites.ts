@@ -32,7 +32,7 @@ export async function updateAudienceContacts(
   await sql`
     update audience_contacts c
     set first_name = n.first_name, last_name = n.last_name, is_subscribed = n.is_subscribed,
-      properties = n.properties, updated_at = n.updated_at
+      properties = n.properties, updated_at = n.updated_at, leave_copied = n.leave_copied
     from jsonb_populate_recordset(null::audience_contacts, ${toRecords(rows)}::jsonb) n
     where c.workspace_id = ${workspaceId} and c.id = n.id
   `.execute(trx)

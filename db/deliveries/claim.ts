@@ -4,13 +4,10 @@ import { sql } from 'kysely'
 import type { WaitingState } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
-import { isWaiting } from './guards.ts'
-
-/** A half-open range of shards that one lane owns. */
-export interface ShardRange {
-  from: number
-  to: number
-}
+import { isWaiting, type LaneEpoch, ownsLane } from './guards.ts'
+import { type LineWalk, lineSteps, type Walked, walkedSteps } from './lines.ts'
+import { look, type Verdict } from './look.ts'
+import { stoppedData, stoppedState } from './stop.ts'
 
 export type ClaimedDelivery = Pick<
   Row<'deliveries'>,
@@ -21,49 +18,88 @@ export type ClaimedDelivery = Pick<
   | 'recipient'
   | 'shard'
   | 'attempt'
+  | 'next_at'
   | 'expires_at'
   | 'resent'
   | 'last_response'
   | 'slot_day'
+  | 'class'
+  | 'destination'
 > & {
   /** The state before the claim, to which it returns if no attempt is made. */
   was: WaitingState
 }
 
-export interface Claim {
-  /** In the order in which they are read. */
-  shards: readonly number[]
+export interface Claim extends LineWalk {
   limit: number
-  /** The most deliveries of one shard, so that a long queue for one destination does not delay all others. */
-  perShard: number
   leaseToken: string
   leaseUntil: Date
   now: Date
+  /** Who claims: nothing is claimed once a newer owner has taken the lane. Absent: without that look. */
+  owner?: LaneEpoch
+}
+
+export interface Claimed {
+  /** What may be sent. */
+  deliveries: ClaimedDelivery[]
+  /** How many were due and taken, also what was settled or put off. */
+  due: number
+  /** What became of the walk through each class. */
+  walked: Walked[]
 }
 
 /**
- * Claims up to `limit` due deliveries and gives them a lease. From each shard it takes those that are due longest.
+ * Claims up to `limit` due deliveries and gives them a lease: in the order of `lineSteps`, of each line those that are due
+ * longest. It looks once more at each (`look.ts`): what was left or suppressed since it was accepted is settled here and
+ * not returned; what may have been left is put off, and no attempt is counted. The statement's snapshot is younger than
+ * every leave that was committed before the call.
  */
-export async function claimDeliveries(trx: Trx, claim: Claim): Promise<ClaimedDelivery[]> {
-  // Planned at each call (no `with`, so no name), because a plan for an empty queue is slow for a million rows.
-  const { rows } = await sql<ClaimedDelivery>`
-    update deliveries d
-    set state = 'sending', attempt = attempt + 1,
-        lease_token = ${claim.leaseToken}, lease_until = ${claim.leaseUntil}
-    from (
-      select due.id, due.state from unnest(${[...claim.shards]}::smallint[]) as s (shard)
-      cross join lateral (
-        select id, state from deliveries
-        where shard = s.shard and lease_until is null and settled_at is null and ${isWaiting}
-          and next_at <= ${claim.now}
-        order by next_at limit ${claim.perShard}
-        for update skip locked
-      ) due
-      limit ${claim.limit}
-    ) due
-    where d.id = due.id
-    returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt,
-      d.expires_at, d.resent, d.last_response, d.slot_day::text, due.state as was
+export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> {
+  const { now } = claim
+  const stop = sql`l.verdict`
+  // Planned at each call (it begins with a comment, so it gets no name), because a plan for an empty queue is slow for a
+  // million rows. The fence tells Postgres that this claim has looked: it refuses those of older releases.
+  const { rows } = await sql<
+    ClaimedDelivery & { verdict: Verdict | null; walked: Walked[] | null }
+  >`
+    /* claim */ with recursive ${lineSteps(claim, claim.limit, now)}, ${walkedSteps(claim)},
+    due as materialized (
+      select id, state, workspace_id, email_id, recipient, marketing, address_hmac, workflow_id, execution_id
+      from deliveries
+      where id = any(array(select id from picked)) and lease_until is null and settled_at is null
+        and ${isWaiting} and next_at <= ${now} and ${claim.owner ? ownsLane(claim.owner) : sql`true`}
+      for update skip locked
+    ),
+    moved as (
+      update deliveries d
+      set state = case when l.verdict is null then 'sending' when l.verdict = 'wait' then d.state
+            else ${stoppedState(stop)} end,
+          attempt = case when l.verdict is null then d.attempt + 1 else d.attempt end,
+          lease_token = case when l.verdict is null then ${claim.leaseToken}::uuid end,
+          lease_until = case when l.verdict is null then ${claim.leaseUntil}::timestamptz end,
+          fence = case when l.verdict is null then ${claim.leaseToken}::uuid else d.fence end,
+          next_at = case when l.verdict = 'wait' then l.until else d.next_at end,
+          ready = l.verdict is distinct from 'wait',
+          settled_at = case when l.verdict <> 'wait' then ${now}::timestamptz end
+      from (${look(sql`due`, now)}) l
+      where d.id = l.id
+      returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.next_at,
+        d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, l.was, l.verdict
+    ),
+    events as (
+      insert into email_events (email_id, workspace_id, recipient, status, at, data)
+      select l.email_id, l.workspace_id, l.recipient, 'bounced', ${now}::timestamptz, ${stoppedData(stop)}
+      from moved l where l.verdict <> 'wait'
+      on conflict do nothing
+    )
+    select m.id, email_id, workspace_id, domain_id, recipient, shard, attempt, next_at, expires_at, resent,
+      last_response, slot_day::text, class, destination, was, verdict,
+      case when row_number() over () = 1 then walked end as walked
+    from walked left join moved m on true
   `.execute(trx)
-  return rows
+  const moved = rows.filter(({ id }) => id !== null)
+  const deliveries = moved.flatMap(({ verdict, walked: _, ...delivery }) =>
+    verdict === null ? [delivery] : [],
+  )
+  return { deliveries, due: moved.length, walked: rows[0]?.walked ?? [] }
 }

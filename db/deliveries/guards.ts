@@ -23,6 +23,19 @@ export const isWaiting = sql<boolean>`state in (${states(waitingStates)})`
  */
 export const isUnmarked = sql<boolean>`state in (${states(statesBefore('data_sent'))})`
 
+/** Of deliveries that stand in a line, as the index deliveries_lines has them. */
+export const isInLine = sql<boolean>`ready and lease_until is null and settled_at is null`
+
+/** Of deliveries that wait until later, as the index deliveries_later has them. */
+export const isLater = sql<boolean>`not ready and lease_until is null and settled_at is null`
+
+/** Of deliveries that wait until later and were never tried. */
+export const isPutOff = sql<boolean>`${isLater} and attempt = 0`
+
+/** The domain of a recipient in lower case, as `recipient_domains` has it. */
+export const domainOf = (recipient: RawBuilder<unknown>) =>
+  sql<string>`lower(substring(${recipient} from '[^@]*$'))`
+
 /** `state in (…)` of deliveries under way. */
 export const isUnderWay = sql<boolean>`state in (${states(underWayStates)})`
 
@@ -30,6 +43,29 @@ export const isUnderWay = sql<boolean>`state in (${states(underWayStates)})`
 export const mayBounceLater = sql<boolean>`state in (${states(
   statesBefore('bounced').filter((state) => !isUnderWayState(state)),
 )})`
+
+/** A lane and the epoch in which one owner has it. */
+export interface LaneEpoch {
+  lane: number
+  epoch: number
+}
+
+/** True while no newer owner has taken the lane, and so its owner may claim. */
+export const ownsLane = ({ lane, epoch }: LaneEpoch) =>
+  sql<boolean>`exists (select from lanes where lane = ${lane}::int and epoch = ${epoch}::bigint)`
+
+/** True while the owner may mark what it has claimed: nobody has taken the lane from it against its will. */
+export const marksInLane = ({ lane, epoch }: LaneEpoch) =>
+  sql<boolean>`exists (select from lanes where lane = ${lane}::int and marks_from <= ${epoch}::bigint)`
+
+/**
+ * A query that locks deliveries in the order of their ids and gives their ids. A statement on several deliveries
+ * takes its rows from it, so that two of them wait for each other and do not deadlock.
+ * @param ids what `id in (…)` or `id = any (…)` says
+ * @param which a further condition on a row of `deliveries`, which still holds while the row is locked
+ */
+export const lockedById = (ids: RawBuilder<unknown>, which: RawBuilder<unknown>) =>
+  sql`select id from deliveries where id ${ids} and ${which} order by id for update`
 
 /** The moves that end an attempt, for `(from, to) in (…)`. */
 export const attemptMoves: RawBuilder<unknown> = sql.join(

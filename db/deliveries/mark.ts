@@ -2,10 +2,12 @@
 
 import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
-import { isUnmarked } from './guards.ts'
+import { isUnmarked, type LaneEpoch, lockedById, marksInLane } from './guards.ts'
 
 /**
- * Marks deliveries whose message is written except for the final dot, in one commit.
+ * Marks deliveries whose message is written except for the final dot, in one commit. Whether a lease is valid is
+ * asked of the database's clock too: a process that was frozen may come with a time of long ago.
+ * @param owner who marks: nothing is marked once its lane was taken from it. Absent: without that look
  * @returns the ids of deliveries whose lease is still valid: only these may get their final dot
  */
 export async function markDataSent(
@@ -13,13 +15,16 @@ export async function markDataSent(
   ids: number[],
   leaseToken: string,
   now: Date,
+  owner?: LaneEpoch,
 ): Promise<Set<number>> {
+  const which = sql`lease_token = ${leaseToken}::uuid and lease_until > ${now}
+    and lease_until > clock_timestamp() and ${isUnmarked}`
   const { rows } = await sql<{ id: number }>`
-    with marked as (
-      update deliveries set state = 'data_sent'
-      where id = any(${ids}::bigint[]) and lease_token = ${leaseToken}::uuid and lease_until > ${now}
-        and ${isUnmarked}
-      returning id
+    with held as (${lockedById(sql`= any(${ids}::bigint[])`, which)}),
+    marked as (
+      update deliveries d set state = 'data_sent' from held
+      where d.id = held.id and ${owner ? marksInLane(owner) : sql`true`}
+      returning d.id
     )
     select id from marked
   `.execute(trx)

@@ -1,8 +1,10 @@
 // Counts how much mail waits in each shard and how long, for metrics and operators. The counts are bounded.
 import { sql } from 'kysely'
 import { limits } from '../../rules/limits.ts'
+import { classPlaces } from '../../rules/mail/classes.ts'
 import type { UnderWayState, WaitingState } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
+import { isInLine, isLater } from './guards.ts'
 
 /** The most rows that are counted for one shard, so that a long queue is cheap to count. */
 export const QUEUE_COUNTED_MAX = 5_000
@@ -11,9 +13,9 @@ const LEASED_COUNTED_MAX = 20_000
 export interface QueueDepth {
   shard: number
   state: WaitingState | UnderWayState
-  /** Of a shard's waiting deliveries at most QUEUE_COUNTED_MAX are counted, those that are due first. */
+  /** Of a shard's waiting deliveries at most QUEUE_COUNTED_MAX are counted: what stands in lines first. */
   count: number
-  /** How long the first delivery has been due, in seconds; 0 if it is due later or under way. */
+  /** How long the first of those counted has been due, in seconds; 0 if it is due later or under way. */
   oldest_s: number
 }
 
@@ -24,9 +26,17 @@ export async function listQueueDepths(db: Db, now: Date): Promise<QueueDepth[]> 
       select s.shard, state, count(*) as count,
         greatest(0, extract(epoch from ${now}::timestamptz - min(next_at)))::float8 as oldest_s
       from generate_series(0, ${limits.shards - 1}::int) as s (shard) cross join lateral (
-        select state, next_at from deliveries
-        where shard = s.shard and lease_until is null and settled_at is null
-        order by next_at limit ${QUEUE_COUNTED_MAX}
+        (select d.state, d.next_at from unnest(${[...classPlaces]}::smallint[]) as c(class)
+        cross join lateral (
+          select state, next_at from deliveries
+          where class = c.class and shard = s.shard and ${isInLine}
+          limit ${QUEUE_COUNTED_MAX}
+        ) d limit ${QUEUE_COUNTED_MAX})
+        union all
+        (select state, next_at from deliveries
+        where shard = s.shard and ${isLater}
+        order by next_at limit ${QUEUE_COUNTED_MAX})
+        limit ${QUEUE_COUNTED_MAX}
       ) of_shard group by s.shard, state
     ), leased as (
       select shard, state, count(*) as count, 0::float8 as oldest_s

@@ -1,6 +1,7 @@
 // Reads the delivery that a report is about, and the attempts of an email with their SMTP conversations.
 
 import { sql } from 'kysely'
+import { emailIdOf } from '../../rules/mail/messageIds.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
@@ -18,6 +19,24 @@ export function findReportedDelivery(db: Db, id: number): Promise<ReportedDelive
     .select(['id', 'email_id', 'workspace_id', 'recipient', 'state'])
     .where('id', '=', id)
     .executeTakeFirst()
+}
+
+/**
+ * The only delivery of the mail with that Message-ID, in any workspace: a signed report of a feedback loop names the
+ * mail and nothing else. Null for a mail with several recipients, since the report could be about each of them.
+ */
+export async function findSoleDelivery(db: Db, messageId: string): Promise<number | null> {
+  const emailId = emailIdOf(messageId)
+  if (emailId === null) return null
+  const rows = await db
+    .selectFrom('emails as e')
+    .innerJoin('deliveries as d', 'd.email_id', 'e.id')
+    .select('d.id')
+    .where('e.id', '=', emailId)
+    .where('e.message_id', '=', messageId)
+    .limit(2)
+    .execute()
+  return rows.length === 1 ? (rows[0]?.id ?? null) : null
 }
 
 export type EmailAttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'> & { recipient: string }

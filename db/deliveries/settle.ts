@@ -2,12 +2,15 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import { type AttemptEnd, type UnderWayState, waitingStates } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
 import type { JsonObject, Row } from '../schema.ts'
 import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces.ts'
 import { attemptMoves, states } from './guards.ts'
 import { mailEventRows } from './mailEvents.ts'
+
+const MONTH = `${limits.unknownDomainSuppressedDays} days`
 
 /** One attempt as it is stored: its times, the mail server, and how it ended. */
 export type AttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'>
@@ -26,8 +29,8 @@ export interface Settlement {
   counted: boolean
   /** The recipient's email event; null if there is none (a deferral). */
   event: { status: 'delivered' | 'bounced'; at: Date; data: JsonObject } | null
-  /** `for_good` puts the recipient on the suppression list; `soft` counts towards it. */
-  suppress: 'no' | 'soft' | 'for_good'
+  /** `for_good` and `for_a_month` put the recipient on the suppression list; `soft` counts towards it. */
+  suppress: 'no' | 'soft' | 'for_a_month' | 'for_good'
   /** The attempt; null if nothing was tried. */
   attempt: AttemptRow | null
 }
@@ -50,7 +53,7 @@ export interface SettledGroup {
 /**
  * Settles deliveries under way that have this lease (or, without a token, whose lease has expired), and writes
  * their attempts, events, mail events and suppressions: one statement and one commit for the group. It locks no
- * contact.
+ * contact, and deliveries in the order of their ids (commands/transact.ts).
  * @returns the deliveries that were settled now, and whether mail events were written
  */
 export async function settleDeliveries(
@@ -77,21 +80,24 @@ export async function settleDeliveries(
     leaseToken === null ? sql`d.lease_until <= ${now}` : sql`d.lease_token = ${leaseToken}::uuid`
   const { rows } = await sql<SettledDelivery & { has_mail_events: boolean }>`
     with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
+      select g.* from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
         id bigint, leaves text, state text, next_at timestamptz, response text, resent smallint, uncounted integer,
         status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,
         ended_at timestamptz, outcome text, phase text, code smallint, said text, host text, address text,
         tls text, conversation text)
+      join deliveries d on d.id = g.id
+      where ${held} order by d.id for update of d
     ),
     settled as (
       update deliveries d
       set state = g.state, attempt = d.attempt - g.uncounted,
-          next_at = coalesce(g.next_at, d.next_at), last_response = g.response,
+          next_at = coalesce(g.next_at, d.next_at), ready = coalesce(g.next_at, d.next_at) <= ${now},
+          last_response = g.response,
           resent = g.resent, lease_token = null, lease_until = null,
           settled_at = case when g.state in (${states(waitingStates)}) then null
             else ${now}::timestamptz end
       from given g
-      where d.id = g.id and ${held} and (d.state, g.state) in (${attemptMoves})
+      where d.id = g.id and (d.state, g.state) in (${attemptMoves})
         and d.state = coalesce(g.leaves, d.state)
       returning d.email_id, d.workspace_id, d.recipient, g.*
     ),
@@ -124,7 +130,9 @@ export async function settleDeliveries(
     to_suppress as (
       select workspace_id, email, email_id, until from soft_last
       union all
-      select workspace_id, lower(recipient), email_id, null from settled where suppress = 'for_good'
+      select workspace_id, lower(recipient), email_id,
+        case when suppress = 'for_a_month' then ${now}::timestamptz + ${MONTH}::interval end
+      from settled where suppress in ('for_good', 'for_a_month')
     ),
     suppressed as (${insertSuppressions(now)}),
     forgiven as (
@@ -132,7 +140,7 @@ export async function settleDeliveries(
       where s.state = 'delivered' and b.cleared_by is null and b.workspace_id = s.workspace_id
         and b.email = lower(s.recipient)
     )
-    select id, email_id, workspace_id, recipient, suppress = 'for_good' or (suppress = 'soft' and
+    select id, email_id, workspace_id, recipient, suppress in ('for_good', 'for_a_month') or (suppress = 'soft' and
       exists (select from soft_last l
         where l.workspace_id = settled.workspace_id and l.email = lower(recipient))) as suppressed,
       exists (select from told) as has_mail_events

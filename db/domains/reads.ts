@@ -3,6 +3,7 @@
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
+import { sendingStatuses } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
@@ -87,6 +88,19 @@ export function findDomain(
     .$if(domainId !== null, (qb) => qb.where('d.id', '=', domainId))
     .where('d.id', '=', id)
     .executeTakeFirst()
+}
+
+/** Whether any workspace sends from one of these domains; names in lower case. */
+export async function isSendingDomain(db: Db, names: string[]): Promise<boolean> {
+  const row = await db
+    .selectFrom('domains')
+    .select('id')
+    .where('name', 'in', names)
+    .where('status', 'in', sendingStatuses)
+    .where('deleted_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** The domain of that name, in lower case, and whether it may be sent from. */

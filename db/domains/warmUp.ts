@@ -1,11 +1,12 @@
-// Stores the places of the warm-up. They are reserved under the sending domain's lock, so that no two lanes give
-// out the same place.
+// Stores the places of the warm-up. They are given out under the sending domain's lock, so that no two lanes give out
+// the same place.
 
 import { sql } from 'kysely'
-import type { DayPlaces } from '../../rules/mail/warmUp.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { type DayPlaces, warmUpDaysMax } from '../../rules/mail/warmUp.ts'
 import type { WaitingState } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
-import { isUnmarked } from '../deliveries/guards.ts'
+import { isPutOff, isUnmarked, lockedById } from '../deliveries/guards.ts'
 
 /** Which of these domains are still warming up. */
 export async function listColdDomains(db: Db, ids: readonly string[]): Promise<Set<string>> {
@@ -20,7 +21,7 @@ export async function listColdDomains(db: Db, ids: readonly string[]): Promise<S
 
 export interface ColdDomain {
   id: string
-  /** Its days with reserved places, each once. */
+  /** Its days with places that were given out, each once. */
   days: DayPlaces[]
 }
 
@@ -51,7 +52,7 @@ export async function lockColdDomains(trx: Trx, ids: readonly string[]): Promise
   }))
 }
 
-/** Adds to the reserved places of days; a negative change releases places. */
+/** Adds to the places of days that were given out; a negative change gives places back. */
 export async function changeDayPlaces(
   trx: Trx,
   changes: readonly { domain_id: string; day: string; change: number }[],
@@ -71,15 +72,20 @@ export async function changeDayPlaces(
 /** The place of a claimed delivery. */
 export interface PlacedDelivery {
   id: number
-  /** `YYYY-MM-DD` */
-  slot_day: string
+  /** Today, `YYYY-MM-DD`; null: it has no place. */
+  slot_day: string | null
   /** When it is due; null: now, it stays claimed. */
   next_at: Date | null
 }
 
+/** What is stored as the last response of mail that waits for a place, and was never tried. */
+const WAITS = 'it waits: its sending domain is warming up and has no place for it today'
+
 /**
- * Writes the places of claimed deliveries. A delivery with a place on a later day returns to its former state, its
- * attempt does not count, and it expires later by the same time.
+ * Writes the places of claimed deliveries. A delivery without a place returns to its former state, its attempt does not
+ * count, and it expires later by the time that it waits, but not through that more than `warmUpDaysMax` days after its
+ * acceptance. If that is before the time at which it would be due, it is due a moment before it expires: too late to be
+ * tried once more.
  */
 export async function placeDeliveries(
   trx: Trx,
@@ -87,21 +93,25 @@ export async function placeDeliveries(
   leaseToken: string,
   now: Date,
 ): Promise<void> {
+  const which = sql`lease_token = ${leaseToken}::uuid and ${isUnmarked}`
+  const expires = sql`greatest(d.expires_at, least(d.expires_at + (p.next_at - ${now}::timestamptz),
+    d.created_at + ${`${warmUpDaysMax} days`}::interval))`
   await sql`
     with place as (
       select * from jsonb_to_recordset(${JSON.stringify(placed)}::jsonb)
         as p (id bigint, slot_day date, next_at timestamptz, was text)
+    ),
+    held as (${lockedById(sql`in (select id from place)`, which)}),
+    given as (update deliveries d set slot_day = p.slot_day
+      from place p join held on held.id = p.id where d.id = p.id and p.next_at is null
     )
     update deliveries d
-    set slot_day = p.slot_day,
-        state = case when p.next_at is null then d.state else p.was end,
-        attempt = case when p.next_at is null then d.attempt else d.attempt - 1 end,
-        next_at = coalesce(p.next_at, d.next_at),
-        expires_at = d.expires_at + (coalesce(p.next_at, ${now}) - ${now}::timestamptz),
-        lease_until = case when p.next_at is null then d.lease_until end,
-        lease_token = case when p.next_at is null then d.lease_token end
-    from place p
-    where d.id = p.id and d.lease_token = ${leaseToken}::uuid and ${isUnmarked}
+    set slot_day = null, ready = false, state = p.was, attempt = d.attempt - 1,
+        next_at = least(p.next_at, ${expires} - interval '1 ms'), expires_at = ${expires},
+        last_response = coalesce(d.last_response, ${WAITS}),
+        lease_until = null, lease_token = null
+    from place p join held on held.id = p.id
+    where d.id = p.id and p.next_at is not null
   `.execute(trx)
 }
 
@@ -112,4 +122,42 @@ export async function setWarmedUp(trx: Trx, ids: readonly string[], now: Date): 
     .set({ is_warmed_up: true, warmed_up_at: now })
     .where('id', 'in', ids)
     .execute()
+}
+
+/** Begins the warm-up of a domain anew: it is cold, and no day of it has given out a place. */
+export async function startLadder(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  domainId: string,
+): Promise<void> {
+  await trx
+    .updateTable('domains')
+    .set({ is_warmed_up: false, warmed_up_at: null })
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', domainId)
+    .execute()
+  await trx.deleteFrom('domain_days').where('domain_id', '=', domainId).execute()
+}
+
+/**
+ * Makes mail of a domain that was never tried and is due later due now, in one shard. Passes over mail that somebody
+ * holds. @returns how many, at most `limit`
+ */
+export async function hastenUntried(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  which: { domainId: string; shard: number; now: Date; limit: number },
+): Promise<number> {
+  const { domainId, shard, now, limit } = which
+  const { rows } = await sql<{ id: number }>`
+    with later as (
+      select id from deliveries
+      where shard = ${shard} and ${isPutOff} and workspace_id = ${workspaceId} and domain_id = ${domainId}
+        and next_at > ${now}
+      order by id limit ${limit} for update skip locked
+    )
+    update deliveries d set next_at = ${now}, ready = true, slot_day = null
+    from later where d.id = later.id returning d.id
+  `.execute(trx)
+  return rows.length
 }

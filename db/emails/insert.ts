@@ -1,8 +1,9 @@
 // Writes an email: the row, its deliveries and first email events, in one statement.
 
-import { sql } from 'kysely'
-import { normalizeContactEmail } from '../../rules/addresses.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { addressDomain, normalizeContactEmail } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { type ClassedEmail, mailClass, mailClasses } from '../../rules/mail/classes.ts'
 import { shardOf } from '../../rules/shard.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow, Row } from '../schema.ts'
@@ -29,50 +30,115 @@ export interface NewEmail {
  * Writes an email with its attachments, one delivery for each recipient (`suppressed` for those on the
  * suppression list, else `queued`), and the email events `sent`, and `bounced` for the suppressed ones.
  * One statement, so one commit where the caller has no transaction of its own. The caller wakes the lanes.
+ * @param macs of marketing mail, the HMAC of each recipient, which the claim looks for among opt-outs
  */
 export async function insertEmail(
   trx: Trx,
   workspaceId: WorkspaceId,
   email: NewEmail,
+  macs: readonly Buffer[] = [],
 ): Promise<void> {
-  const { row, recipients } = email
-  const shards = recipients.map(shardOf)
-  const keys = recipients.map((address) => normalizeContactEmail(address) ?? address.toLowerCase())
+  const { row } = email
+  const recipients = recipientRows(email)
+  // Without them nobody could see that a recipient has left.
+  if (row.category === 'marketing' && macs.length !== recipients.length)
+    throw new Error('marketing mail without MACs')
+  const addresses = recipients.map(({ address }) => address)
+  const shards = recipients.map(({ shard }) => shard)
+  const domains = recipients.map(({ domain }) => domain)
+  const keys = recipients.map(({ key }) => key)
+  const given = sql`
+    select ${row.id}::text as id, ${row.type}::text as type, ${row.category}::text as category,
+      ${row.from}::text as "from", ${row.to}::text[] as "to", ${row.cc}::text[] as cc, ${row.bcc}::text[] as bcc,
+      ${row.reply_to}::text[] as reply_to, ${row.subject}::text as subject,
+      ${row.template_id}::text as template_id, ${row.domain_id}::text as domain_id,
+      ${JSON.stringify(row.headers)}::jsonb as headers, ${JSON.stringify(row.tags)}::jsonb as tags,
+      ${JSON.stringify(row.metadata)}::jsonb as metadata, ${row.message_id}::text as message_id,
+      ${row.workflow_id}::text as workflow_id, ${row.execution_id}::text as execution_id,
+      ${row.node_id}::text as node_id, ${row.unsubscribe_token}::text as unsubscribe_token,
+      ${row.track_opens}::boolean as track_opens, ${row.track_clicks}::boolean as track_clicks,
+      ${row.tracking_host}::text as tracking_host, ${row.created_at}::timestamptz as created_at,
+      ${classPlace(row)}::smallint as class, ${email.dueAt}::timestamptz as due_at,
+      ${email.expiresAt}::timestamptz as expires_at`
+  await writeGiven(trx, workspaceId, {
+    given,
+    // Not in the relation, which Postgres would write to a file for a large one.
+    bodies: { html: sql`${row.html}::text`, text: sql`${row.text}::text` },
+    recipients: sql`select ${row.id}::text as email_id, r.* from unnest(${addresses}::text[], ${domains}::text[],
+      ${shards}::smallint[], ${keys}::text[], ${[...macs]}::bytea[])
+      with ordinality as r(address, domain, shard, key, mac, position)`,
+    further: attachments(row.id, email.attachments),
+  })
+}
+
+/** What a statement writes, as SQL. */
+interface GivenEmails {
+  /** A `select` of the columns of emails, without the bodies, and of `class`, `due_at` and `expires_at`. */
+  given: RawBuilder<unknown>
+  /** Expressions over `given`. */
+  bodies: { html: RawBuilder<unknown>; text: RawBuilder<unknown> }
+  /** A `select` of `email_id`, `address`, `domain`, `shard`, `key`, `mac` and `position`. */
+  recipients: RawBuilder<unknown>
+  /** Further steps of the `with`, each after a comma. */
+  further?: RawBuilder<unknown>
+}
+
+/** Writes emails with what `insertEmail` says of one. */
+export async function writeGiven(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { given, bodies, recipients, further = sql`` }: GivenEmails,
+): Promise<void> {
   await sql`
-    with recipient as (
-      select r.address, r.shard, r.position, s.email is not null as suppressed
-      from unnest(${recipients}::text[], ${shards}::smallint[], ${keys}::text[])
-        with ordinality as r(address, shard, key, position)
+    with given as (${given}), recipient as (
+      select g.*, r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.position,
+        case when k.shard is null then r.domain else k.destination end as destination,
+        s.email is not null as suppressed
+      from (${recipients}) r join given g on g.id = r.email_id
+      left join recipient_domains k on k.domain = r.domain
       left join suppressions s on s.workspace_id = ${workspaceId} and s.email = r.key
-        and (s.expires_at is null or s.expires_at > ${row.created_at})
+        and (s.expires_at is null or s.expires_at > g.created_at)
     ), email as (
       insert into emails (id, workspace_id, type, category, "from", "to", cc, bcc, reply_to, subject,
         html, text, template_id, domain_id, headers, tags, metadata, message_id, workflow_id,
         execution_id, node_id, unsubscribe_token, track_opens, track_clicks, tracking_host, created_at)
-      values (${row.id}, ${workspaceId}, ${row.type}, ${row.category}, ${row.from}, ${row.to},
-        ${row.cc}, ${row.bcc}, ${row.reply_to}, ${row.subject}, ${row.html}, ${row.text},
-        ${row.template_id}, ${row.domain_id}, ${JSON.stringify(row.headers)},
-        ${JSON.stringify(row.tags)}, ${JSON.stringify(row.metadata)}, ${row.message_id},
-        ${row.workflow_id}, ${row.execution_id}, ${row.node_id}, ${row.unsubscribe_token},
-        ${row.track_opens}, ${row.track_clicks}, ${row.tracking_host}, ${row.created_at})
+      select id, ${workspaceId}, type, category, "from", "to", cc, bcc, reply_to, subject,
+        ${bodies.html}, ${bodies.text}, template_id, domain_id, headers, tags, metadata, message_id,
+        workflow_id, execution_id, node_id, unsubscribe_token, track_opens, track_clicks, tracking_host,
+        created_at
+      from given
     ), delivery as (
       insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
-        expires_at, created_at, settled_at)
-      select ${row.id}, ${workspaceId}, ${row.domain_id}, address, shard,
-        case when suppressed then 'suppressed' else 'queued' end,
-        ${email.dueAt}::timestamptz, ${email.expiresAt}::timestamptz, ${row.created_at}::timestamptz,
-        case when suppressed then ${row.created_at}::timestamptz end
-      from recipient order by position
-    )${attachments(row.id, email.attachments)}
+        expires_at, created_at, settled_at, marketing, address_hmac, workflow_id, execution_id, class,
+        destination, ready)
+      select id, ${workspaceId}, domain_id, address, shard,
+        case when suppressed then 'suppressed' else 'queued' end, due_at, expires_at, created_at,
+        case when suppressed then created_at end, category = 'marketing', mac,
+        case when category = 'marketing' then workflow_id end,
+        case when category = 'marketing' then execution_id end, class, destination, due_at <= created_at
+      from recipient order by id, position
+    )${further}
     insert into email_events (email_id, workspace_id, recipient, status, at, data)
-    select ${row.id}, ${workspaceId}, address, status, ${row.created_at}::timestamptz, data
+    select id, ${workspaceId}, address, status, created_at, data
     from recipient cross join (values
       (1, 'sent', '{}'::jsonb),
       (2, 'bounced', '{"type": "Permanent", "subtype": "OnAccountSuppressionList"}'::jsonb)
     ) as event(step, status, data)
     where status = 'sent' or suppressed
-    order by step, position
+    order by id, step, position
   `.execute(trx)
+}
+
+/** The place of an email's class in `mailClasses`. */
+export const classPlace = (row: ClassedEmail) => mailClasses.indexOf(mailClass(row))
+
+/** Each recipient with its domain and the domain's shard, the address by which it is suppressed, and its place. */
+export function recipientRows({ recipients }: Pick<NewEmail, 'recipients'>) {
+  return recipients.map((address, position) => {
+    const domain = addressDomain(address).toLowerCase()
+    const key = normalizeContactEmail(address) ?? address.toLowerCase()
+    return { address, domain, shard: shardOf(domain), key, position }
+  })
 }
 
 function attachments(emailId: string, files: NewAttachment[]) {

@@ -1,29 +1,48 @@
-// Reads everything that accepting an email needs, in one round trip.
+// Reads everything that accepting emails needs, in one round trip for a group.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { type SendingDomain, trackingHost } from '../domains/sending.ts'
 
-/** Finds the workspace's domain of that name, and which of the addresses (lower case) are automation contacts. */
-export async function findSendFacts(
+export interface AskedSendFacts {
+  /** The name of the sending domain. */
+  domainName: string
+  /** Of the recipients, in lower case. */
+  addresses: string[]
+}
+
+export interface SendFacts {
+  /** The workspace's domain of that name. */
+  domain: SendingDomain | null
+  /** Those of the addresses that are automation contacts, in the order of the contacts' ids. */
+  contactEmails: string[]
+}
+
+/** @returns the facts of each, in order */
+export async function listSendFacts(
   db: Db,
   workspaceId: WorkspaceId,
-  domainName: string,
-  addresses: string[],
-): Promise<{ domain: SendingDomain | null; contactEmails: string[] }> {
+  asked: AskedSendFacts[],
+): Promise<SendFacts[]> {
+  const given = asked.map(({ domainName, addresses }, place) => ({ place, domainName, addresses }))
   const { rows } = await sql<Partial<SendingDomain> & { contact_emails: string[] }>`
+    with asked as (
+      select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+        as a (place integer, "domainName" text, addresses text[])
+    )
     select d.id, d.status, d.open_tracking_enabled, d.click_tracking_enabled, ${trackingHost} as tracking_host, array(
       select c.email from contacts c
-      where c.workspace_id = ${workspaceId} and c.email = any(${addresses}::text[])
+      where c.workspace_id = ${workspaceId} and c.email = any(a.addresses)
       order by c.id
     ) as contact_emails
-    from (values (1)) as one
-    left join domains d on d.workspace_id = ${workspaceId} and d.name = ${domainName}
+    from asked a
+    left join domains d on d.workspace_id = ${workspaceId} and d.name = a."domainName"
       and d.deleted_at is null
+    order by a.place
   `.execute(db)
-  const found = rows[0]
-  if (!found) return { domain: null, contactEmails: [] }
-  const { contact_emails: contactEmails, ...domain } = found
-  return { domain: domain.id ? (domain as SendingDomain) : null, contactEmails }
+  return rows.map(({ contact_emails: contactEmails, ...domain }) => ({
+    domain: domain.id ? (domain as SendingDomain) : null,
+    contactEmails,
+  }))
 }

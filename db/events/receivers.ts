@@ -6,6 +6,7 @@ import type { ReEntry } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import { isLive } from '../executions/live.ts'
+import { isAboutWorkflow } from '../opt-outs/reads.ts'
 import type { JsonObject } from '../schema.ts'
 
 export interface EventReceivers {
@@ -19,6 +20,8 @@ export interface ArrivedEvent {
   email: string
   properties: JsonObject
   contact: { id: string; firstSeen: Date; properties: JsonObject }
+  /** HMAC of the address. */
+  hmac: Buffer
   now: Date
 }
 
@@ -45,7 +48,7 @@ export interface WaitRow {
 export async function findCandidates(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { eventName, contact }: ArrivedEvent,
+  { eventName, contact, hmac }: ArrivedEvent,
 ): Promise<{ triggers: TriggerRow[]; waits: WaitRow[] }> {
   const { rows } = await sql<{ triggers: TriggerRow[]; waits: WaitRow[] }>`
     select
@@ -55,8 +58,9 @@ export async function findCandidates(
           order by t.workflow_id, t.position)
         from workflow_triggers t
         where t.workspace_id = ${workspaceId} and t.event_name = ${eventName}
-          and not exists (select from workflow_unsubscribes u
-            where u.workflow_id = t.workflow_id and u.contact_id = ${contact.id})
+          and not exists (select from opt_outs o
+            where o.workspace_id = ${workspaceId} and o.address_hmac = ${hmac}
+              and ${isAboutWorkflow(sql`t.workflow_id`)})
       ), '[]') as triggers,
       coalesce((
         select json_agg(json_build_object('execution_id', w.execution_id,

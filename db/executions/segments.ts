@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EndedStatus } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
+import { isAboutWorkflow, standsFrom } from '../opt-outs/reads.ts'
 import type { JsonObject, Row } from '../schema.ts'
 import { cleared } from '../suspects/writes.ts'
 import { type ExecutionEnd, endColumns } from './end.ts'
@@ -66,6 +67,7 @@ export interface SegmentState {
   consumed_by: string | null
   trigger_properties: JsonObject | null
   wait_events: Record<string, JsonObject>
+  /** False for a minute after a GET that may still be undone: claims put such mail off. */
   unsubscribed: boolean
   suppressed: boolean
 }
@@ -77,9 +79,9 @@ export interface SegmentState {
 export async function findSegmentState(
   trx: Trx,
   workspaceId: WorkspaceId,
-  at: { executionId: string; segment: number; now: Date },
+  at: { executionId: string; segment: number; hmac: Buffer; now: Date },
 ): Promise<SegmentState> {
-  const { executionId, segment, now } = at
+  const { executionId, segment, hmac, now } = at
   const { rows } = await sql<SegmentState>`
     select e.ended_status,
       (select result from execution_segments s
@@ -93,8 +95,9 @@ export async function findSegmentState(
         from event_waits w join automation_events a on a.id = w.consumed_by
         where w.execution_id = e.id
         order by w.node_id, w.segment desc) latest), '{}') as wait_events,
-      exists (select from workflow_unsubscribes u
-        where u.workflow_id = e.workflow_id and u.contact_id = e.contact_id) as unsubscribed,
+      exists (select from opt_outs o
+        where o.workspace_id = e.workspace_id and o.address_hmac = ${hmac}
+          and ${isAboutWorkflow(sql`e.workflow_id`)} and ${standsFrom} <= ${now}) as unsubscribed,
       exists (select from suppressions x
         where x.workspace_id = e.workspace_id and x.email = e.email
           and (x.expires_at is null or x.expires_at > ${now})) as suppressed

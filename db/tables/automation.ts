@@ -150,21 +150,22 @@ export interface OutboxTable {
   kind: OutboxKind
   /**
    * For `domain_start` and `domain_check` the domain's id (workflow and contact are ''); for `mail_event` ''
-   * (workflow too).
+   * (workflow too); for `leave` ''.
    */
   execution_id: string
   workspace_id: WorkspaceId
   workflow_id: string
   contact_id: string
   payload: JsonColumn<JsonObject>
-  /** When the row is handed to Temporal; `infinity` for a mail event. */
+  /** When the row is handed to Temporal; `infinity` for `mail_event` and `leave`. */
   next_at: Date
-  /** When a mail event is recorded for its contact; null for other kinds. */
+  /** When a mail event is recorded for its contact, or a `leave` carried out; null for other kinds. */
   due_at: Defaulted<Date | null>
   attempts: Defaulted<number>
   created_at: Date
 }
 
+/** Written by the release before alone: a worker copies its rows into opt_outs. */
 export interface WorkflowUnsubscribesTable {
   workflow_id: string
   contact_id: string
@@ -175,4 +176,5 @@ export interface WorkflowUnsubscribesTable {
    */
   unconfirmed_email_id: Defaulted<string | null>
   created_at: Date
+  copied: Defaulted<boolean>
 }

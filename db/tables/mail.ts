@@ -62,7 +62,7 @@ export interface DeliveriesTable {
   email_id: string
   workspace_id: WorkspaceId
   recipient: string
-  /** 0-63, hash of the recipient's domain. */
+  /** 0-63, hash of the destination. */
   shard: number
   state: DeliveryState
   attempt: Defaulted<number>
@@ -79,6 +79,75 @@ export interface DeliveriesTable {
   slot_day: string | null
   created_at: Date
   settled_at: Date | null
+  /** Whether an opt-out stops it; null: written by the release before, and not filled in yet. */
+  marketing: Defaulted<boolean | null>
+  /** HMAC of the recipient, as in opt_outs; null unless it is marketing mail, like the next two. */
+  address_hmac: Defaulted<Buffer | null>
+  workflow_id: Defaulted<string | null>
+  execution_id: Defaulted<string | null>
+  /** The lease of the last claim: Postgres refuses a claim that does not write it. */
+  fence: Defaulted<string | null>
+  /** The place of its class in mailClasses. */
+  class: Defaulted<number>
+  /** What is one receiver for connections and pace: a domain, a provider, or the addresses of mail servers. */
+  destination: Defaulted<string>
+  /** False: it becomes due later. */
+  ready: Defaulted<boolean>
+}
+
+/** What direct delivery has learned about the domain of a recipient. */
+export interface RecipientDomainsTable {
+  domain: string
+  /** The provider or the addresses of its mail servers; null: not found yet. */
+  destination: string | null
+  /** The shard of the destination. */
+  shard: number | null
+  /** Since when the DNS says that the domain does not exist; null: it exists. */
+  nx_since: Date | null
+  looked_up_at: Date
+}
+
+/** What somebody left. The address is there as its HMAC alone, so the row may outlive every other trace of them. */
+export interface OptOutsTable {
+  id: string
+  workspace_id: WorkspaceId
+  scope: 'workflow' | 'audience' | 'broadcasts' | 'workspace'
+  /** The id of a workflow or an audience; '' for the other scopes. */
+  target_id: string
+  address_hmac: Buffer
+  /** `api`: a call of the customer's. All others are acts of the person. */
+  source: 'link' | 'one_click' | 'mail' | 'complaint' | 'api'
+  /** The email whose link a GET followed, which a scanner may have made; null: it is certain. */
+  unconfirmed_email_id: string | null
+  created_at: Date
+}
+
+/** One row: the key of the HMACs, encrypted. */
+export interface AddressKeysTable {
+  id: number
+  key: Buffer
+  created_at: Date
+}
+
+/** Who owns a delivery lane. A row stays when its lane has no owner any more. */
+export interface LanesTable {
+  /** Number of the lane, from 0. */
+  lane: number
+  /** The count of lanes for which it was taken. */
+  lanes: number
+  /** Its shards: from `shard_from`, below `shard_to`. */
+  shard_from: number
+  shard_to: number
+  /** The process, for operators: `pid@host`. */
+  owner: string
+  /** Grows each time that any lane gets an owner. Only the owner with this epoch may claim; 0: nobody. */
+  epoch: number
+  /** Owners since this epoch may still mark what they have claimed. */
+  marks_from: number
+  /** Whether its owner lets it go: who takes it lets this one finish what it has claimed. */
+  offered: boolean
+  /** When the owner will have said by then that it lives. */
+  until: Date
 }
 
 export type EmailStatus = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced'

@@ -131,4 +131,6 @@ export interface AudienceContactsTable {
   properties: JsonColumn<JsonObject>
   created_at: Date
   updated_at: Date
+  /** Whether opt_outs has that they are not subscribed; null: no, or they are. */
+  leave_copied: Defaulted<boolean | null>
 }

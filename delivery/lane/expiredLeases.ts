@@ -1,8 +1,8 @@
 // Takes over deliveries whose worker died. Without the mark `data_sent` a delivery is queued again; with it, the
 // message may have been delivered.
 
-import type { ShardRange } from '../../db/deliveries/claim.ts'
-import { type ExpiredLease, listExpiredLeases } from '../../db/deliveries/leases.ts'
+import { type ExpiredLease, listExpiredLeases, listMarked } from '../../db/deliveries/leases.ts'
+import type { ShardRange } from '../../db/deliveries/lines.ts'
 import type { Settlement } from '../../db/deliveries/settle.ts'
 import { listEmailCategories } from '../../db/emails/contents.ts'
 import type { DeliveryDeps } from '../deps.ts'
@@ -13,12 +13,37 @@ const BATCH_MAX = 500
 
 /** Settles deliveries whose lease has expired. @returns true if there were any, so that some may be due now */
 export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<boolean> {
-  const { db, now, config, log } = deps
+  const { db, now, log } = deps
   const time = now()
   const expired = await listExpiredLeases(db, shards, time, BATCH_MAX)
   if (expired.length === 0) return false
+  const settlements = await toSettlements(deps, expired, time)
+  log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
+  await settle(deps, settlements, null)
+  return true
+}
+
+/** Of deliveries that are under way when the process must end, settles those that are marked as if it had died. */
+export async function settleMarked(
+  deps: DeliveryDeps,
+  left: readonly { id: number }[],
+  leaseToken: string,
+): Promise<void> {
+  const ids = left.map(({ id }) => id)
+  const marked = await listMarked(deps.db, ids, leaseToken)
+  if (marked.length === 0) return
+  deps.log.warn({ count: marked.length }, 'no reply came before the end of this process')
+  await settle(deps, await toSettlements(deps, marked, deps.now()), leaseToken)
+}
+
+/** What becomes of deliveries whose worker cannot say how they ended. */
+async function toSettlements(
+  { db, config }: Pick<DeliveryDeps, 'db' | 'config'>,
+  expired: readonly ExpiredLease[],
+  time: Date,
+): Promise<Settlement[]> {
   const emails = await listEmailCategories(db, [...new Set(expired.map((row) => row.email_id))])
-  const settlements = expired.flatMap((delivery): Settlement | [] => {
+  return expired.flatMap((delivery): Settlement | [] => {
     if (delivery.state === 'sending') {
       const { id, resent } = delivery
       const attempt = unfinished(
@@ -51,9 +76,6 @@ export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Pr
       attempt: unfinished(delivery, outcome.kind, outcome.error, time),
     }
   })
-  log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
-  await settle(deps, settlements, null)
-  return true
 }
 
 /** The row of an attempt whose worker died before it could write one. */

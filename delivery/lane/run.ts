@@ -1,16 +1,20 @@
-// Runs one lane: claims due deliveries of its shards, sends them and settles them, until it is stopped.
-import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
+// Runs one lane: takes it, claims due deliveries of its shards, sends them and settles them, until it is stopped or a
+// newer owner has taken it. It knows no Temporal.
 import { transact } from '../../commands/transact.ts'
 import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { createPulse } from '../../runtime/pulse.ts'
 import { createDelivery } from '../attempt.ts'
+import type { UseEmail } from '../compose/composer.ts'
 import type { DeliveryDeps } from '../deps.ts'
-import { recoverExpired } from './expiredLeases.ts'
+import { recoverExpired, settleMarked } from './expiredLeases.ts'
 import { createInFlight } from './inFlight.ts'
+import { createLeases } from './leases.ts'
+import { createLines } from './lines.ts'
+import { type Lane, type Ownership, own } from './ownership.ts'
+import { createReady, READY_MS } from './ready.ts'
+import { createRooms } from './rooms.ts'
 import { laneShards } from './shards.ts'
-import { createShares } from './shares.ts'
 import { createWarmUp } from './warmUp.ts'
 
 const POLL_MS = 1_000
@@ -22,71 +26,102 @@ const CLAIMS_PER_CONNECTION = 10
 const CLAIM_MAX = 200
 /** Slow direct deliveries that do not count towards the capacity; with a relay all deliveries count. */
 const SLOW_MAX = 1_000
-/** How long a stopping lane waits for its open SMTP sessions. */
-const DRAIN_MS = 8_000
 
-/** The number of a lane (from 0) and the count of lanes, which together own all shards. */
-export interface Lane {
-  lane: number
-  lanes: number
+export interface LaneRun {
+  /** Resolves when it claims no more, with the reason. */
+  ended: Promise<'stopped' | 'taken'>
+  /** Resolves when the last of its deliveries is settled or given back, after `ended`. */
+  settled: Promise<void>
+  /** Says that the next owner may take the lane without cutting off what is under way here. */
+  offer: () => Promise<void>
 }
 
 /**
- * Runs a lane until `stop` is aborted. Then it stops claiming, waits for open SMTP sessions, and releases the
- * other deliveries. It keeps running while the database is away.
+ * Takes a lane and runs it. Aborting `stop`, or `deps.stopping`, ends its claims and offers the lane; what is under way
+ * is finished under leases that are extended until the last has settled. Once the process stops, that takes
+ * `config.drainMs` at most: then what is not marked goes back to the queue, and what is marked becomes unknown.
+ * It keeps running while the database is away.
+ * @throws errors of the database, while the lane is not taken
  */
 export async function runLane(
   deps: DeliveryDeps,
-  { lane, lanes }: Lane,
+  lane: Lane,
   stop: AbortSignal,
-): Promise<void> {
-  const running = createRunning(deps, laneShards(lane, lanes))
-  const { inFlight, pulse, claimMin, quietly } = running
-  const stopListening = deps.onDeliveries(pulse.beat)
+  useEmail: UseEmail,
+): Promise<LaneRun> {
+  const ownership = await own(deps, lane)
+  const shards = laneShards(lane.lane, lane.lanes)
+  const running = createRunning(deps, shards, ownership, useEmail)
+  const over = AbortSignal.any([stop, deps.stopping, ownership.lost])
   const upkeep = setInterval(
-    () => void quietly('upkeep', running.keepUp),
+    () => void running.quietly('upkeep', () => running.keepUp(!over.aborted)),
     Math.max(200, deps.config.leaseMs / 4),
   )
-  stop.addEventListener('abort', pulse.beat)
-  try {
-    while (!stop.aborted) {
-      const free = Math.min(inFlight.free(), CLAIM_MAX)
-      let more = false
-      if (free >= claimMin) {
-        await quietly('claim', async () => {
-          more = await running.claim(free)
-        })
-      }
-      // If more is due, claim again as soon as there is room.
-      const full = inFlight.free() < claimMin
-      running.waitForRoom(full)
-      if (!more || full) await pulse.next(full ? FULL_POLL_MS : POLL_MS)
-    }
-  } finally {
-    stop.removeEventListener('abort', pulse.beat)
+  const readying = setInterval(() => {
+    if (!over.aborted) void running.quietly('to make mail ready', running.makeReady)
+  }, READY_MS)
+  const ended = claimUntil(over, deps, running).then(async () => {
+    clearInterval(readying)
+    if (!ownership.lost.aborted) await ownership.offer()
+    ownership.end()
+    return ownership.lost.aborted ? 'taken' : 'stopped'
+  })
+  const settled = ended.then(async () => {
+    await running.drain()
     clearInterval(upkeep)
-    await stopListening()
-    await Promise.race([inFlight.settled(), delay(DRAIN_MS, null, { ref: false })])
-    await running.giveBack()
+  })
+  return { ended, settled, offer: ownership.offer }
+}
+
+/** Claims until `over` is aborted. */
+async function claimUntil(
+  over: AbortSignal,
+  deps: Pick<DeliveryDeps, 'onDeliveries'>,
+  running: ReturnType<typeof createRunning>,
+): Promise<void> {
+  const { inFlight, pulse, claimMin, quietly } = running
+  const stopListening = deps.onDeliveries(pulse.beat)
+  over.addEventListener('abort', pulse.beat)
+  while (!over.aborted) {
+    const free = Math.min(inFlight.free(), CLAIM_MAX)
+    let more = false
+    if (free >= claimMin) {
+      await quietly('claim', async () => {
+        more = await running.claim(free)
+      })
+    }
+    // If more is due, claim again as soon as there is room.
+    const full = inFlight.free() < claimMin
+    running.waitForRoom(full)
+    if (!more || full) await pulse.next(full ? FULL_POLL_MS : POLL_MS)
   }
+  over.removeEventListener('abort', pulse.beat)
+  await quietly('to stop listening', stopListening)
 }
 
 /** Makes the state of a running lane, and its functions that read and write deliveries. */
-function createRunning(deps: DeliveryDeps, shards: { from: number; to: number }) {
+function createRunning(
+  deps: DeliveryDeps,
+  shards: { from: number; to: number },
+  { epoch, look }: Ownership,
+  useEmail: UseEmail,
+) {
   const { log, now, config, metrics } = deps
-  const leaseToken = randomUUID()
+  const leases = createLeases(epoch, config.leaseMs, now)
+  const leaseToken = leases.token
   const capacity = config.smtpConnections * CLAIMS_PER_CONNECTION
   const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0
   const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax })
-  const shares = createShares(shards)
+  const lines = createLines(shards)
+  const rooms = createRooms(deps.transport)
   const admit = createWarmUp(deps, leaseToken)
   const pulse = createPulse()
-  const deliver = createDelivery(deps, leaseToken)
-  const leaseUntil = () => new Date(now().getTime() + config.leaseMs)
+  const late = timeAfter(deps.stopping, config.drainMs)
   /** Whether the lane waits for deliveries to end. Otherwise a claim after each of them would find nothing. */
   let isFull = false
-  const onSettled = () => {
-    if (isFull) pulse.beat()
+  const onSettled = ({ destination }: ClaimedDelivery) => {
+    const roomAgain = rooms.ended(destination)
+    if (isFull || roomAgain) pulse.beat()
   }
   const waitForRoom = (full: boolean) => {
     isFull = full
@@ -100,49 +135,102 @@ function createRunning(deps: DeliveryDeps, shards: { from: number; to: number })
     }
   }
 
-  const release = (deliveries: ClaimedDelivery[]) =>
+  const release = (deliveries: readonly ClaimedDelivery[]) =>
     transact.one(deps, ({ db }) => releaseDeliveries(db, deliveries, leaseToken))
+
+  /** A mark was refused: the lane may have a newer owner, to whom the delivery goes back at once. */
+  const onLost = async (delivery: ClaimedDelivery) => {
+    await Promise.all([look(), quietly('giving a lease back', () => release([delivery]))])
+  }
+  const deliver = createDelivery(deps, leases, useEmail, onLost)
+
+  const makeReady = createReady(deps, shards, pulse.beat)
 
   /** Claims up to `limit` deliveries and starts those that may be sent now. @returns whether more are due */
   const claim = async (limit: number): Promise<boolean> => {
-    const share = shares.next(limit)
+    const walk = { ...lines.next(limit), rooms: rooms.left() }
     const began = performance.now()
-    const lease = { leaseToken, leaseUntil: leaseUntil(), now: now() }
-    const claimed = await transact.one(deps, ({ db }) =>
-      claimDeliveries(db, { ...share, limit, ...lease }),
+    const until = leases.next()
+    const lease = { leaseToken, leaseUntil: until, now: now(), owner: epoch }
+    const { deliveries, due, walked } = await transact.one(deps, ({ db }) =>
+      claimDeliveries(db, { ...walk, limit, ...lease }),
     )
-    metrics?.claimed(claimed.length, performance.now() - began)
+    metrics?.claimed(deliveries.length, performance.now() - began)
+    leases.note(deliveries, until)
     try {
-      for (const delivery of await admit(claimed)) {
-        void inFlight.add(delivery, deliver).then(onSettled)
+      for (const delivery of await admit(deliveries)) {
+        rooms.began(delivery.destination)
+        void inFlight.add(delivery, deliver).then(() => onSettled(delivery))
       }
     } catch (err) {
-      await release(claimed)
+      await release(deliveries)
       throw err
     }
-    return shares.learn(claimed, limit, share.perShard)
+    for (const { full } of walked) rooms.wanted(full)
+    return lines.learn(walked, due, limit)
   }
 
-  /** Extends the leases of deliveries under way, and takes over deliveries whose lease has expired. */
-  const keepUp = async () => {
-    const ids = inFlight.items().map(({ id }) => id)
-    if (ids.length > 0) {
-      await transact.one(deps, ({ db }) => extendLeases(db, ids, leaseToken, leaseUntil()))
+  /** Extends the leases of deliveries under way. An owner also takes over those whose lease has expired. */
+  const keepUp = async (isOwner: boolean) => {
+    const held = inFlight.items()
+    if (held.length > 0) {
+      const until = leases.next()
+      const ids = held.map(({ id }) => id)
+      const extended = await transact.one(deps, ({ db }) =>
+        extendLeases(db, ids, leaseToken, until),
+      )
+      leases.note(
+        held.filter(({ id }) => extended.has(id)),
+        until,
+      )
     }
-    if (await recoverExpired(deps, shards)) pulse.beat()
+    if (isOwner && (await recoverExpired(deps, shards))) pulse.beat()
   }
 
   /**
-   * Releases deliveries under way. A message that is still being written then gets no final dot, so it is not
-   * delivered.
+   * Waits for deliveries under way, and no longer than `drainMs` once the process stops. A message that is still being
+   * written then gets no final dot, so it is not delivered.
    */
-  const giveBack = async () => {
+  const drain = async () => {
+    await Promise.race([inFlight.settled(), late.passed])
+    late.cancel()
     const left = inFlight.items()
     if (left.length === 0) return
     await quietly('giving leases back', () => release(left))
+    await quietly('settling what is marked', () => settleMarked(deps, left, leaseToken))
   }
 
   // A small claim costs as much as a large one, so a lane waits until half of its room is free.
   const claimMin = Math.ceil(Math.min(capacity, CLAIM_MAX) / 2)
-  return { inFlight, pulse, claimMin, quietly, waitForRoom, claim, keepUp, giveBack }
+  return {
+    inFlight,
+    pulse,
+    claimMin,
+    quietly,
+    waitForRoom,
+    claim,
+    makeReady,
+    keepUp,
+    drain,
+  }
+}
+
+/** A promise that resolves so long after a signal was aborted. */
+function timeAfter(signal: AbortSignal, wait_ms: number) {
+  let timer: NodeJS.Timeout | undefined
+  let begin = () => {}
+  const passed = new Promise<void>((resolve) => {
+    begin = () => {
+      timer = setTimeout(resolve, wait_ms)
+    }
+    if (signal.aborted) begin()
+    else signal.addEventListener('abort', begin)
+  })
+  return {
+    passed,
+    cancel() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', begin)
+    },
+  }
 }

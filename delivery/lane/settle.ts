@@ -1,5 +1,6 @@
 // Settles attempts: one statement for a group. The pump records what they mean for contacts later.
 
+import { settleSuppressed } from '../../commands/suppressions/settleWaiting.ts'
 import { transact } from '../../commands/transact.ts'
 import {
   type SettledDelivery,
@@ -10,11 +11,11 @@ import { isUnavailable } from '../../db/failures.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { UNKNOWN_RESPONSE } from '../nextState.ts'
 
-type SettleDeps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'metrics'>
+type SettleDeps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'metrics' | 'log'>
 
 /**
  * Writes the settlements of deliveries whose lease has this token (null: whose lease has expired). It locks no
- * contact.
+ * contact. What waits for an address that they suppressed is settled afterwards.
  */
 export async function settle(
   deps: SettleDeps,
@@ -27,6 +28,7 @@ export async function settle(
     return group.deliveries
   })
   count(deps, settlements, settled)
+  await stopWaitingMail(deps, settled)
 }
 
 /**
@@ -46,6 +48,18 @@ export async function settleEach(
     const faults: unknown[] = []
     for (const one of group) faults.push(...(await settleEach(deps, [one], leaseToken)))
     return faults
+  }
+}
+
+/** Settles what waits for addresses that were suppressed. The settlements are committed, so it does not throw. */
+async function stopWaitingMail(deps: SettleDeps, settled: SettledDelivery[]): Promise<void> {
+  const suppressed = settled.filter((row) => row.suppressed)
+  for (const workspaceId of new Set(suppressed.map((row) => row.workspace_id))) {
+    const own = suppressed.filter((row) => row.workspace_id === workspaceId)
+    const emails = own.map(({ recipient }) => recipient)
+    await settleSuppressed(deps, workspaceId, { emails }).catch((err: unknown) =>
+      deps.log.warn({ err }, 'what waits for suppressed addresses is stopped when it is claimed'),
+    )
   }
 }
 

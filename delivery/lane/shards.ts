@@ -1,5 +1,5 @@
 // Which shards a delivery lane owns.
-import type { ShardRange } from '../../db/deliveries/claim.ts'
+import type { ShardRange } from '../../db/deliveries/lines.ts'
 import { limits } from '../../rules/limits.ts'
 
 /** The shards of lane number `lane` of `lanes` lanes. Every shard belongs to exactly one lane. */

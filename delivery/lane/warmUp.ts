@@ -1,4 +1,5 @@
-// The warm-up of new domains: a delivery that has no place today is put off to the next day that has one.
+// The warm-up of new domains: what has no place today is put off to tomorrow. Transactional mail never waits: it uses
+// a place, and the others get what is left.
 import { LRUCache } from 'lru-cache'
 import { transact } from '../../commands/transact.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
@@ -9,12 +10,13 @@ import {
   placeDeliveries,
   setWarmedUp,
 } from '../../db/domains/warmUp.ts'
+import { mailClasses } from '../../rules/mail/classes.ts'
 import {
   type DayPlaces,
   dayOf,
-  findPlaces,
+  dueTomorrow,
   isLadderOver,
-  placeTime,
+  placesOf,
 } from '../../rules/mail/warmUp.ts'
 import type { DeliveryDeps } from '../deps.ts'
 
@@ -23,13 +25,15 @@ const REMEMBER_MS = 5_000
 const REMEMBERED_MAX = 10_000
 /** A place stays valid for so long after its day, for deliveries that were about to be sent at midnight. */
 const GRACE_MS = 60 * 60 * 1000
+const TRANSACTIONAL = mailClasses.indexOf('transactional')
 
 type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config' | 'metrics'>
 
 interface Placed {
   delivery: ClaimedDelivery
-  slotDay: string
-  /** null: today. */
+  /** Today; null: it has no place. */
+  slotDay: string | null
+  /** When it is due; null: now. */
   nextAt: Date | null
 }
 
@@ -52,19 +56,25 @@ export function createWarmUp(deps: Deps, leaseToken: string) {
     if (!config.warmUp || claimed.length === 0) return claimed
     const cold = await coldDomains(new Set(claimed.map((delivery) => delivery.domain_id)))
     const time = now()
-    const asking = claimed.filter((one) => cold.has(one.domain_id) && !hasPlace(one, time))
+    const asking = claimed.filter((one) => cold.has(one.domain_id) && needsPlace(one, time))
     if (asking.length === 0) return claimed
     const placed = await reserve(deps, asking, leaseToken, time)
-    const putOff = new Set(placed.filter((one) => one.nextAt).map((one) => one.delivery.id))
+    const putOff = new Set(
+      placed.filter((one) => one.nextAt !== null).map(({ delivery }) => delivery.id),
+    )
     metrics?.putOff(putOff.size)
     return claimed.filter((delivery) => !putOff.has(delivery.id))
   }
 }
 
-/** A retry keeps its place. A delivery that was never tried loses it when its day is over. */
-function hasPlace({ slot_day, attempt }: ClaimedDelivery, now: Date): boolean {
-  if (slot_day === null) return false
-  return attempt > 1 || slot_day >= dayOf(now.getTime() - GRACE_MS)
+/**
+ * A retry keeps its place. A delivery that was never tried loses it when its day is over. What has expired needs none: it
+ * will not be tried.
+ */
+function needsPlace({ slot_day, attempt, expires_at }: ClaimedDelivery, now: Date): boolean {
+  if (expires_at <= now) return false
+  if (slot_day === null) return true
+  return attempt <= 1 && slot_day < dayOf(now.getTime() - GRACE_MS)
 }
 
 /** Finds places for claimed deliveries that have none and stores them, in one transaction. */
@@ -85,7 +95,7 @@ function reserve(
     for (const domain of domains) {
       if (climbed.includes(domain.id)) continue
       const own = asking.filter((one) => one.domain_id === domain.id)
-      const found = place(domain.days, own, today)
+      const found = place(domain.days, own, now)
       placed.push(...found.placed)
       for (const [day, change] of found.changes) changes.push({ domain_id: domain.id, day, change })
     }
@@ -103,24 +113,32 @@ function reserve(
 }
 
 /** Finds places for deliveries of one domain. Their unused places of past days are given up first. */
-function place(days: DayPlaces[], asking: ClaimedDelivery[], today: string) {
+function place(days: DayPlaces[], asking: ClaimedDelivery[], now: Date) {
+  const today = dayOf(now.getTime())
   const changes = new Map<string, number>()
   const change = (day: string, by: number) => changes.set(day, (changes.get(day) ?? 0) + by)
   for (const { slot_day } of asking) if (slot_day !== null) change(slot_day, -1)
-  const left = days.map(({ day, reserved }) => ({
+  const given = days.map(({ day, reserved }) => ({
     day,
     reserved: Math.max(0, reserved + (changes.get(day) ?? 0)),
   }))
 
-  const placed: Placed[] = []
-  for (const found of findPlaces(left, today, asking.length)) {
-    change(found.day, found.count)
-    for (let number = found.from; number < found.from + found.count; number++) {
-      const delivery = asking[placed.length]
-      if (!delivery) break
-      const nextAt = found.day === today ? null : new Date(placeTime(found, number))
-      placed.push({ delivery, slotDay: found.day, nextAt })
+  const inOrder = [...asking].sort(byTurn)
+  let left = placesOf(given, today).left
+  const placed = inOrder.map((delivery): Placed => {
+    left -= 1
+    const hasPlace = delivery.class === TRANSACTIONAL || left >= 0
+    if (!hasPlace) {
+      const nextAt = new Date(dueTomorrow(delivery.class, now.getTime()))
+      return { delivery, slotDay: null, nextAt }
     }
-  }
+    change(today, 1)
+    return { delivery, slotDay: today, nextAt: null }
+  })
   return { placed, changes }
+}
+
+/** By class, and of a class what is due longest. */
+function byTurn(a: ClaimedDelivery, b: ClaimedDelivery): number {
+  return a.class - b.class || a.next_at.getTime() - b.next_at.getTime() || a.id - b.id
 }

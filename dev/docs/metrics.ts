@@ -2,7 +2,7 @@
 import { Registry } from 'prom-client'
 import { createApiMetrics } from '../../api/http/metrics.ts'
 import type { Db } from '../../db/connect.ts'
-import { createReportCounter } from '../../inbound/reports/metrics.ts'
+import { createPostmasterCounter, createReportCounter } from '../../inbound/reports/metrics.ts'
 import { collectEventLoopDelay } from '../../runtime/eventLoopDelay.ts'
 import { createLog } from '../../runtime/log.ts'
 import { createRenderMetrics } from '../../runtime/renderMetrics.ts'
@@ -21,10 +21,13 @@ export function metricsTable(): string {
     transport: {
       send: () => Promise.reject(new Error('nothing is sent')),
       close: () => Promise.resolve(),
+      rooms: () => ({ known: new Map(), other: 0 }),
       destinations: () => [],
     },
+    breakers: { countOpen: () => ({ sender: 0, address: 0, account: 0 }) },
   })
   createReportCounter(registry)
+  createPostmasterCounter(registry)
   createSuspectMetrics(registry)
   createRenderMetrics(registry)
   createApiMetrics(registry)

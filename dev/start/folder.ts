@@ -15,13 +15,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { endRecorded } from '../processes/children.ts'
 import { startTimeOf } from '../processes/processes.ts'
 
-const STOPPING_WAIT_MS = 20_000
 const RUNNING_WAIT_MS = 1_500
 
 interface Owner {
   pid: number
   start: string | undefined
-  stopping: boolean
+  /** How long its stop may take; null: it runs. */
+  stopping_ms: number | null
 }
 
 /** The content of dev.json, for other programs. null: the part was given from outside and is not known. */
@@ -96,7 +96,7 @@ export async function claimFolder(folder: DevFolder, say: (line: string) => void
   for (;;) {
     const owner = readJson<Owner>(folder.owner)
     if (!owner || startTimeOf(owner.pid) !== owner.start) break
-    const wait_ms = owner.stopping ? STOPPING_WAIT_MS : RUNNING_WAIT_MS
+    const wait_ms = owner.stopping_ms ?? RUNNING_WAIT_MS
     if (Date.now() - begin > wait_ms) {
       throw new Error(
         `Dripline already runs on ${folder.root} (pid ${owner.pid}, its addresses are in dev.json there): ` +
@@ -105,22 +105,22 @@ export async function claimFolder(folder: DevFolder, say: (line: string) => void
     }
     await pause(200)
   }
-  writeOwner(folder, false)
+  writeOwner(folder, null)
   const ended = await endRecorded(folder.children)
   if (ended.length > 0) say(`ended what a killed run left: ${ended.join(', ')}`)
 }
 
-/** Marks the folder as being stopped, so that a new start waits. */
-export function markStopping(folder: DevFolder): void {
-  writeOwner(folder, true)
+/** Marks the folder as being stopped, so that a new start waits. @param wait_ms how long the stop may take */
+export function markStopping(folder: DevFolder, wait_ms: number): void {
+  writeOwner(folder, wait_ms)
 }
 
 export function releaseFolder(folder: DevFolder): void {
   rmSync(folder.owner, { force: true })
 }
 
-function writeOwner(folder: DevFolder, stopping: boolean): void {
-  const owner: Owner = { pid: process.pid, start: startTimeOf(process.pid), stopping }
+function writeOwner(folder: DevFolder, stopping_ms: number | null): void {
+  const owner: Owner = { pid: process.pid, start: startTimeOf(process.pid), stopping_ms }
   writePrivate(folder.owner, JSON.stringify(owner))
 }
 

@@ -22,6 +22,7 @@ import { checkGiven } from './given.ts'
 import { createParts, type Parts } from './parts.ts'
 import { screen } from './screen.ts'
 import { seed } from './seed.ts'
+import { stopWaits } from './stopWaits.ts'
 
 const HURRY_AFTER_MS = 1_000
 const PARENT_POLL_MS = 500
@@ -134,7 +135,7 @@ async function runUntilStopped(folder: DevFolder): Promise<Reason> {
     (err) => stop({ failure: err instanceof Error ? err.message : String(err) }),
   )
   const reason = await stopped
-  markStopping(folder)
+  markStopping(folder, stopWaits(env).all_ms)
   if ('signal' in reason) dripline.say(`stopping (${reason.signal})`)
   await showing(dripline, (seconds) => `stopping, ${seconds} s`, parts.stop())
   // Kills children that were still starting.

@@ -12,10 +12,8 @@ import { type ServiceName, startService, waitReady } from '../servers/services.t
 import { startTemporal } from '../servers/temporal.ts'
 import { findTemporalCli } from '../servers/temporalCli.ts'
 import type { DevFolder } from './folder.ts'
+import { stopWaits } from './stopWaits.ts'
 
-/** The longest wait at a stop. All parts together need less than 15 s. */
-const SERVICE_STOP_MS = 7_000
-const BACKING_STOP_MS = 3_000
 const RETENTION_DAYS = 3
 
 export interface PartsOptions {
@@ -30,6 +28,7 @@ export interface PartsOptions {
 export type Parts = ReturnType<typeof createParts>
 
 export function createParts({ env, folder, ports, console, onGone }: PartsOptions) {
+  const waits = stopWaits(env)
   const services: Supervised[] = []
   const backing: (() => Promise<void>)[] = []
 
@@ -54,7 +53,7 @@ export function createParts({ env, folder, ports, console, onGone }: PartsOption
         const signals: NodeJS.Signals[] = ['SIGINT', 'SIGQUIT']
         const { say } = part
         const watched = supervise({ child: record(postgres.child, signals), say, onGone })
-        backing.push(() => watched.stop({ signals, wait_ms: BACKING_STOP_MS }))
+        backing.push(() => watched.stop({ signals, wait_ms: waits.backing_ms }))
         url = postgres.url
       }
       const migrating = migrateUrl(url).catch((err) => {
@@ -94,7 +93,7 @@ export function createParts({ env, folder, ports, console, onGone }: PartsOption
       })
       const temporal = await showing(part, describe, starting)
       const watched = supervise({ child: temporal.child, say: part.say, onGone })
-      backing.push(() => watched.stop({ wait_ms: BACKING_STOP_MS }))
+      backing.push(() => watched.stop({ wait_ms: waits.backing_ms }))
       if (namespace !== 'default') await prepareTemporal(temporal.address, namespace)
       part.say(`ready on port ${ports.temporal}, Web UI on ${ports.temporalUi}`)
       return { address: temporal.address, uiUrl: temporal.uiUrl }
@@ -115,7 +114,7 @@ export function createParts({ env, folder, ports, console, onGone }: PartsOption
       const starting = showing(part, (seconds) => `starting, ${seconds} s`, start())
       const ready = starting.then((child) => {
         const watched = supervise({ child, start, say: part.say, onGone })
-        backing.push(() => watched.stop({ wait_ms: BACKING_STOP_MS }))
+        backing.push(() => watched.stop({ wait_ms: waits.backing_ms }))
         part.say(`ready on port ${ports.inboxWeb}, SMTP on ${ports.inboxSmtp}`)
       })
       // It is awaited later. Until then its failure must not end the process.
@@ -136,7 +135,7 @@ export function createParts({ env, folder, ports, console, onGone }: PartsOption
 
     /** Stops all parts, users of a part before that part. */
     async stop(): Promise<void> {
-      await Promise.all(services.map((service) => service.stop({ wait_ms: SERVICE_STOP_MS })))
+      await Promise.all(services.map((service) => service.stop({ wait_ms: waits.service_ms })))
       await Promise.all(backing.map((stop) => stop()))
     },
   }

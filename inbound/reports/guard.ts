@@ -1,8 +1,9 @@
 // Limits of one client of the inbound listener: connections, time, unknown recipients.
 import type { Socket } from 'node:net'
+import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { SmtpRefusal } from './refusal.ts'
 
-const CONNECTIONS_PER_ADDRESS_MAX = 20
+const CONNECTIONS_PER_CLIENT_MAX = 20
 const REFUSED_RECIPIENTS_MAX = 20
 
 interface Session {
@@ -15,29 +16,31 @@ interface Session {
  * after `life_ms`.
  */
 export function createGuard({ life_ms }: { life_ms: number }) {
+  /** Open connections of each client; an IPv6 /64 is one. */
   const open = new Map<string, number>()
-  /** Session id → its address. A session may close without having been counted: some are refused before. */
+  /** Session id → its client. A session may close without having been counted: some are refused before. */
   const counted = new Map<string, string>()
   const refused = new Map<string, number>()
 
   return {
     /** @returns null when the client may go on */
     onConnect({ id, remoteAddress }: Session): SmtpRefusal | null {
-      const count = (open.get(remoteAddress) ?? 0) + 1
-      open.set(remoteAddress, count)
-      counted.set(id, remoteAddress)
-      return count > CONNECTIONS_PER_ADDRESS_MAX
+      const client = clientNetwork(remoteAddress)
+      const count = (open.get(client) ?? 0) + 1
+      open.set(client, count)
+      counted.set(id, client)
+      return count > CONNECTIONS_PER_CLIENT_MAX
         ? new SmtpRefusal(421, '4.7.0 Too many connections from your address, try again later')
         : null
     },
     onClose({ id }: Pick<Session, 'id'>): void {
       refused.delete(id)
-      const address = counted.get(id)
-      if (address === undefined) return
+      const client = counted.get(id)
+      if (client === undefined) return
       counted.delete(id)
-      const count = (open.get(address) ?? 1) - 1
-      if (count > 0) open.set(address, count)
-      else open.delete(address)
+      const count = (open.get(client) ?? 1) - 1
+      if (count > 0) open.set(client, count)
+      else open.delete(client)
     },
     /** The reply to a recipient that does not exist here. From the twentieth on it closes the connection. */
     onRefused({ id }: Pick<Session, 'id'>): SmtpRefusal {

@@ -1,7 +1,7 @@
 // The encoded body of a message with its DKIM body hash. Messages with the same content share it.
 import { createHash } from 'node:crypto'
 import { relaxedBodyHash } from '../dkim/body.ts'
-import type { Field } from '../dkim/sign.ts'
+import type { Field } from '../dkim/canonical.ts'
 import { encodeBody } from './bodyEncode.ts'
 
 export interface BodySection {

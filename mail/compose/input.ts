@@ -1,4 +1,5 @@
 // The input of message composition.
+import type { Automatic } from '../../rules/mail/classes.ts'
 
 export interface MailAddress {
   /** Display name; null or empty for none. */
@@ -36,4 +37,6 @@ export interface ComposeInput {
   /** Sets List-Unsubscribe and List-Unsubscribe-Post (RFC 8058). */
   unsubscribe: { url: string; mailto?: string } | null
   feedbackId: string | null
+  /** Whether the mail says that nobody wrote it (RFC 3834), so that nothing answers it by itself. */
+  automatic: Automatic
 }

@@ -1,6 +1,7 @@
 // Composes an email into bytes. The same input gives the same bytes for every attempt and on every machine.
 
-import { type DkimOptions, type Field, signFields } from '../dkim/sign.ts'
+import type { Field } from '../dkim/canonical.ts'
+import { type DkimOptions, signFields } from '../dkim/sign.ts'
 import { type Bodies, bodyCacheLimits, createBodies } from './bodyCache.ts'
 import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'

@@ -1,11 +1,17 @@
 // Makes the header of a message (RFC 5322, RFC 2047).
 import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 import { holdsWordMark, isReservedHeader, isStructuredHeader } from '../../rules/mail/headers.ts'
-import type { Field } from '../dkim/sign.ts'
+import type { Field } from '../dkim/canonical.ts'
 import type { ComposeInput, MailAddress } from './input.ts'
 
 const headerName = /^[\x21-\x39\x3b-\x7e]{1,100}$/
 const idHeaders = /^(in-reply-to|references)$/
+
+/** What automatic mail says to those who answer by themselves; the second is Exchange's. */
+const automaticHeaders = [
+  ['Auto-Submitted', 'auto-generated'],
+  ['X-Auto-Response-Suppress', 'OOF, AutoReply'],
+] as const
 
 /** Longest word in a line of 998 characters, which leaves room for the header's name. */
 const TOKEN_CHARS_MAX = 800
@@ -43,12 +49,15 @@ export function headerFields(email: ComposeInput): Field[] {
 /** Subject, the caller's own headers, and those of bulk mail, with their encoded values. */
 function contentHeaders(email: ComposeInput): [key: string, value: string][] {
   const headers: [string, string][] = [['Subject', encodeText(email.subject)]]
+  const automatic = listAutomatic(email)
+  const serviceOwned = automatic.map(([key]) => key.toLowerCase())
   for (const [key, value] of Object.entries(email.headers)) {
     const name = key.toLowerCase()
     // The key itself is looked at: letters outside ASCII may become ASCII in lower case.
     if (isReservedHeader(name) || !headerName.test(key)) continue
     // The request's own header stays if the service sets none.
     if (email.unsubscribe !== null && name.startsWith('list-unsubscribe')) continue
+    if (serviceOwned.includes(name)) continue
     if (idHeaders.test(name)) headers.push([key, messageIds(value)])
     else headers.push([key, isVerbatim(name, value) ? verbatim(value) : encodeText(value)])
   }
@@ -59,7 +68,13 @@ function contentHeaders(email: ComposeInput): [key: string, value: string][] {
     headers.push(['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'])
   }
   if (email.feedbackId !== null) headers.push(['Feedback-ID', verbatim(email.feedbackId)])
-  return headers
+  return [...headers, ...automatic]
+}
+
+function listAutomatic({ automatic }: ComposeInput): [key: string, value: string][] {
+  if (automatic === 'no') return []
+  const headers = automaticHeaders.map(([key, value]): [string, string] => [key, value])
+  return automatic === 'bulk' ? [...headers, ['Precedence', 'bulk']] : headers
 }
 
 function field(key: string, value: string): Field {

@@ -2,26 +2,32 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
+import { type Field, relaxedField } from './canonical.ts'
 
 const signOnThreadPool = promisify(sign)
 
 /**
- * Headers that are signed if the message has them. `from` is listed once more than it occurs, so that nobody can
- * add another.
+ * Headers that are listed in h= once more than they occur (RFC 6376 sections 5.4.2 and 8.15): nobody can add one, also
+ * where the message has none, without breaking the signature.
  */
-const signedHeaders: readonly string[] = [
+const overSigned: readonly string[] = [
   'from',
-  'sender',
-  'reply-to',
   'to',
   'cc',
   'subject',
   'date',
+  'reply-to',
   'message-id',
-  'in-reply-to',
-  'references',
   'mime-version',
   'content-type',
+]
+
+/** Headers that are signed if the message has them. */
+const signedHeaders: readonly string[] = [
+  ...overSigned,
+  'sender',
+  'in-reply-to',
+  'references',
   'content-transfer-encoding',
   'list-id',
   'list-unsubscribe',
@@ -43,14 +49,6 @@ export interface DkimOptions {
   key: KeyObject
   /** The date of the email, so that `t=` and the signature are the same for each attempt. */
   date: Date
-}
-
-/** A header field as it is sent. */
-export interface Field {
-  /** In lower case. */
-  name: string
-  /** The whole field with its folds, without the last CRLF; its bytes as a latin1 string. */
-  raw: string
 }
 
 /**
@@ -114,26 +112,10 @@ function selectFields(fields: readonly Field[]): { names: string[]; canonical: s
       names.push(name)
       canonical += `${relaxedField(field.raw)}\r\n`
     }
-    if (name === 'from') {
-      if (names.length === 0) throw new DkimError('the message has no From')
-      names.push(name)
-    }
+    if (name === 'from' && names.length === 0) throw new DkimError('the message has no From')
+    if (overSigned.includes(name)) names.push(name)
   }
   return { names, canonical }
-}
-
-/** RFC 6376 section 3.4.2: the name in lower case, the value unfolded, with single spaces and none at its ends. */
-function relaxedField(raw: string): string {
-  const colon = raw.indexOf(':')
-  const value = raw.slice(colon + 1).replace(/\r\n/g, '')
-  const name = raw.slice(0, colon).replace(/[ \t]+$/, '')
-  return `${name.toLowerCase()}:${trimSpace(value.replace(/[ \t]+/g, ' '))}`
-}
-
-/** Removes spaces only: trim() would also remove a NBSP, which is part of the value. */
-function trimSpace(text: string): string {
-  const start = text.startsWith(' ') ? 1 : 0
-  return text.slice(start, text.length > start && text.endsWith(' ') ? -1 : undefined)
 }
 
 /** Joins tags with `;` into lines. h= may break after a colon. */

@@ -7,6 +7,7 @@ import {
   registrableDomain,
 } from '../../rules/mail/domainRecords.ts'
 import type { RecordState } from '../../rules/mail/domainSchedule.ts'
+import { readTags } from '../dkim/tags.ts'
 import type { Dns, DnsAnswer, MxRecord, SoaRecord } from './resolver.ts'
 
 export interface DomainCheck extends DomainKeys {
@@ -96,18 +97,6 @@ function dkimState(
       tags.get('p')?.replace(/\s/g, '') === key.public_key
     )
   })
-}
-
-/** Parses `tag=value; ...` (RFC 6376 section 3.2). Null if the text is malformed or has a tag twice. */
-function readTags(text: string): Map<string, string> | null {
-  const tags = new Map<string, string>()
-  for (const part of text.replace(/;\s*$/, '').split(';')) {
-    const equals = part.indexOf('=')
-    const name = part.slice(0, Math.max(equals, 0)).trim()
-    if (!/^[a-z]\w*$/i.test(name) || tags.has(name)) return null
-    tags.set(name, part.slice(equals + 1).trim())
-  }
-  return tags
 }
 
 /** Expects one MX, the operator's mail host, with any preference. */

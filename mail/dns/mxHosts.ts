@@ -5,8 +5,11 @@ import { isPublicAddress } from './publicAddresses.ts'
 import type { Dns, DnsAnswer, MxRecord } from './resolver.ts'
 
 export type MxHosts =
-  /** Host names in the order in which to try them. `group` is the same for all domains with these hosts. */
-  | { kind: 'hosts'; names: string[]; group: string }
+  /**
+   * Host names in the order in which to try them, and the most preferred ones, sorted. `group` is the same for all
+   * domains with these hosts.
+   */
+  | { kind: 'hosts'; names: string[]; preferred: string[]; group: string }
   /** The domain says that it accepts no mail (RFC 7505). */
   | { kind: 'null_mx' }
   /** NXDOMAIN, or neither an MX nor an address. */
@@ -56,23 +59,28 @@ function fromRecords(
   const ordered = usable
     .map((record) => ({ ...record, draw: random() }))
     .sort((a, b) => a.priority - b.priority || a.draw - b.draw)
-    .map(({ exchange }) => exchange)
-  return hosts([...new Set(ordered)])
+  const best = ordered.filter(({ priority }) => priority === ordered[0]?.priority)
+  return hosts(namesOf(ordered), namesOf(best))
 }
+
+const namesOf = (records: readonly MxRecord[]) => [
+  ...new Set(records.map(({ exchange }) => exchange)),
+]
 
 /** A domain without an MX is its own mail server. */
 async function implicitMx(dns: Dns, domain: string): Promise<MxHosts> {
   const answer = await lookUpAddresses(dns, domain)
-  if (answer.kind === 'ok') return hosts([domain])
+  if (answer.kind === 'ok') return hosts([domain], [domain])
   if (answer.kind === 'servfail' || answer.kind === 'timeout') {
     return { kind: 'unanswered', error: answer.error }
   }
   return { kind: 'unknown_domain', error: 'neither MX nor address' }
 }
 
-function hosts(names: string[]): MxHosts {
+function hosts(names: string[], preferred: string[]): MxHosts {
   const group = [...names].sort().join(' ')
-  return { kind: 'hosts', names: names.slice(0, HOSTS_MAX), group }
+  const best = [...preferred].sort().slice(0, HOSTS_MAX)
+  return { kind: 'hosts', names: names.slice(0, HOSTS_MAX), preferred: best, group }
 }
 
 /**

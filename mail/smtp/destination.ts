@@ -1,11 +1,13 @@
-// One destination of direct delivery: the mail servers that a group of domains shares, with their connections and
-// pace.
+// One destination of direct delivery: a provider, or the addresses that a group of domains shares, with its connections
+// and pace. Domains of a destination may have mail servers of their own, so a connection serves those that it fits.
 import type { ConnectionOptions } from 'node:tls'
 import type { Phase } from '../../rules/mail/phases.ts'
+import { isProvider, providerOf } from '../../rules/mail/providers.ts'
 import type { MailTransport, Outcome } from '../transport.ts'
-import { busy, failedToConnect } from './outcomes.ts'
-import { type PaceEvent, paceAfter, paceEventOf, startPace } from './pace.ts'
-import { createPool } from './pool.ts'
+import { failedToConnect } from './outcomes.ts'
+import { paceEventOf, startPace } from './pace.ts'
+import { createPaced } from './paced.ts'
+import type { Places } from './places.ts'
 import type { Recorder } from './recorder.ts'
 import { createSession, type Session } from './session.ts'
 
@@ -19,7 +21,8 @@ export interface DestinationSettings {
   openMs: number
   /** How long a message waits for a connection. */
   waitMs: number
-  connections: number
+  /** The places of all destinations. */
+  places: Places
   /** 0 ≤ x < 1 */
   random: () => number
   tlsOptions: ConnectionOptions
@@ -28,8 +31,18 @@ export interface DestinationSettings {
   addressesOf: (host: string) => Promise<{ addresses: string[]; error: string }>
 }
 
+/** The mail servers of a recipient's domain. */
+export interface DomainHosts {
+  /** In the order in which to try them. */
+  names: readonly string[]
+  /** The same for all domains with these hosts: a connection to any of them serves all of these domains. */
+  group: string
+}
+
 export type Destination = ReturnType<typeof createDestination>
 
+/** Messages that may wait for each connection. More are claimed as soon as these have gone. */
+export const DESTINATION_WAITING = 3
 /** The most addresses that are tried for one connection. */
 const ADDRESSES_MAX = 5
 /**
@@ -38,78 +51,59 @@ const ADDRESSES_MAX = 5
  */
 const AVOID_MS = 60_000
 const WITHOUT_TLS_MS = 10 * 60_000
-/** Messages that may wait for each connection, if the destination has been reached and if it has not. */
-const WAITING = { reached: 10, unproven: 4 }
-/** Messages that come back after a rest are spread over this time. */
 const SPREAD_MS = 10_000
-/** While one message probes a destination after a rest, others come back after this time to twice this time. */
 const PROBE_MS = 5_000
 
 /**
  * Makes a destination. Connections are opened when there is mail, as many as its pace allows. Each connection
  * tries the hosts in the given order, and at most five of their addresses.
+ * @param key a provider, or the addresses of its hosts, joined by spaces
+ * @param connections the most connections
+ * @param onRoom called when `room` may have changed
  */
-export function createDestination(settings: DestinationSettings) {
-  const { now, phaseMs, random } = settings
+export function createDestination(
+  settings: DestinationSettings,
+  { key, connections, onRoom }: { key: string; connections: number; onRoom: () => void },
+) {
+  const { now, phaseMs } = settings
   const silent = createMemory(AVOID_MS, now)
   const withoutTls = createMemory(WITHOUT_TLS_MS, now)
-  let pace = startPace(settings.connections)
+  /** Addresses by which domains have this destination in common. Their servers serve all of these domains. */
+  const shared: ReadonlySet<string> = new Set(key.split(' '))
+  const servesOf = new WeakMap<Session, string>()
+  /** Whether a host is one of the destination's servers: what others say is no reason to rest for it. */
+  const belongs = (host: string) => !isProvider(key) || providerOf(host) === key
+  /** Outcomes of domains whose servers have no address, or belong to somebody else. */
+  const apart = new WeakSet<Outcome>()
   let usedAt = now()
-  let lastRefusal = ''
-  /** False before the first connection, and after none could be opened while none was open. */
-  let reached = false
-
-  const hear = (event: PaceEvent) => {
-    pace = paceAfter(pace, event, now())
-  }
-
-  const pool = createPool({
-    limit: () => pace.limit,
-    random: settings.random,
-    waitingMax: () => pace.limit * (reached ? WAITING.reached : WAITING.unproven),
-    idleMs: settings.idleMs,
-    waitMs: settings.waitMs,
-    onRefused(outcome, connected) {
-      if (now() < pace.restUntil) return false
-      if (connected === 0) reached = false
-      hear(connected > 0 ? { kind: 'refused', connected } : 'unreachable')
-      lastRefusal = wordsOf(outcome)
-      return connected > 0
-    },
-    onOutcome(outcome) {
-      const event = paceEventOf(outcome)
-      if (event) hear(event)
-      if (event === 'pushed_back' || event === 'deferred') lastRefusal = wordsOf(outcome)
-    },
+  const paced = createPaced({
+    ...settings,
+    pace: startPace(connections),
+    waiting: DESTINATION_WAITING,
+    bounded: true,
+    eventOf: paceEventOf,
+    concerns: (outcome) => !apart.has(outcome),
+    spreadMs: SPREAD_MS,
+    probeMs: PROBE_MS,
+    onRoom,
   })
-
-  const untried = () => {
-    const rest_ms = pace.restUntil - now()
-    const wait_ms = rest_ms > 0 ? rest_ms + SPREAD_MS * random() : PROBE_MS * (1 + random())
-    return busy(`not tried now, since the destination fails: ${lastRefusal}`, wait_ms)
-  }
-
-  /** Whether one message probes the destination after a rest. Others are not tried meanwhile. */
-  function isProbing(): boolean {
-    const { busy, connected } = pool.size()
-    return pace.rests > 0 && busy > 0 && connected === 0
-  }
 
   /** Opens a connection to the first host that accepts one, or returns the outcome of trying. */
   async function open(
-    hosts: readonly string[],
+    { names, group }: DomainHosts,
     recorder: Recorder | null,
   ): Promise<Session | Outcome> {
-    if (now() < pace.restUntil) return untried()
     const deadline = now() + settings.openMs
+    let isOurs = false
     let said: Outcome = failedToConnect('no host of the domain has an address')
     let tried = 0
     const attempt = async (host: string, address: string): Promise<Session | null> => {
       if (tried >= ADDRESSES_MAX || now() >= deadline) return null
       tried += 1
+      isOurs ||= belongs(host)
       const session = await connectTo(host, address, deadline, recorder)
       if (!('kind' in session)) {
-        reached = true
+        servesOf.set(session, shared.has(address) ? key : group)
         return session
       }
       // A server's reply says more than the silence of another one.
@@ -117,7 +111,7 @@ export function createDestination(settings: DestinationSettings) {
       return null
     }
     const later: [string, string][] = []
-    for (const host of hosts) {
+    for (const host of names) {
       const { addresses, error } = await settings.addressesOf(host)
       if (addresses.length === 0 && tried === 0) said = failedToConnect(`${host}: ${error}`)
       for (const address of addresses) {
@@ -133,6 +127,7 @@ export function createDestination(settings: DestinationSettings) {
       const session = await attempt(host, address)
       if (session) return session
     }
+    if (!isOurs) apart.add(said)
     return said
   }
 
@@ -178,14 +173,20 @@ export function createDestination(settings: DestinationSettings) {
   }
 
   return {
-    /** Like `MailTransport.send`, to the hosts of the recipient's domain in their order. */
+    /** Like `MailTransport.send`, to the mail servers of the recipient's domain. */
     async send(
-      hosts: readonly string[],
+      hosts: DomainHosts,
       ...message: Parameters<MailTransport['send']>
     ): Promise<Outcome> {
       usedAt = now()
-      if (now() < pace.restUntil || isProbing()) return untried()
-      const outcome = await pool.send((recorder) => open(hosts, recorder), ...message)
+      const route = {
+        open: (recorder: Recorder | null) => open(hosts, recorder),
+        takes: (session: Session) => {
+          const serves = servesOf.get(session)
+          return serves === key || serves === hosts.group
+        },
+      }
+      const outcome = await paced.send(route, ...message)
       // The server requires TLS, which failed before: that is a temporary fault of the session, not a rejection.
       if (outcome.kind === 'rejected' && outcome.code === 530 && withoutTls.size() > 0) {
         withoutTls.clear()
@@ -197,23 +198,20 @@ export function createDestination(settings: DestinationSettings) {
       }
       return outcome
     },
-    close: pool.close,
+    close: paced.close,
     /**
      * Whether it may be dropped from memory: it has no connection and no message, does not rest, and was unused
      * for `sinceMs`.
      */
     forgettable: (sinceMs: number) => {
-      const { busy, idle, waiting } = pool.size()
-      const quiet = busy + idle + waiting === 0 && now() >= pace.restUntil
+      const { busy, idle, waiting } = paced.state()
+      const quiet = busy + idle + waiting === 0 && now() >= paced.restsUntil()
       return quiet && now() - usedAt >= sinceMs
     },
-    state: () => ({ ...pool.size(), limit: pace.limit, restsUntil: pace.restUntil }),
+    room: paced.room,
+    restsUntil: paced.restsUntil,
+    state: paced.state,
   }
-}
-
-function wordsOf(outcome: Outcome): string {
-  if (outcome.kind === 'failed') return `${outcome.phase}: ${outcome.error}`
-  return outcome.kind === 'rejected' ? `${outcome.phase}: ${outcome.reply}` : outcome.kind
 }
 
 /** A set of addresses that forgets each after `forMs`. */

@@ -1,8 +1,9 @@
-// Direct delivery: each message goes to the mail servers of its recipient's domain. Domains with the same servers
-// share connections.
+// Direct delivery: each message goes to the mail servers of its recipient's domain. Domains at the same provider, or with
+// the same servers, are one destination.
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { addressDomain } from '../../rules/addresses.ts'
+import { connectionsTo } from '../../rules/mail/providers.ts'
 import {
   findHostAddresses,
   findMxHosts,
@@ -12,8 +13,13 @@ import {
 } from '../dns/mxHosts.ts'
 import type { Dns } from '../dns/resolver.ts'
 import type { MailTransport, Outcome } from '../transport.ts'
-import { createDestination, type Destination } from './destination.ts'
+import { createDestination, DESTINATION_WAITING, type Destination } from './destination.ts'
+import { createDestinationKeys } from './destinationKeys.ts'
 import { busy, failedToConnect } from './outcomes.ts'
+import { startPace } from './pace.ts'
+import { roomOf } from './paced.ts'
+import { createPlaces } from './places.ts'
+import { createRooms } from './rooms.ts'
 import { defaultTimeouts, type SmtpTimeouts, toPhaseMs } from './timeouts.ts'
 
 interface MxTimeouts extends SmtpTimeouts {
@@ -21,6 +27,8 @@ interface MxTimeouts extends SmtpTimeouts {
   openMs: number
   /** How long a message waits for a connection to its destination. */
   waitMs: number
+  /** A connection that is not open after this time leaves its place to others until it is. */
+  slowMs: number
 }
 
 export interface MxOptions {
@@ -30,8 +38,15 @@ export interface MxOptions {
   ehloName: string
   /** 25, except in tests. */
   port?: number
-  /** The most connections to one destination. */
+  /** The most connections to one destination; absent: what is known of the provider. */
   connections?: number
+  /** The most connections to all destinations together. */
+  connectionsInAll?: number
+  /**
+   * Called when the destination of a recipient's domain was found, if it is new or has changed: a provider, or addresses
+   * joined by spaces, of some 200 characters at most. Must not throw.
+   */
+  onDestination?: (domain: string, destination: string) => void
   /** Local address to send from. Hosts of the other IP family cannot be reached then. */
   localAddress?: string
   /** Allows private and loopback addresses. */
@@ -44,7 +59,7 @@ export interface MxOptions {
 
 /** The state of one destination, for operators. */
 export interface DestinationState {
-  /** Its hosts, sorted. */
+  /** Its provider, or its addresses, sorted. */
   group: string
   busy: number
   connected: number
@@ -61,7 +76,7 @@ export interface MxTransport extends MailTransport {
 }
 
 const SMTP_PORT = 25
-const CONNECTIONS = 10
+const CONNECTIONS_IN_ALL = 100
 const OPEN_MS = 120_000
 const WAIT_MS = 30_000
 /** Short, because many destinations get only one message. */
@@ -74,8 +89,8 @@ const CLOSED_MS = 1_000
 const lenientTls: ConnectionOptions = { minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' }
 
 /**
- * Makes the transport of direct delivery (RFC 5321 section 5.1). Domains with the same mail hosts share a
- * destination. A destination that is unused for 15 minutes is dropped. Call `close` before the process ends.
+ * Makes the transport of direct delivery (RFC 5321 section 5.1). Domains at the same provider, or with the same
+ * addresses, share a destination, which has its connections and its pace. A destination that is unused for 15 minutes is dropped. Call `close` before the process ends.
  */
 export function createMxTransport(options: MxOptions): MxTransport {
   const { dns, allowPrivate = false, random = Math.random, now = Date.now } = options
@@ -97,29 +112,40 @@ export function createMxTransport(options: MxOptions): MxTransport {
     idleMs: timeouts.idleMs,
     openMs: timeouts.openMs,
     waitMs: timeouts.waitMs,
-    connections: options.connections ?? CONNECTIONS,
+    places: createPlaces(options.connectionsInAll ?? CONNECTIONS_IN_ALL, options.timeouts?.slowMs),
     random,
     tlsOptions: { ...lenientTls, ...options.tls },
     now,
     addressesOf: (host: string) => findHostAddresses(dns, host, { allowPrivate, family }),
   }
   const destinations = new Map<string, Destination>()
+  const keys = createDestinationKeys(dns, options.onDestination ?? (() => undefined), now)
+  const most = (key: string) => options.connections ?? connectionsTo(key)
+  const unproven = roomOf(startPace(most('')).limit, {
+    waiting: DESTINATION_WAITING,
+    places: settings.places,
+  })
+  const rooms = createRooms(unproven, now)
   let sweptAt = now()
   let closed = false
 
-  function destinationOf(group: string): Destination {
+  function destinationOf(key: string): Destination {
     if (now() - sweptAt >= SWEEP_MS) sweep()
-    const known = destinations.get(group)
+    const known = destinations.get(key)
     if (known) return known
-    const destination = createDestination(settings)
-    destinations.set(group, destination)
+    const onRoom = () => rooms.update(key, destination)
+    const destination = createDestination(settings, { key, connections: most(key), onRoom })
+    destinations.set(key, destination)
+    onRoom()
     return destination
   }
 
   function sweep(): void {
     sweptAt = now()
-    for (const [group, destination] of destinations) {
-      if (destination.forgettable(FORGET_MS)) destinations.delete(group)
+    for (const [key, destination] of destinations) {
+      if (!destination.forgettable(FORGET_MS)) continue
+      destinations.delete(key)
+      rooms.forget(key)
     }
   }
 
@@ -129,13 +155,14 @@ export function createMxTransport(options: MxOptions): MxTransport {
         const domain = addressDomain(envelope.to).toLowerCase()
         const found = await findMxHosts(dns, domain, { ownNames, random })
         if (found.kind !== 'hosts') return outcomeOf(found)
+        const key = await keys.find(domain, found)
         if (closed) return busy('the transport is closed', CLOSED_MS)
-        const destination = destinationOf(found.group)
-        return await destination.send(found.names, envelope, ...message)
+        return await destinationOf(key).send(found, envelope, ...message)
       } catch (err) {
         return failedToConnect(String(err))
       }
     },
+    rooms: rooms.now,
     async close() {
       closed = true
       await Promise.all([...destinations.values()].map((destination) => destination.close()))

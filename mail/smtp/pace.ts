@@ -1,11 +1,14 @@
-// Decides how many connections a destination gets: one more while it accepts mail, half when it pushes back, none
-// for a while (a rest) when it cannot be reached. Pure.
+// Decides how many connections a destination or the relay gets: one more while it accepts mail, half when it pushes
+// back, none for a while (a rest) when it cannot be reached. Pure.
 import type { Outcome } from '../transport.ts'
+import { NO_RETURN_PATH } from './unsent.ts'
 
 export interface Pace {
   /** Connections allowed now, 1 to `max`. */
   readonly limit: number
   readonly max: number
+  /** The first rest, the second one in a row and so on, ms; the last one repeats. */
+  readonly restsMs: readonly number[]
   /** Deliveries since the limit last changed. */
   readonly delivered: number
   /** Deferrals since the last delivery. */
@@ -36,17 +39,30 @@ const INITIAL_CONNECTIONS = 5
 const STORM_DEFERRALS = 5
 const STORM_MS = 2_000
 const HOLD_MS = 60_000
-const REST_MS = 30_000
-const REST_MS_MAX = 10 * 60_000
+/** Somebody who asks for less on the only connection gets this rest at least. */
+const PUSHED_REST_MS = 1_000
+const RESTS_MS = [30_000, 60_000, 120_000, 240_000, 480_000, 600_000]
+/** All mail waits for the relay: its first failure is no reason to rest, and a rest is short. */
+const RELAY_RESTS_MS = [0, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000]
 
 /**
  * The pace of a new destination: five connections, or `max` if that is less.
  * @param max the most connections
  */
 export function startPace(max: number): Pace {
+  return paceFrom(Math.min(max, INITIAL_CONNECTIONS), max, RESTS_MS)
+}
+
+/** The pace of a relay: all connections that its operator allows, and short rests. */
+export function startRelayPace(max: number): Pace {
+  return paceFrom(max, max, RELAY_RESTS_MS)
+}
+
+function paceFrom(limit: number, max: number, restsMs: readonly number[]): Pace {
   return {
-    limit: Math.min(max, INITIAL_CONNECTIONS),
+    limit,
     max,
+    restsMs,
     delivered: 0,
     deferred: 0,
     stormUntil: 0,
@@ -78,6 +94,8 @@ export function paceAfter(pace: Pace, event: PaceEvent, now: number): Pace {
 
 /** Additive increase: one more connection after as many deliveries as there are connections. */
 function afterDelivery(pace: Pace, now: number): Pace {
+  const isWell = pace.deferred === 0 && pace.rests === 0 && pace.restUntil === 0
+  if (isWell && pace.limit >= pace.max) return pace
   const well = { ...pace, deferred: 0, rests: 0, restUntil: 0 }
   if (now < pace.growAt || pace.limit >= pace.max) return well
   const delivered = pace.delivered + 1
@@ -89,14 +107,14 @@ function afterPushBack(pace: Pace, now: number): Pace {
   const heard = { ...pace, deferred: 0 }
   // Connections that are refused at the same time count once.
   if (now < pace.stormUntil) return heard
-  if (pace.limit === 1) return rested(heard, now)
+  if (pace.limit === 1) return rested(heard, now, PUSHED_REST_MS)
   const limit = Math.floor(pace.limit / 2)
   return { ...heard, limit, delivered: 0, stormUntil: now + STORM_MS, growAt: now + HOLD_MS }
 }
 
-function rested(pace: Pace, now: number): Pace {
+function rested(pace: Pace, now: number, least_ms = 0): Pace {
   if (now < pace.restUntil) return pace
-  const rest = Math.min(REST_MS * 2 ** pace.rests, REST_MS_MAX)
+  const rest = Math.max(least_ms, pace.restsMs[pace.rests] ?? pace.restsMs.at(-1) ?? 0)
   return {
     ...pace,
     limit: 1,
@@ -119,8 +137,8 @@ export function paceEventOf(outcome: Outcome): PaceEvent | null {
     case 'ambiguous':
       return 'deferred'
     case 'failed':
-      // in this phase the failure may be that of the database
-      return outcome.phase === 'body' ? null : 'deferred'
+      // In this phase the failure may be that of the database.
+      return outcome.phase === 'body' || outcome.error === NO_RETURN_PATH ? null : 'deferred'
     case 'rejected':
       if (outcome.code === 421) return 'pushed_back'
       if (outcome.code >= 500) return null

@@ -1,47 +1,16 @@
-// A pool of SMTP connections to one destination: messages take turns on them, and connections are reused and
+// A pool of SMTP connections to one destination: messages take turns on them by class, and connections are reused and
 // renewed.
-import type { MailTransport, Outcome } from '../transport.ts'
+import type { Outcome } from '../transport.ts'
+import { createConnections } from './connections.ts'
+import { createLine } from './line.ts'
 import { failedToConnect, busy as notTried } from './outcomes.ts'
+import type { Pool, PoolOptions, Route } from './poolOptions.ts'
 import { Recorder } from './recorder.ts'
 import type { Session } from './session.ts'
 import type { Mail } from './unsent.ts'
 
-/** Opens a connection that is ready for its first message, or returns the outcome of trying. */
-type OpenSession = (recorder: Recorder | null) => Promise<Session | Outcome>
-
-export interface PoolOptions {
-  /** The most connections in use; called before each message. */
-  limit: () => number
-  /** An unused connection is closed after this time. */
-  idleMs: number
-  /** A message that waits longer than this for a connection ends as `busy`. null: it waits without a limit. */
-  waitMs?: number | null
-  /** The most waiting messages; called before each message. A further one ends as `busy`. */
-  waitingMax?: () => number
-  /** 0 ≤ x < 1, spreads when `busy` messages come back. */
-  random?: () => number
-  /**
-   * Called when no connection could be opened while `connected` others were in use. True: the message waits for
-   * one of them. False: it ends with this outcome.
-   */
-  onRefused?: (outcome: Outcome, connected: number) => boolean
-  /** Called with each outcome of a message that had a connection. */
-  onOutcome?: (outcome: Outcome) => void
-}
-
-export interface Pool {
-  /** Like `MailTransport.send`. */
-  send(open: OpenSession, ...message: Parameters<MailTransport['send']>): Promise<Outcome>
-  close(): Promise<void>
-  /**
-   * `busy`: messages in progress, of which `connected` have a connection; `idle`: unused connections; `waiting`:
-   * waiting messages.
-   */
-  size(): { busy: number; connected: number; idle: number; waiting: number }
-}
-
 interface Job extends Mail {
-  open: OpenSession
+  route: Route
   beforeDot: () => Promise<boolean>
   recorder: Recorder | null
   report: (outcome: Outcome) => void
@@ -62,15 +31,16 @@ const UNHEARD_MS = 10_000
 const BUSY_MS = 1_000
 
 /**
- * Makes a pool of SMTP sessions. A message takes an unused session, opens one below the limit, or waits. A session
- * is closed after 100 messages, or after `idleMs` without use.
+ * Makes a pool of SMTP sessions. A message takes an unused session of its route, opens one below the limit where a place
+ * is free, or waits. A session is closed after 100 messages, after `idleMs` without use, or when others need its place.
  */
 export function createPool(options: PoolOptions): Pool {
   const waitMs = options.waitMs ?? null
-  const { random = Math.random, waitingMax = () => Number.POSITIVE_INFINITY } = options
-  const idle: { session: Session; timer: NodeJS.Timeout }[] = []
-  const waiting: Job[] = []
+  const { random = Math.random, waitingMax = () => Number.POSITIVE_INFINITY, places } = options
+  const waiting = createLine<Job>(({ envelope }) => envelope.class ?? 'transactional')
   const inFlight = new Set<Promise<void>>()
+  const connections = createConnections(places, options.idleMs, startWaiting)
+  const { holder, drop, leave } = connections
   const limit = () => Math.max(1, options.limit())
   let busy = 0
   let connected = 0
@@ -78,35 +48,39 @@ export function createPool(options: PoolOptions): Pool {
   /** Whether the commands of the next message are sent together with the dot of the one before. */
   let ahead = true
 
-  /** The unused connection that was used last, or a new one, or the outcome of trying. */
-  async function take({ open, recorder }: Job): Promise<Session | Outcome> {
-    for (;;) {
-      const kept = idle.pop()
-      if (kept === undefined) break
-      clearTimeout(kept.timer)
-      if (kept.session.usable()) return kept.session
-      kept.session.close()
+  /**
+   * The unused connection of the message's route that was used last, or a new one, or the outcome of trying. null: there
+   * is no place for a new one.
+   */
+  async function take({ route, recorder }: Job): Promise<Session | Outcome | null> {
+    const held = options.held?.()
+    if (held) return held
+    const kept = connections.unused(route.takes)
+    if (kept) return kept
+    // What is left leads to other servers, and must not be there beyond the limit.
+    while (busy + connections.idle() > limit() || !places.ready(holder)) {
+      const closing = connections.closeOldest()
+      if (!closing) break
+      await closing
     }
-    return open(recorder)
+    if (!places.take(holder)) return null
+    const opened = await places.opening(holder, () => route.open(recorder))
+    if ('kind' in opened) places.release(holder)
+    else connections.opened(opened)
+    return opened
   }
 
   const comeBack = (reason: string) => notTried(reason, BUSY_MS * (1 + 2 * random()))
 
-  /** Keeps a connection for the next message. Closes it after its last message, or if the transport is closed. */
+  /** Keeps a connection for the next message. Closes it after its last message, or if others wait for its place. */
   async function giveBack(session: Session, outcome: Outcome): Promise<void> {
     if (session.usable() && outcome.kind === 'rejected') await session.reset()
     // It may still be open, with an unexpected reply.
-    if (!session.usable()) return session.close()
-    if (closed || session.messages() >= MESSAGES_PER_CONNECTION) return session.quit()
-    const entry = { session, timer: setTimeout(() => retire(entry), options.idleMs) }
-    idle.push(entry)
-  }
-
-  function retire(entry: (typeof idle)[number]): void {
-    const index = idle.indexOf(entry)
-    if (index >= 0) idle.splice(index, 1)
-    clearTimeout(entry.timer)
-    void entry.session.quit()
+    if (!session.usable()) return drop(session)
+    if (closed || session.messages() >= MESSAGES_PER_CONNECTION) return leave(session)
+    const unused = waiting.size() === 0 && places.wanted(holder)
+    if (unused || places.yields(holder, session.messages())) return places.closing(leave(session))
+    connections.keep(session)
   }
 
   /** Reports the outcome as soon as it is known. Resolves when the connection is ready for the next message. */
@@ -114,18 +88,28 @@ export function createPool(options: PoolOptions): Pool {
     for (let job = first; ; ) {
       if (closed) return job.report(comeBack(CLOSED))
       const session = await take(job)
+      if (session === null) return enqueue(job, 'first')
       if ('kind' in session) {
-        const waits = options.onRefused?.(session, connected) ?? false
-        if (!waits || connected === 0) return job.report(session)
+        if (session.kind === 'busy') return job.report(session)
+        const hasIdle = connections.hasUnused(job.route.takes)
+        // Who answers some connections is there: one that is being opened at this moment may take the message.
+        const hasOpening = session.kind === 'rejected' && busy > connected + 1
+        const others = connected + (hasIdle || (connected === 0 && hasOpening) ? 1 : 0)
+        const waits = options.onRefused?.(session, others) ?? false
+        if (hasIdle) continue
+        if (!waits || others === 0) return job.report(session)
         if ('error' in session) job.reason = session.error
         else if ('reply' in session) job.reason = session.reply
         return enqueue(job, 'first')
       }
       connected += 1
       try {
-        const left = await sendOn(session, job)
-        if (!left) return
-        job = left
+        const again = await sendOn(session, job)
+        if (!again) return
+        job = again
+      } catch (err) {
+        drop(session)
+        throw err
       } finally {
         connected -= 1
       }
@@ -134,9 +118,10 @@ export function createPool(options: PoolOptions): Pool {
 
   /** Takes a waiting message to send next on this session. */
   function upNext(session: Session): Job | null {
-    if (!ahead || closed || busy > limit() || session.messages() >= MESSAGES_PER_CONNECTION)
-      return null
-    const job = waiting.shift() ?? null
+    if (!ahead || closed || busy > limit() || waiting.size() === 0) return null
+    if (session.messages() >= MESSAGES_PER_CONNECTION || options.held?.()) return null
+    if (places.yields(holder, session.messages())) return null
+    const job = waiting.next(({ route }) => route.takes(session))
     if (job) clearTimeout(job.timer)
     return job
   }
@@ -161,6 +146,7 @@ export function createPool(options: PoolOptions): Pool {
       const stale = (unheard || farewell) && outcome.phase === 'mail' && !session.usable()
       if (reused && stale) {
         if (performance.now() - began > UNHEARD_MS) ahead = false
+        drop(session)
         return job
       }
       options.onOutcome?.(outcome)
@@ -187,27 +173,39 @@ export function createPool(options: PoolOptions): Pool {
   }
 
   function startWaiting(): void {
-    while (waiting.length > 0 && busy < limit()) {
-      const job = waiting.shift()
+    if (closed) turnAway()
+    while (
+      waiting.size() > 0 &&
+      busy < limit() &&
+      (connections.idle() > 0 || places.ready(holder))
+    ) {
+      const job = waiting.next()
       if (job) start(job)
     }
   }
 
+  function turnAway(): void {
+    for (const job of waiting.clear()) {
+      clearTimeout(job.timer)
+      job.report(comeBack(CLOSED))
+    }
+  }
+
   function enqueue(job: Job, place: 'first' | 'last'): void {
-    if (place === 'first') waiting.unshift(job)
+    if (place === 'first') waiting.putBack(job)
     else waiting.push(job)
     if (waitMs === null) return
     job.timer = setTimeout(() => {
-      waiting.splice(waiting.indexOf(job), 1)
+      waiting.remove(job)
       job.report(comeBack(job.reason))
     }, job.deadline - performance.now())
   }
 
   return {
-    send(open, envelope, message, beforeDot, trace) {
+    send(route, envelope, message, beforeDot, trace) {
       return new Promise((report) => {
         const job: Job = {
-          open,
+          route,
           envelope,
           message,
           beforeDot,
@@ -218,23 +216,22 @@ export function createPool(options: PoolOptions): Pool {
           reason: `no connection was free within ${waitMs} ms`,
         }
         if (closed) return report(comeBack(CLOSED))
-        const full = busy >= limit() && waiting.length >= waitingMax()
-        if (full) return report(comeBack('too many wait for a connection already'))
         enqueue(job, 'last')
         startWaiting()
+        if (waiting.size() <= waitingMax()) return
+        // It may have been started in the place of one that waits.
+        const last = waiting.giveWay(job) ?? (waiting.remove(job) ? job : null)
+        if (!last) return
+        clearTimeout(last.timer)
+        last.report(comeBack('too many wait for a connection already'))
       })
     },
     async close() {
       closed = true
-      for (const job of waiting.splice(0)) {
-        clearTimeout(job.timer)
-        job.report(comeBack(CLOSED))
-      }
+      turnAway()
       while (inFlight.size > 0) await Promise.all(inFlight)
-      const rest = idle.splice(0)
-      for (const { timer } of rest) clearTimeout(timer)
-      await Promise.all(rest.map(({ session }) => session.quit()))
+      await connections.close()
     },
-    size: () => ({ busy, connected, idle: idle.length, waiting: waiting.length }),
+    size: () => ({ busy, connected, idle: connections.idle(), waiting: waiting.size() }),
   }
 }

@@ -1,6 +1,6 @@
 // One SMTP connection, used for many messages. Every message ends with an Outcome.
 import type { Phase } from '../../rules/mail/phases.ts'
-import type { Envelope, Outcome } from '../transport.ts'
+import type { Envelope, Message, Outcome } from '../transport.ts'
 import { dotStuffed } from './dots.ts'
 import { type Capabilities, openSession, Refused, type SessionOptions } from './handshake.ts'
 import { lastLine, rejection } from './outcomes.ts'
@@ -134,7 +134,7 @@ export function createSession(options: SessionOptions) {
       if (refusal) return refusal
       enter('body')
       recorder?.say(`<${message.length} bytes>`)
-      await connection.writeAll(dotStuffed(message), phaseMs.body)
+      await writeBody(connection, message, phaseMs.body)
       if (connection.unasked() > 0) return early(connection, await next(connection, 'body'))
       recorder?.enter(null)
       if (!(await beforeDot())) {
@@ -199,6 +199,14 @@ export function createSession(options: SessionOptions) {
     /** Count of replies. If it does not change during a message, the server has not seen the message. */
     replies: () => replies,
   }
+}
+
+/** Writes a message but for its final dot. A function of its own, so that nothing here keeps the bytes after it. */
+async function writeBody(connection: Wire, message: Message, timeout_ms: number): Promise<void> {
+  const parts = Buffer.isBuffer(message) ? dotStuffed(message) : message.parts()
+  if (Array.isArray(parts)) await connection.writeAll(parts, timeout_ms)
+  else await connection.writeEach(parts, timeout_ms)
+  if (!Buffer.isBuffer(message)) message.written()
 }
 
 /** The server replied while the message was being written, which ends the transaction. */

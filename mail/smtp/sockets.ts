@@ -58,6 +58,30 @@ export async function writeAll(
   }
 }
 
+/** Writes parts one after the other, so that only one of them is in memory. */
+export async function writeEach(
+  current: () => Socket,
+  parts: AsyncIterable<Buffer>,
+  timeout_ms: number,
+  broken: () => WireError | null,
+  fail: (message: string) => void,
+): Promise<void> {
+  const socket = current()
+  const stall = setTimeout(() => fail(`body took longer than ${timeout_ms} ms`), timeout_ms)
+  try {
+    for await (const part of parts) {
+      if (broken()) break
+      socket.write(part)
+      await written(socket)
+      stall.refresh()
+    }
+    const failure = broken()
+    if (failure) throw failure
+  } finally {
+    clearTimeout(stall)
+  }
+}
+
 /** Resolves when all earlier writes are done, or when the socket breaks. */
 function written(socket: Socket): Promise<void> {
   return new Promise((resolve) => {

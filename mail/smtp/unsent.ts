@@ -1,5 +1,5 @@
 // Checks that need no server: parameters of MAIL, and messages that are refused before anything is sent.
-import type { Envelope, Outcome } from '../transport.ts'
+import type { Envelope, Message, Outcome } from '../transport.ts'
 import { hasLoneDot } from './dots.ts'
 import type { Capabilities } from './handshake.ts'
 import { rejection } from './outcomes.ts'
@@ -7,7 +7,7 @@ import { rejection } from './outcomes.ts'
 /** A message of a session. */
 export interface Mail {
   envelope: Envelope
-  message: Buffer
+  message: Message
 }
 
 /** The parameters after the return path in MAIL. */
@@ -24,6 +24,9 @@ const isAscii = (text: string) => !/[^\p{ASCII}]/u.test(text)
  */
 const notInAddress = /[\s<>\p{Cc}\p{Cs}]/u
 
+/** Said here and by no server, so it says nothing about one. */
+export const NO_RETURN_PATH = 'the return path is not an address'
+
 /**
  * The refusal of a message that no server would accept, in the form of a server's reply; null if it may be sent.
  */
@@ -32,7 +35,7 @@ export function refusedUnsent(
   capabilities: Capabilities,
 ): Outcome | null {
   if (notInAddress.test(from)) {
-    return { kind: 'failed', phase: 'mail', error: 'the return path is not an address' }
+    return { kind: 'failed', phase: 'mail', error: NO_RETURN_PATH }
   }
   if (to === '' || notInAddress.test(to)) {
     return rejection('rcpt', '553 5.1.3 the recipient is not an address')
@@ -44,7 +47,7 @@ export function refusedUnsent(
   if (sizeMax > 0 && bytes > sizeMax) {
     return rejection('mail', '552 5.3.4 the message is larger than the server takes')
   }
-  if (hasLoneDot(message)) {
+  if (Buffer.isBuffer(message) ? hasLoneDot(message) : message.hasLoneDot) {
     return rejection('mail', '554 5.6.0 the message has a dot after half a line end')
   }
   return null

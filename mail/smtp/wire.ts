@@ -3,7 +3,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { Recorder } from './recorder.ts'
 import { createReplyParser, type SmtpReply } from './replies.ts'
-import { describeSocket, opened, serverName, WireError, writeAll } from './sockets.ts'
+import { describeSocket, opened, serverName, WireError, writeAll, writeEach } from './sockets.ts'
 
 export interface WireTarget {
   /** Name or address to connect to. */
@@ -123,6 +123,17 @@ function createWire(first: Socket, target: WireTarget) {
     /** Writes all parts. Resolves when the kernel has every byte. `timeout_ms` starts again with each progress. */
     writeAll(parts: Buffer[], timeout_ms: number): Promise<void> {
       return writeAll(
+        () => socket,
+        parts,
+        timeout_ms,
+        () => broken,
+        fail,
+      )
+    },
+
+    /** Like `writeAll`, for parts that are read while they are written; each is asked for when those before are done. */
+    writeEach(parts: AsyncIterable<Buffer>, timeout_ms: number): Promise<void> {
+      return writeEach(
         () => socket,
         parts,
         timeout_ms,

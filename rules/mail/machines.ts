@@ -14,10 +14,11 @@ export type MachineReason =
 
 /** Rules on the User-Agent header; the first match counts. */
 const AGENTS: readonly { agent: RegExp; reason: MachineReason }[] = [
-  // "... (via ggpht.com GoogleImageProxy)"
-  { agent: /GoogleImageProxy/i, reason: 'mail_proxy' },
-  // "YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html"
-  { agent: /YahooMailProxy/i, reason: 'mail_proxy' },
+  // What Gmail fetches before it shows a mail, while the person has it open; the proxy fetches again when they open.
+  {
+    agent: /Chrome\/42\.0\.2311\.135 Safari\/537\.36 Edge\/12\.246 Mozilla\/5\.0$/,
+    reason: 'prefetch',
+  },
   // Apple's Mail Privacy Protection sends only this.
   { agent: /^Mozilla\/5\.0$/, reason: 'mail_proxy' },
   { agent: /SafeLinks|MSOffice Preview|BingPreview|SkypeUriPreview/i, reason: 'link_scanner' },
@@ -38,9 +39,16 @@ const AGENTS: readonly { agent: RegExp; reason: MachineReason }[] = [
   { agent: /^\s*$/, reason: 'no_browser' },
 ]
 
+/**
+ * Proxies that fetch a picture when a person opens the mail that has it, and keep it for later:
+ * "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)",
+ * "YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html".
+ */
+const IMAGE_PROXY = /GoogleImageProxy|YahooMailProxy/i
+
 /** Networks that their owners publish and that nobody else uses. */
 const NETWORKS: readonly { networks: readonly string[]; reason: MachineReason }[] = [
-  // Google's image proxy.
+  // Google's proxies and crawlers; what its image proxy fetches under its own name is looked at before.
   { networks: ['66.102.0.0/20', '66.249.64.0/19'], reason: 'mail_proxy' },
   // Exchange Online Protection, which Safe Links scans from.
   {
@@ -89,8 +97,13 @@ const SCAN_MS = 5_000
 /** How long before or after the GET they count. */
 export const SCAN_WINDOW_MS = 60_000
 
+/** When nothing can show any more that a scanner made a GET of that time. */
+export const scanWindowEnd = (at: Date): Date => new Date(at.getTime() + SCAN_WINDOW_MS)
+
 export interface TrackedRequest {
   method: string
+  /** `picture`: the pixel of a mail; `link`: whatever a person follows. */
+  fetched: 'picture' | 'link'
   header: (name: string) => string | undefined
   ip: string | null
 }
@@ -102,10 +115,11 @@ function isPrefetch(header: TrackedRequest['header']): boolean {
 }
 
 /** Why a request counts as made by a machine, by its headers and its address; null: a person made it. */
-export function machineOf({ method, header, ip }: TrackedRequest): MachineReason | null {
+export function machineOf({ method, fetched, header, ip }: TrackedRequest): MachineReason | null {
   if (method === 'HEAD') return 'head'
   if (isPrefetch(header)) return 'prefetch'
   const agent = header('user-agent') ?? ''
+  if (IMAGE_PROXY.test(agent)) return fetched === 'picture' ? null : 'mail_proxy'
   const named = AGENTS.find((rule) => rule.agent.test(agent))
   if (named) return named.reason
   return (ip === null ? undefined : lists.find(({ list }) => isListed(list, ip)))?.reason ?? null

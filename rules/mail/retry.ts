@@ -19,6 +19,11 @@ export const expiry_ms = { transactional: 24 * HOUR_MS, broadcast: 48 * HOUR_MS 
 
 const JITTER = 0.2
 const GREYLISTING_WAIT_MS = 5 * MINUTE_MS
+/**
+ * The longest wait after a refusal that is our fault: many of them say nothing about the mail, and their destination is
+ * spared by a breaker (breakers.ts).
+ */
+const OUR_FAULT_WAIT_MS = 15 * MINUTE_MS
 /** The longest wait that a reply can ask for; a longer one is cut to this. */
 const STATED_WAIT_MAX_MS = 4 * HOUR_MS
 const UNIT_MS: Record<string, number> = { s: 1000, m: MINUTE_MS, h: HOUR_MS }
@@ -34,6 +39,7 @@ export type NextAttempt = { kind: 'retry'; at: number } | { kind: 'expired' }
  * @param attempt attempts made so far, 1 after the first
  * @param reply the server's reply; null if there was none
  * @param random 0 ≤ x < 1, spreads the retries by ±20 %
+ * @param isOurs whether the refusal is our fault; then no wait is longer than 15 minutes, unless the reply names it
  * @returns a time in ms, never after `expiresAt` (the last attempt is made at expiry itself)
  */
 export function nextAttempt(input: {
@@ -42,18 +48,23 @@ export function nextAttempt(input: {
   expiresAt: number
   reply: string | null
   random: number
+  isOurs?: boolean
 }): NextAttempt {
   if (input.now >= input.expiresAt) return { kind: 'expired' }
-  const wait = Math.round(retryWait(input.attempt, input.reply ?? '', input.random))
+  const wait = Math.round(retryWait(input))
   return { kind: 'retry', at: Math.min(input.now + wait, input.expiresAt) }
 }
 
-function retryWait(attempt: number, reply: string, random: number): number {
+function retryWait(input: Parameters<typeof nextAttempt>[0]): number {
+  const { attempt, random } = input
+  const reply = input.reply ?? ''
   const stated = statedWait(reply)
   // A server that always asks for a very short wait gets it three times; then a minute is the least.
   if (stated !== null) return attempt <= 3 ? stated : Math.max(stated, MINUTE_MS)
   const index = Math.min(Math.max(attempt, 1), retryWaits_ms.length) - 1
-  const scheduled = (retryWaits_ms[index] ?? HOUR_MS) * (1 - JITTER + 2 * JITTER * random)
+  const longest = input.isOurs ? OUR_FAULT_WAIT_MS : Number.POSITIVE_INFINITY
+  const planned = Math.min(retryWaits_ms[index] ?? HOUR_MS, longest)
+  const scheduled = planned * (1 - JITTER + 2 * JITTER * random)
   // A greylisting server restarts its clock if it is tried too early, so its wait is a lower bound.
   return GREYLISTED.test(reply) ? Math.max(GREYLISTING_WAIT_MS, scheduled) : scheduled
 }

@@ -83,7 +83,7 @@ describe('accepted', () => {
       headers: { 'X-Ref': '42' },
       tags: { kind: 'welcome' },
       metadata: { deep: { a: [null] } },
-      message_id: expect.stringMatching(/^[\w-]{22}@acme\.test$/),
+      message_id: expect.stringMatching(/^[0-9A-Z]{26}\.[\w-]{11}@acme\.test$/),
       unsubscribe_token: null,
       track_opens: false,
       track_clicks: false,

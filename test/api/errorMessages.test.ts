@@ -70,9 +70,9 @@ beforeAll(async () => {
   made['event'] = String(
     (await api.request('POST', '/v1/automation/events', seen)).body['event_id'],
   )
-  const contact = await api.request('GET', `/v1/automation/contacts/${own.contact}`)
-  const unsubscribe = `insert into workflow_unsubscribes (workflow_id, contact_id, workspace_id, created_at)
-    values ('${made['left']}', '${contact.body['id']}', '${api.workspaceId}', now())`
+  const hmac = api.deps.addressMac(api.workspaceId, own.contact).toString('hex')
+  const unsubscribe = `insert into opt_outs (id, workspace_id, scope, target_id, address_hmac, source, created_at)
+    values ('opt_1', '${api.workspaceId}', 'workflow', '${made['left']}', '\\x${hmac}', 'link', now())`
   const end_ = `update executions set ended_status = 'COMPLETED', completed_at = now()
     where id = '${executions}'`
   for (const statement of [unsubscribe, end_]) await runSql(api.url, statement)

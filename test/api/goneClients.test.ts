@@ -34,6 +34,11 @@ await runSql(
    deferrable initially deferred for each row execute function wait_at_gate()`,
 )
 
+await runSql(
+  api.url,
+  'create trigger gate after insert on audiences for each row execute function wait_at_gate()',
+)
+
 beforeEach(async () => {
   await keeper.query('select pg_advisory_lock($1)', [GATE])
 })
@@ -127,7 +132,7 @@ it('wakes the lanes for an email that was committed after its client had gone', 
 })
 
 it('lets clients leave the line for a connection', async () => {
-  const sent = Array.from({ length: 20 }, () => post('/v1/emails', mail))
+  const sent = Array.from({ length: 20 }, (_, i) => post('/v1/audiences', { name: `list ${i}` }))
   // Half of the pool is the share of a workspace.
   await atGate(5)
   for (const one of sent) one.destroy()

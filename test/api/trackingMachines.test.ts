@@ -11,7 +11,7 @@ describe('machines', () => {
   it.each([
     ['head', {}, 'HEAD'],
     ['prefetch', { 'sec-purpose': 'prefetch' }, 'GET'],
-    ['mail_proxy', { 'user-agent': 'Mozilla/5.0 (via ggpht.com GoogleImageProxy)' }, 'GET'],
+    ['mail_proxy', { 'user-agent': 'Mozilla/5.0' }, 'GET'],
     ['link_preview', { 'user-agent': 'Slackbot-LinkExpanding 1.0' }, 'GET'],
   ])('are stored with the reason %s and not shown', async (reason, headers, method) => {
     const mail = await delivered()
@@ -21,6 +21,19 @@ describe('machines', () => {
     expect(await machines(mail.id)).toEqual([reason, reason])
     const { last, events } = await shown(mail.id)
     expect([last.status, events.length]).toEqual(['sent', 1])
+  })
+
+  it.each([
+    'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)',
+    'YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html',
+  ])('are not what fetches pictures when a person opens: %s', async (agent) => {
+    const mail = await delivered()
+    await openPixel(mail.deliveryId, { 'user-agent': agent })
+    expect(await machines(mail.id)).toEqual([null])
+    expect((await shown(mail.id)).last).toMatchObject({ status: 'opened', user_agent: agent })
+    // Such a proxy follows no links for anybody.
+    await click(mail.deliveryId, 0, { 'user-agent': agent })
+    expect(await machines(mail.id)).toEqual([null, 'mail_proxy'])
   })
 
   it('are those within two seconds of the delivery, or before it', async () => {

@@ -131,7 +131,7 @@ describe('leaving', () => {
         created_at: new Date(),
       })
       .execute()
-    await open('GET', `/u/${token}`)
+    await open('POST', `/u/${token}`)
     const cancelled = ['CANCELLED', 'unsubscribed']
     expect([await statusOf(execution_id), await statusOf(second)]).toEqual([cancelled, cancelled])
     await post(eventName, email)

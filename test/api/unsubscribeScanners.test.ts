@@ -85,7 +85,9 @@ it('GET together with all links: the reader is still subscribed at the end, what
 
 it('GET of a known scanner: shows the question', async () => {
   const { visit, isOut } = await subscriber()
-  for (const agent of ['Barracuda Sentinel (EE)', 'Slackbot-LinkExpanding 1.0']) {
+  const proxy =
+    'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Firefox/11.0 (via ggpht.com GoogleImageProxy)'
+  for (const agent of ['Barracuda Sentinel (EE)', 'Slackbot-LinkExpanding 1.0', proxy]) {
     expect((await visit('GET', '', { 'user-agent': agent })).text).toContain('Unsubscribe?')
   }
   expect(await isOut()).toBe(false)

@@ -1,70 +1,44 @@
 // Composing from real rows: in one round trip, with long bodies, and with tracked links that are stored before
 // sending.
 
+import { tmpdir } from 'node:os'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { transact } from '../../commands/transact.ts'
-import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
-import { createComposer } from '../../delivery/compose/composer.ts'
+import type { NewEmail } from '../../db/emails/insert.ts'
+import { type ComposedEmail, createComposer } from '../../delivery/compose/composer.ts'
 import { readTrackingToken } from '../../mail/tracking/tokens.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
+import { acceptMail, type Columns } from '../setup/acceptedMail.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { newId, now, seedWorkspace } from '../setup/harness.ts'
+import { now, seedWorkspace } from '../setup/harness.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
+import { bytesOf } from '../setup/storedBytes.ts'
 import { leaves, readMessage } from '../unit/mail/reader.ts'
 
 const { db } = await createTestDatabase()
 const { workspaceId, domainId } = await seedWorkspace(db)
 const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
-const config = { publicUrl: 'https://mail.test' }
+const config = { publicUrl: 'https://mail.test', stateFolder: tmpdir() }
 
-const createUse = () =>
-  createComposer({ db, wake: () => {}, now, config, secrets } as unknown as Parameters<
+/** Like the composer's function, with the bytes of each email. */
+function createUse() {
+  const use = createComposer({ db, wake: () => {}, now, config, secrets } as unknown as Parameters<
     typeof createComposer
   >[0])
-
-async function accept(
-  change: { html?: string | null; text?: string | null; [column: string]: unknown },
-  attachments: NewEmail['attachments'] = [],
-): Promise<string> {
-  const id = newId('email')
-  const email: NewEmail = {
-    row: {
+  return <T>(
+    id: string,
+    work: (email: Omit<ComposedEmail, 'message'> & { bytes: Buffer }) => Promise<T>,
+    deliveryId: number | null = null,
+  ) =>
+    use(
       id,
-      type: 'transactional',
-      category: 'transactional',
-      from: 'a@sender.test',
-      to: ['b@mail.test'],
-      cc: [],
-      bcc: [],
-      reply_to: [],
-      subject: 'Hello',
-      html: null,
-      text: null,
-      template_id: null,
-      domain_id: domainId,
-      headers: {},
-      tags: {},
-      metadata: {},
-      message_id: `${id}@sender.test`,
-      workflow_id: null,
-      execution_id: null,
-      node_id: null,
-      unsubscribe_token: null,
-      track_opens: false,
-      track_clicks: false,
-      tracking_host: null,
-      created_at: now(),
-      ...change,
-    },
-    recipients: ['b@mail.test'],
-    attachments,
-    dueAt: now(),
-    expiresAt: now(),
-  }
-  await transact.one({ db, wake: () => {} }, (inTrx) => insertEmail(inTrx.db, workspaceId, email))
-  return id
+      async ({ message, ...email }) => work({ ...email, bytes: await bytesOf(message) }),
+      deliveryId,
+    )
 }
+
+const accept = (change: Columns, attachments: NewEmail['attachments'] = []) =>
+  acceptMail({ db, workspaceId, domainId }, change, attachments)
 
 const bodiesOf = (bytes: Buffer) =>
   Object.fromEntries(
@@ -152,4 +126,49 @@ test('tracked email: links and pixel for each delivery, stored first; unsubscrib
     /^<https:\/\/mail\.test\/u\/A{22}>, <mailto:\S+@bounces\.sender\.test>$/,
   )
   expect(bodiesOf(await use(id, async (e) => e.bytes))['text/html']).toBe(html)
+})
+
+test('the body of a large mail is compressed with lz4 where Postgres has it', async () => {
+  const known = await sql<{ methods: string[] }>`
+    select enumvals as methods from pg_settings where name = 'default_toast_compression'`.execute(
+    db,
+  )
+  const id = await accept({ html: '<p>a line</p>'.repeat(10_000) })
+  const { rows } = await sql`
+    select pg_column_compression(html) as method from emails where id = ${id}`.execute(db)
+  expect(rows).toEqual([{ method: known.rows[0]?.methods.includes('lz4') ? 'lz4' : 'pglz' }])
+})
+
+test('Feedback-ID and what automatic mail says, by who sent it; the same for all mail of one source', async () => {
+  const use = createUse()
+  const names = ['feedback-id', 'auto-submitted', 'x-auto-response-suppress', 'precedence']
+  const told = async (change: Parameters<typeof accept>[0]) => {
+    const bytes = await use(await accept({ text: 'Hi', ...change }), async (e) => e.bytes)
+    return names.map((name) => readMessage(bytes).header(name))
+  }
+  const node = { workflow_id: 'wf_1', execution_id: 'exe_1', node_id: 'offer' }
+  const api = [`transactional:api:${workspaceId}:dripline`, null, null, null]
+  expect([await told({}), await told({})]).toEqual([api, api])
+  const automatic = ['auto-generated', 'OOF, AutoReply']
+  expect(await told({ ...node, category: 'marketing' })).toEqual([
+    `automation:wf_1:${workspaceId}:dripline`,
+    ...automatic,
+    'bulk',
+  ])
+  expect(await told(node)).toEqual([
+    `transactional:wf_1:${workspaceId}:dripline`,
+    ...automatic,
+    null,
+  ])
+  expect(await told({ type: 'broadcast', category: 'marketing' })).toEqual([
+    `broadcast:broadcast:${workspaceId}:dripline`,
+    ...automatic,
+    'bulk',
+  ])
+  expect(await told({ headers: { 'Auto-Submitted': 'auto-replied' } })).toEqual([
+    api[0],
+    'auto-replied',
+    null,
+    null,
+  ])
 })

@@ -24,7 +24,7 @@ test('opens and clicks of machines are no activity', async () => {
     return email?.events.map(({ status }) => status)
   }
 
-  const proxy = { 'user-agent': 'Mozilla/5.0 (via ggpht.com GoogleImageProxy)' }
+  const proxy = { 'user-agent': 'Mozilla/5.0' }
   await openPixel(mail.deliveryId, proxy)
   await click(mail.deliveryId, 0, proxy)
   expect(await activity()).toEqual({ offer: ['sent'] })

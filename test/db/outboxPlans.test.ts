@@ -80,7 +80,10 @@ test('mail events are found by their own indexes, however many starts wait', asy
   const reads = await readsBy(async () => {
     await listMailEventWorkspaces(listening, '', now())
     await listMailEventContacts(listening, 'ws_7' as WorkspaceId, now())
-    await tellContacts({ db: listening, now, newId, wake }, 'ws_7' as WorkspaceId)
+    await tellContacts(
+      { db: listening, now, newId, wake, addressMac: () => Buffer.alloc(16) },
+      'ws_7' as WorkspaceId,
+    )
   })
   expect(reads).toContain('outbox_mail_due, 0 dropped')
   for (const read of reads)

@@ -1,8 +1,11 @@
 // Reports of bounces and complaints: in each state of a delivery, repeated, in one workspace, beside other
 // writers.
+// Long because every report starts from the same ledger, which its head makes.
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { takeReport } from '../../commands/reports/take.ts'
+import { findSoleDelivery } from '../../db/deliveries/reads.ts'
+import { isSendingDomain } from '../../db/domains/reads.ts'
 import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { type DeliveryState, deliveryTransitions } from '../../rules/states.ts'
@@ -245,4 +248,49 @@ describe('a complaint', () => {
     `.execute(api.db)
     expect(left.rows).toEqual([])
   })
+})
+
+describe('the mail that a Message-ID names', () => {
+  const send = async (more: Record<string, unknown> = {}) => {
+    const to = `${uniqueName('r')}@example.test`
+    const mail = { from: 'a@sender.test', to, subject: 'S', text: 'T', ...more }
+    const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
+    const { message_id } = await api.db
+      .selectFrom('emails')
+      .select('message_id')
+      .where('id', '=', body.id)
+      .executeTakeFirstOrThrow()
+    return { id: body.id, messageId: message_id }
+  }
+
+  test('is found when it had one recipient, by the whole Message-ID alone', async () => {
+    const { id, messageId } = await send()
+    const { id: delivery } = await api.db
+      .selectFrom('deliveries')
+      .select('id')
+      .where('email_id', '=', id)
+      .executeTakeFirstOrThrow()
+    expect(await findSoleDelivery(api.db, messageId)).toBe(delivery)
+    for (const other of [
+      messageId.replace(/\.[\w-]{11}@/, '.AAAAAAAAAAA@'),
+      messageId.replace('sender', 'other'),
+      messageId.toLowerCase(),
+      `${id}@sender.test`,
+      '',
+    ]) {
+      expect([other, await findSoleDelivery(api.db, other)]).toEqual([other, null])
+    }
+  })
+
+  test.each(['cc', 'bcc'])('is not found when it had another recipient in %s', async (field) => {
+    const { messageId } = await send({ [field]: `${uniqueName('o')}@example.test` })
+    expect(await findSoleDelivery(api.db, messageId)).toBeNull()
+  })
+})
+
+test('a domain is ours while some workspace sends from it', async () => {
+  expect(await isSendingDomain(api.db, ['nobody.test', 'sender.test'])).toBe(true)
+  expect(await isSendingDomain(api.db, ['nobody.test'])).toBe(false)
+  await api.request('POST', '/v1/domains', { name: 'claimed.test' })
+  expect(await isSendingDomain(api.db, ['claimed.test'])).toBe(false)
 })

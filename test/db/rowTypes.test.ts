@@ -1,19 +1,23 @@
 // The row type of every raw SQL statement matches what Postgres describes: names, base types, and nulls.
+
 import { afterAll, expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
-import { listExpiredLeases } from '../../db/deliveries/leases.ts'
+import { extendLeases, listExpiredLeases, listMarked } from '../../db/deliveries/leases.ts'
 import * as mailEvents from '../../db/deliveries/mailEventClaims.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
 import { listEmailAttempts } from '../../db/deliveries/reads.ts'
+import { readyDue } from '../../db/deliveries/ready.ts'
 import { settleDeliveries } from '../../db/deliveries/settle.ts'
+import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
 import { bounceDelivery } from '../../db/deliveries/writes.ts'
-import { lockColdDomains } from '../../db/domains/warmUp.ts'
+import { hastenUntried, lockColdDomains } from '../../db/domains/warmUp.ts'
+import { listWarmUps } from '../../db/domains/warmUpReads.ts'
 import { listEmailContents } from '../../db/emails/contents.ts'
 import { listExecutionEmails, listWorkflowEmails } from '../../db/emails/ofExecutions.ts'
 import { listEmails } from '../../db/emails/reads.ts'
-import { findSendFacts } from '../../db/emails/sendFacts.ts'
+import { listSendFacts } from '../../db/emails/sendFacts.ts'
 import { readLongBody } from '../../db/emails/sliceReads.ts'
 import { findCandidates, listAwaited } from '../../db/events/receivers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
@@ -21,7 +25,11 @@ import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
+import { takeLane } from '../../db/lanes/writes.ts'
+import * as takeOver from '../../db/opt-outs/takeOver.ts'
+import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import { listOutboxLines, lockOutbox } from '../../db/outbox.ts'
+import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
@@ -30,6 +38,7 @@ import { wholeWorkspace } from '../../rules/reach.ts'
 import { captureSql } from '../setup/capturedSql.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type DescribedColumn, openDescriber } from '../setup/describeSql.ts'
+import { allLines } from '../setup/queue.ts'
 import { findRawStatements, inOneLine, type PromisedColumn } from '../setup/rawStatements.ts'
 
 const { url } = await createTestDatabase()
@@ -51,7 +60,8 @@ const event = {
   contactProperties: null,
   createContact: true,
 }
-const arrived = { ...event, contact: { id, firstSeen: at, properties: {} }, now: at }
+const hmac = Buffer.alloc(16)
+const arrived = { ...event, contact: { id, firstSeen: at, properties: {} }, hmac, now: at }
 const made = { id, eventId: id, contactId: id, now: at }
 const suppression = {
   email: 'a@b.test',
@@ -60,19 +70,42 @@ const suppression = {
   expires_at: null,
 } as const
 const why = { code: 'cancelled', reason: 'by hand' } as const
+const optOut = {
+  id,
+  scope: 'workflow',
+  target_id: id,
+  address_hmac: hmac,
+  source: 'link',
+  unconfirmed_email_id: null,
+  created_at: at,
+} as const
 const moment = { at_ms: 0, id }
+const owner = { lane: 0, epoch: 1 }
+const learned = { domain: 'a.test', destination: 'provider', shard: 1 }
 
 /** A call of each function that sends a raw statement, for each of its branches. */
 const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) =>
     claimDeliveries(trx, {
-      shards: [0, 1],
-      limit: 1,
-      perShard: 1,
+      ...allLines(1, { from: 0, to: 2 }),
       leaseToken: id,
       leaseUntil: at,
       now: at,
     }),
+  (trx) =>
+    claimDeliveries(trx, {
+      ...allLines(1, { from: 0, to: 2 }),
+      leaseToken: id,
+      leaseUntil: at,
+      now: at,
+      owner,
+    }),
+  (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),
+  (trx) => learnDestination(trx, learned, at),
+  (trx) => moveLines(trx, learned, learned, 1),
+  (trx) => takeLane(trx, { lane: 0, lanes: 1, from: 0, to: 64, owner: id, until: at }),
+  (trx) => extendLeases(trx, [1], id, at),
+  (trx) => listMarked(trx, [1], id),
   (trx) => listOutboxLines(trx, null, at),
   (trx) => lockOutbox(trx, [{ workspace_id: ws, starts_of: 'wf_1', most: 1 }], at),
   (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, at, 1),
@@ -85,19 +118,23 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => mailEvents.takeMailEvents(trx, ws, id, { name: 'clicked', limit: 1 }),
   (trx) => listAwaited(trx, ws, [{ contact_id: id, name: 'delivered' }]),
   (trx) => markDataSent(trx, [1], id, at),
+  (trx) => markDataSent(trx, [1], id, at, owner),
   (trx) => listQueueDepths(trx, at),
   (trx) => listEmailAttempts(trx, reach, id, 2),
   (trx) => settleDeliveries(trx, [], id, at),
   (trx) => settleDeliveries(trx, [], null, at),
   (trx) => bounceDelivery(trx, { ...delivery, state: 'delivered' }, {}, at),
   (trx) => lockColdDomains(trx, [id]),
+  (trx) => hastenUntried(trx, ws, { domainId: id, shard: 0, now: at, limit: 1 }),
+  (trx) => listWarmUps(trx, id, at),
+  (trx) => listWarmUps(trx, null, at),
   (trx) => listEmailContents(trx, [id]),
   (trx) => readLongBody(trx, id, 'html'),
   (trx) => listWorkflowEmails(trx, reach, id, page),
   (trx) => listWorkflowEmails(trx, reach, id, { ...page, after: id }),
   (trx) => listExecutionEmails(trx, reach, id),
   (trx) => listEmails(trx, reach, page),
-  (trx) => findSendFacts(trx, ws, 'b.test', ['a@b.test']),
+  (trx) => listSendFacts(trx, ws, [{ domainName: 'b.test', addresses: ['a@b.test'] }]),
   (trx) => findCandidates(trx, ws, arrived),
   (trx) => insertEvent(trx, ws, event, made),
   (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),
@@ -106,7 +143,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listEndedExecutions(trx, ws, { workflowId: id }, { ...page, status: null }),
   (trx) =>
     listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
-  (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, now: at }),
+  (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, hmac, now: at }),
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),
   (trx) => upsertSuspect(trx, { kind: 'segment', id, step: 'a', diedInRun: null }, at),
@@ -116,6 +153,15 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => findTrackedDelivery(trx, 1, null),
   (trx) => listLinkFetches(trx, ws, id, at),
   (trx) => countTracked(trx, ws, delivery, 2),
+  (trx) => stopWaiting(trx, ws, { emails: ['a@b.test'] }, 'suppressed', at),
+  (trx) => stopWaiting(trx, ws, { emails: ['a@b.test'], workflowId: id }, 'left', at),
+  (trx) => stopMailOfExecutions(trx, ws, [id], at),
+  (trx) => resumeWaiting(trx, ws, { emails: ['a@b.test'], workflowId: id }, at, at),
+  (trx) => insertOptOuts(trx, ws, [optOut]),
+  (trx) => takeOver.lockUncopiedWorkflows(trx, 1),
+  (trx) => takeOver.lockUncopiedAudiences(trx, 1),
+  (trx) => takeOver.lockUnlooked(trx, 1),
+  (trx) => takeOver.confirmIfBefore(trx, ws, { optOutId: id, contactId: id }),
 ]
 
 /** Columns that may be null in their table but not in the row, with the reason. */

@@ -1,4 +1,5 @@
 // Settlements follow the table of states, do nothing if a row has changed meanwhile, and wait for no contact.
+
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { takeReport } from '../../commands/reports/take.ts'
@@ -13,12 +14,13 @@ import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { holdContact } from '../setup/mailEvents.ts'
+import { allLines } from '../setup/queue.ts'
 import { bringTo } from '../setup/states.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const LEASE = '00000000-0000-0000-0000-000000000001'
 const LEASE_MS = 60_000
-let time = Date.UTC(2026, 0, 1)
+let time = Date.UTC(2126, 0, 1)
 const api = await createTestApi({ now: () => new Date(time) })
 const { db, deps } = api
 await insertTestDomain(api, 'sender.test')
@@ -36,9 +38,7 @@ async function claimed(to = `${uniqueName('r')}@example.test`) {
   const [id = 0] = await bringTo(db, { emailId: body.id }, 'queued', at())
   await inOne((trx) =>
     claimDeliveries(trx, {
-      shards: Array.from({ length: 64 }, (_, i) => i),
-      limit: 100,
-      perShard: 100,
+      ...allLines(100),
       leaseToken: LEASE,
       leaseUntil: at(LEASE_MS),
       now: at(),
@@ -154,12 +154,9 @@ test('a complaint that waits for a locked contact does not delay settlements of 
     return { complaint }
   })
   expect(await taken.complaint).toBe('taken')
-  const left = db
-    .selectFrom('workflow_unsubscribes as u')
-    .innerJoin('contacts as c', (join) =>
-      join.onRef('c.id', '=', 'u.contact_id').on('c.email', '=', to),
-    )
-  expect(await left.select('c.email').execute()).toEqual([{ email: to }])
+  const left = db.selectFrom('opt_outs').select(['scope', 'source'])
+  const theirs = left.where('address_hmac', '=', deps.addressMac(api.workspaceId, to))
+  expect(await theirs.execute()).toEqual([{ scope: 'workflow', source: 'complaint' }])
 })
 
 test('the trigger of the tests refuses every move that the table lacks', async () => {

@@ -4,12 +4,15 @@ import { randomPort } from '../../dev/processes/ports.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
+import { mxEnv } from '../setup/mxEnv.ts'
 import { startNameServer } from '../setup/nameServer.ts'
 import { startFaultServer } from '../unit/mail/faultServer.ts'
 
 const database = await createTestDatabase()
 
 const DEAD_DOMAINS = 400
+/** Each address is a destination of its own. */
+const DEAD_ADDRESSES = 60
 const TO_ONE_DEAD = 200
 /** Far less than the timeouts of a silent server: 60 s for its banner alone. */
 const PROMPT_MS = 15_000
@@ -18,24 +21,29 @@ test('mail for servers that do not answer does not delay other mail', {
   timeout: 90_000,
 }, async () => {
   const nameServer = await startNameServer({
-    'dead.test': '* A 127.0.0.2',
+    'dead.test': [
+      'big A 127.0.0.2',
+      ...Array.from(
+        { length: DEAD_DOMAINS },
+        (_, i) => `d${i} A 127.0.1.${1 + (i % DEAD_ADDRESSES)}`,
+      ),
+    ].join('\n'),
     'good.test': '@ A 127.0.0.3',
   })
   onTestFinished(nameServer.close)
   const port = await randomPort()
-  const silent = await startFaultServer(() => 'hang', port, '127.0.0.2')
-  onTestFinished(silent.close)
+  const silent = await Promise.all(
+    ['127.0.0.2', ...Array.from({ length: DEAD_ADDRESSES }, (_, i) => `127.0.1.${1 + i}`)].map(
+      (address) => startFaultServer(() => 'hang', port, address),
+    ),
+  )
+  onTestFinished(async () => {
+    await Promise.all(silent.map((server) => server.close()))
+  })
   const good = await startFaultServer(undefined, port, '127.0.0.3')
   onTestFinished(good.close)
   const h = await createHarness(database, {
-    env: {
-      DELIVERY_MODE: 'mx',
-      SMTP_URL: '',
-      DNS_SERVERS: nameServer.address,
-      MX_PORT: String(port),
-      ALLOW_PRIVATE_MX: 'true',
-      SMTP_CONNECTIONS: '20',
-    },
+    env: { ...mxEnv(nameServer, port), SMTP_CONNECTIONS: '20' },
   })
   const send = (to: string[]) =>
     h.request('POST', '/v1/emails', { from: 'hello@sender.test', to, subject: 'Hi', text: 'Hi' })
@@ -66,7 +74,10 @@ test('mail for servers that do not answer does not delay other mail', {
     },
     { deadline_ms: PROMPT_MS },
   )
-  console.log('dead domains:', { good_ms: Date.now() - sentAt, silent: silent.seen.connections })
+  console.log('dead domains:', {
+    good_ms: Date.now() - sentAt,
+    silent: silent.reduce((sum, server) => sum + server.seen.connections, 0),
+  })
   const underWay = delivered.dead.filter(({ state }) => state === 'sending')
   expect(underWay.length, 'all places of the lane would be taken by now').toBeGreaterThan(60)
 

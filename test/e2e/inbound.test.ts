@@ -8,6 +8,7 @@ import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, mail, onEvent } from '../setup/flows.ts'
 import { createInboundHarness, written } from '../setup/inbound.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
+import { reportOf } from '../unit/inbound/feedbackMails.ts'
 import { feedbackReport, statusReport } from '../unit/inbound/reports.ts'
 
 const database = await createTestDatabase()
@@ -223,4 +224,22 @@ test('a complaint suppresses and unsubscribes, from audiences and from the workf
   expect(await h.post('joined', 'angry@example.test')).toBe('')
   // The contract has no status for a complaint: the email stays delivered.
   expect(await h.stateOf('angry@example.test')).toBe('delivered')
+})
+
+test('a report of a feedback loop to its mailbox, and mail for the postmaster', async () => {
+  const env = { FBL_ADDRESS: 'fbl@mail.test', POSTMASTER: 'ops@operator.test' }
+  const h = await createInboundHarness(database, { env })
+  const { returnPath } = await h.deliver('tired@example.test')
+  const report = reportOf('yahoo', { returnPath, messageId: 'none@sender.test' })
+  expect(await h.report('fbl@mail.test', report, 'feedback@arf.mail.yahoo.test')).toMatch(/^250 /)
+  expect(await h.suppressions()).toContainEqual(
+    expect.objectContaining({ email: 'tired@example.test', reason: 'complaint' }),
+  )
+  const notice = 'From: a@b.test\r\nSubject: Your zone\r\n\r\nHi\r\n'
+  expect(await h.report('postmaster@bounces.sender.test', notice, 'a@b.test')).toMatch(/^250 /)
+  const forwarded = h.smtp.mailsTo('ops@operator.test')
+  expect(forwarded.map(({ from, raw }) => [from, raw.toString().endsWith(notice)])).toEqual([
+    ['a@b.test', true],
+  ])
+  expect(await h.report('postmaster@bounces.stranger.test', notice, 'a@b.test')).toMatch(/^550 /)
 })

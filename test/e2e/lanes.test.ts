@@ -11,13 +11,13 @@ import { auditMail, expectDrained } from '../setup/ledger.ts'
 import { startLoad } from '../setup/load.ts'
 import { type ServiceEnv, startWorker } from '../setup/processes.ts'
 
-/** Time limits in which the lanes of a dead worker move, and in which a stopping process ends. */
-const MOVE_MS = 15_000
-const EXIT_MS = 15_000
-/** Longer, because a frozen worker may get its lane once more through its open poll. */
-const FROZEN_MOVE_MS = 30_000
+/**
+ * How long lanes may take to move, mail to be settled, and a stopping process to end. An unloaded machine needs a few
+ * seconds, which are printed; only what hangs needs this long.
+ */
+const HUNG_MS = 90_000
 
-const TEST_MS = 120_000
+const TEST_MS = 600_000
 
 async function connectTemporal(service: ServiceEnv) {
   const connection = await Connection.connect({ address: service.temporalAddress })
@@ -69,7 +69,7 @@ test('lanes move from a killed worker and a frozen one, which sends no dot and s
   await killed.holder.kill()
   const before = h.smtp.mails.length
   await eventually(() => expect(h.smtp.mails.length).toBeGreaterThan(before), {
-    deadline_ms: MOVE_MS,
+    deadline_ms: HUNG_MS,
   })
   const moved_ms = Date.now() - killedAt
   expect(await temporal.laneHolder()).toBe(killed.other.pid)
@@ -109,7 +109,7 @@ test('lanes move from a killed worker and a frozen one, which sends no dot and s
       expect(rows.map((row) => row.state)).toEqual(['delivered', 'delivered'])
       return rows
     },
-    { deadline_ms: FROZEN_MOVE_MS },
+    { deadline_ms: HUNG_MS },
   )
   const taken_ms = Date.now() - frozenAt
   expect(settled.map(({ attempt, resent }) => ({ attempt, resent }))).toEqual([
@@ -155,7 +155,7 @@ test('lanes move from a killed worker and a frozen one, which sends no dot and s
   expect(h.smtp.refused[0]?.raw).toEqual(h.smtp.mailsTo(atDot)[0]?.raw)
 
   const answered = await load.stop()
-  await eventually(() => expectDrained(db), { deadline_ms: MOVE_MS })
+  await eventually(() => expectDrained(db), { deadline_ms: HUNG_MS })
   const { faults, counts } = await auditMail(db, h.smtp, answered)
   console.log('lanes, killed and frozen:', { moved_ms, taken_ms, ...counts })
   expect([...faults, ...answered.faults]).toEqual([])
@@ -185,7 +185,7 @@ test('SIGTERM releases everything in time, and the count of lanes changes under 
   const stops = async (worker: Awaited<ReturnType<typeof withLanes>>) => {
     const began = Date.now()
     expect(await worker.stop(), worker.log()).toEqual({ code: 0, signal: null })
-    expect(Date.now() - began).toBeLessThan(EXIT_MS)
+    expect(Date.now() - began).toBeLessThan(HUNG_MS)
     return Date.now() - began
   }
   await flows()
@@ -198,7 +198,7 @@ test('SIGTERM releases everything in time, and the count of lanes changes under 
   )
   await flows()
 
-  // A server that is silent after the dot does not delay the stop: this delivery becomes unknown.
+  // A server that is silent after the dot delays the stop by DRAIN_SECONDS: then this delivery is unknown, and sent again.
   let release = () => {}
   const hold = new Promise<void>((resolve) => {
     release = resolve
@@ -210,7 +210,8 @@ test('SIGTERM releases everything in time, and the count of lanes changes under 
   const { body } = await h.request<{ id: string }>('POST', '/v1/emails', mail)
   await eventually(async () => expect((await deliveryTo(db, slow)).state).toBe('data_sent'))
   const held_exit_ms = await stops(three)
-  expect(await underWay()).toEqual([{ recipient: slow, state: 'data_sent' }])
+  expect(await underWay(), 'the process has settled its own').toEqual([])
+  expect(await deliveryTo(db, slow)).toMatchObject({ state: 'queued', attempt: 1, resent: 1 })
   release()
 
   await withLanes(1)
@@ -218,7 +219,7 @@ test('SIGTERM releases everything in time, and the count of lanes changes under 
   await flows()
   const answered = await load.stop()
   answered.emails.set(body.id, [slow])
-  await eventually(() => expectDrained(db), { deadline_ms: MOVE_MS })
+  await eventually(() => expectDrained(db), { deadline_ms: HUNG_MS })
   expect(await deliveryTo(db, slow)).toMatchObject({ state: 'delivered', attempt: 2, resent: 1 })
   const { faults, counts } = await auditMail(db, h.smtp, answered)
   console.log('lanes, stopped and changed:', { idle_exit_ms, held_exit_ms, ...counts })

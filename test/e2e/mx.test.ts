@@ -4,6 +4,7 @@ import { randomPort } from '../../dev/processes/ports.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
+import { mxEnv } from '../setup/mxEnv.ts'
 import { startNameServer } from '../setup/nameServer.ts'
 import { startFaultServer } from '../unit/mail/faultServer.ts'
 
@@ -23,13 +24,7 @@ test('mail goes to its domain, to the second host if need be; a null MX bounces;
   const server = await startFaultServer(undefined, port, '127.0.0.3')
   onTestFinished(server.close)
   const h = await createHarness(database, {
-    env: {
-      DELIVERY_MODE: 'mx',
-      SMTP_URL: '',
-      DNS_SERVERS: nameServer.address,
-      MX_PORT: String(port),
-      ALLOW_PRIVATE_MX: 'true',
-    },
+    env: mxEnv(nameServer, port),
   })
   await h.request('POST', '/v1/emails', {
     from: 'hello@sender.test',

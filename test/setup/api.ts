@@ -1,6 +1,5 @@
 // The API in the test's process over its own database, for tests of routes.
 
-import { randomBytes } from 'node:crypto'
 import { Connection } from '@temporalio/client'
 import { Registry } from 'prom-client'
 import { afterAll, inject } from 'vitest'
@@ -9,6 +8,7 @@ import { createCursors } from '../../api/http/cursor.ts'
 import type { ApiDeps } from '../../api/http/env.ts'
 import { createApiMetrics } from '../../api/http/metrics.ts'
 import { type CreateApiKeyInput, createApiKey } from '../../commands/api-keys/create.ts'
+import { prepareOptOuts } from '../../commands/opt-outs/prepare.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { createDatabaseLook } from '../../db/spare.ts'
 import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
@@ -24,6 +24,7 @@ import { createTemporalReads } from '../../runtime/temporalReads.ts'
 import { createOperationFinder, faultOfAnswer } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 import { readOperations } from './openapi.ts'
+import { TEST_SECRET_KEY } from './processes.ts'
 
 export interface Answer<T> {
   status: number
@@ -62,13 +63,14 @@ export async function createTestApi(options: TestApiOptions = {}) {
   const config = parseConfig({
     NODE_ENV: 'test',
     DATABASE_URL: url,
-    SECRET_KEY: randomBytes(32).toString('base64'),
+    SECRET_KEY: TEST_SECRET_KEY,
     SMTP_URL: 'smtp://127.0.0.1:1',
     PUBLIC_URL: 'https://api.mail.test',
     EHLO_NAME: 'mx.mail.test',
     ...options.env,
   })
   const secrets = createSecrets(config.secretKey)
+  const newId = createNewId(now)
   const connection = Connection.lazy({ address: inject('temporalAddress') })
   afterAll(() => connection.close())
   const log = createLog('test', 'silent')
@@ -82,11 +84,12 @@ export async function createTestApi(options: TestApiOptions = {}) {
     config,
     log,
     now,
-    newId: createNewId(now),
+    newId,
     temporal: createTemporalReads(connection, options.namespace ?? 'default'),
     isDatabaseThere: createDatabaseLook(pool),
     wake: (channel) => void woken.push(channel),
     secrets,
+    addressMac: await prepareOptOuts({ db, secrets, now, newId, wake: () => undefined }),
     renderer,
     cursors: createCursors(secrets),
     apiMetrics: createApiMetrics(registry),

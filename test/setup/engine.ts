@@ -13,6 +13,8 @@ import type { Blame } from '../../activities/deps.ts'
 import { type Activities, createActivities } from '../../activities/index.ts'
 import { listen } from '../../db/listen.ts'
 import { createWake } from '../../db/wake.ts'
+import { createBreakers } from '../../delivery/breakers.ts'
+import { createLaneOwners } from '../../delivery/lane/owners.ts'
 import { createRenderer, type Renderer } from '../../mail/content/renderer.ts'
 import { createRelayTransport } from '../../mail/smtp/relay.ts'
 import { parseConfig } from '../../runtime/config.ts'
@@ -23,6 +25,7 @@ import { createWorkers, loadWorkflowBundle, type WorkerParts } from '../../worke
 import { startPump } from '../../worker/pump.ts'
 import { startStarter } from '../../worker/starter.ts'
 import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
+import { addressMacOf } from './addressMac.ts'
 import type { TestDatabase } from './database.ts'
 import { eventually } from './eventually.ts'
 import { insertFlow, recordEvent, type TestDesign } from './flows.ts'
@@ -61,23 +64,25 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     SMTP_URL: 'smtp://127.0.0.1:1',
   })
   const log = createLog('engine', 'silent')
+  const addressMac = await addressMacOf(db)
   const wake = createWake(pool, () => undefined)
   const stopping = new AbortController()
   const renderer = options.renderer ?? createRenderer(log)
-  const activities = createActivities({
+  const delivering = {
     db,
     log,
     now,
-    newId,
     secrets: createSecrets(config.secretKey),
-    renderer,
+    addressMac,
     config,
     transport: createRelayTransport({ url: config.smtpUrl, connections: 1, ehloName: 'mail.test' }),
+    breakers: createBreakers({ mode: 'relay', log, now }),
     wake,
-    blame: unwatched,
     onDeliveries: () => async () => undefined,
     stopping: stopping.signal,
-  })
+  }
+  const lanes = createLaneOwners(delivering)
+  const activities = createActivities({ ...delivering, newId, renderer, blame: unwatched, lanes })
   const given = { ...activities, ...options.around?.(activities) }
   const parts = { connection, namespace, activities: given, workflowBundle }
   const workers = await createWorkers({ ...parts, roles: options.roles ?? ['executions'] })
@@ -95,6 +100,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     })
   let starter = createStarter()
   const pump = startPump({
+    addressMac,
     db,
     now,
     newId,
@@ -193,7 +199,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       stopping.abort()
       await Promise.all([starter.stop(), pump.stop()])
       for (const worker of workers) worker.shutdown()
-      await running
+      await Promise.all([running, lanes.settled()])
       await Promise.all([connection.close(), reading.close(), renderer.close()])
     },
   }

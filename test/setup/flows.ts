@@ -6,6 +6,7 @@ import type { Db } from '../../db/connect.ts'
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal } from '../../rules/refusals.ts'
+import { addressMacOf } from './addressMac.ts'
 import { newId, now } from './harness.ts'
 
 export interface TestDesign {
@@ -107,7 +108,8 @@ export async function recordEvent(
   workspaceId: WorkspaceId,
   event: Pick<NewAutomationEvent, 'eventName' | 'email'> & Partial<NewAutomationEvent>,
 ): Promise<RecordedEvent> {
-  const recorded = await transact({ db, newId, now, wake: () => {} }, (inTrx) =>
+  const addressMac = await addressMacOf(db)
+  const recorded = await transact({ db, newId, now, addressMac, wake: () => {} }, (inTrx) =>
     recordAutomationEvent(inTrx, workspaceId, {
       eventId: null,
       properties: {},

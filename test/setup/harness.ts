@@ -72,7 +72,7 @@ export async function createHarness(
     temporalAddress: address,
     temporalNamespace: namespace,
     smtpUrl: smtp.url,
-    env: { API_METRICS_PORT: '0', LEASE_SECONDS: '3', ...options.env },
+    env: { API_METRICS_PORT: '0', LEASE_SECONDS: '3', DRAIN_SECONDS: '3', ...options.env },
   }
   const [api, ...workers] = await Promise.all([
     startApi(service),

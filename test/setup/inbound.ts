@@ -20,10 +20,10 @@ interface Suppressions {
 /** Starts the whole service with a worker that accepts reports. */
 export async function createInboundHarness(
   given: Pick<TestDatabase, 'url' | 'db'>,
-  options: { temporal?: TestNamespace } = {},
+  { env = {}, ...options }: { temporal?: TestNamespace; env?: Record<string, string> } = {},
 ) {
   const port = await randomPort()
-  const h = await createHarness(given, { ...options, env: { INBOUND_PORT: String(port) } })
+  const h = await createHarness(given, { ...options, env: { INBOUND_PORT: String(port), ...env } })
   /** The events of one recipient of an email, in order. */
   const eventsOf = async (id: string, to: string) => {
     type Email = { recipient_statuses: { recipient: string; events: EmailEvent[] }[] }

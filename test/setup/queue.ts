@@ -1,7 +1,8 @@
-// Fills the deliveries table with rows without emails, for tests of the queue.
+// Fills the deliveries table with rows without emails, for tests of the queue, and asks for them as a lane does.
 
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'
+import type { Claim } from '../../db/deliveries/claim.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
 /** Queues deliveries over all shards, `everyMs` apart from `dueAt` on. */
@@ -24,4 +25,39 @@ export async function queueDeliveries(
       ${queue.expiresAt}, ${queue.dueAt}
     from generate_series(1, ${queue.count}::integer) i
   `.execute(db)
+}
+
+const HOUR_MS = 3_600_000
+
+/** What a claim asks that takes whatever is due, wherever it stands. */
+export const allLines = (limit: number, shards = { from: 0, to: 64 }) => ({
+  shards,
+  limit,
+  turn: limit,
+  perLine: limit,
+  most: [limit, limit, limit],
+})
+
+/** Deliveries that are due at a time, and claims of an hour later over all shards. */
+export function queueAt(db: Db, due: Date) {
+  const after = (ms: number) => new Date(due.getTime() + ms)
+  return {
+    after,
+    queue: (count: number, over: { dueAt?: Date; everyMs?: number } = {}) =>
+      queueDeliveries(db, {
+        workspaceId: 'ws_1' as WorkspaceId,
+        domainId: 'dom_1',
+        count,
+        dueAt: due,
+        expiresAt: after(24 * HOUR_MS),
+        ...over,
+      }),
+    claimOf: (over: Partial<Claim> = {}): Claim => ({
+      ...allLines(100),
+      leaseToken: '00000000-0000-0000-0000-000000000001',
+      leaseUntil: after(60_000),
+      now: after(HOUR_MS),
+      ...over,
+    }),
+  }
 }

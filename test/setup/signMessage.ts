@@ -1,6 +1,7 @@
 // Signs a whole message with DKIM, for tests of signatures: its header is read from the message.
 import { relaxedBodyHash } from '../../mail/dkim/body.ts'
-import { DkimError, type DkimOptions, type Field, signFields } from '../../mail/dkim/sign.ts'
+import type { Field } from '../../mail/dkim/canonical.ts'
+import { DkimError, type DkimOptions, signFields } from '../../mail/dkim/sign.ts'
 
 /**
  * The message with a DKIM-Signature in front for each key.

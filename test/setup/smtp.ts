@@ -13,12 +13,12 @@ export interface ReceivedMail {
 }
 
 /**
- * `rcpt`: answered to RCPT TO. `body`: the connection is cut before the dot, whatever `reply` says. `dot`:
- * answered after the dot. Both wait until `hold` is settled. A reply is `code [enhanced] text`, or `drop`: the
+ * `rcpt`: answered to RCPT TO. `body`: the connection is cut before the dot, whatever `reply` says. `read`: nothing
+ * is read after DATA until `hold` is settled. `dot`: answered after the dot. All wait until `hold` is settled. A reply is `code [enhanced] text`, or `drop`: the
  * connection is closed without a reply.
  */
 export interface Reply {
-  at: 'rcpt' | 'body' | 'dot'
+  at: 'rcpt' | 'body' | 'read' | 'dot'
   reply: string
   hold?: Promise<unknown>
 }
@@ -55,10 +55,16 @@ interface Connection {
   _socket: { destroy(): void }
 }
 
-/** Starts the server on a random port of 127.0.0.1. The caller stops it. */
+/** Starts the server, on a random port of 127.0.0.1 unless another is given. The caller stops it. */
 export async function startSmtp(
-  options: { script?: Script | ScriptTable; port?: number; size_bytes?: number } = {},
+  options: {
+    script?: Script | ScriptTable
+    host?: string
+    port?: number
+    size_bytes?: number
+  } = {},
 ): Promise<SmtpSink> {
+  const { host = '127.0.0.1' } = options
   const port = options.port ?? (await randomPort())
   const mails: ReceivedMail[] = []
   const refused: ReceivedMail[] = []
@@ -109,10 +115,13 @@ export async function startSmtp(
       onData(stream, session, done) {
         const planned = pending.get(session.id)
         const chunks: Buffer[] = []
-        stream.on('data', (chunk: Buffer) => {
-          chunks.push(chunk)
-          if (planned?.at === 'body') cut(session.id)
-        })
+        const read = () =>
+          stream.on('data', (chunk: Buffer) => {
+            chunks.push(chunk)
+            if (planned?.at === 'body') cut(session.id)
+          })
+        if (planned?.at === 'read') void planned.hold?.then(read)
+        else read()
         stream.on('end', async () => {
           await planned?.hold
           const reply = planned?.reply ?? '250 2.0.0 accepted'
@@ -138,7 +147,7 @@ export async function startSmtp(
     const next = create()
     await new Promise<void>((resolve, reject) => {
       next.once('error', reject)
-      next.listen(port, '127.0.0.1', () => resolve())
+      next.listen(port, host, () => resolve())
     })
     // Broken connections are expected here.
     next.removeAllListeners('error')
@@ -153,7 +162,7 @@ export async function startSmtp(
   await start()
   return {
     port,
-    url: `smtp://127.0.0.1:${port}`,
+    url: `smtp://${host}:${port}`,
     mails,
     refused,
     attempts,

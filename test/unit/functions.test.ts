@@ -24,6 +24,10 @@ const looked: Record<string, string> = {
   'mail/smtp/wire.ts createWire': 'the buffers of one connection, which all of its functions share',
   'mail/smtp/destination.ts createDestination':
     'the pace and pool of one destination, as one state',
+  'mail/smtp/paced.ts createPaced': 'the pace and the pool that keeps it, as one state',
+  'mail/smtp/line.ts createLine': 'the queues of one line, and the functions that share them',
+  'mail/smtp/places.ts createPlaces':
+    'what is taken and who waits, and the functions that share it',
   'mail/smtp/mx.ts createMxTransport': 'the settings of all destinations and their map',
   'api/http/answers.ts createAnswers':
     'what is counted and who waits, and the functions that share it',

@@ -6,6 +6,7 @@ import { takeUnsubscribe } from '../../commands/unsubscribes/takeMail.ts'
 import { signals } from '../../rules/wire.ts'
 import { createLog } from '../../runtime/log.ts'
 import { sweep } from '../../worker/sweeper.ts'
+import { addressMacOf } from '../setup/addressMac.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -53,7 +54,8 @@ async function expectNoFurtherStep({ id, email }: { id: string; email: string })
   expect(await waits.execute()).toEqual([])
 }
 
-const commands = { db: database.db, newId, now, wake: () => {} }
+const addressMac = await addressMacOf(database.db)
+const commands = { db: database.db, newId, now, addressMac, wake: () => {} }
 
 const cancel = async (executionId: string, reason: string | null) => {
   const row = await cancelExecution(commands, engine.workspaceId, { executionId, reason })

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
+import { addressMacOf } from '../setup/addressMac.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
@@ -203,7 +204,8 @@ describe('a wait for a mail event', () => {
     await runSegment(plain.id)
     await click(plain.id)
     expect((await runSegment(plain.id, 1)).next).toMatchObject({ kind: 'wait_event' })
-    await tellAll({ db: database.db, now, newId, wake: () => undefined })
+    const addressMac = await addressMacOf(database.db)
+    await tellAll({ db: database.db, now, newId, addressMac, wake: () => undefined })
     expect(await runSegment(plain.id, 2)).toMatchObject({ step: 'to_timeout' })
 
     const looking = await engine.run(journey(clicked({ lookback_ms: 60_000 })))

@@ -1,6 +1,7 @@
 // What an execution still sends when its contact has left the workflow and only sends are to be skipped.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { takeUnsubscribe } from '../../commands/unsubscribes/takeMail.ts'
+import { addressMacOf } from '../setup/addressMac.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { design, mail, onEvent } from '../setup/flows.ts'
@@ -38,7 +39,8 @@ test('skip_sends skips marketing mail; transactional mail is still sent', async 
   await engine.waiting(id, 'wait')
   const sent = database.db.selectFrom('emails').select('unsubscribe_token')
   const first = await sent.where('execution_id', '=', id).executeTakeFirstOrThrow()
-  const deps = { db: database.db, now, newId, wake: () => undefined }
+  const addressMac = await addressMacOf(database.db)
+  const deps = { db: database.db, now, newId, addressMac, wake: () => undefined }
   expect(await takeUnsubscribe(deps, first.unsubscribe_token ?? '')).toBe(true)
 
   await engine.post('shipped', email)

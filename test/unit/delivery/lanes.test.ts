@@ -1,7 +1,9 @@
-// How a lane divides its places: slow deliveries stop counting, and no shard fills a claim alone.
+// How a lane divides its places: slow deliveries stop counting, and no workspace fills a claim alone.
 import { expect, test } from 'vitest'
+import type { Walked } from '../../../db/deliveries/lines.ts'
 import { createInFlight } from '../../../delivery/lane/inFlight.ts'
-import { createShares } from '../../../delivery/lane/shares.ts'
+import { createLines } from '../../../delivery/lane/lines.ts'
+import { createRooms } from '../../../delivery/lane/rooms.ts'
 import { createWaitingLines } from '../../../delivery/lane/waitingLines.ts'
 
 test('slow deliveries do not count, up to a bound', async () => {
@@ -35,31 +37,82 @@ test('with a relay all deliveries under way count', () => {
   expect(inFlight.free()).toBe(0)
 })
 
-test('each claim starts at a random shard and reads all shards of the lane once', () => {
-  const shares = createShares({ from: 8, to: 12 }, () => 0.6)
-  expect(shares.next(100).shards).toEqual([10, 11, 8, 9])
-})
+const nobody: Walked = { class: 0, after: '', taken: 0, turns: [], lines: 1, cut: false, full: [] }
+const place = { shard: 9, destination: 'a.test' }
+const turnOf = (workspace_id: string) => ({ workspace_id, place })
 
-test('a shard that fills its share gets more while the others leave room', () => {
-  const shares = createShares({ from: 0, to: 64 }, () => 0)
-  const rowsOf = (count: number) => Array.from({ length: count }, () => ({ shard: 5 }))
+test('a workspace that uses up its turn gets a longer one while the others leave room', () => {
+  const lines = createLines({ from: 0, to: 64 })
   const limit = 300
+  const one = (taken: number): Walked => ({ ...nobody, taken, turns: [turnOf('ws_1')], cut: true })
   const seen: number[] = []
   for (let claim = 0; claim < 6; claim++) {
-    const { perShard } = shares.next(limit)
-    seen.push(perShard)
-    expect(shares.learn(rowsOf(perShard), limit, perShard), 'more is due').toBe(true)
+    const { turn } = lines.next(limit)
+    seen.push(turn)
+    expect(lines.learn([one(turn)], turn, limit), 'more is due').toBe(true)
   }
-  expect(seen).toEqual([19, 38, 76, 152, 300, 300])
-  expect(shares.learn([...rowsOf(299), { shard: 6 }], limit, 300)).toBe(true)
-  expect(shares.next(limit).perShard, 'another wants places too').toBe(152)
-  expect(shares.learn(rowsOf(3), limit, 152)).toBe(false)
-  expect(shares.next(limit).perShard).toBe(19)
+  expect(seen).toEqual([20, 40, 80, 160, 300, 300])
+  const two = { ...one(300), turns: [turnOf('ws_1'), turnOf('ws_2')] }
+  expect(lines.learn([two], limit, limit)).toBe(true)
+  expect(lines.next(limit).turn, 'another wants places too').toBe(150)
+  lines.learn([{ ...one(3), cut: false }], 3, limit)
+  expect(lines.next(limit).turn).toBe(20)
 })
 
-test('the only shard of a lane gives all that is asked for', () => {
-  const { perShard } = createShares({ from: 63, to: 64 }).next(500)
-  expect(perShard).toBe(500)
+test('a lane walks in laps, and rests after one that found nothing', () => {
+  const lines = createLines({ from: 8, to: 12 })
+  expect(lines.next(100).after).toEqual(['', '', ''])
+  expect(lines.learn([{ ...nobody, class: 2, after: 'ws_5', taken: 100 }], 100, 100)).toBe(true)
+  expect(lines.next(100).after).toEqual(['', '', 'ws_5'])
+  expect(lines.learn([{ ...nobody, class: 2 }], 0, 100), 'it began behind the first').toBe(true)
+  expect(lines.next(100).after).toEqual(['', '', ''])
+  expect(lines.learn([{ ...nobody, class: 2 }], 0, 100)).toBe(false)
+})
+
+test('a workspace goes on behind its last line, and comes back to its first one', () => {
+  const lines = createLines({ from: 8, to: 12 })
+  const places = () => lines.next(100).places?.map((of) => [...of])
+  expect(lines.learn([{ ...nobody, class: 1, taken: 20, turns: [turnOf('ws_1')] }], 20, 100)).toBe(
+    true,
+  )
+  expect(places()).toEqual([[], [['ws_1', place]], []])
+  const ended = { ...nobody, class: 1, turns: [{ workspace_id: 'ws_1', place: null }] }
+  expect(lines.learn([ended], 0, 100), 'its first lines were not looked at').toBe(true)
+  expect(places()).toEqual([[], [], []])
+  expect(lines.learn([ended], 0, 100)).toBe(false)
+})
+
+test('workspaces that have nothing left keep no place from others', () => {
+  const lines = createLines({ from: 0, to: 64 })
+  const claim = (names: string[]) =>
+    lines.learn([{ ...nobody, class: 0, taken: 1, turns: names.map(turnOf) }], 1, 100)
+  claim(Array.from({ length: 500 }, (_, i) => `ws_gone_${i}`))
+  claim(['ws_new'])
+  claim(['ws_new'])
+  expect([...(lines.next(100).places?.[0]?.keys() ?? [])]).toEqual(['ws_new'])
+})
+
+test('rooms: what is under way counts, and half of a full room free again is told', () => {
+  const allowed = { known: new Map([['a.test', 4]]), other: 10 }
+  const rooms = createRooms({ rooms: () => allowed })
+  expect(rooms.left()).toEqual(allowed)
+  for (let i = 0; i < 4; i++) rooms.began('a.test')
+  rooms.began('b.test')
+  expect(rooms.left()).toEqual({
+    known: new Map([
+      ['a.test', 0],
+      ['b.test', 9],
+    ]),
+    other: 10,
+  })
+  rooms.wanted(['a.test', 'resting.test'])
+  expect([rooms.ended('b.test'), rooms.ended('a.test'), rooms.ended('a.test')]).toEqual([
+    false,
+    false,
+    true,
+  ])
+  expect(rooms.ended('a.test'), 'told once').toBe(false)
+  expect(rooms.left().known.get('a.test')).toBe(3)
 })
 
 test('deliveries of a busy domain come back one after the other, as fast as the domain accepts mail', () => {

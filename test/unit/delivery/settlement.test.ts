@@ -18,6 +18,7 @@ function settle(
     lastResponse?: string
     was?: 'queued' | 'deferred'
     ofRelay?: boolean
+    isDomainGone?: boolean
   } = {},
 ) {
   return toSettlement(outcome, {
@@ -35,6 +36,7 @@ function settle(
     resendUnknown: over.resendUnknown ?? true,
     random: 0.5,
     ofRelay: over.ofRelay ?? false,
+    isDomainGone: over.isDomainGone ?? false,
   })
 }
 
@@ -87,6 +89,16 @@ test('a domain that is not found is looked up again half an hour later, and boun
     suppress: 'no',
     event: { data: { type: 'Permanent', subtype: 'General' } },
   })
+})
+
+test('a domain that is not found since a day suppresses for a month, once that is confirmed', () => {
+  const unknown = unknownDomainRejection('NXDOMAIN')
+  const first = settle(unknown, { isDomainGone: true })
+  expect(first).toMatchObject({ state: 'deferred', suppress: 'no' })
+  const last = { lastResponse: first?.response ?? '', isDomainGone: true }
+  expect(settle(unknown, last)).toMatchObject({ state: 'bounced', suppress: 'for_a_month' })
+  const full = refused(552, '5.2.2', '552 5.2.2 mailbox full')
+  expect(settle(full, last)?.suppress, 'said by a server').not.toBe('for_a_month')
 })
 
 test('a 4xx is deferred without an event', () => {

@@ -104,3 +104,18 @@ test.each([
   const { status, said } = run(env)
   expect([status, said.at(-1)]).toEqual([1, last])
 })
+
+test('the failed tests of all runs are named once more before the last line', () => {
+  const { said } = run({
+    FLOOR: 'failed: a.test.ts > it adds\nfailed: b.test.ts > it > takes away\n6 passed, 2 failed',
+    FLOOR_CODE: '1',
+    NEWEST: 'failed: a.test.ts > it adds\n5 passed, 1 failed',
+    NEWEST_CODE: '1',
+  })
+  expect(said.slice(-4)).toEqual([
+    'failed: a.test.ts > it adds',
+    'failed: b.test.ts > it > takes away',
+    'failed: a.test.ts > it adds',
+    '11 passed, 3 failed',
+  ])
+})

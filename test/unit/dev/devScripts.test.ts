@@ -132,7 +132,8 @@ describe('test.mjs', () => {
       packages: { 'node_modules/a': { version: '1.0.0' } },
     })
     const { status, stdout } = runNode(['dev/test.mjs', ...args])
-    return { status, last: stdout.trimEnd().split('\n').at(-1) }
+    const said = stdout.trimEnd().split('\n')
+    return { status, last: said.at(-1), said }
   }
   const report = (passed: number, failed: number, skipped = 0) => ({
     numPassedTests: passed,
@@ -141,7 +142,7 @@ describe('test.mjs', () => {
     numTodoTests: 0,
     testResults: [],
   })
-  const broken = { testResults: [{ status: 'failed', assertionResults: [] }] }
+  const broken = { testResults: [{ name: 'a.test.ts', status: 'failed', assertionResults: [] }] }
 
   test.each([
     ['all passed', report(7, 0), 0, 0, '7 passed, 0 failed'],
@@ -151,7 +152,29 @@ describe('test.mjs', () => {
     ['no test ran', report(0, 0), 0, 1, '0 passed, 0 failed'],
     ['one was skipped', report(5, 0, 1), 0, 1, '5 passed, 0 failed'],
   ])('%s', (_, written, code, status, last) => {
-    expect(runTests(written, code)).toEqual({ status, last })
+    expect(runTests(written, code)).toMatchObject({ status, last })
+  })
+
+  test('each failed test has a line just before the counts', () => {
+    const one = (status: string, ...names: string[]) => ({
+      status,
+      ancestorTitles: names.slice(0, -1),
+      title: names.at(-1),
+    })
+    const testResults = [
+      {
+        name: join(folder, 'test/a.test.ts'),
+        status: 'failed',
+        assertionResults: [one('failed', 'sums', 'it\nadds'), one('passed', 'sums', 'it waits')],
+      },
+      { name: join(folder, 'test/b.test.ts'), status: 'failed', assertionResults: [] },
+      { name: join(folder, 'test/c.test.ts'), status: 'passed', assertionResults: [] },
+    ]
+    expect(runTests({ ...report(1, 1), testResults }, 1).said.slice(-3)).toEqual([
+      'failed: test/a.test.ts > sums > it adds',
+      'failed: test/b.test.ts > (did not load)',
+      '1 passed, 2 failed',
+    ])
   })
 
   test('runs the projects unit and real, or those that are asked for', () => {

@@ -148,7 +148,7 @@ describe('the data folder', () => {
 
   test('is taken over from a process that is gone', async () => {
     const data = openFolder(folder)
-    const owner = { pid: process.pid, start: `not ${startTimeOf(process.pid)}`, stopping: false }
+    const owner = { pid: process.pid, start: `not ${startTimeOf(process.pid)}`, stopping_ms: null }
     writeFileSync(data.owner, JSON.stringify(owner))
     await claimFolder(data, quiet)
     expect(data.devJson).toBe(join(folder, 'dev.json'))

@@ -32,3 +32,25 @@ export function certificateFiles() {
   writeFileSync(files.key, key)
   return { files, certificate }
 }
+
+/** Another self-signed certificate for localhost and its key, valid until 2126. */
+export const anotherCertificate = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBlDCCATugAwIBAgIUYVBZuLdtkK0dVFsXZ1r+7C5G3bAwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjE5MjczMVoYDzIxMjYxMDI5
+MTkyNzMxWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASsRgjGGnEqYY6b2KxRlVd79aC3BFYFlCxaxrbV+YFIn6k09wsMoiy1
+qkqin29ll3qpEqJnPJN1m1jyMi4NWtCLo2kwZzAdBgNVHQ4EFgQUxNM7cCUmrYd+
+VoT8plYv59OgUVcwHwYDVR0jBBgwFoAUxNM7cCUmrYd+VoT8plYv59OgUVcwDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+RwAwRAIgMuXB4OSV17LfJc1hyVwlNlBb0rNBgTI9yWNXYbH74RYCIBIQnI6Y8dBM
+rXFBT4J/WtDDOW0tZCA6mBKd3hv6YIDj
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQglldtNGQb3tbBdJGc
+elnFx2Sq5IhIRUrCmeiRb26n322hRANCAASsRgjGGnEqYY6b2KxRlVd79aC3BFYF
+lCxaxrbV+YFIn6k09wsMoiy1qkqin29ll3qpEqJnPJN1m1jyMi4NWtCL
+-----END PRIVATE KEY-----
+`,
+}

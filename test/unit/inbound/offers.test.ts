@@ -1,9 +1,11 @@
 // What the listener for reports offers and does not offer: extensions, commands, certificates.
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
 import { connect as tlsConnect } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { MESSAGE_BYTES_MAX } from '../../../inbound/reports/listener.ts'
-import { certificateFiles } from './certificate.ts'
+import { anotherCertificate, certificateFiles } from './certificate.ts'
 import { connectInbound, overSocket, toWire } from './client.ts'
 import { statusReport } from './reports.ts'
 import { listenForReports, ours } from './server.ts'
@@ -61,6 +63,32 @@ describe('what it offers', () => {
     for (const line of ['MAIL FROM:<>', `RCPT TO:<${ours(41)}>`, 'DATA']) await client.say(line)
     expect(await client.say(toWire(statusReport()))).toMatch(/^250 /)
     expect(inbound.heard).toHaveLength(1)
+  })
+
+  test('a certificate that is renewed is offered without a restart; until it is whole, the old one', async () => {
+    const { files, certificate } = certificateFiles()
+    const secure = await inbound.listen({ tlsCert: files.cert, tlsKey: files.key })
+    onTestFinished(secure.stop)
+    const offered = async () => {
+      const plain = await connectInbound(secure.port)
+      await plain.say('EHLO a.test')
+      await plain.say('STARTTLS')
+      plain.socket.removeAllListeners('data')
+      const socket = tlsConnect({ socket: plain.socket, rejectUnauthorized: false })
+      await once(socket, 'secureConnect')
+      onTestFinished(() => void socket.destroy())
+      return socket.getPeerX509Certificate()?.fingerprint256
+    }
+    const [first, second] = [certificate, anotherCertificate.cert].map(
+      (pem) => new X509Certificate(pem).fingerprint256,
+    )
+    expect(await offered()).toBe(first)
+    writeFileSync(files.cert, anotherCertificate.cert)
+    expect(await offered(), 'the key is still the old one').toBe(first)
+    rmSync(files.key)
+    expect(await offered(), 'there is no key for a moment').toBe(first)
+    writeFileSync(files.key, anotherCertificate.key)
+    expect(await offered()).toBe(second)
   })
 
   test('a certificate without its key, or a missing file, fails at start', async () => {

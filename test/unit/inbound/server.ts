@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Taken } from '../../../commands/reports/take.ts'
-import { startInbound } from '../../../inbound/reports/listener.ts'
+import { type InboundDeps, startInbound } from '../../../inbound/reports/listener.ts'
 import { verpAddress } from '../../../mail/tracking/mailboxes.ts'
 import type { InboundReport } from '../../../rules/mail/inboundReport.ts'
 import { createLog } from '../../../runtime/log.ts'
@@ -23,15 +23,26 @@ export function listenForReports() {
     left: [] as string[],
     /** The result of storing a report. */
     answer: (async () => 'taken') as () => Promise<Taken>,
-    listen: (
-      over: { port?: number; tlsCert?: string | null; tlsKey?: string | null } = {},
-      more: { life_ms?: number } = {},
-    ) =>
+    listen: (over: Partial<InboundDeps['listen']> = {}, more: Partial<InboundDeps> = {}) =>
       startInbound({
-        ...more,
-        listen: { host: '127.0.0.1', port: 0, tlsCert: null, tlsKey: null, ...over },
+        listen: {
+          host: '127.0.0.1',
+          port: 0,
+          tlsCert: null,
+          tlsKey: null,
+          fblAddress: null,
+          fblSigners: [],
+          postmaster: null,
+          ...over,
+        },
+        now: () => new Date(),
+        dns: { txt: async () => ({ kind: 'nxdomain' }) },
+        findSoleDelivery: async () => null,
+        isSendingDomain: async () => false,
+        transport: null,
+        countPostmaster: () => {},
         secrets,
-        config: { ehloName: 'worker.mail.test', mailHost: 'mx.mail.test' },
+        names: ['mx.mail.test', 'worker.mail.test'],
         log: createLog('test', 'silent'),
         take: (id, report) => {
           told.heard.push({ id, report })
@@ -42,6 +53,7 @@ export function listenForReports() {
           return !token.startsWith('x')
         },
         count: (report, taken) => void told.counted.push(`${report.kind} ${taken}`),
+        ...more,
       }),
   }
   let stop = async () => {}

@@ -87,6 +87,7 @@ const composed: ComposeInput = {
   ],
   unsubscribe: { url: 'https://u.test/u/abc' },
   feedbackId: 'a:b:c:d',
+  automatic: 'no',
 }
 
 test('a composed multipart mail passes, and its marketing headers are covered', async () => {

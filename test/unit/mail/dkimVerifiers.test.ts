@@ -95,3 +95,47 @@ test('both refuse an altered message and a wrong key', async () => {
   const [[rsa, ed25519] = []] = await verifyWithDkimpy([mail], swapped)
   expect([rsa === 'pass', ed25519 === 'pass'].sort()).toEqual([false, true])
 })
+
+test('both refuse a second header of each kind that is over-signed, and one where there was none', async () => {
+  const head = [
+    'From: Ann <ann@a.test>',
+    'To: b@b.test',
+    'Cc: c@c.test',
+    'Subject: Hi',
+    'Date: Sat, 21 Nov 2026 10:00:00 +0000',
+    'Reply-To: r@a.test',
+    'Message-ID: <m1@a.test>',
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain',
+  ]
+  const without = (...names: string[]) =>
+    head.filter((line) => !names.some((name) => line.startsWith(`${name}:`)))
+  const sent = async (lines: string[]) =>
+    (await sign(Buffer.from(`${lines.join('\r\n')}\r\n\r\nHi\r\n`), algorithms)).toString('latin1')
+  const whole = await sent(head)
+  const bare = await sent(without('Cc', 'Reply-To'))
+  const added = (mail: string, line: string) => [
+    `${line}\r\n${mail}`,
+    mail.replace('\r\n\r\n', `\r\n${line}\r\n\r\n`),
+  ]
+  const changed = [
+    ...head.flatMap((line) => added(whole, line)),
+    ...['Cc: d@d.test', 'Reply-To: e@e.test'].flatMap((line) => added(bare, line)),
+  ].map((text) => Buffer.from(text, 'latin1'))
+  const unchanged = [whole, bare].map((text) => Buffer.from(text, 'latin1'))
+  for (const results of [
+    ...(await verifyWithDkimpy(unchanged, records)),
+    ...(await Promise.all(unchanged.map(verifyWithMailauth))),
+  ]) {
+    expect(results).toEqual(['pass', 'pass'])
+  }
+  const verdicts = [
+    ...(await verifyWithDkimpy(changed, records)),
+    ...(await Promise.all(changed.map(verifyWithMailauth))),
+  ]
+  expect(verdicts).toHaveLength(2 * 2 * (head.length + 2))
+  for (const results of verdicts) {
+    expect(results).toHaveLength(2)
+    expect(results).not.toContain('pass')
+  }
+})

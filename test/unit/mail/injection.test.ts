@@ -88,6 +88,7 @@ async function compose(change: Partial<ComposeInput>): Promise<Buffer> {
     attachments: [],
     unsubscribe: null,
     feedbackId: null,
+    automatic: 'no',
     ...change,
   })
 }

@@ -39,6 +39,7 @@ const base: ComposeInput = {
   attachments: [],
   unsubscribe: null,
   feedbackId: null,
+  automatic: 'no',
 }
 const file = { content: Buffer.from('a'), contentType: null, contentId: null }
 

@@ -20,6 +20,7 @@ const base: ComposeInput = {
   attachments: [],
   unsubscribe: null,
   feedbackId: null,
+  automatic: 'no',
 }
 
 const compose = (change: Partial<ComposeInput> = {}) => composeMessage({ ...base, ...change })
@@ -80,6 +81,33 @@ test('headers, both bodies, nothing random', async () => {
   expect(pdf?.content).toEqual(Buffer.from([0, 255, 10, 13]))
   expect(pdf?.header('content-type')).toContain('application/pdf')
   expect(message.toString()).not.toContain('secret@x.test')
+})
+
+const automatic = ['auto-submitted', 'x-auto-response-suppress', 'precedence'] as const
+test.each([
+  ['no', [null, null, null]],
+  ['single', ['auto-generated', 'OOF, AutoReply', null]],
+  ['bulk', ['auto-generated', 'OOF, AutoReply', 'bulk']],
+] as const)('automatic mail says so: %s', async (kind, values) => {
+  const root = await read({ automatic: kind })
+  expect(automatic.map((name) => root.header(name))).toEqual(values)
+})
+
+test("the sender's own words to those who answer by themselves stay in mail of the API alone", async () => {
+  const headers = { 'AUTO-Submitted': 'no', precedence: 'list', 'x-auto-response-suppress': 'All' }
+  const own = await read({ headers })
+  expect(automatic.map((name) => own.header(name))).toEqual(['no', 'All', 'list'])
+  const text = (await compose({ headers, automatic: 'bulk' })).toString()
+  for (const name of automatic) {
+    expect(text.match(new RegExp(`^${name}: .*$`, 'gim'))).toHaveLength(1)
+  }
+  expect(text).toMatch(/^Precedence: bulk\r$/m)
+  const single = await read({ headers, automatic: 'single' })
+  expect(automatic.map((name) => single.header(name))).toEqual([
+    'auto-generated',
+    'OOF, AutoReply',
+    'list',
+  ])
 })
 
 test('the boundary depends on the content; with attachments it depends on the id', async () => {

@@ -71,6 +71,7 @@ const emails: fc.Arbitrary<ComposeInput> = fc.record({
   attachments: fc.constant([]),
   unsubscribe: fc.constantFrom(null, { url: 'https://u.test/u/abc', mailto: 'u+1@b.a.test' }),
   feedbackId: fc.constantFrom(null, 'a:b:c:dripline'),
+  automatic: fc.constant('no'),
 })
 
 /** A message as a reader sees it. Spaces in free text are normalised, because folding may change them. */

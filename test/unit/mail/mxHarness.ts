@@ -57,6 +57,25 @@ const zones = {
     only MX 5 127.0.0.2.
     inward MX 10 inner
     us A 127.0.0.1
+    shop MX 10 shop-test.mail.protection.outlook.com.
+    bank MX 10 bank-test.mail.protection.outlook.com.
+    dead MX 10 dead-test.mail.protection.outlook.com.
+    beside MX 10 shop-test.mail.protection.outlook.com.
+    beside MX 10 h9
+    hosted1 MX 10 mx.hosted1
+    mx.hosted1 A 127.0.0.2
+    hosted2 MX 10 mx.hosted2
+    mx.hosted2 A 127.0.0.2
+    backed1 MX 10 h2
+    backed1 MX 20 h3
+    backed2 MX 10 h2
+    backed2 MX 20 h4
+    three MX 10 h3
+    four MX 10 h4
+    `,
+  'mail.protection.outlook.com': `
+    shop-test A 127.0.0.2
+    bank-test A 127.0.0.3
     `,
   'broken.test': null,
 }

@@ -21,6 +21,7 @@ const named = (...hosts: string[]) => hosts.map((host) => `${host}.acme.test`)
 const hosts = (...names: string[]) => ({
   kind: 'hosts',
   names: named(...names),
+  preferred: named(...names.slice(0, 1)),
   group: named(...names)
     .sort()
     .join(' '),
@@ -57,6 +58,7 @@ test('equally preferred hosts share mail, and come after more preferred ones', a
     const found = await find('mixed.acme.test', random)
     if (found.kind !== 'hosts') throw new Error(found.kind)
     expect(found.names.slice(2)).toEqual(named('h4', 'h5'))
+    expect(found.preferred).toEqual(named('h2', 'h3'))
     expect(found.group).toBe(named('h2', 'h3', 'h4', 'h5').join(' '))
     seen.add(found.names[0] ?? '')
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parseVerp, verpAddress } from '../../../mail/tracking/mailboxes.ts'
 import { newOpaqueToken } from '../../../mail/tracking/tokens.ts'
 import type { KeyPurpose } from '../../../rules/wire.ts'
-import { createSecrets } from '../../../runtime/secrets.ts'
+import { createSecrets, SecretError } from '../../../runtime/secrets.ts'
 
 const secrets = createSecrets(Buffer.alloc(32, 1))
 const others = createSecrets(Buffer.alloc(32, 2))
@@ -20,6 +20,16 @@ test('each purpose and secret has its own key', () => {
   const macs = [secrets.mac('verp'), secrets.mac('tracking'), others.mac('verp')]
   expect(new Set(macs.map((mac) => mac('x', 32).toString('hex'))).size).toBe(3)
   expect(createSecrets(Buffer.alloc(32, 1)).mac('verp')('x', 32)).toEqual(macs[0]?.('x', 32))
+})
+
+test('what a key of before encrypted is decrypted, by whoever has that key', () => {
+  const encrypted = secrets.encrypt('dkim-key', Buffer.from('x'))
+  const keys = [Buffer.alloc(32, 3), Buffer.alloc(32, 1)]
+  const rotated = createSecrets(Buffer.alloc(32, 2), keys)
+  expect(rotated.decrypt('dkim-key', encrypted).toString()).toBe('x')
+  expect(() => others.decrypt('dkim-key', encrypted)).toThrow(SecretError)
+  expect(() => rotated.decrypt('verp', encrypted)).toThrow(SecretError)
+  expect(rotated.mac('verp')('x', 32)).toEqual(others.mac('verp')('x', 32))
 })
 
 describe('seal', () => {

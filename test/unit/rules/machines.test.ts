@@ -7,8 +7,11 @@ const BROWSER =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36'
 const MACOS =
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)'
-const asked = (headers: Record<string, string>, { method = 'GET', ip = '198.51.100.7' } = {}) =>
-  machineOf({ method, ip, header: (name) => headers[name] })
+type Fetched = Parameters<typeof machineOf>[0]['fetched']
+const asked = (
+  headers: Record<string, string>,
+  { method = 'GET', ip = '198.51.100.7', fetched = 'link' as Fetched } = {},
+) => machineOf({ method, ip, fetched, header: (name) => headers[name] })
 
 describe('a request', () => {
   it.each([
@@ -45,6 +48,43 @@ describe('a request', () => {
     expect(asked(person, { ip: '40.94.1.1' })).toBeNull()
     expect(asked(person, { ip: '104.47.10.2' })).toBe('link_scanner')
     expect(asked(person, { ip: '2a01:111:f400::9' })).toBe('link_scanner')
+  })
+})
+
+describe('the image proxy of a mail program', () => {
+  const gmail =
+    'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)'
+  const yahoo = 'YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html'
+  const picture = { fetched: 'picture' } as const
+
+  it.each([
+    ['Gmail', gmail, '66.249.84.1'],
+    ['Gmail', gmail, '198.51.100.7'],
+    ['Yahoo', yahoo, '98.137.24.1'],
+    [
+      'Yahoo',
+      'Mozilla/5.0 (compatible; YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html)',
+      '98.137.24.1',
+    ],
+  ])('of %s fetches pictures for a person who opens (%s)', (_, agent, ip) => {
+    expect(asked({ 'user-agent': agent }, { ...picture, ip })).toBeNull()
+  })
+
+  it('is a machine when it follows a link, looks in advance, or asks for the head alone', () => {
+    for (const agent of [gmail, yahoo]) {
+      const headers = { 'user-agent': agent }
+      expect(asked(headers)).toBe('mail_proxy')
+      expect(asked({ ...headers, purpose: 'prefetch' }, picture)).toBe('prefetch')
+      expect(asked(headers, { ...picture, method: 'HEAD' })).toBe('head')
+    }
+  })
+
+  it('is not Gmail in advance of the person, Apple, or Google in another name', () => {
+    const gmailInAdvance =
+      'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/42.0.2311.135 Safari/537.36 Edge/12.246 Mozilla/5.0'
+    expect(asked({ 'user-agent': gmailInAdvance }, picture)).toBe('prefetch')
+    expect(asked({ 'user-agent': 'Mozilla/5.0' }, picture)).toBe('mail_proxy')
+    expect(asked({ 'user-agent': BROWSER }, { ...picture, ip: '66.249.84.1' })).toBe('mail_proxy')
   })
 })
 

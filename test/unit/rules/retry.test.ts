@@ -18,6 +18,16 @@ test('1, 5, 15, 30, 60 minutes, 2 hours, then every 4', () => {
   ])
 })
 
+test('after what is our fault never longer than 15 minutes, unless the reply says so', () => {
+  const ours = (attempt: number, reply: string) => {
+    const next = nextAttempt({ attempt, now, expiresAt: far, reply, random: 0.5, isOurs: true })
+    return next.kind === 'retry' ? (next.at - now) / minute : next.kind
+  }
+  const refused = '530 Authentication required'
+  expect([1, 2, 3, 4, 9].map((attempt) => ours(attempt, refused))).toEqual([1, 5, 15, 15, 15])
+  expect(ours(9, '451 try again in 2 hours')).toBe(120)
+})
+
 test('spread by 20 % to both sides', () => {
   expect(wait(5, null, 0)).toBe(48)
   expect(wait(5, null, 0.999999)).toBeCloseTo(72, 2)

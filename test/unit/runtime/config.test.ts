@@ -43,6 +43,45 @@ test('all faults are listed together, by name', () => {
   }
 })
 
+test('what is set for the listener without its port is known, so that the worker can say so', () => {
+  const set = { FBL_ADDRESS: 'fbl@mx.test', FBL_SIGNERS: 'b.test', POSTMASTER: 'o@x.test' }
+  expect(parseConfig(complete).unusedInbound).toEqual([])
+  expect(parseConfig({ ...complete, INBOUND_PORT: '2525', ...set }).unusedInbound).toEqual([])
+  expect(parseConfig({ ...complete, ...set })).toMatchObject({
+    inbound: null,
+    unusedInbound: ['FBL_ADDRESS', 'FBL_SIGNERS', 'POSTMASTER'],
+  })
+  expect(parseConfig({ ...complete, POSTMASTER: 'o@x.test' }).unusedInbound).toEqual(['POSTMASTER'])
+})
+
+test('the mailboxes of the listener', () => {
+  const env = { ...complete, INBOUND_PORT: '2525' }
+  expect(parseConfig(env).inbound).toMatchObject({
+    fblAddress: null,
+    fblSigners: [],
+    postmaster: null,
+  })
+  const set = {
+    FBL_ADDRESS: 'fbl@mx.test',
+    FBL_SIGNERS: 'ARF.mail.test, b.test',
+    POSTMASTER: 'o@x.test',
+  }
+  expect(parseConfig({ ...env, ...set }).inbound).toMatchObject({
+    fblAddress: 'fbl@mx.test',
+    fblSigners: ['arf.mail.test', 'b.test'],
+    postmaster: 'o@x.test',
+  })
+  for (const [name, value] of [
+    ['FBL_ADDRESS', 'fbl'],
+    ['FBL_ADDRESS', 'Loop <fbl@mx.test>'],
+    ['FBL_SIGNERS', 'a@b.test'],
+    ['FBL_SIGNERS', 'a.test,,b.test'],
+    ['POSTMASTER', 'a@b.test, c@d.test'],
+  ] as const) {
+    expect(() => parseConfig({ ...env, [name]: value })).toThrow(`${name}: must be`)
+  }
+})
+
 test('a command line reads only the variables that it names', () => {
   const env = { DATABASE_URL: 'postgres://127.0.0.1/x', DELIVERY_LANES: 'many', SMTP_URL: 'no' }
   expect(parseOperatorConfig(env, ['databaseUrl'])).toEqual({ databaseUrl: env.DATABASE_URL })
@@ -79,6 +118,7 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
     'operate/createKey.ts',
     'operate/lanes.ts',
     'operate/migrate.ts',
+    'operate/warmUp.ts',
     'worker/main.ts',
   ])
 })

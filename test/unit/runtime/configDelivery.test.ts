@@ -24,6 +24,18 @@ test('a relay needs its URL, direct delivery does not', () => {
   expect(() => parseConfig({ ...base, DELIVERY_MODE: 'pigeon' })).toThrow('DELIVERY_MODE')
 })
 
+test('a relay warms up itself; direct delivery lets new domains out in steps', () => {
+  const read = (env: Record<string, string>) => parseConfig({ ...base, ...env }).warmUp
+  const relay = { SMTP_URL: 'smtp://127.0.0.1' }
+  const mx = { DELIVERY_MODE: 'mx' }
+  expect([read(relay), read(mx)]).toEqual([false, true])
+  expect([read({ ...relay, WARM_UP: 'true' }), read({ ...mx, WARM_UP: 'false' })]).toEqual([
+    true,
+    false,
+  ])
+  expect(read({ ...mx, WARM_UP: '' })).toBe(true)
+})
+
 test('resolvers are addresses, with or without a port', () => {
   const servers = '192.0.2.1, 127.0.0.1:5353,[::1]:53,[::1],2001:db8::1'
   expect(parseConfig({ ...base, DELIVERY_MODE: 'mx', DNS_SERVERS: servers }).dnsServers).toEqual([

@@ -1,0 +1,195 @@
+// Figure: a claim of 200 among a million deliveries, with classes, turns, rooms and the last look, against a plain claim
+// of what is due longest; then the same while a snapshot is held open.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Kysely, sql } from 'kysely'
+import { transact } from '../commands/transact.ts'
+import { connect } from '../db/connect.ts'
+import { claimDeliveries } from '../db/deliveries/claim.ts'
+import type { Database } from '../db/schema.ts'
+import { createLines } from '../delivery/lane/lines.ts'
+import { describePostgres } from './machine.ts'
+import { type Bench, figure, percentile, rounded } from './report.ts'
+import { interleave, type Pair } from './rounds.ts'
+import { withServers } from './servers.ts'
+
+const RATIO_AT_MOST = 1.5
+const P99_MS_MAX = 10
+const LIMIT = 200
+const LEASE = '00000000-0000-0000-0000-000000000001'
+const CLAIMS = 40
+
+type Db = Kysely<Database>
+
+export const claims: Bench = (options) =>
+  withServers(options.say, async (servers) => {
+    const { say, quick } = options
+    const rounds = options.rounds ?? (quick ? 2 : 5)
+    const rows = options.rows ?? (quick ? 20_000 : 1_000_000)
+    const held_s = options.seconds ?? (quick ? 3 : 120)
+    const postgres = await servers.postgres({ durable: true })
+    const url = await servers.database(postgres, 'bench')
+    // As a worker's connections.
+    const settings = { enable_seqscan: 'off' }
+    const open = () =>
+      connect({ url, poolSize: 2, name: 'bench', settings, onIdleError: () => undefined }).db
+    const db = open()
+    servers.add(() => db.destroy())
+    say(`filling ${rows} deliveries`)
+    await fill(db, rows)
+    const claim = claimer(db)
+    const times: number[] = []
+    const pairs: Pair[] = await interleave({
+      rounds,
+      unit: 'ms',
+      say,
+      subject: async () => {
+        const each = await timed(claim)
+        times.push(...each)
+        return middleOf(each)
+      },
+      reference: async () => middleOf(await timed(() => plainClaim(db))),
+    })
+    const quiet = p99(times)
+    say(
+      `99th percentile ${quiet} ms; now ${held_s} s of claims and ends at full rate beside a held snapshot`,
+    )
+    const held = await besideSnapshot(db, open(), claim, held_s, say)
+    return {
+      reference:
+        `a claim of the ${LIMIT} deliveries that are due longest, by one index of shards and times, without classes, turns, ` +
+        `rooms or a look at who left; ${rows} deliveries of 3 classes, 50 workspaces and 997 destinations; a round is the ` +
+        `median of ${CLAIMS} claims`,
+      rounds,
+      figures: [figure('claim', pairs, 'ms', { at_most: RATIO_AT_MOST })],
+      further: {
+        p99_ms: quiet,
+        p99_ms_bar: P99_MS_MAX,
+        held_snapshot_s: held_s,
+        held_claims: held.claims,
+        held_first_p99_ms: held.first,
+        held_last_p99_ms: held.last,
+      },
+      postgres: await describePostgres(url),
+      temporal: 'none',
+    }
+  })
+
+/** ms of some claims. */
+async function timed(work: () => Promise<number>): Promise<number[]> {
+  const each: number[] = []
+  for (let n = 0; n < CLAIMS; n++) {
+    const began = performance.now()
+    const count = await work()
+    each.push(performance.now() - began)
+    if (count < LIMIT / 4) throw new Error(`a claim took ${count}`)
+  }
+  return each
+}
+
+/** Claims go on from one to the next, as those of a lane. */
+function claimer(db: Db): () => Promise<number> {
+  const lines = createLines({ from: 0, to: 64 })
+  const known = new Map(Array.from({ length: 300 }, (_, n) => [`d${n * 3}.test`, n % 30]))
+  return async () => {
+    const { due, walked } = await transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
+      claimDeliveries(trx, {
+        ...lines.next(LIMIT),
+        rooms: { known, other: 25 },
+        limit: LIMIT,
+        leaseToken: LEASE,
+        leaseUntil: new Date(Date.now() + 3_600_000),
+        now: new Date(),
+      }),
+    )
+    lines.learn(walked, due, LIMIT)
+    return due
+  }
+}
+
+async function plainClaim(db: Db): Promise<number> {
+  const now = new Date()
+  const first = Math.floor(Math.random() * 64)
+  const shards = Array.from({ length: 64 }, (_, n) => (first + n) % 64)
+  const { rows } = await sql`
+    /* plain */ update deliveries d
+    set state = 'sending', attempt = attempt + 1, lease_token = ${LEASE}::uuid, fence = ${LEASE}::uuid,
+        lease_until = ${new Date(now.getTime() + 3_600_000)}
+    from (
+      select due.id, due.state from unnest(${shards}::smallint[]) as s (shard)
+      cross join lateral (
+        select id, state from deliveries
+        where shard = s.shard and lease_until is null and settled_at is null and state in ('queued', 'deferred')
+          and next_at <= ${now}
+        order by next_at limit 13
+        for update skip locked
+      ) due
+      limit ${LIMIT}
+    ) due
+    where d.id = due.id
+    returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.expires_at,
+      d.resent, d.last_response, d.slot_day::text, due.state as was`.execute(db)
+  return rows.length
+}
+
+/** Claims and ends deliveries as fast as it can while another connection holds a snapshot of before. */
+async function besideSnapshot(
+  db: Db,
+  holder: Db,
+  claim: () => Promise<number>,
+  seconds: number,
+  say: (line: string) => void,
+) {
+  const times: number[] = []
+  await holder
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (trx) => {
+      await sql`select count(*) from workspaces`.execute(trx)
+      const end = Date.now() + seconds * 1_000
+      let told = Date.now()
+      while (Date.now() < end) {
+        const began = performance.now()
+        await claim()
+        times.push(performance.now() - began)
+        await sql`update deliveries set state = 'delivered', settled_at = now(), lease_token = null, lease_until = null
+        where lease_token = ${LEASE}::uuid and lease_until is not null`.execute(db)
+        if (Date.now() - told > 10_000) {
+          told = Date.now()
+          say(
+            `${times.length} claims; the last hundred: 99th percentile ${p99(times.slice(-100))} ms`,
+          )
+        }
+        await delay(0)
+      }
+    })
+  await holder.destroy()
+  return {
+    claims: times.length,
+    first: p99(times.slice(0, 100)),
+    last: p99(times.slice(-100)),
+  }
+}
+
+async function fill(db: Db, rows: number): Promise<void> {
+  await sql`
+    insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at,
+      created_at, marketing, address_hmac, workflow_id, execution_id, class, destination)
+    select 'email_' || i, 'ws_' || i % 50, 'dom_1', 'user' || i || '@d' || i % 997 || '.test', i % 997 % 64, 'queued',
+      now() - interval '1 hour' + i * interval '1 ms', now() + interval '1 day', now(), i % 3 = 1,
+      case when i % 3 = 1 then sha256(i::text::bytea) end, case when i % 3 = 1 then 'wf_1' end,
+      case when i % 3 = 1 then 'exe_' || i end, i % 3, 'd' || i % 997 || '.test'
+    from generate_series(1, ${rows}::int) i`.execute(db)
+  // For the reference alone.
+  await sql`create index deliveries_plain on deliveries (shard, next_at)
+    where lease_until is null and settled_at is null`.execute(db)
+  await sql`
+    insert into suppressions (workspace_id, email, reason, created_at)
+    select 'ws_' || i % 50, 'gone' || i || '@x.test', 'bounce', now() from generate_series(1, ${rows / 5}::int) i`.execute(
+    db,
+  )
+  await sql`vacuum analyze`.execute(db)
+}
+
+const middleOf = (values: number[]) => rounded(percentile(values, 0.5))
+const p99 = (values: number[]) => rounded(percentile(values, 0.99))

@@ -1,0 +1,50 @@
+// The last look before an attempt: whether the recipient has left or is suppressed since the mail was accepted.
+
+import { type RawBuilder, sql } from 'kysely'
+import { isAboutWorkflow, standsFrom } from '../opt-outs/reads.ts'
+
+/**
+ * What the look finds. `suppressed`: the address is on the suppression list. `left`: they left what sent it.
+ * `cancelled`: the execution that sent it was cancelled. `wait`: it is known later whether they left.
+ */
+export type Verdict = 'suppressed' | 'left' | 'cancelled' | 'wait'
+
+/** A claim that cannot look at a mail yet, since a worker has not filled it in, comes back to it after this time. */
+const UNLOOKED = '5 seconds'
+
+/**
+ * The look at the relation `due`, which has the columns of deliveries, as a `select` of its id, its `state` as `was`,
+ * `verdict` (null: nothing stops it) and `until` (of `wait`). Each part is one step down an index for each row, whatever
+ * the tables hold: `limit` and the aggregate keep the planner from reading a whole table for a hash. An execution is found
+ * by its id alone, so that no other index can look better.
+ *
+ * Opt-outs stop marketing mail alone, of what they are about. Mail of an audience or a broadcast does not exist yet.
+ */
+export function look(due: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
+  return sql`
+    select d.id, d.state as was,
+      case when s.suppressed then 'suppressed'
+        when o.stands_from <= ${now} then 'left'
+        when x.cancelled then 'cancelled'
+        when o.stands_from is not null or u.unlooked then 'wait' end as verdict,
+      coalesce(o.stands_from, ${now}::timestamptz + ${UNLOOKED}::interval) as until
+    from ${due} d
+    left join lateral (
+      select true as suppressed from suppressions s
+      where s.workspace_id = d.workspace_id and s.email = lower(d.recipient)
+        and (s.expires_at is null or s.expires_at > ${now}) limit 1
+    ) s on true
+    left join lateral (
+      select min(${standsFrom}) as stands_from from opt_outs o
+      where d.marketing and o.workspace_id = d.workspace_id and o.address_hmac = d.address_hmac
+        and ${isAboutWorkflow(sql`d.workflow_id`)}
+    ) o on true
+    left join lateral (
+      select x.ended_status = 'CANCELLED' as cancelled from executions x
+      where d.marketing and x.id = d.execution_id limit 1
+    ) x on true
+    left join lateral (
+      select true as unlooked from emails m
+      where d.marketing is null and m.id = d.email_id and m.category = 'marketing' limit 1
+    ) u on true`
+}

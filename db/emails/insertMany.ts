@@ -1,0 +1,45 @@
+// Writes a group of emails without attachments in one statement, so that they share a commit.
+
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+import { classPlace, type NewEmail, recipientRows, writeGiven } from './insert.ts'
+
+/** Transactional mail whose bodies are strings, and which has no attachments. */
+export type PlainEmail = NewEmail & {
+  row: { category: 'transactional'; html: string | null; text: string | null }
+  attachments: []
+}
+
+/**
+ * Writes what `insertEmail` writes, for each of them. If one row is refused, none is written. The caller wakes the
+ * lanes.
+ */
+export async function insertEmails(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  emails: PlainEmail[],
+): Promise<void> {
+  const rows = emails.map(({ row, dueAt, expiresAt }) => ({
+    ...row,
+    class: classPlace(row),
+    due_at: dueAt,
+    expires_at: expiresAt,
+  }))
+  const recipients = emails.flatMap((email) =>
+    recipientRows(email).map((recipient) => ({ email_id: email.row.id, ...recipient })),
+  )
+  await writeGiven(trx, workspaceId, {
+    given: sql`
+      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(
+        id text, type text, category text, "from" text, "to" text[], cc text[], bcc text[], reply_to text[],
+        subject text, html text, text text, template_id text, domain_id text, headers jsonb, tags jsonb,
+        metadata jsonb, message_id text, workflow_id text, execution_id text, node_id text,
+        unsubscribe_token text, track_opens boolean, track_clicks boolean, tracking_host text,
+        created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz)`,
+    bodies: { html: sql`html`, text: sql`text` },
+    recipients: sql`
+      select *, null::bytea as mac from jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb)
+        as r(email_id text, address text, domain text, shard smallint, key text, position integer)`,
+  })
+}

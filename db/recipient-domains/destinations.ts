@@ -1,0 +1,80 @@
+// Which destination the domains of recipients have, as direct delivery has learned it.
+
+import { sql } from 'kysely'
+import { classPlaces } from '../../rules/mail/classes.ts'
+import type { Trx } from '../connect.ts'
+import { domainOf, isInLine } from '../deliveries/guards.ts'
+
+/** A domain of recipients with its destination and the shard of that. */
+export interface LearnedDomain {
+  domain: string
+  destination: string
+  shard: number
+}
+
+/**
+ * Stores the destination of a domain, for mail that is accepted from now on.
+ * @returns the destination that it had before; null if it had none
+ */
+export async function learnDestination(
+  trx: Trx,
+  { domain, destination, shard }: LearnedDomain,
+  now: Date,
+): Promise<string | null> {
+  const { rows } = await sql<{ destination: string | null }>`
+    with before as (select destination from recipient_domains where domain = ${domain}), written as (
+    insert into recipient_domains as r (domain, destination, shard, looked_up_at)
+    values (${domain}, ${destination}, ${shard}, ${now})
+    on conflict (domain) do update
+    set destination = excluded.destination, shard = excluded.shard, looked_up_at = excluded.looked_up_at
+    where r.destination is distinct from excluded.destination
+    )
+    select destination from before
+  `.execute(trx)
+  return rows[0]?.destination ?? null
+}
+
+/**
+ * Moves up to `limit` deliveries that stand in lines of a domain to its destination. What is due later moves when it is
+ * made ready; rows that others have locked move by the next call.
+ * @param from the shard and destination under which they stand
+ * @returns how many
+ */
+export async function moveLines(
+  trx: Trx,
+  from: Omit<LearnedDomain, 'domain'>,
+  to: LearnedDomain,
+  limit: number,
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    /* move */ with recursive workspaces as (
+      select c.class, ''::text collate "C" as workspace_id
+      from unnest(${[...classPlaces]}::smallint[]) as c(class)
+      union all
+      select w.class, next.workspace_id from workspaces w cross join lateral (
+        select d.workspace_id from deliveries d
+        where d.class = w.class and d.workspace_id > w.workspace_id
+          and ${isInLine}
+        order by d.workspace_id limit 1
+      ) next
+    ),
+    waiting as materialized (
+      select d.id from workspaces w cross join lateral (
+        select id from deliveries
+        where class = w.class and workspace_id = w.workspace_id and shard = ${from.shard}
+          and destination = ${from.destination} and ${isInLine}
+          and ${domainOf(sql`recipient`)} = ${to.domain}
+        order by next_at limit ${limit}::int
+        for update skip locked
+      ) d
+      limit ${limit}::int
+    ),
+    moved as (
+      update deliveries d set destination = ${to.destination}, shard = ${to.shard}
+      from waiting where d.id = waiting.id
+      returning d.id
+    )
+    select count(*)::int as count from moved
+  `.execute(trx)
+  return rows[0]?.count ?? 0
+}

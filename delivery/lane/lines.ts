@@ -1,0 +1,123 @@
+// How a lane walks the lines of waiting mail, from claim to claim.
+import type { LinePlace, LineWalk, ShardRange, Walked } from '../../db/deliveries/lines.ts'
+import { classWeights, mailClasses } from '../../rules/mail/classes.ts'
+
+/** Deliveries of a workspace in its turn, while others wait for theirs. */
+const TURN = 20
+/** Deliveries of one of its lines in its turn, while others have mail: at first, and the least. */
+const PER_LINE = 20
+const PER_LINE_MIN = 4
+/**
+ * The most workspaces of a class that go on where their last turn ended; the others begin with their first line. Who has a
+ * place keeps it: if the oldest were forgotten, none of very many would come to its second line.
+ */
+const PLACES_MAX = 500
+/** After so many claims in a row that found nothing the lane rests, although a walk over many full lines is not over. */
+const BARREN_MAX = 10
+
+/** The way of a lane through one class. */
+interface Lap {
+  /** The next claim begins after this workspace. */
+  after: string
+  /** Whether this lap has found something that is due, or ended a turn before the last line of a workspace. */
+  found: boolean
+  /** Whose turn it was in this lap. */
+  seen: Set<string>
+  places: Map<string, LinePlace>
+}
+
+/**
+ * Workspaces take turns, so that none waits for what another has queued; within its turn a workspace goes on with the line
+ * after its last one. If places stay free, turns and the shares of lines are doubled for the next claim; if they do not,
+ * they are halved. A workspace with many lines and no neighbour gets to each of them sooner by small shares.
+ */
+export function createLines(shards: ShardRange) {
+  let turn = TURN
+  let perLine = PER_LINE
+  let barren = 0
+  /** The classes that had more than they got, while all places were filled. */
+  let crowded: readonly number[] = []
+  const laps: Lap[] = mailClasses.map(() => ({
+    after: '',
+    found: false,
+    seen: new Set(),
+    places: new Map(),
+  }))
+
+  return {
+    /** What the next claim of up to `limit` deliveries asks of the lines. */
+    next: (limit: number): LineWalk => ({
+      shards,
+      turn: Math.min(turn, limit),
+      perLine: Math.min(perLine, limit),
+      most: shareOut(limit, crowded),
+      after: laps.map(({ after }) => after),
+      places: laps.map(({ places }) => places),
+    }),
+    /** Learns what became of a claim that took `due`. @returns whether another claim would find more */
+    learn(walked: readonly Walked[], due: number, limit: number): boolean {
+      let more = false
+      for (const one of walked) {
+        const lap = laps[one.class]
+        if (lap) more = goOn(lap, one, due > 0) || more
+      }
+      barren = due > 0 ? 0 : barren + 1
+      if (barren >= BARREN_MAX) {
+        barren = 0
+        more = false
+      }
+      const full = due >= limit
+      crowded = full ? walked.filter(({ after }) => after !== '').map((one) => one.class) : []
+      if (full) {
+        const workspaces = walked.reduce((sum, { turns }) => sum + turns.length, 0)
+        const lines = walked.reduce((sum, { lines }) => sum + lines, 0)
+        // If only one had mail, no other needs a part of its share.
+        if (workspaces > 1) {
+          turn = Math.max(TURN, Math.floor(turn / 2))
+          perLine = turn
+        } else if (lines > 1) perLine = Math.max(PER_LINE_MIN, Math.floor(perLine / 2))
+      } else if (walked.some(({ cut }) => cut)) {
+        turn = Math.min(turn * 2, Math.max(limit, TURN))
+        perLine = Math.min(perLine * 2, Math.max(limit, PER_LINE))
+      } else {
+        turn = TURN
+        perLine = PER_LINE
+      }
+      return more
+    },
+  }
+}
+
+/** Takes a lap on by a claim. @returns whether the next claim may find more */
+function goOn(lap: Lap, { after, taken, turns }: Walked, isClaimed: boolean): boolean {
+  let more = false
+  for (const { workspace_id, place } of turns) {
+    lap.seen.add(workspace_id)
+    // It had begun behind its first line, where more may wait.
+    if (!place) more = lap.places.delete(workspace_id) || more
+    else if (lap.places.size < PLACES_MAX || lap.places.has(workspace_id)) {
+      lap.places.set(workspace_id, place)
+      lap.found = true
+    }
+  }
+  // What others have locked was found and not claimed: the lane must not ask for it again and again.
+  lap.found ||= taken > 0 && isClaimed
+  more ||= after !== '' || lap.found
+  if (after === '') {
+    lap.found = false
+    // Who has nothing left is not visited, and would keep its place from others for ever.
+    for (const name of lap.places.keys()) if (!lap.seen.has(name)) lap.places.delete(name)
+    lap.seen.clear()
+  }
+  lap.after = after
+  return more
+}
+
+/** The most that a claim looks for in each class. What the others have is looked for in case these have too little. */
+function shareOut(limit: number, crowded: readonly number[]): number[] {
+  const weights = crowded.reduce((sum, place) => sum + (classWeights[place] ?? 0), 0)
+  if (crowded.length < 2) return classWeights.map(() => limit)
+  return classWeights.map((weight, place) =>
+    crowded.includes(place) ? Math.ceil((limit * weight) / weights) : limit,
+  )
+}

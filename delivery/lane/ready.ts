@@ -1,0 +1,42 @@
+// Makes mail of a lane ready when its time has come.
+import { transact } from '../../commands/transact.ts'
+import type { ShardRange } from '../../db/deliveries/lines.ts'
+import { readyDue } from '../../db/deliveries/ready.ts'
+import type { DeliveryDeps } from '../deps.ts'
+
+/** How often a lane looks for what has become due. */
+export const READY_MS = 200
+/** How much of each shard one statement makes ready. */
+const READY_MAX = 50
+/** The pause after a fault: while the database is away, five lines of the log a second say no more than one. */
+const FAULT_MS = 2_000
+
+type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake'>
+
+/**
+ * Makes the function that makes ready what is due, of all shards alike, until nothing more is. One call at a time works,
+ * and none for two seconds after a fault, which it throws.
+ * @param onReady called when there was some
+ */
+export function createReady(deps: Deps, shards: ShardRange, onReady: () => void) {
+  let isWorking = false
+  let restsUntil = 0
+  return async (): Promise<void> => {
+    if (isWorking || performance.now() < restsUntil) return
+    isWorking = true
+    try {
+      for (let more = true; more; ) {
+        const found = await transact.one(deps, ({ db }) =>
+          readyDue(db, shards, deps.now(), READY_MAX),
+        )
+        more = found.more
+        if (found.count > 0) onReady()
+      }
+    } catch (err) {
+      restsUntil = performance.now() + FAULT_MS
+      throw err
+    } finally {
+      isWorking = false
+    }
+  }
+}

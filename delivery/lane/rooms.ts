@@ -1,0 +1,44 @@
+// How much more mail each destination may get now: what the transport allows, less what the lane has under way there.
+import type { MailTransport, Rooms } from '../../mail/transport.ts'
+
+/** Counts deliveries under way by destination. */
+export function createRooms(transport: Pick<MailTransport, 'rooms'>) {
+  const underWay = new Map<string, number>()
+  /** Destinations for which more was due than they had room for. */
+  let wanting = new Map<string, number>()
+  const roomOf = ({ known, other }: Rooms, destination: string) => known.get(destination) ?? other
+
+  return {
+    began(destination: string): void {
+      underWay.set(destination, (underWay.get(destination) ?? 0) + 1)
+    },
+    /** A delivery to it has ended. @returns whether mail that waits for the destination should be claimed now */
+    ended(destination: string): boolean {
+      const left = (underWay.get(destination) ?? 1) - 1
+      if (left > 0) underWay.set(destination, left)
+      else underWay.delete(destination)
+      // A small claim costs as much as a large one, so half of the room must be free.
+      const half = wanting.get(destination)
+      if (half === undefined || left > half) return false
+      wanting.delete(destination)
+      return true
+    },
+    /** The last claim has filled these, so that some of their mail may still wait. */
+    wanted(destinations: readonly string[]): void {
+      for (const one of destinations) {
+        const count = underWay.get(one)
+        // With nothing under way it rests, and the lane comes back by itself.
+        if (count !== undefined) wanting.set(one, Math.floor(count / 2))
+      }
+    },
+    /** How many more each destination has room for. */
+    left(): Rooms {
+      wanting = new Map()
+      const rooms = transport.rooms()
+      if (rooms.known.size === 0 && rooms.other === Number.POSITIVE_INFINITY) return rooms
+      const known = new Map(rooms.known)
+      for (const [one, count] of underWay) known.set(one, roomOf(rooms, one) - count)
+      return { known, other: rooms.other }
+    },
+  }
+}

@@ -1,0 +1,110 @@
+// Remembers since when domains of recipients are not found in the DNS. Only who had such a domain for a day, while the
+// resolver found others, is suppressed: registrars, name servers and resolvers fail for hours.
+import { LRUCache } from 'lru-cache'
+import { transact } from '../commands/transact.ts'
+import { listUnknownSince } from '../db/recipient-domains/reads.ts'
+import { insertUnknownDomains, updateFoundDomains } from '../db/recipient-domains/writes.ts'
+import { isUnknownDomain } from '../mail/dns/mxHosts.ts'
+import type { Outcome, Trace } from '../mail/transport.ts'
+import { limits } from '../rules/limits.ts'
+import { createBatcher } from '../runtime/batcher.ts'
+import type { DeliveryDeps } from './deps.ts'
+
+const REMEMBERED_MAX = 10_000
+/**
+ * How long it is remembered that a domain is not found, or is found. Then it is asked once more, because the lane that had
+ * the domain meanwhile may know better.
+ */
+const UNKNOWN_MS = 60_000
+const FOUND_MS = 10 * 60_000
+/** The resolver is believed for so long after it has found another domain. */
+const RESOLVES_MS = 10 * 60_000
+const GROUP_MAX = 500
+
+type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'log'>
+
+interface Known {
+  /** null: it is found. */
+  since: Date | null
+  until: number
+}
+
+/**
+ * Makes a function that takes the outcome of an attempt to a domain and says whether the domain is gone: not found now, nor
+ * since a day, by a resolver that has found another domain within ten minutes. It never throws; while the database is away
+ * no domain is gone. It asks Postgres when a domain is new to it or has changed, not for each mail.
+ */
+export function createUnknownDomains(deps: Deps) {
+  const { now, log } = deps
+  const known = new LRUCache<string, Known>({ max: REMEMBERED_MAX })
+  /** The last two domains whose servers were met, and when: one of them is another than the domain in question. */
+  const met = new LRUCache<string, number>({ max: 2 })
+
+  const note = createNotes(deps)
+
+  const remembered = (domain: string) => {
+    const found = known.get(domain)
+    return found && found.until > now().getTime() ? found : undefined
+  }
+  const remember = (domain: string, since: Date | null, for_ms: number) =>
+    known.set(domain, { since, until: now().getTime() + for_ms })
+  const forget = (domain: string) => (err: unknown) => {
+    known.delete(domain)
+    log.warn({ err }, 'whether the domain of a recipient exists was not noted')
+    return null
+  }
+
+  async function unknownSince(domain: string): Promise<Date | null> {
+    const before = remembered(domain)?.since
+    if (before) return before
+    const since = await note.unknown(domain).catch(forget(domain))
+    if (since !== null) remember(domain, since, UNKNOWN_MS)
+    return since
+  }
+
+  function found(domain: string): void {
+    met.set(domain, now().getTime())
+    if (remembered(domain)?.since === null) return
+    remember(domain, null, FOUND_MS)
+    void note.found(domain).catch(forget(domain))
+  }
+
+  const resolvesOthers = (domain: string) =>
+    [...met].some(([other, at]) => other !== domain && at + RESOLVES_MS >= now().getTime())
+
+  return async (domain: string, outcome: Outcome, trace: Trace): Promise<boolean> => {
+    // Words of a server do not count: whoever has one is found.
+    if (trace.host !== null) {
+      found(domain)
+      return false
+    }
+    if (outcome.kind === 'rejected' && isUnknownDomain(outcome.reply)) {
+      const since = await unknownSince(domain)
+      if (since === null || !resolvesOthers(domain)) return false
+      return now().getTime() - since.getTime() >= limits.unknownDomainAfter_ms
+    }
+    return false
+  }
+}
+
+/** Makes the functions that write it; domains that come at the same time share a statement. */
+function createNotes(deps: Deps) {
+  const { now } = deps
+  return {
+    /** @returns since when the domain is not found */
+    unknown: createBatcher(async (domains: string[]) => {
+      const asked = [...new Set(domains)]
+      const since = await listUnknownSince(deps.db, asked)
+      const fresh = asked.filter((domain) => !since.has(domain))
+      const time = now()
+      if (fresh.length > 0) {
+        await transact.one(deps, ({ db }) => insertUnknownDomains(db, fresh, time))
+      }
+      return domains.map((domain) => since.get(domain) ?? time)
+    }, GROUP_MAX),
+    found: createBatcher(async (domains: string[]) => {
+      await transact.one(deps, ({ db }) => updateFoundDomains(db, [...new Set(domains)], now()))
+      return domains
+    }, GROUP_MAX),
+  }
+}

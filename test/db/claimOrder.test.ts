@@ -1,0 +1,237 @@
+// The order of claims: classes by weight, workspaces in turn, and only destinations that have room.
+
+import { sql } from 'kysely'
+import { beforeEach, expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import { type Claim, type Claimed, claimDeliveries } from '../../db/deliveries/claim.ts'
+import { readyDue } from '../../db/deliveries/ready.ts'
+import { createDestinations } from '../../delivery/lane/destinations.ts'
+import { createLines } from '../../delivery/lane/lines.ts'
+import { shardOf } from '../../rules/shard.ts'
+import { createLog } from '../../runtime/log.ts'
+import { acceptMail } from '../setup/acceptedMail.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { seedWorkspace } from '../setup/harness.ts'
+import { queueAt } from '../setup/queue.ts'
+
+const { db } = await createTestDatabase()
+const NOW = new Date('2126-03-02T09:00:00Z')
+const { after, claimOf } = queueAt(db, NOW)
+const ALL = { from: 0, to: 64 }
+const log = createLog('lane', 'silent')
+
+beforeEach(() => sql`truncate deliveries, recipient_domains`.execute(db))
+
+interface Line {
+  count: number
+  class?: number
+  workspace?: string
+  destination?: string
+  shard?: number
+  ready?: boolean
+  /** ms after NOW. */
+  due?: number
+}
+
+async function queue({ count, ...line }: Line): Promise<void> {
+  const { workspace = 'ws_1', destination = 'one.test', shard = 5, ready = true } = line
+  await sql`
+    insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at,
+      created_at, class, destination, ready)
+    select gen_random_uuid(), ${workspace}, 'dom_1', 'u' || i || '@' || ${destination}::text, ${shard}, 'queued',
+      ${after(line.due ?? 0)}::timestamptz + i * interval '1 ms', ${after(1e9)}, ${NOW}, ${line.class ?? 0},
+      ${destination}, ${ready}
+    from generate_series(1, ${count}::int) i`.execute(db)
+}
+
+const claim = (over: Partial<Claim> = {}): Promise<Claimed> =>
+  transact.one({ db, wake: () => undefined }, (inTrx) =>
+    claimDeliveries(inTrx.db, claimOf({ now: after(3_600_000), ...over })),
+  )
+
+/** How many of each value of a column. */
+const countsOf = ({ deliveries }: Claimed, column: 'class' | 'workspace_id' | 'destination') => {
+  const counts: Record<string, number> = {}
+  for (const one of deliveries) counts[one[column]] = (counts[one[column]] ?? 0) + 1
+  return counts
+}
+
+test('classes share the places by weight, and what one leaves free the others get', async () => {
+  for (const place of [0, 1, 2]) await queue({ count: 300, class: place })
+  expect(countsOf(await claim({ turn: 200, perLine: 200 }), 'class')).toEqual({
+    0: 60,
+    1: 30,
+    2: 10,
+  })
+  await sql`delete from deliveries where class = 0`.execute(db)
+  expect(countsOf(await claim({ turn: 200, perLine: 200 }), 'class')).toEqual({ 1: 75, 2: 25 })
+  await sql`delete from deliveries where class = 1`.execute(db)
+  expect(countsOf(await claim({ turn: 200, perLine: 200 }), 'class')).toEqual({ 2: 100 })
+})
+
+test('a campaign of another workspace to the same destination does not keep a receipt waiting', async () => {
+  await queue({ count: 20_000, class: 2, workspace: 'ws_campaign', due: -3_600_000 })
+  await queue({ count: 1, class: 0, workspace: 'ws_shop' })
+  // A destination with room for five: the receipt is among them.
+  const claimed = await claim({ rooms: { known: new Map([['one.test', 5]]), other: 100 } })
+  expect(countsOf(claimed, 'workspace_id')).toEqual({ ws_campaign: 4, ws_shop: 1 })
+  expect(claimed.deliveries[0]?.destination).toBe('one.test')
+})
+
+test('workspaces take turns of twenty, whatever they have waiting', async () => {
+  await queue({ count: 5_000, workspace: 'ws_a', due: -3_600_000 })
+  for (let n = 0; n < 9; n++) {
+    await queue({ count: 100, workspace: 'ws_a', destination: `a${n}.test`, due: -3_600_000 })
+  }
+  await queue({ count: 100, workspace: 'ws_b', destination: 'z.test' })
+  await queue({ count: 30, workspace: 'ws_c', destination: 'zz.test' })
+  expect(countsOf(await claim({ limit: 60, turn: 20, perLine: 20 }), 'workspace_id')).toEqual({
+    ws_a: 20,
+    ws_b: 20,
+    ws_c: 20,
+  })
+})
+
+test('only destinations with room are taken, and a full one costs one look', async () => {
+  for (let n = 0; n < 50; n++) {
+    await queue({ count: 20, workspace: `ws_${n}`, destination: 'full.test', shard: 1 })
+  }
+  await queue({ count: 50, destination: 'small.test', shard: 1 })
+  await queue({ count: 50, destination: 'unknown.test', shard: 2 })
+  const rooms = {
+    known: new Map([
+      ['full.test', 0],
+      ['small.test', 3],
+    ]),
+    other: 7,
+  }
+  const claimed = await claim({ rooms, turn: 20, perLine: 20 })
+  expect(countsOf(claimed, 'destination')).toEqual({ 'small.test': 3, 'unknown.test': 7 })
+  expect(claimed.walked.find((walked) => walked.class === 0)?.full.sort()).toEqual([
+    'full.test',
+    'small.test',
+    'unknown.test',
+  ])
+  expect(claimed.walked.find((walked) => walked.class === 0)?.after).toBe('')
+})
+
+test('the room of a destination holds over all its lines', async () => {
+  for (const place of [0, 1, 2]) {
+    for (const workspace of ['ws_a', 'ws_b']) await queue({ count: 30, class: place, workspace })
+  }
+  const claimed = await claim({ rooms: { known: new Map([['one.test', 20]]), other: 0 } })
+  expect(countsOf(claimed, 'class')).toEqual({ 0: 12, 1: 6, 2: 2 })
+  expect(countsOf(claimed, 'workspace_id')).toEqual({ ws_a: 20 })
+  const next = await claim({
+    rooms: { known: new Map([['one.test', 20]]), other: 0 },
+    after: claimed.walked.map(({ after }) => after),
+  })
+  expect(countsOf(next, 'workspace_id')).toEqual({ ws_b: 20 })
+})
+
+test('thousands of lines are walked in laps: each is reached, and none twice in a lap', async () => {
+  await sql`
+    insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at,
+      created_at, class, destination)
+    select 'e', 'ws_' || i % 7, 'dom_1', 'u@d' || i || '.test', i % 64, 'queued', ${NOW}, ${after(1e9)}, ${NOW},
+      i % 3, 'd' || i || '.test'
+    from generate_series(1, 2000) i`.execute(db)
+  const lines = createLines(ALL)
+  const seen = new Set<number>()
+  let claims = 0
+  for (let more = true; more; claims++) {
+    const { deliveries, walked, due } = await claim({ ...lines.next(100), limit: 100 })
+    for (const { id } of deliveries) seen.add(id)
+    more = lines.learn(walked, due, 100)
+    expect(claims, 'claims until all lines were seen').toBeLessThan(60)
+  }
+  expect(seen.size).toBe(2_000)
+})
+
+test('what is due later is not looked at until it is made ready, and comes to the destination learned since', async () => {
+  await queue({ count: 30, ready: false, due: 5_000 })
+  await queue({ count: 10, ready: false, due: 50_000, destination: 'two.test', shard: 9 })
+  await sql`insert into recipient_domains (domain, destination, shard, looked_up_at)
+    values ('one.test', 'provider', 33, ${NOW})`.execute(db)
+  const at = { now: after(10_000) }
+  expect((await claim(at)).due).toBe(0)
+  const ready = (limit: number) =>
+    transact.one({ db, wake: () => undefined }, (inTrx) => readyDue(inTrx.db, ALL, at.now, limit))
+  expect([await ready(20), await ready(20), await ready(20)]).toEqual([
+    { count: 20, more: true },
+    { count: 10, more: false },
+    { count: 0, more: false },
+  ])
+  const claimed = await claim(at)
+  expect(countsOf(claimed, 'destination')).toEqual({ provider: 30 })
+  expect(new Set(claimed.deliveries.map(({ shard }) => shard))).toEqual(new Set([33]))
+})
+
+test('mail that waits for a domain moves to its destination, and further mail is accepted there', async () => {
+  for (const place of [0, 2]) await queue({ count: 700, class: place, shard: shardOf('one.test') })
+  await queue({ count: 3, workspace: 'ws_2', shard: shardOf('one.test') })
+  await queue({ count: 3, destination: 'two.test', shard: shardOf('one.test') })
+  const woken: string[] = []
+  const learn = createDestinations({ db, now: () => NOW, wake: (one) => woken.push(one), log })
+  for (let n = 0; n < 3; n++) learn('one.test', 'provider')
+  await eventually(() => expect(woken).toEqual(['dripline_deliveries']))
+  const { rows } = await sql<{ destination: string; shard: number; count: number }>`
+    select destination, shard, count(*)::int as count from deliveries group by 1, 2 order by 1`.execute(
+    db,
+  )
+  expect(rows).toEqual([
+    { destination: 'provider', shard: shardOf('provider'), count: 1_403 },
+    { destination: 'two.test', shard: shardOf('one.test'), count: 3 },
+  ])
+  const { workspaceId, domainId } = await seedWorkspace(db)
+  const id = await acceptMail({ db, workspaceId, domainId }, { to: ['A@One.test', 'b@other.test'] })
+  const written = await db
+    .selectFrom('deliveries')
+    .select(['destination', 'shard', 'class', 'ready'])
+    .where('email_id', '=', id)
+    .orderBy('id')
+    .execute()
+  expect(written).toEqual([
+    { destination: 'provider', shard: shardOf('provider'), class: 0, ready: true },
+    { destination: 'other.test', shard: shardOf('other.test'), class: 0, ready: true },
+  ])
+})
+
+test('what becomes due in one shard does not keep that of others from being ready', async () => {
+  await queue({ count: 500, ready: false, due: -3_600_000, shard: 1 })
+  await queue({ count: 1, ready: false, shard: 60, destination: 'two.test' })
+  await transact.one({ db, wake: () => undefined }, (inTrx) =>
+    readyDue(inTrx.db, ALL, after(1_000), 50),
+  )
+  const { rows } = await sql<{ shard: number; count: number }>`
+    select shard, count(*)::int as count from deliveries where ready group by 1 order by 1`.execute(
+    db,
+  )
+  expect(rows).toEqual([
+    { shard: 1, count: 50 },
+    { shard: 60, count: 1 },
+  ])
+})
+
+test('a workspace with hundreds of full lines comes to the one that has room', async () => {
+  await sql`
+    insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at,
+      created_at, class, destination)
+    select gen_random_uuid(), 'ws_1', 'dom_1', 'u' || n || '@d.test', 3, 'queued', ${NOW}, ${after(1e9)}, ${NOW}, 0,
+      'd' || i || '.test'
+    from generate_series(1000, 1700) i, generate_series(1, 25) n`.execute(db)
+  const known = new Map(Array.from({ length: 700 }, (_, i) => [`d${1000 + i}.test`, 0]))
+  const lines = createLines(ALL)
+  const seen: string[] = []
+  for (let more = true; more; ) {
+    const { deliveries, walked, due } = await claim({
+      ...lines.next(100),
+      limit: 100,
+      rooms: { known, other: 10 },
+    })
+    seen.push(...deliveries.map(({ destination }) => destination))
+    more = seen.length === 0 && lines.learn(walked, due, 100)
+  }
+  expect(seen).toEqual(Array(10).fill('d1700.test'))
+})

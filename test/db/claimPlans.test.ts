@@ -1,0 +1,118 @@
+// How a claim reads its tables: by indexes, and only the rows that it takes.
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { beforeEach, expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import { type Claim, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { Database } from '../../db/schema.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { queueAt } from '../setup/queue.ts'
+
+// As the connections of a worker.
+const { db, pool } = await createTestDatabase({ settings: { enable_seqscan: 'off' } })
+const NOW = new Date('2026-03-02T09:00:00Z')
+
+const { queue, claimOf } = queueAt(db, NOW)
+
+beforeEach(() => sql`truncate deliveries`.execute(db))
+
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  Plans?: PlanNode[]
+}
+
+function* nodesOf(node: PlanNode): Generator<PlanNode> {
+  yield node
+  for (const inner of node.Plans ?? []) yield* nodesOf(inner)
+}
+
+/** Runs a claim under EXPLAIN ANALYZE. @returns how it read the table */
+async function planOf(asked: Claim) {
+  let statement: CompiledQuery | undefined
+  const listening = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool }),
+    log: ({ query }) => {
+      statement = query
+    },
+  })
+  await transact.one({ db: listening, wake: () => undefined }, (inTrx) =>
+    claimDeliveries(inTrx.db, { ...asked, now: new Date(0) }),
+  )
+  const parameters = (statement?.parameters ?? []).map((value) =>
+    value instanceof Date && value.getTime() === 0 ? asked.now : value,
+  )
+  const { rows } = await pool.query(`explain (analyze, format json) ${statement?.sql}`, parameters)
+  const reads = [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].filter(
+    (node) => node['Relation Name'] === 'deliveries' && /Scan/.test(node['Node Type']),
+  )
+  const others = new Map<string, number>()
+  for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
+    const { 'Relation Name': table = '', 'Actual Rows': read, 'Actual Loops': loops } = node
+    if (!['executions', 'opt_outs', 'suppressions', 'emails'].includes(table) || loops === 0)
+      continue
+    const dropped = node['Rows Removed by Filter'] ?? 0
+    others.set(node['Index Name'] ?? node['Node Type'], Math.round((read + dropped) * loops))
+  }
+  return {
+    others,
+    indexes: reads.map((node) => node['Index Name'] ?? node['Node Type']).sort(),
+    read: reads.map((node) => Math.round(node['Actual Rows'] * node['Actual Loops'])),
+    dropped: reads.reduce((sum, node) => sum + (node['Rows Removed by Filter'] ?? 0), 0),
+  }
+}
+
+const shapes = {
+  'all due': { everyMs: 0 },
+  'most in the future': { everyMs: 1_000 },
+}
+
+for (const [name, shape] of Object.entries(shapes)) {
+  test(`a claim reads only the rows that it takes, by the index: ${name}, one shard to all`, async () => {
+    await queue(100_000, shape)
+    await sql`analyze deliveries`.execute(db)
+    const ranges = [
+      { from: 0, to: 64 },
+      { from: 8, to: 16 },
+      { from: 17, to: 18 },
+    ]
+    for (const shards of ranges) {
+      const plan = await planOf(claimOf({ shards, limit: 40, turn: 20, perLine: 20 }))
+      expect([...new Set(plan.indexes)]).toEqual(['deliveries_lines', 'deliveries_pkey'])
+      expect(plan.dropped).toBe(0)
+      for (const read of plan.read) expect(read).toBeLessThanOrEqual(40)
+    }
+  })
+}
+
+test('the look reads rows of its 40 deliveries alone, whatever the other tables hold', async () => {
+  await queue(20_000)
+  await sql`update deliveries set marketing = true, address_hmac = sha256(id::text::bytea),
+    workflow_id = 'wf_1', execution_id = 'exe_' || id`.execute(db)
+  await sql`insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id,
+      ended_status, completed_at, created_at, updated_at)
+    select 'exe_' || i, 'ws_1', 'wf_1', 1, 'ct_' || i, 'x', 't', 'CANCELLED', now(), now(), now()
+    from generate_series(1, 20000) i`.execute(db)
+  await sql`insert into suppressions
+    select 'ws_1', 'gone' || i || '@x.test', 'bounce', null, now(), null from generate_series(1, 20000) i`.execute(
+    db,
+  )
+  await sql`insert into opt_outs
+    select 'opt_' || i, 'ws_1', 'workflow', 'wf_1', sha256(('gone' || i)::bytea), 'link', null, now()
+    from generate_series(1, 20000) i`.execute(db)
+  // Statistics of before, too: a plan that hopes for small tables would read them whole.
+  for (const analyzed of [false, true]) {
+    if (analyzed) await sql`analyze`.execute(db)
+    const { others } = await planOf(claimOf({ limit: 40, turn: 20, perLine: 20 }))
+    expect([...others.keys()].sort()).toEqual([
+      'executions_pkey',
+      'opt_outs_workspace_id_address_hmac_scope_target_id_key',
+      'suppressions_pkey',
+    ])
+    for (const read of others.values()) expect(read).toBeLessThanOrEqual(40)
+  }
+})

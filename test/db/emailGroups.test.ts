@@ -1,0 +1,224 @@
+// Emails that are accepted at the same time: they share a commit, are written as each would be alone, and the fault of one
+// is not that of the others.
+
+import { sql } from 'kysely'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { createEmailGroups } from '../../commands/emails/groups.ts'
+import { transact } from '../../commands/transact.ts'
+import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
+import { inScope } from '../../db/scope.ts'
+import { apiSettings } from '../../db/settings.ts'
+import { upsertSuppression } from '../../db/suppressions/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { type Columns, newTestEmail } from '../setup/acceptedMail.ts'
+import { addressMacOf } from '../setup/addressMac.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { newId, now, seedWorkspace } from '../setup/harness.ts'
+
+const { db, url } = await createTestDatabase({ settings: apiSettings, shared: true })
+const { workspaceId, domainId } = await seedWorkspace(db)
+const wake = () => undefined
+const addressMac = await addressMacOf(db)
+const deps = { db, wake, newId, now, addressMac }
+const at = new Date('2026-11-22T10:00:00.123Z')
+const until = new Date('2026-11-23T10:00:00.000Z')
+
+const suppress = (email: string, expires_at: Date | null) =>
+  transact(deps, ({ db: trx }) =>
+    upsertSuppression(
+      trx,
+      workspaceId,
+      { email, reason: 'manual', source_id: null, expires_at },
+      at,
+    ),
+  )
+
+/** An email whose columns hold what JSON and SQL may take for something else. */
+const email = (change: Columns = {}, recipients = ['b@mail.test']): NewEmail => {
+  const columns = {
+    from: 'Shop <a@sender.test>',
+    to: ['"B, and \\"C\\"" <b@mail.test>', 'c@mail.test'],
+    bcc: ['{d@mail.test}'],
+    subject: 'Grüße 😀 \\u0041',
+    html: '<p>"Hi" \\ \n\t\r\n</p>',
+    headers: { 'X-A': 'b' },
+    metadata: { deep: [{ a: null, b: '\\' }], number: 1.5 },
+    message_id: 'm@sender.test',
+    track_opens: true,
+    created_at: at,
+  }
+  const made = newTestEmail(domainId, { ...columns, ...change })
+  return { ...made, recipients, dueAt: at, expiresAt: until }
+}
+
+/** All that was written for emails, in their order, without what differs each time. */
+async function written(ids: string[]): Promise<unknown[]> {
+  const { rows } = await sql<{ stored: unknown }>`
+    select jsonb_build_array(to_jsonb(m) - 'id' - 'unsubscribe_token',
+      (select jsonb_agg(to_jsonb(d) - 'id' - 'email_id' order by d.id) from deliveries d where d.email_id = m.id),
+      (select jsonb_agg(to_jsonb(e) - 'id' - 'email_id' order by e.id) from email_events e where e.email_id = m.id)
+    ) as stored
+    from emails m where m.id = any(${ids}::text[]) order by array_position(${ids}::text[], m.id)
+  `.execute(db)
+  return rows.map(({ stored }) => stored)
+}
+
+/** The transactions that wrote the emails. */
+async function commitsOf(ids: string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ xmin: string }>`
+    select xmin::text from emails where id = any(${ids}::text[])`.execute(db)
+  expect(rows).toHaveLength(ids.length)
+  return new Set(rows.map(({ xmin }) => xmin))
+}
+
+const idsOf = (emails: NewEmail[]) => emails.map(({ row }) => row.id)
+
+test('emails of a group are written as each would be alone', async () => {
+  await suppress('gone@mail.test', null)
+  await suppress('back@mail.test', at)
+  const make = () => [
+    email(),
+    email({ html: null, text: 'plain', metadata: {} }, [
+      'Gone@Mail.Test',
+      'back@mail.test',
+      'x@y.test',
+    ]),
+    email({
+      workflow_id: 'wf_1',
+      execution_id: 'exec_1',
+      node_id: 'n',
+      unsubscribe_token: newId('email'),
+    }),
+    email({ tracking_host: 'links.test', tags: { a: '"' } }, ['z@mail.test', 'a@mail.test']),
+  ]
+  const [alone, grouped] = [make(), make()]
+  for (const one of alone) {
+    await transact.one(deps, (inTrx) => insertEmail(inTrx.db, workspaceId, one))
+  }
+  const groups = createEmailGroups(deps)
+  await Promise.all(grouped.map((one) => groups.write(workspaceId, one)))
+  expect(await commitsOf(idsOf(grouped))).toHaveProperty('size', 1)
+  expect(await written(idsOf(grouped))).toEqual(await written(idsOf(alone)))
+})
+
+test('emails that come while a commit is under way share the next one', async () => {
+  const groups = createEmailGroups(deps)
+  const emails = Array.from({ length: 40 }, () => email())
+  const [first, ...others] = emails.map((one) => () => groups.write(workspaceId, one))
+  const begun = first?.()
+  await new Promise((resolve) => setImmediate(resolve))
+  await Promise.all([begun, ...others.map((write) => write())])
+  expect(await commitsOf(idsOf(emails))).toHaveProperty('size', 2)
+})
+
+test('one that Postgres refuses takes no other with it', async () => {
+  const groups = createEmailGroups(deps)
+  const taken = email()
+  await groups.write(workspaceId, taken)
+  const emails = [email(), email({ id: taken.row.id }), email({ subject: 'a\u0000b' }), email()]
+  const ends = await Promise.allSettled(emails.map((one) => groups.write(workspaceId, one)))
+  expect(ends.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'rejected',
+    'fulfilled',
+  ])
+  expect(await written([emails[0]?.row.id ?? '', emails[3]?.row.id ?? ''])).toHaveLength(2)
+})
+
+/** Holds the table of emails until it is called. */
+async function holdEmails(): Promise<() => Promise<void>> {
+  const holder = new pg.Client({ connectionString: url })
+  await holder.connect()
+  await holder.query('begin; lock table emails in exclusive mode')
+  let released = false
+  const release = async () => {
+    if (!released) await holder.end()
+    released = true
+  }
+  onTestFinished(release)
+  return release
+}
+
+/** Backends that wait for the table. */
+async function listWaiting(): Promise<number[]> {
+  const { rows } = await sql<{ pid: number }>`
+    select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+    db,
+  )
+  return rows.map(({ pid }) => pid)
+}
+
+/** The one that waits, when it is another one than before. */
+const nextWaiting = (before?: number) =>
+  eventually(async () => {
+    const [pid, ...others] = await listWaiting()
+    expect([pid, others]).toEqual([expect.any(Number), []])
+    expect(pid).not.toBe(before)
+    return pid
+  })
+
+test('a group goes on for the clients that stay, and is given up when the last one has gone', async () => {
+  const groups = createEmailGroups(deps)
+  const release = await holdEmails()
+  const clients = Array.from({ length: 4 }, () => ({ gone: new AbortController(), mail: email() }))
+  const owner = { kind: 'workspace', workspaceId } as const
+  const write = ({ gone, mail }: (typeof clients)[number]) =>
+    inScope({ owner, signal: gone.signal }, () => groups.write(workspaceId, mail))
+  const leave = (...places: number[]) => {
+    for (const place of places) clients[place]?.gone.abort()
+  }
+  const writeAll = (some: typeof clients) => some.map((client) => write(client).catch(() => null))
+  const first = writeAll(clients.slice(0, 1))
+  const pid = await nextWaiting()
+  const others = writeAll(clients.slice(1))
+  leave(0, 1)
+  await nextWaiting(pid)
+  // Now the third and the fourth are in Postgres together.
+  leave(2)
+  await release()
+  expect(await Promise.all([...first, ...others])).toEqual([null, null, undefined, undefined])
+  expect(await written(clients.map(({ mail }) => mail.row.id))).toHaveLength(2)
+})
+
+test('workspaces do not share, and a large body or an attachment goes alone', async () => {
+  const other = await seedWorkspace(db)
+  const groups = createEmailGroups(deps)
+  const mails: [WorkspaceId, NewEmail][] = [
+    [workspaceId, email()],
+    [other.workspaceId, email({ domain_id: other.domainId })],
+    [workspaceId, email({ html: 'x'.repeat(50_001) })],
+    [workspaceId, email({ html: Buffer.from('large') })],
+    [workspaceId, { ...email(), attachments: [file] }],
+  ]
+  await Promise.all(mails.map(([owner, one]) => groups.write(owner, one)))
+  expect(await commitsOf(mails.map(([, { row }]) => row.id))).toHaveProperty('size', 5)
+})
+
+const file = {
+  filename: 'a.bin',
+  content_type: null,
+  content_id: null,
+  content: Buffer.from('abc'),
+}
+
+test('facts of a group are found by one query, each its own', async () => {
+  const groups = createEmailGroups(deps)
+  await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
+    values ('con_1', ${workspaceId}, 'known@mail.test', now(), now(), 'x', now(), now())`.execute(
+    db,
+  )
+  const asked = [
+    { domainName: 'none.test', addresses: ['known@mail.test', 'other@mail.test'] },
+    { domainName: 'sender.test', addresses: [] },
+    { domainName: 'sender.test', addresses: ['known@mail.test'] },
+  ]
+  const facts = await Promise.all(asked.map((one) => groups.findFacts(workspaceId, one)))
+  expect(facts.map(({ domain, contactEmails }) => [domain?.id ?? null, contactEmails])).toEqual([
+    [null, ['known@mail.test']],
+    [domainId, []],
+    [domainId, ['known@mail.test']],
+  ])
+})

@@ -1,0 +1,81 @@
+// Delivery lanes in the test's process, over the test's database and a real SMTP server. They know no Temporal.
+import { join } from 'node:path'
+import { inject, onTestFinished } from 'vitest'
+import { createBreakers } from '../../delivery/breakers.ts'
+import type { DeliveryDeps } from '../../delivery/deps.ts'
+import { createLaneOwners } from '../../delivery/lane/owners.ts'
+import { createRelayTransport } from '../../mail/smtp/relay.ts'
+import type { MailTransport } from '../../mail/transport.ts'
+import { createLog } from '../../runtime/log.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
+import type { TestDatabase } from './database.ts'
+import { now } from './harness.ts'
+import { TEST_SECRET_KEY } from './processes.ts'
+
+/** What stands for one worker process. */
+export function createTestWorker(
+  { db }: Pick<TestDatabase, 'db'>,
+  smtpUrl: string,
+  change: {
+    config?: Partial<DeliveryDeps['config']>
+    /** The clock; absent: that of the machine. */
+    now?: () => Date
+    /** Instead of a relay at the given URL. */
+    transport?: MailTransport
+  } = {},
+) {
+  const stopping = new AbortController()
+  const heard = new Set<() => void>()
+  const connections = 5
+  const relay = { url: smtpUrl, connections, ehloName: 'mail.test' }
+  const transport = change.transport ?? createRelayTransport(relay)
+  const log = createLog('lane', 'silent')
+  const clock = change.now ?? now
+  const breakers = createBreakers({ mode: 'relay', log, now: clock })
+  const deps: DeliveryDeps = {
+    db,
+    log,
+    now: clock,
+    breakers,
+    secrets: createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64')),
+    transport,
+    wake: () => undefined,
+    onDeliveries(wake) {
+      heard.add(wake)
+      return async () => void heard.delete(wake)
+    },
+    stopping: stopping.signal,
+    config: {
+      publicUrl: 'https://mail.test',
+      ehloName: 'mail.test',
+      leaseMs: 60_000,
+      drainMs: 5_000,
+      laneTurnMs: 60_000,
+      resendUnknown: true,
+      smtpConnections: connections,
+      stateFolder: join(inject('runFolder'), 'mail'),
+      deliveryMode: 'relay',
+      warmUp: false,
+      ...change.config,
+    },
+  }
+  const owners = createLaneOwners(deps)
+  const stop = async () => {
+    stopping.abort()
+    await owners.settled()
+  }
+  onTestFinished(async () => {
+    await stop()
+    await Promise.race([transport.close(), new Promise((resolve) => setTimeout(resolve, 200))])
+  })
+  return {
+    own: owners.own,
+    breakers,
+    /** New mail is due. */
+    wake: () => {
+      for (const wake of heard) wake()
+    },
+    /** As after SIGTERM. */
+    stop,
+  }
+}
