@@ -3,8 +3,9 @@ import { defineConfig } from 'vitest/config'
 
 const servers = {
   globalSetup: ['test/setup/globalSetup.ts'],
-  testTimeout: 60_000,
-  hookTimeout: 120_000,
+  // Longer than `eventually` waits, so that a test that hangs says what it waited for.
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
   pool: 'forks' as const,
   // The two processes load the service's code once, not for each file: no test file changes what others import, and hooks
   // stand in test files alone.
@@ -22,7 +23,7 @@ export default defineConfig({
           include: ['test/unit/**/*.test.ts'],
           pool: 'forks',
           // A test that hangs is stopped; one that waits for a busy machine is not.
-          testTimeout: 30_000,
+          testTimeout: 90_000,
         },
       },
       {

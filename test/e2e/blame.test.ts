@@ -33,7 +33,7 @@ test('a segment that ends its worker each time fails after three deaths alone; a
 }, async () => {
   const bad = join(inject('runFolder'), uniqueName('bad'))
   const h = await createHarness(await createTestDatabase(), {
-    env: { NODE_OPTIONS: `--import ${PRELOADED.href}`, BAD_EXECUTIONS: bad },
+    env: { NODE_OPTIONS: `--import ${PRELOADED.href}`, BAD_EXECUTIONS: bad, LEASE_SECONDS: '3' },
   })
   const [worker] = h.workers
   if (!worker) throw new Error('there is no worker')

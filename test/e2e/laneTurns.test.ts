@@ -44,7 +44,7 @@ test('turns every second, over two workers: nothing under way is cut off or sent
   timeout: TEST_MS,
 }, async () => {
   const { db } = turning
-  const env = { LANE_TURN_SECONDS: '1', LEASE_SECONDS: '2' }
+  const env = { LANE_TURN_SECONDS: '1', LEASE_SECONDS: '5' }
   const h = await createHarness(turning, { workers: 2, env })
   const release = holdMail(h)
   const load = startLoad(h)
@@ -53,13 +53,13 @@ test('turns every second, over two workers: nothing under way is cut off or sent
   await eventually(() => expect(held.map((rcpt) => h.smtp.attempts.get(rcpt))).toEqual([1, 1]))
   const before = await epochOf(db)
   // Each is held over several turns and for longer than a lease.
-  await eventually(async () => expect(await epochOf(db)).toBeGreaterThan(before + 5), {
+  await eventually(async () => expect(await epochOf(db)).toBeGreaterThan(before + 9), {
     deadline_ms: 60_000,
   })
   release()
   const answered = await load.stop()
   answered.emails.set(body.id, held)
-  await eventually(() => expectDrained(db), { deadline_ms: 15_000 })
+  await eventually(() => expectDrained(db), { deadline_ms: 60_000 })
   const { faults, counts } = await auditMail(db, h.smtp, answered)
   console.log('lanes in turns:', { epochs: await epochOf(db), ...counts })
   expect([...faults, ...answered.faults]).toEqual([])
@@ -101,11 +101,11 @@ test('Temporal is away from the first mail to the last: the lane goes on, and mo
 
   await temporal.restart()
   await eventually(async () => expect(await epochOf(db)).toBeGreaterThan(epoch), {
-    deadline_ms: 30_000,
+    deadline_ms: 60_000,
   })
   await goesOn(50)
   const answered = await load.stop()
-  await eventually(() => expectDrained(db), { deadline_ms: 15_000 })
+  await eventually(() => expectDrained(db), { deadline_ms: 60_000 })
   const { faults, counts } = await auditMail(db, h.smtp, answered)
   console.log('lanes without Temporal:', counts)
   expect([...faults, ...answered.faults]).toEqual([])

@@ -12,7 +12,7 @@ const CONTACTS = 40
 const database = await createTestDatabase()
 
 test('a killed worker loses no mail event and doubles none', { timeout: 180_000 }, async () => {
-  const h = await createHarness(database, { env: { WORKER_ROLES: 'delivery' } })
+  const h = await createHarness(database, { env: { WORKER_ROLES: 'delivery', LEASE_SECONDS: '3' } })
   for (let n = 0; n < CONTACTS; n++) {
     const email = `c${n}@example.test`
     await h.request('POST', '/v1/automation/events', { event_name: 'seen', email })

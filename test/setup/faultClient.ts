@@ -104,7 +104,9 @@ export async function runScenario(given: Scenario): Promise<void> {
     )
     await within(RUN_MS, transport.close())
     // The server may still process a message that the client has given up.
-    await eventually(() => expect(sink.open(), 'sockets left open').toBe(0), { deadline_ms: 3_000 })
+    await eventually(() => expect(sink.open(), 'sockets left open').toBe(0), {
+      deadline_ms: RUN_MS,
+    })
     for (const sending of sendings) audit(sending, sink)
     expect(sink.seen.strange, 'what got out of a mail').toEqual([])
     const known = new Set(sendings.map(({ to }) => to))

@@ -59,7 +59,10 @@ export async function seedWorkspace(db: Db) {
   return { key: token, workspaceId, userId, domainId, publicKey }
 }
 
-/** Starts the whole service. Everything is stopped after the test. */
+/**
+ * Starts the whole service. Everything is stopped after the test. Leases are long enough that no worker that lives loses
+ * one on a busy machine; who kills workers says how long theirs are.
+ */
 export async function createHarness(
   { url: databaseUrl, db }: Pick<TestDatabase, 'url' | 'db'>,
   options: { env?: Record<string, string>; workers?: number; temporal?: TestNamespace } = {},
@@ -72,7 +75,7 @@ export async function createHarness(
     temporalAddress: address,
     temporalNamespace: namespace,
     smtpUrl: smtp.url,
-    env: { API_METRICS_PORT: '0', LEASE_SECONDS: '3', DRAIN_SECONDS: '3', ...options.env },
+    env: { API_METRICS_PORT: '0', LEASE_SECONDS: '10', DRAIN_SECONDS: '3', ...options.env },
   }
   const [api, ...workers] = await Promise.all([
     startApi(service),

@@ -62,6 +62,7 @@ export async function killUnderLoad(options: KillOptions) {
   ])
   const h = await createHarness(database, {
     temporal: { address: temporal.address, namespace: 'default' },
+    env: { LEASE_SECONDS: '3' },
   })
   const [worker] = h.workers
   if (!worker) throw new Error('there is no worker')
