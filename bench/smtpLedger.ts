@@ -20,13 +20,29 @@ export interface LedgerLoad {
   class?: number
 }
 
-/** Queues emails and waits for them. @returns emails per second, from the commit to the last settled delivery */
-export async function deliverLedger(workspace: Workspace, load: LedgerLoad): Promise<number> {
+/** What delivering so many took. */
+export interface Delivered {
+  /** Emails per second, from the commit to the last settled delivery. */
+  per_second: number
+  /** Processor time of an email, µs. */
+  cpu_us: number
+}
+
+/**
+ * Queues emails and waits for them.
+ * @param used seconds of processor time that the service has used so far
+ */
+export async function deliverLedger(
+  workspace: Workspace,
+  load: LedgerLoad,
+  used: () => Promise<number>,
+): Promise<Delivered> {
   const { db } = workspace
   const { rows: marks } = await sql<{ id: number }>`
     select coalesce(max(id), 0) as id from deliveries`.execute(db)
   const last = marks[0]?.id ?? 0
   await fill(workspace, load)
+  const before_s = await used()
   const begin = Date.now()
   await sql`notify dripline_deliveries`.execute(db)
   const end = await waitFor(DEADLINE_MS, 'all deliveries are settled', async () => {
@@ -41,7 +57,11 @@ export async function deliverLedger(workspace: Workspace, load: LedgerLoad): Pro
     }
     return row.last_at.getTime()
   })
-  return load.count / ((end - begin) / 1000)
+  const used_s = (await used()) - before_s
+  return {
+    per_second: load.count / ((end - begin) / 1000),
+    cpu_us: (used_s / load.count) * 1_000_000,
+  }
 }
 
 /** Writes one email like the API, and copies of its rows with other ids, in one transaction. */

@@ -74,6 +74,10 @@ const handlers = {
       })
     })
   },
+  /** From now on each reply is delayed so long. */
+  async delay(input: { delay_ms: number }): Promise<void> {
+    delay_ms = input.delay_ms
+  },
   async totals(_input: object): Promise<typeof totals> {
     return { ...totals }
   },

@@ -31,6 +31,8 @@ export interface SteadyInput {
   flowEvent: string
   /** Number of the first request. No two runs may use the same numbers. */
   first: number
+  /** Only these; all kinds when absent. */
+  only?: readonly (keyof typeof kinds)[]
 }
 
 const agent = createAgent(CONNECTIONS_MAX)
@@ -41,7 +43,7 @@ const html = `<h1>Your order</h1>${'<p>One line of what was bought, and for how 
 const FLOW_PART = 1 / 20
 
 const kinds = {
-  emails: ({ from }: SteadyInput, serial: number) => ({
+  emails: ({ from }: Pick<SteadyInput, 'from'>, serial: number) => ({
     path: '/v1/emails',
     body: {
       from,
@@ -50,11 +52,11 @@ const kinds = {
       html,
     },
   }),
-  events: (_input: SteadyInput, serial: number) => ({
+  events: (_input: object, serial: number) => ({
     path: '/v1/automation/events',
     body: { event_name: EVENT_NAME, email: `visitor-${serial % 2_000}@example.test` },
   }),
-  flows: ({ flowEvent }: SteadyInput, serial: number) => ({
+  flows: ({ flowEvent }: Pick<SteadyInput, 'flowEvent'>, serial: number) => ({
     path: '/v1/automation/events',
     body: { event_name: flowEvent, email: `new-${serial}@example.test` },
   }),
@@ -75,7 +77,8 @@ async function postOne(kind: keyof typeof kinds, input: SteadyInput, serial: num
 }
 
 async function postAll(kind: keyof typeof kinds, input: SteadyInput): Promise<Answered> {
-  const perSecond = input.perSecond * (kind === 'flows' ? FLOW_PART : 1)
+  const share = kind === 'flows' ? FLOW_PART : 1
+  const perSecond = input.only && !input.only.includes(kind) ? 0 : input.perSecond * share
   const wanted = Math.round(input.seconds * perSecond)
   const began = performance.now()
   const answers: ReturnType<typeof postOne>[] = []
