@@ -84,9 +84,10 @@ export async function fill(workspace: Workspace, load: LedgerLoad): Promise<void
     await sql`
       insert into deliveries overriding system value
       select (jsonb_populate_record(d, jsonb_build_object('id', nextval(pg_get_serial_sequence('deliveries', 'id')),
-        'email_id', c.id, 'recipient', c.recipient, 'shard', c.n % ${domains}::int % 64, 'class', ${load.class ?? 0}::int,
-        'destination', c.destination))).*
-      from deliveries d, copies c where d.email_id = ${id}`.execute(trx)
+        'email_id', c.id, 'recipient', c.recipient, 'shard', coalesce(r.shard, c.n % ${domains}::int % 64),
+        'class', ${load.class ?? 0}::int, 'destination', coalesce(r.destination, c.destination)))).*
+      from deliveries d, copies c left join recipient_domains r on r.domain = c.destination and r.shard is not null
+      where d.email_id = ${id}`.execute(trx)
     await sql`
       insert into email_events overriding system value
       select (jsonb_populate_record(v, jsonb_build_object(

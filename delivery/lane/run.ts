@@ -152,13 +152,16 @@ function createRunning(
     const began = performance.now()
     const until = leases.next()
     const lease = { leaseToken, leaseUntil: until, now: now(), owner: epoch }
-    const { deliveries, due, walked } = await transact.one(deps, ({ db }) =>
+    const { deliveries, due, walked } = await transact(deps, ({ db }) =>
       claimDeliveries(db, { ...walk, limit, ...lease }),
     )
     metrics?.claimed(deliveries.length, performance.now() - began)
     leases.note(deliveries, until)
     try {
-      for (const delivery of await admit(deliveries)) {
+      const admitted = await admit(deliveries)
+      // A claim that a crash of Postgres took back is done again here. The attempt that is under way goes on under it.
+      const held = new Set(inFlight.items().map(({ id }) => id))
+      for (const delivery of admitted.filter(({ id }) => !held.has(id))) {
         rooms.began(delivery.destination)
         void inFlight.add(delivery, deliver).then(() => onSettled(delivery))
       }
