@@ -12,6 +12,11 @@ const PER_LINE_MIN = 4
  * place keeps it: if the oldest were forgotten, none of very many would come to its second line.
  */
 const PLACES_MAX = 500
+/**
+ * Of so many of its places the classes keep their shares: a few fall out where several lines share the room of a
+ * destination, and to look for all places in each class for them makes the walk three times as long.
+ */
+const CROWDED_SHARE = 0.75
 /** After so many claims in a row that found nothing the lane rests, although a walk over many full lines is not over. */
 const BARREN_MAX = 10
 
@@ -35,7 +40,7 @@ export function createLines(shards: ShardRange) {
   let turn = TURN
   let perLine = PER_LINE
   let barren = 0
-  /** The classes that had more than they got, while all places were filled. */
+  /** The classes that had more than they got, while almost all places were filled. */
   let crowded: readonly number[] = []
   const laps: Lap[] = mailClasses.map(() => ({
     after: '',
@@ -67,7 +72,10 @@ export function createLines(shards: ShardRange) {
         more = false
       }
       const full = due >= limit
-      crowded = full ? walked.filter(({ after }) => after !== '').map((one) => one.class) : []
+      crowded =
+        due >= limit * CROWDED_SHARE
+          ? walked.filter(({ after }) => after !== '').map((one) => one.class)
+          : []
       if (full) {
         const workspaces = walked.reduce((sum, { turns }) => sum + turns.length, 0)
         const lines = walked.reduce((sum, { lines }) => sum + lines, 0)

@@ -22,7 +22,7 @@ const POLL_MS = 1_000
 const FULL_POLL_MS = 200
 /** Deliveries under way for each connection: while one is sent, the next ones are composed. */
 const CLAIMS_PER_CONNECTION = 10
-/** The largest claim: a larger one takes Postgres more than 5 ms. */
+/** The largest claim: a larger one keeps Postgres busy, and its rows locked, for longer than others should wait. */
 const CLAIM_MAX = 200
 /** Slow direct deliveries that do not count towards the capacity; with a relay all deliveries count. */
 const SLOW_MAX = 1_000

@@ -1,0 +1,30 @@
+// What a claim looks for in each class: its share while others want theirs too, else all places.
+import { expect, test } from 'vitest'
+import type { Walked } from '../../../db/deliveries/lines.ts'
+import { createLines } from '../../../delivery/lane/lines.ts'
+
+const walkedOf = (place: number, after: string): Walked => ({
+  class: place,
+  after,
+  taken: 50,
+  turns: [],
+  lines: 3,
+  cut: false,
+  full: [],
+})
+
+test('classes that have more keep their shares while claims are almost full', () => {
+  const lines = createLines({ from: 0, to: 64 })
+  const crowded = [0, 1, 2].map((place) => walkedOf(place, 'ws_1'))
+  const mostAfter = (walked: Walked[], due: number) => {
+    lines.learn(walked, due, 200)
+    return lines.next(200).most
+  }
+  expect(lines.next(200).most).toEqual([200, 200, 200])
+  expect(mostAfter(crowded, 200)).toEqual([120, 60, 20])
+  expect(mostAfter(crowded, 185), 'a few fell out').toEqual([120, 60, 20])
+  expect(mostAfter(crowded, 100), 'half of the places are free').toEqual([200, 200, 200])
+  expect(mostAfter([walkedOf(0, ''), ...crowded.slice(1)], 190), 'one has ended').toEqual([
+    200, 150, 50,
+  ])
+})
