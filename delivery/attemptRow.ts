@@ -8,7 +8,7 @@ const TEXT_CHARS_MAX = 8 * 1024
 
 /** An empty trace, which the transport fills while it talks to a server. */
 export function createTrace(): Trace {
-  return { host: null, address: null, tls: null, lines: [], phase_ms: {} }
+  return { domainExists: null, host: null, address: null, tls: null, lines: [], phase_ms: {} }
 }
 
 /** The row of an attempt; null if nothing was tried, or if another lane took over and writes the row. */

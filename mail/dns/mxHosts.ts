@@ -12,8 +12,10 @@ export type MxHosts =
   | { kind: 'hosts'; names: string[]; preferred: string[]; group: string }
   /** The domain says that it accepts no mail (RFC 7505). */
   | { kind: 'null_mx' }
-  /** NXDOMAIN, or neither an MX nor an address. */
+  /** The DNS does not know the domain. */
   | { kind: 'unknown_domain'; error: string }
+  /** The domain exists, and has neither an MX nor an address. */
+  | { kind: 'no_server'; error: string }
   /** The domain's records name no usable host, or this server. */
   | { kind: 'no_host'; error: string }
   /** The DNS did not answer. */
@@ -74,7 +76,7 @@ async function implicitMx(dns: Dns, domain: string): Promise<MxHosts> {
   if (answer.kind === 'servfail' || answer.kind === 'timeout') {
     return { kind: 'unanswered', error: answer.error }
   }
-  return { kind: 'unknown_domain', error: 'neither MX nor address' }
+  return { kind: 'no_server', error: 'neither MX nor address' }
 }
 
 function hosts(names: string[], preferred: string[]): MxHosts {
@@ -123,7 +125,7 @@ export function nullMxRejection(): Rejection {
 }
 
 /**
- * The rejection for a domain that does not exist in DNS. Its phase is `connect`, so the delivery is deferred,
+ * The rejection for a domain that does not exist in DNS, or has no server there. Its phase is `connect`, so the delivery is deferred,
  * because a fault of a registry or provider can look the same. The text asks for the next attempt in 30 minutes.
  */
 export function unknownDomainRejection(error: string): Rejection {

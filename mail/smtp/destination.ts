@@ -2,7 +2,7 @@
 // and pace. Domains of a destination may have mail servers of their own, so a connection serves those that it fits.
 import type { ConnectionOptions } from 'node:tls'
 import type { Phase } from '../../rules/mail/phases.ts'
-import { isProvider, providerOf } from '../../rules/mail/providers.ts'
+import { isProvider } from '../../rules/mail/providers.ts'
 import type { MailTransport, Outcome } from '../transport.ts'
 import { failedToConnect } from './outcomes.ts'
 import { paceEventOf, startPace } from './pace.ts'
@@ -37,6 +37,8 @@ export interface DomainHosts {
   names: readonly string[]
   /** The same for all domains with these hosts: a connection to any of them serves all of these domains. */
   group: string
+  /** Those of them that are servers of the destination. */
+  own: readonly string[]
 }
 
 export type Destination = ReturnType<typeof createDestination>
@@ -71,10 +73,11 @@ export function createDestination(
   /** Addresses by which domains have this destination in common. Their servers serve all of these domains. */
   const shared: ReadonlySet<string> = new Set(key.split(' '))
   const servesOf = new WeakMap<Session, string>()
-  /** Whether a host is one of the destination's servers: what others say is no reason to rest for it. */
-  const belongs = (host: string) => !isProvider(key) || providerOf(host) === key
-  /** Outcomes of domains whose servers have no address, or belong to somebody else. */
-  const apart = new WeakSet<Outcome>()
+  /**
+   * Connections to the destination's own servers, and outcomes of trying to open one. All others say nothing of it: the
+   * domain has no address, or further servers that are somebody else's.
+   */
+  const own = new WeakSet<Session | Outcome>()
   let usedAt = now()
   const paced = createPaced({
     ...settings,
@@ -82,32 +85,41 @@ export function createDestination(
     waiting: DESTINATION_WAITING,
     bounded: true,
     eventOf: paceEventOf,
-    concerns: (outcome) => !apart.has(outcome),
+    concerns: (said) => own.has(said),
+    // A provider has many servers, and one that is silent says little of the others.
+    oneFirst: !isProvider(key),
     spreadMs: SPREAD_MS,
     probeMs: PROBE_MS,
     onRoom,
   })
 
-  /** Opens a connection to the first host that accepts one, or returns the outcome of trying. */
+  /**
+   * Opens a connection to the first host that accepts one, or returns the outcome of trying: of the destination's own
+   * servers rather than of others, and a reply, which says more, rather than silence.
+   */
   async function open(
-    { names, group }: DomainHosts,
+    { names, group, own: ownNames }: DomainHosts,
     recorder: Recorder | null,
   ): Promise<Session | Outcome> {
     const deadline = now() + settings.openMs
-    let isOurs = false
+    let weight = -1
     let said: Outcome = failedToConnect('no host of the domain has an address')
     let tried = 0
     const attempt = async (host: string, address: string): Promise<Session | null> => {
       if (tried >= ADDRESSES_MAX || now() >= deadline) return null
       tried += 1
-      isOurs ||= belongs(host)
-      const session = await connectTo(host, address, deadline, recorder)
-      if (!('kind' in session)) {
-        servesOf.set(session, shared.has(address) ? key : group)
-        return session
+      const isOwn = ownNames.includes(host)
+      const opened = await connectTo(host, address, deadline, recorder)
+      if (isOwn) own.add(opened)
+      if (!('kind' in opened)) {
+        servesOf.set(opened, shared.has(address) ? key : group)
+        return opened
       }
-      // A server's reply says more than the silence of another one.
-      if (said.kind !== 'rejected') said = session
+      const its = (isOwn ? 2 : 0) + (opened.kind === 'rejected' ? 1 : 0)
+      if (its > weight) {
+        said = opened
+        weight = its
+      }
       return null
     }
     const later: [string, string][] = []
@@ -127,7 +139,6 @@ export function createDestination(
       const session = await attempt(host, address)
       if (session) return session
     }
-    if (!isOurs) apart.add(said)
     return said
   }
 

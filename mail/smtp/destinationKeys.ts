@@ -11,55 +11,85 @@ export interface FoundHosts {
   group: string
 }
 
+export interface FoundDestination {
+  /** `google`, or addresses joined by spaces. While the DNS names no address, the names of the hosts. */
+  key: string
+  /** Those of the domain's hosts that are the destination: what others say is none of its business. */
+  own: readonly string[]
+}
+
 export interface DestinationKeys {
-  /**
-   * The destination of a domain: `google`, or addresses joined by spaces. While the DNS names no address it is the names
-   * of the hosts, and nobody is told.
-   */
-  find(domain: string, hosts: FoundHosts): Promise<string>
+  /** The destination of a domain. Nobody is told of one without an address. */
+  find(domain: string, hosts: FoundHosts): Promise<FoundDestination>
 }
 
 /** Addresses that change in turn do not make another destination within this time. */
 const KEEP_MS = 60 * 60_000
-/** The most sets of hosts, and of domains, that are remembered. */
+/** A destination that is in use is told again after this time, so that whoever remembers it knows that it is used. */
+const TELL_MS = 24 * 60 * 60_000
+/** The most sets of hosts, of addresses and of domains that are remembered. */
 const ENTRIES_MAX = 50_000
 /** A longer key is cut, and ends in a hash. */
 const KEY_CHARS_MAX = 200
 
-/** @param onFound called when the destination of a domain is new, or changed, as far as that is remembered */
+/**
+ * @param onFound called when the destination of a domain is new, has changed, or was told a day ago, as far as that is
+ *   remembered
+ */
 export function createDestinationKeys(
   dns: Pick<Dns, 'a' | 'aaaa'>,
   onFound: (domain: string, destination: string) => void,
   now: () => number,
 ): DestinationKeys {
   const known = new LRUCache<string, { key: string; until: number }>({ max: ENTRIES_MAX })
-  const told = new LRUCache<string, string>({ max: ENTRIES_MAX })
+  /** The only hosts with these addresses; null: others have them too. */
+  const only = new LRUCache<string, { names: string | null }>({ max: ENTRIES_MAX })
+  const told = new LRUCache<string, { key: string; at: number }>({ max: ENTRIES_MAX })
 
-  function tell(domain: string, key: string): string {
-    if (told.get(domain) !== key) {
-      told.set(domain, key)
-      onFound(domain, key)
-    }
+  function tell(domain: string, key: string): void {
+    const before = told.get(domain)
+    if (before?.key === key && now() - before.at < TELL_MS) return
+    told.set(domain, { key, at: now() })
+    onFound(domain, key)
+  }
+
+  /**
+   * The addresses of hosts. They are kept for an hour, since they may change in turn, but not those that other hosts have
+   * too: whoever names somebody's addresses, and then their own, would share the connections and the pace of that somebody.
+   */
+  async function ofAddresses(preferred: readonly string[]): Promise<string | undefined> {
+    const names = preferred.join(' ')
+    const kept = known.get(names)
+    if (kept && now() < kept.until && only.get(kept.key)?.names === names) return kept.key
+    const key = (await addressesOf(dns, preferred)) ?? kept?.key
+    if (key === undefined) return undefined
+    const sharing = only.get(key)
+    if (!sharing) only.set(key, { names })
+    else if (sharing.names !== names) sharing.names = null
+    known.set(names, { key, until: now() + KEEP_MS })
     return key
   }
 
   return {
     async find(domain, { preferred, group }) {
-      const names = preferred.join(' ')
-      const kept = known.get(names)
-      if (kept && now() < kept.until) return tell(domain, kept.key)
-      const key = providerOfAll(preferred) ?? (await addressesOf(dns, preferred)) ?? kept?.key
-      if (key === undefined) return bounded(group)
-      known.set(names, { key, until: now() + KEEP_MS })
-      return tell(domain, key)
+      const all = group.split(' ')
+      const provider = providerOfAll(all)
+      const key = provider ?? (await ofAddresses(preferred))
+      if (key === undefined) return { key: bounded(group), own: all }
+      tell(domain, key)
+      return { key, own: provider ? all : preferred }
     },
   }
 }
 
-/** The provider that all hosts belong to: with one host of somebody else, what that one does would count as the provider's. */
+/**
+ * The provider that all hosts belong to. A domain with one host of somebody else is no domain of the provider: that host
+ * would use the provider's connections.
+ */
 function providerOfAll(hosts: readonly string[]): string | null {
-  const [first, ...others] = hosts.map(providerOf)
-  return first !== undefined && others.every((one) => one === first) ? first : null
+  const [first, ...others] = hosts
+  const provider = first === undefined ? null : providerOf(first)
+  return others.every((host) => providerOf(host) === provider) ? provider : null
 }
 
 /** All addresses behind the hosts, as a key; null if there are none, or the DNS did not answer for all hosts. */

@@ -43,8 +43,8 @@ export interface MxOptions {
   /** The most connections to all destinations together. */
   connectionsInAll?: number
   /**
-   * Called when the destination of a recipient's domain was found, if it is new or has changed: a provider, or addresses
-   * joined by spaces, of some 200 characters at most. Must not throw.
+   * Called when the destination of a recipient's domain was found, if it is new or has changed, and once a day while the
+   * domain gets mail: a provider, or addresses joined by spaces, of some 200 characters at most. Must not throw.
    */
   onDestination?: (domain: string, destination: string) => void
   /** Local address to send from. Hosts of the other IP family cannot be reached then. */
@@ -150,14 +150,16 @@ export function createMxTransport(options: MxOptions): MxTransport {
   }
 
   return {
-    async send(envelope, ...message) {
+    async send(envelope, message, beforeDot, trace) {
       try {
         const domain = addressDomain(envelope.to).toLowerCase()
         const found = await findMxHosts(dns, domain, { ownNames, random })
+        if (trace) trace.domainExists = existsBy(found)
         if (found.kind !== 'hosts') return outcomeOf(found)
-        const key = await keys.find(domain, found)
+        const { key, own } = await keys.find(domain, found)
         if (closed) return busy('the transport is closed', CLOSED_MS)
-        return await destinationOf(key).send(found, envelope, ...message)
+        const hosts = { names: found.names, group: found.group, own }
+        return await destinationOf(key).send(hosts, envelope, message, beforeDot, trace)
       } catch (err) {
         return failedToConnect(String(err))
       }
@@ -172,11 +174,17 @@ export function createMxTransport(options: MxOptions): MxTransport {
   }
 }
 
+/** Whether the DNS knows the domain; null: it did not answer. */
+function existsBy({ kind }: MxHosts): boolean | null {
+  return kind === 'unanswered' ? null : kind !== 'unknown_domain'
+}
+
 function outcomeOf(found: Exclude<MxHosts, { kind: 'hosts' }>): Outcome {
   switch (found.kind) {
     case 'null_mx':
       return nullMxRejection()
     case 'unknown_domain':
+    case 'no_server':
       return unknownDomainRejection(found.error)
     case 'no_host':
       return failedToConnect(`the domain of the recipient: ${found.error}`)

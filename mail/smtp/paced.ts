@@ -6,6 +6,7 @@ import { type Pace, type PaceEvent, paceAfter } from './pace.ts'
 import type { Places } from './places.ts'
 import { createPool } from './pool.ts'
 import type { Route } from './poolOptions.ts'
+import type { Session } from './session.ts'
 
 export interface PacedOptions {
   /** The pace to begin with. */
@@ -18,8 +19,10 @@ export interface PacedOptions {
   waiting: number
   /** Whether a message more ends as `busy`. False: it waits. */
   bounded: boolean
-  /** Whether a connection that could not be opened says something about the receiver; absent: it does. */
-  concerns?: (outcome: Outcome) => boolean
+  /** While no connection is open, one is opened before the others: a receiver that does not answer holds one place. */
+  oneFirst?: boolean
+  /** Whether an open connection, or the outcome of trying to open one, is of the receiver; absent: each is. */
+  concerns?: (said: Session | Outcome) => boolean
   /** What an outcome says about the receiver. */
   eventOf: (outcome: Outcome, pace: Pace) => PaceEvent | null
   /** Messages that come back after a rest are spread over this time. */
@@ -36,7 +39,7 @@ export interface PacedOptions {
 export type Paced = ReturnType<typeof createPaced>
 
 export function createPaced(options: PacedOptions) {
-  const { now, random, eventOf, onRoom = () => undefined } = options
+  const { now, random, eventOf, onRoom = () => undefined, concerns = () => true } = options
   let { pace } = options
   let lastRefusal = ''
 
@@ -53,22 +56,27 @@ export function createPaced(options: PacedOptions) {
     return busy(`not tried now, since the destination fails: ${lastRefusal}`, wait_ms)
   }
 
+  const limit = () => {
+    const { connected, idle } = pool.size()
+    return options.oneFirst && connected + idle === 0 ? 1 : pace.limit
+  }
   const pool = createPool({
-    limit: () => pace.limit,
+    limit,
     places: options.places,
     random,
-    ...(options.bounded ? { waitingMax: () => pace.limit * options.waiting } : {}),
+    // With those that it has begun it takes as many as `room` asks for.
+    ...(options.bounded ? { waitingMax: () => pace.limit * (1 + options.waiting) - limit() } : {}),
     idleMs: options.idleMs,
     waitMs: options.waitMs,
     held: () => (now() < pace.restUntil ? untried() : null),
     onRefused(outcome, connected) {
-      if (now() < pace.restUntil || options.concerns?.(outcome) === false) return false
+      if (now() < pace.restUntil || !concerns(outcome)) return false
       hear(connected > 0 ? { kind: 'refused', connected } : 'unreachable')
       lastRefusal = wordsOf(outcome)
       return connected > 0
     },
-    onOutcome(outcome) {
-      const event = eventOf(outcome, pace)
+    onOutcome(outcome, session) {
+      const event = concerns(session) ? eventOf(outcome, pace) : null
       if (event === null) return
       hear(event)
       if (event === 'pushed_back' || event === 'deferred') lastRefusal = wordsOf(outcome)

@@ -103,6 +103,8 @@ export function createPool(options: PoolOptions): Pool {
         return enqueue(job, 'first')
       }
       connected += 1
+      // The limit may be higher now.
+      startWaiting()
       try {
         const again = await sendOn(session, job)
         if (!again) return
@@ -149,7 +151,7 @@ export function createPool(options: PoolOptions): Pool {
         drop(session)
         return job
       }
-      options.onOutcome?.(outcome)
+      options.onOutcome?.(outcome, session)
       job.report(outcome)
       if (!following) {
         await giveBack(session, outcome)

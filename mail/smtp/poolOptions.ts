@@ -36,7 +36,7 @@ export interface PoolOptions {
    */
   onRefused?: (outcome: Outcome, connected: number) => boolean
   /** Called with each outcome of a message that had a connection. */
-  onOutcome?: (outcome: Outcome) => void
+  onOutcome?: (outcome: Outcome, session: Session) => void
 }
 
 export interface Pool {

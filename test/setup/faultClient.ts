@@ -128,7 +128,14 @@ async function sendAll(
   const envelope = { from: 'b+1.00@a.test', to, bytes: message.length }
   for (let i = 0; i < tries; i++) {
     let asked = 0
-    const trace: Trace = { host: null, address: null, tls: null, lines: [], phase_ms: {} }
+    const trace: Trace = {
+      domainExists: null,
+      host: null,
+      address: null,
+      tls: null,
+      lines: [],
+      phase_ms: {},
+    }
     const beforeDot = async () => {
       asked += 1
       sending.leases.push(lease)

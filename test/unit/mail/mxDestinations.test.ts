@@ -103,18 +103,23 @@ const answer = (...records: string[]): DnsAnswer<string> =>
 
 function createKeys() {
   let addresses = answer('192.0.2.2', '192.0.2.1')
+  const ofHost = new Map<string, DnsAnswer<string>>()
   const clock = { time: 0 }
   const told: string[] = []
   const keys = createDestinationKeys(
-    { a: async () => addresses, aaaa: async () => answer() },
+    { a: async (host) => ofHost.get(host) ?? addresses, aaaa: async () => answer() },
     (_, key) => void told.push(key),
     () => clock.time,
   )
   return {
     clock,
     told,
-    find: (domain = 'a.test', host = 'mx.a.test') =>
-      keys.find(domain, { preferred: [host], group: host }),
+    ofHost,
+    /** The destination of a domain with these hosts, the first of which are preferred. */
+    findAll: async (domain: string, preferred: string[], others: string[]) =>
+      (await keys.find(domain, { preferred, group: [...preferred, ...others].join(' ') })).key,
+    find: async (domain = 'a.test', host = 'mx.a.test') =>
+      (await keys.find(domain, { preferred: [host], group: host })).key,
     turn: (next: typeof addresses) => {
       addresses = next
     },
@@ -130,6 +135,35 @@ test('addresses that rotate are the same destination for an hour', async () => {
   clock.time = 3_600_000
   expect(await find()).toBe('192.0.2.3')
   expect(told).toEqual(['192.0.2.1 192.0.2.2', '192.0.2.3'])
+})
+
+test('addresses that two have are kept for neither: one of them could lead the mail of both elsewhere', async () => {
+  const { find, ofHost } = createKeys()
+  ofHost.set('mx.a.test', answer('192.0.2.1'))
+  ofHost.set('mx.b.test', answer('192.0.2.1'))
+  expect(await find('b.test', 'mx.b.test')).toBe('192.0.2.1')
+  expect(await find('a.test', 'mx.a.test')).toBe('192.0.2.1')
+  ofHost.set('mx.b.test', answer('192.0.2.66'))
+  expect(await find('b.test', 'mx.b.test')).toBe('192.0.2.66')
+  expect(await find('a.test', 'mx.a.test')).toBe('192.0.2.1')
+})
+
+test('a domain is of a provider only with all of its hosts', async () => {
+  const { findAll, ofHost } = createKeys()
+  const first = ['aspmx.l.google.com']
+  ofHost.set('aspmx.l.google.com', answer('192.0.2.5'))
+  expect(await findAll('pure.test', first, ['alt1.aspmx.l.google.com'])).toBe('google')
+  expect(await findAll('mixed.test', first, ['mx.mixed.test'])).toBe('192.0.2.5')
+  expect(await findAll('pure.test', first, ['alt1.aspmx.l.google.com'])).toBe('google')
+})
+
+test('what was found is told again after a day', async () => {
+  const { find, clock, told } = createKeys()
+  for (const hours of [0, 1, 23.9, 24, 25, 47.9, 48.1]) {
+    clock.time = hours * 3_600_000
+    await find()
+  }
+  expect(told).toEqual(Array(3).fill('192.0.2.1 192.0.2.2'))
 })
 
 test('while the DNS fails, what was known stays, and a guess is not told', async () => {

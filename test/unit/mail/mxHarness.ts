@@ -62,6 +62,10 @@ const zones = {
     dead MX 10 dead-test.mail.protection.outlook.com.
     beside MX 10 shop-test.mail.protection.outlook.com.
     beside MX 10 h9
+    ghost MX 10 dead-test.mail.protection.outlook.com.
+    ghost MX 20 h4
+    spared MX 10 shop-test.mail.protection.outlook.com.
+    spared MX 20 h4
     hosted1 MX 10 mx.hosted1
     mx.hosted1 A 127.0.0.2
     hosted2 MX 10 mx.hosted2

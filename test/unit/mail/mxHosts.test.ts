@@ -38,7 +38,7 @@ test.each([
   ['literal.acme.test', hosts('h3')],
   ['null.acme.test', { kind: 'null_mx' }],
   ['nobody.acme.test', { kind: 'unknown_domain', error: 'NXDOMAIN' }],
-  ['empty.acme.test', { kind: 'unknown_domain', error: 'neither MX nor address' }],
+  ['empty.acme.test', { kind: 'no_server', error: 'neither MX nor address' }],
   ['self.acme.test', { kind: 'no_host', error: 'its MX is this server' }],
   ['only.acme.test', { kind: 'no_host', error: 'its MX names no host' }],
   ['broken.test', { kind: 'unanswered', error: 'SERVFAIL' }],

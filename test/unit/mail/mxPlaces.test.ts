@@ -47,6 +47,8 @@ test('destinations take turns on a place: a long line does not keep a short one 
   const send = (domain: string) => stage.send(domain).then(() => void done.push(domain))
   const long = Array.from({ length: 15 }, () => send('one.acme.test'))
   const short = send('three.acme.test')
+  const waiting = () => stage.transport.destinations().map((state) => state.waiting)
+  await expect.poll(waiting, { timeout: 60_000 }).toEqual([15, 1])
   letGo()
   await Promise.all([sending, ...long, short])
   expect(done.indexOf('three.acme.test')).toBeLessThanOrEqual(10)
@@ -61,6 +63,27 @@ test('servers that do not answer keep no place from others', async () => {
   expect(silent.open()).toBe(1)
   expect((await waits).kind).toBe('failed')
   expect((await stage.send('three.acme.test')).kind).toBe('delivered')
+})
+
+test('a server that does not answer holds one place, however much mail waits for it', async () => {
+  const timeouts = { bannerMs: 60_000, openMs: 3_000, slowMs: 60_000, waitMs: 1_000 }
+  const stage = await stageWith(3, timeouts)
+  const silent = await stage.serve(2, at('banner', 'hang'))
+  await stage.serve(3)
+  const dead = Array.from({ length: 10 }, () => stage.send('one.acme.test'))
+  await expect.poll(() => silent.open(), { timeout: 60_000 }).toBe(1)
+  expect((await stage.send('three.acme.test')).kind).toBe('delivered')
+  await Promise.all(dead)
+  expect(silent.seen.connections).toBe(1)
+})
+
+test('once a connection is open the others follow, while its message is still under way', async () => {
+  const stage = await stageWith(10, { dotMs: 60_000 })
+  const server = await stage.serve(2)
+  const held = await Promise.all(Array.from({ length: 3 }, () => stage.sendHeld('one.acme.test')))
+  expect(server.open()).toBe(3)
+  for (const { letGo } of held) letGo()
+  await Promise.all(held.map(({ sending }) => sending))
 })
 
 test('a message that finds no place in time is not tried', async () => {

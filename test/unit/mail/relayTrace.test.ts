@@ -10,7 +10,14 @@ import { relay, startServer } from './smtpServer.ts'
 const { dns } = useNameServer()
 
 async function traceOf(transport: MailTransport, to = envelope.to) {
-  const trace: Trace = { host: null, address: null, tls: null, lines: [], phase_ms: {} }
+  const trace: Trace = {
+    domainExists: null,
+    host: null,
+    address: null,
+    tls: null,
+    lines: [],
+    phase_ms: {},
+  }
   const began = performance.now()
   const outcome = await transport.send({ ...envelope, to }, message, async () => true, trace)
   const took_ms = performance.now() - began

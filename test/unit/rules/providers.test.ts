@@ -48,6 +48,7 @@ test.each([
   'outlook.com.evil.test',
   'ec2-192-0-2-1.compute.amazonaws.com',
   'vps1.ovh.net',
+  'c-192-0-2-1.hsd1.ma.comcast.net',
   'ip-192-0-2-1.ip.secureserver.net',
   'com',
   '',
