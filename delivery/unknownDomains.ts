@@ -1,12 +1,12 @@
-// Remembers since when domains of recipients are not found in the DNS. Only who had such a domain for a day, while the
+// Remembers since when domains of recipients are missing in the DNS. Only who had such a domain for a day, while the
 // resolver found others, is suppressed: registrars, name servers and resolvers fail for hours.
 import { LRUCache } from 'lru-cache'
 import { transact } from '../commands/transact.ts'
-import { listUnknownSince } from '../db/recipient-domains/reads.ts'
-import { insertUnknownDomains, updateFoundDomains } from '../db/recipient-domains/writes.ts'
-import { isUnknownDomain } from '../mail/dns/mxHosts.ts'
+import { listMissingDomains } from '../db/recipient-domains/reads.ts'
+import { updateFoundDomains, upsertMissingDomains } from '../db/recipient-domains/writes.ts'
 import type { Outcome, Trace } from '../mail/transport.ts'
 import { limits } from '../rules/limits.ts'
+import { missedAgain } from '../rules/mail/recipientDomains.ts'
 import { createBatcher } from '../runtime/batcher.ts'
 import type { DeliveryDeps } from './deps.ts'
 
@@ -30,9 +30,10 @@ interface Known {
 }
 
 /**
- * Makes a function that takes the outcome of an attempt to a domain and says whether the domain is gone: not found now, nor
- * since a day, by a resolver that has found another domain within ten minutes. It never throws; while the database is away
- * no domain is gone. It asks Postgres when a domain is new to it or has changed, not for each mail.
+ * Makes a function that takes an attempt to a domain and says whether the domain is gone: missing in the DNS now and since
+ * a day (`missedAgain`). A resolver is believed only within ten minutes after it has found another domain: what it says at
+ * other times is not noted. Any answer by which the domain exists, also without a server, ends that. It never throws; while
+ * the database is away no domain is gone. It asks Postgres when a domain is new to it or has changed, not for each mail.
  */
 export function createUnknownDomains(deps: Deps) {
   const { now, log } = deps
@@ -63,7 +64,6 @@ export function createUnknownDomains(deps: Deps) {
   }
 
   function found(domain: string): void {
-    met.set(domain, now().getTime())
     if (remembered(domain)?.since === null) return
     remember(domain, null, FOUND_MS)
     void note.found(domain).catch(forget(domain))
@@ -72,18 +72,12 @@ export function createUnknownDomains(deps: Deps) {
   const resolvesOthers = (domain: string) =>
     [...met].some(([other, at]) => other !== domain && at + RESOLVES_MS >= now().getTime())
 
-  return async (domain: string, outcome: Outcome, trace: Trace): Promise<boolean> => {
-    // Words of a server do not count: whoever has one is found.
-    if (trace.host !== null) {
-      found(domain)
-      return false
-    }
-    if (outcome.kind === 'rejected' && isUnknownDomain(outcome.reply)) {
-      const since = await unknownSince(domain)
-      if (since === null || !resolvesOthers(domain)) return false
-      return now().getTime() - since.getTime() >= limits.unknownDomainAfter_ms
-    }
-    return false
+  return async (domain: string, _: Outcome, trace: Trace): Promise<boolean> => {
+    if (trace.host !== null) met.set(domain, now().getTime())
+    if (trace.domainExists) found(domain)
+    if (trace.domainExists !== false || !resolvesOthers(domain)) return false
+    const since = await unknownSince(domain)
+    return since !== null && now().getTime() - since.getTime() >= limits.unknownDomainAfter_ms
   }
 }
 
@@ -94,13 +88,15 @@ function createNotes(deps: Deps) {
     /** @returns since when the domain is not found */
     unknown: createBatcher(async (domains: string[]) => {
       const asked = [...new Set(domains)]
-      const since = await listUnknownSince(deps.db, asked)
-      const fresh = asked.filter((domain) => !since.has(domain))
+      const before = await listMissingDomains(deps.db, asked)
       const time = now()
-      if (fresh.length > 0) {
-        await transact.one(deps, ({ db }) => insertUnknownDomains(db, fresh, time))
+      const after = new Map(asked.map((domain) => [domain, missedAgain(before.get(domain), time)]))
+      const changed = [...after].filter(([domain, missing]) => missing !== before.get(domain))
+      if (changed.length > 0) {
+        const missing = changed.map(([domain, times]) => ({ domain, ...times }))
+        await transact.one(deps, ({ db }) => upsertMissingDomains(db, missing))
       }
-      return domains.map((domain) => since.get(domain) ?? time)
+      return domains.map((domain) => after.get(domain)?.since ?? time)
     }, GROUP_MAX),
     found: createBatcher(async (domains: string[]) => {
       await transact.one(deps, ({ db }) => updateFoundDomains(db, [...new Set(domains)], now()))

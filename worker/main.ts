@@ -13,6 +13,7 @@ import { createWake } from '../db/wake.ts'
 import { createBreakers } from '../delivery/breakers.ts'
 import { createDestinations } from '../delivery/lane/destinations.ts'
 import { createLaneOwners } from '../delivery/lane/owners.ts'
+import { startForgetting } from '../delivery/unusedDomains.ts'
 import { createRenderer } from '../mail/content/renderer.ts'
 import { limits } from '../rules/limits.ts'
 import type { WakeChannel } from '../rules/wire.ts'
@@ -217,6 +218,7 @@ if (roles.includes('executions')) {
 if (roles.includes('delivery')) {
   await ensureLanes(client, config.deliveryLanes)
   closers.add('missing lanes', keepLanes({ db, client, log }, config.deliveryLanes).stop)
+  closers.add('unused domains', startForgetting({ db, log, now, wake }).stop)
 }
 
 polling = true

@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import { classPlaces } from '../../rules/mail/classes.ts'
+import { REMEMBERED_AGAIN_MS } from '../../rules/mail/recipientDomains.ts'
 import type { Trx } from '../connect.ts'
 import { domainOf, isInLine } from '../deliveries/guards.ts'
 
@@ -13,7 +14,8 @@ export interface LearnedDomain {
 }
 
 /**
- * Stores the destination of a domain, for mail that is accepted from now on.
+ * Stores the destination of a domain, for mail that is accepted from now on, and that the domain exists. What has not
+ * changed is written again after a day, so that it is kept while it is used.
  * @returns the destination that it had before; null if it had none
  */
 export async function learnDestination(
@@ -21,13 +23,15 @@ export async function learnDestination(
   { domain, destination, shard }: LearnedDomain,
   now: Date,
 ): Promise<string | null> {
+  const usedBefore = new Date(now.getTime() - REMEMBERED_AGAIN_MS)
   const { rows } = await sql<{ destination: string | null }>`
     with before as (select destination from recipient_domains where domain = ${domain}), written as (
     insert into recipient_domains as r (domain, destination, shard, looked_up_at)
     values (${domain}, ${destination}, ${shard}, ${now})
     on conflict (domain) do update
-    set destination = excluded.destination, shard = excluded.shard, looked_up_at = excluded.looked_up_at
-    where r.destination is distinct from excluded.destination
+    set destination = excluded.destination, shard = excluded.shard, nx_since = null, looked_up_at = excluded.looked_up_at
+    where r.destination is distinct from excluded.destination or r.nx_since is not null
+      or r.looked_up_at <= ${usedBefore}
     )
     select destination from before
   `.execute(trx)

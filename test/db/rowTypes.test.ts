@@ -30,6 +30,7 @@ import * as takeOver from '../../db/opt-outs/takeOver.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import { listOutboxLines, lockOutbox } from '../../db/outbox.ts'
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
+import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
@@ -103,6 +104,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),
   (trx) => learnDestination(trx, learned, at),
   (trx) => moveLines(trx, learned, learned, 1),
+  (trx) => deleteUnusedDomains(trx, { after: '', limit: 1, now: at }),
   (trx) => takeLane(trx, { lane: 0, lanes: 1, from: 0, to: 64, owner: id, until: at }),
   (trx) => extendLeases(trx, [1], id, at),
   (trx) => listMarked(trx, [1], id),

@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { beforeEach, expect, test } from 'vitest'
 import { createTrace } from '../../delivery/attemptRow.ts'
 import { createUnknownDomains } from '../../delivery/unknownDomains.ts'
-import { unknownDomainRejection } from '../../mail/dns/mxHosts.ts'
+import { nullMxRejection, unknownDomainRejection } from '../../mail/dns/mxHosts.ts'
 import type { Outcome } from '../../mail/transport.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -21,21 +21,26 @@ function createLane() {
   const now = () => new Date(clock.ms)
   const isGone = createUnknownDomains({ db, now, wake: () => undefined, log })
   const delivered: Outcome = { kind: 'delivered', reply: '250 Ok' }
+  const exists = { ...createTrace(), domainExists: true }
   return {
     /** An attempt that does not find the domain. @returns whether it is gone */
-    miss: (domain: string) => isGone(domain, unknownDomainRejection('NXDOMAIN'), createTrace()),
+    miss: (domain: string) =>
+      isGone(domain, unknownDomainRejection('NXDOMAIN'), { ...createTrace(), domainExists: false }),
     /** An attempt that meets a server of the domain. */
     meet: (domain: string, outcome: Outcome = delivered) =>
-      isGone(domain, outcome, { ...createTrace(), host: `mx.${domain}` }),
-    /** An attempt that fails before it meets a server. */
-    fail: (domain: string) =>
-      isGone(domain, { kind: 'failed', phase: 'connect', error: 'SERVFAIL' }, createTrace()),
+      isGone(domain, outcome, { ...exists, host: `mx.${domain}` }),
+    /** An attempt that finds the domain and meets no server. */
+    find: (domain: string, outcome: Outcome) => isGone(domain, outcome, exists),
+    /** An attempt that gets no answer from the DNS. */
+    fail: (domain: string) => isGone(domain, failed('SERVFAIL'), createTrace()),
   }
 }
 
+const failed = (error: string): Outcome => ({ kind: 'failed', phase: 'connect', error })
+
 async function rowOf(domain: string) {
-  const { rows } = await sql<{ version: string; nx_since: Date | null }>`
-    select xmin::text as version, nx_since from recipient_domains where domain = ${domain}
+  const { rows } = await sql<{ version: string; nx_since: Date | null; looked_up_at: Date }>`
+    select xmin::text as version, nx_since, looked_up_at from recipient_domains where domain = ${domain}
   `.execute(db)
   return rows[0]
 }
@@ -47,8 +52,8 @@ beforeEach(async () => {
 
 test('a domain is gone after a day, while the resolver finds others', async () => {
   const lane = createLane()
-  expect(await lane.miss('gone.test')).toBe(false)
   await lane.meet('good.test')
+  expect(await lane.miss('gone.test')).toBe(false)
   clock.ms += 23 * HOUR_MS
   await lane.meet('good.test')
   expect(await lane.miss('gone.test')).toBe(false)
@@ -68,6 +73,7 @@ test('a domain is gone after a day, while the resolver finds others', async () =
 
 test('a domain that is found again begins anew, and its own servers do not speak for the resolver', async () => {
   const [lane, other] = [createLane(), createLane()]
+  await lane.meet('good.test')
   await lane.miss('back.test')
   clock.ms += 25 * HOUR_MS
   await lane.meet('good.test')
@@ -88,6 +94,77 @@ test('a domain that is found again begins anew, and its own servers do not speak
   expect(await alone.miss('back.test')).toBe(true)
 })
 
+/** Days at which mail for the domain misses it, each time twice within half an hour, and whether it is gone at the last. */
+test.each<[string, number[], boolean]>([
+  ['one fault', [0], false],
+  ['two faults within a day', [0, 0.9], false],
+  ['a day', [0, 1], true],
+  ['mail every day', [0, 1, 2], true],
+  ['mail every week', [0, 7], true],
+  ['mail every two weeks, at the same time', [0, 14], true],
+  ['two faults more than two weeks apart', [0, 14.1], false],
+  ['two faults months apart', [0, 90], false],
+  ['three faults months apart', [0, 90, 180], false],
+  ['a fault, months, then a domain that is gone', [0, 90, 91], true],
+  ['mail every week for months', [0, 7, 14, 21, 28, 35], true],
+  ['mail every week, then a pause', [0, 7, 14, 35], false],
+])('%s', async (_, days, isGone) => {
+  const lane = createLane()
+  let last = false
+  for (const day of days) {
+    clock.ms = START_MS + day * 24 * HOUR_MS
+    await lane.meet('good.test')
+    await lane.miss('gone.test')
+    clock.ms += 30 * MINUTE_MS
+    await lane.meet('good.test')
+    last = await lane.miss('gone.test')
+  }
+  expect(last).toBe(isGone)
+})
+
+test.each<[string, Outcome]>([
+  ['takes no mail', nullMxRejection()],
+  ['has neither MX nor address', unknownDomainRejection('neither MX nor address')],
+  ['has servers that cannot be reached', failed('ECONNREFUSED')],
+  ['has servers that rest', { kind: 'busy', error: 'not tried now', retryAfter_ms: 1 }],
+])('a domain that %s exists', async (_, outcome) => {
+  const lane = createLane()
+  await lane.meet('good.test')
+  await lane.miss('back.test')
+  clock.ms += 25 * HOUR_MS
+  await lane.meet('good.test')
+  expect(await lane.find('back.test', outcome)).toBe(false)
+  await eventually(async () => expect((await rowOf('back.test'))?.nx_since).toBeNull())
+  expect(await lane.miss('back.test')).toBe(false)
+})
+
+test('what a resolver says that has found nobody is not noted', async () => {
+  const lane = createLane()
+  await lane.miss('gone.test')
+  expect(await rowOf('gone.test')).toBeUndefined()
+  await lane.meet('good.test')
+  await lane.miss('gone.test')
+  clock.ms += 25 * HOUR_MS
+  await lane.miss('gone.test')
+  expect((await rowOf('gone.test'))?.looked_up_at).toEqual(new Date(START_MS))
+})
+
+test('a domain that stays away is written once a day', async () => {
+  const lane = createLane()
+  const versions = new Set<string | undefined>()
+  for (let hour = 0; hour <= 72; hour += 2) {
+    clock.ms = START_MS + hour * HOUR_MS
+    await lane.meet('good.test')
+    await lane.miss('gone.test')
+    versions.add((await rowOf('gone.test'))?.version)
+  }
+  expect(versions.size).toBe(4)
+  expect(await rowOf('gone.test')).toMatchObject({
+    nx_since: new Date(START_MS),
+    looked_up_at: new Date(clock.ms),
+  })
+})
+
 test('words of a server do not make its domain unknown', async () => {
   const lane = createLane()
   await lane.meet('good.test')
@@ -98,11 +175,14 @@ test('words of a server do not make its domain unknown', async () => {
 test('a thousand mails write what is new once, and nothing of domains that were always found', async () => {
   const lanes = [createLane(), createLane()]
   const names = Array.from({ length: 20 }, (_, i) => `d${i}.test`)
+  const meetAll = () => Promise.all(lanes.map((lane) => lane.meet('good.test')))
+  await meetAll()
   const misses = Array.from({ length: 1_000 }, (_, i) => lanes[i % 2]?.miss(names[i % 20] ?? ''))
   await Promise.all(misses)
   const before = await Promise.all(names.map(rowOf))
   expect(before.map((row) => row?.nx_since)).toEqual(names.map(() => new Date(START_MS)))
   clock.ms += HOUR_MS
+  await meetAll()
   await Promise.all(
     Array.from({ length: 1_000 }, (_, i) => lanes[i % 2]?.miss(names[i % 20] ?? '')),
   )

@@ -57,9 +57,10 @@ const exceptions: Record<string, string[]> = {
   'the execution of the suspect names the workspace': ['suspects/upsertSuspect'],
   'suspects of all workspaces, whose executions have ended': ['suspects/deleteEndedSuspects'],
   'domains of recipients belong to no workspace': [
-    'recipient-domains/insertUnknownDomains',
-    'recipient-domains/listUnknownSince',
+    'recipient-domains/deleteUnusedDomains',
+    'recipient-domains/listMissingDomains',
     'recipient-domains/updateFoundDomains',
+    'recipient-domains/upsertMissingDomains',
   ],
   'an operator names a domain of whichever workspace': ['domains/listWarmUps'],
   'domains of all workspaces, when a worker starts': ['domains/startMissingChecks'],
