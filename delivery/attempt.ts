@@ -18,6 +18,7 @@ import type { LaneLeases } from './lane/leases.ts'
 import { settleEach } from './lane/settle.ts'
 import { createWaitingLines } from './lane/waitingLines.ts'
 import { afterExpiry, refusalOf, toSettlement } from './nextState.ts'
+import { passPoint } from './points.ts'
 import { createUnknownDomains } from './unknownDomains.ts'
 
 const GROUP_MAX = 500
@@ -109,28 +110,37 @@ const toRecipient = ({ recipient, class: place }: ClaimedDelivery) => ({
   class: mailClasses[place] ?? mailClasses[0],
 })
 
+/** Makes the function that marks a delivery `data_sent`, unless its lease has ended. Marks share their commits. */
+function createMark(deps: DeliveryDeps, leases: LaneLeases) {
+  return createBatcher(async (ids: number[]) => {
+    for (const id of ids) passPoint('mark', id)
+    const marked = await transact.one(deps, ({ db }) =>
+      markDataSent(db, ids, leases.token, deps.now(), leases.owner),
+    )
+    for (const id of marked) passPoint('marked', id)
+    return ids.map((id) => marked.has(id))
+  }, GROUP_MAX)
+}
+
 /** Makes the function that composes and sends. It commits `data_sent` before the final dot. */
 function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmail) {
   const { log, now, transport, metrics } = deps
   const verpMac = deps.secrets.mac('verp')
 
-  const mark = createBatcher(async (ids: number[]) => {
-    const marked = await transact.one(deps, ({ db }) =>
-      markDataSent(db, ids, leases.token, now(), leases.owner),
-    )
-    return ids.map((id) => marked.has(id))
-  }, GROUP_MAX)
+  const mark = createMark(deps, leases)
 
   return async (delivery: ClaimedDelivery): Promise<Attempted> => {
     const trace = createTrace()
     let startedAt = now()
     let away = false
+    passPoint('compose', delivery.id)
     try {
       return await useEmail(
         delivery.email_id,
         async ({ message, mailFromDomain, acceptedAt, transactional }) => {
           const from = verpAddress(verpMac, delivery.id, mailFromDomain)
           const envelope = { ...toRecipient(delivery), from, bytes: message.length }
+          passPoint('composed', delivery.id)
           const beforeDot = async () => {
             try {
               const isMarked = await mark(delivery.id)
@@ -144,6 +154,7 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
           }
           startedAt = now()
           const outcome = await transport.send(envelope, message, beforeDot, trace)
+          passPoint('replied', delivery.id)
           metrics?.attempted(outcome, trace)
           const made = { outcome, acceptedAt, transactional, trace, startedAt }
           return { ...made, away, ours: false }
@@ -178,7 +189,10 @@ function createSettling(deps: DeliveryDeps, leaseToken: string) {
   // No SMTP session waits for a settlement, so gathering them is free; small groups cost Postgres more than large
   // ones.
   const settleGrouped = createBatcher(
-    (group: Settlement[]): Promise<unknown[]> => settleEach(deps, group, leaseToken),
+    (group: Settlement[]): Promise<unknown[]> => {
+      for (const { id } of group) passPoint('settle', id)
+      return settleEach(deps, group, leaseToken)
+    },
     GROUP_MAX,
     SETTLE_GATHER_MS,
   )
@@ -186,8 +200,9 @@ function createSettling(deps: DeliveryDeps, leaseToken: string) {
     for (let tries = 1; ; tries++) {
       try {
         const fault = await settleGrouped(settlement)
-        if (fault === undefined) return
-        throw fault
+        if (fault !== undefined) throw fault
+        passPoint('settled', settlement.id)
+        return
       } catch (err) {
         const away = isUnavailable(err) && !deps.stopping.aborted
         if (tries >= SETTLE_TRIES && !away) throw err

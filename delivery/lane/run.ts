@@ -7,6 +7,7 @@ import { createPulse } from '../../runtime/pulse.ts'
 import { createDelivery } from '../attempt.ts'
 import type { UseEmail } from '../compose/composer.ts'
 import type { DeliveryDeps } from '../deps.ts'
+import { passPoint } from '../points.ts'
 import { recoverExpired, settleMarked } from './expiredLeases.ts'
 import { createInFlight } from './inFlight.ts'
 import { createLeases } from './leases.ts'
@@ -151,12 +152,14 @@ function createRunning(
     const walk = { ...lines.next(limit), rooms: rooms.left() }
     const began = performance.now()
     const until = leases.next()
+    passPoint('claim', null)
     const lease = { leaseToken, leaseUntil: until, now: now(), owner: epoch }
     const { deliveries, due, walked } = await transact(deps, ({ db }) =>
       claimDeliveries(db, { ...walk, limit, ...lease }),
     )
     metrics?.claimed(deliveries.length, performance.now() - began)
     leases.note(deliveries, until)
+    for (const { id } of deliveries) passPoint('claimed', id)
     try {
       const admitted = await admit(deliveries)
       // A claim that a crash of Postgres took back is done again here. The attempt that is under way goes on under it.
