@@ -2,9 +2,13 @@
 // another process is at are skipped.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { mailClasses } from '../../rules/mail/classes.ts'
 import type { Trx } from '../connect.ts'
-import { isWaiting } from '../deliveries/guards.ts'
+import { domainOf, isWaiting } from '../deliveries/guards.ts'
 import { endWhenIdle } from '../idle.ts'
+
+/** The class of marketing mail of that release, all of which workflows have sent. */
+const AUTOMATION = mailClasses.indexOf('automation')
 
 /** How long a transaction that takes over may be idle. Another process can take over what it held then. */
 const IDLE_MAX = '10s'
@@ -99,7 +103,7 @@ export async function lockUnlooked(trx: Trx, limit: number): Promise<UnlookedDel
   return rows
 }
 
-/** Fills them in. */
+/** Fills them in. Their release knew no class and no destination: until now they counted as transactional. */
 export async function setLooked(
   trx: Trx,
   rows: readonly { id: number; hmac: Buffer | null }[],
@@ -107,6 +111,8 @@ export async function setLooked(
   const hmacs = rows.map(({ hmac }) => hmac?.toString('hex') ?? null)
   await sql`
     update deliveries d set marketing = g.hmac is not null, address_hmac = decode(g.hmac, 'hex'),
+      class = case when g.hmac is not null then ${AUTOMATION}::smallint else d.class end,
+      destination = case when d.destination = '' then ${domainOf(sql`d.recipient`)} else d.destination end,
       workflow_id = case when g.hmac is not null then m.workflow_id end,
       execution_id = case when g.hmac is not null then m.execution_id end
     from unnest(${rows.map(({ id }) => id)}::bigint[], ${hmacs}::text[]) as g (id, hmac)
