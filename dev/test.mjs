@@ -8,7 +8,10 @@ checkNode()
 await ensureInstalled()
 
 /** Words for a part of a project: `npm run soak -- --hostile`. */
-const parts = { '--hostile': 'test/soak/hostile.test.ts' }
+const parts = {
+  '--hostile': 'test/soak/hostile.test.ts',
+  '--kills': 'test/soak/kills.test.ts',
+}
 
 const given = process.argv.slice(2).map((arg) => parts[arg] ?? arg)
 const projects = given.some((arg) => arg.startsWith('--project'))

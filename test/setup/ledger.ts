@@ -90,7 +90,8 @@ async function attemptsOf(db: Db, emailId: string, recipient: string | null): Pr
   return rows.map(({ line }) => line).join('; ')
 }
 
-function bySendingOf(mails: ReceivedMail[]): Map<string, ReceivedMail[]> {
+/** Received mail by its sending: its Message-ID and recipient, with a space between. */
+export function bySendingOf(mails: ReceivedMail[]): Map<string, ReceivedMail[]> {
   const found = new Map<string, ReceivedMail[]>()
   for (const mail of mails) {
     const id = /^Message-ID: <(.*)>\r$/im.exec(mail.raw.toString('latin1'))?.[1]

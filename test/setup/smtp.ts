@@ -21,6 +21,8 @@ export interface Reply {
   at: 'rcpt' | 'body' | 'read' | 'dot'
   reply: string
   hold?: Promise<unknown>
+  /** Called when the dot has come, before anything waits. */
+  onDot?: () => void
 }
 
 /** Called at each RCPT TO; `attempt` counts from 1 for each recipient. undefined = accept. */
@@ -69,7 +71,12 @@ export async function startSmtp(
   const mails: ReceivedMail[] = []
   const refused: ReceivedMail[] = []
   const attempts = new Map<string, number>()
-  const connections = { total: 0, open: 0 }
+  const connections = {
+    total: 0,
+    get open() {
+      return open().length
+    },
+  }
   let script = toScript(options.script ?? {})
   let server: SMTPServer | undefined
   /** The scripted reply for the dot or the body of a session's current transaction. */
@@ -89,11 +96,9 @@ export async function startSmtp(
       closeTimeout: 100,
       onConnect(_session, done) {
         connections.total += 1
-        connections.open += 1
         done()
       },
       onClose(session) {
-        connections.open -= 1
         pending.delete(session.id)
       },
       onMailFrom(_address, session, done) {
@@ -123,6 +128,7 @@ export async function startSmtp(
         if (planned?.at === 'read') void planned.hold?.then(read)
         else read()
         stream.on('end', async () => {
+          planned?.onDot?.()
           await planned?.hold
           const reply = planned?.reply ?? '250 2.0.0 accepted'
           const { mailFrom, rcptTo } = session.envelope
