@@ -37,7 +37,7 @@ export const Variables = z.object({
   SECRET_KEY_PREVIOUS: secretKeys
     .default([])
     .describe(
-      'Values that `SECRET_KEY` had before, separated by commas. What they encrypted is still decrypted: DKIM keys, and the key by which it is known who has left. Cursors, return paths and tracking links that they signed are not recognised',
+      'Values that `SECRET_KEY` had before, separated by commas. What they encrypted is still decrypted: DKIM keys, and the key by which it is known who has left. What they signed is still recognised: return paths, tracking links, cursors. [How to change the key](#to-change-secret_key)',
     )
     .meta(besides('none')),
   DATABASE_POOL_SIZE: z.coerce

@@ -7,11 +7,13 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
-import type { Mac } from '../rules/mac.ts'
+import type { Mac, MacCheck } from '../rules/mac.ts'
 import type { KeyPurpose } from '../rules/wire.ts'
 
 const KEY_BYTES = 32
 const SEAL_MAC_BYTES = 16
+/** A shorter one could be guessed, and is none of ours. */
+const TAG_BYTES_MIN = 10
 const VERSION = 1
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -20,13 +22,16 @@ const HEADER_BYTES = 1 + NONCE_BYTES + TAG_BYTES
 export interface Secrets {
   /** The MAC function of one purpose, in the form that `mail/` takes. */
   mac(purpose: KeyPurpose): Mac
+  /** Checks what `mac` has made, with this SECRET_KEY or one of before. */
+  macCheck(purpose: KeyPurpose): MacCheck
   /**
    * Signs a text: base64url of a 128-bit MAC and the text. The text stays readable.
    * @param context what the seal is valid for (a workspace, a list and its filter); it is not part of the result
    */
   seal(purpose: KeyPurpose, text: string, context?: string): string
   /**
-   * The text of a seal; null if the seal is malformed, forged, or for another purpose or context. Constant time.
+   * The text of a seal, made with this SECRET_KEY or one of before; null if it is malformed, forged, or for another
+   * purpose or context. Constant time.
    */
   open(purpose: KeyPurpose, token: string, context?: string): string | null
   /** AES-256-GCM. @returns version (1 byte), nonce (12), tag (16), ciphertext */
@@ -42,22 +47,26 @@ export class SecretError extends Error {
 
 /**
  * @param secretKey SECRET_KEY, 32 bytes; keys are derived from it by HKDF-SHA256 (RFC 5869)
- * @param previous keys of before: what they encrypted is still decrypted
+ * @param previous keys of before: what they encrypted is still decrypted, and what they signed still recognised
  */
 export function createSecrets(secretKey: Buffer, previous: readonly Buffer[] = []): Secrets {
-  const keys = new Map<KeyPurpose, Buffer>()
-  const keyOf = (purpose: KeyPurpose): Buffer => {
-    const known = keys.get(purpose)
-    if (known) return known
-    const key = derive(secretKey, purpose)
-    keys.set(purpose, key)
-    return key
-  }
+  const keysOf = createKeys(secretKey, previous)
   const macOf = (purpose: KeyPurpose, bytes: Buffer | string, length_bytes: number) =>
-    createHmac('sha256', keyOf(purpose)).update(bytes).digest().subarray(0, length_bytes)
+    macWith(keysOf(purpose).now, bytes, length_bytes)
+  const isMac = (purpose: KeyPurpose, bytes: Buffer | string, tag: Buffer): boolean => {
+    if (tag.length < TAG_BYTES_MIN) return false
+    let isOurs = false
+    // All keys are tried, so that the time says nothing of which one it was.
+    for (const key of keysOf(purpose).all) {
+      if (timingSafeEqual(macWith(key, bytes, tag.length), tag)) isOurs = true
+    }
+    return isOurs
+  }
 
   return {
     mac: (purpose) => (bytes, length_bytes) => macOf(purpose, bytes, length_bytes),
+
+    macCheck: (purpose) => (bytes, tag) => isMac(purpose, bytes, tag),
 
     seal(purpose, text, context = '') {
       const bytes = Buffer.from(text, 'utf8')
@@ -70,15 +79,14 @@ export function createSecrets(secretKey: Buffer, previous: readonly Buffer[] = [
       // The decoder skips unknown characters, so only the canonical spelling is accepted.
       if (bytes.length < SEAL_MAC_BYTES || bytes.toString('base64url') !== token) return null
       const text = bytes.subarray(SEAL_MAC_BYTES)
-      const expected = macOf(purpose, bound(context, text), SEAL_MAC_BYTES)
-      const isOurs = timingSafeEqual(expected, bytes.subarray(0, SEAL_MAC_BYTES))
+      const isOurs = isMac(purpose, bound(context, text), bytes.subarray(0, SEAL_MAC_BYTES))
       return isOurs ? text.toString('utf8') : null
     },
 
     encrypt(purpose, plain) {
       const version = Buffer.of(VERSION)
       const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', keyOf(purpose), nonce)
+      const cipher = createCipheriv('aes-256-gcm', keysOf(purpose).now, nonce)
       cipher.setAAD(version)
       const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()])
       return Buffer.concat([version, nonce, cipher.getAuthTag(), ciphertext])
@@ -88,8 +96,7 @@ export function createSecrets(secretKey: Buffer, previous: readonly Buffer[] = [
       if (encrypted.length <= HEADER_BYTES || encrypted[0] !== VERSION) {
         throw new SecretError('the secret is not in a known form')
       }
-      const derived = [keyOf(purpose), ...previous.map((secret) => derive(secret, purpose))]
-      for (const key of derived) {
+      for (const key of keysOf(purpose).all) {
         const plain = decryptWith(key, encrypted)
         if (plain) return plain
       }
@@ -98,8 +105,30 @@ export function createSecrets(secretKey: Buffer, previous: readonly Buffer[] = [
   }
 }
 
+/** The keys of one purpose: that of now, and all of them, that of now first. */
+interface Keys {
+  now: Buffer
+  all: readonly Buffer[]
+}
+
+/** Makes the function that derives the keys of a purpose, once. */
+function createKeys(secretKey: Buffer, previous: readonly Buffer[]) {
+  const keys = new Map<KeyPurpose, Keys>()
+  return (purpose: KeyPurpose): Keys => {
+    const known = keys.get(purpose)
+    if (known) return known
+    const now = derive(secretKey, purpose)
+    const derived = { now, all: [now, ...previous.map((secret) => derive(secret, purpose))] }
+    keys.set(purpose, derived)
+    return derived
+  }
+}
+
 const derive = (secretKey: Buffer, purpose: KeyPurpose): Buffer =>
   Buffer.from(hkdfSync('sha256', secretKey, 'dripline', purpose, KEY_BYTES))
+
+const macWith = (key: Buffer, bytes: Buffer | string, length_bytes: number): Buffer =>
+  createHmac('sha256', key).update(bytes).digest().subarray(0, length_bytes)
 
 /** null if another key encrypted it, or the bytes were altered. */
 function decryptWith(key: Buffer, encrypted: Buffer): Buffer | null {

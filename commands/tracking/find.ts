@@ -13,7 +13,7 @@ export async function findTracked(
   kind: 'open' | 'click',
   text: string,
 ): Promise<TrackedDelivery | undefined> {
-  const token = readTrackingToken(secrets.mac('tracking'), text)
+  const token = readTrackingToken(secrets.macCheck('tracking'), text)
   if (token?.kind !== kind) return undefined
   return findTrackedDelivery(db, token.deliveryId, token.kind === 'click' ? token.index : null)
 }

@@ -4,14 +4,14 @@ import { verifySigner } from '../../mail/dkim/verify.ts'
 import type { Dns } from '../../mail/dns/resolver.ts'
 import { type Feedback, parseFeedback } from '../../mail/reports/parseFeedback.ts'
 import { parseVerp } from '../../mail/tracking/mailboxes.ts'
-import type { Mac } from '../../rules/mac.ts'
+import type { MacCheck } from '../../rules/mac.ts'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { SmtpRefusal } from './refusal.ts'
 import { createWindow } from './window.ts'
 
 export interface FeedbackDeps {
-  verpMac: Mac
+  verpCheck: MacCheck
   /** The mailbox, to which a report must have been written whose signature counts; null: there is none. */
   address: string | null
   /** The d= of the loops whose word is taken for a mail that only its Message-ID names. In lower case. */
@@ -49,7 +49,7 @@ export function createFeedback(deps: FeedbackDeps) {
   /** @throws SmtpRefusal when the DNS does not say now whether the signature is valid */
   async function deliveryOf(raw: Buffer, { returnPaths, messageId }: Feedback) {
     const named = new Set(
-      returnPaths.flatMap((path) => parseVerp(deps.verpMac, path)?.deliveryId ?? []),
+      returnPaths.flatMap((path) => parseVerp(deps.verpCheck, path)?.deliveryId ?? []),
     )
     // Somebody wrote a second one into the mail: which is its own cannot be known.
     if (named.size > 1) return null

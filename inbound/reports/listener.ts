@@ -29,7 +29,7 @@ export interface InboundDeps extends ReceiverDeps {
   listen: NonNullable<Config['inbound']>
   /** The first of our names is the one that we say. */
   names: readonly string[]
-  secrets: Pick<Secrets, 'mac'>
+  secrets: Pick<Secrets, 'macCheck'>
   now: () => Date
   /** For the keys of feedback loops that sign their reports. */
   dns: Pick<Dns, 'txt'>
@@ -119,9 +119,9 @@ export async function startInbound(
 /** The mailboxes, and what is done with mail to them. @throws Error when POSTMASTER is one of them */
 function openMailboxes(deps: InboundDeps) {
   const { listen, names, transport } = deps
-  const verpMac = deps.secrets.mac('verp')
+  const verpCheck = deps.secrets.macCheck('verp')
   const { fblAddress, fblSigners: signers, postmaster: to } = listen
-  const mailboxOf = createMailboxes({ verpMac, fblAddress, takesPostmaster: to !== null })
+  const mailboxOf = createMailboxes({ verpCheck, fblAddress, takesPostmaster: to !== null })
   const own = to === null ? null : mailboxOf(to)
   if (own !== null && (own.kind !== 'postmaster' || names.includes(own.domain))) {
     throw new Error('POSTMASTER must not be an address that this service takes mail for')
@@ -130,7 +130,7 @@ function openMailboxes(deps: InboundDeps) {
     to === null || transport === null
       ? null
       : createPostmaster({ ...deps, to, transport, count: deps.countPostmaster })
-  const feedback = createFeedback({ ...deps, verpMac, address: fblAddress, signers })
+  const feedback = createFeedback({ ...deps, verpCheck, address: fblAddress, signers })
   const receive = createReceiver(deps, { mailboxOf, feedback, postmaster })
   return { mailboxOf, postmaster, receive }
 }

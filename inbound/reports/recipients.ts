@@ -1,7 +1,7 @@
 // The mailboxes of the listener: what a recipient's address stands for.
 import { domainToASCII } from 'node:url'
 import { parseUnsubscribeMailbox, parseVerp } from '../../mail/tracking/mailboxes.ts'
-import type { Mac } from '../../rules/mac.ts'
+import type { MacCheck } from '../../rules/mac.ts'
 
 export type Mailbox =
   | { kind: 'return_path'; deliveryId: number }
@@ -14,14 +14,14 @@ export type Mailbox =
 
 /** Makes a function that reads a recipient's address; null for an address that nothing here has. */
 export function createMailboxes(settings: {
-  verpMac: Mac
+  verpCheck: MacCheck
   fblAddress: string | null
   takesPostmaster: boolean
 }) {
   const fblAddress = settings.fblAddress?.toLowerCase()
   return (given: string): Mailbox | null => {
     const address = toAscii(given)
-    const verp = parseVerp(settings.verpMac, address)
+    const verp = parseVerp(settings.verpCheck, address)
     if (verp) return { kind: 'return_path', ...verp }
     const token = parseUnsubscribeMailbox(address)
     if (token !== null) return { kind: 'unsubscribe', token }

@@ -1,6 +1,5 @@
 // Addresses of this service in sent mail: return paths with a MAC (VERP), and addresses for unsubscribing by mail.
-import { timingSafeEqual } from 'node:crypto'
-import type { Mac } from '../../rules/mac.ts'
+import type { Mac, MacCheck } from '../../rules/mac.ts'
 
 const VERP_MAC_BYTES = 10
 const MAILBOX_LOCAL_PART = /^u\+([0-9a-f]{32})$/
@@ -11,22 +10,21 @@ const VERP_LOCAL_PART = /^b\+([1-9][0-9]{0,15})\.([0-9a-f]{20})$/
  * because servers on the way may change the case of a local part.
  */
 export function verpAddress(mac: Mac, deliveryId: number, mailFromDomain: string): string {
-  return `b+${deliveryId}.${verpMac(mac, String(deliveryId), mailFromDomain)}@${mailFromDomain}`
+  const tag = mac(signedText(String(deliveryId), mailFromDomain), VERP_MAC_BYTES).toString('hex')
+  return `b+${deliveryId}.${tag}@${mailFromDomain}`
 }
 
 /** The delivery of a return path; null if the address is not a valid return path. Constant time. */
-export function parseVerp(mac: Mac, address: string): { deliveryId: number } | null {
+export function parseVerp(check: MacCheck, address: string): { deliveryId: number } | null {
   const at = address.lastIndexOf('@')
   const parts = VERP_LOCAL_PART.exec(address.slice(0, at).toLowerCase())
   const [, id, tag] = parts ?? []
   if (at < 0 || id === undefined || tag === undefined) return null
-  const expected = Buffer.from(verpMac(mac, id, address.slice(at + 1)), 'latin1')
-  return timingSafeEqual(expected, Buffer.from(tag, 'latin1')) ? { deliveryId: Number(id) } : null
+  const isOurs = check(signedText(id, address.slice(at + 1)), Buffer.from(tag, 'hex'))
+  return isOurs ? { deliveryId: Number(id) } : null
 }
 
-function verpMac(mac: Mac, id: string, domain: string): string {
-  return mac(`${id}@${domain.toLowerCase()}`, VERP_MAC_BYTES).toString('hex')
-}
+const signedText = (id: string, domain: string) => `${id}@${domain.toLowerCase()}`
 
 /**
  * The address of List-Unsubscribe's mailto (RFC 2369): `u+<token>@<domain>`, the token's 128 bits in hex, because

@@ -5,9 +5,10 @@ import { verpAddress } from '../../../mail/tracking/mailboxes.ts'
 import { createSecrets } from '../../../runtime/secrets.ts'
 import { TEST_SECRET_KEY } from '../../setup/processes.ts'
 
-const verpMac = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64')).mac('verp')
+const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
+const verpMac = secrets.mac('verp')
 const mailboxOf = createMailboxes({
-  verpMac,
+  verpCheck: secrets.macCheck('verp'),
   fblAddress: 'FBL@xn--bcher-kva.de',
   takesPostmaster: true,
 })
