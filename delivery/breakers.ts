@@ -12,6 +12,7 @@ import {
   type BreakerKind,
   closedBreaker,
 } from '../rules/mail/breakers.ts'
+import { openWithin } from '../rules/mail/openTimes.ts'
 import { type BreakerKey, createKnownBreakers, type KnownBreakers } from './knownBreakers.ts'
 import { createProving } from './proving.ts'
 
@@ -33,9 +34,21 @@ export type Admission =
    */
   { kind: 'go'; ended: (outcome: Outcome | null, refusal: Bounce | null) => void } | Busy
 
+/**
+ * What breakers let through of all mail. `all`: what they do not name; `tries`: of all mail only some that are tried, and
+ * one may be now; `none`: none may be now.
+ */
+export type Passage = 'all' | 'tries' | 'none'
+
 export interface Breakers {
   /** Says whether a delivery may be tried now. Deliveries to a relay that has answered nothing yet may wait a moment. */
   admit(delivery: Pick<ClaimedDelivery, 'recipient' | 'domain_id'>): Promise<Admission>
+  /** How long one was open for a delivery since it was due, in ms. */
+  heldFor(delivery: Pick<ClaimedDelivery, 'recipient' | 'domain_id' | 'next_at'>): number
+  /** Whether one is open for a delivery now. */
+  isOpenFor(delivery: Pick<ClaimedDelivery, 'recipient' | 'domain_id'>): boolean
+  /** What they let through to the relay. In direct delivery none closes all destinations: `all`. */
+  passage(): Passage
   /** How many are open, by kind. */
   countOpen(): Record<BreakerKind, number>
 }
@@ -56,10 +69,12 @@ export function createBreakers(deps: {
   const known = createKnownBreakers(deps.log, max)
   const proving = createProving(mode === 'relay')
 
+  const keysFor = ({ recipient, domain_id }: Pick<ClaimedDelivery, 'recipient' | 'domain_id'>) =>
+    keysOf(mode === 'relay' ? RELAY : addressDomain(recipient).toLowerCase(), domain_id)
+
   return {
-    async admit({ recipient, domain_id }) {
-      const destination = mode === 'relay' ? RELAY : addressDomain(recipient).toLowerCase()
-      const subject = { keys: keysOf(destination, domain_id), domain: domain_id }
+    async admit(delivery) {
+      const subject = { keys: keysFor(delivery), domain: delivery.domain_id }
       const leave = await proving.enter()
       const waits = ask(known, subject, now(), random)
       if (waits) {
@@ -74,6 +89,17 @@ export function createBreakers(deps: {
         },
       }
     },
+    heldFor(delivery) {
+      const time = now()
+      const times = keysFor(delivery).flatMap((key) => known.openTimes(key, time))
+      return openWithin(times, delivery.next_at.getTime(), time)
+    },
+    isOpenFor: (delivery) => keysFor(delivery).some((key) => known.get(key).open !== null),
+    passage() {
+      const closing = mode === 'relay' ? ofAllMail.flatMap((key) => known.get(key).open ?? []) : []
+      if (closing.length === 0) return 'all'
+      return closing.every(({ probeAt }) => now() >= probeAt) ? 'tries' : 'none'
+    },
     countOpen: () => known.countOpen(now()),
   }
 }
@@ -84,6 +110,13 @@ interface Subject {
   /** The sending domain. */
   domain: string
 }
+
+/** The breakers that close the relay for all mail. */
+const ofAllMail: readonly BreakerKey[] = (['account', 'address'] as const).map((kind) => ({
+  kind,
+  destination: RELAY,
+  domainId: null,
+}))
 
 const keysOf = (destination: string, domainId: string): BreakerKey[] =>
   kinds.map((kind) => ({ kind, destination, domainId: kind === 'sender' ? domainId : null }))

@@ -23,6 +23,8 @@ export interface Settlement {
   state: AttemptEnd
   /** When it is due again; null keeps the stored time. */
   nextAt: Date | null
+  /** When it expires now; absent keeps the stored time. */
+  expiresAt?: Date
   response: string | null
   resent: number
   /** False: nothing was tried, so the attempt does not count. */
@@ -67,6 +69,7 @@ export async function settleDeliveries(
     leaves: s.leaves ?? null,
     state: s.state,
     next_at: s.nextAt,
+    expires_at: s.expiresAt ?? null,
     response: s.response,
     resent: s.resent,
     uncounted: s.counted ? 0 : 1,
@@ -81,7 +84,7 @@ export async function settleDeliveries(
   const { rows } = await sql<SettledDelivery & { has_mail_events: boolean }>`
     with given as (
       select g.* from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
-        id bigint, leaves text, state text, next_at timestamptz, response text, resent smallint, uncounted integer,
+        id bigint, leaves text, state text, next_at timestamptz, expires_at timestamptz, response text, resent smallint, uncounted integer,
         status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,
         ended_at timestamptz, outcome text, phase text, code smallint, said text, host text, address text,
         tls text, conversation text)
@@ -92,7 +95,7 @@ export async function settleDeliveries(
       update deliveries d
       set state = g.state, attempt = d.attempt - g.uncounted,
           next_at = coalesce(g.next_at, d.next_at), ready = coalesce(g.next_at, d.next_at) <= ${now},
-          last_response = g.response,
+          expires_at = coalesce(g.expires_at, d.expires_at), last_response = g.response,
           resent = g.resent, lease_token = null, lease_until = null,
           settled_at = case when g.state in (${states(waitingStates)}) then null
             else ${now}::timestamptz end

@@ -1,14 +1,36 @@
-// How much more mail each destination may get now: what the transport allows, less what the lane has under way there.
+// How much more mail each destination may get now: what the transport allows, less what the lane has under way there. While
+// breakers let nothing through, mail stays in line instead of being claimed and written back.
 import type { MailTransport, Rooms } from '../../mail/transport.ts'
+import type { Breakers, Passage } from '../breakers.ts'
+
+/**
+ * The time between two claims while breakers are open for all mail. They find the mail that is tried, and what has expired:
+ * of a million mails as much as of a thousand.
+ */
+const PAUSES_MS: Record<Passage, number> = { all: 0, tries: 1_000, none: 5_000 }
 
 /** Counts deliveries under way by destination. */
-export function createRooms(transport: Pick<MailTransport, 'rooms'>) {
+export function createRooms(
+  transport: Pick<MailTransport, 'rooms'>,
+  { breakers, now }: { breakers: Pick<Breakers, 'passage'>; now: () => Date },
+) {
+  /** When the last claim began, ms. */
+  let claimedAt = Number.NEGATIVE_INFINITY
   const underWay = new Map<string, number>()
   /** Destinations for which more was due than they had room for. */
   let wanting = new Map<string, number>()
   const roomOf = ({ known, other }: Rooms, destination: string) => known.get(destination) ?? other
 
   return {
+    /** Whether the lane may claim now; then it does. */
+    mayClaim(): boolean {
+      const time = now().getTime()
+      const pause_ms = PAUSES_MS[breakers.passage()]
+      // A clock that was set back must not keep the lane from claiming.
+      if (time >= claimedAt && time < claimedAt + pause_ms) return false
+      claimedAt = time
+      return true
+    },
     began(destination: string): void {
       underWay.set(destination, (underWay.get(destination) ?? 0) + 1)
     },

@@ -114,7 +114,7 @@ function createRunning(
   const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0
   const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax })
   const lines = createLines(shards)
-  const rooms = createRooms(deps.transport)
+  const rooms = createRooms(deps.transport, deps)
   const admit = createWarmUp(deps, leaseToken)
   const pulse = createPulse()
   const late = timeAfter(deps.stopping, config.drainMs)
@@ -149,6 +149,7 @@ function createRunning(
 
   /** Claims up to `limit` deliveries and starts those that may be sent now. @returns whether more are due */
   const claim = async (limit: number): Promise<boolean> => {
+    if (!rooms.mayClaim()) return false
     const walk = { ...lines.next(limit), rooms: rooms.left() }
     const began = performance.now()
     const until = leases.next()

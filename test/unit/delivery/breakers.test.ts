@@ -1,6 +1,7 @@
 // Which breaker a refusal opens, whom it stops, and what closes it.
 import { expect, test } from 'vitest'
 import { type Admission, createBreakers } from '../../../delivery/breakers.ts'
+import { createRooms } from '../../../delivery/lane/rooms.ts'
 import { refusalOf } from '../../../delivery/nextState.ts'
 import { rejection } from '../../../mail/smtp/outcomes.ts'
 import type { Outcome } from '../../../mail/transport.ts'
@@ -36,6 +37,7 @@ function start(mode: 'relay' | 'mx', max?: number) {
     admit,
     end,
     open: breakers.countOpen,
+    passage: breakers.passage,
     /** Sends a mail, whose outcome would be this one. @returns whether it was tried */
     send: async (domain: string, recipient: string, outcome: Outcome | null) =>
       end(await admit(domain, recipient), outcome),
@@ -183,4 +185,55 @@ test('a login refused in any phase is the account of a relay', () => {
       })
     }
   }
+})
+
+test.each([
+  ['relay', login, 'none'],
+  ['relay', address, 'none'],
+  ['relay', sender, 'all'],
+  ['relay', unknown, 'all'],
+  // In direct delivery a breaker closes one recipient domain.
+  ['mx', login, 'all'],
+] as const)(
+  'in the mode %s a refusal lets through to all mail: %o, %s',
+  async (mode, outcome, expected) => {
+    const { send, passage, pass } = start(mode)
+    expect(passage()).toBe('all')
+    for (let n = 0; n < 3; n++) await send('dom_a', 'x@one.test', outcome)
+    expect(passage()).toBe(expected)
+    pass(MINUTE_MS)
+    expect(passage()).toBe(expected === 'none' ? 'tries' : 'all')
+    // The one that is tried finds it still closed.
+    await send('dom_b', 'x@one.test', outcome)
+    expect(passage()).toBe(expected)
+    pass(MINUTE_MS)
+    await send('dom_c', 'x@one.test', delivered)
+    expect(passage()).toBe('all')
+  },
+)
+
+test('a lane claims at once, every second or every five, by what breakers let through', () => {
+  let time = 1_000_000
+  let passage: 'all' | 'tries' | 'none' = 'all'
+  const rooms = createRooms(
+    { rooms: () => ({ known: new Map(), other: Number.POSITIVE_INFINITY }) },
+    { breakers: { passage: () => passage }, now: () => new Date(time) },
+  )
+  /** Milliseconds at which it may claim, asked every 500. */
+  const claims = (during_ms: number) => {
+    const at: number[] = []
+    for (let ms = 0; ms < during_ms; ms += 500, time += 500) if (rooms.mayClaim()) at.push(ms)
+    return at
+  }
+  expect(claims(2_000)).toEqual([0, 500, 1_000, 1_500])
+  passage = 'none'
+  expect(claims(11_000)).toEqual([4_500, 9_500])
+  passage = 'tries'
+  expect(claims(2_500)).toEqual([0, 1_000, 2_000])
+  passage = 'all'
+  expect(claims(1_000)).toEqual([0, 500])
+  // A clock that was set back.
+  passage = 'none'
+  time -= 3_600_000
+  expect(rooms.mayClaim()).toBe(true)
 })

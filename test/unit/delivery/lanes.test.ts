@@ -94,7 +94,10 @@ test('workspaces that have nothing left keep no place from others', () => {
 
 test('rooms: what is under way counts, and half of a full room free again is told', () => {
   const allowed = { known: new Map([['a.test', 4]]), other: 10 }
-  const rooms = createRooms({ rooms: () => allowed })
+  const rooms = createRooms(
+    { rooms: () => allowed },
+    { breakers: { passage: () => 'all' }, now: () => new Date(0) },
+  )
   expect(rooms.left()).toEqual(allowed)
   for (let i = 0; i < 4; i++) rooms.began('a.test')
   rooms.began('b.test')
