@@ -2,26 +2,9 @@
 import type { CommandDeps } from '../commands/deps.ts'
 import type { DeliveryDeps } from '../delivery/deps.ts'
 import type { LaneOwners } from '../delivery/lane/owners.ts'
-import type { SuspectKind } from '../rules/wire.ts'
-
-/** Knows what the main thread works on, so that what ends the process can be told. */
-export interface Blame {
-  /**
-   * Runs synchronous work under a mark.
-   * @param mark `alone`: it is a suspect, and nothing else of its kind runs in this process
-   * @param work gets a function that names the step it is at
-   */
-  during<T>(
-    mark: { kind: SuspectKind; id: string; step: string; alone: boolean },
-    work: (entering: (step: string) => void) => T,
-  ): T
-  /** Says that a suspect was given up. */
-  gaveUp(kind: SuspectKind, id: string): void
-}
 
 export type ActivityDeps = Omit<CommandDeps, 'config'> &
   Omit<DeliveryDeps, 'config'> & {
-    blame: Blame
     /** The delivery lanes of this process. */
     lanes: LaneOwners
     config: CommandDeps['config'] &

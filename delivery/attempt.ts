@@ -8,38 +8,41 @@ import { isUnavailable } from '../db/failures.ts'
 import { verpAddress } from '../mail/tracking/mailboxes.ts'
 import type { Outcome, Trace } from '../mail/transport.ts'
 import { addressDomain } from '../rules/addresses.ts'
+import type { Bounce } from '../rules/mail/bounceRules.ts'
 import { mailClasses } from '../rules/mail/classes.ts'
 import { createBatcher } from '../runtime/batcher.ts'
+import { NotAlone } from '../runtime/gate.ts'
 import { createTrace, toAttempt } from './attemptRow.ts'
 import type { UseEmail } from './compose/composer.ts'
 import { NoHeavyPlace } from './compose/heavyPlaces.ts'
+import { GivenUp } from './compose/mailGuard.ts'
 import type { DeliveryDeps } from './deps.ts'
+import { keepTime, movedAlong } from './heldTime.ts'
 import type { LaneLeases } from './lane/leases.ts'
-import { settleEach } from './lane/settle.ts'
+import { createSettling } from './lane/settleSurely.ts'
 import { createWaitingLines } from './lane/waitingLines.ts'
-import { afterExpiry, refusalOf, toSettlement } from './nextState.ts'
+import { afterExpiry, afterGivenUp, refusalOf, toSettlement } from './nextState.ts'
 import { passPoint } from './points.ts'
 import { createUnknownDomains } from './unknownDomains.ts'
 
 const GROUP_MAX = 500
-const SETTLE_TRIES = 5
-/** How long settlements are gathered under load; a single one is written at once. */
-const SETTLE_GATHER_MS = 10
-const SETTLE_PAUSE_MS = 500
-const SETTLE_PAUSE_MS_MAX = 2_000
 
-/** Mail with attachments that finds no place comes back after one to three times this time. */
+/** Mail with attachments that finds no place, and a suspect that finds no moment alone, come back after one to three times this time. */
 const PLACE_MS = 1_000
 
 /** The result of an attempt. */
 interface Attempted {
   outcome: Outcome
+  /** What the outcome refuses. */
+  refusal: Bounce | null
   acceptedAt: number
   transactional: boolean
   /** The message could not be composed: the fault is in this service. */
   ours: boolean
   /** The database or this process was away before the dot, so nothing was sent: the delivery is due again at once. */
   away: boolean
+  /** It was not tried, and must not be tried again. */
+  givenUp: GivenUp | null
   trace: Trace
   startedAt: Date
 }
@@ -54,9 +57,43 @@ export function createDelivery(
   useEmail: UseEmail,
   onLost: (delivery: ClaimedDelivery) => Promise<void>,
 ) {
-  const { log, now, config, metrics } = deps
+  const { log, now, metrics } = deps
   const attempt = createAttempt(deps, leases, useEmail)
   const settleSurely = createSettling(deps, leases.token)
+  const { ours, settlementOf } = createSettlements(deps)
+
+  return async (delivery: ClaimedDelivery): Promise<void> => {
+    const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
+    try {
+      const since = now()
+      const moved = movedAlong(delivery, deps.breakers.heldFor(delivery))
+      const expired = afterExpiry({ delivery: moved, ...ours(now()) })
+      if (expired) return await settleSurely(expired)
+      const admission = await deps.breakers.admit(delivery)
+      if (admission.kind === 'busy') {
+        const untried = toSettlement(admission, { delivery: moved, ...ours(now()) })
+        if (!untried) return
+        return await settleSurely(keepTime(untried, { delivery, moved, isHeld: true, since }))
+      }
+      const tried = await attempt(delivery)
+      const { refusal, givenUp } = tried
+      admission.ended(tried.ours ? null : tried.outcome, refusal)
+      if (refusal) metrics?.refused(refusal)
+      const settlement = await settlementOf({ delivery, moved, since }, tried)
+      if (settlement) await settleSurely(settlement)
+      else await onLost(delivery)
+      if (givenUp) deps.blame.gaveUp(givenUp.kind, givenUp.id)
+      const { kind } = tried.outcome
+      log.debug({ ...fields, outcome: kind, attempt: delivery.attempt }, 'attempt ended')
+    } catch (err) {
+      log.error({ err, ...fields }, 'an attempt ended without a settlement; its lease will expire')
+    }
+  }
+}
+
+/** Makes the function that decides what becomes of an attempt, and the one that makes what such decisions know of us. */
+function createSettlements(deps: DeliveryDeps) {
+  const { now, config } = deps
   const inLine = createTurns(now)
   const ofRelay = config.deliveryMode === 'relay'
   const isGone = ofRelay ? async () => false : createUnknownDomains(deps)
@@ -65,44 +102,36 @@ export function createDelivery(
     reportingMta: config.ehloName,
     resendUnknown: false,
     random: Math.random(),
+    acceptedAt: 0,
     ofRelay,
   })
 
-  return async (delivery: ClaimedDelivery): Promise<void> => {
-    const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
-    try {
-      const expired = afterExpiry({ delivery, ...ours(now()), acceptedAt: 0 })
-      if (expired) return await settleSurely(expired)
-      const admission = await deps.breakers.admit(delivery)
-      if (admission.kind === 'busy') {
-        const untried = toSettlement(admission, { delivery, ...ours(now()), acceptedAt: 0 })
-        return untried ? await settleSurely(untried) : undefined
-      }
-      const tried = await attempt(delivery)
-      const refusal = refusalOf(tried.outcome, ofRelay)
-      admission.ended(tried.ours ? null : tried.outcome, refusal)
-      if (refusal) metrics?.refused(refusal)
-      const outcome = tried.ours ? tried.outcome : inLine(delivery.recipient, tried.outcome)
-      const domain = addressDomain(delivery.recipient).toLowerCase()
-      const isDomainGone = await isGone(domain, tried.outcome, tried.trace)
-      const settlement = tried.away
-        ? backInQueue(delivery, now())
-        : toSettlement(outcome, {
-            delivery,
-            ...ours(now()),
-            acceptedAt: tried.acceptedAt,
-            resendUnknown: config.resendUnknown && tried.transactional,
-            isDomainGone,
-          })
-      const times = { attempt: delivery.attempt, startedAt: tried.startedAt, endedAt: now() }
-      const row = tried.away ? null : toAttempt(outcome, tried.trace, times)
-      if (settlement) await settleSurely({ ...settlement, attempt: row })
-      else await onLost(delivery)
-      log.debug({ ...fields, outcome: outcome.kind, attempt: delivery.attempt }, 'attempt ended')
-    } catch (err) {
-      log.error({ err, ...fields }, 'an attempt ended without a settlement; its lease will expire')
-    }
+  /** What becomes of an attempt; null if the lease was lost. */
+  const settlementOf = async (
+    { delivery, moved, since }: { delivery: ClaimedDelivery; moved: ClaimedDelivery; since: Date },
+    tried: Attempted,
+  ): Promise<Settlement | null> => {
+    const { refusal, givenUp } = tried
+    if (givenUp) return afterGivenUp({ delivery: moved, ...ours(now()) }, givenUp.message)
+    const outcome = tried.ours ? tried.outcome : inLine(delivery.recipient, tried.outcome)
+    const domain = addressDomain(delivery.recipient).toLowerCase()
+    const isDomainGone = await isGone(domain, tried.outcome, tried.trace)
+    const settlement = tried.away
+      ? backInQueue(delivery, now())
+      : toSettlement(outcome, {
+          delivery: moved,
+          ...ours(now()),
+          acceptedAt: tried.acceptedAt,
+          resendUnknown: config.resendUnknown && tried.transactional,
+          isDomainGone,
+        })
+    if (!settlement) return null
+    const times = { attempt: delivery.attempt, startedAt: tried.startedAt, endedAt: now() }
+    const attempt = tried.away ? null : toAttempt(outcome, tried.trace, times)
+    const isHeld = refusal?.fault === 'ours' && deps.breakers.isOpenFor(delivery)
+    return keepTime({ ...settlement, attempt }, { delivery, moved, isHeld, since })
   }
+  return { ours, settlementOf }
 }
 
 const toRecipient = ({ recipient, class: place }: ClaimedDelivery) => ({
@@ -125,6 +154,7 @@ function createMark(deps: DeliveryDeps, leases: LaneLeases) {
 /** Makes the function that composes and sends. It commits `data_sent` before the final dot. */
 function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmail) {
   const { log, now, transport, metrics } = deps
+  const ofRelay = deps.config.deliveryMode === 'relay'
   const verpMac = deps.secrets.mac('verp')
 
   const mark = createMark(deps, leases)
@@ -137,7 +167,7 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
     try {
       return await useEmail(
         delivery.email_id,
-        async ({ message, mailFromDomain, acceptedAt, transactional }) => {
+        async ({ message, mailFromDomain, acceptedAt, transactional, hear }) => {
           const from = verpAddress(verpMac, delivery.id, mailFromDomain)
           const envelope = { ...toRecipient(delivery), from, bytes: message.length }
           passPoint('composed', delivery.id)
@@ -156,65 +186,40 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
           const outcome = await transport.send(envelope, message, beforeDot, trace)
           passPoint('replied', delivery.id)
           metrics?.attempted(outcome, trace)
-          const made = { outcome, acceptedAt, transactional, trace, startedAt }
-          return { ...made, away, ours: false }
+          const refusal =
+            outcome.kind === 'rejected' ? await hear(() => refusalOf(outcome, ofRelay)) : null
+          const made = { outcome, refusal, acceptedAt, transactional, trace, startedAt }
+          return { ...made, away, ours: false, givenUp: null }
         },
         delivery.id,
         addressDomain(delivery.recipient).toLowerCase(),
       )
     } catch (err) {
-      const made = { acceptedAt: now().getTime(), transactional: true, trace, startedAt }
-      if (err instanceof NoHeavyPlace) {
-        const retryAfter_ms = PLACE_MS * (1 + 2 * Math.random())
-        const outcome: Outcome = { kind: 'busy', error: err.message, retryAfter_ms }
-        return { ...made, outcome, away: false, ours: false }
+      const untried = afterFault(err)
+      if (untried.isFault) {
+        const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
+        log.error({ err, ...fields }, 'a message could not be composed')
       }
-      // A message that cannot be composed or signed is not sent in another form: its delivery is tried again
-      // later.
-      away = isUnavailable(err)
-      const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
-      if (!away) log.error({ err, ...fields }, 'a message could not be composed')
-      const error = 'the mail could not be composed'
-      const outcome: Outcome = { kind: 'failed', phase: 'body', error }
-      return { ...made, outcome, away, ours: true }
+      const acceptedAt = now().getTime()
+      return { ...untried, refusal: null, acceptedAt, transactional: true, trace, startedAt }
     }
   }
 }
 
-/**
- * Makes the function that writes an outcome. Only this process knows it, so it tries for as long as the database
- * is away.
- */
-function createSettling(deps: DeliveryDeps, leaseToken: string) {
-  // No SMTP session waits for a settlement, so gathering them is free; small groups cost Postgres more than large
-  // ones.
-  const settleGrouped = createBatcher(
-    (group: Settlement[]): Promise<unknown[]> => {
-      for (const { id } of group) passPoint('settle', id)
-      return settleEach(deps, group, leaseToken)
-    },
-    GROUP_MAX,
-    SETTLE_GATHER_MS,
-  )
-  return async (settlement: Settlement): Promise<void> => {
-    for (let tries = 1; ; tries++) {
-      try {
-        const fault = await settleGrouped(settlement)
-        if (fault !== undefined) throw fault
-        passPoint('settled', settlement.id)
-        return
-      } catch (err) {
-        const away = isUnavailable(err) && !deps.stopping.aborted
-        if (tries >= SETTLE_TRIES && !away) throw err
-        deps.log.warn(
-          { err, delivery_id: settlement.id },
-          'an outcome was not written; trying again',
-        )
-        const pause_ms = Math.min(SETTLE_PAUSE_MS * tries, SETTLE_PAUSE_MS_MAX)
-        await new Promise((resolve) => setTimeout(resolve, pause_ms))
-      }
-    }
+/** What an error means that kept a mail from being sent, and whether it is a fault that nobody has said yet. */
+function afterFault(
+  err: unknown,
+): Pick<Attempted, 'outcome' | 'away' | 'ours' | 'givenUp'> & { isFault: boolean } {
+  if (err instanceof NoHeavyPlace || err instanceof NotAlone) {
+    const retryAfter_ms = PLACE_MS * (1 + 2 * Math.random())
+    const outcome: Outcome = { kind: 'busy', error: err.message, retryAfter_ms }
+    return { outcome, away: false, ours: false, givenUp: null, isFault: false }
   }
+  // A message that cannot be composed or signed is not sent in another form: its delivery is tried again later.
+  const away = isUnavailable(err)
+  const givenUp = err instanceof GivenUp ? err : null
+  const outcome: Outcome = { kind: 'failed', phase: 'body', error: 'the mail could not be composed' }
+  return { outcome, away, ours: true, givenUp, isFault: !away && !givenUp }
 }
 
 /** Makes a function that gives an untried delivery (`busy`) its turn in the waiting line of its domain. */

@@ -4,8 +4,24 @@ import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
 import type { MailTransport, Outcome, Trace } from '../mail/transport.ts'
 import type { Bounce } from '../rules/mail/bounceRules.ts'
+import type { SuspectKind } from '../rules/wire.ts'
 import type { Secrets } from '../runtime/secrets.ts'
 import type { Breakers } from './breakers.ts'
+
+/** Knows what the main thread works on, so that what ends the process can be told. */
+export interface Blame {
+  /**
+   * Runs synchronous work under a mark.
+   * @param mark `alone`: it is a suspect, and nothing else of its kind runs in this process
+   * @param work gets a function that names the step it is at
+   */
+  during<T>(
+    mark: { kind: SuspectKind; id: string; step: string; alone: boolean },
+    work: (entering: (step: string) => void) => T,
+  ): T
+  /** Says that a suspect was given up. */
+  gaveUp(kind: SuspectKind, id: string): void
+}
 
 /** Functions that deliveries call to count for the operator's metrics. */
 export interface DeliveryMetrics {
@@ -47,6 +63,7 @@ export interface DeliveryDeps {
   transport: MailTransport
   /** Those of this process. */
   breakers: Breakers
+  blame: Blame
   metrics?: DeliveryMetrics
   wake: Wake
   /** Listens for committed deliveries. Returns a function that stops listening. */

@@ -8,6 +8,7 @@ import {
   classifyReply,
   retriesExhausted,
   suppressionBy,
+  undetermined,
 } from '../rules/mail/bounceRules.ts'
 import { nextAttempt } from '../rules/mail/retry.ts'
 
@@ -140,6 +141,14 @@ export function afterExpiry(
   if (isLast) return null
   const response = delivery.last_response ?? 'it expired before it could be tried'
   return { ...giveUp(context, response, retriesExhausted), counted: false }
+}
+
+/**
+ * The settlement of a claimed delivery that must not be tried any more, since it ended worker after worker: no server has
+ * said anything, so it is no bounce of the recipient, and suppresses nobody.
+ */
+export function afterGivenUp(context: SettleContext, why: string): Settlement {
+  return { ...giveUp(context, why, undetermined), counted: false }
 }
 
 /** No reply came after the final dot: the message may have been delivered. */

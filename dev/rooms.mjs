@@ -28,6 +28,7 @@ export const mayImport = {
     'db',
     'rules',
     'mail',
+    'runtime/gate.ts',
     'runtime/outbound.ts',
     'workflows/messages.ts',
   ],

@@ -69,8 +69,8 @@ export const outboxKinds = [
 ] as const
 export type OutboxKind = (typeof outboxKinds)[number]
 
-/** What may end a worker, and so runs alone once it is suspected of that. */
-export const suspectKinds = ['segment'] as const
+/** What may end a worker, and so runs alone once it is suspected of that: a segment, the composing of an email, the reply to a delivery. */
+export const suspectKinds = ['segment', 'email', 'delivery'] as const
 export type SuspectKind = (typeof suspectKinds)[number]
 
 /** Channels of NOTIFY. */

@@ -185,6 +185,7 @@ const delivering = {
   config,
   transport,
   breakers,
+  blame,
   metrics: createDeliveryMetrics(registry, { db, log, now, transport, breakers }),
   wake,
   onDeliveries: onChannel('dripline_deliveries'),
@@ -192,7 +193,7 @@ const delivering = {
 }
 const lanes = createLaneOwners(delivering)
 closers.add('lanes', lanes.settled)
-const activities = createActivities({ ...delivering, newId, renderer, blame, lanes })
+const activities = createActivities({ ...delivering, newId, renderer, lanes })
 
 const workers = await createWorkers({ connection, namespace, roles, activities, workflowBundle })
 const running = Promise.all(workers.map((worker) => worker.run()))

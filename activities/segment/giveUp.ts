@@ -6,11 +6,6 @@ import type { SegmentResult } from '../../workflows/messages.ts'
 
 const WHY = `the worker ended ${limits.suspectDeathsMax} times while it ran this node alone`
 
-/** Whether the segment must not run again. */
-export function isGivenUp({ deaths }: Pick<SegmentRow, 'deaths'>): boolean {
-  return deaths !== null && deaths >= limits.suspectDeathsMax
-}
-
 /** The rows and the result of a segment that fails at the node where the worker ended. */
 export function giveUp(
   execution: SegmentRow<SegmentResult>,

@@ -17,12 +17,13 @@ import {
 } from '../../db/executions/segments.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { isGivenUp } from '../../rules/suspects.ts'
+import { createGate, NotAlone, type Turn } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { loadFacts } from './facts.ts'
 import { comeAgain, withClosedFailures } from './failures.ts'
-import { createGate, type Turn } from './gate.ts'
-import { giveUp, isGivenUp } from './giveUp.ts'
+import { giveUp } from './giveUp.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
 import { createRenderPlaces, type RenderPlaces } from './renderPlaces.ts'
@@ -93,7 +94,7 @@ async function runOnce(
     workspaceId,
     kept,
   )
-  const isGivenUpNow = isGivenUp(execution)
+  const isGivenUpNow = isGivenUp(execution.deaths)
   // Aborted also when this try is past its time.
   const signal = cancellationSignal()
   const isSuspect = execution.deaths !== null && !isGivenUpNow
@@ -177,7 +178,7 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
     return { next, step: previous?.step ?? '', step_count: previous?.step_count ?? 0 }
   }
 
-  if (isGivenUp(execution)) {
+  if (isGivenUp(execution.deaths)) {
     const writes = giveUp(execution, input.segment, design)
     return write(trx, workspaceId, { ...writes, now })
   }
@@ -211,7 +212,7 @@ function markOf({ blame }: Pick<ActivityDeps, 'blame'>, execution: SegmentRow, t
   return (step, work) => {
     const alone = turn.isAlone()
     if (execution.deaths !== null && !alone) {
-      throw new Error('the time that a suspect may run alone was over before its nodes were run')
+      throw new NotAlone('the time that a suspect may run alone was over before its nodes were run')
     }
     return blame.during({ kind: 'segment', id: execution.id, step, alone }, work)
   }

@@ -1,5 +1,11 @@
 // Notes what a worker's main thread was working on when it stalled or died.
-import { deleteEndedSuspects, type NewSuspect, upsertSuspect } from '../../db/suspects/writes.ts'
+import {
+  clearSuspect,
+  deleteEndedSuspects,
+  type NewSuspect,
+  upsertSuspect,
+} from '../../db/suspects/writes.ts'
+import type { SuspectKind } from '../../rules/wire.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
@@ -7,7 +13,7 @@ type NoteDeps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
 
 /**
  * May be repeated: one run of a process counts as one death.
- * @returns how often it has ended a worker alone; undefined if that was known, or its execution has ended
+ * @returns how often it has ended a worker alone; undefined if that was known, or it has ended
  */
 export async function noteSuspect(
   deps: NoteDeps,
@@ -17,7 +23,12 @@ export async function noteSuspect(
   return noted?.deaths
 }
 
-/** Forgets suspects whose execution has ended. */
+/** Forgets a suspect that was alone and ended well. */
+export function forgetSuspect(deps: NoteDeps, kind: SuspectKind, id: string): Promise<void> {
+  return transact.one(deps, ({ db }) => clearSuspect(db, kind, id))
+}
+
+/** Forgets suspects that have ended. */
 export function tidySuspects(deps: NoteDeps): Promise<void> {
   return transact.one(deps, ({ db }) => deleteEndedSuspects(db))
 }

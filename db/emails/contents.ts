@@ -33,6 +33,10 @@ type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text'
   html_bytes: number
   text_bytes: number
   attachments_bytes: number
+  /** How often composing it has ended a worker while it was alone; null: it is no suspect. */
+  suspect_deaths: number | null
+  /** The same of its deliveries whose replies are suspects, by `suspectDeliveryId`; null: there are none. */
+  suspect_deliveries: Record<string, number> | null
 }
 
 /**
@@ -47,7 +51,10 @@ export async function listEmailContents(db: Db, ids: string[]) {
       case when octet_length(e.text) <= ${ROW_BYTES_MAX} then e.text end as text,
       ${longBytes('e.html')} as html_bytes, ${longBytes('e.text')} as text_bytes,
       coalesce((select sum(octet_length(content)) + count(*) from email_attachments
-        where email_id = e.id), 0)::float8 as attachments_bytes
+        where email_id = e.id), 0)::float8 as attachments_bytes,
+      (select deaths from suspects where kind = 'email' and id = e.id) as suspect_deaths,
+      (select json_object_agg(id, deaths) from suspects
+        where kind = 'delivery' and id > e.id || '/' and id < e.id || '0') as suspect_deliveries
     from given join emails e on e.id = given.id
   `.execute(db)
   return rows.map(({ html_bytes, text_bytes, attachments_bytes, ...email }) => ({

@@ -130,13 +130,13 @@ export interface EventWaitsTable {
   created_at: Date
 }
 
-/** What may end workers. Almost always empty: a row goes when its segment or execution ends. */
+/** What may end workers. Almost always empty: a row goes when its segment, execution or mail ends. */
 export interface SuspectsTable {
   kind: SuspectKind
-  /** For a segment the id of its execution. */
+  /** For a segment the id of its execution, for a delivery that of its email, a slash and its own. */
   id: string
   workspace_id: WorkspaceId
-  /** The node at which it was when it was noted. */
+  /** What it did when it was noted: of a segment the node. */
   step: string
   /** How often a worker died while it ran alone. */
   deaths: Defaulted<number>

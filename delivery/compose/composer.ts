@@ -5,21 +5,22 @@ import {
   listEmailContents,
   readHeavyParts,
 } from '../../db/emails/contents.ts'
+import { suspectDeliveryId } from '../../db/suspects/writes.ts'
 import { createBodies } from '../../mail/compose/bodyCache.ts'
-import type { ComposeInput } from '../../mail/compose/input.ts'
 import { composeSigned } from '../../mail/compose/mime.ts'
-import { unsubscribeMailbox } from '../../mail/tracking/mailboxes.ts'
 import type { Message } from '../../mail/transport.ts'
-import { parseMailbox } from '../../rules/addresses.ts'
-import { automaticOf, feedbackId } from '../../rules/mail/classes.ts'
 import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
+import { isGivenUp } from '../../rules/suspects.ts'
+import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { createBudget } from './budget.ts'
+import { toComposeInput, tracked } from './composeInput.ts'
 import { createHeavyPlaces, NoHeavyPlace } from './heavyPlaces.ts'
+import { createMailGuard, GivenUp, type MailWork } from './mailGuard.ts'
 import { createMessageStore, type KeptMessage } from './messageStore.ts'
 import { createSigners } from './signers.ts'
-import { createTrackers, type Tracker } from './trackers.ts'
+import { createTrackers } from './trackers.ts'
 
 export interface ComposedEmail {
   /**
@@ -31,19 +32,27 @@ export interface ComposedEmail {
   /** The domain of the return path. */
   mailFromDomain: string
   transactional: boolean
+  /**
+   * Runs the work that reads the reply to this delivery, which may end the worker, too.
+   * @throws NotAlone if the reply cannot be read now
+   */
+  hear: <T>(work: () => T) => Promise<T>
 }
 
 /** What the recipients of an email have in common. */
-interface Prepared extends Omit<ComposedEmail, 'message'> {
+interface Prepared {
+  common: Common
   /** @param deliveryId null: without tracking */
-  bytesFor: (deliveryId: number | null) => Promise<Buffer>
+  bytesFor: (deliveryId: number | null, watched: Watched) => Promise<Buffer>
 }
+
+type Common = Omit<ComposedEmail, 'message' | 'hear'>
 
 /**
  * Runs work with a composed email.
  * @param deliveryId null: without tracking
  * @param destination where it goes, for the bounds on mail with attachments; null: without those
- * @throws NoHeavyPlace if too much such mail is under way
+ * @throws NoHeavyPlace if too much such mail is under way; NotAlone if it is a suspect that found no moment; GivenUp
  */
 export type UseEmail = <T>(
   emailId: string,
@@ -54,7 +63,7 @@ export type UseEmail = <T>(
 
 /** A composed email with attachments or long bodies. */
 interface Heavy {
-  common: Omit<ComposedEmail, 'message'>
+  common: Common
   kept: KeptMessage
 }
 
@@ -78,11 +87,12 @@ const HEAVY_BYTES_MAX = 64 * 1024 * 1024
  * before `work` begins.
  */
 export function createComposer(
-  deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'now' | 'secrets'>,
+  deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'now' | 'secrets' | 'blame'>,
 ): UseEmail {
   const signers = createSigners(deps)
   const trackers = createTrackers(deps)
   const bodies = createBodies()
+  const guard = createMailGuard(deps)
   const heavily = createBudget(HEAVY_BYTES_MAX)
   const takePlace = createHeavyPlaces()
   const store = createMessageStore(deps.config.stateFolder)
@@ -99,25 +109,28 @@ export function createComposer(
     return email
   }
 
-  const prepare = async (email: EmailContent): Promise<Prepared> => {
+  const prepare = async (email: EmailContent, watched: Watched): Promise<Prepared> => {
     const { domain, keys } = await signers(email.domain_id, email.created_at)
     const mailFromDomain = `${MAIL_FROM_LABEL}.${domain}`
     const parts =
       email.heavy_bytes > 0
         ? await readHeavyParts(deps.db, email)
         : { html: email.html, text: email.text, attachments: [] }
-    const input = toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain)
-    const options = keys.map((key) => ({ ...key, domain, date: email.created_at }))
-    const tracker = await trackers(email, input)
-    const plain = once(() => composeSigned(input, options, bodies))
+    const input = watched(() => toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain))
+    const signing = keys.map((key) => ({ ...key, domain, date: email.created_at }))
+    const tracker = await trackers(email, input, watched)
+    let plain: Promise<Buffer> | undefined
+    const acceptedAt = email.created_at.getTime()
     return {
-      acceptedAt: email.created_at.getTime(),
-      mailFromDomain,
-      transactional: isTransactional(email),
-      bytesFor: (deliveryId) =>
-        tracker === null || deliveryId === null
-          ? plain()
-          : composeSigned(tracked(input, tracker, deliveryId), options, bodies, true),
+      common: { acceptedAt, mailFromDomain, transactional: isTransactional(email) },
+      bytesFor(deliveryId, watched) {
+        if (tracker === null || deliveryId === null) {
+          plain ??= composeSigned(input, signing, bodies, { watched })
+          return plain
+        }
+        const own = watched(() => tracked(input, tracker, deliveryId))
+        return composeSigned(own, signing, bodies, { once: true, watched })
+      },
     }
   }
 
@@ -132,8 +145,11 @@ export function createComposer(
     heavily(email.heavy_bytes, async () => {
       // Others may have taken the room while this one waited for its turn.
       needRoom(email)
-      const { bytesFor, ...common } = await prepare(email)
-      return { common, kept: await store.keep(await bytesFor(deliveryId), email.workspace_id) }
+      return guard(composingOf(email), async (watched) => {
+        const { bytesFor, common } = await prepare(email, watched)
+        const bytes = await bytesFor(deliveryId, watched)
+        return { common, kept: await store.keep(bytes, email.workspace_id) }
+      })
     })
 
   /** The message of a heavy email: shared with other deliveries under way, unless each has its own links. */
@@ -152,9 +168,10 @@ export function createComposer(
     }
   }
 
+  /** Runs work with a heavy email. */
   const useHeavy = async <T>(
     [entry, email]: [Entry, EmailContent],
-    work: (email: ComposedEmail) => Promise<T>,
+    work: (common: Common, message: Message) => Promise<T>,
     deliveryId: number | null,
     destination: string | null,
   ): Promise<T> => {
@@ -162,11 +179,18 @@ export function createComposer(
     const giveBack = destination === null ? null : takePlace(email.workspace_id, destination)
     try {
       const { common, message, release } = await holdHeavy(entry, email, deliveryId)
-      return await work({ ...common, message }).finally(release)
+      return await work(common, message).finally(release)
     } finally {
       giveBack?.()
     }
   }
+
+  const compose = async (entry: Entry, email: EmailContent, deliveryId: number | null) =>
+    guard(composingOf(email), async (watched) => {
+      entry.prepared ??= prepare(email, watched)
+      const { bytesFor, common } = await entry.prepared
+      return { common, message: await bytesFor(deliveryId, watched) }
+    })
 
   return async (emailId, work, deliveryId = null, destination = null) => {
     const entry: Entry = inUse.get(emailId) ?? {
@@ -179,12 +203,15 @@ export function createComposer(
     entry.users += 1
     try {
       const email = await entry.loaded
+      const reply = replyOf(email, deliveryId)
+      if (isGivenUp(reply.deaths)) throw new GivenUp(reply)
+      const hear = <R>(read: () => R) => guard(reply, async (watched) => watched(read))
+      const send = (common: Common, message: Message) => work({ ...common, message, hear })
       if (email.heavy_bytes > 0) {
-        return await useHeavy([entry, email], work, deliveryId, destination)
+        return await useHeavy([entry, email], send, deliveryId, destination)
       }
-      entry.prepared ??= prepare(email)
-      const { bytesFor, ...common } = await entry.prepared
-      return await work({ ...common, message: await bytesFor(deliveryId) })
+      const { common, message } = await compose(entry, email, deliveryId)
+      return await send(common, message)
     } finally {
       entry.users -= 1
       if (entry.users === 0) inUse.delete(emailId)
@@ -192,55 +219,13 @@ export function createComposer(
   }
 }
 
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
-}
+const composingOf = ({ id, suspect_deaths }: EmailContent): MailWork => ({
+  kind: 'email',
+  id,
+  deaths: suspect_deaths,
+})
 
-/** The html with tracking; the text part stays that of the html without tracking. */
-function tracked(input: ComposeInput, tracker: Tracker, deliveryId: number): ComposeInput {
-  return { ...input, html: tracker.htmlFor(deliveryId), text: tracker.text }
-}
-
-function toComposeInput(
-  email: EmailContent,
-  { html, text, attachments }: Awaited<ReturnType<typeof readHeavyParts>>,
-  publicUrl: string,
-  mailFromDomain: string,
-): ComposeInput {
-  const token = isTransactional(email) ? null : email.unsubscribe_token
-  return {
-    id: email.id,
-    from: mailbox(email.from),
-    to: email.to.map(mailbox),
-    cc: email.cc.map(mailbox),
-    replyTo: email.reply_to.map(mailbox),
-    subject: email.subject,
-    html,
-    text,
-    date: email.created_at,
-    messageId: email.message_id,
-    headers: email.headers,
-    attachments: attachments.map((part) => ({
-      filename: part.filename,
-      contentType: part.content_type,
-      contentId: part.content_id,
-      content: part.content,
-    })),
-    unsubscribe: token
-      ? { url: `${publicUrl}/u/${token}`, mailto: unsubscribeMailbox(token, mailFromDomain) }
-      : null,
-    feedbackId: feedbackId(email),
-    automatic: automaticOf(email),
-  }
-}
-
-/** Addresses were parsed when the email was accepted. One that no longer parses must not be sent to. */
-function mailbox(text: string) {
-  const parsed = parseMailbox(text)
-  if (!parsed) throw new Error('a stored address does not parse')
-  return parsed
+function replyOf({ id, suspect_deliveries }: EmailContent, deliveryId: number | null): MailWork {
+  const name = suspectDeliveryId(id, deliveryId ?? 0)
+  return { kind: 'delivery', id: name, deaths: suspect_deliveries?.[name] ?? null }
 }

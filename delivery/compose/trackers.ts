@@ -8,6 +8,7 @@ import type { ComposeInput } from '../../mail/compose/input.ts'
 import { textInTurns } from '../../mail/content/text.ts'
 import { applyTracking, planTracking } from '../../mail/tracking/rewrite.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
+import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
 
@@ -35,16 +36,17 @@ export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config'
   return async (
     email: EmailContent,
     { html, text }: Pick<ComposeInput, 'html' | 'text'>,
+    watched: Watched,
   ): Promise<Tracker | null> => {
     const { track_opens: opens, track_clicks: clicks, tracking_host } = email
     if (!html || html.length > HTML_CHARS_MAX || (!opens && !clicks)) return null
     const base = tracking_host === null ? config.publicUrl : `https://${tracking_host}`
     const ownUrls = [`${config.publicUrl}/u/`, `${base}/u/`]
     const isOwnUrl = (url: string) => ownUrls.some((own) => url.startsWith(own))
-    const plan = planTracking(html, { opens, clicks, isOwnUrl })
+    const plan = watched(() => planTracking(html, { opens, clicks, isOwnUrl }))
     if (plan.urls.length > 0) await store({ email_id: email.id, urls: plan.urls })
     return {
-      text: text ?? (await textInTurns(html)),
+      text: text ?? (await textInTurns(html, watched)),
       htmlFor: (deliveryId) =>
         applyTracking(plan, {
           openUrl: `${base}/t/o/${openToken(mac, deliveryId)}`,

@@ -1,13 +1,20 @@
 // A cache of encoded bodies. A message with a known body only needs a new header and a signature.
 import { createHash } from 'node:crypto'
+import { unwatched, type Watched } from '../../rules/watched.ts'
 import { textInTurns } from '../content/text.ts'
 import { type BodySection, bodySection } from './bodySection.ts'
+import type { ComposeInput } from './input.ts'
 
 export interface BodyCacheLimits {
   /** Size of the whole cache. */
   bytesMax: number
   /** Longer bodies (in UTF-16 units) are not cached. */
   charsMax: number
+}
+
+export interface BodyOptions {
+  once?: boolean
+  watched?: Watched
 }
 
 export type Bodies = ReturnType<typeof createBodies>
@@ -29,21 +36,25 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
     kept.delete(key)
   }
 
-  const make = async (html: string | null, text: string | null, seed: string) =>
-    bodySection(html, text ?? (html ? await textInTurns(html) : null), seed)
+  const make = async (html: string | null, text: string | null, seed: string, watched: Watched) =>
+    bodySection(html, text ?? (html ? await textInTurns(html, watched) : null), seed, watched)
 
   return {
     /**
      * The body section of a message. Its boundary is derived from the content.
      * @param text null: made from the html
      * @param id of the email: the boundary of a body that is too long for the cache is derived from it
-     * @param once true for content that no other message has, which is not cached
+     * @param options `once`: true for content that no other message has, which is not cached; `watched`: for each piece of
+     * synchronous work
      */
-    of(html: string | null, text: string | null, id: string, once = false): Promise<BodySection> {
+    of(
+      { html, text, id }: Pick<ComposeInput, 'html' | 'text' | 'id'>,
+      { once = false, watched = unwatched }: BodyOptions = {},
+    ): Promise<BodySection> {
       const chars = (html?.length ?? 0) + (text?.length ?? 0)
-      if (chars > limits.charsMax) return make(html, text, id)
+      if (chars > limits.charsMax) return make(html, text, id, watched)
       const key = contentKey(html, text)
-      if (once) return make(html, text, key)
+      if (once) return make(html, text, key, watched)
       const known = kept.get(key)
       if (known) {
         // move it to the end, which is dropped last
@@ -51,7 +62,7 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
         kept.set(key, known)
         return known.section
       }
-      const entry = { section: make(html, text, key), bytes: ENTRY_BYTES }
+      const entry = { section: make(html, text, key, watched), bytes: ENTRY_BYTES }
       kept.set(key, entry)
       keptBytes += ENTRY_BYTES
       entry.section.then(

@@ -1,5 +1,6 @@
 // Encodes a text body (RFC 2045): 7bit, quoted-printable or base64, in slices, with CRLF line ends.
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { unwatched, type Watched } from '../../rules/watched.ts'
 
 export interface EncodedBody {
   encoding: '7bit' | 'quoted-printable' | 'base64'
@@ -33,8 +34,9 @@ const scratch = Buffer.allocUnsafe(10 * SLICE_CHARS + 64)
  * Encodes a body of any size. 7bit if all lines are short ASCII, otherwise quoted-printable, or base64 if that is
  * smaller. The encoding of a long body is chosen by its first slice. Every line break becomes CRLF, and half a
  * surrogate pair becomes U+FFFD.
+ * @param watched for each slice of a long body
  */
-export async function encodeBody(text: string): Promise<EncodedBody> {
+export async function encodeBody(text: string, watched: Watched = unwatched): Promise<EncodedBody> {
   if (text.length <= SLICE_CHARS) {
     if (isSevenBit(text)) return { encoding: '7bit', chunks: [Buffer.from(toCrlf(text), 'latin1')] }
     const bytes = Buffer.from(text)
@@ -50,7 +52,7 @@ export async function encodeBody(text: string): Promise<EncodedBody> {
   const encoder = isBase64 ? createBase64() : createQuoted()
   const chunks: Buffer[] = []
   for (const slice of slices(text)) {
-    chunks.push(encoder.add(Buffer.from(slice)))
+    chunks.push(watched(() => encoder.add(Buffer.from(slice))))
     await nextTurn()
   }
   chunks.push(encoder.end())

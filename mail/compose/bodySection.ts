@@ -1,5 +1,6 @@
 // The encoded body of a message with its DKIM body hash. Messages with the same content share it.
 import { createHash } from 'node:crypto'
+import type { Watched } from '../../rules/watched.ts'
 import { relaxedBodyHash } from '../dkim/body.ts'
 import type { Field } from '../dkim/canonical.ts'
 import { encodeBody } from './bodyEncode.ts'
@@ -19,25 +20,27 @@ const CRLF = '\r\n'
 /**
  * Encodes text, html or both (multipart/alternative). An empty part is left out; without any part the body is an
  * empty text.
+ * @param watched for each piece of synchronous work
  * @param seed the boundary is derived from it: the same seed gives the same bytes
  */
 export async function bodySection(
   html: string | null,
   text: string | null,
   seed: string,
+  watched: Watched,
 ): Promise<BodySection> {
   const parts: [type: string, body: string][] = []
   if (text) parts.push(['plain', text])
   if (html) parts.push(['html', html])
   if (parts.length < 2) {
     const [type, body] = parts[0] ?? ['plain', '']
-    const { encoding, chunks } = await encodeBody(body)
-    return toSection(contentFields(type, encoding), chunks)
+    const { encoding, chunks } = await watched(() => encodeBody(body, watched))
+    return toSection(contentFields(type, encoding), chunks, watched)
   }
   const boundary = `dl-${createHash('sha256').update(seed).digest('hex').slice(0, 32)}`
   const chunks: Buffer[] = []
   for (const [type, body] of parts) {
-    const encoded = await encodeBody(body)
+    const encoded = await watched(() => encodeBody(body, watched))
     const header = contentFields(type, encoded.encoding).map((field) => field.raw + CRLF)
     chunks.push(Buffer.from(`--${boundary}${CRLF}${header.join('')}${CRLF}`), ...encoded.chunks)
   }
@@ -46,7 +49,7 @@ export async function bodySection(
     name: 'content-type',
     raw: `Content-Type: multipart/alternative;${CRLF} boundary="${boundary}"`,
   }
-  return toSection([type], chunks)
+  return toSection([type], chunks, watched)
 }
 
 function contentFields(type: string, encoding: string): Field[] {
@@ -57,11 +60,15 @@ function contentFields(type: string, encoding: string): Field[] {
 }
 
 /** @throws Error when the parts have a bare CR or LF */
-export async function toSection(fields: Field[], parts: Buffer[]): Promise<BodySection> {
+export async function toSection(
+  fields: Field[],
+  parts: Buffer[],
+  watched: Watched,
+): Promise<BodySection> {
   const length_bytes = parts.reduce((sum, part) => sum + part.length, 0)
   // A small body becomes one piece; a large one is not copied.
   const chunks = length_bytes <= ONE_PIECE_BYTES ? [Buffer.concat(parts)] : parts
-  const hash = await relaxedBodyHash(chunks)
+  const hash = await relaxedBodyHash(chunks, watched)
   if (hash === null) throw new Error('an encoded body has a bare CR or LF')
   return { fields, chunks, length_bytes, hash }
 }

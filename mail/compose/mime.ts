@@ -1,8 +1,9 @@
 // Composes an email into bytes. The same input gives the same bytes for every attempt and on every machine.
 
+import { unwatched } from '../../rules/watched.ts'
 import type { Field } from '../dkim/canonical.ts'
 import { type DkimOptions, signFields } from '../dkim/sign.ts'
-import { type Bodies, bodyCacheLimits, createBodies } from './bodyCache.ts'
+import { type Bodies, type BodyOptions, bodyCacheLimits, createBodies } from './bodyCache.ts'
 import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'
 import { partsSection } from './mimeParts.ts'
@@ -15,32 +16,36 @@ const noBodies = createBodies({ ...bodyCacheLimits, bytesMax: 0 })
  * @throws Error like `headerFields`
  */
 export async function composeMessage(email: ComposeInput): Promise<Buffer> {
-  const { fields, chunks } = await compose(email, noBodies)
+  const { fields, chunks } = await compose(email, noBodies, {})
   return joined('', fields, chunks)
 }
 
 /**
  * Composes and DKIM-signs a message. Its bytes are copied once.
  * @param bodies cache of encoded bodies
- * @param once true for a body that no other message has
+ * @param options `once`: for a body that no other message has; `watched`: for each piece of synchronous work
  * @throws DkimError like `signFields`; Error like `headerFields`
  */
 export async function composeSigned(
   email: ComposeInput,
   signers: DkimOptions[],
   bodies: Bodies,
-  once = false,
+  options: BodyOptions = {},
 ): Promise<Buffer> {
-  const { fields, chunks, hash } = await compose(email, bodies, once)
-  return joined(await signFields(fields, hash, signers), fields, chunks)
+  const { watched = unwatched } = options
+  const { fields, chunks, hash } = await compose(email, bodies, options)
+  const signatures = await watched(() => signFields(fields, hash, signers))
+  return watched(() => joined(signatures, fields, chunks))
 }
 
-async function compose(email: ComposeInput, bodies: Bodies, once = false) {
-  const header = headerFields(email)
-  const body =
-    email.attachments.length > 0
-      ? await partsSection(email)
-      : await bodies.of(email.html, email.text, email.id, once)
+async function compose(email: ComposeInput, bodies: Bodies, options: BodyOptions) {
+  const { watched = unwatched } = options
+  const { header, section } = watched(() => ({
+    header: headerFields(email),
+    section:
+      email.attachments.length > 0 ? partsSection(email, watched) : bodies.of(email, options),
+  }))
+  const body = await section
   return { ...body, fields: [...header, ...body.fields] }
 }
 

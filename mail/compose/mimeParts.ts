@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { detectMimeType } from 'nodemailer/lib/mime-funcs'
 import { holdsWordMark } from '../../rules/mail/headers.ts'
+import type { Watched } from '../../rules/watched.ts'
 import { textInTurns } from '../content/text.ts'
 import { type BodySection, toSection } from './bodySection.ts'
 import type { ComposeAttachment, ComposeInput } from './input.ts'
@@ -16,10 +17,15 @@ const LINE_BYTES_MAX = 998
 
 type BodyPart = string | { content: Readable; contentTransferEncoding: string }
 
-/** Like `bodySection`, with the attachments. Boundaries are derived from the email's id. */
-export async function partsSection(email: ComposeInput): Promise<BodySection> {
-  const text = email.text ?? (email.html ? await textInTurns(email.html) : null)
-  const composer = new MailComposer({
+/** Like `bodySection`, with the attachments. Boundaries are derived from the email's id. @param watched as there */
+export async function partsSection(email: ComposeInput, watched: Watched): Promise<BodySection> {
+  const text = email.text ?? (email.html ? await textInTurns(email.html, watched) : null)
+  const message = await watched(() => composerOf(email, text).compile().build())
+  return watched(() => sectionOf(message, watched))
+}
+
+function composerOf(email: ComposeInput, text: string | null): MailComposer {
+  return new MailComposer({
     newline: 'windows',
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -31,13 +37,15 @@ export async function partsSection(email: ComposeInput): Promise<BodySection> {
     ...toBodyOption('html', email.html),
     attachments: email.attachments.map(safeAttachment),
   })
-  const message = await composer.compile().build()
+}
+
+function sectionOf(message: Buffer, watched: Watched): Promise<BodySection> {
   const end = message.indexOf('\r\n\r\n')
   const lines = message.toString('latin1', 0, end).split(/\r\n(?![ \t])/)
   const fields = lines
     .map((raw) => ({ name: raw.slice(0, Math.max(raw.indexOf(':'), 0)).toLowerCase(), raw }))
     .filter(({ name }) => name.startsWith('content-'))
-  return toSection(fields, [message.subarray(end + 4)])
+  return toSection(fields, [message.subarray(end + 4)], watched)
 }
 
 function toBodyOption(name: 'text' | 'html', body: string | null): { [key: string]: BodyPart } {

@@ -1,6 +1,7 @@
 // Makes the plain text of an email that has only html, in one pass and in linear time for any input.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
+import { unwatched, type Watched } from '../../rules/watched.ts'
 
 /** Limit of the html that is read and of the text that is made, in UTF-16 units. */
 const CHARS_MAX = 1024 * 1024
@@ -33,11 +34,11 @@ export function textFromHtml(html: string): string {
   return walker.end()
 }
 
-/** Like `textFromHtml`, in slices that let the event loop run between them. */
-export async function textInTurns(html: string): Promise<string> {
+/** Like `textFromHtml`, in slices that let the event loop run between them. @param watched for each slice */
+export async function textInTurns(html: string, watched: Watched = unwatched): Promise<string> {
   const walker = new TextWalker(html.slice(0, CHARS_MAX))
-  while (walker.read(SLICE_CHARS)) await nextTurn()
-  return walker.end()
+  while (watched(() => walker.read(SLICE_CHARS))) await nextTurn()
+  return watched(() => walker.end())
 }
 
 class TextWalker implements TokenizerCallbacks {

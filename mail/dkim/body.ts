@@ -2,6 +2,7 @@
 // event loop.
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { unwatched, type Watched } from '../../rules/watched.ts'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -17,8 +18,12 @@ const BLANK_LINES = Buffer.alloc(32 * 1024, '\r\n')
  * SHA-256 of the canonical body, in base64. Null if the body has a bare CR or LF, which servers on the way would
  * change. Uses one small buffer for a body of any size.
  * @param body one buffer, or the pieces of one
+ * @param watched for each slice
  */
-export async function relaxedBodyHash(body: Buffer | readonly Buffer[]): Promise<string | null> {
+export async function relaxedBodyHash(
+  body: Buffer | readonly Buffer[],
+  watched: Watched = unwatched,
+): Promise<string | null> {
   const chunks = Buffer.isBuffer(body) ? [body] : body
   const hash = createHash('sha256')
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
@@ -79,7 +84,7 @@ export async function relaxedBodyHash(body: Buffer | readonly Buffer[]): Promise
         fed = 0
       }
       const slice = chunk.subarray(start, start + SLICE_BYTES)
-      if (!feed(slice)) return null
+      if (!watched(() => feed(slice))) return null
       fed += slice.length
     }
   }

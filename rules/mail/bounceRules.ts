@@ -36,7 +36,8 @@ const rules: readonly BounceRule[] = [
 /** The bounce of a delivery that expired without a reply of a server. */
 export const retriesExhausted: Bounce = expired
 
-const undetermined: Bounce = {
+/** The bounce of a delivery of which no status is known. */
+export const undetermined: Bounce = {
   type: 'Undetermined',
   subtype: 'Undetermined',
   final: true,

@@ -13,6 +13,7 @@ import { createTestDatabase } from '../setup/database.ts'
 import { now, seedWorkspace } from '../setup/harness.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
 import { bytesOf } from '../setup/storedBytes.ts'
+import { unwatched } from '../setup/unwatched.ts'
 import { leaves, readMessage } from '../unit/mail/reader.ts'
 
 const { db } = await createTestDatabase()
@@ -22,9 +23,14 @@ const config = { publicUrl: 'https://mail.test', stateFolder: tmpdir() }
 
 /** Like the composer's function, with the bytes of each email. */
 function createUse() {
-  const use = createComposer({ db, wake: () => {}, now, config, secrets } as unknown as Parameters<
-    typeof createComposer
-  >[0])
+  const use = createComposer({
+    db,
+    wake: () => {},
+    now,
+    config,
+    secrets,
+    blame: unwatched,
+  } as unknown as Parameters<typeof createComposer>[0])
   return <T>(
     id: string,
     work: (email: Omit<ComposedEmail, 'message'> & { bytes: Buffer }) => Promise<T>,
@@ -115,7 +121,7 @@ test('tracked email: links and pixel for each delivery, stored first; unsubscrib
       ...(bodiesOf(bytes)['text/html'] ?? '').matchAll(
         /https:\/\/click\.sender\.test\/t\/[oc]\/([\w-]+)/g,
       ),
-    ].map(([, token]) => readTrackingToken(secrets.mac('tracking'), token ?? ''))
+    ].map(([, token]) => readTrackingToken(secrets.macCheck('tracking'), token ?? ''))
   const expected = (deliveryId: number) => [
     { kind: 'click', deliveryId, index: 0 },
     { kind: 'open', deliveryId },

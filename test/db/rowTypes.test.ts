@@ -149,6 +149,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),
   (trx) => upsertSuspect(trx, { kind: 'segment', id, step: 'a', diedInRun: null }, at),
+  (trx) => upsertSuspect(trx, { kind: 'email', id, step: 'a', diedInRun: null }, at),
+  (trx) => upsertSuspect(trx, { kind: 'delivery', id, step: 'a', diedInRun: null }, at),
   (trx) => upsertSuppression(trx, ws, suppression, at),
   (trx) => deleteSuppression(trx, ws, 'a@b.test', at),
   (trx) => findTrackedDelivery(trx, 1, 1),

@@ -1,7 +1,9 @@
-// Suspects: noted once for each death, of live executions alone, and gone with the end of what they are.
+// Suspects: noted once for each death, of what has not ended alone, and gone with the end of what they are.
 import { expect, test } from 'vitest'
 import { closeExecution } from '../../commands/executions/close.ts'
 import { noteSuspect, tidySuspects } from '../../commands/suspects/note.ts'
+import { suspectDeliveryId } from '../../db/suspects/writes.ts'
+import { acceptMail } from '../setup/acceptedMail.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { design, insertFlow, mail, onEvent, recordEvent } from '../setup/flows.ts'
 import { now, seedWorkspace } from '../setup/harness.ts'
@@ -67,4 +69,44 @@ test('one that was noted just as its execution ended is tidied away', async () =
   await tidySuspects(deps)
   expect(await rows(id)).toEqual([])
   expect(await rows(live)).toHaveLength(1)
+})
+
+test('mail is a suspect while some of it waits or is under way, each of its deliveries by itself', async () => {
+  const { workspaceId, domainId } = workspace
+  const to = ['one@suspect.test', 'two@suspect.test']
+  const email = await acceptMail({ db, workspaceId, domainId }, { to, text: 'Hello' })
+  const deliveries = await db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('email_id', '=', email)
+    .orderBy('recipient')
+    .execute()
+  const [first, second] = deliveries.map((delivery) => suspectDeliveryId(email, delivery.id))
+  if (first === undefined || second === undefined) throw new Error('there are two deliveries')
+  const noteMail = (kind: 'email' | 'delivery', id: string, diedInRun: string | null) =>
+    noteSuspect(deps, { kind, id, step: 'compose', diedInRun })
+  expect(await noteMail('email', email, null)).toBe(0)
+  expect(await noteMail('email', email, 'run-1')).toBe(1)
+  expect(await noteMail('email', email, 'run-1')).toBeUndefined()
+  for (const id of [first, second]) expect(await noteMail('delivery', id, 'run-1')).toBe(1)
+  expect(await rows(second)).toEqual([{ workspace_id: workspaceId, step: 'compose', deaths: 1 }])
+
+  const settle = (ids: number[]) =>
+    db
+      .updateTable('deliveries')
+      .set({ state: 'bounced', settled_at: now() })
+      .where('id', 'in', ids)
+      .execute()
+  await settle(deliveries.slice(0, 1).map(({ id }) => id))
+  await tidySuspects(deps)
+  expect([await rows(first), (await rows(second)).length, (await rows(email)).length]).toEqual([
+    [],
+    1,
+    1,
+  ])
+  expect(await noteMail('delivery', first, 'run-2')).toBeUndefined()
+  await settle(deliveries.slice(1).map(({ id }) => id))
+  await tidySuspects(deps)
+  expect([await rows(second), await rows(email)]).toEqual([[], []])
+  expect(await noteMail('email', email, 'run-2')).toBeUndefined()
 })

@@ -9,7 +9,6 @@ import {
   NativeConnection,
   Runtime,
 } from '@temporalio/worker'
-import type { Blame } from '../../activities/deps.ts'
 import { type Activities, createActivities } from '../../activities/index.ts'
 import { listen } from '../../db/listen.ts'
 import { createWake } from '../../db/wake.ts'
@@ -33,6 +32,7 @@ import { newId, now, seedWorkspace } from './harness.ts'
 import { createTestNamespace, type TestNamespace } from './namespace.ts'
 import { TEST_SECRET_KEY } from './processes.ts'
 import { uniqueName } from './unique.ts'
+import { unwatched } from './unwatched.ts'
 
 export interface EngineOptions {
   /** Address and namespace; if absent, the Temporal server of the test run with a new namespace. */
@@ -77,12 +77,13 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     config,
     transport: createRelayTransport({ url: config.smtpUrl, connections: 1, ehloName: 'mail.test' }),
     breakers: createBreakers({ mode: 'relay', log, now }),
+    blame: unwatched,
     wake,
     onDeliveries: () => async () => undefined,
     stopping: stopping.signal,
   }
   const lanes = createLaneOwners(delivering)
-  const activities = createActivities({ ...delivering, newId, renderer, blame: unwatched, lanes })
+  const activities = createActivities({ ...delivering, newId, renderer, lanes })
   const given = { ...activities, ...options.around?.(activities) }
   const parts = { connection, namespace, activities: given, workflowBundle }
   const workers = await createWorkers({ ...parts, roles: options.roles ?? ['executions'] })
@@ -203,12 +204,6 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       await Promise.all([connection.close(), reading.close(), renderer.close()])
     },
   }
-}
-
-/** No process of a test is blamed for anything. */
-export const unwatched: Blame = {
-  during: (_mark, work) => work(() => undefined),
-  gaveUp: () => undefined,
 }
 
 /** Without this the SDK would log every start and stop of its parts into the test output. */

@@ -132,7 +132,11 @@ export async function killUnderLoad(options: KillOptions) {
     return runs
   })
   const told = await auditMailEvents(h.db)
-  const suspects = await h.db.selectFrom('suspects').selectAll().execute()
+  const suspects = await h.db
+    .selectFrom('suspects')
+    .selectAll()
+    .where('kind', '=', 'segment')
+    .execute()
   const faults = [...answered.faults, ...mail.faults, ...executions.faults, ...told.faults]
   if (started.all !== executions.counts['executions']) {
     faults.push(`Temporal ran ${started.all} executions`)

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { createBreakers } from '../../delivery/breakers.ts'
-import type { DeliveryDeps } from '../../delivery/deps.ts'
+import type { Blame, DeliveryDeps } from '../../delivery/deps.ts'
 import { createLaneOwners } from '../../delivery/lane/owners.ts'
 import { createRelayTransport } from '../../mail/smtp/relay.ts'
 import type { MailTransport } from '../../mail/transport.ts'
@@ -11,6 +11,7 @@ import { createSecrets } from '../../runtime/secrets.ts'
 import type { TestDatabase } from './database.ts'
 import { now } from './harness.ts'
 import { TEST_SECRET_KEY } from './processes.ts'
+import { unwatched } from './unwatched.ts'
 
 /** What stands for one worker process. */
 export function createTestWorker(
@@ -22,6 +23,8 @@ export function createTestWorker(
     now?: () => Date
     /** Instead of a relay at the given URL. */
     transport?: MailTransport
+    /** Instead of nobody who watches. */
+    blame?: Blame
   } = {},
 ) {
   const stopping = new AbortController()
@@ -37,6 +40,7 @@ export function createTestWorker(
     log,
     now: clock,
     breakers,
+    blame: change.blame ?? unwatched,
     secrets: createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64')),
     transport,
     wake: () => undefined,

@@ -54,8 +54,11 @@ const exceptions: Record<string, string[]> = {
     'executions/findSegment',
     'executions/closeExecution',
   ],
-  'the execution of the suspect names the workspace': ['suspects/upsertSuspect'],
-  'suspects of all workspaces, whose executions have ended': ['suspects/deleteEndedSuspects'],
+  'the execution or the mail of the suspect names the workspace': [
+    'suspects/upsertSuspect',
+    'suspects/clearSuspect',
+  ],
+  'suspects of all workspaces that have ended': ['suspects/deleteEndedSuspects'],
   'domains of recipients belong to no workspace': [
     'recipient-domains/deleteUnusedDomains',
     'recipient-domains/listMissingDomains',

@@ -68,21 +68,28 @@ test('quoted-printable unless base64 is smaller', async () => {
   expect((await encodeBody('Привет всем')).encoding).toBe('base64')
 })
 
+const of = (
+  bodies: ReturnType<typeof createBodies>,
+  html: string | null,
+  text: string | null,
+  id: string,
+) => bodies.of({ html, text, id })
+
 test('the same content is encoded once, different content again', async () => {
   const bodies = createBodies()
-  const first = await bodies.of('<p>a</p>', null, 'em_1')
-  expect(await bodies.of('<p>a</p>', null, 'em_2')).toBe(first)
-  expect(await bodies.of('<p>a</p>', '', 'em_1')).not.toBe(first)
-  expect(await bodies.of('<p>a</p>', 'a', 'em_1')).not.toBe(first)
-  expect((await bodies.of('<p>', 'a</p>', 'em_1')).hash).not.toBe(first.hash)
-  const anew = await createBodies().of('<p>a</p>', null, 'em_3')
+  const first = await of(bodies, '<p>a</p>', null, 'em_1')
+  expect(await of(bodies, '<p>a</p>', null, 'em_2')).toBe(first)
+  expect(await of(bodies, '<p>a</p>', '', 'em_1')).not.toBe(first)
+  expect(await of(bodies, '<p>a</p>', 'a', 'em_1')).not.toBe(first)
+  expect((await of(bodies, '<p>', 'a</p>', 'em_1')).hash).not.toBe(first.hash)
+  const anew = await of(createBodies(), '<p>a</p>', null, 'em_3')
   expect(Buffer.concat(anew.chunks)).toEqual(Buffer.concat(first.chunks))
   expect(anew.hash).toBe(first.hash)
 })
 
 test('the cache stays within its bounds and drops the oldest first', async () => {
   const bodies = createBodies({ bytesMax: 10_000, charsMax: 3_000 })
-  const body = (i: number) => bodies.of(null, `${i} ${'word '.repeat(400)}`, 'em_1')
+  const body = (i: number) => of(bodies, null, `${i} ${'word '.repeat(400)}`, 'em_1')
   const first = await body(0)
   for (let i = 1; i < 20; i++) {
     await body(i)
@@ -91,8 +98,8 @@ test('the cache stays within its bounds and drops the oldest first', async () =>
   }
   expect(bodies.size().entries).toBeGreaterThan(1)
   const before = bodies.size()
-  await bodies.of(null, 'x'.repeat(3_001), 'em_1')
-  await bodies.of(null, 'of one mail', 'em_1', true)
+  await of(bodies, null, 'x'.repeat(3_001), 'em_1')
+  await bodies.of({ html: null, text: 'of one mail', id: 'em_1' }, { once: true })
   expect(bodies.size()).toEqual(before)
 })
 

@@ -1,4 +1,7 @@
-// Lets ordinary segments run side by side in this process, and a suspect alone.
+// Lets ordinary work of one kind run side by side in this process, and a suspect alone.
+
+/** A suspect is not alone, and so must not go on: it is to be tried again later. */
+export class NotAlone extends Error {}
 
 interface Times {
   /** How long a suspect waits for those under way, while others wait for it. */
@@ -9,7 +12,7 @@ interface Times {
 
 const TIMES: Times = { drain_ms: 2_000, alone_ms: 10_000 }
 
-/** What a segment is told. `isAlone` is false for an ordinary one, and once a suspect's time alone is over. */
+/** What work is told. `isAlone` is false for an ordinary one, and once a suspect's time alone is over. */
 export interface Turn {
   isAlone: () => boolean
 }
@@ -23,7 +26,7 @@ type Work<T> = (turn: Turn) => Promise<T>
 export function createGate({ drain_ms, alone_ms }: Times = TIMES) {
   const places = createPlaces(drain_ms)
 
-  async function runShared<T>(work: Work<T>, signal: AbortSignal): Promise<T> {
+  async function runShared<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<T> {
     await places.enter(signal)
     try {
       return await work({ isAlone: () => false })
@@ -32,8 +35,8 @@ export function createGate({ drain_ms, alone_ms }: Times = TIMES) {
     }
   }
 
-  async function runAlone<T>(work: Work<T>, signal: AbortSignal): Promise<T> {
-    if (!(await places.take(signal))) throw new Error('a suspect found no moment to run alone')
+  async function runAlone<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<T> {
+    if (!(await places.take(signal))) throw new NotAlone('a suspect found no moment to run alone')
     let isAlone = true
     const giveBack = () => {
       if (isAlone) places.giveBack()
@@ -50,10 +53,10 @@ export function createGate({ drain_ms, alone_ms }: Times = TIMES) {
 
   return {
     /**
-     * @param signal ends the wait: Temporal has given this try up, and begins another one that waits by itself
-     * @throws Error, to be tried again, when a suspect waits too long for those under way; the signal's reason
+     * @param signal ends the wait: this try was given up, and another one waits by itself. Absent: nobody gives it up
+     * @throws NotAlone when a suspect waits too long for those under way; the signal's reason
      */
-    run<T>(isSuspect: boolean, work: Work<T>, signal: AbortSignal): Promise<T> {
+    run<T>(isSuspect: boolean, work: Work<T>, signal?: AbortSignal): Promise<T> {
       return isSuspect ? runAlone(work, signal) : runShared(work, signal)
     },
   }
@@ -64,12 +67,12 @@ function createLine<Called>() {
   const waiting = new Set<(called: Called) => void>()
   return {
     isEmpty: () => waiting.size === 0,
-    wait(signal: AbortSignal): Promise<Called> {
+    wait(signal: AbortSignal | undefined): Promise<Called> {
       return new Promise((resolve, reject) => {
-        signal.throwIfAborted()
+        signal?.throwIfAborted()
         const end = () => {
           waiting.delete(call)
-          signal.removeEventListener('abort', giveUp)
+          signal?.removeEventListener('abort', giveUp)
         }
         const call = (called: Called) => {
           end()
@@ -77,10 +80,10 @@ function createLine<Called>() {
         }
         const giveUp = () => {
           end()
-          reject(signal.reason)
+          reject(signal?.reason)
         }
         waiting.add(call)
-        signal.addEventListener('abort', giveUp)
+        signal?.addEventListener('abort', giveUp)
       })
     },
     /** Calls the first one. @returns false if nobody waits */
@@ -128,7 +131,7 @@ function createPlaces(drain_ms: number) {
   }
 
   return {
-    async enter(signal: AbortSignal): Promise<void> {
+    async enter(signal: AbortSignal | undefined): Promise<void> {
       // `giveBack` has counted it in `inside`.
       if (taken) await others.wait(signal)
       else inside += 1
@@ -138,7 +141,7 @@ function createPlaces(drain_ms: number) {
       if (inside === 0) drained?.()
     },
     /** Waits for its turn and for those inside. @returns false when they took too long */
-    take(signal: AbortSignal): Promise<boolean> {
+    take(signal: AbortSignal | undefined): Promise<boolean> {
       const called = suspects.wait(signal)
       void admitSuspect()
       return called

@@ -1,7 +1,7 @@
-// The gate of segments: ordinary ones share, a suspect is alone, neither starves, and nobody waits without end.
+// The gate of work that may be suspected: ordinary ones share, a suspect is alone, neither starves, and nobody waits without end.
 import { setImmediate as tick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createGate, type Turn } from '../../../activities/segment/gate.ts'
+import { createGate, type Turn } from '../../../runtime/gate.ts'
 
 const GIVEN_UP = new Error('given up')
 const LONG = { drain_ms: 20_000, alone_ms: 20_000 }

@@ -1,0 +1,50 @@
+// Writes the outcomes of attempts, in groups, and tries again while the database is away.
+import type { Settlement } from '../../db/deliveries/settle.ts'
+import { isUnavailable } from '../../db/failures.ts'
+import { createBatcher } from '../../runtime/batcher.ts'
+import type { DeliveryDeps } from '../deps.ts'
+import { passPoint } from '../points.ts'
+import { settleEach } from './settle.ts'
+
+const GROUP_MAX = 500
+const SETTLE_TRIES = 5
+/** How long settlements are gathered under load; a single one is written at once. */
+const SETTLE_GATHER_MS = 10
+const SETTLE_PAUSE_MS = 500
+const SETTLE_PAUSE_MS_MAX = 2_000
+
+/**
+ * Makes the function that writes an outcome. Only this process knows it, so it tries for as long as the database
+ * is away.
+ */
+export function createSettling(deps: DeliveryDeps, leaseToken: string) {
+  // No SMTP session waits for a settlement, so gathering them is free; small groups cost Postgres more than large
+  // ones.
+  const settleGrouped = createBatcher(
+    (group: Settlement[]): Promise<unknown[]> => {
+      for (const { id } of group) passPoint('settle', id)
+      return settleEach(deps, group, leaseToken)
+    },
+    GROUP_MAX,
+    SETTLE_GATHER_MS,
+  )
+  return async (settlement: Settlement): Promise<void> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        const fault = await settleGrouped(settlement)
+        if (fault !== undefined) throw fault
+        passPoint('settled', settlement.id)
+        return
+      } catch (err) {
+        const away = isUnavailable(err) && !deps.stopping.aborted
+        if (tries >= SETTLE_TRIES && !away) throw err
+        deps.log.warn(
+          { err, delivery_id: settlement.id },
+          'an outcome was not written; trying again',
+        )
+        const pause_ms = Math.min(SETTLE_PAUSE_MS * tries, SETTLE_PAUSE_MS_MAX)
+        await new Promise((resolve) => setTimeout(resolve, pause_ms))
+      }
+    }
+  }
+}
