@@ -38,6 +38,16 @@ export function isUniqueViolation(err: unknown, constraint?: string): boolean {
   return constraint === undefined || ('constraint' in err && err.constraint === constraint)
 }
 
+/**
+ * The SQLSTATE by which Postgres refused what was to be written (class 22, data, or 23, a constraint): written again it
+ * is refused again, unless it came of a race. null for every other error.
+ */
+export function dataFaultOf(err: unknown): string | null {
+  if (!(err instanceof Error) || !('code' in err)) return null
+  const code = String(err.code)
+  return /^2[23]...$/.test(code) ? code : null
+}
+
 /** True if the same transaction may succeed when it runs again: after a deadlock or a serialization failure. */
 export function isRetryable(err: unknown): boolean {
   if (!(err instanceof Error) || !('code' in err)) return false

@@ -2,6 +2,7 @@
 import { edgeHandle } from './design/shape.ts'
 import type { Graph } from './design/types.ts'
 import type {
+  End,
   Next,
   SegmentFacts,
   SegmentOutcome,
@@ -10,6 +11,7 @@ import type {
   Step,
   WaitEnd,
 } from './interpreterTypes.ts'
+import { toStorableText } from './jsonFault.ts'
 import { limits } from './limits.ts'
 import type { Move, Place } from './nodes/define.ts'
 import { nodeRegistry } from './nodes/index.ts'
@@ -57,12 +59,18 @@ export function walkSegment(
     const isWired = (handle: string): boolean => targets.has(`${nodeId} ${handle}`)
     const move = enter(node, { nodeId, settings, facts: running, tools, isWired }, registry)
     running = move.facts ?? running
-    steps.push({ nodeId, type: node.type, handle: move.handle ?? null, why: move.why })
-    if (move.end) return outcome(move.end)
+    // A text that was cut may end in half a surrogate pair.
+    const why = move.why === null ? null : toStorableText(move.why)
+    steps.push({ nodeId, type: node.type, handle: move.handle ?? null, why })
+    if (move.end) return outcome(toStorable(move.end))
     if (move.wait) return outcome({ kind: 'wait', nodeId, ...move.wait })
     id = targets.get(`${nodeId} ${move.handle}`)
   }
   return outcome(completed())
+}
+
+function toStorable({ error, ...end }: End): End {
+  return { ...end, error: error === null ? null : toStorableText(error) }
 }
 
 function enter(node: Graph['nodes'][number], place: Place, registry: NodeRegistry): Move {

@@ -6,22 +6,36 @@ import type { SegmentResult } from '../../workflows/messages.ts'
 
 const WHY = `the worker ended ${limits.suspectDeathsMax} times while it ran this node alone`
 
+type Failed = Omit<SegmentWrites, 'now' | 'result'> & { result: SegmentResult }
+
 /** The rows and the result of a segment that fails at the node where the worker ended. */
 export function giveUp(
   execution: SegmentRow<SegmentResult>,
   segment: number,
   { nodes }: Design,
-): Omit<SegmentWrites, 'now' | 'result'> & { result: SegmentResult } {
+): Failed {
   const { previous } = execution
   const step = execution.suspect_step || previous?.step || execution.trigger_node_id
   const type = nodes.find(({ id }) => id === step)?.type ?? ''
   const stepCount = (previous?.step_count ?? 0) + 1
-  const error = `node ${step}: ${WHY}`
+  const steps = [{ seq: stepCount, node_id: step, type, handle: null, why: WHY }]
+  return failedSegment(
+    { executionId: execution.id, segment, step, stepCount, steps },
+    `node ${step}: ${WHY}`,
+  )
+}
+
+/** The rows and the result of a segment that ends its execution FAILED. */
+export function failedSegment(
+  at: { step: string; stepCount: number } & Pick<Failed, 'executionId' | 'segment' | 'steps'>,
+  error: string,
+): Failed {
+  const { executionId, segment, step, stepCount, steps } = at
   return {
-    executionId: execution.id,
+    executionId,
     segment,
     result: { next: { kind: 'end', status: 'FAILED', error }, step, step_count: stepCount },
-    steps: [{ seq: stepCount, node_id: step, type, handle: null, why: WHY }],
+    steps,
     left: null,
     waits: [],
     end: { status: 'FAILED', stepId: step, stepCount, outcome: null, error },

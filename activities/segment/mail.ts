@@ -13,6 +13,7 @@ import { mailReferences } from '../../rules/design/references.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { MailContent, SegmentFacts, SendOutcome } from '../../rules/interpreterTypes.ts'
+import { toStorableText } from '../../rules/jsonFault.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { SegmentTexts } from './texts.ts'
 
@@ -29,6 +30,12 @@ export async function loadMailSources(db: Db, workspaceId: WorkspaceId, design: 
   const domainNames = froms.flatMap((from) => (from ? (senderDomain(from) ?? []) : []))
   const domains = await listSendingDomains(db, workspaceId, [...new Set(domainNames)])
   return { templates, domains }
+}
+
+interface RenderedContent {
+  subject: string
+  html: string | null
+  text: string | null
 }
 
 export interface SegmentMailContext {
@@ -108,7 +115,7 @@ function composeEmail(
       from,
       to: [facts.contact.email],
       replyTo: replyTo ? [replyTo] : [],
-      content: rendered,
+      content: toStorableContent(rendered),
       templateId: template?.id ?? null,
       domain,
       domainName: domain.name,
@@ -117,4 +124,13 @@ function composeEmail(
       recipients: [facts.contact.email],
     },
   )
+}
+
+/** A filter such as `split` can leave half a surrogate pair, which jsonb refuses: the subject goes into `email.sent`. */
+function toStorableContent({ subject, html, text }: RenderedContent): RenderedContent {
+  return {
+    subject: toStorableText(subject),
+    html: html === null ? null : toStorableText(html),
+    text: text === null ? null : toStorableText(text),
+  }
 }

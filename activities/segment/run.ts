@@ -1,7 +1,7 @@
 // Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
 // once.
 import { setTimeout as delay } from 'node:timers/promises'
-import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
+import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity'
 import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
@@ -15,6 +15,7 @@ import {
   type SegmentRow,
   type SegmentWrites,
 } from '../../db/executions/segments.ts'
+import { dataFaultOf } from '../../db/failures.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
@@ -26,6 +27,7 @@ import { comeAgain, withClosedFailures } from './failures.ts'
 import { giveUp } from './giveUp.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
+import { endRefused, REFUSALS_MAX } from './refused.ts'
 import { createRenderPlaces, type RenderPlaces } from './renderPlaces.ts'
 import { createSegmentTexts, NotRendered, RendererBusy, type SegmentTexts } from './texts.ts'
 import { awaitedEventName, type Marked, walk } from './walk.ts'
@@ -45,7 +47,8 @@ export function segmentActivities(deps: ActivityDeps) {
   return {
     /**
      * Runs a segment. If it ran before and a crash kept Temporal from learning the result, returns that stored
-     * result. Errors: non-retryable `ExecutionGone` when there is no such execution; anything else is tried again.
+     * result. What Postgres refuses for its data ends the execution FAILED at the third try. Errors: non-retryable
+     * `ExecutionGone` when there is no such execution; anything else is tried again.
      */
     runSegment: (input: SegmentInput): Promise<SegmentResult> =>
       withClosedFailures(
@@ -75,10 +78,29 @@ async function runOnce(
   input: SegmentInput,
 ): Promise<SegmentResult> {
   const { executionId, segment } = input
-  const { gate, renderPlaces, keptTexts } = own
   const execution = await findSegment<SegmentResult>(deps.db, executionId, segment)
   if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
   if (execution.result) return execution.result
+  try {
+    return await attempt(deps, own, input, execution)
+  } catch (err) {
+    const sqlState = dataFaultOf(err)
+    if (sqlState === null || activityInfo().attempt < REFUSALS_MAX) throw err
+    deps.log.error(
+      { err, execution_id: executionId, segment },
+      'Postgres refuses what a segment writes: its execution ends',
+    )
+    return transact(deps, (inTrx) => endRefused(inTrx, execution, segment, sqlState))
+  }
+}
+
+async function attempt(
+  deps: ActivityDeps,
+  { gate, renderPlaces, keptTexts }: Shared,
+  input: SegmentInput,
+  execution: SegmentRow<SegmentResult>,
+): Promise<SegmentResult> {
+  const { executionId, segment } = input
   const { workspace_id: workspaceId } = execution
   const id = `${executionId}/${segment}`
   // It was turned away before, and would be again.
@@ -98,7 +120,7 @@ async function runOnce(
   // Aborted also when this try is past its time.
   const signal = cancellationSignal()
   const isSuspect = execution.deaths !== null && !isGivenUpNow
-  const attempt = () =>
+  const run = () =>
     gate.run(
       isSuspect,
       (turn) =>
@@ -117,7 +139,7 @@ async function runOnce(
       if (!signal.aborted) keptTexts.keep(id, kept)
     }
   }
-  const result = await withTexts(attempt, renderWanted)
+  const result = await withTexts(run, renderWanted)
   keptTexts.forget(id)
   if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
   return result
