@@ -61,7 +61,8 @@ export function insertDomainTask(
 
 /**
  * Rows of one workspace that wait for Temporal: the starts of one of its workflows, or all that are no starts. Each is a
- * line of its own, so that signals and cancellations never stand behind starts, nor one workflow behind another.
+ * line of its own, so that signals and cancellations never stand behind starts, nor one workflow behind another. What
+ * Temporal has refused stands in further lines, before nobody else.
  */
 export interface OutboxLine {
   workspace_id: WorkspaceId
@@ -69,32 +70,36 @@ export interface OutboxLine {
   starts_of: string
 }
 
-/** The second part of a line's key, as the index `outbox_turns` has it. */
+/** The parts of a line's key, as the index `outbox_lines` has them. */
 const startsOf = sql`(case when kind = 'start' then workflow_id else '' end)`
+const refusedOnce = sql`(case when attempts = 0 then 0 else 1 end)`
+const ofLines = (refused: boolean) =>
+  sql`kind <> 'mail_event' and ${refusedOnce} = ${refused ? 1 : 0}::int`
 
 const LINES_MAX = 1_000
 
 /**
  * Finds lines with due rows, in the order of workspaces.
  * @param after the line to begin after; null for the first page
+ * @param refused whether lines of rows that Temporal has refused, or of the others
  * @returns the lines, and the `after` of the next page; null after the last
  */
 export async function listOutboxLines(
   db: Db,
   after: OutboxLine | null,
-  now: Date,
+  { now, refused }: { now: Date; refused: boolean },
 ): Promise<{ due: OutboxLine[]; next: OutboxLine | null }> {
   // One step down the index for each line, however many rows it has.
   const { rows } = await sql<OutboxLine & { due: boolean }>`
     with recursive line as (
       (select workspace_id, ${startsOf} as starts_of, next_at from outbox
-        where kind <> 'mail_event'
+        where ${ofLines(refused)}
           and (workspace_id, ${startsOf}) > (${after?.workspace_id ?? ''}, ${after?.starts_of ?? ''})
         order by workspace_id, ${startsOf}, next_at limit 1)
       union all
       select n.workspace_id, n.starts_of, n.next_at from line l cross join lateral (
         select workspace_id, ${startsOf} as starts_of, next_at from outbox
-        where kind <> 'mail_event' and (workspace_id, ${startsOf}) > (l.workspace_id, l.starts_of)
+        where ${ofLines(refused)} and (workspace_id, ${startsOf}) > (l.workspace_id, l.starts_of)
         order by workspace_id, ${startsOf}, next_at limit 1) n
     )
     select workspace_id, starts_of, next_at <= ${now} as due from line limit ${LINES_MAX}
@@ -106,44 +111,77 @@ export async function listOutboxLines(
   }
 }
 
-/**
- * Locks due rows for Temporal until the transaction ends, of each line as many as `most` says. Of each execution it
- * takes only the oldest row, so that a start comes before its signals and its cancellation. Rows that another worker has
- * locked are skipped.
- */
-export async function lockOutbox(
-  trx: Trx,
-  lines: readonly (OutboxLine & { most: number })[],
-  now: Date,
-): Promise<TemporalRow[]> {
-  const { rows } = await sql<TemporalRow>`
-    select o.* from unnest(${lines.map((line) => line.workspace_id)}::text[],
-        ${lines.map((line) => line.starts_of)}::text[], ${lines.map((line) => line.most)}::int[])
-        as line (workspace_id, starts_of, most)
-      cross join lateral (
-        select * from outbox as due
-        where due.kind <> 'mail_event' and due.workspace_id = line.workspace_id
-          and ${startsOf} = line.starts_of and due.next_at <= ${now}
-          and not exists (select from outbox as earlier
-            where earlier.execution_id = due.execution_id and earlier.id < due.id
-              and earlier.kind <> 'mail_event')
-        order by due.next_at, due.id limit line.most
-        for update of due skip locked
-      ) o
-  `.execute(trx)
-  return rows
+/** How a worker claims rows: until then nobody else takes them, unless it has settled them. */
+export interface OutboxClaim {
+  now: Date
+  until: Date
+  /** As in `listOutboxLines`. */
+  refused: boolean
 }
 
-/** Removes rows that Temporal has taken and puts off those that it refused, in one statement. */
+/**
+ * Claims due rows for Temporal, of each line as many as `most` says. Of each execution it takes only the oldest row, so
+ * that a start comes before its signals and its cancellation. No lock outlives the statement: whoever dies or freezes
+ * with rows keeps them until the claim ends.
+ * @returns the rows, oldest first
+ */
+export async function claimOutbox(
+  trx: Trx,
+  lines: readonly (OutboxLine & { most: number })[],
+  { now, until, refused }: OutboxClaim,
+): Promise<TemporalRow[]> {
+  const { rows } = await sql<TemporalRow>`
+    with claimed as materialized (
+      select o.id from unnest(${lines.map((line) => line.workspace_id)}::text[],
+          ${lines.map((line) => line.starts_of)}::text[], ${lines.map((line) => line.most)}::int[])
+          as line (workspace_id, starts_of, most)
+        cross join lateral (
+          select id from outbox as due
+          where ${ofLines(refused)} and due.workspace_id = line.workspace_id
+            and ${startsOf} = line.starts_of and due.next_at <= ${now}
+            and not exists (select from outbox as earlier
+              where earlier.execution_id = due.execution_id and earlier.id < due.id
+                and earlier.kind <> 'mail_event')
+          order by due.next_at, due.id limit line.most
+          for update of due skip locked
+        ) o
+    )
+    update outbox set next_at = ${until} from claimed where outbox.id = claimed.id
+    returning outbox.*
+  `.execute(trx)
+  return rows.sort((a, b) => a.id - b.id)
+}
+
+/** The longest pause after a refusal. The first is of two seconds, and each further one twice as long. */
+const REFUSED_S_MAX = 600
+
+/** What became of claimed rows. */
+export interface OutboxSettlement {
+  /** Ids of rows that Temporal has taken, or that nobody needs any more. */
+  done: number[]
+  /** Ids of rows that Temporal could not be asked about, and when they are due again. */
+  putOff: { ids: number[]; until: Date }
+  /** Rows that Temporal refused, with the name of its answer. */
+  refused: { id: number; refusal: string }[]
+}
+
+/** Settles rows of a claim in one statement. Rows that another worker has claimed meanwhile are only removed. */
 export async function settleOutbox(
   trx: Trx,
-  done: number[],
-  putOff: { ids: number[]; until: Date },
+  claim: Pick<OutboxClaim, 'now' | 'until'>,
+  { done, putOff, refused }: OutboxSettlement,
 ): Promise<void> {
   await sql`
-    with gone as (delete from outbox where id = any(${done}::bigint[]))
-    update outbox set attempts = attempts + 1, next_at = ${putOff.until}
-    where id = any(${putOff.ids}::bigint[])
+    with gone as (delete from outbox where id = any(${done}::bigint[])), later as (
+      update outbox set next_at = ${putOff.until}
+      where id = any(${putOff.ids}::bigint[]) and next_at = ${claim.until}
+    )
+    update outbox set attempts = outbox.attempts + 1, refusal = r.refusal,
+      next_at = ${claim.now}::timestamptz
+        + least(${REFUSED_S_MAX}, 2 * 2 ^ least(outbox.attempts, 20)) * interval '1 second'
+    from unnest(${refused.map((row) => row.id)}::bigint[],
+      ${refused.map((row) => row.refusal)}::text[]) as r (id, refusal)
+    where outbox.id = r.id and outbox.next_at = ${claim.until}
   `.execute(trx)
 }
 

@@ -9,20 +9,44 @@ export type Settings = Readonly<Record<string, string | number>>
 const CLIENT_LOOK_MS = 500
 /** A transaction of the API does nothing between its statements that takes longer, even on a busy machine. */
 const IDLE_IN_TRANSACTION_MS = 10_000
+/** A segment may walk through many nodes between two statements, on a thread that others keep busy. */
+const WORKER_IDLE_IN_TRANSACTION_MS = 30_000
+/** What waits for a lock for so long holds one of few connections, and is tried again later. */
+const WORKER_LOCK_WAIT_MS = 30_000
+/** As long as Temporal gives one try of a segment. */
+const WORKER_STATEMENT_MS = 120_000
+
+/** A host that disappeared is noticed within a minute (30 s of silence, then 3 questions). */
+const keepalives: Settings = {
+  tcp_keepalives_idle: 30,
+  tcp_keepalives_interval: 10,
+  tcp_keepalives_count: 3,
+}
 
 /**
  * The connections of the API. A lock is waited for as long as a caller waits without giving up; a statement may
  * take long enough for 39 MB of html on a slow disk and for a long list, and no longer, since its connection serves
- * nobody else. A host that disappeared is noticed within a minute (30 s of silence, then 3 questions).
+ * nobody else.
  */
 export const apiSettings: Settings = {
   lock_timeout: limits.lockWaitMsMax,
   statement_timeout: limits.statementMsMax,
   idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-  tcp_keepalives_idle: 30,
-  tcp_keepalives_interval: 10,
-  tcp_keepalives_count: 3,
+  ...keepalives,
   client_connection_check_interval: CLIENT_LOOK_MS,
+}
+
+/**
+ * The connections of a worker: what it holds when it freezes, or when its machine disappears, others get within a minute.
+ * Every query of a worker has an index; a plan that was cached while the tables were small must use it too.
+ */
+export const workerSettings: Settings = {
+  lock_timeout: WORKER_LOCK_WAIT_MS,
+  statement_timeout: WORKER_STATEMENT_MS,
+  idle_in_transaction_session_timeout: WORKER_IDLE_IN_TRANSACTION_MS,
+  ...keepalives,
+  client_connection_check_interval: CLIENT_LOOK_MS,
+  enable_seqscan: 'off',
 }
 
 /** Not every system of a Postgres server can do this; it refuses any other value than 0 there. */

@@ -8,6 +8,7 @@ import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
 import { waitForSchema } from '../db/migrate.ts'
+import { workerSettings } from '../db/settings.ts'
 import { createDatabaseLook, openSpare } from '../db/spare.ts'
 import { createWake } from '../db/wake.ts'
 import { createBreakers } from '../delivery/breakers.ts'
@@ -34,6 +35,7 @@ import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { listenForMail } from './inbound.ts'
 import { ensureLanes, keepLanes } from './lanes.ts'
 import { startOptOuts } from './optOuts.ts'
+import { watchOutbox } from './outboxMetrics.ts'
 import { startPump } from './pump.ts'
 import { startStarter } from './starter.ts'
 import { startSweeper } from './sweeper.ts'
@@ -72,8 +74,7 @@ const { db } = connect({
   url: config.databaseUrl,
   poolSize: config.databasePoolSize,
   name: 'dripline-worker',
-  // Every query of a worker has an index. A plan that was cached while the tables were small must use it too.
-  settings: { enable_seqscan: 'off' },
+  settings: workerSettings,
   onIdleError,
 })
 closers.add('postgres', () => db.destroy())
@@ -212,6 +213,7 @@ if (roles.includes('executions')) {
     onOutbox: onChannel('dripline_outbox'),
   })
   closers.add('starter', starter.stop)
+  watchOutbox(registry, { db, log, now })
   // Domains that an early release registered have no workflow function for their checks yet.
   await startMissingChecks({ db, now, wake })
   closers.add('sweeper', startSweeper({ db, client, log, now, wake }).stop)

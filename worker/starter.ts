@@ -1,46 +1,35 @@
-// The starter: hands outbox rows to Temporal, which start, signal or cancel an execution or check a domain. A row
-// may be handed over twice and takes effect once.
+// The starter: takes rows of the outbox by a lease, hands them to Temporal and settles them. It holds no lock and no
+// connection while Temporal is asked.
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  type Client,
-  defaultPayloadConverter,
-  isGrpcServiceError,
-  WorkflowExecutionAlreadyStartedError,
-} from '@temporalio/client'
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common'
+import type { Client } from '@temporalio/client'
 import { transact } from '../commands/transact.ts'
 import type { Db } from '../db/connect.ts'
 import { listWithoutSegment } from '../db/executions/reads.ts'
 import {
+  claimOutbox,
   listOutboxLines,
-  lockOutbox,
+  type OutboxClaim,
   type OutboxLine,
   settleOutbox,
   type TemporalRow,
 } from '../db/outbox.ts'
-import {
-  searchAttributes,
-  signals,
-  taskQueues,
-  toCancelCode,
-  workflowTypes,
-} from '../rules/wire.ts'
 import type { Log } from '../runtime/log.ts'
 import { createPulse } from '../runtime/pulse.ts'
-import type { RunExecutionInput } from '../workflows/messages.ts'
-import { tellDomain } from './domains.ts'
+import { type Handed, handOver } from './handOver.ts'
 import { createStartWindow, type StartWindow } from './startWindow.ts'
 
 const BATCH_MAX = 64
 const POLL_MS = 1_000
+/** How often rows are looked for that Temporal has refused before. */
+const REFUSED_POLL_MS = 2_000
 /** The first wait for executions to begin, before more of their workspace are started; each further one is longer. */
 const SOON_MS = 25
-const RETRY_MS = 2_000
-const GRPC_NOT_FOUND = 5
-
-const workspaceKey = defineSearchAttributeKey(searchAttributes.workspace, 'KEYWORD')
-const workflowKey = defineSearchAttributeKey(searchAttributes.workflow, 'KEYWORD')
-const contactKey = defineSearchAttributeKey(searchAttributes.contact, 'KEYWORD')
+/** How long Temporal may take for a row. */
+const CALL_MS = 10_000
+/** How long a batch belongs to this worker: longer than its calls and its settlement take. */
+const LEASE_MS = 15_000
+/** When rows are tried again about which Temporal could not be asked. */
+const AWAY_MS = 2_000
 
 export interface StarterDeps {
   db: Db
@@ -54,7 +43,16 @@ export interface StarterDeps {
   onOutbox: (wake: () => void) => () => Promise<void>
 }
 
-/** Starts the loop. `stop` ends it after the running batch. */
+/** What the rounds of a starter share. */
+interface Starter extends StarterDeps {
+  window: StartWindow
+  stop: AbortSignal
+}
+
+/**
+ * Starts two loops: one for new rows, and one for those that Temporal has refused, which delay nobody else. `stop` ends
+ * them after their running batches.
+ */
 export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   const stopping = new AbortController()
   const pulse = createPulse()
@@ -63,26 +61,8 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
     (workspaceId, ids) => listWithoutSegment(deps.db, workspaceId, ids),
     deps.startsAheadMax === undefined ? {} : { size: deps.startsAheadMax },
   )
-
-  const run = async () => {
-    let soon_ms = SOON_MS
-    while (!stopping.signal.aborted) {
-      try {
-        const { carried, isHeldBack } = await carryRound(deps, window, stopping.signal)
-        // More rows may be due, or may become due now that the rows before them are done: look again at once.
-        if (carried > 0) {
-          soon_ms = SOON_MS
-          continue
-        }
-        await pulse.next(isHeldBack ? soon_ms : POLL_MS)
-        soon_ms = Math.min(soon_ms * 2, POLL_MS)
-      } catch (err) {
-        deps.log.warn({ err }, 'outbox rows could not be handed to Temporal; trying again')
-        await delay(POLL_MS, null, { signal: stopping.signal }).catch(() => {})
-      }
-    }
-  }
-  const running = run()
+  const starter = { ...deps, window, stop: stopping.signal }
+  const running = Promise.all([carryNew(starter, pulse), carryRefused(starter)])
 
   return {
     async stop() {
@@ -94,25 +74,61 @@ export function startStarter(deps: StarterDeps): { stop: () => Promise<void> } {
   }
 }
 
+async function carryNew(starter: Starter, pulse: ReturnType<typeof createPulse>): Promise<void> {
+  let soon_ms = SOON_MS
+  while (!starter.stop.aborted) {
+    const round = await carryRound(starter, false)
+    if (!round) continue
+    // More rows may be due, or may become due now that the rows before them are done: look again at once.
+    if (round.carried > 0) {
+      soon_ms = SOON_MS
+      continue
+    }
+    await pulse.next(round.isHeldBack ? soon_ms : POLL_MS)
+    soon_ms = Math.min(soon_ms * 2, POLL_MS)
+  }
+}
+
+async function carryRefused(starter: Starter): Promise<void> {
+  while (!starter.stop.aborted) {
+    await carryRound(starter, true)
+    await pause(REFUSED_POLL_MS, starter.stop)
+  }
+}
+
+const pause = (ms: number, signal: AbortSignal) =>
+  delay(ms, null, { signal }).catch(() => undefined)
+
 /**
  * Hands over some rows of every line that has due ones.
- * @returns how many rows are done; `isHeldBack` when starts wait because those before them have not begun
+ * @returns how many rows are done; `isHeldBack` when starts wait because those before them have not begun; null after a
+ * failure and a pause
  */
 async function carryRound(
-  deps: StarterDeps,
-  window: StartWindow,
-  stop: AbortSignal,
+  starter: Starter,
+  refused: boolean,
+): Promise<{ carried: number; isHeldBack: boolean } | null> {
+  try {
+    return await carryLines(starter, refused)
+  } catch (err) {
+    starter.log.warn({ err }, 'outbox rows could not be handed to Temporal; trying again')
+    await pause(POLL_MS, starter.stop)
+    return null
+  }
+}
+
+async function carryLines(
+  starter: Starter,
+  refused: boolean,
 ): Promise<{ carried: number; isHeldBack: boolean }> {
+  const { db, now, window, stop } = starter
   let carried = 0
   let isHeldBack = false
   let after: OutboxLine | null = null
   const freeFor = window.round()
   do {
-    const page: Awaited<ReturnType<typeof listOutboxLines>> = await listOutboxLines(
-      deps.db,
-      after,
-      deps.now(),
-    )
+    const at = { now: now(), refused }
+    const page: Awaited<ReturnType<typeof listOutboxLines>> = await listOutboxLines(db, after, at)
     for (let first = 0; first < page.due.length && !stop.aborted; first += BATCH_MAX) {
       const lines = page.due.slice(first, first + BATCH_MAX)
       const each = Math.floor(BATCH_MAX / lines.length)
@@ -123,100 +139,63 @@ async function carryRound(
         if (free > 0) taken.push({ ...line, most: Math.min(each, free) })
         else isHeldBack = true
       }
-      if (taken.length > 0) carried += await carryBatch(deps, taken, window)
+      if (taken.length > 0) carried += await carryBatch(starter, taken, refused)
     }
     after = page.next
   } while (after !== null && !stop.aborted)
   return { carried, isHeldBack }
 }
 
-/** Hands over one batch. @returns how many rows are done */
+/** Claims, hands over and settles one batch. @returns how many rows are done */
 async function carryBatch(
-  deps: StarterDeps,
+  starter: Starter,
   lines: readonly (OutboxLine & { most: number })[],
-  window: StartWindow,
+  refused: boolean,
 ): Promise<number> {
-  return transact({ db: deps.db, wake: () => undefined }, async ({ db: trx }) => {
-    const rows = await lockOutbox(trx, lines, deps.now())
-    if (rows.length === 0) return 0
-    const results = await Promise.all(rows.map((row) => carry(deps, row)))
-    const done = rows.filter((_, i) => results[i])
-    const putOff = rows.filter((_, i) => !results[i]).map((row) => row.id)
-    for (const row of done) {
-      if (row.kind === 'start') window.add(row.workspace_id, row.workflow_id, row.execution_id)
-    }
-    const until = new Date(deps.now().getTime() + RETRY_MS)
-    const doneIds = done.map((row) => row.id)
-    await settleOutbox(trx, doneIds, { ids: putOff, until })
-    return done.length
-  })
-}
-
-/** @returns true when the row is done: Temporal took it, or no longer needs it */
-async function carry(deps: StarterDeps, row: TemporalRow): Promise<boolean> {
-  try {
-    if (row.kind === 'start') await start(deps, row)
-    else if (row.kind === 'signal') await signalEvent(deps, row)
-    else if (row.kind === 'cancel') await cancel(deps, row)
-    else await tellDomain(deps.client, row.kind, row.execution_id)
-    return true
-  } catch (err) {
-    if (err instanceof WorkflowExecutionAlreadyStartedError) return true
-    // The execution has ended: there is nothing to signal or cancel.
-    const needsRunning = row.kind === 'signal' || row.kind === 'cancel'
-    if (isGrpcServiceError(err) && err.code === GRPC_NOT_FOUND && needsRunning) return true
-    deps.log.warn(
-      { err, execution_id: row.execution_id, kind: row.kind, attempts: row.attempts },
-      'Temporal did not take an outbox row; trying again',
-    )
-    return false
+  const { now, window } = starter
+  const deps = { db: starter.db, wake: () => undefined }
+  const at = now()
+  const claim: OutboxClaim = { now: at, until: new Date(at.getTime() + LEASE_MS), refused }
+  const rows = await transact.one(deps, ({ db }) => claimOutbox(db, lines, claim))
+  if (rows.length === 0) return 0
+  const handed = await Promise.all(
+    rows.map(async (row) => ({ row, ...(await handOver(starter, row, CALL_MS)) })),
+  )
+  const done = handed.filter(({ kind }) => kind === 'done').map(({ row }) => row)
+  for (const row of done) {
+    if (row.kind === 'start') window.add(row.workspace_id, row.workflow_id, row.execution_id)
   }
+  tellFailures(starter.log, handed)
+  const away = handed.filter(({ kind }) => kind === 'away')
+  const settledAt = now()
+  const settlement = {
+    done: done.map((row) => row.id),
+    putOff: {
+      ids: away.map(({ row }) => row.id),
+      until: new Date(settledAt.getTime() + AWAY_MS),
+    },
+    refused: handed.flatMap((one) =>
+      one.kind === 'refused' ? [{ id: one.row.id, refusal: one.refusal }] : [],
+    ),
+  }
+  const held = { now: settledAt, until: claim.until }
+  await transact.one(deps, ({ db }) => settleOutbox(db, held, settlement))
+  return done.length
 }
 
-async function start({ client }: StarterDeps, row: TemporalRow): Promise<void> {
-  const input: RunExecutionInput = { executionId: row.execution_id }
-  await client.workflow.start(workflowTypes.runExecution, {
-    workflowId: row.execution_id,
-    taskQueue: taskQueues.executions,
-    args: [input],
-    workflowIdReusePolicy: 'REJECT_DUPLICATE',
-    requestEagerStart: true,
-    typedSearchAttributes: new TypedSearchAttributes([
-      { key: workspaceKey, value: row.workspace_id },
-      { key: workflowKey, value: row.workflow_id },
-      { key: contactKey, value: row.contact_id },
-    ]),
-  })
-}
-
-async function signalEvent({ client, namespace }: StarterDeps, row: TemporalRow): Promise<void> {
-  const { segment } = row.payload
-  await client.workflowService.signalWorkflowExecution({
-    namespace,
-    workflowExecution: { workflowId: row.execution_id },
-    signalName: signals.eventArrived,
-    input: { payloads: [defaultPayloadConverter.toPayload(segment)] },
-    // The same id for every try, so the server applies it once.
-    requestId: `outbox-${row.id}`,
-  })
-}
-
-async function cancel({ client, namespace }: StarterDeps, row: TemporalRow): Promise<void> {
-  const workflowExecution = { workflowId: row.execution_id }
-  // Rows of earlier releases hold the caller's own text, which must not leave Postgres: only a known code is
-  // passed on.
-  const code = toCancelCode(row.payload['reason'])
-  // A cancel request cannot hold a reason, so a signal with the reason goes first.
-  await client.workflowService.signalWorkflowExecution({
-    namespace,
-    workflowExecution,
-    signalName: signals.cancelReason,
-    input: { payloads: [defaultPayloadConverter.toPayload(code)] },
-    requestId: `outbox-${row.id}`,
-  })
-  await client.workflowService.requestCancelWorkflowExecution({
-    namespace,
-    workflowExecution,
-    requestId: `outbox-${row.id}`,
-  })
+/** Logs each refusal, and once for a batch that Temporal was away. */
+function tellFailures(log: Log, handed: (Handed & { row: TemporalRow })[]): void {
+  const away = handed.filter((one) => one.kind === 'away')
+  if (away[0]) {
+    const { err } = away[0]
+    log.warn({ err, count: away.length }, 'Temporal could not be asked; trying again')
+  }
+  for (const one of handed) {
+    if (one.kind !== 'refused') continue
+    const { execution_id, kind, attempts } = one.row
+    log.error(
+      { err: one.err, execution_id, kind, attempts, refusal: one.refusal },
+      'Temporal refused an outbox row; trying again later, less and less often',
+    )
+  }
 }

@@ -161,7 +161,10 @@ export interface OutboxTable {
   next_at: Date
   /** When a mail event is recorded for its contact, or a `leave` carried out; null for other kinds. */
   due_at: Defaulted<Date | null>
+  /** How often it was put off; of rows for Temporal, how often Temporal has refused it. */
   attempts: Defaulted<number>
+  /** Name of Temporal's last answer, such as INVALID_ARGUMENT; null if it has refused nothing. */
+  refusal: Defaulted<string | null>
   created_at: Date
 }
 

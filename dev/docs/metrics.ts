@@ -8,6 +8,7 @@ import { createLog } from '../../runtime/log.ts'
 import { createRenderMetrics } from '../../runtime/renderMetrics.ts'
 import { createSuspectMetrics } from '../../worker/blame/metrics.ts'
 import { createDeliveryMetrics } from '../../worker/deliveryMetrics.ts'
+import { watchOutbox } from '../../worker/outboxMetrics.ts'
 import { code, codes, markdownTable } from './markdown.ts'
 
 /** Each metric with its type, its labels and its help text; those that Node brings are left out. */
@@ -26,6 +27,7 @@ export function metricsTable(): string {
     },
     breakers: { countOpen: () => ({ sender: 0, address: 0, account: 0 }) },
   })
+  watchOutbox(registry, { db: {} as Db, log: createLog('docs', 'silent'), now: () => new Date() })
   createReportCounter(registry)
   createPostmasterCounter(registry)
   createSuspectMetrics(registry)

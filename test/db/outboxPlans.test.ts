@@ -7,7 +7,7 @@ import {
   listMailEventContacts,
   listMailEventWorkspaces,
 } from '../../db/deliveries/mailEventClaims.ts'
-import { listOutboxLines, lockOutbox } from '../../db/outbox.ts'
+import { claimOutbox, listOutboxLines } from '../../db/outbox.ts'
 import type { Database } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -96,14 +96,14 @@ test('the starter reads no mail event, however many wait', async () => {
   await fill('start', 100)
   await sql`analyze outbox`.execute(db)
   const reads = await readsBy(async () => {
-    const { due } = await listOutboxLines(listening, null, now())
+    const { due } = await listOutboxLines(listening, null, { now: now(), refused: false })
     expect(due).toHaveLength(50)
     const lines = due.map((line) => ({ ...line, most: 2 }))
     const rows = await transact({ db: listening, wake }, ({ db: trx }) =>
-      lockOutbox(trx, lines, now()),
+      claimOutbox(trx, lines, { now: now(), until: now(), refused: false }),
     )
     expect(rows).toHaveLength(100)
   })
-  expect(reads).toContain('outbox_turns, 0 dropped')
-  for (const read of reads) expect(read).toMatch(/^outbox_(turns|execution), 0 dropped/)
+  expect(reads).toContain('outbox_lines, 0 dropped')
+  for (const read of reads) expect(read).toMatch(/^outbox_(lines|execution|pkey), 0 dropped/)
 }, 180_000)

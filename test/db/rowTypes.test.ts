@@ -28,7 +28,7 @@ import { cancelExecutions } from '../../db/executions/writes.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
 import * as takeOver from '../../db/opt-outs/takeOver.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
-import { listOutboxLines, lockOutbox } from '../../db/outbox.ts'
+import { claimOutbox, listOutboxLines } from '../../db/outbox.ts'
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
@@ -108,8 +108,13 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => takeLane(trx, { lane: 0, lanes: 1, from: 0, to: 64, owner: id, until: at }),
   (trx) => extendLeases(trx, [1], id, at),
   (trx) => listMarked(trx, [1], id),
-  (trx) => listOutboxLines(trx, null, at),
-  (trx) => lockOutbox(trx, [{ workspace_id: ws, starts_of: 'wf_1', most: 1 }], at),
+  (trx) => listOutboxLines(trx, null, { now: at, refused: false }),
+  (trx) =>
+    claimOutbox(trx, [{ workspace_id: ws, starts_of: 'wf_1', most: 1 }], {
+      now: at,
+      until: at,
+      refused: true,
+    }),
   (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, at, 1),
   (trx) => mailEvents.listMailEventWorkspaces(trx, '', at),
   (trx) => mailEvents.listMailEventContacts(trx, ws, at),

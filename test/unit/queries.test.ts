@@ -42,7 +42,7 @@ const exceptions: Record<string, string[]> = {
   'the outbox is carried for all workspaces': [
     'opt-outs/listDueLeaves',
     'outbox/listOutboxLines',
-    'outbox/lockOutbox',
+    'outbox/claimOutbox',
     'outbox/settleOutbox',
   ],
   'the row or task that is written names its workspace': [

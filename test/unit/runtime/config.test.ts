@@ -118,6 +118,7 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
     'operate/createKey.ts',
     'operate/lanes.ts',
     'operate/migrate.ts',
+    'operate/outbox.ts',
     'operate/warmUp.ts',
     'worker/main.ts',
   ])

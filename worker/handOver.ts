@@ -1,0 +1,163 @@
+// Hands a row of the outbox to Temporal: starts, signals or cancels an execution, or checks a domain. A row may be handed
+// over twice and takes effect once.
+import {
+  type Client,
+  defaultPayloadConverter,
+  isGrpcServiceError,
+  WorkflowExecutionAlreadyStartedError,
+} from '@temporalio/client'
+import {
+  defineSearchAttributeKey,
+  NamespaceNotFoundError,
+  TypedSearchAttributes,
+} from '@temporalio/common'
+import type { TemporalRow } from '../db/outbox.ts'
+import {
+  searchAttributes,
+  signals,
+  taskQueues,
+  toCancelCode,
+  workflowTypes,
+} from '../rules/wire.ts'
+import type { RunExecutionInput } from '../workflows/messages.ts'
+import { tellDomain } from './domains.ts'
+
+const workspaceKey = defineSearchAttributeKey(searchAttributes.workspace, 'KEYWORD')
+const workflowKey = defineSearchAttributeKey(searchAttributes.workflow, 'KEYWORD')
+const contactKey = defineSearchAttributeKey(searchAttributes.contact, 'KEYWORD')
+
+export interface HandOverDeps {
+  client: Client
+  namespace: string
+}
+
+/** `away`: Temporal could not be asked, or not in time. `refused`: it answered, with a fault of the row by that name. */
+export type Handed =
+  | { kind: 'done' }
+  | { kind: 'away'; err: unknown }
+  | { kind: 'refused'; refusal: string; err: unknown }
+
+/** @param within_ms how long Temporal may take to answer */
+export async function handOver(
+  deps: HandOverDeps,
+  row: TemporalRow,
+  within_ms: number,
+): Promise<Handed> {
+  try {
+    await deps.client.withDeadline(Date.now() + within_ms, () => tell(deps, row))
+    return { kind: 'done' }
+  } catch (err) {
+    return whatFailed(err, row)
+  }
+}
+
+async function tell(deps: HandOverDeps, row: TemporalRow): Promise<void> {
+  if (row.kind === 'start') await start(deps, row)
+  else if (row.kind === 'signal') await signalEvent(deps, row)
+  else if (row.kind === 'cancel') await cancel(deps, row)
+  else await tellDomain(deps.client, row.kind, row.execution_id)
+}
+
+async function start({ client }: HandOverDeps, row: TemporalRow): Promise<void> {
+  const input: RunExecutionInput = { executionId: row.execution_id }
+  await client.workflow.start(workflowTypes.runExecution, {
+    workflowId: row.execution_id,
+    taskQueue: taskQueues.executions,
+    args: [input],
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    requestEagerStart: true,
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: workspaceKey, value: row.workspace_id },
+      { key: workflowKey, value: row.workflow_id },
+      { key: contactKey, value: row.contact_id },
+    ]),
+  })
+}
+
+async function signalEvent({ client, namespace }: HandOverDeps, row: TemporalRow): Promise<void> {
+  const { segment } = row.payload
+  await client.workflowService.signalWorkflowExecution({
+    namespace,
+    workflowExecution: { workflowId: row.execution_id },
+    signalName: signals.eventArrived,
+    input: { payloads: [defaultPayloadConverter.toPayload(segment)] },
+    // The same id for every try, so the server applies it once.
+    requestId: `outbox-${row.id}`,
+  })
+}
+
+async function cancel({ client, namespace }: HandOverDeps, row: TemporalRow): Promise<void> {
+  const workflowExecution = { workflowId: row.execution_id }
+  // Rows of earlier releases hold the caller's own text, which must not leave Postgres: only a known code is
+  // passed on.
+  const code = toCancelCode(row.payload['reason'])
+  // A cancel request cannot hold a reason, so a signal with the reason goes first.
+  await client.workflowService.signalWorkflowExecution({
+    namespace,
+    workflowExecution,
+    signalName: signals.cancelReason,
+    input: { payloads: [defaultPayloadConverter.toPayload(code)] },
+    requestId: `outbox-${row.id}`,
+  })
+  await client.workflowService.requestCancelWorkflowExecution({
+    namespace,
+    workflowExecution,
+    requestId: `outbox-${row.id}`,
+  })
+}
+
+const NOT_FOUND = 5
+
+/** Answers that say nothing of the row: another try, or an operator who mends the connection, changes them. */
+const AWAY_CODES = new Set([
+  1, // CANCELLED
+  4, // DEADLINE_EXCEEDED
+  7, // PERMISSION_DENIED
+  8, // RESOURCE_EXHAUSTED
+  10, // ABORTED
+  14, // UNAVAILABLE
+  16, // UNAUTHENTICATED
+])
+
+const REFUSALS = new Map([
+  [2, 'UNKNOWN'],
+  [3, 'INVALID_ARGUMENT'],
+  [NOT_FOUND, 'NOT_FOUND'],
+  [6, 'ALREADY_EXISTS'],
+  [9, 'FAILED_PRECONDITION'],
+  [11, 'OUT_OF_RANGE'],
+  [12, 'UNIMPLEMENTED'],
+  [13, 'INTERNAL'],
+  [15, 'DATA_LOSS'],
+])
+
+function whatFailed(err: unknown, row: TemporalRow): Handed {
+  if (err instanceof WorkflowExecutionAlreadyStartedError) return { kind: 'done' }
+  if (err instanceof NamespaceNotFoundError) return { kind: 'away', err }
+  const answer = answerOf(err)
+  // The connection broke, or is being closed.
+  if (!answer) return { kind: 'away', err }
+  if (AWAY_CODES.has(answer.code) || isNamespaceMissing(answer)) return { kind: 'away', err }
+  // The execution has ended: there is nothing to signal or cancel.
+  const needsRunning = row.kind === 'signal' || row.kind === 'cancel'
+  if (answer.code === NOT_FOUND && needsRunning) return { kind: 'done' }
+  return { kind: 'refused', refusal: REFUSALS.get(answer.code) ?? `CODE_${answer.code}`, err }
+}
+
+interface GrpcAnswer {
+  code: number
+  metadata: { get(key: string): unknown[] }
+}
+
+/** The client wraps some of the answers. */
+function answerOf(err: unknown): GrpcAnswer | undefined {
+  if (isGrpcServiceError(err)) return err
+  const cause = err instanceof Error ? err.cause : undefined
+  return isGrpcServiceError(cause) ? cause : undefined
+}
+
+/** A missing namespace has the code of a missing execution, and differs in the type of its details. */
+function isNamespaceMissing({ metadata }: GrpcAnswer): boolean {
+  const [details] = metadata.get('grpc-status-details-bin')
+  return Buffer.isBuffer(details) && details.includes('NamespaceNotFoundFailure')
+}
