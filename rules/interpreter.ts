@@ -21,8 +21,8 @@ import type { NodeRegistry } from './nodes/registry.ts'
 /**
  * Runs one segment: from `start`, node after node, until the next wait or the end. `facts.execution.step_count` is
  * the count before the segment; conditions see the current count, and the properties as earlier nodes have changed
- * them. A handle without an edge ends the execution COMPLETED. Never throws for a design that `validateDesign`
- * accepts.
+ * them. A handle without an edge ends the execution COMPLETED.
+ * @throws UnknownKind; nothing for a design that this release's `validateDesign` accepts
  */
 export function walkSegment(
   design: Graph,
@@ -69,13 +69,20 @@ export function walkSegment(
   return outcome(completed())
 }
 
+/** The design has a kind of node that only a newer release knows: its workers must run the segment. */
+export class UnknownKind extends Error {
+  constructor(type: string) {
+    super(`this release knows no ${type} node`)
+  }
+}
+
 function toStorable({ error, ...end }: End): End {
   return { ...end, error: error === null ? null : toStorableText(error) }
 }
 
 function enter(node: Graph['nodes'][number], place: Place, registry: NodeRegistry): Move {
   const kind = registry.find(node.type)
-  if (!kind) return { end: failed(`a ${node.type} node cannot run`), why: null }
+  if (!kind) throw new UnknownKind(node.type)
   return kind.enter(node.data, place)
 }
 

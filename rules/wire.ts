@@ -31,6 +31,12 @@ export const signals = {
   checkNow: 'checkNow',
 } as const
 
+/** Types of failures of activities that workflow functions ask for. */
+export const failureTypes = {
+  /** The worker does not know a part of the design: a newer one must run the segment. */
+  needsNewerWorker: 'NeedsNewerWorker',
+} as const
+
 /** Reasons of a cancellation that Temporal may store. A text that a caller wrote stays in Postgres. */
 export const cancelCodes = ['cancelled', 'unsubscribed', 'contact_deleted', 'terminated'] as const
 export type CancelCode = (typeof cancelCodes)[number]

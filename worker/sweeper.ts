@@ -2,6 +2,7 @@
 import type { Client } from '@temporalio/client'
 import { type ClosedAs, closeExecution } from '../commands/executions/close.ts'
 import type { Db } from '../db/connect.ts'
+import { listLiveIds } from '../db/executions/reads.ts'
 import type { Wake } from '../db/wake.ts'
 import { workflowTypes } from '../rules/wire.ts'
 import type { Log } from '../runtime/log.ts'
@@ -22,12 +23,34 @@ export interface SweeperDeps {
 const TERMINATED: ClosedAs = { status: 'CANCELLED', code: 'terminated' }
 const FAILED: ClosedAs = { status: 'FAILED', error: 'the execution failed in Temporal' }
 
+/** How a run ends that could not close its row. */
+const ENDS: Record<string, ClosedAs | undefined> = {
+  TERMINATED,
+  TIMED_OUT: FAILED,
+  FAILED,
+}
+
+const PAGE = 500
+
 /** Closes the rows of executions that ended since the given time. Any number of workers may run it at once. */
 export async function sweep(deps: SweeperDeps, since: Date): Promise<void> {
   const query = `WorkflowType = '${workflowTypes.runExecution}' AND ExecutionStatus IN ('Terminated', 'TimedOut', 'Failed') AND CloseTime > '${since.toISOString()}'`
-  for await (const { workflowId, status } of deps.client.workflow.list({ query })) {
-    const isTerminated = status.name === 'TERMINATED'
-    await closeExecution(deps, workflowId, isTerminated ? TERMINATED : FAILED)
+  let ids: string[] = []
+  for await (const { workflowId } of deps.client.workflow.list({ query })) {
+    ids.push(workflowId)
+    if (ids.length < PAGE) continue
+    await closeEnded(deps, ids)
+    ids = []
+  }
+  await closeEnded(deps, ids)
+}
+
+/** Closes those of these executions that are live in Postgres, and whose latest run has ended: one that was reset runs on. */
+async function closeEnded(deps: SweeperDeps, ids: string[]): Promise<void> {
+  for (const id of await listLiveIds(deps.db, [...new Set(ids)])) {
+    const { status } = await deps.client.workflow.getHandle(id).describe()
+    const as = ENDS[status.name]
+    if (as) await closeExecution(deps, id, as)
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { defineSearchAttributeKey } from '@temporalio/common'
 import {
+  ActivityFailure,
   ApplicationFailure,
   CancellationScope,
   condition,
@@ -16,7 +17,14 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
-import { type CancelCode, memoKey, searchAttributes, signals, toCancelCode } from '../rules/wire.ts'
+import {
+  type CancelCode,
+  failureTypes,
+  memoKey,
+  searchAttributes,
+  signals,
+  toCancelCode,
+} from '../rules/wire.ts'
 import {
   type ExecutionMemo,
   NO_DEADLINE_MS,
@@ -67,7 +75,8 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
         await goOn({ executionId, segment, wait, woken: [...woken] })
       }
     }
-    // The row was cancelled before this segment ran: wait for the cancel request, which follows from the outbox.
+    // The row was cancelled before this segment ran: wait for the cancel request, which follows from the outbox, or which
+    // the segment has asked for again.
     if (ended.kind === 'end' && ended.status === 'CANCELLED') await condition(() => false)
   } catch (err) {
     if (isCancellation(err)) {
@@ -76,11 +85,19 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
         await closeCancelled({ executionId, reason: code })
       })
     }
+    // A plain Error fails the task alone: Temporal gives it to another worker, after a pause that grows.
+    if (needsNewerWorker(err)) throw new Error('a newer release must run the segment')
     throw err
   }
   if (ended.kind === 'end' && ended.status === 'FAILED') {
     throw ApplicationFailure.nonRetryable(ended.error ?? 'failed', 'ExecutionFailed')
   }
+}
+
+function needsNewerWorker(err: unknown): boolean {
+  // That of a local activity comes as it was thrown.
+  const failure = err instanceof ActivityFailure ? err.cause : err
+  return failure instanceof ApplicationFailure && failure.type === failureTypes.needsNewerWorker
 }
 
 /** Adds the reason of the cancellation to the memo. */

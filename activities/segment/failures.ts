@@ -2,11 +2,13 @@
 // histories hold no texts of servers, no addresses and no paths.
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
+import { UnknownKind } from '../../rules/interpreter.ts'
+import { failureTypes } from '../../rules/wire.ts'
 import type { ActivityDeps } from '../deps.ts'
 
 /** A failure after which Temporal waits, so that the segment keeps no place of this worker until then. */
 export const comeAgain = (after_ms: number): ApplicationFailure =>
-  closed('RendererBusy', 'too much of the workspace is being rendered now', after_ms)
+  closed('RendererBusy', 'too much of the workspace is being rendered now', { after_ms })
 
 /** Does the work of one try, and logs why it failed. @throws ApplicationFailure that says no more than its type */
 export async function withClosedFailures<T>(
@@ -18,17 +20,30 @@ export async function withClosedFailures<T>(
     return await work()
   } catch (err) {
     if (err instanceof ApplicationFailure || err instanceof CancelledFailure) throw err
+    if (err instanceof UnknownKind) {
+      log.warn({ err, ...about }, 'a segment needs a newer worker; it is left to one')
+      throw leftToNewer()
+    }
     log.warn({ err, ...about }, 'a segment failed; it is tried again')
     throw closed('SegmentFailed', 'the segment failed; the log of its worker says why')
   }
 }
 
-function closed(type: string, message: string, after_ms?: number): ApplicationFailure {
+/** Not tried again here: with it the workflow function gives its task to another worker. */
+const leftToNewer = (): ApplicationFailure =>
+  closed(failureTypes.needsNewerWorker, 'a newer release must run the segment', { final: true })
+
+function closed(
+  type: string,
+  message: string,
+  { after_ms, final = false }: { after_ms?: number; final?: boolean } = {},
+): ApplicationFailure {
   const failure = ApplicationFailure.create({
     message,
     type,
     // It has been logged.
     category: ApplicationFailureCategory.BENIGN,
+    nonRetryable: final,
     ...(after_ms === undefined ? {} : { nextRetryDelay: after_ms }),
   })
   failure.stack = ''

@@ -22,6 +22,7 @@ import { isGivenUp } from '../../rules/suspects.ts'
 import { createGate, NotAlone, type Turn } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
+import { endAsRow, isEndedElsewhere } from './ended.ts'
 import { loadFacts } from './facts.ts'
 import { comeAgain, withClosedFailures } from './failures.ts'
 import { giveUp } from './giveUp.ts'
@@ -80,7 +81,8 @@ async function runOnce(
   const { executionId, segment } = input
   const execution = await findSegment<SegmentResult>(deps.db, executionId, segment)
   if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
-  if (execution.result) return execution.result
+  const isEnded = isEndedElsewhere(execution, execution.result)
+  if (execution.result && !isEnded) return execution.result
   try {
     return await attempt(deps, own, input, execution)
   } catch (err) {
@@ -194,11 +196,9 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
   const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
   const state = await findSegmentState(trx, workspaceId, { ...input, hmac, now })
   // Another try of this segment has committed in the meantime, or the execution was cancelled.
-  if (state.result) return state.result as SegmentResult
-  if (state.ended_status || !contact) {
-    const next = { kind: 'end', status: 'CANCELLED', error: null } as const
-    return { next, step: previous?.step ?? '', step_count: previous?.step_count ?? 0 }
-  }
+  const stored = state.result as SegmentResult | null
+  if (!contact || isEndedElsewhere(state, stored)) return endAsRow(deps, execution, state)
+  if (stored) return stored
 
   if (isGivenUp(execution.deaths)) {
     const writes = giveUp(execution, input.segment, design)
@@ -211,10 +211,11 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
   texts.requireAll()
 
   const told = { email: contact.email, chainDepth: execution.chain_depth }
-  for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])
+  // Before the mails, whose event `email.sent` starts workflows by what the contact's properties are now.
   if (outcome.properties !== contact.properties) {
     await updateContactProperties(trx, workspaceId, contact.id, outcome.properties, now)
   }
+  for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])
   return write(trx, workspaceId, { ...outcome.writes, result: outcome.result, now })
 }
 

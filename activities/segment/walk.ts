@@ -11,7 +11,7 @@ import type {
 } from '../../db/executions/segments.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import type { Design } from '../../rules/design/types.ts'
-import { handleAfterWait, walkSegment } from '../../rules/interpreter.ts'
+import { handleAfterWait, UnknownKind, walkSegment } from '../../rules/interpreter.ts'
 import type {
   Next,
   SegmentFacts,
@@ -151,9 +151,8 @@ function toResult(next: Next): SegmentResult['next'] {
     case 'event':
       return { kind: 'wait_event', nodeId: next.nodeId, until: next.until }
     case 'condition':
-      // This release never wakes such a wait. The error is retried, so a worker of a newer release can run the
-      // segment.
-      throw new Error(`this worker keeps no waits for a condition: ${next.nodeId}`)
+      // This release never wakes such a wait.
+      throw new UnknownKind('wait for a condition')
     default:
       return next satisfies never
   }

@@ -21,5 +21,5 @@ export function closeExecution(
     error: as.status === 'FAILED' ? as.error : null,
     outcome: null,
   }
-  return transact.one(deps, ({ db: trx, now }) => close(trx, executionId, end, now()))
+  return transact(deps, ({ db: trx, now }) => close(trx, executionId, end, now()))
 }

@@ -108,6 +108,18 @@ export async function listWithoutSegment(
   return rows.map((row) => row.id)
 }
 
+/** Of some executions, in any workspace, those that have not ended. */
+export async function listLiveIds(db: Db, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('executions')
+    .select('id')
+    .where(sql<SqlBool>`id = any(${ids}::text[])`)
+    .where(isLive())
+    .execute()
+  return rows.map((row) => row.id)
+}
+
 /** A position in a list that is ordered by a time and then the id, both descending. */
 export interface TimePosition {
   at_ms: number

@@ -39,6 +39,7 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
       'e.trigger_event_id',
       'e.properties',
       'e.chain_depth',
+      'e.ended_status',
       'v.design',
       'done.result as result',
       'before.result as previous',
@@ -61,6 +62,8 @@ export type SegmentRow<Result = unknown> = NonNullable<
 
 export interface SegmentState {
   ended_status: EndedStatus | null
+  error: string | null
+  cancellation_reason: string | null
   /** Set if this segment was committed after the first read and before the lock. */
   result: object | null
   /** automation_events.id that ended the wait of the segment before. */
@@ -83,7 +86,7 @@ export async function findSegmentState(
 ): Promise<SegmentState> {
   const { executionId, segment, hmac, now } = at
   const { rows } = await sql<SegmentState>`
-    select e.ended_status,
+    select e.ended_status, e.error, e.cancellation_reason,
       (select result from execution_segments s
         where s.execution_id = e.id and s.segment = ${segment}) as result,
       (select consumed_by from event_waits w

@@ -57,6 +57,25 @@ export async function cancelExecutions(
   return rows.map((row) => row.id)
 }
 
+/**
+ * Asks Temporal once more to cancel an execution that is cancelled, unless that is still to be done: the request may have
+ * gone to an earlier run, which was reset. The caller wakes the outbox.
+ */
+export async function cancelAgain(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { executionId, code }: { executionId: string; code: CancelCode },
+  now: Date,
+): Promise<void> {
+  const told = sql`
+    select 'cancel' as kind, id as execution_id, workspace_id, workflow_id, contact_id,
+      jsonb_build_object('reason', ${code}::text) as payload
+    from executions x
+    where x.workspace_id = ${workspaceId} and x.id = ${executionId}
+      and not exists (select from outbox o where o.execution_id = x.id and o.kind = 'cancel')`
+  await sql`${outboxRows(told, now)}`.execute(trx)
+}
+
 export interface ManualStart {
   id: string
   workflowId: string
@@ -91,13 +110,17 @@ export async function insertManualStart(
   `.execute(trx)
 }
 
-/** Ends the row of an execution that ended in Temporal, in any workspace. A row that has ended stays as it is. */
+/**
+ * Ends the row of an execution that ended in Temporal, in any workspace. A row that has ended stays as it is. The row is
+ * locked first, so that the snapshot of the second statement shows what its last segment wrote.
+ */
 export async function closeExecution(
   trx: Trx,
   executionId: string,
   end: ExecutionEnd,
   now: Date,
 ): Promise<void> {
+  await sql`select from executions where id = ${executionId} for update`.execute(trx)
   await sql`
     with ${endLive(sql<SqlBool>`x.id = ${executionId}`, end, now)} select from ended
   `.execute(trx)

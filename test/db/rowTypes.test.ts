@@ -24,11 +24,12 @@ import { insertEvent } from '../../db/events/writes.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
-import { cancelExecutions } from '../../db/executions/writes.ts'
+import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
 import * as takeOver from '../../db/opt-outs/takeOver.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import { claimOutbox, listOutboxLines } from '../../db/outbox.ts'
+import { findRefusedSummary, listRefused, listWaitingKinds } from '../../db/outboxReads.ts'
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
@@ -115,6 +116,9 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
       until: at,
       refused: true,
     }),
+  (trx) => listRefused(trx, 1),
+  (trx) => findRefusedSummary(trx),
+  (trx) => listWaitingKinds(trx),
   (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, at, 1),
   (trx) => mailEvents.listMailEventWorkspaces(trx, '', at),
   (trx) => mailEvents.listMailEventContacts(trx, ws, at),
@@ -152,6 +156,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
     listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
   (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, hmac, now: at }),
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
+  (trx) => cancelAgain(trx, ws, { executionId: id, code: 'cancelled' }, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),
   (trx) => upsertSuspect(trx, { kind: 'segment', id, step: 'a', diedInRun: null }, at),
   (trx) => upsertSuspect(trx, { kind: 'email', id, step: 'a', diedInRun: null }, at),

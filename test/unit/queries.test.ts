@@ -45,6 +45,11 @@ const exceptions: Record<string, string[]> = {
     'outbox/claimOutbox',
     'outbox/settleOutbox',
   ],
+  'an operator looks at the outbox of all workspaces': [
+    'outboxReads/findRefusedSummary',
+    'outboxReads/listRefused',
+    'outboxReads/listWaitingKinds',
+  ],
   'the row or task that is written names its workspace': [
     'outbox/insertDomainTask',
     'suppressions/recordSoftBounce',
@@ -53,6 +58,7 @@ const exceptions: Record<string, string[]> = {
     'domains/findDomainToCheck',
     'executions/findSegment',
     'executions/closeExecution',
+    'executions/listLiveIds',
   ],
   'the execution or the mail of the suspect names the workspace': [
     'suspects/upsertSuspect',

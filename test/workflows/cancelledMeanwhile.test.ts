@@ -1,6 +1,7 @@
-// An execution is cancelled while one of its segments runs: the cancel waits for nothing, and the segment has no effect.
+// An execution is cancelled, or closed, while one of its segments runs: that waits for nothing, and the segment has no effect.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
+import { closeExecution } from '../../commands/executions/close.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -77,27 +78,35 @@ test('a segment under way finds at its end that it was cancelled: none of its ef
   expect(await contact.executeTakeFirstOrThrow()).toEqual({ properties: {} })
 })
 
-test('a cancel that comes while a segment commits sees what it wrote: no wait stays', {
-  timeout,
-}, async () => {
-  const { id } = await engine.run(flow)
-  const session = await openSession(database.url)
-  // The row of a wait cannot be written: the segment has locked its execution and goes no further.
-  await session.run('begin')
-  await session.run(
-    `insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id,
+test.each([
+  ['cancel', (id: string) => cancel(id)],
+  ['close', (id: string) => closeExecution(commands, id, { status: 'FAILED', error: 'timed out' })],
+])(
+  'a %s that comes while a segment commits sees what it wrote: no wait stays',
+  {
+    timeout,
+  },
+  async (_, end) => {
+    const { id } = await engine.run(flow)
+    const session = await openSession(database.url)
+    // The row of a wait cannot be written: the segment has locked its execution and goes no further.
+    await session.run('begin')
+    await session.run(
+      `insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id,
       event_name, created_at)
     select id, 0, 'wait', workspace_id, contact_id, 'held', now() from executions where id = '${id}'`,
-  )
-  const running = engine.runSegment({ executionId: id, segment: 0 })
-  await eventually(async () => expect(await session.waiting()).toBe(1))
-  const cancelled = cancel(id)
-  await eventually(async () => expect(await session.waiting()).toBe(2))
-  await session.run('rollback')
-  await session.end()
+    )
+    const running = engine.runSegment({ executionId: id, segment: 0 })
+    await eventually(async () => expect(await session.waiting()).toBe(1))
+    const ended = end(id)
+    await eventually(async () => expect(await session.waiting()).toBe(2))
+    await session.run('rollback')
+    await session.end()
 
-  expect(await running).toMatchObject({ next: { kind: 'wait_event', nodeId: 'wait' } })
-  expect(await cancelled).toMatchObject({ step_count: 4, current_step_id: 'wait' })
-  const waits = database.db.selectFrom('event_waits').selectAll().where('execution_id', '=', id)
-  expect(await waits.execute()).toEqual([])
-})
+    expect(await running).toMatchObject({ next: { kind: 'wait_event', nodeId: 'wait' } })
+    await ended
+    expect(await engine.row(id)).toMatchObject({ step_count: 4, current_step_id: 'wait' })
+    const waits = database.db.selectFrom('event_waits').selectAll().where('execution_id', '=', id)
+    expect(await waits.execute()).toEqual([])
+  },
+)

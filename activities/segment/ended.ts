@@ -1,0 +1,32 @@
+// What a run learns whose execution has ended in Postgres: that it is to end as its row did. The row of a run that was reset
+// in the Web UI of Temporal may have ended long ago.
+import type { InTrx } from '../../commands/transact.ts'
+import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
+import { cancelAgain } from '../../db/executions/writes.ts'
+import { toCancelCode } from '../../rules/wire.ts'
+import type { SegmentResult } from '../../workflows/messages.ts'
+import type { ActivityDeps } from '../deps.ts'
+
+/** True when the row has ended and the stored result of the segment, if any, does not say so. */
+export function isEndedElsewhere(
+  { ended_status }: Pick<SegmentRow, 'ended_status'>,
+  result: SegmentResult | null,
+): boolean {
+  return ended_status !== null && result?.next.kind !== 'end'
+}
+
+/** The end as the row has it. A cancelled run ends by a cancel request, which is sent again unless it is on its way. */
+export async function endAsRow(
+  { db, now, wake }: InTrx<Pick<ActivityDeps, 'db' | 'now' | 'wake'>>,
+  { id: executionId, workspace_id, previous }: SegmentRow<SegmentResult>,
+  { ended_status, error, cancellation_reason }: SegmentState,
+): Promise<SegmentResult> {
+  const status = ended_status ?? 'CANCELLED'
+  if (status === 'CANCELLED') {
+    const code = toCancelCode(cancellation_reason)
+    await cancelAgain(db, workspace_id, { executionId, code }, now())
+    wake('dripline_outbox')
+  }
+  const next = { kind: 'end', status, error } as const
+  return { next, step: previous?.step ?? '', step_count: previous?.step_count ?? 0 }
+}
