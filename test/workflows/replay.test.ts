@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../../rules/wire.ts'
 import { loadWorkflowBundle } from '../../worker/createWorker.ts'
-import type { DeliveryLaneInput } from '../../workflows/messages.ts'
+import type { DeliveryLaneInput, VerifyDomainInput } from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -16,10 +16,16 @@ import { HISTORIES, readHistory, record, replay } from '../setup/histories.ts'
 const database = await createTestDatabase()
 let engine: Engine
 let workflowBundle: WorkflowBundleOption
+/** Of the one domain. */
+let checks = 0
 
 beforeAll(async () => {
   workflowBundle = await loadWorkflowBundle(sdkLogger)
-  engine = await startEngine(database, { workflowBundle, roles: ['executions', 'delivery'] })
+  engine = await startEngine(database, {
+    workflowBundle,
+    roles: ['executions', 'delivery'],
+    around: () => ({ checkDomain: async () => ({ next_ms: checks++ === 0 ? 20 : null }) }),
+  })
 })
 afterAll(() => engine?.stop())
 
@@ -70,7 +76,21 @@ async function runLane(): Promise<string> {
   return workflowId
 }
 
-/** Each runs an execution of one shape, or a lane, to its end and returns its id. */
+/** A domain that is checked on request, then by schedule, and then no more. */
+async function runDomain(): Promise<string> {
+  const workflowId = workflowIds.domain('dom_1')
+  await engine.client.workflow.signalWithStart(workflowTypes.verifyDomain, {
+    workflowId,
+    taskQueue: taskQueues.executions,
+    args: [{ domainId: 'dom_1' } satisfies VerifyDomainInput],
+    signal: signals.checkNow,
+    signalArgs: [],
+  })
+  await engine.client.workflow.getHandle(workflowId).result()
+  return workflowId
+}
+
+/** Each runs an execution of one shape, or a lane or a domain, to its end and returns its id. */
 const shapes: Record<string, () => Promise<string>> = {
   async straight() {
     const { id } = await engine.run(straight)
@@ -110,6 +130,7 @@ const shapes: Record<string, () => Promise<string>> = {
     return id
   },
   lane: runLane,
+  domain: runDomain,
 }
 
 test.each(Object.keys(shapes))('%s: recorded now, it replays', async (name) => {
