@@ -218,7 +218,11 @@ function afterFault(
   // A message that cannot be composed or signed is not sent in another form: its delivery is tried again later.
   const away = isUnavailable(err)
   const givenUp = err instanceof GivenUp ? err : null
-  const outcome: Outcome = { kind: 'failed', phase: 'body', error: 'the mail could not be composed' }
+  const outcome: Outcome = {
+    kind: 'failed',
+    phase: 'body',
+    error: 'the mail could not be composed',
+  }
   return { outcome, away, ours: true, givenUp, isFault: !away && !givenUp }
 }
 
