@@ -70,10 +70,12 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
   >`
     with recursive ${lineSteps(claim, claim.limit, now)},
     due as materialized (
-      select id, state, workspace_id, email_id, recipient, marketing, address_hmac, workflow_id, execution_id
+      select ctid as place, id, state, workspace_id, email_id, recipient, marketing, address_hmac, workflow_id,
+        execution_id
       from deliveries
       where id = any(array(select id from picked)) and lease_until is null and settled_at is null
         and ${isWaiting} and next_at <= ${now} and ${claim.owner ? ownsLane(claim.owner) : sql`true`}
+      order by id
       for update skip locked
     ),
     moved as (
@@ -88,7 +90,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
           ready = l.verdict is distinct from 'wait',
           settled_at = case when l.verdict <> 'wait' then ${now}::timestamptz end
       from (${look(sql`due`, now)}) l
-      where d.id = l.id
+      where d.ctid = l.place
       returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.next_at,
         d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, l.was, l.verdict
     ),
@@ -120,7 +122,8 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
  * What holds for the rest of the transaction:
  * - The plan is made once for each connection and kept, because making it takes as long as a quarter of a claim. It walks
  *   indexes alone, in their own order where they have it, whatever the statistics say: another index and a sort look as
- *   good for an empty queue, and would read a million rows later.
+ *   good for an empty queue, and would read a million rows later. The rows that it has locked it finds again by their place,
+ *   for which no index can be taken.
  * - The commit does not wait for the disk. A claim that a crash of Postgres takes back is done again: a mark, which comes
  *   before each final dot, is never on the disk without the claim before it.
  */

@@ -22,7 +22,7 @@ const UNLOOKED = '5 seconds'
  */
 export function look(due: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
   return sql`
-    select d.id, d.state as was,
+    select d.id, d.place, d.state as was,
       case when s.suppressed then 'suppressed'
         when o.stands_from <= ${now} then 'left'
         when x.cancelled then 'cancelled'
