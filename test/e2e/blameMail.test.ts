@@ -13,7 +13,7 @@ test('a mail that ends its worker each time bounces after three deaths alone; al
   timeout: 600_000,
 }, async () => {
   const h = await createHarness(await createTestDatabase(), {
-    env: { NODE_OPTIONS: `--import ${PRELOADED.href}` },
+    env: { NODE_OPTIONS: `--import ${PRELOADED.href}`, LEASE_SECONDS: '2' },
   })
   const [worker] = h.workers
   if (!worker) throw new Error('there is no worker')
@@ -27,10 +27,9 @@ test('a mail that ends its worker each time bounces after three deaths alone; al
     expect(status, JSON.stringify(body)).toBeLessThan(300)
     return body.id
   }
-  const good: string[] = []
-  for (let n = 0; n < GOOD; n++) good.push(await send([`good${n}@example.test`], 'Hello'))
+  for (let n = 0; n < GOOD; n++) await send([`good${n}@example.test`], 'Hello')
   const bad = await send(['bad1@example.test', 'bad2@other.test'], 'DIES here')
-  const slow = await send(['slow@example.test'], 'STALLS here')
+  await send(['slow@example.test'], 'STALLS here')
   const badReply = await send(['reply@example.test', 'fine@example.test'], 'Hello')
 
   let deaths = -1
@@ -60,15 +59,17 @@ test('a mail that ends its worker each time bounces after three deaths alone; al
     expect([state, last_response]).toEqual(['bounced', givenUp('composed this mail')])
   }
   expect(of(badReply).map(({ recipient, last_response }) => [recipient, last_response])).toEqual([
-    ['fine@example.test', expect.stringContaining('250')],
+    ['fine@example.test', expect.stringMatching(/250|^unknown: /)],
     ['reply@example.test', givenUp('read the reply to this mail')],
   ])
   // A death between the mark and the reply leaves a mail that is sent once more, or whose end nobody knows.
-  for (const email of [...good, slow]) {
-    for (const { recipient, state } of of(email)) {
-      expect(['delivered', 'unknown'], recipient).toContain(state)
-      expect(h.smtp.mailsTo(recipient).length, recipient).toBeGreaterThan(0)
-    }
+  const others = rows.filter(
+    ({ email_id, recipient }) => email_id !== bad && recipient !== 'reply@example.test',
+  )
+  expect(others).toHaveLength(GOOD + 2)
+  for (const { recipient, state } of others) {
+    expect(['delivered', 'unknown'], recipient).toContain(state)
+    expect(h.smtp.mailsTo(recipient).length, recipient).toBeGreaterThan(0)
   }
   const bounces = await h.db
     .selectFrom('email_events')
