@@ -1,13 +1,14 @@
 // The expiry of automation and broadcast mail moves along with the time that breakers keep it waiting, so that it keeps the
-// time it has left. Transactional mail expires as always.
+// time it has left, up to seven days after its acceptance. Transactional mail expires as always.
 import type { ClaimedDelivery } from '../db/deliveries/claim.ts'
 import type { Settlement } from '../db/deliveries/settle.ts'
 import { mailClasses } from '../rules/mail/classes.ts'
+import { movedExpiry } from '../rules/mail/expiry.ts'
 import { waitingStates } from '../rules/states.ts'
 
 const TRANSACTIONAL = mailClasses.indexOf('transactional')
 
-type Expiring = Pick<ClaimedDelivery, 'class' | 'expires_at'>
+type Expiring = Pick<ClaimedDelivery, 'class' | 'created_at' | 'expires_at'>
 
 /** A claimed delivery with the expiry that it has now. @param held_ms how long it stood due while a breaker was open for it */
 export function movedAlong<Delivery extends Expiring>(
@@ -15,7 +16,7 @@ export function movedAlong<Delivery extends Expiring>(
   held_ms: number,
 ): Delivery {
   if (delivery.class === TRANSACTIONAL || held_ms <= 0) return delivery
-  return { ...delivery, expires_at: new Date(delivery.expires_at.getTime() + held_ms) }
+  return { ...delivery, expires_at: movedExpiry(delivery, held_ms) }
 }
 
 /**
@@ -38,6 +39,6 @@ export function keepTime(
   if (delivery.class === TRANSACTIONAL || !waitingStates.some((waiting) => waiting === state))
     return settlement
   const wait_ms = isHeld && nextAt ? Math.max(0, nextAt.getTime() - since.getTime()) : 0
-  const expiresAt = new Date(moved.expires_at.getTime() + wait_ms)
+  const expiresAt = movedExpiry(moved, wait_ms)
   return expiresAt > delivery.expires_at ? { ...settlement, expiresAt } : settlement
 }

@@ -3,7 +3,8 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { type DayPlaces, warmUpDaysMax } from '../../rules/mail/warmUp.ts'
+import { waitDaysMax } from '../../rules/mail/expiry.ts'
+import type { DayPlaces } from '../../rules/mail/warmUp.ts'
 import type { WaitingState } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
 import { isPutOff, isUnmarked, lockedById } from '../deliveries/guards.ts'
@@ -83,7 +84,7 @@ const WAITS = 'it waits: its sending domain is warming up and has no place for i
 
 /**
  * Writes the places of claimed deliveries. A delivery without a place returns to its former state, its attempt does not
- * count, and it expires later by the time that it waits, but not through that more than `warmUpDaysMax` days after its
+ * count, and it expires later by the time that it waits, but not through that more than `waitDaysMax` days after its
  * acceptance. If that is before the time at which it would be due, it is due a moment before it expires: too late to be
  * tried once more.
  */
@@ -95,7 +96,7 @@ export async function placeDeliveries(
 ): Promise<void> {
   const which = sql`lease_token = ${leaseToken}::uuid and ${isUnmarked}`
   const expires = sql`greatest(d.expires_at, least(d.expires_at + (p.next_at - ${now}::timestamptz),
-    d.created_at + ${`${warmUpDaysMax} days`}::interval))`
+    d.created_at + ${`${waitDaysMax} days`}::interval))`
   await sql`
     with place as (
       select * from jsonb_to_recordset(${JSON.stringify(placed)}::jsonb)

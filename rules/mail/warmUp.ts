@@ -11,9 +11,6 @@ export const warmUpLadder = [
   150, 250, 400, 700, 1_000, 1_500, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000,
 ] as const
 
-/** So many days after its acceptance mail that has found no place expires. */
-export const warmUpDaysMax = 7
-
 /** Places that a domain has given out for a day. */
 export interface DayPlaces {
   /** `YYYY-MM-DD`, UTC. */

@@ -16,7 +16,9 @@ const database = await createTestDatabase()
 const { db } = database
 const { workspaceId, domainId } = await seedWorkspace(db)
 
-test('behind an open breaker only transactional mail expires', { timeout: 300_000 }, async () => {
+test('behind an open breaker only transactional mail expires, and what is seven days old', {
+  timeout: 300_000,
+}, async () => {
   const smtp = await startSmtp()
   onTestFinished(() => smtp.stop())
   smtp.setScript(() => ({ at: 'rcpt', reply: '535 5.7.8 Authentication failed' }))
@@ -35,9 +37,25 @@ test('behind an open breaker only transactional mail expires', { timeout: 300_00
         .execute()
     }
   }
+  const old = await acceptMail(
+    { db, workspaceId, domainId },
+    { to: ['old@old.test'], text: 'Hello' },
+  )
+  await db
+    .updateTable('deliveries')
+    .set({
+      class: mailClasses.indexOf('broadcast'),
+      created_at: new Date(Date.now() - 7 * 24 * HOUR_MS + HOUR_MS),
+      expires_at: new Date(Date.now() + 3 * HOUR_MS),
+    })
+    .where('email_id', '=', old)
+    .execute()
   await worker.own({ lane: 0, lanes: 1 })
   const rows = () =>
-    db.selectFrom('deliveries').select(['class', 'state', 'next_at', 'expires_at']).execute()
+    db
+      .selectFrom('deliveries')
+      .select(['email_id', 'class', 'state', 'next_at', 'expires_at'])
+      .execute()
 
   // Five hours pass in steps, so that all of it is looked at again and again.
   const until = Date.now() + 5 * HOUR_MS
@@ -53,10 +71,10 @@ test('behind an open breaker only transactional mail expires', { timeout: 300_00
     async () => {
       worker.wake()
       for (const row of await rows()) {
-        const isTransactional = row.class === 0
-        expect(row.state).toMatch(isTransactional ? /bounced/ : /queued|deferred/)
+        const isOver = row.class === 0 || row.email_id === old
+        expect(row.state).toMatch(isOver ? /bounced/ : /queued|deferred/)
         // What is left of the three hours, less what passed before the breaker opened and between tries.
-        if (!isTransactional) {
+        if (!isOver) {
           const left_ms = row.expires_at.getTime() - Math.max(row.next_at.getTime(), until)
           expect(left_ms).toBeGreaterThan(2.5 * HOUR_MS)
           expect(left_ms).toBeLessThan(3.5 * HOUR_MS)

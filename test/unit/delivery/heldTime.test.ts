@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { createBreakers } from '../../../delivery/breakers.ts'
 import { keepTime, movedAlong } from '../../../delivery/heldTime.ts'
-import { toSettlement } from '../../../delivery/nextState.ts'
+import { afterExpiry, toSettlement } from '../../../delivery/nextState.ts'
 import type { Outcome } from '../../../mail/transport.ts'
 import { oursBy } from '../../../rules/mail/bounces/answers.ts'
 import { mailClasses } from '../../../rules/mail/classes.ts'
@@ -90,6 +90,7 @@ function startBreakers() {
   const mail = (due: number) => ({
     recipient: 'a@b.test',
     domain_id: 'dom_1',
+    destination: 'b.test',
     next_at: new Date(NOW + due * MINUTE_MS),
   })
   const tryOne = async (outcome: Outcome, isOurs: boolean) => {
@@ -134,6 +135,7 @@ describe('a claimed mail', () => {
     last_response: null,
     was: 'queued' as const,
     class: mailClasses.indexOf(name),
+    created_at: new Date(NOW),
     expires_at: new Date(NOW + HOUR_MS),
   })
   const settle = (
@@ -183,5 +185,39 @@ describe('a claimed mail', () => {
     expect(movedAlong(late, 2 * MINUTE_MS).expires_at.getTime()).toBe(NOW + MINUTE_MS)
     const transactional = { ...late, class: mailClasses.indexOf('transactional') }
     expect(movedAlong(transactional, 2 * MINUTE_MS)).toBe(transactional)
+  })
+
+  test.each([
+    ['not tried', busy],
+    ['refused', refusal],
+  ] as [string, Outcome][])('that is %s again and again expires after seven days', (_, outcome) => {
+    const DAY_MS = 24 * HOUR_MS
+    let delivery = { ...of('broadcast'), attempt: 9, next_at: new Date(NOW) }
+    let at = NOW
+    // It stands in line for a minute each time.
+    for (; at < NOW + 30 * DAY_MS; at = delivery.next_at.getTime() + MINUTE_MS) {
+      const moved = movedAlong(delivery, MINUTE_MS)
+      const context = {
+        delivery: moved,
+        acceptedAt: NOW,
+        now: at,
+        reportingMta: 'mail.test',
+        resendUnknown: false,
+        random: 0.5,
+        ofRelay: true,
+      }
+      const settlement = afterExpiry(context) ?? toSettlement(outcome, context)
+      if (!settlement || settlement.state === 'bounced') break
+      const since = new Date(at)
+      const { nextAt, expiresAt } = keepTime(settlement, { delivery, moved, isHeld: true, since })
+      const expires_at = expiresAt ?? delivery.expires_at
+      delivery = { ...delivery, attempt: 9, next_at: nextAt ?? since, expires_at }
+    }
+    expect((at - NOW) / DAY_MS).toBeCloseTo(7, 1)
+  })
+
+  test('that has more time than seven days keeps it', () => {
+    const long = { ...of('broadcast'), created_at: new Date(NOW - 8 * 24 * HOUR_MS) }
+    expect(movedAlong(long, MINUTE_MS).expires_at).toEqual(long.expires_at)
   })
 })
