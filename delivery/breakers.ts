@@ -13,6 +13,7 @@ import {
   closedBreaker,
 } from '../rules/mail/breakers.ts'
 import { openWithin } from '../rules/mail/openTimes.ts'
+import { isProvider } from '../rules/mail/providers.ts'
 import { type BreakerKey, createKnownBreakers, type KnownBreakers } from './knownBreakers.ts'
 import { createProving } from './proving.ts'
 
@@ -40,13 +41,16 @@ export type Admission =
  */
 export type Passage = 'all' | 'tries' | 'none'
 
+/** What breakers ask of a delivery. */
+type Addressed = Pick<ClaimedDelivery, 'recipient' | 'destination' | 'domain_id'>
+
 export interface Breakers {
   /** Says whether a delivery may be tried now. Deliveries to a relay that has answered nothing yet may wait a moment. */
-  admit(delivery: Pick<ClaimedDelivery, 'recipient' | 'domain_id'>): Promise<Admission>
+  admit(delivery: Addressed): Promise<Admission>
   /** How long one was open for a delivery since it was due, in ms. */
-  heldFor(delivery: Pick<ClaimedDelivery, 'recipient' | 'domain_id' | 'next_at'>): number
+  heldFor(delivery: Addressed & Pick<ClaimedDelivery, 'next_at'>): number
   /** Whether one is open for a delivery now. */
-  isOpenFor(delivery: Pick<ClaimedDelivery, 'recipient' | 'domain_id'>): boolean
+  isOpenFor(delivery: Addressed): boolean
   /** What they let through to the relay. In direct delivery none closes all destinations: `all`. */
   passage(): Passage
   /** How many are open, by kind. */
@@ -69,8 +73,8 @@ export function createBreakers(deps: {
   const known = createKnownBreakers(deps.log, max)
   const proving = createProving(mode === 'relay')
 
-  const keysFor = ({ recipient, domain_id }: Pick<ClaimedDelivery, 'recipient' | 'domain_id'>) =>
-    keysOf(mode === 'relay' ? RELAY : addressDomain(recipient).toLowerCase(), domain_id)
+  const keysFor = (delivery: Addressed) =>
+    keysOf(mode === 'relay' ? RELAY : receiverOf(delivery), delivery.domain_id)
 
   return {
     async admit(delivery) {
@@ -117,6 +121,10 @@ const ofAllMail: readonly BreakerKey[] = (['account', 'address'] as const).map((
   destination: RELAY,
   domainId: null,
 }))
+
+/** Who takes a mail in direct delivery: the provider, which says the same to all domains behind it, or the domain. */
+const receiverOf = ({ recipient, destination }: Addressed): string =>
+  isProvider(destination) ? destination : addressDomain(recipient).toLowerCase()
 
 const keysOf = (destination: string, domainId: string): BreakerKey[] =>
   kinds.map((kind) => ({ kind, destination, domainId: kind === 'sender' ? domainId : null }))

@@ -5,6 +5,7 @@ import { createRooms } from '../../../delivery/lane/rooms.ts'
 import { refusalOf } from '../../../delivery/nextState.ts'
 import { rejection } from '../../../mail/smtp/outcomes.ts'
 import type { Outcome } from '../../../mail/transport.ts'
+import { addressDomain } from '../../../rules/addresses.ts'
 import type { Phase } from '../../../rules/mail/phases.ts'
 
 const MINUTE_MS = 60_000
@@ -25,7 +26,12 @@ function start(mode: 'relay' | 'mx', max?: number) {
     random: () => 0.5,
     ...(max === undefined ? {} : { max }),
   })
-  const admit = (domain_id: string, recipient: string) => breakers.admit({ recipient, domain_id })
+  /** @param destination the provider behind the recipient's domain; absent: none */
+  const admit = (
+    domain_id: string,
+    recipient: string,
+    destination = addressDomain(recipient).toLowerCase(),
+  ) => breakers.admit({ recipient, domain_id, destination })
   const end = (admission: Admission, outcome: Outcome | null) => {
     if (admission.kind === 'busy') return 'busy'
     const refusal = outcome && refusalOf(outcome, mode === 'relay')
@@ -39,8 +45,12 @@ function start(mode: 'relay' | 'mx', max?: number) {
     open: breakers.countOpen,
     passage: breakers.passage,
     /** Sends a mail, whose outcome would be this one. @returns whether it was tried */
-    send: async (domain: string, recipient: string, outcome: Outcome | null) =>
-      end(await admit(domain, recipient), outcome),
+    send: async (
+      domain: string,
+      recipient: string,
+      outcome: Outcome | null,
+      destination?: string,
+    ) => end(await admit(domain, recipient, destination), outcome),
     pass: (ms: number) => {
       time += ms
     },
@@ -96,6 +106,24 @@ test('in direct delivery a sender is closed at one destination', async () => {
   expect(await send('dom_a', 'x@two.test', delivered)).toBe('tried')
   expect(await send('dom_b', 'x@one.test', delivered)).toBe('tried')
 })
+
+test.each([
+  ['address', address, 'busy'],
+  ['sender', sender, 'tried'],
+] as const)(
+  'in direct delivery %s is closed at a provider for all domains behind it',
+  async (kind, outcome, others) => {
+    const { send, open } = start('mx')
+    for (let n = 0; n < 3; n++) {
+      expect(await send('dom_a', `x@customer${n}.test`, outcome, 'microsoft')).toBe('tried')
+    }
+    expect(open()[kind]).toBe(1)
+    expect(await send('dom_a', 'x@customer3.test', delivered, 'microsoft')).toBe('busy')
+    expect(await send('dom_a', 'x@customer3.test', delivered, 'google')).toBe('tried')
+    expect(await send('dom_a', 'x@customer4.test', delivered)).toBe('tried')
+    expect(await send('dom_b', 'x@customer3.test', delivered, 'microsoft')).toBe(others)
+  },
+)
 
 test.each<[string, Outcome | null, boolean]>([
   ['a delivery', delivered, true],
@@ -192,7 +220,7 @@ test.each([
   ['relay', address, 'none'],
   ['relay', sender, 'all'],
   ['relay', unknown, 'all'],
-  // In direct delivery a breaker closes one recipient domain.
+  // In direct delivery a breaker closes one destination.
   ['mx', login, 'all'],
 ] as const)(
   'in the mode %s a refusal lets through to all mail: %o, %s',
