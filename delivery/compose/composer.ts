@@ -68,7 +68,7 @@ interface Heavy {
 }
 
 interface Entry {
-  loaded: Promise<EmailContent>
+  loaded: Promise<EmailContent> | undefined
   prepared: Promise<Prepared> | undefined
   heavy: Promise<Heavy> | undefined
   users: number
@@ -188,21 +188,33 @@ export function createComposer(
   const compose = async (entry: Entry, email: EmailContent, deliveryId: number | null) =>
     guard(composingOf(email), async (watched) => {
       entry.prepared ??= prepare(email, watched)
-      const { bytesFor, common } = await entry.prepared
-      return { common, message: await bytesFor(deliveryId, watched) }
+      const preparing = entry.prepared
+      try {
+        const { bytesFor, common } = await preparing
+        return { common, message: await bytesFor(deliveryId, watched) }
+      } catch (err) {
+        if (entry.prepared === preparing) entry.prepared = undefined
+        throw err
+      }
     })
 
   return async (emailId, work, deliveryId = null, destination = null) => {
     const entry: Entry = inUse.get(emailId) ?? {
-      loaded: loadSurely(emailId),
+      loaded: undefined,
       prepared: undefined,
       heavy: undefined,
       users: 0,
     }
     inUse.set(emailId, entry)
     entry.users += 1
+    entry.loaded ??= loadSurely(emailId)
+    const { loaded } = entry
+    /** Whether it is a suspect may have changed: the next delivery asks again. */
+    const loadAgain = () => {
+      if (entry.loaded === loaded) entry.loaded = undefined
+    }
     try {
-      const email = await entry.loaded
+      const email = await loaded
       const reply = replyOf(email, deliveryId)
       if (isGivenUp(reply.deaths)) throw new GivenUp(reply)
       const hear = <R>(read: () => R) => guard(reply, async (watched) => watched(read))
@@ -211,7 +223,11 @@ export function createComposer(
         return await useHeavy([entry, email], send, deliveryId, destination)
       }
       const { common, message } = await compose(entry, email, deliveryId)
+      if (email.suspect_deaths !== null) loadAgain()
       return await send(common, message)
+    } catch (err) {
+      loadAgain()
+      throw err
     } finally {
       entry.users -= 1
       if (entry.users === 0) inUse.delete(emailId)

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import { type ComposedEmail, createComposer } from '../../delivery/compose/composer.ts'
 import { readTrackingToken } from '../../mail/tracking/tokens.ts'
+import { NotAlone } from '../../runtime/gate.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { acceptMail, type Columns } from '../setup/acceptedMail.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -22,14 +23,14 @@ const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
 const config = { publicUrl: 'https://mail.test', stateFolder: tmpdir() }
 
 /** Like the composer's function, with the bytes of each email. */
-function createUse() {
+function createUse(blame = unwatched) {
   const use = createComposer({
     db,
     wake: () => {},
     now,
     config,
     secrets,
-    blame: unwatched,
+    blame,
   } as unknown as Parameters<typeof createComposer>[0])
   return <T>(
     id: string,
@@ -65,6 +66,46 @@ test('deliveries that are under way together share the bytes; later ones get the
   expect(await createUse()(id, async (e) => e.bytes)).toEqual(one)
   expect(bodiesOf(one)).toEqual({ 'text/plain': 'Hi', 'text/html': '<p>Hi</p>' })
   await expect(use('em_none', async () => 0)).rejects.toThrow('is gone')
+})
+
+test('what fails to be composed is composed anew by the next delivery under way, which asks again whether it is a suspect', async () => {
+  const html = '<a href="https://shop.test/">Shop</a>'
+  const id = await accept({ html, track_clicks: true, tracking_host: 'click.sender.test' })
+  const suspect = {
+    kind: 'email',
+    id,
+    workspace_id: workspaceId,
+    step: 'compose',
+    deaths: 1,
+  } as const
+  await db
+    .insertInto('suspects')
+    .values({ ...suspect, noted_at: now() })
+    .execute()
+  const alone: boolean[] = []
+  const use = createUse({
+    ...unwatched,
+    during(mark, work) {
+      alone.push(mark.alone)
+      if (alone.length === 1) throw new NotAlone('no time is left')
+      return work(() => undefined)
+    },
+  })
+  const first = use(id, async () => 0, 1)
+  const later = use(
+    id,
+    async () => {
+      expect(new Set(alone)).toEqual(new Set([true]))
+      alone.length = 1
+      await use(id, async () => 0, 3)
+      return alone.slice(1)
+    },
+    2,
+  )
+  await expect(first).rejects.toThrow('no time is left')
+  const third = await later
+  expect(third.length).toBeGreaterThan(0)
+  expect(new Set(third)).toEqual(new Set([false]))
 })
 
 test('a long body and an attachment are read completely', async () => {
