@@ -21,13 +21,14 @@ import { keepTime, movedAlong } from './heldTime.ts'
 import type { LaneLeases } from './lane/leases.ts'
 import { createSettling } from './lane/settleSurely.ts'
 import { createWaitingLines } from './lane/waitingLines.ts'
-import { afterExpiry, afterGivenUp, refusalOf, toSettlement } from './nextState.ts'
+import { afterExpiry, afterGivenUp, toSettlement } from './nextState.ts'
 import { passPoint } from './points.ts'
+import { readRefusal } from './readRefusal.ts'
 import { createUnknownDomains } from './unknownDomains.ts'
 
 const GROUP_MAX = 500
 
-/** Mail with attachments that finds no place, and a suspect that finds no moment alone, come back after one to three times this time. */
+/** Mail with attachments that finds no place, and a suspect that finds no moment to be composed, come back after one to three times this time. */
 const PLACE_MS = 1_000
 
 /** The result of an attempt. */
@@ -186,9 +187,8 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
           const outcome = await transport.send(envelope, message, beforeDot, trace)
           passPoint('replied', delivery.id)
           metrics?.attempted(outcome, trace)
-          const refusal =
-            outcome.kind === 'rejected' ? await hear(() => refusalOf(outcome, ofRelay)) : null
-          const made = { outcome, refusal, acceptedAt, transactional, trace, startedAt }
+          const read = await readRefusal(outcome, hear, ofRelay)
+          const made = { ...read, acceptedAt, transactional, trace, startedAt }
           return { ...made, away, ours: false, givenUp: null }
         },
         delivery.id,

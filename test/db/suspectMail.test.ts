@@ -3,12 +3,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { suspectDeliveryId } from '../../db/suspects/writes.ts'
 import type { Blame } from '../../delivery/deps.ts'
 import type { SuspectKind } from '../../rules/wire.ts'
+import { NotAlone } from '../../runtime/gate.ts'
 import { acceptMail } from '../setup/acceptedMail.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { now, seedWorkspace } from '../setup/harness.ts'
 import { createTestWorker } from '../setup/lanes.ts'
 import { startSmtp } from '../setup/smtp.ts'
+import { unwatched } from '../setup/unwatched.ts'
 
 const database = await createTestDatabase()
 const { db } = database
@@ -121,4 +123,39 @@ test('a suspect is composed and its reply read alone; what ended three workers a
   // What ended well alone is a suspect no more.
   const left = await db.selectFrom('suspects').select('id').orderBy('id').execute()
   expect(left.map(({ id }) => id)).toEqual([bad, firstId].sort())
+})
+
+test('a refusal that finds no moment to be read alone counts as an attempt, and is tried again by the schedule', async () => {
+  const smtp = await startSmtp()
+  onTestFinished(() => smtp.stop())
+  smtp.setScript(() => ({ at: 'rcpt', reply: '554 5.6.0 no' }))
+  const email = await accept('later@a.test')
+  const [sent] = await deliveryOf(email)
+  const name = suspectDeliveryId(email, sent?.id ?? 0)
+  await suspect('delivery', name, 1)
+  const worker = createTestWorker(database, smtp.url, {
+    blame: {
+      ...unwatched,
+      during(mark, work) {
+        if (mark.kind === 'delivery') throw new NotAlone('no moment')
+        return work(() => undefined)
+      },
+    },
+  })
+  const began = now().getTime()
+  await worker.own({ lane: 0, lanes: 1 })
+  await eventually(async () => {
+    const [row] = await deliveryOf(email)
+    expect([row?.state, row?.attempt]).toEqual(['deferred', 1])
+    expect((row?.next_at.getTime() ?? 0) - began).toBeGreaterThan(30_000)
+  })
+  expect(smtp.attempts.get('later@a.test')).toBe(1)
+  const attempts = await db
+    .selectFrom('delivery_attempts')
+    .select(['outcome', 'phase'])
+    .where('delivery_id', '=', sent?.id ?? 0)
+    .execute()
+  expect(attempts).toEqual([{ outcome: 'failed', phase: 'rcpt' }])
+  const suspects = await db.selectFrom('suspects').select('id').where('id', '=', name).execute()
+  expect(suspects).toHaveLength(1)
 })
