@@ -3,7 +3,6 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { waitDaysMax } from '../../rules/mail/expiry.ts'
 import type { DayPlaces } from '../../rules/mail/warmUp.ts'
 import type { WaitingState } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
@@ -77,6 +76,8 @@ export interface PlacedDelivery {
   slot_day: string | null
   /** When it is due; null: now, it stays claimed. */
   next_at: Date | null
+  /** When it expires then; null: it stays as it is. */
+  expires_at: Date | null
 }
 
 /** What is stored as the last response of mail that waits for a place, and was never tried. */
@@ -84,23 +85,20 @@ const WAITS = 'it waits: its sending domain is warming up and has no place for i
 
 /**
  * Writes the places of claimed deliveries. A delivery without a place returns to its former state, its attempt does not
- * count, and it expires later by the time that it waits, but not through that more than `waitDaysMax` days after its
- * acceptance. If that is before the time at which it would be due, it is due a moment before it expires: too late to be
- * tried once more.
+ * count, and it expires when its place says, but not earlier than before. If that is before the time at which it would be
+ * due, it is due a moment before it expires: too late to be tried once more.
  */
 export async function placeDeliveries(
   trx: Trx,
   placed: readonly (PlacedDelivery & { was: WaitingState })[],
   leaseToken: string,
-  now: Date,
 ): Promise<void> {
   const which = sql`lease_token = ${leaseToken}::uuid and ${isUnmarked}`
-  const expires = sql`greatest(d.expires_at, least(d.expires_at + (p.next_at - ${now}::timestamptz),
-    d.created_at + ${`${waitDaysMax} days`}::interval))`
+  const expires = sql`greatest(d.expires_at, p.expires_at)`
   await sql`
     with place as (
       select * from jsonb_to_recordset(${JSON.stringify(placed)}::jsonb)
-        as p (id bigint, slot_day date, next_at timestamptz, was text)
+        as p (id bigint, slot_day date, next_at timestamptz, expires_at timestamptz, was text)
     ),
     held as (${lockedById(sql`in (select id from place)`, which)}),
     given as (update deliveries d set slot_day = p.slot_day

@@ -11,6 +11,7 @@ import {
   setWarmedUp,
 } from '../../db/domains/warmUp.ts'
 import { mailClasses } from '../../rules/mail/classes.ts'
+import { movedExpiry } from '../../rules/mail/expiry.ts'
 import {
   type DayPlaces,
   dayOf,
@@ -18,7 +19,9 @@ import {
   isLadderOver,
   placesOf,
 } from '../../rules/mail/warmUp.ts'
+import type { Breakers } from '../breakers.ts'
 import type { DeliveryDeps } from '../deps.ts'
+import { movedAlong } from '../heldTime.ts'
 
 /** How long a lane remembers whether a domain is warmed up. */
 const REMEMBER_MS = 5_000
@@ -27,7 +30,9 @@ const REMEMBERED_MAX = 10_000
 const GRACE_MS = 60 * 60 * 1000
 const TRANSACTIONAL = mailClasses.indexOf('transactional')
 
-type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config' | 'metrics'>
+type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config' | 'metrics'> & {
+  breakers: Pick<Breakers, 'heldFor'>
+}
 
 interface Placed {
   delivery: ClaimedDelivery
@@ -39,7 +44,7 @@ interface Placed {
 
 /** Makes a function that returns the claimed deliveries that may be sent now. It has put off the others. */
 export function createWarmUp(deps: Deps, leaseToken: string) {
-  const { db, now, config, metrics } = deps
+  const { db, now, config, metrics, breakers } = deps
   const known = new LRUCache<string, { cold: boolean; until: number }>({ max: REMEMBERED_MAX })
 
   async function coldDomains(ids: Set<string>): Promise<Set<string>> {
@@ -56,7 +61,11 @@ export function createWarmUp(deps: Deps, leaseToken: string) {
     if (!config.warmUp || claimed.length === 0) return claimed
     const cold = await coldDomains(new Set(claimed.map((delivery) => delivery.domain_id)))
     const time = now()
-    const asking = claimed.filter((one) => cold.has(one.domain_id) && needsPlace(one, time))
+    // What has expired but for the time that a breaker held it is tried, and so needs a place.
+    const asking = claimed
+      .filter((one) => cold.has(one.domain_id))
+      .map((one) => movedAlong(one, breakers.heldFor(one)))
+      .filter((one) => needsPlace(one, time))
     if (asking.length === 0) return claimed
     const placed = await reserve(deps, asking, leaseToken, time)
     const putOff = new Set(
@@ -106,8 +115,9 @@ function reserve(
       was: delivery.was,
       slot_day: slotDay,
       next_at: nextAt,
+      expires_at: nextAt && movedExpiry(delivery, nextAt.getTime() - now.getTime()),
     }))
-    await placeDeliveries(trx, rows, leaseToken, now)
+    await placeDeliveries(trx, rows, leaseToken)
     return placed
   })
 }

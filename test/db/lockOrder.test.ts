@@ -55,6 +55,7 @@ const place = (id: number) => ({
   was: 'queued' as const,
   slot_day: '2026-01-01',
   next_at: null,
+  expires_at: null,
 })
 
 /** Each takes ids in the order in which the caller has them. */
@@ -67,7 +68,7 @@ const statements: Record<string, (which: number[]) => Promise<unknown>> = {
       which.map((id) => ({ id, was: 'queued' as const })),
       TOKEN,
     ),
-  place: (which) => placeDeliveries(trx, which.map(place), TOKEN, now()),
+  place: (which) => placeDeliveries(trx, which.map(place), TOKEN),
   settle,
 }
 

@@ -5,7 +5,14 @@ import { transact } from '../../commands/transact.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { createWarmUp } from '../../delivery/lane/warmUp.ts'
 import { warmUpLadder } from '../../rules/mail/warmUp.ts'
-import { createColdDomains, DAY_MS, HOUR_MS, START_MS, wake } from '../setup/coldDomains.ts'
+import {
+  createColdDomains,
+  DAY_MS,
+  HOUR_MS,
+  neverOpen,
+  START_MS,
+  wake,
+} from '../setup/coldDomains.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { allLines, queueDeliveries } from '../setup/queue.ts'
 
@@ -75,7 +82,7 @@ test('a cold domain keeps to its ladder however many other domains a lane has se
   await sql`update deliveries set class = 1`.execute(db)
   const leaseToken = '00000000-0000-0000-0000-000000000009'
   const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']
-  const gate = createWarmUp({ db, now: () => now, wake, config }, leaseToken)
+  const gate = createWarmUp({ db, now: () => now, wake, config, breakers: neverOpen }, leaseToken)
   const claim = (limit: number) =>
     transact.one({ db, wake }, (inTrx) =>
       claimDeliveries(inTrx.db, {
@@ -97,4 +104,30 @@ test('a cold domain keeps to its ladder however many other domains a lane has se
   const sent = await gate([...rest, unseen])
   expect(rest).toHaveLength(count - 10)
   expect(sent.filter(({ domain_id }) => domain_id === ids.domainId)).toHaveLength(step - 10)
+})
+
+test('what a breaker has held counts before the warm-up: it needs a place, and keeps its time', async () => {
+  const ids = await seedCold()
+  const [step = 0] = warmUpLadder
+  const expiresAt = new Date(START_MS + HOUR_MS)
+  await queueDeliveries(db, { ...ids, count: step + 1, dueAt: new Date(START_MS), expiresAt })
+  await sql`update deliveries set class = 2`.execute(db)
+  const now = new Date(START_MS + 2 * HOUR_MS)
+  const leaseToken = '00000000-0000-0000-0000-000000000009'
+  const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']
+  const breakers = { heldFor: () => 2 * HOUR_MS }
+  const gate = createWarmUp({ db, now: () => now, wake, config, breakers }, leaseToken)
+  const leaseUntil = new Date(now.getTime() + HOUR_MS)
+  const { deliveries } = await transact.one({ db, wake }, (inTrx) =>
+    claimDeliveries(inTrx.db, { ...allLines(500), leaseToken, leaseUntil, now }),
+  )
+  expect(deliveries).toHaveLength(step + 1)
+  expect(await gate(deliveries)).toHaveLength(step)
+  const [putOff] = await db
+    .selectFrom('deliveries')
+    .select(['next_at', 'expires_at'])
+    .where('state', '=', 'queued')
+    .execute()
+  // It had an hour left when it was due.
+  expect((putOff?.expires_at.getTime() ?? 0) - (putOff?.next_at.getTime() ?? 0)).toBe(HOUR_MS)
 })

@@ -13,6 +13,8 @@ export const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
 export const START_MS = Date.UTC(2026, 2, 2, 9)
 export const wake = () => undefined
+/** Breakers that have held nothing. */
+export const neverOpen = { heldFor: () => 0 }
 
 /** Claims, and says what of it may be sent now. */
 export type Lane = (
@@ -26,7 +28,7 @@ export function createColdDomains(db: Db) {
       const leaseToken = `00000000-0000-0000-0000-00000000000${lane}`
       const now = () => new Date(clock.ms)
       const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']
-      const gate = createWarmUp({ db, now, wake, config }, leaseToken)
+      const gate = createWarmUp({ db, now, wake, config, breakers: neverOpen }, leaseToken)
       const shards = { from: lane * 16, to: lane * 16 + 16 }
       return async (limit) => {
         const leaseUntil = new Date(clock.ms + HOUR_MS)
