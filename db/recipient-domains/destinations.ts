@@ -38,9 +38,19 @@ export async function learnDestination(
   return rows[0]?.destination ?? null
 }
 
+/** The bounds of one move: how many deliveries move, and how many are read to find them. */
+export interface MoveLimits {
+  move: number
+  /** Of each line of a workspace, the earliest first. */
+  perLine: number
+  /** Of all lines together. */
+  inAll: number
+}
+
 /**
- * Moves up to `limit` deliveries that stand in lines of a domain to its destination. What is due later moves when it is
- * made ready; rows that others have locked move by the next call.
+ * Moves deliveries that stand in lines of a domain to its destination. A line may be a provider's, with the mail of many
+ * domains: of what stands behind others there nothing moves, and it is sent from where it stands. What is due later moves
+ * when it is made ready; rows that others have locked move by the next call.
  * @param from the shard and destination under which they stand
  * @returns how many
  */
@@ -48,7 +58,7 @@ export async function moveLines(
   trx: Trx,
   from: Omit<LearnedDomain, 'domain'>,
   to: LearnedDomain,
-  limit: number,
+  { move, perLine, inAll }: MoveLimits,
 ): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     /* move */ with recursive workspaces as (
@@ -62,16 +72,25 @@ export async function moveLines(
         order by d.workspace_id limit 1
       ) next
     ),
+    found as materialized (
+      select looked_at.id as found_id from (
+        select d.id, d.recipient from workspaces w cross join lateral (
+          select id, recipient from deliveries
+          where class = w.class and workspace_id = w.workspace_id and shard = ${from.shard}
+            and destination = ${from.destination} and ${isInLine}
+          order by next_at limit ${perLine}::int
+        ) d
+        limit ${inAll}::int
+      ) looked_at
+      where ${domainOf(sql`looked_at.recipient`)} = ${to.domain}
+      limit ${move}::int
+    ),
     waiting as materialized (
-      select d.id from workspaces w cross join lateral (
+      select d.id from found cross join lateral (
         select id from deliveries
-        where class = w.class and workspace_id = w.workspace_id and shard = ${from.shard}
-          and destination = ${from.destination} and ${isInLine}
-          and ${domainOf(sql`recipient`)} = ${to.domain}
-        order by next_at limit ${limit}::int
+        where id = found_id and shard = ${from.shard} and destination = ${from.destination} and ${isInLine}
         for update skip locked
       ) d
-      limit ${limit}::int
     ),
     moved as (
       update deliveries d set destination = ${to.destination}, shard = ${to.shard}

@@ -7,7 +7,8 @@ import type { DeliveryDeps } from '../deps.ts'
 
 /** The most domains that wait to be stored. Mail to a further one is sent all the same, from lines of its own. */
 const WAITING_MAX = 5_000
-const PAGE = 500
+/** A line may be a provider's: a move that reads it ends long before a statement runs out of time. */
+const MOVE = { move: 500, perLine: 10_000, inAll: 50_000 }
 /** The pause while the database is away. */
 const AGAIN_MS = 5_000
 
@@ -29,8 +30,8 @@ export function createDestinations(deps: Deps): (domain: string, destination: st
     for (const stands of new Set([domain, before ?? domain])) {
       if (stands === destination) continue
       const from = { destination: stands, shard: shardOf(stands) }
-      const move = () => transact.one(deps, ({ db }) => moveLines(db, from, to, PAGE))
-      for (let count = PAGE; count === PAGE; ) {
+      const move = () => transact.one(deps, ({ db }) => moveLines(db, from, to, MOVE))
+      for (let count = MOVE.move; count === MOVE.move; ) {
         count = await move()
         moved += count
       }

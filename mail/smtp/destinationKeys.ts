@@ -27,14 +27,19 @@ export interface DestinationKeys {
 const KEEP_MS = 60 * 60_000
 /** A destination that is in use is told again after this time, so that whoever remembers it knows that it is used. */
 const TELL_MS = 24 * 60 * 60_000
+/**
+ * A domain whose destination has changed is told again only after this time: whoever remembers it moves the waiting mail of
+ * the domain, and a domain's owner could let its hosts change in turn. Mail goes to what was found in the meantime.
+ */
+const TELL_CHANGE_MS = 60 * 60_000
 /** The most sets of hosts, of addresses and of domains that are remembered. */
 const ENTRIES_MAX = 50_000
 /** A longer key is cut, and ends in a hash. */
 const KEY_CHARS_MAX = 200
 
 /**
- * @param onFound called when the destination of a domain is new, has changed, or was told a day ago, as far as that is
- *   remembered
+ * @param onFound called when the destination of a domain is new, has changed since it was told an hour ago, or was told a
+ *   day ago, as far as that is remembered
  */
 export function createDestinationKeys(
   dns: Pick<Dns, 'a' | 'aaaa'>,
@@ -48,7 +53,7 @@ export function createDestinationKeys(
 
   function tell(domain: string, key: string): void {
     const before = told.get(domain)
-    if (before?.key === key && now() - before.at < TELL_MS) return
+    if (before && now() - before.at < (before.key === key ? TELL_MS : TELL_CHANGE_MS)) return
     told.set(domain, { key, at: now() })
     onFound(domain, key)
   }

@@ -5,6 +5,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { type Claim, type Claimed, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
+import { moveLines } from '../../db/recipient-domains/destinations.ts'
 import { createDestinations } from '../../delivery/lane/destinations.ts'
 import { createLines } from '../../delivery/lane/lines.ts'
 import { shardOf } from '../../rules/shard.ts'
@@ -196,6 +197,28 @@ test('mail that waits for a domain moves to its destination, and further mail is
     { destination: 'provider', shard: shardOf('provider'), class: 0, ready: true },
     { destination: 'other.test', shard: shardOf('other.test'), class: 0, ready: true },
   ])
+})
+
+test('a domain that leaves a provider has a bounded part of its lines read', async () => {
+  const shard = shardOf('google')
+  for (const workspace of ['ws_1', 'ws_2', 'ws_3']) {
+    await queue({ count: 3_000, workspace, shard, destination: 'one.test' })
+  }
+  await sql`update deliveries set destination = 'google',
+    recipient = case when next_at < ${after(5)} then 'a@left.test' else recipient end`.execute(db)
+  await sql`vacuum analyze deliveries`.execute(db)
+  const from = { destination: 'google', shard }
+  const to = { domain: 'left.test', destination: '192.0.2.1', shard: 7 }
+  const limits = { move: 500, perLine: 100, inAll: 150 }
+  const [moved, read] = await transact.one({ db, wake: () => undefined }, async (inTrx) => {
+    const count = await moveLines(inTrx.db, from, to, limits)
+    const { rows } = await sql<{ read: number }>`
+      select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read from pg_stat_xact_user_tables
+      where relname = 'deliveries'`.execute(inTrx.db)
+    return [count, rows[0]?.read]
+  })
+  expect(moved).toBe(8)
+  expect(read).toBeLessThan(300)
 })
 
 test('what becomes due in one shard does not keep that of others from being ready', async () => {

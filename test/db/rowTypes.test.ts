@@ -104,7 +104,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
     }),
   (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),
   (trx) => learnDestination(trx, learned, at),
-  (trx) => moveLines(trx, learned, learned, 1),
+  (trx) => moveLines(trx, learned, learned, { move: 1, perLine: 1, inAll: 1 }),
   (trx) => deleteUnusedDomains(trx, { after: '', limit: 1, now: at }),
   (trx) => takeLane(trx, { lane: 0, lanes: 1, from: 0, to: 64, owner: id, until: at }),
   (trx) => extendLeases(trx, [1], id, at),

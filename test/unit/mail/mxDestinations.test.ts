@@ -166,6 +166,18 @@ test('what was found is told again after a day', async () => {
   expect(told).toEqual(Array(3).fill('192.0.2.1 192.0.2.2'))
 })
 
+test('a domain whose hosts change in turn is told once an hour, and found each time', async () => {
+  const { findAll, ofHost, clock, told } = createKeys()
+  ofHost.set('mx.hostile.test', answer('192.0.2.66'))
+  for (let minute = 0; minute < 180; minute++) {
+    clock.time = minute * 60_000
+    const host = minute % 2 === 0 ? 'aspmx.l.google.com' : 'mx.hostile.test'
+    const found = await findAll('hostile.test', [host], [])
+    expect(found).toBe(minute % 2 === 0 ? 'google' : '192.0.2.66')
+  }
+  expect(told).toEqual(['google', '192.0.2.66', 'google'])
+})
+
 test('while the DNS fails, what was known stays, and a guess is not told', async () => {
   const { find, turn, clock, told } = createKeys()
   await find()
