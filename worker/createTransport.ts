@@ -9,12 +9,13 @@ import type { MailTransport } from '../mail/transport.ts'
 import type { Config } from '../runtime/config.ts'
 
 /**
- * @param onDestination called when direct delivery has found the destination of a recipient's domain
+ * @param onDestination called when direct delivery has found the destination of a recipient's domain; returns whether
+ *   that was taken
  * @throws Error if the relay's URL is malformed, or if it would send a password without encryption
  */
 export function createTransport(
   config: Config,
-  onDestination?: (domain: string, destination: string) => void,
+  onDestination?: (domain: string, destination: string) => boolean,
 ): MailTransport {
   const { ehloName } = config
   if (config.deliveryMode === 'relay') {

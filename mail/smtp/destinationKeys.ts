@@ -39,11 +39,11 @@ const KEY_CHARS_MAX = 200
 
 /**
  * @param onFound called when the destination of a domain is new, has changed since it was told an hour ago, or was told a
- *   day ago, as far as that is remembered
+ *   day ago, as far as that is remembered. What it does not take (false) is told with the next mail.
  */
 export function createDestinationKeys(
   dns: Pick<Dns, 'a' | 'aaaa'>,
-  onFound: (domain: string, destination: string) => void,
+  onFound: (domain: string, destination: string) => boolean,
   now: () => number,
 ): DestinationKeys {
   const known = new LRUCache<string, { key: string; until: number }>({ max: ENTRIES_MAX })
@@ -54,8 +54,7 @@ export function createDestinationKeys(
   function tell(domain: string, key: string): void {
     const before = told.get(domain)
     if (before && now() - before.at < (before.key === key ? TELL_MS : TELL_CHANGE_MS)) return
-    told.set(domain, { key, at: now() })
-    onFound(domain, key)
+    if (onFound(domain, key)) told.set(domain, { key, at: now() })
   }
 
   /**

@@ -44,9 +44,10 @@ export interface MxOptions {
   connectionsInAll?: number
   /**
    * Called when the destination of a recipient's domain was found, if it is new or has changed, and once a day while the
-   * domain gets mail: a provider, or addresses joined by spaces, of some 200 characters at most. Must not throw.
+   * domain gets mail: a provider, or addresses joined by spaces, of some 200 characters at most. Returns false if it could
+   * not take that now: then it is told again with the next mail. Must not throw.
    */
-  onDestination?: (domain: string, destination: string) => void
+  onDestination?: (domain: string, destination: string) => boolean
   /** Local address to send from. Hosts of the other IP family cannot be reached then. */
   localAddress?: string
   /** Allows private and loopback addresses. */
@@ -119,7 +120,7 @@ export function createMxTransport(options: MxOptions): MxTransport {
     addressesOf: (host: string) => findHostAddresses(dns, host, { allowPrivate, family }),
   }
   const destinations = new Map<string, Destination>()
-  const keys = createDestinationKeys(dns, options.onDestination ?? (() => undefined), now)
+  const keys = createDestinationKeys(dns, options.onDestination ?? (() => true), now)
   const most = (key: string) => options.connections ?? connectionsTo(key)
   const unproven = roomOf(startPace(most('')).limit, {
     waiting: DESTINATION_WAITING,

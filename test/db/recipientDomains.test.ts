@@ -3,13 +3,17 @@ import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { learnDestination } from '../../db/recipient-domains/destinations.ts'
+import { createDestinations } from '../../delivery/lane/destinations.ts'
 import { createForgetting } from '../../delivery/unusedDomains.ts'
+import { createLog } from '../../runtime/log.ts'
 import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
 
 const { db } = await createTestDatabase()
 const DAY_MS = 24 * 3_600_000
 const START_MS = Date.UTC(2026, 2, 2, 9)
 const clock = { ms: START_MS }
+const log = createLog('lane', 'silent')
 const deps = { db, now: () => new Date(clock.ms), wake: () => undefined }
 const daysAgo = (days: number) => new Date(START_MS - days * DAY_MS)
 
@@ -43,6 +47,35 @@ test('a destination is written when it changes, and once a day while it is used'
   }
   const hours = written.map((at) => (at.getTime() - START_MS) / 3_600_000)
   expect(hours).toEqual([0, 0, 24, 24, 26, 26, 50])
+})
+
+test('a destination that could not be stored is tried again', async () => {
+  await sql`create sequence faults`.execute(db)
+  await sql`
+    create function fail_first() returns trigger language plpgsql as $$ begin
+      if nextval('faults') <= 3 then
+        raise exception 'canceling statement due to statement timeout' using errcode = '57014';
+      end if;
+      return new;
+    end $$`.execute(db)
+  await sql`create trigger fail_first before insert on recipient_domains
+    for each row execute function fail_first()`.execute(db)
+  try {
+    const tell = createDestinations({ ...deps, log }, { again_ms: 1 })
+    expect(tell('a.test', 'google')).toBe(true)
+    await eventually(async () => expect(await rows()).toMatchObject([{ destination: 'google' }]))
+  } finally {
+    await sql`drop function fail_first cascade`.execute(db)
+  }
+})
+
+test('destinations beyond those that may wait are not taken', async () => {
+  const tell = createDestinations({ ...deps, log }, { waitingMax: 3 })
+  const names = Array.from({ length: 10 }, (_, i) => `d${i}.test`)
+  // The first one is being stored and waits no longer.
+  const taken = names.filter((name) => tell(name, name))
+  expect(taken).toEqual(names.slice(0, 4))
+  await eventually(async () => expect((await rows()).map(({ domain }) => domain)).toEqual(taken))
 })
 
 test('who has a destination exists', async () => {

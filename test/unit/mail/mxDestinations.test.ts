@@ -84,7 +84,7 @@ test('a connection to a host that only one domain has takes mail of no other', a
 
 test('what was found is told once for each domain', async () => {
   const told: string[][] = []
-  const onDestination = (...found: string[]) => void told.push(found)
+  const onDestination = (...found: string[]) => told.push(found) > 0
   const stage = await createStage(cachedDns(dns()), { onDestination })
   await stage.serve(2)
   for (const domain of ['shop', 'one', 'one', 'implicit', 'null', 'lost', 'broken']) {
@@ -106,14 +106,19 @@ function createKeys() {
   const ofHost = new Map<string, DnsAnswer<string>>()
   const clock = { time: 0 }
   const told: string[] = []
+  const isFull = { now: false }
   const keys = createDestinationKeys(
     { a: async (host) => ofHost.get(host) ?? addresses, aaaa: async () => answer() },
-    (_, key) => void told.push(key),
+    (_, key) => {
+      if (!isFull.now) told.push(key)
+      return !isFull.now
+    },
     () => clock.time,
   )
   return {
     clock,
     told,
+    isFull,
     ofHost,
     /** The destination of a domain with these hosts, the first of which are preferred. */
     findAll: async (domain: string, preferred: string[], others: string[]) =>
@@ -176,6 +181,16 @@ test('a domain whose hosts change in turn is told once an hour, and found each t
     expect(found).toBe(minute % 2 === 0 ? 'google' : '192.0.2.66')
   }
   expect(told).toEqual(['google', '192.0.2.66', 'google'])
+})
+
+test('what could not be taken is told again with the next mail', async () => {
+  const { find, isFull, told } = createKeys()
+  isFull.now = true
+  await find()
+  isFull.now = false
+  await find()
+  await find()
+  expect(told).toEqual(['192.0.2.1 192.0.2.2'])
 })
 
 test('while the DNS fails, what was known stays, and a guess is not told', async () => {
