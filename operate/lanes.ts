@@ -8,7 +8,7 @@ import { listLaneStates } from './laneStates.ts'
 import { laneLines } from './laneTable.ts'
 
 const USAGE = `Usage: npm run lanes
-Shows which worker owns which delivery lane. Needs DATABASE_URL and TEMPORAL_ADDRESS, reads DELIVERY_LANES.
+Shows on which worker Temporal runs each delivery lane. Needs DATABASE_URL and TEMPORAL_ADDRESS, reads DELIVERY_LANES.
 `
 
 function fail(text: string, hint: string): never {
@@ -27,8 +27,10 @@ const { temporalAddress: address, temporalNamespace: namespace } = config
 
 const connection = await Connection.connect({ address, connectTimeout: '5s' }).catch(() =>
   fail(
-    `Temporal does not answer at ${address}, so nobody can say who owns the lanes.`,
+    `Temporal does not answer at ${address}, so it cannot say which worker runs which lane.`,
     'A lane that runs goes on; none moves. The API accepts mail meanwhile.\n' +
+      'Who owns the lanes stands in Postgres: ' +
+      'select lane, owner, until > now() as alive from lanes where epoch > 0\n' +
       'Check TEMPORAL_ADDRESS, or start Temporal, then ask again.',
   ),
 )

@@ -146,7 +146,7 @@ export interface LanesTable {
   marks_from: number
   /** Whether its owner lets it go: who takes it lets this one finish what it has claimed. */
   offered: boolean
-  /** When the owner will have said by then that it lives. */
+  /** Until then its owner counts as alive; it moves this on every two seconds. */
   until: Date
 }
 

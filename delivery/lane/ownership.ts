@@ -9,7 +9,10 @@ import { laneShards } from './shards.ts'
 
 /** How often the owner says that it lives, and looks whether the lane is still its own. */
 const RENEW_MS = 2_000
-/** An owner that has not said so for this time is shown as gone. */
+/**
+ * An owner that has not said so for this time does not count any more when lanes of two counts are told apart
+ * (`findLaneCount`).
+ */
 const SILENT_MS = 10_000
 
 /** The number of a lane (from 0) and the count of lanes, which together own all shards. */
