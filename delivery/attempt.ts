@@ -3,50 +3,30 @@
 import { transact } from '../commands/transact.ts'
 import type { ClaimedDelivery } from '../db/deliveries/claim.ts'
 import { markDataSent } from '../db/deliveries/mark.ts'
-import type { Settlement } from '../db/deliveries/settle.ts'
 import { isUnavailable } from '../db/failures.ts'
 import { verpAddress } from '../mail/tracking/mailboxes.ts'
-import type { Outcome, Trace } from '../mail/transport.ts'
+import type { Outcome } from '../mail/transport.ts'
 import { addressDomain } from '../rules/addresses.ts'
-import type { Bounce } from '../rules/mail/bounceRules.ts'
 import { mailClasses } from '../rules/mail/classes.ts'
 import { createBatcher } from '../runtime/batcher.ts'
 import { NotAlone } from '../runtime/gate.ts'
-import { createTrace, toAttempt } from './attemptRow.ts'
+import { type Attempted, createDecisions } from './afterAttempt.ts'
+import { createTrace } from './attemptRow.ts'
 import type { UseEmail } from './compose/composer.ts'
 import { NoHeavyPlace } from './compose/heavyPlaces.ts'
 import { GivenUp } from './compose/mailGuard.ts'
 import type { DeliveryDeps } from './deps.ts'
 import { keepTime, movedAlong } from './heldTime.ts'
 import type { LaneLeases } from './lane/leases.ts'
-import { createSettling } from './lane/settleSurely.ts'
-import { createWaitingLines } from './lane/waitingLines.ts'
-import { afterExpiry, afterGivenUp, toSettlement } from './nextState.ts'
+import { createSettler } from './lane/settleSurely.ts'
+import { afterExpiry, toSettlement } from './nextState.ts'
 import { passPoint } from './points.ts'
 import { readRefusal } from './readRefusal.ts'
-import { createUnknownDomains } from './unknownDomains.ts'
 
 const GROUP_MAX = 500
 
 /** Mail with attachments that finds no place, and a suspect that finds no moment to be composed, come back after one to three times this time. */
 const PLACE_MS = 1_000
-
-/** The result of an attempt. */
-interface Attempted {
-  outcome: Outcome
-  /** What the outcome refuses. */
-  refusal: Bounce | null
-  acceptedAt: number
-  transactional: boolean
-  /** The message could not be composed: the fault is in this service. */
-  ours: boolean
-  /** The database or this process was away before the dot, so nothing was sent: the delivery is due again at once. */
-  away: boolean
-  /** It was not tried, and must not be tried again. */
-  givenUp: GivenUp | null
-  trace: Trace
-  startedAt: Date
-}
 
 /**
  * Makes a function that runs one attempt of a claimed delivery and settles it. It never throws.
@@ -60,25 +40,25 @@ export function createDelivery(
 ) {
   const { log, now, metrics } = deps
   const attempt = createAttempt(deps, leases, useEmail)
-  const settleSurely = createSettling(deps, leases.token)
-  const { ours, settlementOf } = createSettlements(deps)
+  const settleSurely = createSettler(deps, leases.token)
+  const { contextAt, settlementOf } = createDecisions(deps)
 
   return async (delivery: ClaimedDelivery): Promise<void> => {
     const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
     try {
       const since = now()
       const moved = movedAlong(delivery, deps.breakers.heldFor(delivery))
-      const expired = afterExpiry({ delivery: moved, ...ours(now()) })
+      const expired = afterExpiry({ delivery: moved, ...contextAt(now()) })
       if (expired) return await settleSurely(expired)
       const admission = await deps.breakers.admit(delivery)
       if (admission.kind === 'busy') {
-        const untried = toSettlement(admission, { delivery: moved, ...ours(now()) })
+        const untried = toSettlement(admission, { delivery: moved, ...contextAt(now()) })
         if (!untried) return
         return await settleSurely(keepTime(untried, { delivery, moved, isHeld: true, since }))
       }
       const tried = await attempt(delivery)
       const { refusal, givenUp } = tried
-      admission.ended(tried.ours ? null : tried.outcome, refusal)
+      admission.ended(tried.isUncomposed ? null : tried.outcome, refusal)
       if (refusal) metrics?.refused(refusal)
       const settlement = await settlementOf({ delivery, moved, since }, tried)
       if (settlement) await settleSurely(settlement)
@@ -90,49 +70,6 @@ export function createDelivery(
       log.error({ err, ...fields }, 'an attempt ended without a settlement; its lease will expire')
     }
   }
-}
-
-/** Makes the function that decides what becomes of an attempt, and the one that makes what such decisions know of us. */
-function createSettlements(deps: DeliveryDeps) {
-  const { now, config } = deps
-  const inLine = createTurns(now)
-  const ofRelay = config.deliveryMode === 'relay'
-  const isGone = ofRelay ? async () => false : createUnknownDomains(deps)
-  const ours = (time: Date) => ({
-    now: time.getTime(),
-    reportingMta: config.ehloName,
-    resendUnknown: false,
-    random: Math.random(),
-    acceptedAt: 0,
-    ofRelay,
-  })
-
-  /** What becomes of an attempt; null if the lease was lost. */
-  const settlementOf = async (
-    { delivery, moved, since }: { delivery: ClaimedDelivery; moved: ClaimedDelivery; since: Date },
-    tried: Attempted,
-  ): Promise<Settlement | null> => {
-    const { refusal, givenUp } = tried
-    if (givenUp) return afterGivenUp({ delivery: moved, ...ours(now()) }, givenUp.message)
-    const outcome = tried.ours ? tried.outcome : inLine(delivery.recipient, tried.outcome)
-    const domain = addressDomain(delivery.recipient).toLowerCase()
-    const isDomainGone = await isGone(domain, tried.outcome, tried.trace)
-    const settlement = tried.away
-      ? backInQueue(delivery, now())
-      : toSettlement(outcome, {
-          delivery: moved,
-          ...ours(now()),
-          acceptedAt: tried.acceptedAt,
-          resendUnknown: config.resendUnknown && tried.transactional,
-          isDomainGone,
-        })
-    if (!settlement) return null
-    const times = { attempt: delivery.attempt, startedAt: tried.startedAt, endedAt: now() }
-    const attempt = tried.away ? null : toAttempt(outcome, tried.trace, times)
-    const isHeld = refusal?.fault === 'ours' && deps.breakers.isOpenFor(delivery)
-    return keepTime({ ...settlement, attempt }, { delivery, moved, isHeld, since })
-  }
-  return { ours, settlementOf }
 }
 
 const toRecipient = ({ recipient, class: place }: ClaimedDelivery) => ({
@@ -168,7 +105,7 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
     try {
       return await useEmail(
         delivery.email_id,
-        async ({ message, mailFromDomain, acceptedAt, transactional, hear }) => {
+        async ({ message, mailFromDomain, acceptedAt, transactional, readReply }) => {
           const from = verpAddress(verpMac, delivery.id, mailFromDomain)
           const envelope = { ...toRecipient(delivery), from, bytes: message.length }
           passPoint('composed', delivery.id)
@@ -187,9 +124,9 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
           const outcome = await transport.send(envelope, message, beforeDot, trace)
           passPoint('replied', delivery.id)
           metrics?.attempted(outcome, trace)
-          const read = await readRefusal(outcome, hear, ofRelay)
+          const read = await readRefusal(outcome, readReply, ofRelay)
           const made = { ...read, acceptedAt, transactional, trace, startedAt }
-          return { ...made, away, ours: false, givenUp: null }
+          return { ...made, away, isUncomposed: false, givenUp: null }
         },
         delivery.id,
         addressDomain(delivery.recipient).toLowerCase(),
@@ -209,11 +146,11 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
 /** What an error means that kept a mail from being sent, and whether it is a fault that nobody has said yet. */
 function afterFault(
   err: unknown,
-): Pick<Attempted, 'outcome' | 'away' | 'ours' | 'givenUp'> & { isFault: boolean } {
+): Pick<Attempted, 'outcome' | 'away' | 'isUncomposed' | 'givenUp'> & { isFault: boolean } {
   if (err instanceof NoHeavyPlace || err instanceof NotAlone) {
     const retryAfter_ms = PLACE_MS * (1 + 2 * Math.random())
     const outcome: Outcome = { kind: 'busy', error: err.message, retryAfter_ms }
-    return { outcome, away: false, ours: false, givenUp: null, isFault: false }
+    return { outcome, away: false, isUncomposed: false, givenUp: null, isFault: false }
   }
   // A message that cannot be composed or signed is not sent in another form: its delivery is tried again later.
   const away = isUnavailable(err)
@@ -223,27 +160,5 @@ function afterFault(
     phase: 'body',
     error: 'the mail could not be composed',
   }
-  return { outcome, away, ours: true, givenUp, isFault: !away && !givenUp }
-}
-
-/** Makes a function that gives an untried delivery (`busy`) its turn in the waiting line of its domain. */
-function createTurns(now: () => Date) {
-  const lines = createWaitingLines()
-  return (recipient: string, outcome: Outcome): Outcome => {
-    const domain = addressDomain(recipient).toLowerCase()
-    const time = now().getTime()
-    if (outcome.kind !== 'busy') {
-      lines.took(domain, time)
-      return outcome
-    }
-    return { ...outcome, retryAfter_ms: lines.join(domain, outcome.retryAfter_ms, time) }
-  }
-}
-
-/** A settlement that makes a delivery due again at once, as if it had not been claimed. */
-function backInQueue(delivery: ClaimedDelivery, now: Date): Settlement {
-  const { id, resent, was, last_response } = delivery
-  const nothing = { response: last_response, event: null, suppress: 'no', attempt: null } as const
-  const again = { state: was, nextAt: now, counted: false }
-  return { ...nothing, ...again, id, resent }
+  return { outcome, away, isUncomposed: true, givenUp, isFault: !away && !givenUp }
 }

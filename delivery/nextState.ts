@@ -33,7 +33,7 @@ export interface SettleContext {
   random: number
   /** Whether the server that refuses is the relay that all mail goes to. */
   ofRelay: boolean
-  /** Whether the DNS has not known the recipient's domain for a day (unknownDomains.ts). Absent: no. */
+  /** Whether the DNS has not known the recipient's domain for a day (missingDomains.ts). Absent: no. */
   isDomainGone?: boolean
 }
 
@@ -104,7 +104,7 @@ function afterReply(outcome: Rejection, context: SettleContext): Settlement {
   // A domain counts as nonexistent when two attempts in a row, half an hour apart, do not find it.
   const confirmed = isUnknownDomain(response) && isUnknownDomain(context.delivery.last_response)
   if (!bounce.final && !confirmed) return tryAgain(context, { response, reply: response, bounce })
-  const ended = giveUp(context, response, bounce)
+  const ended = asBounced(context, response, bounce)
   return confirmed && context.isDomainGone ? { ...ended, suppress: 'for_a_month' } : ended
 }
 
@@ -114,7 +114,8 @@ function afterBusy(
   context: SettleContext,
 ): Settlement {
   const { delivery, now } = context
-  if (now >= delivery.expires_at.getTime()) return giveUp(context, outcome.error, retriesExhausted)
+  if (now >= delivery.expires_at.getTime())
+    return asBounced(context, outcome.error, retriesExhausted)
   return settled(context, {
     state: delivery.was,
     counted: false,
@@ -140,7 +141,7 @@ export function afterExpiry(
   const isLast = delivery.next_at.getTime() >= expiresAt && now < expiresAt + LAST_ATTEMPT_MS
   if (isLast) return null
   const response = delivery.last_response ?? 'it expired before it could be tried'
-  return { ...giveUp(context, response, retriesExhausted), counted: false }
+  return { ...asBounced(context, response, retriesExhausted), counted: false }
 }
 
 /**
@@ -148,7 +149,7 @@ export function afterExpiry(
  * said anything, so it is no bounce of the recipient, and suppresses nobody.
  */
 export function afterGivenUp(context: SettleContext, why: string): Settlement {
-  return { ...giveUp(context, why, undetermined), counted: false }
+  return { ...asBounced(context, why, undetermined), counted: false }
 }
 
 /** No reply came after the final dot: the message may have been delivered. */
@@ -181,10 +182,10 @@ function tryAgain(
   if (next.kind === 'retry') {
     return settled(context, { state: 'deferred', nextAt: new Date(next.at), response })
   }
-  return giveUp(context, response, why.bounce)
+  return asBounced(context, response, why.bounce)
 }
 
-function giveUp(context: SettleContext, response: string, bounce: Bounce): Settlement {
+function asBounced(context: SettleContext, response: string, bounce: Bounce): Settlement {
   const event = bounced(context, bounce)
   return settled(context, { state: 'bounced', response, event, suppress: suppressionBy(bounce) })
 }

@@ -15,12 +15,12 @@ const UNREAD = 'refused, with a reply that could not be read now'
  */
 export async function readRefusal(
   outcome: Outcome,
-  hear: ComposedEmail['hear'],
+  readReply: ComposedEmail['readReply'],
   ofRelay: boolean,
 ): Promise<{ outcome: Outcome; refusal: Bounce | null }> {
   if (outcome.kind !== 'rejected') return { outcome, refusal: null }
   try {
-    return { outcome, refusal: await hear(() => refusalOf(outcome, ofRelay)) }
+    return { outcome, refusal: await readReply(() => refusalOf(outcome, ofRelay)) }
   } catch (err) {
     if (!(err instanceof NotAlone)) throw err
     return { outcome: { kind: 'failed', phase: outcome.phase, error: UNREAD }, refusal: null }

@@ -121,9 +121,9 @@ export const limits = {
   /** How long the address is suppressed then. */
   softBounceSuppressedDays: 30,
   /** A domain that the DNS has not known for so long suppresses its addresses when their mail bounces. */
-  unknownDomainAfter_ms: 24 * 60 * 60 * 1000,
+  missingDomainAfter_ms: 24 * 60 * 60 * 1000,
   /** How long they are suppressed then. */
-  unknownDomainSuppressedDays: 30,
+  missingDomainSuppressedDays: 30,
   /** How long one piece of work may keep a worker's main thread busy before it is noted as a suspect. */
   stallMsMax: 2_000,
   /** How long it may do so before the worker is ended. */

@@ -10,7 +10,7 @@ import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces
 import { attemptMoves, states } from './guards.ts'
 import { mailEventRows } from './mailEvents.ts'
 
-const MONTH = `${limits.unknownDomainSuppressedDays} days`
+const MONTH = `${limits.missingDomainSuppressedDays} days`
 
 /** One attempt as it is stored: its times, the mail server, and how it ended. */
 export type AttemptRow = Omit<Row<'delivery_attempts'>, 'delivery_id'>

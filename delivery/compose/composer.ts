@@ -36,7 +36,7 @@ export interface ComposedEmail {
    * Runs the work that reads the reply to this delivery, which may end the worker, too.
    * @throws NotAlone if the reply cannot be read now
    */
-  hear: <T>(work: () => T) => Promise<T>
+  readReply: <T>(work: () => T) => Promise<T>
 }
 
 /** What the recipients of an email have in common. */
@@ -46,7 +46,7 @@ interface Prepared {
   bytesFor: (deliveryId: number | null, watched: Watched) => Promise<Buffer>
 }
 
-type Common = Omit<ComposedEmail, 'message' | 'hear'>
+type Common = Omit<ComposedEmail, 'message' | 'readReply'>
 
 /**
  * Runs work with a composed email.
@@ -217,8 +217,8 @@ export function createComposer(
       const email = await loaded
       const reply = replyOf(email, deliveryId)
       if (isGivenUp(reply.deaths)) throw new GivenUp(reply)
-      const hear = <R>(read: () => R) => guard(reply, async (watched) => watched(read))
-      const send = (common: Common, message: Message) => work({ ...common, message, hear })
+      const readReply = <R>(read: () => R) => guard(reply, async (watched) => watched(read))
+      const send = (common: Common, message: Message) => work({ ...common, message, readReply })
       if (email.heavy_bytes > 0) {
         return await useHeavy([entry, email], send, deliveryId, destination)
       }

@@ -17,7 +17,7 @@ const SETTLE_PAUSE_MS_MAX = 2_000
  * Makes the function that writes an outcome. Only this process knows it, so it tries for as long as the database
  * is away.
  */
-export function createSettling(deps: DeliveryDeps, leaseToken: string) {
+export function createSettler(deps: DeliveryDeps, leaseToken: string) {
   // No SMTP session waits for a settlement, so gathering them is free; small groups cost Postgres more than large
   // ones.
   const settleGrouped = createBatcher(

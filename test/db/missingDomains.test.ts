@@ -4,9 +4,7 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { beforeEach, expect, test } from 'vitest'
 import { createTrace } from '../../delivery/attemptRow.ts'
-import { createUnknownDomains } from '../../delivery/unknownDomains.ts'
-import { nullMxRejection, unknownDomainRejection } from '../../mail/dns/mxHosts.ts'
-import type { Outcome } from '../../mail/transport.ts'
+import { createMissingDomains } from '../../delivery/missingDomains.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 
@@ -19,24 +17,19 @@ const clock = { ms: START_MS }
 
 function createLane() {
   const now = () => new Date(clock.ms)
-  const isGone = createUnknownDomains({ db, now, wake: () => undefined, log })
-  const delivered: Outcome = { kind: 'delivered', reply: '250 Ok' }
+  const isGone = createMissingDomains({ db, now, wake: () => undefined, log })
   const exists = { ...createTrace(), domainExists: true }
   return {
     /** An attempt that does not find the domain. @returns whether it is gone */
-    miss: (domain: string) =>
-      isGone(domain, unknownDomainRejection('NXDOMAIN'), { ...createTrace(), domainExists: false }),
+    miss: (domain: string) => isGone(domain, { ...createTrace(), domainExists: false }),
     /** An attempt that meets a server of the domain. */
-    meet: (domain: string, outcome: Outcome = delivered) =>
-      isGone(domain, outcome, { ...exists, host: `mx.${domain}` }),
+    meet: (domain: string) => isGone(domain, { ...exists, host: `mx.${domain}` }),
     /** An attempt that finds the domain and meets no server. */
-    find: (domain: string, outcome: Outcome) => isGone(domain, outcome, exists),
+    find: (domain: string) => isGone(domain, exists),
     /** An attempt that gets no answer from the DNS. */
-    fail: (domain: string) => isGone(domain, failed('SERVFAIL'), createTrace()),
+    fail: (domain: string) => isGone(domain, createTrace()),
   }
 }
-
-const failed = (error: string): Outcome => ({ kind: 'failed', phase: 'connect', error })
 
 async function rowOf(domain: string) {
   const { rows } = await sql<{ version: string; nx_since: Date | null; looked_up_at: Date }>`
@@ -122,18 +115,13 @@ test.each<[string, number[], boolean]>([
   expect(last).toBe(isGone)
 })
 
-test.each<[string, Outcome]>([
-  ['takes no mail', nullMxRejection()],
-  ['has neither MX nor address', unknownDomainRejection('neither MX nor address')],
-  ['has servers that cannot be reached', failed('ECONNREFUSED')],
-  ['has servers that rest', { kind: 'busy', error: 'not tried now', retryAfter_ms: 1 }],
-])('a domain that %s exists', async (_, outcome) => {
+test('a domain that is found exists, whether or not one of its servers was met', async () => {
   const lane = createLane()
   await lane.meet('good.test')
   await lane.miss('back.test')
   clock.ms += 25 * HOUR_MS
   await lane.meet('good.test')
-  expect(await lane.find('back.test', outcome)).toBe(false)
+  expect(await lane.find('back.test')).toBe(false)
   await eventually(async () => expect((await rowOf('back.test'))?.nx_since).toBeNull())
   expect(await lane.miss('back.test')).toBe(false)
 })
@@ -165,10 +153,10 @@ test('a domain that stays away is written once a day', async () => {
   })
 })
 
-test('words of a server do not make its domain unknown', async () => {
+test('a domain whose server was met is not missing, whatever that server says', async () => {
   const lane = createLane()
   await lane.meet('good.test')
-  expect(await lane.meet('liar.test', unknownDomainRejection('NXDOMAIN'))).toBe(false)
+  expect(await lane.meet('liar.test')).toBe(false)
   expect(await rowOf('liar.test')).toBeUndefined()
 })
 

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { transact } from '../commands/transact.ts'
 import { listMissingDomains } from '../db/recipient-domains/reads.ts'
 import { updateFoundDomains, upsertMissingDomains } from '../db/recipient-domains/writes.ts'
-import type { Outcome, Trace } from '../mail/transport.ts'
+import type { Trace } from '../mail/transport.ts'
 import { limits } from '../rules/limits.ts'
 import { missedAgain } from '../rules/mail/recipientDomains.ts'
 import { createBatcher } from '../runtime/batcher.ts'
@@ -15,7 +15,7 @@ const REMEMBERED_MAX = 10_000
  * How long it is remembered that a domain is not found, or is found. Then it is asked once more, because the lane that had
  * the domain meanwhile may know better.
  */
-const UNKNOWN_MS = 60_000
+const MISSING_MS = 60_000
 const FOUND_MS = 10 * 60_000
 /** The resolver is believed for so long after it has found another domain. */
 const RESOLVES_MS = 10 * 60_000
@@ -35,7 +35,7 @@ interface Known {
  * other times is not noted. Any answer by which the domain exists, also without a server, ends that. It never throws; while
  * the database is away no domain is gone. It asks Postgres when a domain is new to it or has changed, not for each mail.
  */
-export function createUnknownDomains(deps: Deps) {
+export function createMissingDomains(deps: Deps) {
   const { now, log } = deps
   const known = new LRUCache<string, Known>({ max: REMEMBERED_MAX })
   /** The last two domains whose servers were met, and when: one of them is another than the domain in question. */
@@ -55,11 +55,11 @@ export function createUnknownDomains(deps: Deps) {
     return null
   }
 
-  async function unknownSince(domain: string): Promise<Date | null> {
+  async function missingSince(domain: string): Promise<Date | null> {
     const before = remembered(domain)?.since
     if (before) return before
-    const since = await note.unknown(domain).catch(forget(domain))
-    if (since !== null) remember(domain, since, UNKNOWN_MS)
+    const since = await note.missing(domain).catch(forget(domain))
+    if (since !== null) remember(domain, since, MISSING_MS)
     return since
   }
 
@@ -72,12 +72,12 @@ export function createUnknownDomains(deps: Deps) {
   const resolvesOthers = (domain: string) =>
     [...met].some(([other, at]) => other !== domain && at + RESOLVES_MS >= now().getTime())
 
-  return async (domain: string, _: Outcome, trace: Trace): Promise<boolean> => {
+  return async (domain: string, trace: Trace): Promise<boolean> => {
     if (trace.host !== null) met.set(domain, now().getTime())
     if (trace.domainExists) found(domain)
     if (trace.domainExists !== false || !resolvesOthers(domain)) return false
-    const since = await unknownSince(domain)
-    return since !== null && now().getTime() - since.getTime() >= limits.unknownDomainAfter_ms
+    const since = await missingSince(domain)
+    return since !== null && now().getTime() - since.getTime() >= limits.missingDomainAfter_ms
   }
 }
 
@@ -86,7 +86,7 @@ function createNotes(deps: Deps) {
   const { now } = deps
   return {
     /** @returns since when the domain is not found */
-    unknown: createBatcher(async (domains: string[]) => {
+    missing: createBatcher(async (domains: string[]) => {
       const asked = [...new Set(domains)]
       const before = await listMissingDomains(deps.db, asked)
       const time = now()
