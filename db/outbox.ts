@@ -73,7 +73,18 @@ export interface OutboxLine {
 /** The parts of a line's key, as the index `outbox_lines` has them. */
 const startsOf = sql`(case when kind = 'start' then workflow_id else '' end)`
 const refusedOnce = sql`(case when attempts = 0 then 0 else 1 end)`
-const ofLines = (refused: boolean) =>
+
+/**
+ * The rows that are for Temporal. A walk over due rows need not ask for `leave`: a check of the table keeps its `next_at` at
+ * `infinity`, as that of `mail_event`, so it is never due by it. The indexes have it in them, and leave `mail_event` out.
+ */
+export const forTemporal = sql`kind not in ('mail_event', 'leave')`
+
+/**
+ * The rows of lines, by the index `outbox_lines`. Rows of the kind `leave` are among them; they are never due by `next_at`.
+ * @param refused whether those that Temporal has refused, or the others
+ */
+export const ofLines = (refused: boolean) =>
   sql`kind <> 'mail_event' and ${refusedOnce} = ${refused ? 1 : 0}::int`
 
 const LINES_MAX = 1_000

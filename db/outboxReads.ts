@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { OutboxKind } from '../rules/wire.ts'
 import type { Db } from './connect.ts'
+import { forTemporal, ofLines } from './outbox.ts'
 
 export interface RefusedRow {
   kind: OutboxKind
@@ -19,7 +20,7 @@ export interface RefusedRow {
 export async function listRefused(db: Db, limit: number): Promise<RefusedRow[]> {
   const { rows } = await sql<RefusedRow>`
     select kind, execution_id, workspace_id, refusal, attempts, created_at, next_at from outbox
-    where kind not in ('mail_event', 'leave') and attempts > 0
+    where ${forTemporal} and attempts > 0
     order by created_at, id limit ${limit}
   `.execute(db)
   return rows
@@ -36,7 +37,7 @@ export async function findRefusedSummary(db: Db): Promise<RefusedSummary> {
   // By the first part of the index `outbox_lines`, which has no other rows.
   const { rows } = await sql<RefusedSummary>`
     select count(*)::int as count, min(created_at) as oldest_at from outbox
-    where kind <> 'mail_event' and (case when attempts = 0 then 0 else 1 end) = 1 and due_at is null
+    where ${ofLines(true)} and ${forTemporal}
   `.execute(db)
   return rows[0] ?? { count: 0, oldest_at: null }
 }
@@ -51,7 +52,7 @@ export interface WaitingKind {
 export async function listWaitingKinds(db: Db): Promise<WaitingKind[]> {
   const { rows } = await sql<WaitingKind>`
     select kind, count(*)::int as count, min(created_at) as oldest_at from outbox
-    where kind not in ('mail_event', 'leave') group by kind order by kind
+    where ${forTemporal} group by kind order by kind
   `.execute(db)
   return rows
 }
