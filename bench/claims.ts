@@ -8,6 +8,7 @@ import { connect } from '../db/connect.ts'
 import { claimDeliveries } from '../db/deliveries/claim.ts'
 import type { Database } from '../db/schema.ts'
 import { createLines } from '../delivery/lane/lines.ts'
+import { limits } from '../rules/limits.ts'
 import { describePostgres } from './machine.ts'
 import { type Bench, figure, percentile, rounded } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
@@ -91,7 +92,7 @@ async function timed(work: () => Promise<number>): Promise<number[]> {
 
 /** Claims go on from one to the next, as those of a lane. */
 function claimer(db: Db): () => Promise<number> {
-  const lines = createLines({ from: 0, to: 64 })
+  const lines = createLines({ from: 0, to: limits.shards })
   const known = new Map(Array.from({ length: 300 }, (_, n) => [`d${n * 3}.test`, n % 30]))
   return async () => {
     const { due, walked } = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
@@ -111,8 +112,8 @@ function claimer(db: Db): () => Promise<number> {
 
 async function plainClaim(db: Db): Promise<number> {
   const now = new Date()
-  const first = Math.floor(Math.random() * 64)
-  const shards = Array.from({ length: 64 }, (_, n) => (first + n) % 64)
+  const first = Math.floor(Math.random() * limits.shards)
+  const shards = Array.from({ length: limits.shards }, (_, n) => (first + n) % limits.shards)
   const { rows } = await sql`
     /* plain */ update deliveries d
     set state = 'sending', attempt = attempt + 1, lease_token = ${LEASE}::uuid, fence = ${LEASE}::uuid,
@@ -184,7 +185,7 @@ async function fill(db: Db, rows: number): Promise<void> {
   await sql`
     insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at,
       created_at, marketing, address_hmac, workflow_id, execution_id, class, destination)
-    select 'email_' || i, 'ws_' || i % 50, 'dom_1', 'user' || i || '@d' || i % 997 || '.test', i % 997 % 64, 'queued',
+    select 'email_' || i, 'ws_' || i % 50, 'dom_1', 'user' || i || '@d' || i % 997 || '.test', i % 997 % ${limits.shards}::int, 'queued',
       now() - interval '1 hour' + i * interval '1 ms', now() + interval '1 day', now(), i % 3 = 1,
       case when i % 3 = 1 then sha256(i::text::bytea) end, case when i % 3 = 1 then 'wf_1' end,
       case when i % 3 = 1 then 'exe_' || i end, i % 3, 'd' || i % 997 || '.test'
