@@ -1,6 +1,7 @@
 // Figure: how long receipts of one workspace take to a destination for which another workspace has a campaign queued.
 
 import { sql } from 'kysely'
+import { placeOfClass } from '../rules/mail/classes.ts'
 import { mxEnv } from '../test/setup/mxEnv.ts'
 import { startNameServer } from '../test/setup/nameServer.ts'
 import { describePostgres } from './machine.ts'
@@ -19,7 +20,7 @@ const REPLY_MS = 100
 const P99_MS_MAX = 2_000
 const DOMAIN = 'mail-0.example.test'
 const RECEIPT_EVERY_MS = 250
-const BROADCAST = 2
+const BROADCAST = placeOfClass('broadcast')
 
 export const fairness: Bench = (options) =>
   withServers(options.say, async (servers) => {

@@ -13,6 +13,7 @@ import {
   closedBreaker,
 } from '../rules/mail/breakers.ts'
 import { openWithin } from '../rules/mail/openTimes.ts'
+import { isBeforeMail } from '../rules/mail/phases.ts'
 import { isProvider } from '../rules/mail/providers.ts'
 import { type BreakerKey, createKnownBreakers, type KnownBreakers } from './knownBreakers.ts'
 import { createProving } from './proving.ts'
@@ -78,7 +79,7 @@ export function createBreakers(deps: {
 
   return {
     async admit(delivery) {
-      const subject = { keys: keysFor(delivery), domain: delivery.domain_id }
+      const subject = { keys: keysFor(delivery), domainId: delivery.domain_id }
       const leave = await proving.enter()
       const waits = ask(known, subject, now(), random)
       if (waits) {
@@ -112,7 +113,7 @@ export function createBreakers(deps: {
 interface Subject {
   keys: readonly BreakerKey[]
   /** The sending domain. */
-  domain: string
+  domainId: string
 }
 
 /** The breakers that close the relay for all mail. */
@@ -138,7 +139,7 @@ function ask(
 ): Busy | null {
   const asked = subject.keys.flatMap((key) => {
     const before = known.get(key)
-    return before.open ? [{ key, ...askBreaker(before, subject.domain, at, random()) }] : []
+    return before.open ? [{ key, ...askBreaker(before, subject.domainId, at, random()) }] : []
   })
   const waits: { key: BreakerKey; breaker: Breaker; wait_ms: number }[] = []
   for (const { key, breaker, answer } of asked) {
@@ -156,7 +157,7 @@ function ask(
 
 function hear(
   known: KnownBreakers,
-  { keys, domain }: Subject,
+  { keys, domainId }: Subject,
   heard: { outcome: Outcome | null; refusal: Bounce | null; at: number; opensAt: number },
 ): void {
   const { outcome, refusal, at, opensAt } = heard
@@ -165,7 +166,7 @@ function hear(
     const breaker = known.get(key)
     if (key.kind === ours) {
       const code = outcome?.kind === 'rejected' ? outcome.code : null
-      known.set(key, afterRefusal(breaker, domain, at, opensAt), at, code)
+      known.set(key, afterRefusal(breaker, domainId, at, opensAt), at, code)
     } else if (breaker !== closedBreaker) {
       if (outcome === null || outcome.kind === 'busy') {
         known.set(key, afterUntried(breaker, at), at)
@@ -181,5 +182,5 @@ function hear(
 function isPassed(outcome: Outcome): boolean {
   if (outcome.kind === 'delivered') return true
   if (outcome.kind !== 'rejected') return false
-  return !['connect', 'banner', 'ehlo', 'tls'].includes(outcome.phase)
+  return !isBeforeMail(outcome.phase)
 }

@@ -2,11 +2,11 @@
 // time it has left, up to seven days after its acceptance. Transactional mail expires as always.
 import type { ClaimedDelivery } from '../db/deliveries/claim.ts'
 import type { Settlement } from '../db/deliveries/settle.ts'
-import { mailClasses } from '../rules/mail/classes.ts'
+import { placeOfClass } from '../rules/mail/classes.ts'
 import { movedExpiry } from '../rules/mail/expiry.ts'
 import { waitingStates } from '../rules/states.ts'
 
-const TRANSACTIONAL = mailClasses.indexOf('transactional')
+const TRANSACTIONAL = placeOfClass('transactional')
 
 type Expiring = Pick<ClaimedDelivery, 'class' | 'created_at' | 'expires_at'>
 

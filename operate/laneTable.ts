@@ -1,5 +1,6 @@
 // Prints lanes for a terminal: a table, and a sentence for each fault.
 import type { LaneState } from './laneStates.ts'
+import { tableLines } from './table.ts'
 
 /** A lane without a heartbeat for so long moves to another worker. */
 const SILENT_MS = 6_000
@@ -18,14 +19,7 @@ const HEADER = [
 
 /** @param wanted the configured count of lanes; undefined if it is not known here */
 export function laneLines(lanes: LaneState[], wanted: number | undefined): string[] {
-  const rows = [HEADER, ...lanes.map(toCells)]
-  const widths = HEADER.map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)))
-  const table = rows.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
+  const table = tableLines(HEADER, lanes.map(toCells))
   const changes =
     wanted === undefined || wanted === lanes.length
       ? []

@@ -1,5 +1,6 @@
 // Prints the outbox for a terminal: what waits, by kind, and a table of what Temporal has refused.
 import type { RefusedRow, WaitingKind } from '../db/outboxReads.ts'
+import { tableLines } from './table.ts'
 
 const HEADER = ['kind', 'of', 'workspace', 'answer', 'tries', 'age', 'next try']
 
@@ -17,19 +18,12 @@ export function outboxLines(
           return `${count} of kind ${kind} wait, the oldest for ${age}`
         })
   if (refused.length === 0) return [...lines, 'Temporal has refused none of them.']
-  const rows = [HEADER, ...refused.slice(0, most).map((row) => toCells(row, now))]
-  const widths = HEADER.map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)))
-  const table = rows.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
+  const rows = refused.slice(0, most).map((row) => toCells(row, now))
   const more = refused.length > most ? [`and more: the oldest ${most} are shown`] : []
   return [
     ...lines,
     'Temporal has refused:',
-    ...table,
+    ...tableLines(HEADER, rows),
     ...more,
     'The log of the workers has each answer in full ("Temporal refused an outbox row").',
   ]

@@ -23,8 +23,9 @@ export async function endRefused(
   const contact = await lockContact(deps.db, workspaceId, contact_id)
   const now = deps.now()
   const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
-  const state = await findSegmentState(deps.db, workspaceId, { executionId, segment, hmac, now })
-  if (state.result) return state.result as SegmentResult
+  const at = { executionId, segment, hmac, now }
+  const state = await findSegmentState<SegmentResult>(deps.db, workspaceId, at)
+  if (state.result) return state.result
   const after = previous ? `after ${previous.step}` : `from ${execution.trigger_node_id} on`
   const error = `what the nodes ${after} write cannot be stored (SQLSTATE ${sqlState})`
   const { step = '', step_count: stepCount = 0 } = previous ?? {}

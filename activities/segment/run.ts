@@ -194,9 +194,9 @@ async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<Se
   const awaitedName = awaited === null ? null : awaitedEventName(design, awaited)
   if (awaitedName !== null) await hear(awaitedName)
   const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
-  const state = await findSegmentState(trx, workspaceId, { ...input, hmac, now })
+  const state = await findSegmentState<SegmentResult>(trx, workspaceId, { ...input, hmac, now })
   // Another try of this segment has committed in the meantime, or the execution was cancelled.
-  const stored = state.result as SegmentResult | null
+  const stored = state.result
   if (!contact || isEndedElsewhere(state, stored)) return endAsRow(deps, execution, state)
   if (stored) return stored
 

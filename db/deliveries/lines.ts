@@ -84,7 +84,7 @@ export const lineSteps = (walk: LineWalk, limit: number, now: Date): RawBuilder<
   sql`${walkStep(walk, now)}, ${pickSteps(walk, limit)}`
 
 /** The room of a destination, which may be below zero. */
-function roomOf({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuilder<unknown> {
+function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuilder<unknown> {
   const known = JSON.stringify(Object.fromEntries(rooms?.known ?? []))
   const other = Math.min(rooms?.other ?? ROOM_MAX, ROOM_MAX)
   return sql`coalesce((${known}::jsonb ->> ${destination})::int, ${other}::int)`
@@ -119,7 +119,7 @@ function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
           array_agg(p.destination) filter (where p.is_due and p.place = greatest(p.room, 0) + 1) as full_ones
         from (select q.*, row_number() over (partition by q.shard, q.destination order by q.next_at) as place from (
           select d.id, d.shard, d.destination, d.next_at, ${isWaiting} and d.next_at <= ${now} as is_due,
-            ${roomOf(walk, sql`d.destination`)} as room
+            ${roomSql(walk, sql`d.destination`)} as room
           from deliveries d
           where w.turn > 0 and d.class = w.class and d.workspace_id = w.workspace_id and ${isInLine}
             and (d.shard, d.destination) > (w.shard, w.destination) and d.shard < ${shards.to}
@@ -162,6 +162,6 @@ function pickSteps(walk: LineWalk, limit: number): RawBuilder<unknown> {
       select r.*, row_number() over (partition by destination order by rank, class) as place from ranked r
     ),
     picked as (
-      select id from placed where place <= ${roomOf(walk, sql`destination`)} order by rank, class limit ${limit}::int
+      select id from placed where place <= ${roomSql(walk, sql`destination`)} order by rank, class limit ${limit}::int
     )`
 }

@@ -60,12 +60,12 @@ export type SegmentRow<Result = unknown> = NonNullable<
   Awaited<ReturnType<typeof findSegment<Result>>>
 >
 
-export interface SegmentState {
+export interface SegmentState<Result = unknown> {
   ended_status: EndedStatus | null
   error: string | null
   cancellation_reason: string | null
   /** Set if this segment was committed after the first read and before the lock. */
-  result: object | null
+  result: Result | null
   /** automation_events.id that ended the wait of the segment before. */
   consumed_by: string | null
   trigger_properties: JsonObject | null
@@ -79,13 +79,13 @@ export interface SegmentState {
  * The state from which the segment decides at `now`. A separate statement after the lock, because only then is its
  * snapshot current.
  */
-export async function findSegmentState(
+export async function findSegmentState<Result = unknown>(
   trx: Trx,
   workspaceId: WorkspaceId,
   at: { executionId: string; segment: number; hmac: Buffer; now: Date },
-): Promise<SegmentState> {
+): Promise<SegmentState<Result>> {
   const { executionId, segment, hmac, now } = at
-  const { rows } = await sql<SegmentState>`
+  const { rows } = await sql<SegmentState<Result>>`
     select e.ended_status, e.error, e.cancellation_reason,
       (select result from execution_segments s
         where s.execution_id = e.id and s.segment = ${segment}) as result,

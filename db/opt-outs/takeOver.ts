@@ -2,13 +2,13 @@
 // another process is at are skipped.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { mailClasses } from '../../rules/mail/classes.ts'
+import { placeOfClass } from '../../rules/mail/classes.ts'
 import type { Trx } from '../connect.ts'
 import { domainOf, isWaiting } from '../deliveries/guards.ts'
 import { endWhenIdle } from '../idle.ts'
 
 /** The class of marketing mail of that release, all of which workflows have sent. */
-const AUTOMATION = mailClasses.indexOf('automation')
+const AUTOMATION = placeOfClass('automation')
 
 /** How long a transaction that takes over may be idle. Another process can take over what it held then. */
 const IDLE_MAX = '10s'

@@ -19,7 +19,7 @@ export function createRooms(
   const underWay = new Map<string, number>()
   /** Destinations for which more was due than they had room for. */
   let wanting = new Map<string, number>()
-  const roomOf = ({ known, other }: Rooms, destination: string) => known.get(destination) ?? other
+  const roomIn = ({ known, other }: Rooms, destination: string) => known.get(destination) ?? other
 
   return {
     /** Whether the lane may claim now; then it does. */
@@ -59,7 +59,7 @@ export function createRooms(
       const rooms = transport.rooms()
       if (rooms.known.size === 0 && rooms.other === Number.POSITIVE_INFINITY) return rooms
       const known = new Map(rooms.known)
-      for (const [one, count] of underWay) known.set(one, roomOf(rooms, one) - count)
+      for (const [one, count] of underWay) known.set(one, roomIn(rooms, one) - count)
       return { known, other: rooms.other }
     },
   }

@@ -3,6 +3,7 @@
 import { transact } from '../../commands/transact.ts'
 import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
+import type { ShardRange } from '../../db/deliveries/lines.ts'
 import { createPulse } from '../../runtime/pulse.ts'
 import { createDelivery } from '../attempt.ts'
 import type { UseEmail } from '../compose/composer.ts'
@@ -59,7 +60,7 @@ export async function runLane(
     Math.max(200, deps.config.leaseMs / 4),
   )
   const readying = setInterval(() => {
-    if (!over.aborted) void running.quietly('to make mail ready', running.makeReady)
+    if (!over.aborted) void running.quietly('making mail ready', running.makeReady)
   }, READY_MS)
   const ended = claimUntil(over, deps, running).then(async () => {
     clearInterval(readying)
@@ -97,13 +98,13 @@ async function claimUntil(
     if (!more || full) await pulse.next(full ? FULL_POLL_MS : POLL_MS)
   }
   over.removeEventListener('abort', pulse.beat)
-  await quietly('to stop listening', stopListening)
+  await quietly('the end of listening', stopListening)
 }
 
 /** Makes the state of a running lane, and its functions that read and write deliveries. */
 function createRunning(
   deps: DeliveryDeps,
-  shards: { from: number; to: number },
+  shards: ShardRange,
   { epoch, look }: Ownership,
   useEmail: UseEmail,
 ) {

@@ -10,7 +10,7 @@ import {
   placeDeliveries,
   setWarmedUp,
 } from '../../db/domains/warmUp.ts'
-import { mailClasses } from '../../rules/mail/classes.ts'
+import { placeOfClass } from '../../rules/mail/classes.ts'
 import { movedExpiry } from '../../rules/mail/expiry.ts'
 import {
   type DayPlaces,
@@ -28,7 +28,7 @@ const REMEMBER_MS = 5_000
 const REMEMBERED_MAX = 10_000
 /** A place stays valid for so long after its day, for deliveries that were about to be sent at midnight. */
 const GRACE_MS = 60 * 60 * 1000
-const TRANSACTIONAL = mailClasses.indexOf('transactional')
+const TRANSACTIONAL = placeOfClass('transactional')
 
 type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config' | 'metrics'> & {
   breakers: Pick<Breakers, 'heldFor'>

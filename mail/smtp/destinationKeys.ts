@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { providerOf } from '../../rules/mail/providers.ts'
+import { REMEMBERED_AGAIN_MS } from '../../rules/mail/recipientDomains.ts'
 import type { Dns } from '../dns/resolver.ts'
 
 export interface FoundHosts {
@@ -25,8 +26,6 @@ export interface DestinationKeys {
 
 /** Addresses that change in turn do not make another destination within this time. */
 const KEEP_MS = 60 * 60_000
-/** A destination that is in use is told again after this time, so that whoever remembers it knows that it is used. */
-const TELL_MS = 24 * 60 * 60_000
 /**
  * A domain whose destination has changed is told again only after this time: whoever remembers it moves the waiting mail of
  * the domain, and a domain's owner could let its hosts change in turn. Mail goes to what was found in the meantime.
@@ -53,7 +52,9 @@ export function createDestinationKeys(
 
   function tell(domain: string, key: string): void {
     const before = told.get(domain)
-    if (before && now() - before.at < (before.key === key ? TELL_MS : TELL_CHANGE_MS)) return
+    // One that is in use is told again, so that whoever remembers it knows that it is used.
+    const told_ms = before?.key === key ? REMEMBERED_AGAIN_MS : TELL_CHANGE_MS
+    if (before && now() - before.at < told_ms) return
     if (onFound(domain, key)) told.set(domain, { key, at: now() })
   }
 

@@ -17,7 +17,7 @@ import { createDestination, DESTINATION_WAITING, type Destination } from './dest
 import { createDestinationKeys } from './destinationKeys.ts'
 import { busy, failedToConnect } from './outcomes.ts'
 import { startPace } from './pace.ts'
-import { roomOf } from './paced.ts'
+import { roomFor } from './paced.ts'
 import { createPlaces } from './places.ts'
 import { createRooms } from './rooms.ts'
 import { defaultTimeouts, type SmtpTimeouts, toPhaseMs } from './timeouts.ts'
@@ -122,7 +122,7 @@ export function createMxTransport(options: MxOptions): MxTransport {
   const destinations = new Map<string, Destination>()
   const keys = createDestinationKeys(dns, options.onDestination ?? (() => true), now)
   const most = (key: string) => options.connections ?? connectionsTo(key)
-  const unproven = roomOf(startPace(most('')).limit, {
+  const unproven = roomFor(startPace(most('')).limit, {
     waiting: DESTINATION_WAITING,
     places: settings.places,
   })

@@ -106,7 +106,7 @@ export function createPaced(options: PacedOptions) {
     room(): number {
       if (now() < pace.restUntil || isProbing()) return 0
       const { connected } = pool.size()
-      return pace.rests > 0 && connected === 0 ? 1 : roomOf(pace.limit, options)
+      return pace.rests > 0 && connected === 0 ? 1 : roomFor(pace.limit, options)
     },
     /** When it is tried again, ms; in the past if it does not rest. */
     restsUntil: () => pace.restUntil,
@@ -115,7 +115,7 @@ export function createPaced(options: PacedOptions) {
 }
 
 /** The messages that keep so many connections busy, of those that have places. */
-export function roomOf(
+export function roomFor(
   connections: number,
   { waiting, places }: Pick<PacedOptions, 'waiting' | 'places'>,
 ): number {

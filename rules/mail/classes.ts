@@ -6,6 +6,9 @@ export const mailClasses = ['transactional', 'automation', 'broadcast'] as const
 /** The places of the classes, as the ledger stores them. */
 export const classPlaces: readonly number[] = mailClasses.map((_, place) => place)
 
+/** The place of a class, as the ledger stores it. */
+export const placeOfClass = (name: MailClass): number => mailClasses.indexOf(name)
+
 /** How many places of ten a class gets, while the others need theirs. In the order of `mailClasses`. */
 export const classWeights = [6, 3, 1] as const
 

@@ -11,3 +11,8 @@ export type Phase =
   | 'data'
   | 'body'
   | 'dot'
+
+const beforeMail: readonly Phase[] = ['connect', 'banner', 'ehlo', 'tls']
+
+/** Whether the server has not heard of a mail yet: the phase is before MAIL. */
+export const isBeforeMail = (phase: Phase): boolean => beforeMail.includes(phase)
