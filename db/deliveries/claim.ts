@@ -90,8 +90,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
           next_at = case when l.verdict = 'wait' then l.until else d.next_at end,
           ready = l.verdict is distinct from 'wait',
           settled_at = case when l.verdict <> 'wait' then ${now}::timestamptz end
-      from (${look(sql`due`, now)}) l
-      where d.ctid = l.place
+      from (${look(sql`due`, now)}) l where d.ctid = l.place
       returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.next_at,
         d.created_at, d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, l.was, l.verdict
     ),
