@@ -12,11 +12,10 @@ import type { DeliveryDeps } from './deps.ts'
 
 const REMEMBERED_MAX = 10_000
 /**
- * How long it is remembered that a domain is not found, or is found. Then it is asked once more, because the lane that had
- * the domain meanwhile may know better.
+ * How long it is remembered that a domain is not found, or is found. Then it is asked, or written, once more, because
+ * another lane may have noted something else meanwhile. Of a domain that was always found nothing is written.
  */
-const MISSING_MS = 60_000
-const FOUND_MS = 10 * 60_000
+const REMEMBERED_MS = 60_000
 /** The resolver is believed for so long after it has found another domain. */
 const RESOLVES_MS = 10 * 60_000
 const GROUP_MAX = 500
@@ -47,8 +46,8 @@ export function createMissingDomains(deps: Deps) {
     const found = known.get(domain)
     return found && found.until > now().getTime() ? found : undefined
   }
-  const remember = (domain: string, since: Date | null, for_ms: number) =>
-    known.set(domain, { since, until: now().getTime() + for_ms })
+  const remember = (domain: string, since: Date | null) =>
+    known.set(domain, { since, until: now().getTime() + REMEMBERED_MS })
   const forget = (domain: string) => (err: unknown) => {
     known.delete(domain)
     log.warn({ err }, 'whether the domain of a recipient exists was not noted')
@@ -59,13 +58,13 @@ export function createMissingDomains(deps: Deps) {
     const before = remembered(domain)?.since
     if (before) return before
     const since = await note.missing(domain).catch(forget(domain))
-    if (since !== null) remember(domain, since, MISSING_MS)
+    if (since !== null) remember(domain, since)
     return since
   }
 
   function found(domain: string): void {
     if (remembered(domain)?.since === null) return
-    remember(domain, null, FOUND_MS)
+    remember(domain, null)
     void note.found(domain).catch(forget(domain))
   }
 

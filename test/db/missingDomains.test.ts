@@ -87,6 +87,20 @@ test('a domain that is found again begins anew, and its own servers do not speak
   expect(await alone.miss('back.test')).toBe(true)
 })
 
+test('a find ends what another lane has noted since the last one', async () => {
+  const [lane, other, before] = [createLane(), createLane(), createLane()]
+  await Promise.all([other, before].map((one) => one.meet('good.test')))
+  await before.miss('back.test')
+  await lane.meet('back.test')
+  await eventually(async () => expect((await rowOf('back.test'))?.nx_since).toBeNull())
+  clock.ms += 30_000
+  await other.miss('back.test')
+  expect((await rowOf('back.test'))?.nx_since).toEqual(new Date(clock.ms))
+  clock.ms += 30_000
+  await lane.meet('back.test')
+  await eventually(async () => expect((await rowOf('back.test'))?.nx_since).toBeNull())
+})
+
 /** Days at which mail for the domain misses it, each time twice within half an hour, and whether it is gone at the last. */
 test.each<[string, number[], boolean]>([
   ['one fault', [0], false],
