@@ -8,7 +8,7 @@ import type { DeliveryDeps } from '../deps.ts'
 /** The most domains that wait to be stored. Mail to a further one is sent all the same, from lines of its own, and tells it again. */
 const WAITING_MAX = 5_000
 /** A line may be a provider's: a move that reads it ends long before a statement runs out of time. */
-const MOVE = { move: 500, perLine: 10_000, inAll: 50_000 }
+const MOVE = { move: 500, perLine: 2_000, inAll: 10_000 }
 /** The pause after a fault of the database. */
 const AGAIN_MS = 5_000
 /** How often a domain is tried whose faults are others than that the database is away. */
