@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
 import { createActivities } from '../activities/index.ts'
-import { startMissingChecks } from '../commands/domains/startChecks.ts'
 import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
@@ -34,6 +33,7 @@ import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { listenForMail } from './inbound.ts'
 import { ensureLanes, keepLanes } from './lanes.ts'
+import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
 import { watchOutbox } from './outboxMetrics.ts'
 import { startPump } from './pump.ts'
@@ -215,7 +215,7 @@ if (roles.includes('executions')) {
   closers.add('starter', starter.stop)
   watchOutbox(registry, { db, log, now })
   // Domains that an early release registered have no workflow function for their checks yet.
-  await startMissingChecks({ db, now, wake })
+  closers.add('missing checks', startChecking({ db, log, now, wake }).stop)
   closers.add('sweeper', startSweeper({ db, client, log, now, wake }).stop)
 }
 if (roles.includes('delivery')) {
