@@ -1,7 +1,7 @@
 // Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
 // once.
 import { setTimeout as delay } from 'node:timers/promises'
-import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity'
+import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
 import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
@@ -28,7 +28,7 @@ import { comeAgain, withClosedFailures } from './failures.ts'
 import { giveUp } from './giveUp.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
-import { endRefused, REFUSALS_MAX } from './refused.ts'
+import { createRefusals, endRefused, type Refusals } from './refused.ts'
 import { createRenderPlaces, type RenderPlaces } from './renderPlaces.ts'
 import { createSegmentTexts, NotRendered, RendererBusy, type SegmentTexts } from './texts.ts'
 import { awaitedEventName, type Marked, walk } from './walk.ts'
@@ -44,11 +44,12 @@ export function segmentActivities(deps: ActivityDeps) {
     gate: createGate(),
     renderPlaces: createRenderPlaces(),
     keptTexts: createKeptTexts(),
+    refusals: createRefusals(),
   }
   return {
     /**
      * Runs a segment. If it ran before and a crash kept Temporal from learning the result, returns that stored
-     * result. What Postgres refuses for its data ends the execution FAILED at the third try. Errors: non-retryable
+     * result. What Postgres refuses for its data again and again ends the execution FAILED (`createRefusals`). Errors: non-retryable
      * `ExecutionGone` when there is no such execution; anything else is tried again.
      */
     runSegment: (input: SegmentInput): Promise<SegmentResult> =>
@@ -70,6 +71,7 @@ interface Shared {
   gate: ReturnType<typeof createGate>
   renderPlaces: RenderPlaces
   keptTexts: KeptTexts
+  refusals: Refusals
 }
 
 /** One try of a segment. */
@@ -83,16 +85,21 @@ async function runOnce(
   if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
   const isEnded = isEndedElsewhere(execution, execution.result)
   if (execution.result && !isEnded) return execution.result
+  const id = `${executionId}/${segment}`
   try {
-    return await attempt(deps, own, input, execution)
+    const result = await attempt(deps, own, input, execution)
+    own.refusals.forget(id)
+    return result
   } catch (err) {
     const sqlState = dataFaultOf(err)
-    if (sqlState === null || activityInfo().attempt < REFUSALS_MAX) throw err
+    if (sqlState === null || !own.refusals.isFinal(id, sqlState, deps.now())) throw err
     deps.log.error(
       { err, execution_id: executionId, segment },
       'Postgres refuses what a segment writes: its execution ends',
     )
-    return transact(deps, (inTrx) => endRefused(inTrx, execution, segment, sqlState))
+    const ended = await transact(deps, (inTrx) => endRefused(inTrx, execution, segment, sqlState))
+    own.refusals.forget(id)
+    return ended
   }
 }
 

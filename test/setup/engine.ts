@@ -28,7 +28,7 @@ import { addressMacOf } from './addressMac.ts'
 import type { TestDatabase } from './database.ts'
 import { eventually } from './eventually.ts'
 import { insertFlow, recordEvent, type TestDesign } from './flows.ts'
-import { newId, now, seedWorkspace } from './harness.ts'
+import { now as machineNow, newId, seedWorkspace } from './harness.ts'
 import { createTestNamespace, type TestNamespace } from './namespace.ts'
 import { TEST_SECRET_KEY } from './processes.ts'
 import { uniqueName } from './unique.ts'
@@ -42,6 +42,8 @@ export interface EngineOptions {
   roles?: WorkerParts['roles']
   /** Renders the mails of segments; if absent, one of its own. */
   renderer?: Renderer
+  /** The clock of activities; if absent, the machine's. */
+  now?: () => Date
   /** Wraps the activities of the workflow functions. */
   around?: (activities: Activities) => Partial<Activities>
 }
@@ -64,6 +66,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     SMTP_URL: 'smtp://127.0.0.1:1',
   })
   const log = createLog('engine', 'silent')
+  const now = options.now ?? machineNow
   const addressMac = await addressMacOf(db)
   const wake = createWake(pool, () => undefined)
   const stopping = new AbortController()
