@@ -48,7 +48,7 @@ const cancelReason = defineSignal<[code: string]>(signals.cancelReason)
 const SHOWS_CANCELLATION = 'cancelled-in-memo'
 
 /**
- * Runs an execution whose row and design are in Postgres. Ends COMPLETED, FAILED (with the text of the error) or,
+ * Runs an execution whose row and design are in Postgres. Ends COMPLETED, FAILED (with the node that failed; the row says why) or,
  * after a cancel request, CANCELED. The reason of a cancellation arrives as a signal before the request; without a
  * signal (a cancellation in the Web UI) it is `cancelled`. The row is closed in every case.
  */

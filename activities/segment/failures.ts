@@ -1,14 +1,26 @@
-// What Temporal learns when a try of a segment fails: a closed type and a fixed text. The reason stands in the log, since
-// histories hold no texts of servers, no addresses and no paths.
+// What Temporal learns when a try of a segment fails, or its execution: a closed type and a fixed text. The reason stands in the
+// log, or in the execution's row, since histories hold no texts of servers, no values of contacts and no paths.
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
 import { UnknownKind } from '../../rules/interpreter.ts'
 import { failureTypes } from '../../rules/wire.ts'
+import type { SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 
 /** A failure after which Temporal waits, so that the segment keeps no place of this worker until then. */
 export const comeAgain = (after_ms: number): ApplicationFailure =>
   closed('RendererBusy', 'too much of the workspace is being rendered now', { after_ms })
+
+/**
+ * The result as Temporal may store it. The error of an execution that failed can have values of its contact in it (Liquid quotes
+ * what it cannot read), so it is replaced by one that names the node; the row has the whole text.
+ */
+export function withClosedError(result: SegmentResult): SegmentResult {
+  const { next, step } = result
+  if (next.kind !== 'end' || next.error === null) return result
+  const place = step === '' ? 'before its first node' : `at node ${step}`
+  return { ...result, next: { ...next, error: `failed ${place}; the API says why` } }
+}
 
 /** Does the work of one try, and logs why it failed. @throws ApplicationFailure that says no more than its type */
 export async function withClosedFailures<T>(

@@ -3,6 +3,7 @@ import type { SegmentRow, SegmentWrites } from '../../db/executions/segments.ts'
 import type { Design } from '../../rules/design/types.ts'
 import { limits } from '../../rules/limits.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
+import { withClosedError } from './failures.ts'
 
 const WHY = `the worker ended ${limits.suspectDeathsMax} times while it ran this node alone`
 
@@ -34,7 +35,11 @@ export function failedSegment(
   return {
     executionId,
     segment,
-    result: { next: { kind: 'end', status: 'FAILED', error }, step, step_count: stepCount },
+    result: withClosedError({
+      next: { kind: 'end', status: 'FAILED', error },
+      step,
+      step_count: stepCount,
+    }),
     steps,
     left: null,
     waits: [],

@@ -24,7 +24,7 @@ import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../wor
 import type { ActivityDeps } from '../deps.ts'
 import { endAsRow, isEndedElsewhere } from './ended.ts'
 import { loadFacts } from './facts.ts'
-import { comeAgain, withClosedFailures } from './failures.ts'
+import { comeAgain, withClosedError, withClosedFailures } from './failures.ts'
 import { giveUp } from './giveUp.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { createSegmentMail, loadMailSources } from './mail.ts'
@@ -56,7 +56,7 @@ export function segmentActivities(deps: ActivityDeps) {
       withClosedFailures(
         deps.log,
         { execution_id: input.executionId, segment: input.segment },
-        () => runOnce(deps, own, input),
+        async () => withClosedError(await runOnce(deps, own, input)),
       ),
 
     /** Closes the row of an execution that was cancelled; repeating it changes nothing. */

@@ -19,6 +19,7 @@ import type {
   SegmentTools,
 } from '../../rules/interpreterTypes.ts'
 import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
+import { withClosedError } from './failures.ts'
 
 export interface Walk {
   result: SegmentResult
@@ -55,7 +56,7 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
 
   const stepCount = before + steps.length
   const step = steps.at(-1)?.node_id ?? previous?.step ?? ''
-  const result: SegmentResult = { next: toResult(next), step, step_count: stepCount }
+  const result = withClosedError({ next: toResult(next), step, step_count: stepCount })
   return {
     result,
     properties: facts.contact.properties,

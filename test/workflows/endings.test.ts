@@ -15,6 +15,7 @@ import { newId, now } from '../setup/harness.ts'
 
 const database = await createTestDatabase()
 let engine: Engine
+const SOON = { deadline_ms: 90_000 }
 
 beforeAll(async () => {
   engine = await startEngine(database)
@@ -188,7 +189,7 @@ test('terminated in the Web UI: a sweep closes the row, once', async () => {
   expect(await engine.row(execution.id)).toEqual(row)
 })
 
-test('a failing step ends it FAILED, also in Temporal, with the text of the error', async () => {
+test('a failing step ends it FAILED: the row has the text of the error, Temporal the node', async () => {
   const { id } = await engine.run(
     design({ start: onEvent('fails'), send: mail('Never', { from: 'a@stranger.test' }) }, [
       ['start', 'send'],
@@ -197,6 +198,35 @@ test('a failing step ends it FAILED, also in Temporal, with the text of the erro
   const row = await engine.ended(id, 'FAILED')
   expect(row.error).toContain('no domain of this workspace')
   const failure = await engine.client.workflow.result(id).catch((err: Error) => err)
-  expect(failure).toMatchObject({ cause: { message: row.error, type: 'ExecutionFailed' } })
+  const message = 'failed at node send; the API says why'
+  expect(failure).toMatchObject({ cause: { message, type: 'ExecutionFailed' } })
   expect(await engine.subjects(id)).toEqual([])
 })
+
+test('values that the text of an error names do not reach Temporal, nor when a run is reset', async () => {
+  const subject = '{% assign list = "a,b" | split: "," %}{{ list | where_exp: "x", contact.email }}'
+  const email = '%secret@example.test'
+  const failing = design({ start: onEvent('fails'), send: mail(subject) }, [['start', 'send']])
+  const { id } = await engine.run(failing, email)
+  const row = await engine.ended(id, 'FAILED')
+  expect(row.error).toContain('%secret')
+  expect(await keptByTemporal(id)).not.toContain('%secret')
+
+  const handle = engine.client.workflow.getHandle(id)
+  const { runId } = await handle.describe()
+  const { events } = await handle.fetchHistory()
+  const completed = events?.find((event) => event.workflowTaskCompletedEventAttributes)
+  await engine.client.workflowService.resetWorkflowExecution({
+    namespace: engine.namespace,
+    workflowExecution: { workflowId: id, runId },
+    workflowTaskFinishEventId: completed?.eventId ?? null,
+    requestId: 'again',
+    reason: 'test',
+  })
+  await eventually(async () => {
+    const again = await handle.describe()
+    expect(again.runId).not.toBe(runId)
+    expect(again.status.name).toBe('FAILED')
+  }, SOON)
+  expect(await keptByTemporal(id)).not.toContain('%secret')
+}, 120_000)
