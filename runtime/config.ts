@@ -19,6 +19,11 @@ const CompleteEnv = Variables.refine(
  */
 const operatorSettings = {
   databaseUrl: { name: 'DATABASE_URL', schema: Variables.shape.DATABASE_URL },
+  secretKey: { name: 'SECRET_KEY', schema: Variables.shape.SECRET_KEY },
+  secretKeysPrevious: {
+    name: 'SECRET_KEY_PREVIOUS',
+    schema: Variables.shape.SECRET_KEY_PREVIOUS,
+  },
   temporalAddress: { name: 'TEMPORAL_ADDRESS', schema: Variables.shape.TEMPORAL_ADDRESS },
   temporalNamespace: { name: 'TEMPORAL_NAMESPACE', schema: Variables.shape.TEMPORAL_NAMESPACE },
   /** undefined: not set here, so it cannot be compared with the running lanes. */

@@ -38,6 +38,11 @@ export interface Secrets {
   encrypt(purpose: KeyPurpose, plain: Buffer): Buffer
   /** Reverses `encrypt`. @throws SecretError if another SECRET_KEY was used or the bytes were altered */
   decrypt(purpose: KeyPurpose, encrypted: Buffer): Buffer
+  /**
+   * Encrypts again what a SECRET_KEY of before has encrypted. @returns null if this one has encrypted it
+   * @throws SecretError as `decrypt`
+   */
+  reEncrypt(purpose: KeyPurpose, encrypted: Buffer): Buffer | null
 }
 
 /** Encrypted bytes cannot be decrypted: another SECRET_KEY was used, or they are damaged. */
@@ -83,26 +88,37 @@ export function createSecrets(secretKey: Buffer, previous: readonly Buffer[] = [
       return isOurs ? text.toString('utf8') : null
     },
 
-    encrypt(purpose, plain) {
-      const version = Buffer.of(VERSION)
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', keysOf(purpose).now, nonce)
-      cipher.setAAD(version)
-      const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()])
-      return Buffer.concat([version, nonce, cipher.getAuthTag(), ciphertext])
-    },
+    encrypt: (purpose, plain) => encryptWith(keysOf(purpose).now, plain),
 
-    decrypt(purpose, encrypted) {
-      if (encrypted.length <= HEADER_BYTES || encrypted[0] !== VERSION) {
-        throw new SecretError('the secret is not in a known form')
-      }
-      for (const key of keysOf(purpose).all) {
-        const plain = decryptWith(key, encrypted)
-        if (plain) return plain
-      }
-      throw new SecretError('the secret does not open with this SECRET_KEY')
+    decrypt: (purpose, encrypted) => decryptBy(keysOf(purpose), encrypted).plain,
+
+    reEncrypt(purpose, encrypted) {
+      const keys = keysOf(purpose)
+      const { plain, isNow } = decryptBy(keys, encrypted)
+      return isNow ? null : encryptWith(keys.now, plain)
     },
   }
+}
+
+function encryptWith(key: Buffer, plain: Buffer): Buffer {
+  const version = Buffer.of(VERSION)
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  cipher.setAAD(version)
+  const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()])
+  return Buffer.concat([version, nonce, cipher.getAuthTag(), ciphertext])
+}
+
+/** @throws SecretError */
+function decryptBy({ now, all }: Keys, encrypted: Buffer): { plain: Buffer; isNow: boolean } {
+  if (encrypted.length <= HEADER_BYTES || encrypted[0] !== VERSION) {
+    throw new SecretError('the secret is not in a known form')
+  }
+  for (const key of all) {
+    const plain = decryptWith(key, encrypted)
+    if (plain) return { plain, isNow: key === now }
+  }
+  throw new SecretError('the secret does not open with this SECRET_KEY')
 }
 
 /** The keys of one purpose: that of now, and all of them, that of now first. */

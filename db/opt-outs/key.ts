@@ -15,3 +15,13 @@ export async function insertAddressKey(trx: Trx, key: Buffer, now: Date): Promis
     .onConflict((oc) => oc.doNothing())
     .execute()
 }
+
+/** Replaces the key, unless it is another one by now. @returns whether it was */
+export async function replaceAddressKey(trx: Trx, from: Buffer, to: Buffer): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('address_keys')
+    .set({ key: to })
+    .where('key', '=', from)
+    .executeTakeFirst()
+  return numUpdatedRows > 0
+}

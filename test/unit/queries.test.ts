@@ -84,7 +84,15 @@ const exceptions: Record<string, string[]> = {
   ],
   'a signed report of a feedback loop names the mail': ['deliveries/findSoleDelivery'],
   'mail for the postmaster names a domain of whichever workspace': ['domains/isSendingDomain'],
-  'one key for all addresses': ['opt-outs/findAddressKey', 'opt-outs/insertAddressKey'],
+  'one key for all addresses': [
+    'opt-outs/findAddressKey',
+    'opt-outs/insertAddressKey',
+    'opt-outs/replaceAddressKey',
+  ],
+  'an operator has the keys of all workspaces encrypted again': [
+    'domains/listPrivateKeys',
+    'domains/replacePrivateKey',
+  ],
   'what the release before has written is taken over for all workspaces, row by row': [
     'opt-outs/lockUncopiedWorkflows',
     'opt-outs/setWorkflowsCopied',

@@ -119,6 +119,7 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
     'operate/lanes.ts',
     'operate/migrate.ts',
     'operate/outbox.ts',
+    'operate/reEncrypt.ts',
     'operate/warmUp.ts',
     'worker/main.ts',
   ])
