@@ -31,10 +31,13 @@ export interface HandOverDeps {
   namespace: string
 }
 
-/** `away`: Temporal could not be asked, or not in time. `refused`: it answered, with a fault of the row by that name. */
+/**
+ * `away`: Temporal could not be asked, or not in time; `ofRow` names an answer that other rows need not get, such as one of a
+ * busy execution. `refused`: it answered, with a fault of the row by that name.
+ */
 export type Handed =
   | { kind: 'done' }
-  | { kind: 'away'; err: unknown }
+  | { kind: 'away'; ofRow: string | null; err: unknown }
   | { kind: 'refused'; refusal: string; err: unknown }
 
 /** @param within_ms how long Temporal may take to answer */
@@ -43,11 +46,21 @@ export async function handOver(
   row: TemporalRow,
   within_ms: number,
 ): Promise<Handed> {
+  // The client tries again inside of a call and may return after its deadline, when the lease of the row has ended.
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<Handed>((resolve) => {
+    const err = new Error(`Temporal did not answer within ${within_ms} ms`)
+    const handed = { kind: 'away', ofRow: 'DEADLINE_EXCEEDED', err } as const
+    timer = setTimeout(() => resolve(handed), within_ms)
+  })
+  const call = deps.client
+    .withDeadline(Date.now() + within_ms, () => tell(deps, row))
+    .then((): Handed => ({ kind: 'done' }))
+    .catch((err: unknown) => whatFailed(err, row))
   try {
-    await deps.client.withDeadline(Date.now() + within_ms, () => tell(deps, row))
-    return { kind: 'done' }
-  } catch (err) {
-    return whatFailed(err, row)
+    return await Promise.race([call, over])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -108,23 +121,28 @@ async function cancel({ client, namespace }: HandOverDeps, row: TemporalRow): Pr
 
 const NOT_FOUND = 5
 
-/** Answers that say nothing of the row: another try, or an operator who mends the connection, changes them. */
-const AWAY_CODES = new Set([
+/** Answers that every row would get: an operator who mends the connection changes them. */
+const OF_ALL = new Set([
   1, // CANCELLED
-  4, // DEADLINE_EXCEEDED
   7, // PERMISSION_DENIED
-  8, // RESOURCE_EXHAUSTED
-  10, // ABORTED
   14, // UNAVAILABLE
   16, // UNAUTHENTICATED
 ])
 
+/** Answers to what the row asks for. Another try changes them only when something else has changed. */
 const REFUSALS = new Map([
-  [2, 'UNKNOWN'],
   [3, 'INVALID_ARGUMENT'],
   [NOT_FOUND, 'NOT_FOUND'],
   [6, 'ALREADY_EXISTS'],
   [9, 'FAILED_PRECONDITION'],
+])
+
+/** Answers that are no fault of the row. They may be those of its execution alone, or of all. */
+const OTHERS = new Map([
+  [2, 'UNKNOWN'],
+  [4, 'DEADLINE_EXCEEDED'],
+  [8, 'RESOURCE_EXHAUSTED'],
+  [10, 'ABORTED'],
   [11, 'OUT_OF_RANGE'],
   [12, 'UNIMPLEMENTED'],
   [13, 'INTERNAL'],
@@ -133,15 +151,18 @@ const REFUSALS = new Map([
 
 function whatFailed(err: unknown, row: TemporalRow): Handed {
   if (err instanceof WorkflowExecutionAlreadyStartedError) return { kind: 'done' }
-  if (err instanceof NamespaceNotFoundError) return { kind: 'away', err }
+  const ofAll = { kind: 'away', ofRow: null, err } as const
+  if (err instanceof NamespaceNotFoundError) return ofAll
   const answer = answerOf(err)
   // The connection broke, or is being closed.
-  if (!answer) return { kind: 'away', err }
-  if (AWAY_CODES.has(answer.code) || isNamespaceMissing(answer)) return { kind: 'away', err }
+  if (!answer) return ofAll
+  if (OF_ALL.has(answer.code) || isNamespaceMissing(answer)) return ofAll
   // The execution has ended: there is nothing to signal or cancel.
   const needsRunning = row.kind === 'signal' || row.kind === 'cancel'
   if (answer.code === NOT_FOUND && needsRunning) return { kind: 'done' }
-  return { kind: 'refused', refusal: REFUSALS.get(answer.code) ?? `CODE_${answer.code}`, err }
+  const refusal = REFUSALS.get(answer.code)
+  if (refusal !== undefined) return { kind: 'refused', refusal, err }
+  return { kind: 'away', ofRow: OTHERS.get(answer.code) ?? `CODE_${answer.code}`, err }
 }
 
 interface GrpcAnswer {
