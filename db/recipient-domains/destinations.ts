@@ -86,11 +86,10 @@ export async function moveLines(
       limit ${move}::int
     ),
     waiting as materialized (
-      select d.id from found cross join lateral (
-        select id from deliveries
-        where id = found_id and shard = ${from.shard} and destination = ${from.destination} and ${isInLine}
-        for update skip locked
-      ) d
+      select id from deliveries
+      where id = any(array(select found_id from found)) and shard = ${from.shard}
+        and destination = ${from.destination} and ${isInLine}
+      for update skip locked
     ),
     moved as (
       update deliveries d set destination = ${to.destination}, shard = ${to.shard}
