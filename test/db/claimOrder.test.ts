@@ -1,4 +1,5 @@
 // The order of claims: classes by weight, workspaces in turn, and only destinations that have room.
+// Long because each case queues by the helpers at its head, with one clock.
 
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
