@@ -56,7 +56,9 @@ export function createDelivery(
         if (!untried) return
         return await settleSurely(keepTime(untried, { delivery, moved, isHeld: true, since }))
       }
-      const tried = await attempt(delivery)
+      // No dot follows for what would be given up if it were claimed now.
+      const isOver = () => afterExpiry({ delivery: moved, ...contextAt(now()) }) !== null
+      const tried = await attempt(delivery, isOver)
       const { refusal, givenUp } = tried
       admission.ended(tried.isUncomposed ? null : tried.outcome, refusal)
       if (refusal) metrics?.refused(refusal)
@@ -77,7 +79,7 @@ const toRecipient = ({ recipient, class: place }: ClaimedDelivery) => ({
   class: mailClasses[place] ?? mailClasses[0],
 })
 
-/** Makes the function that marks a delivery `data_sent`, unless its lease has ended. Marks share their commits. */
+/** Makes the function that marks a delivery `data_sent`, unless its lease has ended or its recipient has left. Marks share commits. */
 function createMark(deps: DeliveryDeps, leases: LaneLeases) {
   return createBatcher(async (ids: number[]) => {
     for (const id of ids) passPoint('mark', id)
@@ -97,7 +99,7 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
 
   const mark = createMark(deps, leases)
 
-  return async (delivery: ClaimedDelivery): Promise<Attempted> => {
+  return async (delivery: ClaimedDelivery, isOver: () => boolean): Promise<Attempted> => {
     const trace = createTrace()
     let startedAt = now()
     let away = false
@@ -111,7 +113,7 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
           passPoint('composed', delivery.id)
           const beforeDot = async () => {
             try {
-              const isMarked = await mark(delivery.id)
+              const isMarked = !isOver() && (await mark(delivery.id))
               // This process was frozen after the mark: the lease has ended, and the dot must not follow.
               away = isMarked && !leases.isValid(delivery)
               return isMarked && !away

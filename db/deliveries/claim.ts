@@ -6,7 +6,7 @@ import type { Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
 import { isWaiting, type LaneEpoch, ownsLane } from './guards.ts'
 import { type LineWalk, lineSteps, type Walked, type WalkStep } from './lines.ts'
-import { look, type Verdict } from './look.ts'
+import { look, lookedAt, type Verdict } from './look.ts'
 import { stoppedData, stoppedState } from './stop.ts'
 import { toWalked } from './walked.ts'
 
@@ -71,8 +71,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
   >`
     with recursive ${lineSteps(claim, claim.limit, now)},
     due as materialized (
-      select ctid as place, id, state, workspace_id, email_id, recipient, marketing, address_hmac, workflow_id,
-        execution_id
+      select ${lookedAt}
       from deliveries
       where id = any(array(select id from picked)) and lease_until is null and settled_at is null
         and ${isWaiting} and next_at <= ${now} and ${claim.owner ? ownsLane(claim.owner) : sql`true`}

@@ -63,9 +63,13 @@ export const marksInLane = ({ lane, epoch }: LaneEpoch) =>
  * takes its rows from it, so that two of them wait for each other and do not deadlock.
  * @param ids what `id in (…)` or `id = any (…)` says
  * @param which a further condition on a row of `deliveries`, which still holds while the row is locked
+ * @param columns what else it gives
  */
-export const lockedById = (ids: RawBuilder<unknown>, which: RawBuilder<unknown>) =>
-  sql`select id from deliveries where id ${ids} and ${which} order by id for update`
+export const lockedById = (
+  ids: RawBuilder<unknown>,
+  which: RawBuilder<unknown>,
+  columns: RawBuilder<unknown> = sql`id`,
+) => sql`select ${columns} from deliveries where id ${ids} and ${which} order by id for update`
 
 /** The moves that end an attempt, for `(from, to) in (…)`. */
 export const attemptMoves: RawBuilder<unknown> = sql.join(

@@ -1,4 +1,4 @@
-// The last look before an attempt: whether the recipient has left or is suppressed since the mail was accepted.
+// The last look before an attempt, and before its final dot: whether the recipient has left or is suppressed meanwhile.
 
 import { type RawBuilder, sql } from 'kysely'
 import { isAboutWorkflow, standsFrom } from '../opt-outs/reads.ts'
@@ -12,8 +12,12 @@ export type Verdict = 'suppressed' | 'left' | 'cancelled' | 'wait'
 /** A claim that cannot look at a mail yet, since a worker has not filled it in, comes back to it after this time. */
 const UNLOOKED = '5 seconds'
 
+/** What `look` needs of a delivery. */
+export const lookedAt = sql`ctid as place, id, state, workspace_id, email_id, recipient, marketing, address_hmac,
+  workflow_id, execution_id`
+
 /**
- * The look at the relation `due`, which has the columns of deliveries, as a `select` of its id, its `state` as `was`,
+ * The look at the relation `due`, which has the columns `lookedAt`, as a `select` of its id, its `state` as `was`,
  * `verdict` (null: nothing stops it) and `until` (of `wait`). Each part is one step down an index for each row, whatever
  * the tables hold: `limit` and the aggregate keep the planner from reading a whole table for a hash. An execution is found
  * by its id alone, so that no other index can look better.

@@ -3,12 +3,15 @@
 import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import { isUnmarked, type LaneEpoch, lockedById, marksInLane } from './guards.ts'
+import { look, lookedAt } from './look.ts'
 
 /**
  * Marks deliveries whose message is written except for the final dot, in one commit. Whether a lease is valid is
- * asked of the database's clock too: a process that was frozen may come with a time of long ago.
+ * asked of the database's clock too: a process that was frozen may come with a time of long ago. It looks as a claim
+ * does (`look.ts`), since a mail may wait for minutes between claim and dot: nothing is marked that the next claim would
+ * settle or put off.
  * @param owner who marks: nothing is marked once its lane was taken from it. Absent: without that look
- * @returns the ids of deliveries whose lease is still valid: only these may get their final dot
+ * @returns the ids of deliveries whose lease is still valid and which nothing stops: only these may get their final dot
  */
 export async function markDataSent(
   trx: Trx,
@@ -20,11 +23,13 @@ export async function markDataSent(
   const which = sql`lease_token = ${leaseToken}::uuid and lease_until > ${now}
     and lease_until > clock_timestamp() and ${isUnmarked}`
   const { rows } = await sql<{ id: number }>`
-    with held as (${lockedById(sql`= any(${ids}::bigint[])`, which)}),
+    with held as materialized (${lockedById(sql`= any(${ids}::bigint[])`, which, lookedAt)}),
+    free as materialized (
+      select l.id from (${look(sql`held`, now)}) l
+      where l.verdict is null and ${owner ? marksInLane(owner) : sql`true`}
+    ),
     marked as (
-      update deliveries d set state = 'data_sent' from held
-      where d.id = held.id and ${owner ? marksInLane(owner) : sql`true`}
-      returning d.id
+      update deliveries d set state = 'data_sent' from free where d.id = free.id returning d.id
     )
     select id from marked
   `.execute(trx)
