@@ -89,8 +89,12 @@ test('lanes move from a killed worker and a frozen one, which sends no dot and s
   const hold = new Promise<void>((resolve) => {
     release = resolve
   })
+  let dots = 0
+  const onDot = () => {
+    dots += 1
+  }
   h.smtp.setScript({
-    'held-at-dot': [{ at: 'dot', reply: '550 5.1.1 no such user', hold }],
+    'held-at-dot': [{ at: 'dot', reply: '550 5.1.1 no such user', hold, onDot }],
     'held-before-data': [{ at: 'rcpt', reply: '250 2.1.5 ok', hold }],
   })
   const [atDot, beforeData] = ['held-at-dot@one.test', 'held-before-data@two.test'] as const
@@ -101,6 +105,8 @@ test('lanes move from a killed worker and a frozen one, which sends no dot and s
     )
     expect(states).toEqual(['data_sent', 'sending'])
     expect([atDot, beforeData].map((rcpt) => h.smtp.attempts.get(rcpt))).toEqual([1, 1])
+    // Frozen between the mark and the dot, it would write no dot after it wakes.
+    expect(dots).toBe(1)
   })
 
   const zombie = killed.other

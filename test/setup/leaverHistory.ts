@@ -140,8 +140,10 @@ export async function createLeaverHistory(given: {
     } else if (how === 'delivered') {
       const until = at(MINUTE_MS)
       await inOne(({ db: trx }) => extendLeases(trx, [id], token, until))
-      await inOne(({ db: trx }) => markDataSent(trx, [id], token, at()))
-      await settle(deps, [end({ state: 'delivered' })], token)
+      const marked = await inOne(({ db: trx }) => markDataSent(trx, [id], token, at()))
+      // Who has left since the claim gets no dot.
+      if (marked.has(id)) await settle(deps, [end({ state: 'delivered' })], token)
+      else await inOne(({ db: trx }) => releaseDeliveries(trx, [delivery], token))
     } else {
       await settle(deps, [end({ state: 'bounced', suppress: 'for_good' })], token)
       const one = mails.get(id)
