@@ -51,6 +51,7 @@ export interface MoveLimits {
  * Moves deliveries that stand in lines of a domain to its destination. A line may be a provider's, with the mail of many
  * domains: of what stands behind others there nothing moves, and it is sent from where it stands. What is due later moves
  * when it is made ready; rows that others have locked move by the next call.
+ * All that it reads is in an order that only the index of the lines has, and locked by ids, so that no plan takes another one.
  * @param from the shard and destination under which they stand
  * @returns how many
  */
@@ -66,20 +67,22 @@ export async function moveLines(
       from unnest(${[...classPlaces]}::smallint[]) as c(class)
       union all
       select w.class, next.workspace_id from workspaces w cross join lateral (
-        select d.workspace_id from deliveries d
-        where d.class = w.class and d.workspace_id > w.workspace_id
-          and ${isInLine}
-        order by d.workspace_id limit 1
+        select d.class, d.workspace_id from deliveries d
+        where (d.class, d.workspace_id) > (w.class, w.workspace_id) and ${isInLine}
+        order by d.class, d.workspace_id limit 1
       ) next
+      where next.class = w.class
     ),
     found as materialized (
       select looked_at.id as found_id from (
         select d.id, d.recipient from workspaces w cross join lateral (
-          select id, recipient from deliveries
-          where class = w.class and workspace_id = w.workspace_id and shard = ${from.shard}
-            and destination = ${from.destination} and ${isInLine}
-          order by next_at limit ${perLine}::int
+          select * from deliveries
+          where (class, workspace_id, shard, destination)
+              >= (w.class, w.workspace_id, ${from.shard}::smallint, ${from.destination}::text) and ${isInLine}
+          order by class, workspace_id, shard, destination, next_at limit ${perLine}::int
         ) d
+        where d.class = w.class and d.workspace_id = w.workspace_id and d.shard = ${from.shard}
+          and d.destination = ${from.destination}
         limit ${inAll}::int
       ) looked_at
       where ${domainOf(sql`looked_at.recipient`)} = ${to.domain}
@@ -87,13 +90,14 @@ export async function moveLines(
     ),
     waiting as materialized (
       select id from deliveries
-      where id = any(array(select found_id from found)) and shard = ${from.shard}
-        and destination = ${from.destination} and ${isInLine}
+      where id = any(array(select found_id from found)) and ${isInLine}
+        and (shard, destination) is not distinct from (${from.shard}::smallint, ${from.destination}::text)
+      order by id
       for update skip locked
     ),
     moved as (
       update deliveries d set destination = ${to.destination}, shard = ${to.shard}
-      from waiting where d.id = waiting.id
+      where d.id = any(array(select id from waiting))
       returning d.id
     )
     select count(*)::int as count from moved

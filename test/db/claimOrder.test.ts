@@ -17,7 +17,7 @@ import { eventually } from '../setup/eventually.ts'
 import { seedWorkspace } from '../setup/harness.ts'
 import { queueAt } from '../setup/queue.ts'
 
-const { db } = await createTestDatabase()
+const { db } = await createTestDatabase({ settings: { enable_seqscan: 'off' } })
 const NOW = new Date('2126-03-02T09:00:00Z')
 const { after, claimOf } = queueAt(db, NOW)
 const ALL = { from: 0, to: 64 }
