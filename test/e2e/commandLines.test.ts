@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { TEST_SECRET_KEY } from '../setup/processes.ts'
 
 interface Output {
   code: number
@@ -43,7 +44,7 @@ test.each(commands)(
       run(command, ['--bogus']),
       run(command, ['surplus']),
       run(command, ['--help']),
-      run(command, [], { DATABASE_URL: 'mysql://x' }),
+      run(command, [], { DATABASE_URL: 'mysql://x', SECRET_KEY: TEST_SECRET_KEY }),
     ])
     for (const { code, stdout, stderr } of [bogus, surplus]) {
       expect([code, stdout]).toEqual([2, ''])
