@@ -5,22 +5,11 @@ import { transact } from '../../commands/transact.ts'
 import { type Claim, claimDeliveries } from '../../db/deliveries/claim.ts'
 import type { Database } from '../../db/schema.ts'
 import { createTestDatabase } from '../setup/database.ts'
+import { nodesOf } from '../setup/planNodes.ts'
 import { queueAt } from '../setup/queue.ts'
 
 const { db, pool } = await createTestDatabase({ poolSize: 1 })
 const { queue, claimOf } = queueAt(db, new Date('2026-03-02T09:00:00Z'))
-
-interface PlanNode {
-  'Node Type': string
-  'Relation Name'?: string
-  'Index Name'?: string
-  Plans?: PlanNode[]
-}
-
-function* nodesOf(node: PlanNode): Generator<PlanNode> {
-  yield node
-  for (const inner of node.Plans ?? []) yield* nodesOf(inner)
-}
 
 /** The statements of a claim, as a lane sends them. */
 async function statementsOf(asked: Claim): Promise<CompiledQuery[]> {

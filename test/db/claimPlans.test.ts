@@ -5,6 +5,7 @@ import { transact } from '../../commands/transact.ts'
 import { type Claim, claimDeliveries } from '../../db/deliveries/claim.ts'
 import type { Database } from '../../db/schema.ts'
 import { createTestDatabase } from '../setup/database.ts'
+import { nodesOf } from '../setup/planNodes.ts'
 import { queueAt } from '../setup/queue.ts'
 
 // As the connections of a worker.
@@ -14,22 +15,6 @@ const NOW = new Date('2026-03-02T09:00:00Z')
 const { queue, claimOf } = queueAt(db, NOW)
 
 beforeEach(() => sql`truncate deliveries`.execute(db))
-
-interface PlanNode {
-  'Node Type': string
-  'Relation Name'?: string
-  'Index Name'?: string
-  'Actual Rows': number
-  'Actual Loops': number
-  'Rows Removed by Filter'?: number
-  'Rows Removed by Index Recheck'?: number
-  Plans?: PlanNode[]
-}
-
-function* nodesOf(node: PlanNode): Generator<PlanNode> {
-  yield node
-  for (const inner of node.Plans ?? []) yield* nodesOf(inner)
-}
 
 /** Runs a claim under EXPLAIN ANALYZE, by the plan that a connection keeps. @returns how it read the table */
 async function planOf(asked: Claim) {
