@@ -2,7 +2,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { checkNode, ensureInstalled, run } from './install.mjs'
+
+/** Characters of a failure in the list at the end. */
+const FAILURE_LENGTH = 700
 
 checkNode()
 await ensureInstalled()
@@ -61,11 +65,22 @@ function readCounts() {
   }
 }
 
-/** `FILE > TEST` of each failed test of a file, on one line each. */
-function failuresOf({ name, status, assertionResults }) {
+/** `FILE > TEST: MESSAGE` of each failed test of a file, on one line each. */
+function failuresOf({ name, status, message, assertionResults }) {
   const file = relative(process.cwd(), name)
-  if (assertionResults.length === 0) return status === 'failed' ? [`${file} > (did not load)`] : []
+  if (assertionResults.length === 0) {
+    return status === 'failed' ? [oneLine(`${file} > (did not load): ${message}`)] : []
+  }
   return assertionResults
     .filter((test) => test.status === 'failed')
-    .map((test) => [file, ...test.ancestorTitles, test.title].join(' > ').replace(/\s+/g, ' '))
+    .map((test) => {
+      const title = [file, ...test.ancestorTitles, test.title].join(' > ')
+      return oneLine(`${title}: ${test.failureMessages?.[0] ?? ''}`)
+    })
+}
+
+/** Without the stack, and short: the whole message stands above. */
+function oneLine(text) {
+  const message = stripVTControlCharacters(text.split(/\n\s+at /)[0]).replace(/\s+/g, ' ')
+  return message.length > FAILURE_LENGTH ? `${message.slice(0, FAILURE_LENGTH)}…` : message
 }
