@@ -101,7 +101,7 @@ function claimer(db: Db): () => Promise<number> {
         rooms: { known, other: 25 },
         limit: LIMIT,
         leaseToken: LEASE,
-        leaseUntil: new Date(Date.now() + 3_600_000),
+        leaseMs: 3_600_000,
         now: new Date(),
       }),
     )

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { WaitingState } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
-import { isWaiting, type LaneEpoch, ownsLane } from './guards.ts'
+import { isWaiting, type LaneEpoch, leaseEnd, ownsLane } from './guards.ts'
 import { type LineWalk, lineSteps, type Walked, type WalkStep } from './lines.ts'
 import { look, lookedAt, type Verdict } from './look.ts'
 import { stoppedData, stoppedState } from './stop.ts'
@@ -35,7 +35,8 @@ export type ClaimedDelivery = Pick<
 export interface Claim extends LineWalk {
   limit: number
   leaseToken: string
-  leaseUntil: Date
+  /** How long the lease lasts. */
+  leaseMs: number
   now: Date
   /** Who claims: nothing is claimed once a newer owner has taken the lane. Absent: without that look. */
   owner?: LaneEpoch
@@ -84,7 +85,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
             else ${stoppedState(stop)} end,
           attempt = case when l.verdict is null then d.attempt + 1 else d.attempt end,
           lease_token = case when l.verdict is null then ${claim.leaseToken}::uuid end,
-          lease_until = case when l.verdict is null then ${claim.leaseUntil}::timestamptz end,
+          lease_until = case when l.verdict is null then ${leaseEnd(claim.leaseMs)} end,
           fence = case when l.verdict is null then ${claim.leaseToken}::uuid else d.fence end,
           next_at = case when l.verdict = 'wait' then l.until else d.next_at end,
           ready = l.verdict is distinct from 'wait',

@@ -36,6 +36,16 @@ export const isPutOff = sql<boolean>`${isLater} and attempt = 0`
 export const domainOf = (recipient: RawBuilder<unknown>) =>
   sql<string>`lower(substring(${recipient} from '[^@]*$'))`
 
+/**
+ * When a lease ends that is given now. Leases are written and read by the clock of Postgres alone: by a worker's, which may
+ * be an hour off, they would end before they began, outlive a dead worker, or look ended to another worker.
+ */
+export const leaseEnd = (leaseMs: number) =>
+  sql<Date>`clock_timestamp() + ${leaseMs}::float8 * interval '1 ms'`
+
+/** Of deliveries whose lease had ended when the statement began. */
+export const isLeaseOver = sql<boolean>`lease_until <= statement_timestamp()`
+
 /** `state in (…)` of deliveries under way. */
 export const isUnderWay = sql<boolean>`state in (${states(underWayStates)})`
 

@@ -4,21 +4,21 @@ import { sql } from 'kysely'
 import type { UnderWayState } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { ClaimedDelivery } from './claim.ts'
-import { isUnderWay, isUnmarked, lockedById } from './guards.ts'
+import { isLeaseOver, isUnderWay, isUnmarked, leaseEnd, lockedById } from './guards.ts'
 import type { ShardRange } from './lines.ts'
 
-/** Extends the leases of deliveries under way. @returns the ids of those that still have this lease */
+/** Extends the leases of deliveries under way: they last so long from now on. @returns the ids of those that still have this lease */
 export async function extendLeases(
   trx: Trx,
   ids: number[],
   leaseToken: string,
-  until: Date,
+  leaseMs: number,
 ): Promise<Set<number>> {
   const which = sql`lease_token = ${leaseToken}::uuid and ${isUnderWay}`
   const { rows } = await sql<{ id: number }>`
     with held as (${lockedById(sql`= any(${ids}::bigint[])`, which)}),
     extended as (
-      update deliveries d set lease_until = ${until} from held where d.id = held.id returning d.id
+      update deliveries d set lease_until = ${leaseEnd(leaseMs)} from held where d.id = held.id returning d.id
     )
     select id from extended
   `.execute(trx)
@@ -52,13 +52,12 @@ export type ExpiredLease = Pick<
 export async function listExpiredLeases(
   db: Db,
   shards: ShardRange,
-  now: Date,
   limit: number,
 ): Promise<ExpiredLease[]> {
   const { rows } = await sql<ExpiredLease>`
     select id, email_id, attempt, expires_at, resent, last_response, state
     from deliveries
-    where lease_until <= ${now} and shard >= ${shards.from} and shard < ${shards.to}
+    where ${isLeaseOver} and shard >= ${shards.from} and shard < ${shards.to}
       and ${isUnderWay}
     order by lease_until
     limit ${limit}

@@ -6,8 +6,8 @@ import { isUnmarked, type LaneEpoch, lockedById, marksInLane } from './guards.ts
 import { look, lookedAt } from './look.ts'
 
 /**
- * Marks deliveries whose message is written except for the final dot, in one commit. Whether a lease is valid is
- * asked of the database's clock too: a process that was frozen may come with a time of long ago. It looks as a claim
+ * Marks deliveries whose message is written except for the final dot, in one commit. Whether a lease is valid
+ * is asked of the database's clock, as everywhere. It looks as a claim
  * does (`look.ts`), since a mail may wait for minutes between claim and dot: nothing is marked that the next claim would
  * settle or put off.
  * @param owner who marks: nothing is marked once its lane was taken from it. Absent: without that look
@@ -20,8 +20,8 @@ export async function markDataSent(
   now: Date,
   owner?: LaneEpoch,
 ): Promise<Set<number>> {
-  const which = sql`lease_token = ${leaseToken}::uuid and lease_until > ${now}
-    and lease_until > clock_timestamp() and ${isUnmarked}`
+  const which = sql`lease_token = ${leaseToken}::uuid and lease_until > clock_timestamp()
+    and ${isUnmarked}`
   const { rows } = await sql<{ id: number }>`
     with held as materialized (${lockedById(sql`= any(${ids}::bigint[])`, which, lookedAt)}),
     free as materialized (

@@ -7,7 +7,7 @@ import { type AttemptEnd, type UnderWayState, waitingStates } from '../../rules/
 import type { Trx } from '../connect.ts'
 import type { JsonObject, Row } from '../schema.ts'
 import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces.ts'
-import { attemptMoves, states } from './guards.ts'
+import { attemptMoves, isLeaseOver, states } from './guards.ts'
 import { mailEventRows } from './mailEvents.ts'
 
 const MONTH = `${limits.missingDomainSuppressedDays} days`
@@ -80,7 +80,7 @@ export async function settleDeliveries(
     ...(s.attempt ? tried(s.attempt) : {}),
   }))
   const held =
-    leaseToken === null ? sql`d.lease_until <= ${now}` : sql`d.lease_token = ${leaseToken}::uuid`
+    leaseToken === null ? isLeaseOver : sql`d.lease_token = ${leaseToken}::uuid`
   const { rows } = await sql<SettledDelivery & { has_mail_events: boolean }>`
     with given as (
       select g.* from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(

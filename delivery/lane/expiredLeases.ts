@@ -15,7 +15,7 @@ const BATCH_MAX = 500
 export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<boolean> {
   const { db, now, log } = deps
   const time = now()
-  const expired = await listExpiredLeases(db, shards, time, BATCH_MAX)
+  const expired = await listExpiredLeases(db, shards, BATCH_MAX)
   if (expired.length === 0) return false
   const settlements = await toSettlements(deps, expired, time)
   log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')

@@ -155,7 +155,7 @@ function createRunning(
     const began = performance.now()
     const until = leases.next()
     passPoint('claim', null)
-    const lease = { leaseToken, leaseUntil: until, now: now(), owner: epoch }
+    const lease = { leaseToken, leaseMs: config.leaseMs, now: now(), owner: epoch }
     const { deliveries, due, walked } = await transact(deps, ({ db }) =>
       claimDeliveries(db, { ...walk, limit, ...lease }),
     )
@@ -185,7 +185,7 @@ function createRunning(
       const until = leases.next()
       const ids = held.map(({ id }) => id)
       const extended = await transact.one(deps, ({ db }) =>
-        extendLeases(db, ids, leaseToken, until),
+        extendLeases(db, ids, leaseToken, config.leaseMs),
       )
       leases.note(
         held.filter(({ id }) => extended.has(id)),

@@ -27,7 +27,7 @@ beforeEach(async () => {
   const times = { dueAt: now(), expiresAt: later() }
   await queueDeliveries(db, { workspaceId, domainId: 'dom_1', count: 3, ...times })
   const shards = { from: 0, to: 64 }
-  const lease = { leaseToken: TOKEN, leaseUntil: later(), now: later() }
+  const lease = { leaseToken: TOKEN, leaseMs: 60_000, now: later() }
   const claimed = await claimDeliveries(trx, {
     ...allLines(3, shards),
     ...lease,
@@ -60,7 +60,7 @@ const place = (id: number) => ({
 
 /** Each takes ids in the order in which the caller has them. */
 const statements: Record<string, (which: number[]) => Promise<unknown>> = {
-  extend: (which) => extendLeases(trx, which, TOKEN, later()),
+  extend: (which) => extendLeases(trx, which, TOKEN, 60_000),
   mark: (which) => markDataSent(trx, which, TOKEN, now()),
   release: (which) =>
     releaseDeliveries(

@@ -75,7 +75,7 @@ test('rows of the release before', async () => {
       claimDeliveries(inTrx.db, {
         ...allLines(100, { from: 1, to: 2 }),
         leaseToken: '00000000-0000-0000-0000-00000000000b',
-        leaseUntil: new Date(Date.now() + 60_000),
+        leaseMs: 60_000,
         now: new Date(),
       }),
     )

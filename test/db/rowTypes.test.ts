@@ -91,14 +91,14 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
     claimDeliveries(trx, {
       ...allLines(1, { from: 0, to: 2 }),
       leaseToken: id,
-      leaseUntil: at,
+      leaseMs: 1,
       now: at,
     }),
   (trx) =>
     claimDeliveries(trx, {
       ...allLines(1, { from: 0, to: 2 }),
       leaseToken: id,
-      leaseUntil: at,
+      leaseMs: 1,
       now: at,
       owner,
     }),
@@ -107,7 +107,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => moveLines(trx, learned, learned, { move: 1, perLine: 1, inAll: 1 }),
   (trx) => deleteUnusedDomains(trx, { after: '', limit: 1, now: at }),
   (trx) => takeLane(trx, { lane: 0, lanes: 1, from: 0, to: 64, owner: id, until: at }),
-  (trx) => extendLeases(trx, [1], id, at),
+  (trx) => extendLeases(trx, [1], id, 1),
   (trx) => listMarked(trx, [1], id),
   (trx) => listOutboxLines(trx, null, { now: at, refused: false }),
   (trx) =>
@@ -119,7 +119,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listRefused(trx, 1),
   (trx) => findRefusedSummary(trx),
   (trx) => listWaitingKinds(trx),
-  (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, at, 1),
+  (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, 1),
   (trx) => mailEvents.listMailEventWorkspaces(trx, '', at),
   (trx) => mailEvents.listMailEventContacts(trx, ws, at),
   (trx) => mailEvents.lockMailEvents(trx, ws),

@@ -88,7 +88,7 @@ test('a cold domain keeps to its ladder however many other domains a lane has se
       claimDeliveries(inTrx.db, {
         ...allLines(limit),
         leaseToken,
-        leaseUntil: new Date(START_MS + HOUR_MS),
+        leaseMs: HOUR_MS,
         now,
       }),
     )
@@ -117,9 +117,8 @@ test('what a breaker has held counts before the warm-up: it needs a place, and k
   const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']
   const breakers = { heldFor: () => 2 * HOUR_MS }
   const gate = createWarmUp({ db, now: () => now, wake, config, breakers }, leaseToken)
-  const leaseUntil = new Date(now.getTime() + HOUR_MS)
   const { deliveries } = await transact.one({ db, wake }, (inTrx) =>
-    claimDeliveries(inTrx.db, { ...allLines(500), leaseToken, leaseUntil, now }),
+    claimDeliveries(inTrx.db, { ...allLines(500), leaseToken, leaseMs: HOUR_MS, now }),
   )
   expect(deliveries).toHaveLength(step + 1)
   expect(await gate(deliveries)).toHaveLength(step)

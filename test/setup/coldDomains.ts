@@ -31,8 +31,7 @@ export function createColdDomains(db: Db) {
       const gate = createWarmUp({ db, now, wake, config, breakers: neverOpen }, leaseToken)
       const shards = { from: lane * 16, to: lane * 16 + 16 }
       return async (limit) => {
-        const leaseUntil = new Date(clock.ms + HOUR_MS)
-        const claim = { ...allLines(limit, shards), leaseToken, leaseUntil, now: now() }
+        const claim = { ...allLines(limit, shards), leaseToken, leaseMs: HOUR_MS, now: now() }
         await transact.one({ db, wake }, (inTrx) => readyDue(inTrx.db, shards, now(), 10_000))
         const { deliveries: claimed } = await transact.one({ db, wake }, (inTrx) =>
           claimDeliveries(inTrx.db, claim),

@@ -1,7 +1,6 @@
 // One random history of people who leave and come back while mail to them waits, is tried and settled, beside a model of what
 // must be true.
 import { randomUUID } from 'node:crypto'
-import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { takeReport } from '../../commands/reports/take.ts'
 import { transact } from '../../commands/transact.ts'
@@ -18,6 +17,7 @@ import { findUnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import { settle } from '../../delivery/lane/settle.ts'
 import type { createTestApi } from './api.ts'
 import type { createLeavers, Leaver, WaitingMail } from './leavers.ts'
+import { endLeases } from './queue.ts'
 import type { createRandom } from './random.ts'
 
 export const MINUTE_MS = 60_000
@@ -133,13 +133,12 @@ export async function createLeaverHistory(given: {
     if (how === 'released') {
       await inOne(({ db: trx }) => releaseDeliveries(trx, [delivery], token))
     } else if (how === 'expired') {
-      await sql`update deliveries set lease_until = ${at()} where id = ${id}`.execute(db)
+      await endLeases(db, [id])
       await settle(deps, [end({ state: 'queued', leaves: 'sending', nextAt: at() })], null)
     } else if (how === 'deferred') {
       await settle(deps, [end({})], token)
     } else if (how === 'delivered') {
-      const until = at(MINUTE_MS)
-      await inOne(({ db: trx }) => extendLeases(trx, [id], token, until))
+      await inOne(({ db: trx }) => extendLeases(trx, [id], token, MINUTE_MS))
       const marked = await inOne(({ db: trx }) => markDataSent(trx, [id], token, at()))
       // Who has left since the claim gets no dot.
       if (marked.has(id)) await settle(deps, [end({ state: 'delivered' })], token)

@@ -109,7 +109,7 @@ export async function createLeavers(api: Awaited<ReturnType<typeof createTestApi
         claimDeliveries(trx, {
           ...allLines(200, shards),
           leaseToken,
-          leaseUntil: new Date(deps.now().getTime() + 60_000),
+          leaseMs: 60_000,
           now: deps.now(),
         }),
       )

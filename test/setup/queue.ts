@@ -27,6 +27,13 @@ export async function queueDeliveries(
   `.execute(db)
 }
 
+/** Ends leases now, as if nobody had extended them. */
+export async function endLeases(db: Db, ids: readonly number[]): Promise<void> {
+  await sql`
+    update deliveries set lease_until = now() - interval '1 second' where id = any(${[...ids]}::bigint[])
+  `.execute(db)
+}
+
 const HOUR_MS = 3_600_000
 
 /** What a claim asks that takes whatever is due, wherever it stands. */
@@ -55,7 +62,7 @@ export function queueAt(db: Db, due: Date) {
     claimOf: (over: Partial<Claim> = {}): Claim => ({
       ...allLines(100),
       leaseToken: '00000000-0000-0000-0000-000000000001',
-      leaseUntil: after(60_000),
+      leaseMs: 60_000,
       now: after(HOUR_MS),
       ...over,
     }),
