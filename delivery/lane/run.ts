@@ -9,6 +9,7 @@ import { createDelivery } from '../attempt.ts'
 import type { UseEmail } from '../compose/composer.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
+import { createAttempts } from './attempts.ts'
 import { recoverExpired, settleMarked } from './expiredLeases.ts'
 import { createInFlight } from './inFlight.ts'
 import { createLeases } from './leases.ts'
@@ -121,9 +122,8 @@ function createRunning(
   const late = timeAfter(deps.stopping, config.drainMs)
   /** Whether the lane waits for deliveries to end. Otherwise a claim after each of them would find nothing. */
   let isFull = false
-  const onSettled = ({ destination }: ClaimedDelivery) => {
-    const roomAgain = rooms.ended(destination)
-    if (isFull || roomAgain) pulse.beat()
+  const onEnded = (hasRoom: boolean) => {
+    if (isFull || hasRoom) pulse.beat()
   }
   const waitForRoom = (full: boolean) => {
     isFull = full
@@ -144,7 +144,15 @@ function createRunning(
   const onLost = async (delivery: ClaimedDelivery) => {
     await Promise.all([look(), quietly('giving a lease back', () => release([delivery]))])
   }
-  const deliver = createDelivery(deps, leases, useEmail, onLost)
+  const attempts = createAttempts({
+    inFlight,
+    rooms,
+    deliver: createDelivery(deps, leases, useEmail, onLost),
+    release,
+    onEnded,
+    onGivenBack: pulse.beat,
+    quietly,
+  })
 
   const makeReady = createReady(deps, shards, pulse.beat)
 
@@ -163,13 +171,7 @@ function createRunning(
     leases.note(deliveries, until)
     for (const { id } of deliveries) passPoint('claimed', id)
     try {
-      const admitted = await admit(deliveries)
-      // A claim that a crash of Postgres took back is done again here. The attempt that is under way goes on under it.
-      const held = new Set(inFlight.items().map(({ id }) => id))
-      for (const delivery of admitted.filter(({ id }) => !held.has(id))) {
-        rooms.began(delivery.destination)
-        void inFlight.add(delivery, deliver).then(() => onSettled(delivery))
-      }
+      attempts.begin(await admit(deliveries))
     } catch (err) {
       await release(deliveries)
       throw err
@@ -180,6 +182,7 @@ function createRunning(
 
   /** Extends the leases of deliveries under way. An owner also takes over those whose lease has expired. */
   const keepUp = async (isOwner: boolean) => {
+    attempts.giveBackAgain()
     const held = inFlight.items()
     if (held.length > 0) {
       const until = leases.next()
@@ -202,7 +205,7 @@ function createRunning(
   const drain = async () => {
     await Promise.race([inFlight.settled(), late.passed])
     late.cancel()
-    const left = inFlight.items()
+    const left = attempts.left()
     if (left.length === 0) return
     await quietly('giving leases back', () => release(left))
     await quietly('settling what is marked', () => settleMarked(deps, left, leaseToken))
