@@ -86,6 +86,7 @@ function createTurns(now: () => Date) {
       lines.took(domain, time)
       return outcome
     }
+    if (outcome.elsewhere !== undefined) return outcome
     return { ...outcome, retryAfter_ms: lines.join(domain, outcome.retryAfter_ms, time) }
   }
 }

@@ -19,6 +19,7 @@ import type { DeliveryDeps } from './deps.ts'
 import { keepTime, movedAlong } from './heldTime.ts'
 import type { LaneLeases } from './lane/leases.ts'
 import { createSettler } from './lane/settleSurely.ts'
+import { mayGoTo } from './lane/shards.ts'
 import { afterExpiry, toSettlement } from './nextState.ts'
 import { passPoint } from './points.ts'
 import { readRefusal } from './readRefusal.ts'
@@ -65,6 +66,7 @@ export function createDelivery(
       const settlement = await settlementOf({ delivery, moved, since }, tried)
       if (settlement) await settleSurely(settlement)
       else await onLost(delivery)
+      if (settlement?.moveTo) deps.wake('dripline_deliveries')
       if (givenUp) deps.blame.gaveUp(givenUp.kind, givenUp.id)
       const { kind } = tried.outcome
       log.debug({ ...fields, outcome: kind, attempt: delivery.attempt }, 'attempt ended')
@@ -74,9 +76,10 @@ export function createDelivery(
   }
 }
 
-const toRecipient = ({ recipient, class: place }: ClaimedDelivery) => ({
-  to: recipient,
-  class: mailClasses[place] ?? mailClasses[0],
+const toRecipient = (delivery: ClaimedDelivery, { shards }: LaneLeases) => ({
+  to: delivery.recipient,
+  class: mailClasses[delivery.class] ?? mailClasses[0],
+  mayGoTo: (destination: string) => mayGoTo(delivery, destination, shards),
 })
 
 /** Makes the function that marks a delivery `data_sent`, unless its lease has ended or its recipient has left. Marks share commits. */
@@ -109,7 +112,7 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
         delivery.email_id,
         async ({ message, mailFromDomain, acceptedAt, transactional, readReply }) => {
           const from = verpAddress(verpMac, delivery.id, mailFromDomain)
-          const envelope = { ...toRecipient(delivery), from, bytes: message.length }
+          const envelope = { ...toRecipient(delivery, leases), from, bytes: message.length }
           passPoint('composed', delivery.id)
           const beforeDot = async () => {
             try {

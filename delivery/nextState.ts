@@ -11,6 +11,7 @@ import {
   undetermined,
 } from '../rules/mail/bounceRules.ts'
 import { nextAttempt } from '../rules/mail/retry.ts'
+import { shardOf } from '../rules/shard.ts'
 
 /**
  * The response of an unknown outcome: the connection ended after the final dot and before the reply (RFC 1047).
@@ -116,11 +117,14 @@ function afterBusy(
   const { delivery, now } = context
   if (now >= delivery.expires_at.getTime())
     return asBounced(context, outcome.error, retriesExhausted)
+  const { elsewhere, retryAfter_ms } = outcome
+  const back = { state: delivery.was, counted: false, response: delivery.last_response }
+  if (elsewhere === undefined) {
+    return settled(context, { ...back, nextAt: new Date(now + retryAfter_ms) })
+  }
   return settled(context, {
-    state: delivery.was,
-    counted: false,
-    nextAt: new Date(now + outcome.retryAfter_ms),
-    response: delivery.last_response,
+    ...back,
+    moveTo: { destination: elsewhere, shard: shardOf(elsewhere) },
   })
 }
 

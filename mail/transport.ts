@@ -21,8 +21,11 @@ export type Outcome =
   | Rejection
   /** A failure before the dot: the message may be sent again. */
   | { kind: 'failed'; phase: Phase; error: string }
-  /** Not tried: no connection was free in time, or the destination rests. It does not count as an attempt. */
-  | { kind: 'busy'; error: string; retryAfter_ms: number }
+  /**
+   * Not tried: no connection was free in time, the destination rests, or it is `elsewhere`: one that `mayGoTo` has refused.
+   * It does not count as an attempt.
+   */
+  | { kind: 'busy'; error: string; retryAfter_ms: number; elsewhere?: string }
   /** `beforeDot` returned false: the connection was closed before the final dot. */
   | { kind: 'lost_lease' }
   /** No reply came after the dot (RFC 1047): the message may or may not be delivered. */
@@ -37,6 +40,11 @@ export interface Envelope {
   bytes: number
   /** Its class in the line for a connection; absent: transactional. */
   class?: MailClass
+  /**
+   * Asked by direct delivery when it has found the destination of the recipient's domain. If it returns false nothing is
+   * sent. Absent: it may go anywhere.
+   */
+  mayGoTo?: (destination: string) => boolean
 }
 
 /** The record of an attempt, which the transport fills while it runs. */

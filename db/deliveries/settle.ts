@@ -25,6 +25,8 @@ export interface Settlement {
   nextAt: Date | null
   /** When it expires now; absent keeps the stored time. */
   expiresAt?: Date
+  /** Where it stands in line from now on; absent: where it did. */
+  moveTo?: { destination: string; shard: number }
   response: string | null
   resent: number
   /** False: nothing was tried, so the attempt does not count. */
@@ -70,6 +72,8 @@ export async function settleDeliveries(
     state: s.state,
     next_at: s.nextAt,
     expires_at: s.expiresAt ?? null,
+    to_destination: s.moveTo?.destination ?? null,
+    to_shard: s.moveTo?.shard ?? null,
     response: s.response,
     resent: s.resent,
     uncounted: s.counted ? 0 : 1,
@@ -79,12 +83,12 @@ export async function settleDeliveries(
     suppress: s.suppress,
     ...(s.attempt ? tried(s.attempt) : {}),
   }))
-  const held =
-    leaseToken === null ? isLeaseOver : sql`d.lease_token = ${leaseToken}::uuid`
+  const held = leaseToken === null ? isLeaseOver : sql`d.lease_token = ${leaseToken}::uuid`
   const { rows } = await sql<SettledDelivery & { has_mail_events: boolean }>`
     with given as (
       select g.* from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
         id bigint, leaves text, state text, next_at timestamptz, expires_at timestamptz, response text, resent smallint, uncounted integer,
+        to_destination text, to_shard smallint,
         status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,
         ended_at timestamptz, outcome text, phase text, code smallint, said text, host text, address text,
         tls text, conversation text)
@@ -97,6 +101,7 @@ export async function settleDeliveries(
           next_at = coalesce(g.next_at, d.next_at), ready = coalesce(g.next_at, d.next_at) <= ${now},
           expires_at = coalesce(g.expires_at, d.expires_at), last_response = g.response,
           resent = g.resent, lease_token = null, lease_until = null,
+          destination = coalesce(g.to_destination, d.destination), shard = coalesce(g.to_shard, d.shard),
           settled_at = case when g.state in (${states(waitingStates)}) then null
             else ${now}::timestamptz end
       from given g

@@ -2,11 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import type { LaneEpoch } from '../../db/deliveries/guards.ts'
+import type { ShardRange } from '../../db/deliveries/lines.ts'
 
 export interface LaneLeases {
   token: string
   owner: LaneEpoch
-  /** When a lease that is given or extended now ends. */
+  /** What the lane claims from. */
+  shards: ShardRange
+  /** When a lease that is given or extended now ends, by the clock of this process: never later than by that of Postgres. */
   next: () => Date
   /** Notes a lease that was given or extended. */
   note: (deliveries: readonly ClaimedDelivery[], until: Date) => void
@@ -14,11 +17,16 @@ export interface LaneLeases {
   isValid: (delivery: ClaimedDelivery) => boolean
 }
 
-export function createLeases(owner: LaneEpoch, leaseMs: number, now: () => Date): LaneLeases {
+export function createLeases(
+  { owner, shards }: Pick<LaneLeases, 'owner' | 'shards'>,
+  leaseMs: number,
+  now: () => Date,
+): LaneLeases {
   const until = new WeakMap<ClaimedDelivery, number>()
   return {
     token: randomUUID(),
     owner,
+    shards,
     next: () => new Date(now().getTime() + leaseMs),
     note(deliveries, end) {
       for (const delivery of deliveries) until.set(delivery, end.getTime())

@@ -110,7 +110,7 @@ function createRunning(
   useEmail: UseEmail,
 ) {
   const { log, now, config, metrics } = deps
-  const leases = createLeases(epoch, config.leaseMs, now)
+  const leases = createLeases({ owner: epoch, shards }, config.leaseMs, now)
   const leaseToken = leases.token
   const capacity = config.smtpConnections * CLAIMS_PER_CONNECTION
   const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0

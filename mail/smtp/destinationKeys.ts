@@ -17,6 +17,8 @@ export interface FoundDestination {
   key: string
   /** Those of the domain's hosts that are the destination: what others say is none of its business. */
   own: readonly string[]
+  /** Whether the DNS named an address; if not, the key is not the destination that others find. */
+  isFound: boolean
 }
 
 export interface DestinationKeys {
@@ -80,9 +82,9 @@ export function createDestinationKeys(
       const all = group.split(' ')
       const provider = providerOfAll(all)
       const key = provider ?? (await ofAddresses(preferred))
-      if (key === undefined) return { key: bounded(group), own: all }
+      if (key === undefined) return { key: bounded(group), own: all, isFound: false }
       tell(domain, key)
-      return { key, own: provider ? all : preferred }
+      return { key, own: provider ? all : preferred, isFound: true }
     },
   }
 }

@@ -157,8 +157,11 @@ export function createMxTransport(options: MxOptions): MxTransport {
         const found = await findMxHosts(dns, domain, { ownNames, random })
         if (trace) trace.domainExists = existsBy(found)
         if (found.kind !== 'hosts') return outcomeOf(found)
-        const { key, own } = await keys.find(domain, found)
+        const { key, own, isFound } = await keys.find(domain, found)
         if (closed) return busy('the transport is closed', CLOSED_MS)
+        if (isFound && envelope.mayGoTo?.(key) === false) {
+          return { ...busy('its destination is sent to elsewhere', 0), elsewhere: key }
+        }
         const hosts = { names: found.names, group: found.group, own }
         return await destinationOf(key).send(hosts, envelope, message, beforeDot, trace)
       } catch (err) {

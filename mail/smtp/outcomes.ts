@@ -17,7 +17,7 @@ export function failedToConnect(error: string): Outcome {
 }
 
 /** The outcome of a message that was not tried. */
-export function busy(error: string, retryAfter_ms: number): Outcome {
+export function busy(error: string, retryAfter_ms: number): Extract<Outcome, { kind: 'busy' }> {
   return { kind: 'busy', error, retryAfter_ms: Math.max(0, Math.ceil(retryAfter_ms)) }
 }
 
