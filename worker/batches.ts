@@ -66,15 +66,21 @@ export function createBatches(deps: BatchesDeps, refused: boolean) {
   return {
     /**
      * Claims a batch, hands it over and settles what is answered soon.
-     * @returns how many rows are done by then; null when there was nothing to claim
+     * @returns how many rows are done by then, null when there was nothing to claim; and whether more may be due, since some
+     *   were put off that stand behind others
      */
-    async carry(lines: readonly (OutboxLine & { most: number })[]): Promise<number | null> {
+    async carry(
+      lines: readonly (OutboxLine & { most: number })[],
+    ): Promise<{ done: number | null; hasMore: boolean }> {
       while (open.size >= OPEN_MAX) await Promise.race(open)
       const at = deps.now()
       const claim = { now: at, until: new Date(at.getTime() + LEASE_MS), refused }
       const opening = { db: deps.db, wake: () => undefined }
-      const rows = await transact.one(opening, ({ db }) => claimOutbox(db, lines, claim))
-      if (rows.length === 0) return null
+      const { rows, putOff } = await transact.one(opening, ({ db }) =>
+        claimOutbox(db, lines, claim),
+      )
+      const hasMore = putOff > 0
+      if (rows.length === 0) return { done: null, hasMore }
       const batch = ask(deps, rows, claim, open)
       await within(Promise.all(batch.open), SETTLE_MS)
       const done = await settle(deps, batch)
@@ -82,7 +88,7 @@ export function createBatches(deps: BatchesDeps, refused: boolean) {
         const rest = settleLater(batch).finally(() => later.delete(rest))
         later.add(rest)
       }
-      return done
+      return { done, hasMore }
     },
     /** Waits until all that was claimed is settled. */
     settled: async (): Promise<void> => void (await Promise.all(later)),

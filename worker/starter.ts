@@ -37,6 +37,15 @@ interface Starter extends StarterDeps {
   stop: AbortSignal
 }
 
+interface Round {
+  /** How many rows are done. */
+  carried: number
+  /** Whether more may be due behind rows that were put off. */
+  hasMore: boolean
+  /** Whether starts wait because those before them have not begun. */
+  isHeldBack: boolean
+}
+
 type Batches = ReturnType<typeof createBatches>
 
 /**
@@ -76,7 +85,7 @@ async function carryNew(starter: Starter, pulse: ReturnType<typeof createPulse>)
       continue
     }
     // More rows may be due, or may become due now that the rows before them are done: look again at once.
-    if (round.carried > 0) {
+    if (round.carried > 0 || round.hasMore) {
       soon_ms = SOON_MS
       continue
     }
@@ -92,7 +101,7 @@ async function carryRefused(starter: Starter): Promise<void> {
   while (!stop.aborted) {
     const round = await carryRound(starter, batches, true)
     // What Temporal takes at last is not made to wait for the next look.
-    if (round && round.carried > 0) continue
+    if (round && (round.carried > 0 || round.hasMore)) continue
     await pause(Math.max(REFUSED_POLL_MS, outage.pause_ms()), stop)
   }
   await batches.settled()
@@ -103,14 +112,13 @@ const pause = (ms: number, signal: AbortSignal) =>
 
 /**
  * Hands over some rows of every line that has due ones.
- * @returns how many rows are done; `isHeldBack` when starts wait because those before them have not begun; null after a
- * failure and a pause
+ * @returns what the round has done; null after a failure and a pause
  */
 async function carryRound(
   starter: Starter,
   batches: Batches,
   refused: boolean,
-): Promise<{ carried: number; isHeldBack: boolean } | null> {
+): Promise<Round | null> {
   try {
     return await carryLines(starter, batches, refused)
   } catch (err) {
@@ -120,14 +128,9 @@ async function carryRound(
   }
 }
 
-async function carryLines(
-  starter: Starter,
-  batches: Batches,
-  refused: boolean,
-): Promise<{ carried: number; isHeldBack: boolean }> {
+async function carryLines(starter: Starter, batches: Batches, refused: boolean): Promise<Round> {
   const { db, now, window, outage, stop } = starter
-  let carried = 0
-  let isHeldBack = false
+  const round: Round = { carried: 0, hasMore: false, isHeldBack: false }
   let after: OutboxLine | null = null
   const freeFor = window.round()
   do {
@@ -141,14 +144,16 @@ async function carryLines(
         const isStart = line.starts_of !== ''
         const free = isStart ? await freeFor(line.workspace_id, line.starts_of) : each
         if (free > 0) taken.push({ ...line, most: Math.min(each, free) })
-        else isHeldBack = true
+        else round.isHeldBack = true
       }
-      const done = taken.length > 0 ? await batches.carry(taken) : null
-      carried += done ?? 0
+      if (taken.length === 0) continue
+      const { done, hasMore } = await batches.carry(taken)
+      round.carried += done ?? 0
+      round.hasMore ||= hasMore
       // One batch has shown it: the others would hear the same.
-      if (done !== null && outage.pause_ms() > 0) return { carried, isHeldBack }
+      if (done !== null && outage.pause_ms() > 0) return round
     }
     after = page.next
   } while (after !== null && !stop.aborted)
-  return { carried, isHeldBack }
+  return round
 }

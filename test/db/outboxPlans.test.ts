@@ -99,7 +99,7 @@ test('the starter reads no mail event, however many wait', async () => {
     const { due } = await listOutboxLines(listening, null, { now: now(), refused: false })
     expect(due).toHaveLength(50)
     const lines = due.map((line) => ({ ...line, most: 2 }))
-    const rows = await transact({ db: listening, wake }, ({ db: trx }) =>
+    const { rows } = await transact({ db: listening, wake }, ({ db: trx }) =>
       claimOutbox(trx, lines, { now: now(), until: now(), refused: false }),
     )
     expect(rows).toHaveLength(100)

@@ -141,11 +141,11 @@ test('refused rows stand in a line of their own: a claim of new ones passes over
   const { due } = await listOutboxLines(db, null, claim)
   expect(due).toEqual([{ workspace_id: 'ws_1', starts_of: 'wf_1' }])
   const lines = due.map((line) => ({ ...line, most: 64 }))
-  const claimed = await transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
+  const { rows: claimed } = await transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
     claimOutbox(trx, lines, claim),
   )
   expect(claimed.map((row) => row.execution_id)).toEqual([fresh])
-  const refused = await transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
+  const { rows: refused } = await transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
     claimOutbox(trx, lines, { ...claim, refused: true }),
   )
   expect(refused).toHaveLength(64)
