@@ -3,13 +3,8 @@
 import type { Client } from '@temporalio/client'
 import { transact } from '../commands/transact.ts'
 import type { Db } from '../db/connect.ts'
-import {
-  claimOutbox,
-  type OutboxClaim,
-  type OutboxLine,
-  settleOutbox,
-  type TemporalRow,
-} from '../db/outbox.ts'
+import type { OutboxLine, TemporalRow } from '../db/outbox.ts'
+import { claimOutbox, type OutboxClaim, settleOutbox } from '../db/outboxClaims.ts'
 import type { Log } from '../runtime/log.ts'
 import { type Handed, handOver } from './handOver.ts'
 import type { createOutage } from './outage.ts'

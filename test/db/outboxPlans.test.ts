@@ -7,7 +7,8 @@ import {
   listMailEventContacts,
   listMailEventWorkspaces,
 } from '../../db/deliveries/mailEventClaims.ts'
-import { claimOutbox, listOutboxLines } from '../../db/outbox.ts'
+import { listOutboxLines } from '../../db/outbox.ts'
+import { claimOutbox } from '../../db/outboxClaims.ts'
 import type { Database } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'

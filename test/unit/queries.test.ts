@@ -42,8 +42,8 @@ const exceptions: Record<string, string[]> = {
   'the outbox is carried for all workspaces': [
     'opt-outs/listDueLeaves',
     'outbox/listOutboxLines',
-    'outbox/claimOutbox',
-    'outbox/settleOutbox',
+    'outboxClaims/claimOutbox',
+    'outboxClaims/settleOutbox',
   ],
   'an operator looks at the outbox of all workspaces': [
     'outboxReads/findRefusedSummary',
