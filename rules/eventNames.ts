@@ -10,6 +10,15 @@ export const reservedEventPrefixes = [
   'execution.',
 ] as const
 
+/** What happens to a contact without being posted: the names by which triggers of it are found. */
+export const happenings = {
+  contactCreated: 'contact.created',
+  propertyChanged: 'contact.property_changed',
+  /** These two are events of the contact, too. */
+  audienceJoined: 'audience.joined',
+  audienceLeft: 'audience.left',
+} as const
+
 /** What an event name is made of, for messages. */
 export const eventNameForm = `1-${limits.eventNameCharsMax} letters, digits or . _ - : /, such as order.placed`
 

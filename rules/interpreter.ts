@@ -1,28 +1,59 @@
 // The interpreter: walks a design from one wait to the next. Pure, so the same facts always give the same steps.
+import type { Settings } from './design/settings.ts'
 import { edgeHandle } from './design/shape.ts'
 import type { Graph } from './design/types.ts'
 import type {
+  EffectResult,
   End,
+  Interruption,
   Next,
   SegmentFacts,
   SegmentOutcome,
   SegmentStart,
   SegmentTools,
   Step,
+  Wait,
   WaitEnd,
 } from './interpreterTypes.ts'
+import { type Interrupts, interruption, interruptsOf, nextInterruption } from './interrupts.ts'
 import { toStorableText } from './jsonFault.ts'
-import { limits } from './limits.ts'
-import type { Move, Place } from './nodes/define.ts'
+import type { Move, NodeKind, Place } from './nodes/define.ts'
 import { nodeRegistry } from './nodes/index.ts'
-import { completed, failed } from './nodes/moves.ts'
+import { completed, failed, failStep } from './nodes/moves.ts'
 import type { NodeRegistry } from './nodes/registry.ts'
 
+type Node = Graph['nodes'][number]
+
+/** The state of one walk. */
+interface Walk {
+  readonly nodes: ReadonlyMap<string, Node>
+  /** Where edges lead, by node and handle. */
+  readonly targets: ReadonlyMap<string, string>
+  readonly settings: Settings
+  readonly interrupts: Interrupts | null
+  readonly tools: SegmentTools
+  readonly visited: Set<string>
+  readonly registry: NodeRegistry
+  readonly steps: Step[]
+  left: SegmentOutcome['left']
+  facts: SegmentFacts
+}
+
+/** The node that is entered next; undefined where no edge leads on. */
+interface Here {
+  kind: 'here'
+  id: string | undefined
+  /** When its wait began, ms, where the execution waits there and the node is asked again. */
+  since?: number
+  cameBy?: string
+}
+
 /**
- * Runs one segment: from `start`, node after node, until the next wait or the end. `facts.execution.step_count` is
- * the count before the segment; conditions see the current count, and the properties as earlier nodes have changed
- * them. A handle without an edge ends the execution COMPLETED.
- * @throws UnknownKind; nothing for a design that this release's `validateDesign` accepts
+ * Runs one segment: from `start`, node after node, until the next wait, effect or the end. `facts.execution.step_count` is
+ * the count before the walk; conditions see the current count, and the properties as earlier nodes have changed
+ * them. A handle without an edge ends the execution COMPLETED. What may interrupt the execution is looked at when it enters,
+ * before each send, and when a wait begins or is asked again.
+ * @throws UnknownKind; LoopWithoutTime when a segment enters a node twice
  */
 export function walkSegment(
   design: Graph,
@@ -31,42 +62,132 @@ export function walkSegment(
   tools: SegmentTools,
   registry: NodeRegistry = nodeRegistry,
 ): SegmentOutcome {
-  const nodes = new Map(design.nodes.map((node) => [node.id, node]))
-  const targets = new Map(
-    design.edges.map((edge) => [`${edge.source} ${edgeHandle(edge.sourceHandle)}`, edge.target]),
-  )
-  const settings = design.settings ?? {}
-  const steps: Step[] = []
-  let running = facts
-  const outcome = (next: Next): SegmentOutcome => ({
-    steps,
-    facts: running,
-    next,
-  })
-
-  let id: string | undefined =
-    start.kind === 'trigger' ? start.nodeId : targets.get(`${start.nodeId} ${start.handle}`)
-  while (id !== undefined) {
-    const nodeId: string = id
-    const node = nodes.get(nodeId)
-    if (!node) return outcome(failed(`the design has no node ${nodeId}`))
-    if (steps.length >= limits.stepsPerSegmentMax) {
-      return outcome(failed(`more than ${limits.stepsPerSegmentMax} nodes without a wait`))
-    }
-    const step_count = running.execution.step_count + 1
-    running = { ...running, execution: { step_count } }
-    tools.entering?.(nodeId)
-    const isWired = (handle: string): boolean => targets.has(`${nodeId} ${handle}`)
-    const move = enter(node, { nodeId, settings, facts: running, tools, isWired }, registry)
-    running = move.facts ?? running
-    // A text that was cut may end in half a surrogate pair.
-    const why = move.why === null ? null : toStorableText(move.why)
-    steps.push({ nodeId, type: node.type, handle: move.handle ?? null, why })
-    if (move.end) return outcome(toStorable(move.end))
-    if (move.wait) return outcome({ kind: 'wait', nodeId, ...move.wait })
-    id = targets.get(`${nodeId} ${move.handle}`)
+  const walk: Walk = {
+    nodes: new Map(design.nodes.map((node) => [node.id, node])),
+    targets: new Map(
+      design.edges.map((edge) => [`${edge.source} ${edgeHandle(edge.sourceHandle)}`, edge.target]),
+    ),
+    settings: design.settings ?? {},
+    interrupts: interruptsOf(design),
+    tools,
+    visited: tools.visited ?? new Set(),
+    registry,
+    steps: [],
+    left: null,
+    facts,
   }
-  return outcome(completed())
+  let at = begin(walk, start)
+  while (at.kind === 'here') at = step(walk, at)
+  return { steps: walk.steps, left: walk.left, facts: walk.facts, next: at }
+}
+
+function begin(walk: Walk, start: SegmentStart): Here | Next {
+  switch (start.kind) {
+    case 'trigger':
+      return { kind: 'here', id: start.nodeId }
+    case 'resume':
+      walk.left = { handle: start.handle, why: null }
+      return leadsTo(walk, start.nodeId, start.handle)
+    case 'again':
+      return { kind: 'here', id: start.nodeId, since: start.since }
+    case 'interrupted':
+      walk.left = { handle: null, why: whyOf(start.by) }
+      return follow(start.by)
+    case 'effect': {
+      const place = placeOf(walk, start.nodeId, walk.facts.now)
+      return leave(walk, start.nodeId, afterEffect(start.result, place))
+    }
+    default:
+      return start satisfies never
+  }
+}
+
+/** Enters one node. @returns the next one, or how the walk ends */
+function step(walk: Walk, { id, since, cameBy }: Here): Here | Next {
+  if (id === undefined) return completed()
+  const node = walk.nodes.get(id)
+  if (!node) return failed(`the design has no node ${id}`)
+  if (walk.visited.has(id)) throw new LoopWithoutTime(id)
+  walk.visited.add(id)
+  const kind = kindOf(node, walk.registry)
+  const isAgain = since !== undefined
+  if (isAgain || kind.records === 'email_activity') {
+    const found = interruption(walk.interrupts, walk.facts)
+    if (found && isAgain) walk.left = { handle: null, why: whyOf(found) }
+    if (found) return follow(found)
+  }
+  const step_count = walk.facts.execution.step_count + (isAgain ? 0 : 1)
+  walk.facts = { ...walk.facts, execution: { step_count } }
+  walk.tools.entering?.(id)
+  const move = kind.enter(node.data, placeOf(walk, id, since ?? walk.facts.now, cameBy))
+  if (kind.role === 'goal') walk.facts = withGoal(walk.facts, id)
+  if (!isAgain) return leave(walk, id, move)
+  if (!move.wait) walk.left = { handle: move.handle ?? null, why: toWhy(move.why) }
+  return goOn(walk, id, move, since)
+}
+
+/** Notes a node as a step, and goes on as it said. */
+function leave(walk: Walk, nodeId: string, move: Move): Here | Next {
+  if (move.effect) return { kind: 'effect', nodeId, effect: move.effect }
+  const type = walk.nodes.get(nodeId)?.type ?? ''
+  walk.steps.push({ nodeId, type, handle: move.handle ?? null, why: toWhy(move.why) })
+  return goOn(walk, nodeId, move, walk.facts.now)
+}
+
+function goOn(walk: Walk, nodeId: string, move: Move, since: number): Here | Next {
+  walk.facts = move.facts ?? walk.facts
+  if (move.effect) return failed(`${nodeId}: a wait cannot end in an effect`)
+  if (move.end) return toStorable(move.end)
+  const isEntry = walk.registry.find(walk.nodes.get(nodeId)?.type ?? '')?.role === 'start'
+  const found = move.wait || isEntry ? interruption(walk.interrupts, walk.facts) : null
+  if (found) {
+    const last = walk.steps.at(-1)
+    if (last && move.wait) last.why = whyOf(found)
+    return follow(found)
+  }
+  if (!move.wait) return leadsTo(walk, nodeId, move.handle)
+  return { kind: 'wait', nodeId, since, ...untilInterrupted(move.wait, walk) }
+}
+
+/** A wait ends, to be looked at again, where time alone may interrupt the execution. */
+function untilInterrupted(wait: Wait, { interrupts, facts }: Walk): Wait {
+  const turn = nextInterruption(interrupts, facts)
+  if (turn === null || (wait.until !== null && wait.until <= turn)) return wait
+  return { ...wait, until: turn, again: true }
+}
+
+const leadsTo = (walk: Walk, id: string, handle: string): Here => ({
+  kind: 'here',
+  id: walk.targets.get(`${id} ${handle}`),
+})
+
+const whyOf = (by: Interruption): string => (by.kind === 'goal' ? 'goal' : by.outcome)
+
+const follow = (by: Interruption): Here | Next =>
+  by.kind === 'goal' ? { kind: 'here', id: by.nodeId, cameBy: 'goal' } : completed(by.outcome)
+
+const withGoal = (facts: SegmentFacts, id: string): SegmentFacts => ({
+  ...facts,
+  goalsReached: [...facts.goalsReached, id],
+})
+
+function placeOf(walk: Walk, nodeId: string, since: number, cameBy?: string): Place {
+  const { settings, facts, tools, targets } = walk
+  const isWired = (handle: string): boolean => targets.has(`${nodeId} ${handle}`)
+  return { nodeId, settings, facts, tools, isWired, since, ...(cameBy ? { cameBy } : {}) }
+}
+
+function afterEffect(result: EffectResult, place: Place): Move {
+  if (!result.ok) return failStep(result.why, place)
+  const { why, facts = place.facts, end } = result
+  return end ? { end, why, facts } : { handle: 'default', why, facts }
+}
+
+/** A segment entered a node twice, so no time passes in a loop of the design. */
+export class LoopWithoutTime extends Error {
+  constructor(nodeId: string) {
+    super(`loop_without_time: ${nodeId} was entered twice without a wait between`)
+  }
 }
 
 /** The design has a kind of node that only a newer release knows: its workers must run the segment. */
@@ -76,14 +197,17 @@ export class UnknownKind extends Error {
   }
 }
 
+// A text that was cut may end in half a surrogate pair.
+const toWhy = (why: string | null): string | null => (why === null ? null : toStorableText(why))
+
 function toStorable({ error, ...end }: End): End {
   return { ...end, error: error === null ? null : toStorableText(error) }
 }
 
-function enter(node: Graph['nodes'][number], place: Place, registry: NodeRegistry): Move {
-  const kind = registry.find(node.type)
-  if (!kind) throw new UnknownKind(node.type)
-  return kind.enter(node.data, place)
+function kindOf({ type }: Node, registry: NodeRegistry): NodeKind {
+  const kind = registry.find(type)
+  if (!kind) throw new UnknownKind(type)
+  return kind
 }
 
 /** The handle that an execution takes after a wait at a node, by what ended the wait. */

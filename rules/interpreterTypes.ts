@@ -2,10 +2,22 @@
 import type { Condition, ConditionFacts } from './conditions/types.ts'
 import type { JsonObject } from './json.ts'
 
-/** Where a segment begins: at the trigger, or at a handle of the node where the execution waited. */
+/** What interrupts an execution: exits come before goals, and goals in the order of the nodes. */
+export type Interruption =
+  | { kind: 'end'; outcome: 'exited' | 'max_duration' }
+  | { kind: 'goal'; nodeId: string }
+
+/** Where a walk begins. All but the first and the last come after a wait at a node. */
 export type SegmentStart =
   | { kind: 'trigger'; nodeId: string }
+  /** The wait is over: by this handle of its node. */
   | { kind: 'resume'; nodeId: string; handle: string }
+  /** The wait may be over: its node is asked again. `since`: when the wait began, ms. */
+  | { kind: 'again'; nodeId: string; since: number }
+  /** The execution leaves the wait and jumps to a goal, or ends. */
+  | { kind: 'interrupted'; nodeId: string; by: Interruption }
+  /** The effect of a node was carried out, or refused. */
+  | { kind: 'effect'; nodeId: string; result: EffectResult }
 
 export interface Step {
   nodeId: string
@@ -38,15 +50,48 @@ export interface MailContent {
   category?: 'marketing' | 'transactional'
 }
 
-/** Facts of one segment. `executionId` is the seed of random waits, so that a repeated run waits the same time. */
-export interface SegmentFacts extends ConditionFacts {
-  executionId: string
+/** What is known of an execution beside the facts of its conditions. */
+export interface RunFacts extends ConditionFacts {
+  /** When it was started, ms. */
+  enteredAt: number
+  /** Ids of the goals that it has reached; they are reached once. */
+  goalsReached: readonly string[]
 }
 
-/** How long a node waits, and for what. `until` is in ms; null: without a deadline. */
-export type Wait =
+/** Facts of one segment. `executionId` is the seed of random waits, so that a repeated run waits the same time. */
+export interface SegmentFacts extends RunFacts {
+  executionId: string
+  workflowId: string
+  /** How many effects of executions led to this one; what it causes carries one more. */
+  depth: number
+}
+
+/** What a node does beyond the contact's properties and mail. The segment's transaction carries it out. */
+export type Effect =
+  | { kind: 'unsubscribe'; scope: 'workflow' | 'workspace' }
+  | { kind: 'send_event'; eventName: string; properties: JsonObject }
+  | { kind: 'start_workflow'; workflowId: string; properties: JsonObject }
+  | { kind: 'cancel_workflow'; workflowId: string; reason: string | null }
+
+/** `facts`: those after it, when it changed any. `end`: it ended this execution too. */
+export type EffectResult =
+  | { ok: true; why: string | null; facts?: SegmentFacts; end?: End }
+  | { ok: false; why: string }
+
+/**
+ * How long a node waits, and for what. `until` is in ms; null: without a deadline. `again`: at `until` the node is asked
+ * again, since the wait may not be over then.
+ */
+export type Wait = { again?: true } & WaitFor
+
+type WaitFor =
   /** Until a time: `nothing` is a delay, `window` waits for a time window to open. */
-  | { for: 'nothing' | 'window'; until: number }
+  | {
+      for: 'nothing' | 'window'
+      until: number
+      /** The property that `until` was computed from: when it changes, the node is asked again. */
+      path?: string
+    }
   | {
       for: 'event'
       until: number | null
@@ -65,16 +110,25 @@ export type WaitEnd = 'timer' | 'event' | 'condition'
 
 export interface End {
   kind: 'end'
-  status: 'COMPLETED' | 'FAILED'
+  /** CANCELLED: by a node of its own, because the contact unsubscribed. */
+  status: 'COMPLETED' | 'FAILED' | 'CANCELLED'
+  /** Of CANCELLED. */
+  reason?: { code: 'cancelled' | 'unsubscribed'; text: string }
   outcome: string | null
   error: string | null
 }
 
-export type Next = ({ kind: 'wait'; nodeId: string } & Wait) | End
+export type Next =
+  /** `since`: when the wait began, ms. */
+  | ({ kind: 'wait'; nodeId: string; since: number } & Wait)
+  | { kind: 'effect'; nodeId: string; effect: Effect }
+  | End
 
 export interface SegmentOutcome {
   /** The entered nodes, in order. A node whose wait has ended is not entered again. */
   steps: Step[]
+  /** How the node was left at which the execution waited; null if it did not wait, or still does. */
+  left: Pick<Step, 'handle' | 'why'> | null
   /** The facts after the last node. The contact's properties are the same object if nothing changed them. */
   facts: SegmentFacts
   next: Next
@@ -82,6 +136,8 @@ export interface SegmentOutcome {
 
 /** Functions that the interpreter calls while it walks. */
 export interface SegmentTools {
+  /** The nodes that this segment has entered: the walks of a segment share it. */
+  visited?: Set<string>
   /** Called when a node is about to be entered. */
   entering?(nodeId: string): void
   /**
@@ -89,4 +145,10 @@ export interface SegmentTools {
    * a bad template.
    */
   sendEmail(nodeId: string, mail: MailContent, facts: SegmentFacts): SendOutcome
+  /** Renders a Liquid text of a node. */
+  renderText?(
+    nodeId: string,
+    source: string,
+    facts: SegmentFacts,
+  ): { ok: true; text: string } | { ok: false; why: string }
 }

@@ -106,10 +106,11 @@ export const limits = {
   problemsShownMax: 500,
   /** A longer duration is refused as a mistake. */
   durationYearsMax: 100,
-  /** Nodes that one segment may enter; more are treated as an endless loop. */
-  stepsPerSegmentMax: 1000,
-  /** Longest chain of executions in which the mail of each starts the next, so that no such loop runs forever. */
+  /** Longest chain of effects in which each execution causes the next, so that no such loop runs forever. */
   executionChainMax: 10,
+  /** How often a contact enters one workflow in an hour, whatever starts it. */
+  entriesPerHourMax: 100,
+  exitConditionsMax: 20,
   /** The reason of a step (`why`). */
   stepWhyCharsMax: 200,
   /** Rows of `match` in one wait. */

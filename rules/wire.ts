@@ -79,6 +79,9 @@ export type OutboxKind = (typeof outboxKinds)[number]
 export const suspectKinds = ['segment', 'email', 'delivery'] as const
 export type SuspectKind = (typeof suspectKinds)[number]
 
+/** What ended a wait, beside an event and its time; rows hold it until the next segment. */
+export type WaitEndedBy = 'condition' | 'goal' | 'exited' | 'max_duration' | 'moved'
+
 /** Channels of NOTIFY. */
 export const wakeChannels = [
   'dripline_deliveries',

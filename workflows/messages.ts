@@ -29,9 +29,14 @@ export interface ExecutionMemo {
   cancelled?: CancelCode
 }
 
-export type Wait =
-  | { kind: 'sleep'; segment: number; nodeId: string; until: number }
-  | { kind: 'wait_event'; segment: number; nodeId: string; until: number | null }
+/** A wait of a segment. `sleep` and `wait_event` end by their time, or by an event. */
+type SegmentWait =
+  | { kind: 'sleep'; nodeId: string; until: number }
+  | { kind: 'wait_event'; nodeId: string; until: number | null }
+  /** Its node is asked again at `until`. `since`: when the wait began, ms. */
+  | { kind: 'wait'; nodeId: string; until: number | null; since: number }
+
+export type Wait = SegmentWait & { segment: number }
 
 export interface CloseCancelledInput {
   executionId: string
@@ -46,8 +51,7 @@ export interface SegmentInput {
 /** What the workflow function learns from a segment that ran. */
 export interface SegmentResult {
   next:
-    | { kind: 'sleep'; nodeId: string; until: number }
-    | { kind: 'wait_event'; nodeId: string; until: number | null }
+    | SegmentWait
     | { kind: 'end'; status: 'COMPLETED' | 'FAILED' | 'CANCELLED'; error: string | null }
   step: string
   step_count: number

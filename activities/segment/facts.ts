@@ -26,6 +26,10 @@ export async function loadFacts(
   const event = state.trigger_properties ?? execution.properties ?? {}
   return {
     executionId: execution.id,
+    workflowId: execution.workflow_id,
+    depth: depthNow(state, previous),
+    enteredAt: state.entered_at.getTime(),
+    goalsReached: state.goals_reached,
     now: now.getTime(),
     contact: {
       email: contact.email,
@@ -46,4 +50,13 @@ export async function loadFacts(
       ? await listMemberships(trx, contact.workspace_id, contact.email, needs.audienceIds)
       : [],
   }
+}
+
+/** What time alone has woken begins a new chain; what an event or another change has woken carries on that one's. */
+function depthNow(
+  { chain_depth, consumed_by, ended_by }: SegmentState,
+  previous: SegmentResult | null,
+): number {
+  const byTime = previous !== null && consumed_by === null && ended_by === null
+  return byTime ? 0 : chain_depth
 }

@@ -43,6 +43,15 @@ export function failedSegment(
     steps,
     left: null,
     waits: [],
-    end: { status: 'FAILED', stepId: step, stepCount, outcome: null, error },
+    depth: 0,
+    end: {
+      status: 'FAILED',
+      stepId: step,
+      stepCount,
+      outcome: null,
+      error,
+      reason: null,
+      code: null,
+    },
   }
 }

@@ -12,7 +12,13 @@ import { senderDomain } from '../../rules/addresses.ts'
 import { mailReferences } from '../../rules/design/references.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { MailContent, SegmentFacts, SendOutcome } from '../../rules/interpreterTypes.ts'
+import type {
+  MailContent,
+  SegmentFacts,
+  SegmentTools,
+  SendOutcome,
+} from '../../rules/interpreterTypes.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { toStorableText } from '../../rules/jsonFault.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { SegmentTexts } from './texts.ts'
@@ -67,8 +73,32 @@ export function createSegmentMail(
     return { kind: 'sent' }
   }
 
-  return { sendEmail, planned }
+  const renderText: SegmentTools['renderText'] = (_nodeId, source, facts) => {
+    const parts = { subject: source, html: null, text: null, preview_text: null }
+    const text = context.texts.take(parts, scopeOf(context.execution, facts, {}))
+    // Rendered first: what this walk does is taken back.
+    if (!text) return { ok: true, text: '' }
+    const { rendered } = text
+    if (!rendered.ok) return { ok: false, why: `template: ${failureText(rendered)}` }
+    return { ok: true, text: toStorableText(rendered.subject) }
+  }
+
+  return { sendEmail, renderText, planned }
 }
+
+/** What Liquid reads. */
+const scopeOf = (
+  { workflow_id, version }: SegmentRow,
+  { contact, event, waitEvents }: SegmentFacts,
+  vars: JsonObject,
+) => ({
+  contact: toTemplateContact(contact.email, contact.properties),
+  properties: contact.properties,
+  event,
+  wait_events: waitEvents,
+  vars,
+  workflow: { id: workflow_id, version },
+})
 
 /** Returns the email to write, or a text that says why there is none; null when it has to be rendered first. */
 function composeEmail(
@@ -95,14 +125,7 @@ function composeEmail(
       text: data.text ?? template?.text ?? null,
       preview_text: template?.preview_text ?? null,
     },
-    {
-      contact: toTemplateContact(facts.contact.email, facts.contact.properties),
-      properties: facts.contact.properties,
-      event: facts.event,
-      wait_events: facts.waitEvents,
-      vars: data.variables ?? {},
-      workflow: { id: execution.workflow_id, version: execution.version },
-    },
+    scopeOf(execution, facts, data.variables ?? {}),
   )
   if (!text) return null
   const { rendered, token: unsubscribeToken } = text

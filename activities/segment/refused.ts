@@ -51,25 +51,29 @@ export function createRefusals() {
   }
 }
 
-/**
- * Ends the execution FAILED. None of the segment's steps is kept, since any of them may be what is refused.
- * @param sqlState says why; the text of the server may name values, and stays in the log
- */
-export async function endRefused(
+/** @param sqlState says why; the text of the server may name values, and stays in the log */
+export function refusedError(
+  { previous, trigger_node_id }: SegmentRow<SegmentResult>,
+  sqlState: string,
+): string {
+  const after = previous ? `after ${previous.step}` : `from ${trigger_node_id} on`
+  return `what the nodes ${after} write cannot be stored (SQLSTATE ${sqlState})`
+}
+
+/** Ends the execution FAILED. None of the segment's steps is kept, and nothing else that they did. */
+export async function endFailed(
   deps: InTrx<Pick<ActivityDeps, 'db' | 'now' | 'addressMac'>>,
   execution: SegmentRow<SegmentResult>,
   segment: number,
-  sqlState: string,
+  error: string,
 ): Promise<SegmentResult> {
   const { id: executionId, workspace_id: workspaceId, contact_id, previous } = execution
   const contact = await lockContact(deps.db, workspaceId, contact_id)
   const now = deps.now()
   const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
-  const at = { executionId, segment, hmac, now }
+  const at = { executionId, segment, waitedAt: '', hmac, now }
   const state = await findSegmentState<SegmentResult>(deps.db, workspaceId, at)
   if (state.result) return state.result
-  const after = previous ? `after ${previous.step}` : `from ${execution.trigger_node_id} on`
-  const error = `what the nodes ${after} write cannot be stored (SQLSTATE ${sqlState})`
   const { step = '', step_count: stepCount = 0 } = previous ?? {}
   const writes = failedSegment({ executionId, segment, step, stepCount, steps: [] }, error)
   // The next try finds how it ended.

@@ -2,36 +2,24 @@
 // once.
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
-import { writeEmail } from '../../commands/emails/write.ts'
-import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
-import { type InTrx, transact } from '../../commands/transact.ts'
-import type { Trx } from '../../db/connect.ts'
-import { lockContact, updateContactProperties } from '../../db/contacts/writes.ts'
-import {
-  findSegment,
-  findSegmentState,
-  insertSegment,
-  type SegmentRow,
-  type SegmentWrites,
-} from '../../db/executions/segments.ts'
+import { transact } from '../../commands/transact.ts'
+import { findSegment, type SegmentRow } from '../../db/executions/segments.ts'
 import { dataFaultOf } from '../../db/failures.ts'
 import type { Design } from '../../rules/design/types.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import { LoopWithoutTime } from '../../rules/interpreter.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
-import { createGate, NotAlone, type Turn } from '../../runtime/gate.ts'
+import { createGate } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
-import { endAsRow, isEndedElsewhere } from './ended.ts'
-import { loadFacts } from './facts.ts'
+import { isEndedElsewhere } from './ended.ts'
 import { comeAgain, withClosedError, withClosedFailures } from './failures.ts'
-import { giveUp } from './giveUp.ts'
+import { runInTransaction } from './inTransaction.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
-import { createSegmentMail, loadMailSources } from './mail.ts'
-import { createRefusals, endRefused, type Refusals } from './refused.ts'
+import { loadMailSources } from './mail.ts'
+import { createRefusals, endFailed, type Refusals, refusedError } from './refused.ts'
 import { createRenderPlaces, type RenderPlaces } from './renderPlaces.ts'
-import { createSegmentTexts, NotRendered, RendererBusy, type SegmentTexts } from './texts.ts'
-import { awaitedEventName, type Marked, walk } from './walk.ts'
+import { createSegmentTexts, NotRendered, RendererBusy } from './texts.ts'
 
 /** Walks after which a segment whose mails are other ones each time waits between two of them, and gives up. */
 const QUICK_WALKS = 3
@@ -91,13 +79,17 @@ async function runOnce(
     own.refusals.forget(id)
     return result
   } catch (err) {
+    if (err instanceof LoopWithoutTime) {
+      return transact(deps, (inTrx) => endFailed(inTrx, execution, segment, err.message))
+    }
     const sqlState = dataFaultOf(err)
     if (sqlState === null || !own.refusals.isFinal(id, sqlState, deps.now())) throw err
     deps.log.error(
       { err, execution_id: executionId, segment },
       'Postgres refuses what a segment writes: its execution ends',
     )
-    const ended = await transact(deps, (inTrx) => endRefused(inTrx, execution, segment, sqlState))
+    const error = refusedError(execution, sqlState)
+    const ended = await transact(deps, (inTrx) => endFailed(inTrx, execution, segment, error))
     own.refusals.forget(id)
     return ended
   }
@@ -154,15 +146,6 @@ async function attempt(
   return result
 }
 
-interface Run {
-  input: SegmentInput
-  execution: SegmentRow<SegmentResult>
-  design: Design
-  sources: Awaited<ReturnType<typeof loadMailSources>>
-  texts: SegmentTexts
-  turn: Turn
-}
-
 /**
  * Runs the segment again until all of its mails are rendered. A walk that meets one that is not writes nothing and gives
  * the lock back; then it is rendered, and the next walk takes its text if template and values are still the same.
@@ -181,69 +164,4 @@ async function withTexts<T>(
     if (walks >= QUICK_WALKS) await delay(PAUSE_MS)
   }
   throw new Error('the mails of the segment were other ones in each walk')
-}
-
-async function runInTransaction(deps: InTrx<ActivityDeps>, run: Run): Promise<SegmentResult> {
-  const { input, execution, design, sources, texts, turn } = run
-  texts.beginWalk()
-  const { db: trx } = deps
-  const { workspace_id: workspaceId, previous } = execution
-  const contact = await lockContact(trx, workspaceId, execution.contact_id)
-  // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
-  const now = deps.now()
-  // A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait.
-  const hear = async (eventName: string) => {
-    if (!contact || (await tellLockedContact(deps, workspaceId, contact.id, eventName))) return
-    const about = { execution_id: execution.id, event_name: eventName }
-    deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
-  }
-  const awaited = previous?.next.kind === 'wait_event' ? previous.next.nodeId : null
-  const awaitedName = awaited === null ? null : awaitedEventName(design, awaited)
-  if (awaitedName !== null) await hear(awaitedName)
-  const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
-  const state = await findSegmentState<SegmentResult>(trx, workspaceId, { ...input, hmac, now })
-  // Another try of this segment has committed in the meantime, or the execution was cancelled.
-  const stored = state.result
-  if (!contact || isEndedElsewhere(state, stored)) return endAsRow(deps, execution, state)
-  if (stored) return stored
-
-  if (isGivenUp(execution.deaths)) {
-    const writes = giveUp(execution, input.segment, design)
-    return write(trx, workspaceId, { ...writes, now })
-  }
-  const facts = await loadFacts(trx, { execution, design, contact, state, now, previous })
-  const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
-  const marked = markOf(deps, execution, turn)
-  const outcome = await walk(trx, { ...run, state, facts, previous, mail, hear, marked })
-  texts.requireAll()
-
-  const told = { email: contact.email, chainDepth: execution.chain_depth }
-  // Before the mails, whose event `email.sent` starts workflows by what the contact's properties are now.
-  if (outcome.properties !== contact.properties) {
-    await updateContactProperties(trx, workspaceId, contact.id, outcome.properties, now)
-  }
-  for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])
-  return write(trx, workspaceId, { ...outcome.writes, result: outcome.result, now })
-}
-
-async function write(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  writes: SegmentWrites & { result: SegmentResult },
-): Promise<SegmentResult> {
-  const isWritten = await insertSegment(trx, workspaceId, writes)
-  // Rolls back. The next try finds how the execution ended.
-  if (!isWritten) throw new Error('the execution ended while its segment ran')
-  return writes.result
-}
-
-/** Marks the synchronous work of a segment, so that it is known when it ends the worker. */
-function markOf({ blame }: Pick<ActivityDeps, 'blame'>, execution: SegmentRow, turn: Turn): Marked {
-  return (step, work) => {
-    const alone = turn.isAlone()
-    if (execution.deaths !== null && !alone) {
-      throw new NotAlone('the time that a suspect may run alone was over before its nodes were run')
-    }
-    return blame.during({ kind: 'segment', id: execution.id, step, alone }, work)
-  }
 }

@@ -9,23 +9,27 @@ import type {
   SegmentState,
   SegmentWrites,
 } from '../../db/executions/segments.ts'
-import type { JsonObject } from '../../db/schema.ts'
 import type { Design } from '../../rules/design/types.ts'
-import { handleAfterWait, UnknownKind, walkSegment } from '../../rules/interpreter.ts'
+import { handleAfterWait, walkSegment } from '../../rules/interpreter.ts'
 import type {
+  Effect,
+  EffectResult,
+  EventWait,
   Next,
   SegmentFacts,
   SegmentStart,
   SegmentTools,
+  WaitEnd,
 } from '../../rules/interpreterTypes.ts'
+import { isInterrupted } from '../../rules/interrupts.ts'
 import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import { withClosedError } from './failures.ts'
 
 export interface Walk {
   result: SegmentResult
   writes: Omit<SegmentWrites, 'now'>
-  /** The contact's properties afterwards; the same object when nothing changed. */
-  properties: JsonObject
+  /** After the last node. */
+  facts: SegmentFacts
 }
 
 /** Runs synchronous work of the segment under a mark that names the node, and each that is entered. */
@@ -41,6 +45,8 @@ interface WalkFrom {
   mail: SegmentTools
   /** Records the contact's mail events of that name that are still in the outbox. */
   hear: (eventName: string) => Promise<void>
+  /** Carries out an effect of a node, in the segment's transaction. */
+  perform: (effect: Effect, facts: SegmentFacts) => Promise<EffectResult>
   marked: Marked
 }
 
@@ -52,21 +58,22 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   const { input, execution, previous } = from
   const before = previous?.step_count ?? 0
   const start = startOf(from)
-  const { steps, waits, next, facts } = await walkOn(trx, from, start, before)
+  const { steps, left, waits, next, facts } = await walkOn(trx, from, start, before)
 
   const stepCount = before + steps.length
   const step = steps.at(-1)?.node_id ?? previous?.step ?? ''
   const result = withClosedError({ next: toResult(next), step, step_count: stepCount })
   return {
     result,
-    properties: facts.contact.properties,
+    facts,
     writes: {
       executionId: execution.id,
       segment: input.segment,
       result,
       steps,
-      left: start.kind === 'resume' ? { seq: before, handle: start.handle } : null,
+      left: left && { seq: before, ...left },
       waits,
+      depth: facts.depth,
       end:
         next.kind === 'end'
           ? {
@@ -75,43 +82,45 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
               stepCount,
               outcome: next.outcome,
               error: next.error,
+              reason: next.reason?.text ?? null,
+              code: next.reason?.code ?? null,
             }
           : null,
     },
   }
 }
 
-/** Walks to the first wait whose event has not happened yet, or to the end. */
+/** A wait that began, or the end. */
+type Reached = Exclude<Next, { kind: 'effect' }>
+
+/** Walks to the first wait whose event has not happened yet, or to the end; carries out effects on the way. */
 async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: number) {
-  const { execution, design, mail, marked } = from
+  const { design, mail, marked, perform } = from
   const steps: NewStep[] = []
   const waits: SegmentWrites['waits'] = []
+  const visited = new Set<string>()
 
   const walkFrom = (at: SegmentStart, facts: SegmentFacts) =>
-    marked(at.nodeId, (entering) => walkSegment(design, at, facts, { ...mail, entering }))
+    marked(at.nodeId, (entering) => walkSegment(design, at, facts, { ...mail, visited, entering }))
   let outcome = walkFrom(start, from.facts)
+  const { left } = outcome
   for (;;) {
     for (const step of outcome.steps) {
       const { nodeId, type, handle, why } = step
       steps.push({ seq: before + steps.length + 1, node_id: nodeId, type, handle, why })
     }
     const { next, facts } = outcome
-    if (next.kind === 'end' || next.for !== 'event') return { steps, waits, next, facts }
-    // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
-    await from.hear(next.eventName)
-    const came = await findRecentEvent(trx, execution, next, facts, (work) =>
-      marked(next.nodeId, work),
-    )
-    waits.push({
-      node_id: next.nodeId,
-      workspace_id: execution.workspace_id,
-      contact_id: execution.contact_id,
-      event_name: next.eventName,
-      filter: next.filter,
-      deadline: next.until === null ? null : new Date(next.until),
-      consumed_by: came?.id ?? null,
-    })
-    if (!came) return { steps, waits, next, facts }
+    if (next.kind === 'effect') {
+      const { nodeId } = next
+      const result = await perform(next.effect, facts)
+      outcome = walkFrom({ kind: 'effect', nodeId, result }, facts)
+      continue
+    }
+    if (next.kind === 'end') return { steps, left, waits, next: next as Reached, facts }
+    const isNew = start.kind !== 'again' || next.nodeId !== start.nodeId
+    const came = next.for === 'event' && isNew ? await look(trx, from, next, facts) : undefined
+    waits.push(toWait(from, next, facts, came?.id ?? null))
+    if (!came) return { steps, left, waits, next: next as Reached, facts }
     const handle = handleAfterWait(design, next.nodeId, 'event')
     const waited = steps.at(-1)
     if (waited) Object.assign(waited, { handle, why: 'came before the wait' })
@@ -122,6 +131,43 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
   }
 }
 
+/** The event from before a wait that ends it at once. */
+async function look(
+  trx: Trx,
+  { execution, hear, marked }: WalkFrom,
+  wait: EventWait & { nodeId: string },
+  facts: SegmentFacts,
+) {
+  // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
+  await hear(wait.eventName)
+  return findRecentEvent(trx, execution, wait, facts, (work) => marked(wait.nodeId, work))
+}
+
+/** The row of a wait. @param cameId the event that has ended it already */
+function toWait(
+  { execution, design }: WalkFrom,
+  wait: Extract<Next, { kind: 'wait' }>,
+  { goalsReached }: SegmentFacts,
+  cameId: string | null,
+): SegmentWrites['waits'][number] {
+  const { nodeId, until } = wait
+  const condition = wait.for === 'condition' ? wait.condition : null
+  const path = (wait.for === 'nothing' && wait.path) || null
+  return {
+    node_id: nodeId,
+    workspace_id: execution.workspace_id,
+    contact_id: execution.contact_id,
+    event_name: wait.for === 'event' ? wait.eventName : null,
+    filter: wait.for === 'event' ? wait.filter : null,
+    deadline: until === null ? null : new Date(until),
+    consumed_by: cameId,
+    condition,
+    path,
+    watched: condition !== null || path !== null || isInterrupted(design),
+    goals_reached: [...goalsReached],
+  }
+}
+
 /** The name of the event that a node waits for; null if the node does not wait for an event. */
 export function awaitedEventName({ nodes }: Design, nodeId: string): string | null {
   const data = nodes.find(({ id }) => id === nodeId)?.data ?? {}
@@ -129,32 +175,42 @@ export function awaitedEventName({ nodes }: Design, nodeId: string): string | nu
 }
 
 /**
- * Where the segment begins. Whether an event or the timeout ended the wait is decided by the row of the wait, not
- * by the timer.
+ * Where the segment begins. What ended the wait is decided by the row of the wait, not by the timer.
  */
 function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart {
   if (!previous || previous.next.kind === 'end') {
     return { kind: 'trigger', nodeId: execution.trigger_node_id }
   }
-  const { nodeId, kind } = previous.next
-  const isByEvent = kind === 'wait_event' && state.consumed_by !== null
-  const handle = handleAfterWait(design, nodeId, isByEvent ? 'event' : 'timer')
-  return { kind: 'resume', nodeId, handle }
+  const { next } = previous
+  const { nodeId } = next
+  const resume = (end: WaitEnd): SegmentStart => ({
+    kind: 'resume',
+    nodeId,
+    handle: handleAfterWait(design, nodeId, end),
+  })
+  if (state.consumed_by !== null) return resume('event')
+  switch (state.ended_by) {
+    case 'condition':
+      return resume('condition')
+    case 'goal': {
+      const by = { kind: 'goal', nodeId: state.leads_to ?? '' } as const
+      return { kind: 'interrupted', nodeId, by }
+    }
+    case 'exited':
+    case 'max_duration':
+      return { kind: 'interrupted', nodeId, by: { kind: 'end', outcome: state.ended_by } }
+    default:
+      return next.kind === 'wait' ? { kind: 'again', nodeId, since: next.since } : resume('timer')
+  }
 }
 
 /** The end of a segment in the form that stored rows and recorded Temporal histories have. It cannot change. */
-function toResult(next: Next): SegmentResult['next'] {
+function toResult(next: Exclude<Next, { kind: 'effect' }>): SegmentResult['next'] {
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
-  switch (next.for) {
-    case 'nothing':
-    case 'window':
-      return { kind: 'sleep', nodeId: next.nodeId, until: next.until }
-    case 'event':
-      return { kind: 'wait_event', nodeId: next.nodeId, until: next.until }
-    case 'condition':
-      // This release never wakes such a wait.
-      throw new UnknownKind('wait for a condition')
-    default:
-      return next satisfies never
+  const { nodeId, until, since } = next
+  if (next.again || next.for === 'condition' || until === null) {
+    const isPlain = next.for === 'event' && !next.again
+    return isPlain ? { kind: 'wait_event', nodeId, until } : { kind: 'wait', nodeId, until, since }
   }
+  return { kind: next.for === 'event' ? 'wait_event' : 'sleep', nodeId, until }
 }

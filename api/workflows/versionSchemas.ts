@@ -30,7 +30,7 @@ export const WorkflowVersionList = z
   .openapi('WorkflowVersionList')
 
 export const toWorkflowVersionListItem = (
-  row: Omit<WorkflowVersionRow, 'design'>,
+  row: Omit<WorkflowVersionRow, 'design' | 'interrupts'>,
 ): WorkflowVersionListItem => ({
   workflow_id: row.workflow_id,
   version: row.version,

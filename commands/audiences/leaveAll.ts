@@ -3,17 +3,17 @@
 import { findAudienceContacts, listAudiencesOf } from '../../db/audiences/contactReads.ts'
 import { updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
-import { insertOptOuts } from '../../db/opt-outs/writes.ts'
+import { insertOptOuts, type OptOutSource } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 import { audienceOptOut } from './optOut.ts'
 
-/** Unsubscribes an address (lower case) that complained from all audiences. Locks the audiences in the order of their ids. */
+/** Unsubscribes an address (lower case) from all audiences. Locks the audiences in the order of their ids. */
 export async function unsubscribeFromAudiences(
   deps: InTrx<Pick<CommandDeps, 'db' | 'newId' | 'addressMac'>>,
   workspaceId: WorkspaceId,
-  email: string,
+  { email, source }: { email: string; source: OptOutSource },
   now: Date,
 ): Promise<void> {
   const { db: trx } = deps
@@ -25,7 +25,7 @@ export async function unsubscribeFromAudiences(
       { ...row, is_subscribed: false, updated_at: now, leave_copied: true },
     ])
     const optOut = audienceOptOut(deps, workspaceId, { audienceId: audience_id, email, at: now })
-    await insertOptOuts(trx, workspaceId, [{ ...optOut, source: 'complaint' }])
+    await insertOptOuts(trx, workspaceId, [{ ...optOut, source }])
     await updateAudienceCounts(trx, workspaceId, audience_id, { contacts: 0, unsubscribers: 1 })
   }
 }

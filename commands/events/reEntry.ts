@@ -1,11 +1,14 @@
 // Decides by the trigger's re_entry rule whether a contact may enter a workflow again.
 
 import type { Trx } from '../../db/connect.ts'
-import { isEntered } from '../../db/executions/entries.ts'
+import { isEntered, isEnteredOften } from '../../db/executions/entries.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import { parsePath, readPath } from '../../rules/paths.ts'
+
+const HOUR_MS = 60 * 60 * 1000
 
 /**
  * Allowed with `once`: if there was no execution before; with `after_exit`: if none is running; with `interval`:
@@ -30,6 +33,17 @@ export async function mayEnter(
     since: mode === 'interval' ? since : null,
     key: keyOf(reEntry.key_path, properties),
   }))
+}
+
+/** Whether a contact has entered a workflow so often within the last hour that nothing starts it for them again. */
+export function isEnteredTooOften(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { contactId, workflowId, now }: { contactId: string; workflowId: string; now: Date },
+): Promise<boolean> {
+  const since = new Date(now.getTime() - HOUR_MS)
+  const times = limits.entriesPerHourMax
+  return isEnteredOften(trx, workspaceId, { contactId, workflowId, since, times })
 }
 
 function keyOf(keyPath: string | undefined, properties: JsonObject) {

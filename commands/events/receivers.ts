@@ -2,6 +2,7 @@
 import type { Trx } from '../../db/connect.ts'
 import {
   type ArrivedEvent,
+  type EndedWait,
   type EventReceivers,
   findCandidates,
   type TriggerRow,
@@ -10,14 +11,19 @@ import {
 import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
 import { evaluate } from '../../rules/conditions/evaluate.ts'
 import { conditionNeeds } from '../../rules/conditions/needs.ts'
-import type { ConditionFacts } from '../../rules/conditions/types.ts'
+import type { Condition, ConditionFacts } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
+import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { mayEnter } from './reEntry.ts'
+import type { RunFacts } from '../../rules/interpreterTypes.ts'
+import { interruption } from '../../rules/interrupts.ts'
+import type { Json, JsonObject } from '../../rules/json.ts'
+import { jsonEquals, parsePath, readPath } from '../../rules/paths.ts'
+import { isEnteredTooOften, mayEnter } from './reEntry.ts'
 
 /**
  * The caller holds the contact's lock. An event still ends a wait whose deadline has passed, as long as no segment
- * has ended it by the timeout.
+ * has ended it by the timeout. What interrupts an execution comes before its wait.
  */
 export async function findReceivers(
   trx: Trx,
@@ -25,37 +31,122 @@ export async function findReceivers(
   event: ArrivedEvent,
 ): Promise<EventReceivers> {
   const candidates = await findCandidates(trx, workspaceId, event)
-  if (candidates.triggers.length === 0 && candidates.waits.length === 0) return candidates
+  if (candidates.triggers.length === 0 && candidates.waits.length === 0) return NOBODY
   const facts = await loadFacts(trx, workspaceId, event, candidates)
 
   const waits: EventReceivers['waits'] = []
-  for (const { filter, trigger, wait_events, ...wait } of candidates.waits) {
-    if (filter) {
-      const needsMail = conditionNeeds(filter).emailActivity
-      const waiting: ConditionFacts = {
-        ...facts,
-        trigger: trigger ?? {},
-        waitEvents: wait_events ?? {},
-        emailActivity: needsMail
-          ? await listEmailActivity(trx, workspaceId, wait.execution_id)
-          : {},
-      }
-      if (!evaluate(filter, waiting)) continue
-    }
-    waits.push(wait)
+  for (const wait of candidates.waits) {
+    const waiting = await factsOfWait(trx, workspaceId, wait, facts)
+    const end = endOfWait(wait, event, waiting)
+    if (!end) continue
+    const { execution_id, workflow_id, segment, node_id } = wait
+    waits.push({ execution_id, workflow_id, segment, node_id, ...end })
   }
 
   const triggers: EventReceivers['triggers'] = []
   for (const ofWorkflow of groupByWorkflow(candidates.triggers)) {
-    const match = matchTrigger(ofWorkflow, facts)
-    if (!match) continue
-    const { workflow_id, node_id, version, re_entry } = match
+    const found = findTrigger(ofWorkflow, event, facts)
+    if (!found) continue
+    const { trigger, properties } = found
+    const { workflow_id, node_id, version, re_entry } = trigger
     const entry = { contactId: event.contact.id, workflowId: workflow_id, now: event.now }
-    if (!(await mayEnter(trx, workspaceId, entry, re_entry, event.properties))) continue
-    triggers.push({ workflow_id, node_id, version })
+    const entered = properties ?? event.properties
+    if (!(await mayEnter(trx, workspaceId, entry, re_entry, entered))) continue
+    if (await isEnteredTooOften(trx, workspaceId, entry)) continue
+    triggers.push({ workflow_id, node_id, version, properties })
   }
   return { triggers, waits }
 }
+
+const NOBODY: EventReceivers = { triggers: [], waits: [] }
+
+/** What ends a wait now; null if nothing does. */
+function endOfWait(
+  { interrupts, event_name, filter, condition, path }: WaitRow,
+  { eventName, contact }: ArrivedEvent,
+  facts: RunFacts,
+): Pick<EndedWait, 'ended_by' | 'leads_to'> | null {
+  // `event.*` is the arriving event in the filter of a wait alone.
+  const own = { ...facts, event: facts.trigger }
+  const found = interruption(interrupts, own, eventName ?? undefined)
+  if (found?.kind === 'goal') return { ended_by: 'goal', leads_to: found.nodeId }
+  if (found) return { ended_by: found.outcome, leads_to: null }
+  if (event_name !== null && event_name === eventName && (!filter || evaluate(filter, facts))) {
+    return { ended_by: 'event', leads_to: null }
+  }
+  if (condition && evaluate(condition, own)) return { ended_by: 'condition', leads_to: null }
+  const isMoved = path !== null && !isSame(path, contact.before, contact.properties)
+  return isMoved ? { ended_by: 'moved', leads_to: null } : null
+}
+
+/** Whether properties hold the same at a path. */
+function isSame(path: string, before: JsonObject, after: JsonObject): boolean {
+  const [was, is] = [valueAt(path, before), valueAt(path, after)]
+  return was === undefined || is === undefined ? was === is : jsonEquals(was, is)
+}
+
+function valueAt(path: string, properties: JsonObject): Json | undefined {
+  const parts = parsePath(path)
+  return parts ? readPath(properties, parts)[0] : undefined
+}
+
+/** The first trigger of a workflow that fires, in the order of its design; with what `event.*` is where no event fires it. */
+function findTrigger(
+  triggers: readonly TriggerRow[],
+  { eventName, contact }: ArrivedEvent,
+  facts: ConditionFacts,
+): { trigger: TriggerRow; properties: JsonObject | null } | null {
+  for (const trigger of triggers) {
+    const properties = happeningOf(trigger, eventName, contact)
+    if (properties === undefined) continue
+    const event = properties ?? facts.event
+    if (matchTrigger([trigger], { ...facts, event })) return { trigger, properties }
+  }
+  return null
+}
+
+/** What `event.*` is for a trigger: null for the event itself, undefined if it does not fire. */
+function happeningOf(
+  { event_name, about }: TriggerRow,
+  eventName: string | null,
+  { before, properties }: ArrivedEvent['contact'],
+): JsonObject | null | undefined {
+  if (event_name === eventName) return null
+  if (event_name === happenings.contactCreated) return {}
+  const path = about ?? ''
+  if (isSame(path, before, properties)) return undefined
+  const [from, to] = [valueAt(path, before), valueAt(path, properties)]
+  return { path, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+}
+
+/** The facts of an execution that waits. `event` is what has arrived. */
+async function factsOfWait(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  wait: WaitRow,
+  facts: ConditionFacts,
+): Promise<RunFacts> {
+  const { emailActivity } = conditionNeeds(...conditionsOf(wait))
+  return {
+    ...facts,
+    trigger: wait.trigger ?? {},
+    waitEvents: wait.wait_events ?? {},
+    execution: { step_count: wait.step_count ?? 0 },
+    emailActivity: emailActivity
+      ? await listEmailActivity(trx, workspaceId, wait.execution_id)
+      : {},
+    enteredAt: wait.entered_at,
+    goalsReached: wait.goals_reached,
+  }
+}
+
+const conditionsOf = ({ filter, condition, interrupts }: WaitRow): Condition[] =>
+  [
+    filter,
+    condition,
+    ...(interrupts?.exits ?? []),
+    ...(interrupts?.goals ?? []).map((goal) => goal.condition ?? null),
+  ].filter((one) => one !== null)
 
 /** Loads only what the filters read: most need only the contact and the event. */
 async function loadFacts(
@@ -64,8 +155,10 @@ async function loadFacts(
   { email, properties, contact, now }: ArrivedEvent,
   candidates: { triggers: TriggerRow[]; waits: WaitRow[] },
 ): Promise<ConditionFacts> {
-  const filters = [...candidates.triggers, ...candidates.waits].flatMap((row) => row.filter ?? [])
-  const { eventNames, audienceIds } = conditionNeeds(...filters)
+  const { eventNames, audienceIds } = conditionNeeds(
+    ...candidates.triggers.flatMap(({ filter }) => filter ?? []),
+    ...candidates.waits.flatMap(conditionsOf),
+  )
   return {
     now: now.getTime(),
     contact: { email, first_seen: contact.firstSeen.getTime(), properties: contact.properties },

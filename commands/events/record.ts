@@ -1,8 +1,17 @@
 // Records an automation event, starts workflows and ends waits, in the caller's transaction.
 
+import { updateContactProperties } from '../../db/contacts/writes.ts'
 import { findRecordedEvent, type RecordedEventRow } from '../../db/events/reads.ts'
-import { insertConsequences, insertEvent, type NewAutomationEvent } from '../../db/events/writes.ts'
+import type { EventReceivers } from '../../db/events/receivers.ts'
+import {
+  type Consequences,
+  depthOf,
+  insertConsequences,
+  insertEvent,
+  type NewAutomationEvent,
+} from '../../db/events/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { findJsonFault } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { mergeProperties } from '../../rules/properties/merge.ts'
@@ -49,7 +58,7 @@ export async function recordAutomationEvent(
   workspaceId: WorkspaceId,
   event: NewAutomationEvent,
 ): Promise<RecordedEvent | null | Refusal<'contact_properties_refused' | 'event_id_reused'>> {
-  const { db: trx, newId, wake } = deps
+  const { db: trx, newId } = deps
   const now = deps.now()
   const id = newId('automationEvent')
   const eventId = event.eventId ?? id
@@ -75,29 +84,24 @@ export async function recordAutomationEvent(
   // A separate statement: only a snapshot that is taken under the lock shows every wait of this contact.
   const receivers = await findReceivers(trx, workspaceId, {
     ...event,
-    contact: { id: stored.contact_id, firstSeen: stored.first_seen, properties },
+    contact: {
+      id: stored.contact_id,
+      firstSeen: stored.first_seen,
+      properties,
+      before: stored.properties,
+      isNew: stored.is_new === true,
+    },
     hmac: deps.addressMac(workspaceId, event.email),
     now,
   })
-  const depth = event.chainDepth === undefined ? 0 : event.chainDepth + 1
-  const starts =
-    depth > limits.executionChainMax
-      ? []
-      : receivers.triggers.map((trigger) => ({ ...trigger, id: newId('execution') }))
-  const tells = starts.length > 0 || receivers.waits.length > 0
-  if (tells || changed) {
-    await insertConsequences(trx, workspaceId, {
-      eventRowId: id,
-      contactId: stored.contact_id,
-      email: event.email,
-      properties: changed ? properties : null,
-      starts,
-      waits: receivers.waits,
-      depth,
-      now,
-    })
-  }
-  if (tells) wake('dripline_outbox')
+  const executionIds = await tellReceivers(deps, workspaceId, receivers, {
+    eventRowId: id,
+    contactId: stored.contact_id,
+    email: event.email,
+    properties: changed ? properties : null,
+    depth: depthOf(event),
+    now,
+  })
   return {
     id,
     eventId,
@@ -106,9 +110,64 @@ export async function recordAutomationEvent(
     at: event.at,
     createdAt: now,
     contactId: stored.contact_id,
-    executionIds: starts.map((start) => start.id),
+    executionIds,
     deduplicated: false,
   }
+}
+
+/** A change of a contact's properties that no event brought. */
+export interface ContactChange {
+  contactId: string
+  /** In lower case. */
+  email: string
+  firstSeen: Date
+  before: JsonObject
+  after: JsonObject
+  /** How many effects of executions led to it; 0: it came from outside. */
+  depth: number
+}
+
+/**
+ * Writes changed properties, starts the workflows that they trigger and ends the waits that look at them. The caller holds the contact's
+ * lock.
+ */
+export async function recordContactChange(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  { contactId, email, firstSeen, before, after, depth }: ContactChange,
+): Promise<void> {
+  if (after === before) return
+  const now = deps.now()
+  const receivers = await findReceivers(deps.db, workspaceId, {
+    eventName: null,
+    email,
+    properties: {},
+    contact: { id: contactId, firstSeen, properties: after, before, isNew: false },
+    hmac: deps.addressMac(workspaceId, email),
+    now,
+  })
+  await updateContactProperties(deps.db, workspaceId, contactId, after, now)
+  const change = { eventRowId: null, contactId, email, properties: null, depth, now }
+  await tellReceivers(deps, workspaceId, receivers, change)
+}
+
+/** Writes what a change has as consequences. @returns the executions that it starts, in order */
+async function tellReceivers(
+  { db, newId, wake }: RecordDeps,
+  workspaceId: WorkspaceId,
+  { triggers, waits }: EventReceivers,
+  change: Omit<Consequences, 'starts' | 'waits'>,
+): Promise<string[]> {
+  const starts =
+    change.depth > limits.executionChainMax
+      ? []
+      : triggers.map((trigger) => ({ ...trigger, id: newId('execution') }))
+  const tells = starts.length > 0 || waits.length > 0
+  if (tells || change.properties !== null) {
+    await insertConsequences(db, workspaceId, { ...change, starts, waits })
+  }
+  if (tells) wake('dripline_outbox')
+  return starts.map(({ id }) => id)
 }
 
 /** The answer for an event that was recorded before. */

@@ -88,7 +88,8 @@ async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Tak
   const at = deps.now()
   const { workspace_id, email_id } = delivery
   const email = addressOf(delivery)
-  if (email !== null) await unsubscribeFromAudiences(deps, workspace_id, email, at)
+  if (email !== null)
+    await unsubscribeFromAudiences(deps, workspace_id, { email, source: 'complaint' }, at)
   const token = await findUnsubscribeToken(trx, workspace_id, email_id)
   const mail = token === null ? undefined : await findUnsubscribeMail(trx, token)
   if (mail)

@@ -16,17 +16,19 @@ export interface Leaving {
   email: string
   /** Whether executions are cancelled; otherwise they go on and skip marketing mail. */
   cancels: boolean
+  /** An execution that is not cancelled: it ends itself. */
+  butId?: string
 }
 
 /** The caller holds the contact's lock, and has written the opt-out. May be repeated. */
 export async function carryOutLeave(
   { db: trx, wake }: InTrx<Pick<CommandDeps, 'db' | 'wake'>> & { db: Trx },
   workspaceId: WorkspaceId,
-  { workflowId, contactId, email, cancels }: Leaving,
+  { workflowId, contactId, email, cancels, butId = '' }: Leaving,
   at: Date,
 ): Promise<void> {
   if (cancels) {
-    const who = { workflowId, contactId }
+    const who = { workflowId, contactId, butId }
     const cancelled = await cancelExecutions(trx, workspaceId, who, REASON, at)
     if (cancelled.length > 0) wake('dripline_outbox')
   }

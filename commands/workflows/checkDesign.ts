@@ -3,6 +3,7 @@
 import { findAudienceIds } from '../../db/audiences/reads.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import { findTemplateFacts } from '../../db/templates/reads.ts'
+import { findWorkflowIds } from '../../db/workflows/reads.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import type { Problem } from '../../rules/design/problem.ts'
@@ -25,13 +26,14 @@ export async function findDesignProblems(
   design: unknown,
 ): Promise<Problem[]> {
   const { workspaceId, domainId } = reach
-  const { templateIds, fromAddresses, audienceIds } = designReferences(design)
+  const { templateIds, fromAddresses, audienceIds, workflowIds } = designReferences(design)
   const templates = await findTemplateFacts(db, workspaceId, templateIds)
   const senders = [...fromAddresses, ...[...templates.values()].flatMap(({ from }) => from ?? [])]
   const domainNames = senders.flatMap((sender) => senderDomain(sender) ?? [])
-  const [domains, audiences] = await Promise.all([
+  const [domains, audiences, workflows] = await Promise.all([
     listSendingDomains(db, workspaceId, [...new Set(domainNames)]),
     findAudienceIds(db, workspaceId, audienceIds),
+    findWorkflowIds(db, workspaceId, workflowIds),
   ])
   const sending = [...domains].filter(
     ([, domain]) =>
@@ -43,6 +45,7 @@ export async function findDesignProblems(
     verifiedDomains: new Set(sending.map(([name]) => name)),
     isBound: domainId !== null,
     audiences,
+    workflows,
     liquidProblem(source) {
       const parsed = parseTemplate(source)
       return parsed.ok ? null : `${parsed.message} (line ${parsed.line}, column ${parsed.column})`
@@ -63,7 +66,12 @@ export async function findForeignSenders(
   if (own === null) return []
   const { templateIds } = designReferences(design)
   const templates = await findTemplateFacts(deps.db, reach.workspaceId, templateIds)
-  const context = { templates, verifiedDomains: new Set([own]), audiences: new Set<string>() }
+  const context = {
+    templates,
+    verifiedDomains: new Set([own]),
+    audiences: new Set<string>(),
+    workflows: new Set<string>(),
+  }
   const isForeign = ({ code }: Problem) => code === 'domain_not_verified'
   return validateDesign(design, { ...context, isBound: true }, nodeRegistry, isForeign)
 }

@@ -3,6 +3,8 @@
 import type { Trx } from '../../db/connect.ts'
 import type { WorkflowRow } from '../../db/workflows/reads.ts'
 import { insertWorkflowVersion } from '../../db/workflows/writes.ts'
+import type { Graph } from '../../rules/design/types.ts'
+import { interruptsOf } from '../../rules/interrupts.ts'
 import type { JsonObject } from '../../rules/json.ts'
 
 /** Writes a version under the number `workflow.current_version`. */
@@ -11,10 +13,12 @@ export function insertVersion(
   workflow: Pick<WorkflowRow, 'id' | 'workspace_id' | 'current_version'>,
   version: { design: JsonObject; createdBy: string; at: Date },
 ): Promise<void> {
+  const interrupts = interruptsOf(version.design as JsonObject & Pick<Graph, 'nodes' | 'settings'>)
   return insertWorkflowVersion(trx, workflow.workspace_id, {
     workflow_id: workflow.id,
     version: workflow.current_version,
     design: JSON.stringify(version.design),
+    interrupts: interrupts && JSON.stringify(interrupts),
     created_by: version.createdBy,
     created_at: version.at,
   })

@@ -23,16 +23,18 @@ export const stoppedData = (stop: RawBuilder<unknown>): RawBuilder<unknown> =>
 /** The most deliveries that one commit settles. What is left the claim finds when it is due. */
 const SETTLED_MAX = 5_000
 
-/** Mail to addresses (lower case): all of it, or the marketing mail of one workflow. */
+/** Mail to addresses (lower case): all of it, or the marketing mail of one workflow, or of any. */
 export interface WaitingFor {
   emails: readonly string[]
-  workflowId?: string
+  workflowId?: string | 'any'
 }
 
 const isFor = ({ emails, workflowId }: WaitingFor) =>
   workflowId === undefined
     ? sql`lower(recipient) = any(${[...emails]}::text[])`
-    : sql`lower(recipient) = any(${[...emails]}::text[]) and marketing and workflow_id = ${workflowId}`
+    : workflowId === 'any'
+      ? sql`lower(recipient) = any(${[...emails]}::text[]) and marketing and workflow_id is not null`
+      : sql`lower(recipient) = any(${[...emails]}::text[]) and marketing and workflow_id = ${workflowId}`
 
 /** A query of the ids of deliveries that wait, in the order in which they are locked. */
 const waitingRows = (matches: RawBuilder<unknown>) =>

@@ -3,7 +3,10 @@
 import { sql } from 'kysely'
 import type { Condition } from '../../rules/conditions/types.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
+import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Interrupts } from '../../rules/interrupts.ts'
+import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
 import { isLive } from '../executions/live.ts'
 import { isAboutWorkflow } from '../opt-outs/reads.ts'
@@ -11,15 +14,44 @@ import type { JsonObject } from '../schema.ts'
 
 export interface EventReceivers {
   /** At most one for each workflow. */
-  triggers: { workflow_id: string; node_id: string; version: number }[]
-  waits: { execution_id: string; workflow_id: string; segment: number; node_id: string }[]
+  triggers: {
+    workflow_id: string
+    node_id: string
+    version: number
+    /** What conditions read as `event.*` where no stored event started it; null: the event. */
+    properties: JsonObject | null
+  }[]
+  waits: EndedWait[]
 }
 
+/** A wait and what ends it. */
+export interface EndedWait {
+  execution_id: string
+  workflow_id: string
+  segment: number
+  node_id: string
+  /** `moved`: the time to which it waits has changed. */
+  ended_by: 'event' | WaitEndedBy
+  /** The goal, if one ended it. */
+  leads_to: string | null
+}
+
+/** What has happened to a contact: an event, or another change. */
 export interface ArrivedEvent {
-  eventName: string
+  /** null: no event, but the properties changed. */
+  eventName: string | null
   email: string
+  /** Of the event. */
   properties: JsonObject
-  contact: { id: string; firstSeen: Date; properties: JsonObject }
+  contact: {
+    id: string
+    firstSeen: Date
+    properties: JsonObject
+    /** The properties before; the same object when they did not change. */
+    before: JsonObject
+    /** Whether it was made now. */
+    isNew: boolean
+  }
   /** HMAC of the address. */
   hmac: Buffer
   now: Date
@@ -29,6 +61,9 @@ export interface TriggerRow {
   workflow_id: string
   node_id: string
   version: number
+  /** Of the event, or one of `happenings`. */
+  event_name: string
+  about: string | null
   filter: Condition | null
   re_entry: ReEntry | null
 }
@@ -38,26 +73,43 @@ export interface WaitRow {
   workflow_id: string
   segment: number
   node_id: string
+  /** The event that ends it; null: none does. */
+  event_name: string | null
   filter: Condition | null
-  /** Properties of the triggering event; null if the wait has no filter. */
+  condition: Condition | null
+  path: string | null
+  /** Of the version of its workflow. */
+  interrupts: Interrupts | null
+  goals_reached: string[]
+  /** When its execution was started, ms. */
+  entered_at: number
+  /** This and the following are null if nothing of it reads them. */
+  step_count: number | null
+  /** Properties of the triggering event. */
   trigger: JsonObject | null
   wait_events: Record<string, JsonObject> | null
 }
 
-/** Finds triggers and waits for an event of that name. Their filters are not evaluated here. */
+/** Finds triggers of that name, and waits for it or for any change. Their filters are not evaluated here. */
 export async function findCandidates(
   trx: Trx,
   workspaceId: WorkspaceId,
   { eventName, contact, hmac }: ArrivedEvent,
 ): Promise<{ triggers: TriggerRow[]; waits: WaitRow[] }> {
+  const names = [
+    ...(eventName === null ? [] : [eventName]),
+    ...(contact.isNew ? [happenings.contactCreated] : []),
+    ...(contact.properties === contact.before ? [] : [happenings.propertyChanged]),
+  ]
   const { rows } = await sql<{ triggers: TriggerRow[]; waits: WaitRow[] }>`
     select
       coalesce((
         select json_agg(json_build_object('workflow_id', t.workflow_id, 'node_id', t.node_id,
-          'version', t.version, 'filter', t.filter, 're_entry', t.re_entry)
+          'version', t.version, 'event_name', t.event_name, 'about', t.about, 'filter', t.filter,
+          're_entry', t.re_entry)
           order by t.workflow_id, t.position)
         from workflow_triggers t
-        where t.workspace_id = ${workspaceId} and t.event_name = ${eventName}
+        where t.workspace_id = ${workspaceId} and t.event_name = any(${names}::text[])
           and not exists (select from opt_outs o
             where o.workspace_id = ${workspaceId} and o.address_hmac = ${hmac}
               and ${isAboutWorkflow(sql`t.workflow_id`)})
@@ -65,18 +117,24 @@ export async function findCandidates(
       coalesce((
         select json_agg(json_build_object('execution_id', w.execution_id,
           'workflow_id', x.workflow_id, 'segment', w.segment, 'node_id', w.node_id,
-          'filter', w.filter,
-          'trigger', case when w.filter is not null then coalesce(x.properties, (
+          'event_name', w.event_name, 'filter', w.filter, 'condition', w.condition, 'path', w.path,
+          'goals_reached', w.goals_reached,
+          'entered_at', (extract(epoch from x.created_at) * 1000)::float8,
+          'interrupts', case when w.watched then (select v.interrupts from workflow_versions v
+            where v.workflow_id = x.workflow_id and v.version = x.version) end,
+          'step_count', case when w.watched or w.filter is not null then (
+            select max(s.seq) from execution_steps s where s.execution_id = x.id) end,
+          'trigger', case when w.watched or w.filter is not null then coalesce(x.properties, (
             select a.properties from automation_events a where a.id = x.trigger_event_id)) end,
-          'wait_events', case when w.filter is not null then (
+          'wait_events', case when w.watched or w.filter is not null then (
             select json_object_agg(d.node_id, a.properties order by d.segment)
             from event_waits d join automation_events a on a.id = d.consumed_by
             where d.execution_id = w.execution_id) end)
           order by w.execution_id, w.segment)
         from event_waits w join executions x on x.id = w.execution_id
         where w.workspace_id = ${workspaceId} and w.contact_id = ${contact.id}
-          and w.event_name = ${eventName}
-          and w.consumed_by is null and ${isLive('x')}
+          and (w.event_name = ${eventName}::text or w.watched)
+          and w.consumed_by is null and w.ended_by is null and ${isLive('x')}
       ), '[]') as waits
   `.execute(trx)
   return rows[0] ?? { triggers: [], waits: [] }
@@ -97,7 +155,8 @@ export async function listAwaited(
     where exists (select from workflow_triggers t
         where t.workspace_id = ${workspaceId} and t.event_name = e.name)
       or exists (select from event_waits w
-        where w.contact_id = e.contact_id and w.event_name = e.name and w.consumed_by is null)
+        where w.contact_id = e.contact_id and (w.event_name = e.name or w.watched)
+          and w.consumed_by is null and w.ended_by is null)
   `.execute(trx)
   return new Set(rows.map((row) => row.contact_id))
 }

@@ -19,12 +19,14 @@ export interface NewAutomationEvent {
   contactProperties: JsonObject | null
   /** False: nothing is written for an address that is no contact. */
   createContact: boolean
-  /** chain_depth of the execution whose mail this event is about; absent for other events. */
+  /** chain_depth of the execution that caused it, by its mail or a node; absent where none did. */
   chainDepth?: number
 }
 
 interface StoredEvent {
   prior_id: string | null
+  /** Whether the contact was made by it. */
+  is_new: boolean | null
   contact_id: string | null
   properties: JsonObject | null
   first_seen: Date | null
@@ -44,6 +46,10 @@ const counted = (
     last_event = case when ${events.last} >= contacts.last_seen then ${events.name}
       else contacts.last_event end,
     updated_at = ${now}`
+
+/** The depth of an event: one more than that of the execution that caused it; 0 if none did. */
+export const depthOf = ({ chainDepth }: Pick<NewAutomationEvent, 'chainDepth'>): number =>
+  chainDepth === undefined ? 0 : chainDepth + 1
 
 /** Writes contact and event in one statement. Neither is written if the event_id was recorded before. */
 export async function insertEvent(
@@ -72,16 +78,19 @@ export async function insertEvent(
       where ${event.eventId !== null} and workspace_id = ${workspaceId}
         and event_id = ${made.eventId}
     ), contact as (
-      ${contact} returning contacts.id, contacts.properties, contacts.first_seen
+      ${contact} returning contacts.id, contacts.properties, contacts.first_seen, ${
+        event.createContact ? sql`xmax = 0` : sql`false`
+      } as is_new
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
-        properties, at, created_at)
+        properties, at, created_at, depth)
       select ${made.id}, ${workspaceId}, contact.id, ${made.eventId}, ${eventName}, ${email},
-        ${JSON.stringify(event.properties)}::jsonb, ${at}::timestamptz, ${made.now}::timestamptz
+        ${JSON.stringify(event.properties)}::jsonb, ${at}::timestamptz, ${made.now}::timestamptz, ${depthOf(event)}::smallint
       from contact
       on conflict (workspace_id, event_id) do nothing returning id
     )
     select prior.id as prior_id, contact.id as contact_id, contact.properties, contact.first_seen,
+      contact.is_new,
       event.id as inserted
     from (values (1)) as one
     left join prior on true left join contact on true left join event on true
@@ -130,8 +139,9 @@ export async function insertUnawaitedEvents(
   `.execute(trx)
 }
 
-interface Consequences {
-  eventRowId: string
+export interface Consequences {
+  /** automation_events.id; null: it was no event. */
+  eventRowId: string | null
   contactId: string
   /** The contact's address, in lower case. */
   email: string
@@ -158,19 +168,27 @@ export async function insertConsequences(
       where id = ${contactId} and workspace_id = ${workspaceId} and ${properties !== null}::boolean
     ), started as (
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
-        trigger_node_id, trigger_event_id, chain_depth, created_at, updated_at)
+        trigger_node_id, trigger_event_id, properties, chain_depth, created_at, updated_at)
       select s.id, ${workspaceId}, s.workflow_id, s.version, ${contactId}, ${email}, s.node_id,
-        ${eventRowId}, ${depth}::smallint, ${now}::timestamptz, ${now}::timestamptz
+        case when s.properties is null then ${eventRowId}::text end, s.properties, ${depth}::smallint,
+        ${now}::timestamptz, ${now}::timestamptz
       from jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
-        as s(id text, workflow_id text, version int, node_id text)
+        as s(id text, workflow_id text, version int, node_id text, properties jsonb)
       returning id, workflow_id
     ), consumed as (
-      update event_waits w set consumed_by = ${eventRowId}
+      update event_waits w set
+        consumed_by = case when k.ended_by = 'event' then ${eventRowId}::text end,
+        ended_by = case when k.ended_by <> 'event' then k.ended_by end, leads_to = k.leads_to
       from jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
-        as k(execution_id text, workflow_id text, segment int, node_id text)
+        as k(execution_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text)
       where w.workspace_id = ${workspaceId} and w.execution_id = k.execution_id
-        and w.segment = k.segment and w.node_id = k.node_id and w.consumed_by is null
+        and w.segment = k.segment and w.node_id = k.node_id and w.consumed_by is null and w.ended_by is null
       returning w.execution_id, k.workflow_id, w.segment
+    ), deepened as (
+      update executions x set chain_depth = case when ${depth}::smallint = 0 then 0
+          else greatest(x.chain_depth, ${depth}::smallint) end
+      from consumed c where x.id = c.execution_id and x.workspace_id = ${workspaceId}
+        and x.chain_depth <> ${depth}::smallint
     )
     ${outboxRows(
       sql`

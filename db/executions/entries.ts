@@ -41,3 +41,23 @@ export async function isEntered(
   `.execute(trx)
   return rows.length > 0
 }
+
+/** Whether a contact has started executions of a workflow at least so many times since then. */
+export async function isEnteredOften(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  entry: { contactId: string; workflowId: string; since: Date; times: number },
+): Promise<boolean> {
+  const { contactId, workflowId, since, times } = entry
+  const row = await trx
+    .selectFrom('executions')
+    .select('created_at')
+    .where('workspace_id', '=', workspaceId)
+    .where('contact_id', '=', contactId)
+    .where('workflow_id', '=', workflowId)
+    .orderBy('created_at', 'desc')
+    .offset(times - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined && row.created_at >= since
+}

@@ -3,6 +3,7 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EndedStatus } from '../../rules/states.ts'
+import type { CancelCode, WaitEndedBy } from '../../rules/wire.ts'
 import type { Db, Trx } from '../connect.ts'
 import { isAboutWorkflow, standsFrom } from '../opt-outs/reads.ts'
 import type { JsonObject, Row } from '../schema.ts'
@@ -68,6 +69,13 @@ export interface SegmentState<Result = unknown> {
   result: Result | null
   /** automation_events.id that ended the wait of the segment before. */
   consumed_by: string | null
+  /** What else ended that wait, and the goal to which it leads. */
+  ended_by: WaitEndedBy | null
+  leads_to: string | null
+  goals_reached: string[]
+  /** When the execution was started. */
+  entered_at: Date
+  chain_depth: number
   trigger_properties: JsonObject | null
   wait_events: Record<string, JsonObject>
   /** False for a minute after a GET that may still be undone: claims put such mail off. */
@@ -76,22 +84,21 @@ export interface SegmentState<Result = unknown> {
 }
 
 /**
- * The state from which the segment decides at `now`. A separate statement after the lock, because only then is its
+ * The state from which the segment decides at `now`, after the wait at the node `waitedAt` ('' if there was none). A separate statement after the lock, because only then is its
  * snapshot current.
  */
 export async function findSegmentState<Result = unknown>(
   trx: Trx,
   workspaceId: WorkspaceId,
-  at: { executionId: string; segment: number; hmac: Buffer; now: Date },
+  at: { executionId: string; segment: number; waitedAt: string; hmac: Buffer; now: Date },
 ): Promise<SegmentState<Result>> {
-  const { executionId, segment, hmac, now } = at
+  const { executionId, segment, waitedAt, hmac, now } = at
   const { rows } = await sql<SegmentState<Result>>`
     select e.ended_status, e.error, e.cancellation_reason,
       (select result from execution_segments s
         where s.execution_id = e.id and s.segment = ${segment}) as result,
-      (select consumed_by from event_waits w
-        where w.execution_id = e.id and w.segment = ${segment - 1}
-        order by w.consumed_by nulls first limit 1) as consumed_by,
+      last.consumed_by, last.ended_by, last.leads_to, coalesce(last.goals_reached, '{}') as goals_reached,
+      e.created_at as entered_at, e.chain_depth,
       (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
       coalesce((select jsonb_object_agg(node_id, properties) from (
         select distinct on (w.node_id) w.node_id, a.properties
@@ -104,7 +111,11 @@ export async function findSegmentState<Result = unknown>(
       exists (select from suppressions x
         where x.workspace_id = e.workspace_id and x.email = e.email
           and (x.expires_at is null or x.expires_at > ${now})) as suppressed
-    from executions e where e.workspace_id = ${workspaceId} and e.id = ${executionId}
+    from executions e left join lateral (
+      select w.consumed_by, w.ended_by, w.leads_to, w.goals_reached from event_waits w
+      where w.execution_id = e.id and w.segment = ${segment - 1} and w.node_id = ${waitedAt}
+    ) last on true
+    where e.workspace_id = ${workspaceId} and e.id = ${executionId}
   `.execute(trx)
   const [state] = rows
   if (!state) throw new Error(`execution ${executionId} has no row`)
@@ -124,10 +135,15 @@ export interface SegmentWrites {
   segment: number
   result: object
   steps: NewStep[]
-  /** The handle that the wait of the segment before took, and the number of its step. */
-  left: { seq: number; handle: string } | null
-  waits: Omit<Row<'event_waits'>, 'execution_id' | 'segment' | 'created_at'>[]
-  end: (Omit<ExecutionEnd, 'reason'> & { stepId: string; stepCount: number }) | null
+  /** How the node of the wait before was left, and the number of its step; null if it still waits there. */
+  left: { seq: number; handle: string | null; why: string | null } | null
+  waits: Omit<
+    Row<'event_waits'>,
+    'execution_id' | 'segment' | 'created_at' | 'ended_by' | 'leads_to'
+  >[]
+  /** How many effects of executions have led to what it did. */
+  depth: number
+  end: (ExecutionEnd & { stepId: string; stepCount: number; code: CancelCode | null }) | null
   now: Date
 }
 
@@ -157,16 +173,17 @@ export async function insertSegment(
     ),
     waits as (
       insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id,
-        event_name, filter, deadline, consumed_by, created_at)
+        event_name, filter, deadline, consumed_by, condition, path, watched, goals_reached, created_at)
       select live.id, ${segment}::int, w.node_id, w.workspace_id, w.contact_id,
-        w.event_name, w.filter, w.deadline, w.consumed_by, ${now}::timestamptz
+        w.event_name, w.filter, w.deadline, w.consumed_by, w.condition, w.path, w.watched, w.goals_reached,
+        ${now}::timestamptz
       from live, jsonb_to_recordset(${JSON.stringify(writes.waits)}::jsonb)
         as w(node_id text, workspace_id text, contact_id text, event_name text, filter jsonb,
-          deadline timestamptz, consumed_by text)
+          deadline timestamptz, consumed_by text, condition jsonb, path text, watched boolean, goals_reached text[])
       on conflict (execution_id, segment, node_id) do update set consumed_by = excluded.consumed_by
     ),
     left_wait as (
-      update execution_steps set handle = ${left?.handle ?? null}
+      update execution_steps set handle = ${left?.handle ?? null}, why = coalesce(${left?.why ?? null}, why)
       from live where execution_id = live.id and seq = ${left?.seq ?? -1}
     ),
     timed_out as (
@@ -174,7 +191,7 @@ export async function insertSegment(
       where execution_id = live.id and segment = ${segment - 1} and consumed_by is null
     ),
     ended as (
-      ${end ? endOf(end, now) : sql`select`}
+      ${end ? endOf(end, now) : depthOf(writes.depth)}
     ),
     cleared as (${cleared(sql`select id from live`)})
     insert into execution_segments (execution_id, segment, result, created_at)
@@ -184,8 +201,12 @@ export async function insertSegment(
   return Number(numAffectedRows) > 0
 }
 
+/** A statement changes a row once: the depth of an execution that ends matters no more. */
+const depthOf = (depth: number) => sql`update executions set chain_depth = ${depth}::smallint
+      from live where executions.id = live.id and executions.chain_depth <> ${depth}::smallint`
+
 function endOf(end: NonNullable<SegmentWrites['end']>, now: Date) {
   const last = { stepId: sql<string>`${end.stepId}`, stepCount: sql<number>`${end.stepCount}` }
-  return sql`update executions set ${endColumns({ ...end, reason: null }, last, now)}
+  return sql`update executions set ${endColumns(end, last, now)}
       from live where executions.id = live.id`
 }

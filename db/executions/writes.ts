@@ -8,8 +8,10 @@ import { outboxRows } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 import { type ExecutionEnd, endLive } from './end.ts'
 
-/** One execution, or every one of a contact in a workflow. */
-export type CancelWhere = { executionId: string } | { workflowId: string; contactId: string }
+/** One execution, or every one of a contact in a workflow; `butId`: that one stays. */
+export type CancelWhere =
+  | { executionId: string }
+  | { workflowId: string; contactId: string; butId?: string }
 
 /** Locks an execution, if there is one. What is read afterwards shows what its last segment wrote. */
 export async function lockExecution(
@@ -44,7 +46,7 @@ export async function cancelExecutions(
     'executionId' in where
       ? sql<SqlBool>`x.workspace_id = ${workspaceId} and x.id = ${where.executionId}`
       : sql<SqlBool>`x.workspace_id = ${workspaceId} and x.contact_id = ${where.contactId}
-          and x.workflow_id = ${where.workflowId}`
+          and x.workflow_id = ${where.workflowId} and x.id <> ${where.butId ?? ''}`
   const end: ExecutionEnd = { status: 'CANCELLED', reason: why.reason, outcome: null, error: null }
   const told = sql`
     select 'cancel' as kind, id as execution_id, workspace_id, workflow_id, contact_id,
@@ -84,6 +86,8 @@ export interface ManualStart {
   email: string
   triggerNodeId: string
   properties: JsonObject
+  /** How many effects of executions have led to it; absent: none. */
+  depth?: number
   now: Date
 }
 
@@ -100,10 +104,10 @@ export async function insertManualStart(
   await sql`
     with started as (
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
-        trigger_node_id, properties, created_at, updated_at)
+        trigger_node_id, properties, chain_depth, created_at, updated_at)
       values (${start.id}, ${workspaceId}, ${start.workflowId}, ${start.version},
         ${start.contactId}, ${start.email}, ${start.triggerNodeId},
-        ${JSON.stringify(start.properties)}::jsonb, ${start.now}, ${start.now})
+        ${JSON.stringify(start.properties)}::jsonb, ${start.depth ?? 0}, ${start.now}, ${start.now})
       returning id, workspace_id, workflow_id, contact_id
     )
     ${outboxRows(told, start.now)}

@@ -3,7 +3,7 @@
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EndedStatus, WorkflowStatus } from '../../rules/states.ts'
-import type { OutboxKind, SuspectKind } from '../../rules/wire.ts'
+import type { OutboxKind, SuspectKind, WaitEndedBy } from '../../rules/wire.ts'
 import type { Defaulted, JsonColumn, JsonObject, NullableJson } from './columns.ts'
 
 export interface ContactsTable {
@@ -30,6 +30,8 @@ export interface AutomationEventsTable {
   properties: JsonColumn<JsonObject>
   at: Date
   created_at: Date
+  /** How many effects of executions led to it; 0: it came from outside. */
+  depth: Defaulted<number>
 }
 
 export interface WorkflowsTable {
@@ -52,6 +54,8 @@ export interface WorkflowVersionsTable {
   version: number
   workspace_id: WorkspaceId
   design: JsonColumn<object>
+  /** `Interrupts` of the design; null where it has none. */
+  interrupts: NullableJson<object>
   created_by: string
   created_at: Date
 }
@@ -66,6 +70,8 @@ export interface WorkflowTriggersTable {
   position: number
   filter: NullableJson<object>
   re_entry: NullableJson<object>
+  /** What the trigger is about, beside its name: an audience, the path of a property; null: nothing more. */
+  about: string | null
 }
 
 export interface ExecutionsTable {
@@ -121,12 +127,25 @@ export interface EventWaitsTable {
   node_id: string
   workspace_id: WorkspaceId
   contact_id: string
-  event_name: string
+  /** The event that it waits for; null: for none. */
+  event_name: string | null
   /** Condition on the arriving event; null: any event. */
   filter: NullableJson<object>
   deadline: Date | null
   /** automation_events.id that ended the wait. */
   consumed_by: string | null
+  /** What else ended it; null while it goes on, or when an event or its time ended it. */
+  ended_by: WaitEndedBy | null
+  /** The goal to which the execution leaves a wait that was ended by one. */
+  leads_to: string | null
+  /** The wait is over when it holds. */
+  condition: NullableJson<object>
+  /** The property from which the end of the wait was computed. */
+  path: string | null
+  /** Whether changes of the contact may end it: by the condition, the path, or what interrupts the execution. */
+  watched: Defaulted<boolean>
+  /** Goals of the design that the execution has reached, by node id. */
+  goals_reached: Defaulted<string[]>
   created_at: Date
 }
 

@@ -74,6 +74,23 @@ export async function isWorkflowKnown(
   return row !== undefined
 }
 
+/** Those of the ids that are workflows of the workspace and not archived. */
+export async function findWorkflowIds(
+  db: Db,
+  workspaceId: WorkspaceId,
+  ids: string[],
+): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('workflows')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', 'in', ids)
+    .where('archived_at', 'is', null)
+    .execute()
+  return new Set(rows.map((row) => row.id))
+}
+
 /** A version of a workflow with its design, also of an archived one. */
 export function findWorkflowVersion(
   db: Db,
@@ -96,7 +113,7 @@ export function listWorkflowVersions(
   workspaceId: WorkspaceId,
   workflowId: string,
   page: { after: number | null; limit: number },
-): Promise<Omit<WorkflowVersionRow, 'design'>[]> {
+): Promise<Omit<WorkflowVersionRow, 'design' | 'interrupts'>[]> {
   return db
     .selectFrom('workflow_versions')
     .select(['workflow_id', 'version', 'workspace_id', 'created_by', 'created_at'])

@@ -21,11 +21,12 @@ export async function replaceTriggers(
   await trx
     .insertInto('workflow_triggers')
     .values(
-      triggers.map(({ node_id, event_name, filter, re_entry }, position) => ({
+      triggers.map(({ node_id, event_name, about, filter, re_entry }, position) => ({
         workflow_id: workflowId,
         node_id,
         workspace_id: workspaceId,
         event_name,
+        about,
         version,
         position,
         filter: filter && JSON.stringify(filter),

@@ -37,9 +37,8 @@ const bounds: [what: string, most: string][] = [
   ['values of the list of `in` and `not_in`', count(limits.conditionListMax)],
   ['length of a field or dot path', `${limits.pathCharsMax} characters`],
   ['length of a delay, a timeout or any other duration', `${limits.durationYearsMax} years`],
-  ['nodes that an execution enters without a wait between them', count(limits.stepsPerSegmentMax)],
   [
-    'executions that follow from one, each started by the mail of the one before',
+    'executions that follow from one, each started by what the one before did',
     count(limits.executionChainMax),
   ],
   [

@@ -130,9 +130,10 @@ const errors: Reason[] = [
       'draw an edge from `failed`, or set `on_step_failure` to `continue`',
   },
   {
-    text: `\`more than ${limits.stepsPerSegmentMax} nodes without a wait\``,
-    from: ['rules/interpreter.ts', 'nodes without a wait'],
-    meaning: 'The execution went round a loop whose waits were over at once, again and again',
+    text: '`loop_without_time: NODE was entered twice without a wait between`',
+    from: ['rules/interpreter.ts', 'was entered twice without a wait between'],
+    meaning:
+      'The execution went round a loop whose waits were over at once. What its nodes did since the last wait was taken back',
     more: 'Put a `delay` into the loop',
   },
   {

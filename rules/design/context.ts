@@ -21,6 +21,8 @@ export interface DesignContext {
   isBound?: boolean
   /** Ids of audiences that exist. */
   audiences: ReadonlySet<string>
+  /** Ids of workflows that exist and are not archived. */
+  workflows: ReadonlySet<string>
   /** What is wrong with a Liquid text, or null; absent: inline texts are not parsed. */
   liquidProblem?(source: string): string | null
 }

@@ -134,6 +134,30 @@ export function checkConditions(at: CheckAt, held: readonly HeldCondition[]): Pr
   )
 }
 
+/** A required id of a workflow that exists. */
+export function checkWorkflowId(at: CheckAt, key: string): Problem[] {
+  const value = at.data[key]
+  if (typeof value !== 'string' || value === '') {
+    const message = `${key} must be the id of a workflow, not ${shown(value)}`
+    return problemAt(at, key, 'bad_value', message)
+  }
+  if (at.context.workflows.has(value)) return []
+  const message = `${key}: this workspace has no workflow ${shown(value)}`
+  return problemAt(at, key, 'unknown_workflow', message)
+}
+
+/** A required id of an audience that exists. */
+export function checkAudienceId(at: CheckAt, key: string): Problem[] {
+  const value = at.data[key]
+  if (typeof value !== 'string' || value === '') {
+    const message = `${key} must be the id of an audience, not ${shown(value)}`
+    return problemAt(at, key, 'bad_value', message)
+  }
+  if (at.context.audiences.has(value)) return []
+  const message = `${key}: this workspace has no audience ${shown(value)}`
+  return problemAt(at, key, 'unknown_audience', message)
+}
+
 /** A name of exactly one fact, written by the design as a value: `trigger.order_id`, `properties.plan`. */
 export function checkFactName(at: CheckAt, key: string, value: Json | undefined): Problem[] {
   const field = typeof value === 'string' ? parseField(value) : null

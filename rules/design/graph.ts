@@ -12,6 +12,7 @@ type Nodes = ReadonlyMap<string, ShapeNode>
 const noEntry: Record<NodeRole, { code: ProblemCode; why: string } | null> = {
   start: { code: 'edge_into_trigger', why: 'a trigger, to which no edge may lead' },
   drawn: { code: 'edge_into_note', why: 'a note, which never runs' },
+  goal: null,
   step: null,
 }
 
@@ -102,7 +103,8 @@ function reachProblems(shape: Shape, registry: NodeRegistry): Problem[] {
   }
   const targets = targetsOf(shape)
   const reached = new Set<string>()
-  const open = starts.map((node) => node.id)
+  const entered = shape.nodes.filter((node) => roleOf(node, registry) === 'goal')
+  const open = [...starts, ...entered].map((node) => node.id)
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
     if (reached.has(id)) continue
     reached.add(id)

@@ -5,6 +5,7 @@ import type { JsonObject } from '../json.ts'
 import { nodeRegistry } from '../nodes/index.ts'
 import type { NodeRegistry } from '../nodes/registry.ts'
 import { isGiven } from './fieldChecks.ts'
+import { exitConditions } from './settings.ts'
 import type { Graph } from './types.ts'
 
 /** What a valid design reads while its segments run; the filters of its triggers were asked before. */
@@ -19,7 +20,8 @@ export function designNeeds(design: Graph, registry: NodeRegistry = nodeRegistry
     }
     if (kind.facts) more.push(kind.facts(data as JsonObject))
   }
-  const asked = conditionNeeds(...conditions)
+  const exits = exitConditions((design.settings ?? {}) as JsonObject)
+  const asked = conditionNeeds(...conditions, ...exits.map(({ value }) => value as Condition))
   if (more.length === 0) return asked
   const all = [asked, ...more]
   const names = (key: 'eventNames' | 'audienceIds') => [

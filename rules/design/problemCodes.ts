@@ -50,10 +50,13 @@ const codes = {
   unknown_setting: 'There is no such setting. The message lists those that there are.',
   unknown_template:
     'The workspace has no template with that id or alias. List them with `GET /v1/templates`.',
+  unknown_workflow:
+    'The workspace has no workflow with that id, or it is archived. List them with `GET /v1/workflows`.',
   unreachable_node: 'No path from a trigger leads to the node. Connect it, or remove it.',
   unstorable_number: 'A number is too large to be kept. Write it as a text.',
   unstorable_text: 'A text holds a NUL character or half of a surrogate pair. Remove it.',
-  unsupported_trigger_kind: 'The `kind` of a trigger is `event` or `manual`.',
+  unsupported_trigger_kind:
+    'There is no such `kind` of trigger. The message lists those that there are.',
   unwired_handle:
     'An edge must leave the node by each handle that it needs. Draw the one that is missing.',
 } as const satisfies Record<string, string>

@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { nodeRegistry } from '../nodes/index.ts'
 import type { NodeRegistry } from '../nodes/registry.ts'
+import { exitConditions } from './settings.ts'
 import { readShape } from './shape.ts'
 
 interface DesignReferences {
@@ -10,6 +11,7 @@ interface DesignReferences {
   /** Senders as written, `settings.default_from` among them. */
   fromAddresses: string[]
   audienceIds: string[]
+  workflowIds: string[]
 }
 
 interface Referring {
@@ -23,14 +25,22 @@ export function designReferences(
   registry: NodeRegistry = nodeRegistry,
 ): DesignReferences {
   const { nodes, settings } = readShape(design)
+  const workflowIds = nodes.flatMap(
+    ({ type, data }) => (data && registry.find(type)?.names(data).workflowIds) ?? [],
+  )
   const audienceIds = nodes.flatMap(({ type, data }) => {
     const kind = registry.find(type)
     if (!kind || !data) return []
     const asked = kind.conditions(data).flatMap(({ value }) => audiencesIn(value))
     return [...asked, ...(kind.names(data).audienceIds ?? [])]
   })
+  const exits = exitConditions(settings).flatMap(({ value }) => audiencesIn(value))
   const ofMail = mailReferences({ nodes, settings }, registry)
-  return { ...ofMail, audienceIds: texts(audienceIds) }
+  return {
+    ...ofMail,
+    audienceIds: texts([...audienceIds, ...exits]),
+    workflowIds: texts(workflowIds),
+  }
 }
 
 /** What the mail of a design that runs is made from: each segment asks, so it looks at nothing else. */

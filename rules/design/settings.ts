@@ -1,8 +1,19 @@
 // The settings of a design: their schema, and what may be wrong with them.
 import { z } from 'zod'
-import { didYouMean, shown, shownText } from '../shown.ts'
+import { conditionSchema } from '../conditions/schema.ts'
+import type { JsonObject } from '../json.ts'
+import { limits } from '../limits.ts'
+import { ms } from '../nodes/fields.ts'
+import { didYouMean, shown, shownText, typeName } from '../shown.ts'
 import { type CheckAt, problemAt } from './context.ts'
-import { checkOneOf, checkSender } from './fieldChecks.ts'
+import {
+  checkConditions,
+  checkMs,
+  checkOneOf,
+  checkSender,
+  type HeldCondition,
+  isGiven,
+} from './fieldChecks.ts'
 import type { Problem } from './problem.ts'
 
 const onUnsubscribe = ['cancel', 'skip_sends'] as const
@@ -32,6 +43,20 @@ export const settingsSchema = z
         'The sender of mail that names none, as `Acme <hello@acme.com>`, on a verified domain',
       )
       .exactOptional(),
+    exit_conditions: z
+      .array(conditionSchema)
+      .max(limits.exitConditionsMax)
+      .describe(
+        'An execution ends, COMPLETED with outcome `exited`, when any of them holds: looked at when it enters, before each ' +
+          'send, when a wait begins, and at each change of the contact during a wait',
+      )
+      .exactOptional(),
+    max_duration_ms: ms
+      .min(1)
+      .describe(
+        'So long after its start an execution ends, COMPLETED with outcome `max_duration`, in any wait',
+      )
+      .exactOptional(),
   })
   .describe('What holds for the whole design')
 export type Settings = z.infer<typeof settingsSchema>
@@ -53,5 +78,29 @@ export function settingsProblems(at: CheckAt): Problem[] {
     ...checkOneOf(at, 'on_unsubscribe', onUnsubscribe),
     ...checkOneOf(at, 'on_step_failure', onStepFailure),
     ...checkSender(at, 'default_from'),
+    ...checkExits(at),
+    ...checkMs(at, 'max_duration_ms'),
   ]
+}
+
+/** The conditions of the settings, each at its place. */
+export function exitConditions({ exit_conditions: given }: JsonObject): HeldCondition[] {
+  if (!Array.isArray(given)) return []
+  return given.slice(0, limits.exitConditionsMax).map((value, i) => ({
+    key: `exit_conditions.${i}`,
+    value,
+    scope: 'node',
+    isRequired: true,
+  }))
+}
+
+function checkExits(at: CheckAt): Problem[] {
+  const given = at.data['exit_conditions']
+  if (!isGiven(given)) return []
+  if (!Array.isArray(given) || given.length > limits.exitConditionsMax) {
+    const came = Array.isArray(given) ? `${given.length}` : typeName(given)
+    const message = `exit_conditions must be an array of up to ${limits.exitConditionsMax} conditions, not ${came}`
+    return problemAt(at, 'exit_conditions', 'bad_value', message)
+  }
+  return checkConditions(at, exitConditions(at.data))
 }

@@ -10,6 +10,7 @@ import type { Graph, ReEntry } from './types.ts'
 export interface EventTrigger {
   node_id: string
   event_name: string
+  about: string | null
   filter: Condition | null
   re_entry: ReEntry | null
 }

@@ -6,7 +6,7 @@ import type { CheckAt } from '../design/context.ts'
 import type { HeldCondition } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import type { Settings } from '../design/settings.ts'
-import type { End, SegmentFacts, SegmentTools, Wait, WaitEnd } from '../interpreterTypes.ts'
+import type { Effect, End, SegmentFacts, SegmentTools, Wait, WaitEnd } from '../interpreterTypes.ts'
 import type { JsonObject } from '../json.ts'
 import type { ReEntry } from './reEntry.ts'
 
@@ -19,16 +19,21 @@ export interface Handles {
 
 /** What a design names outside itself, as it is written; anything but text is passed over. */
 export type NamedOutside = Partial<
-  Record<'templateIds' | 'fromAddresses' | 'audienceIds', unknown[]>
+  Record<'templateIds' | 'fromAddresses' | 'audienceIds' | 'workflowIds', unknown[]>
 >
 
-/** `start`: executions begin there and nothing leads to it. `drawn`: it is there for the reader and never runs. */
-export type NodeRole = 'start' | 'step' | 'drawn'
+/**
+ * `start`: executions begin there and nothing leads to it. `goal`: executions jump there, and edges may lead to it. `drawn`:
+ * it is there for the reader and never runs.
+ */
+export type NodeRole = 'start' | 'goal' | 'step' | 'drawn'
 
 /** How executions come to begin at a node. */
 export interface Entry {
-  /** The event that starts one; null: a call of the API does. */
+  /** The event that starts one, or a name of `happenings`; null: a call of the API does. */
   event_name: string | null
+  /** What it is about beside the name: an audience, the path of a property; null: nothing more. */
+  about: string | null
   /** Only events for which it holds. */
   filter: Condition | null
   re_entry: ReEntry | null
@@ -42,13 +47,21 @@ export interface Place {
   facts: SegmentFacts
   tools: SegmentTools
   isWired(handle: string): boolean
+  /** When the node was entered, ms; before now where it waits and is asked again. */
+  since: number
+  /** Why it was entered, if not by an edge. */
+  cameBy?: string
 }
 
-/** What a node did: it takes a handle, waits, or ends the execution. `facts` are those after it, when it changed any. */
+/**
+ * What a node did: it takes a handle, waits, wants an effect carried out, or ends the execution. `facts` are those after it,
+ * when it changed any.
+ */
 export type Move = { why: string | null; facts?: SegmentFacts } & (
-  | { handle: string; wait?: never; end?: never }
-  | { wait: Wait; handle?: never; end?: never }
-  | { end: End; handle?: never; wait?: never }
+  | { handle: string; wait?: never; end?: never; effect?: never }
+  | { wait: Wait; handle?: never; end?: never; effect?: never }
+  | { end: End; handle?: never; wait?: never; effect?: never }
+  | { effect: Effect; handle?: never; wait?: never; end?: never }
 )
 
 /**

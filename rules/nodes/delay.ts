@@ -53,7 +53,7 @@ export const delay = defineNode({
     if (!span || Number.isNaN(span.ms)) {
       return { end: failed(`${place.nodeId}: bad duration`), why: null }
     }
-    const until = addDuration(now, span) + jitter(data.jitter_ms, place)
+    const until = addDuration(place.since, span) + jitter(data.jitter_ms, place)
     // Nothing to wait for: no timer, and no segment of its own.
     if (until <= now) return { handle: 'default', why: 'no time to wait' }
     return { wait: { for: 'nothing', until }, why: null }

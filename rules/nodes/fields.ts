@@ -18,4 +18,6 @@ export const eventName = z
       '`email.clicked`',
   )
 
+export const workflowId = z.string().describe('Id of a workflow of the workspace')
+
 export const mailbox = z.string().describe('One address, as `ada@acme.com` or `Ada <ada@acme.com>`')

@@ -1,13 +1,19 @@
 // Every kind of node that a design may hold. A new kind is one file beside this one, and its line here.
 import { branch } from './branch.ts'
+import { cancelWorkflow } from './cancelWorkflow.ts'
 import { condition } from './condition.ts'
 import { delay } from './delay.ts'
 import { exit } from './exit.ts'
+import { goal } from './goal.ts'
 import { note } from './note.ts'
 import { createRegistry } from './registry.ts'
 import { sendEmail } from './sendEmail.ts'
+import { sendEvent } from './sendEvent.ts'
+import { startWorkflow } from './startWorkflow.ts'
 import { trigger } from './trigger.ts'
+import { unsubscribe } from './unsubscribe.ts'
 import { updateContact } from './updateContact.ts'
+import { waitForCondition } from './waitForCondition.ts'
 import { waitForEvent } from './waitForEvent.ts'
 
 export const nodeKinds = [
@@ -15,9 +21,15 @@ export const nodeKinds = [
   sendEmail,
   delay,
   waitForEvent,
+  waitForCondition,
   condition,
   branch,
   updateContact,
+  unsubscribe,
+  sendEvent,
+  startWorkflow,
+  cancelWorkflow,
+  goal,
   exit,
   note,
 ] as const

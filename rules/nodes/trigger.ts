@@ -1,43 +1,110 @@
-// Where executions begin: at an event, or by a call of the API.
+// Where executions begin: at an event, at something else that happens to the contact, or by a call of the API.
 import { z } from 'zod'
-import { conditionSchema } from '../conditions/schema.ts'
+import { anyJson, conditionSchema } from '../conditions/schema.ts'
+import type { Condition } from '../conditions/types.ts'
 import { type CheckAt, problemAt } from '../design/context.ts'
-import { checkConditions, checkEventName, type HeldCondition } from '../design/fieldChecks.ts'
+import {
+  checkAudienceId,
+  checkConditions,
+  checkEventName,
+  checkOneOf,
+  checkText,
+  type HeldCondition,
+  isGiven,
+  isPropertyPath,
+} from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
-import type { JsonObject } from '../json.ts'
-import { mustBeOneOf } from '../shown.ts'
-import { always, defineNode, namesNothing, never } from './define.ts'
+import { happenings } from '../eventNames.ts'
+import type { Json, JsonObject } from '../json.ts'
+import { mustBeOneOf, shown } from '../shown.ts'
+import { always, defineNode, type Entry, never } from './define.ts'
 import { eventName } from './fields.ts'
 import { checkReEntry, reEntry } from './reEntry.ts'
 
-const triggerKinds = ['event', 'manual']
+/** What becomes of a mail, as `email_event` names it. */
+const mailStatuses = ['sent', 'delivered', 'opened', 'clicked', 'bounced', 'unsubscribed'] as const
+
+const kinds = {
+  event: '`event`: an event of the contact',
+  manual: '`manual`: a call of the API',
+  audience_joined: '`audience_joined`: the contact joins an audience',
+  audience_left: '`audience_left`: the contact is removed from an audience',
+  contact_created: '`contact_created`: the contact is new',
+  property_changed: '`property_changed`: a property of the contact has another value than before',
+  email_event: '`email_event`: something becomes of a mail to the contact',
+} as const
+type TriggerKind = keyof typeof kinds
+const triggerKinds = Object.keys(kinds)
+
+const kind = <const K extends TriggerKind>(name: K) =>
+  z.literal(name).describe(`What starts an execution. ${Object.values(kinds).join('; ')}`)
+const filter = (event: string) =>
+  conditionSchema.describe(`Only when it holds; \`event.*\` is ${event}`).exactOptional()
+const re_entry = reEntry.exactOptional()
+const audience_id = z.string().describe('Id of the audience')
 
 const data = z.discriminatedUnion('kind', [
   z
     .object({
-      kind: z
-        .literal('event')
-        .describe('`event`: an event of the contact starts it. `manual`: a call of the API does'),
+      kind: kind('event'),
       event_name: eventName,
-      filter: conditionSchema
-        .describe('Only events for which it holds; `event.*` is the arriving event')
-        .exactOptional(),
-      re_entry: reEntry.exactOptional(),
+      filter: filter('the arriving event'),
+      re_entry,
     })
     .describe('Starts at an event'),
+  z.object({ kind: kind('manual'), re_entry }).describe('Starts by hand'),
   z
     .object({
-      kind: z
-        .literal('manual')
-        .describe('`event`: an event of the contact starts it. `manual`: a call of the API does'),
-      re_entry: reEntry.exactOptional(),
+      kind: kind('audience_joined'),
+      audience_id,
+      filter: filter('`{audience_id}`'),
+      re_entry,
     })
-    .describe('Starts by hand'),
+    .describe('Starts when the contact joins an audience'),
+  z
+    .object({
+      kind: kind('audience_left'),
+      audience_id,
+      filter: filter('`{audience_id}`'),
+      re_entry,
+    })
+    .describe('Starts when the contact is removed from an audience'),
+  z
+    .object({ kind: kind('contact_created'), filter: filter('empty'), re_entry })
+    .describe('Starts when the contact is new'),
+  z
+    .object({
+      kind: kind('property_changed'),
+      path: z.string().describe('Dot path of the property, such as `address.city`'),
+      from: anyJson.describe('Only when it had this value').exactOptional(),
+      to: anyJson.describe('Only when it has this value now').exactOptional(),
+      filter: filter('`{path, from, to}`; `from` or `to` is missing where the property was or is'),
+      re_entry,
+    })
+    .describe('Starts when a property gets another value, by whoever'),
+  z
+    .object({
+      kind: kind('email_event'),
+      status: z.enum(mailStatuses).describe('What became of the mail. Machines do not count'),
+      workflow_id: z.string().describe('Only mail of this workflow').exactOptional(),
+      node_id: z.string().describe('Only mail of this node of that workflow').exactOptional(),
+      link_contains: z
+        .string()
+        .describe('Only clicks on links that contain this text')
+        .exactOptional(),
+      filter: filter('`{email_id, status, link}` of the mail'),
+      re_entry,
+    })
+    .describe('Starts when something becomes of a mail'),
 ])
+type Data = z.infer<typeof data>
 
-/** An event's filter is asked when the event arrives, before there is an execution. */
+/** Opens and clicks are recorded each time; the first one of a mail starts, unless the design says otherwise. */
+const ONCE_FOR_EACH_MAIL = { mode: 'once', key_path: 'event.email_id' } as const
+
+/** A filter is asked when it happens, before there is an execution. */
 function conditions({ kind, filter }: JsonObject): HeldCondition[] {
-  if (kind !== 'event') return []
+  if (kind === 'manual') return []
   return [{ key: 'filter', value: filter, scope: 'trigger_filter', isRequired: false }]
 }
 
@@ -48,15 +115,114 @@ function check(at: CheckAt): Problem[] {
     return problemAt(at, 'kind', 'unsupported_trigger_kind', message)
   }
   return [
-    ...(kind === 'event' ? checkEventName(at, 'event_name') : []),
+    ...checkOwn(at, kind as TriggerKind),
     ...checkConditions(at, conditions(at.data)),
     ...checkReEntry(at),
   ]
 }
 
+function checkOwn(at: CheckAt, kind: TriggerKind): Problem[] {
+  switch (kind) {
+    case 'event':
+      return checkEventName(at, 'event_name')
+    case 'audience_joined':
+    case 'audience_left':
+      return checkAudienceId(at, 'audience_id')
+    case 'property_changed': {
+      const { path } = at.data
+      if (isPropertyPath(path)) return []
+      const message = `path must be a dot path of properties such as address.city, not ${shown(path)}`
+      return problemAt(at, 'path', 'bad_value', message)
+    }
+    case 'email_event': {
+      const missing = 'status is required'
+      return [
+        ...(isGiven(at.data['status']) ? [] : problemAt(at, 'status', 'missing_value', missing)),
+        ...checkOneOf(at, 'status', mailStatuses),
+        ...checkText(at, 'workflow_id'),
+        ...checkText(at, 'node_id'),
+        ...checkText(at, 'link_contains'),
+      ]
+    }
+    default:
+      return []
+  }
+}
+
+const isEqual = (field: string, value: Json): Condition =>
+  value !== null && typeof value === 'object'
+    ? { type: 'rule', field, operator: 'in', value: [value] }
+    : { type: 'rule', field, operator: 'eq', value }
+
+/** What must hold beside the filter. */
+function ownConditions(data: Data): Condition[] {
+  switch (data.kind) {
+    case 'audience_joined':
+    case 'audience_left':
+      return [isEqual('event.audience_id', data.audience_id)]
+    case 'property_changed':
+      return [
+        ...(data.from === undefined ? [] : [isEqual('event.from', data.from)]),
+        ...(data.to === undefined ? [] : [isEqual('event.to', data.to)]),
+      ]
+    case 'email_event': {
+      const { workflow_id, node_id, link_contains } = data
+      return [
+        ...(workflow_id ? [isEqual('event.workflow_id', workflow_id)] : []),
+        ...(node_id ? [isEqual('event.node_id', node_id)] : []),
+        ...(link_contains
+          ? [
+              {
+                type: 'rule',
+                field: 'event.link',
+                operator: 'contains',
+                value: link_contains,
+              } as const,
+            ]
+          : []),
+      ]
+    }
+    default:
+      return []
+  }
+}
+
+function nameOf(data: Data): Pick<Entry, 'event_name' | 'about'> {
+  switch (data.kind) {
+    case 'event':
+      return { event_name: data.event_name, about: null }
+    case 'manual':
+      return { event_name: null, about: null }
+    case 'audience_joined':
+      return { event_name: happenings.audienceJoined, about: data.audience_id }
+    case 'audience_left':
+      return { event_name: happenings.audienceLeft, about: data.audience_id }
+    case 'contact_created':
+      return { event_name: happenings.contactCreated, about: null }
+    case 'property_changed':
+      return { event_name: happenings.propertyChanged, about: data.path }
+    case 'email_event':
+      return { event_name: `email.${data.status}`, about: null }
+    default:
+      return data satisfies never
+  }
+}
+
+function entry(data: Data): Entry {
+  const filter = data.kind === 'manual' ? undefined : data.filter
+  const rules = [...ownConditions(data), ...(filter ? [filter] : [])]
+  const [first = null] = rules
+  return {
+    ...nameOf(data),
+    filter: rules.length > 1 ? { type: 'and', rules } : first,
+    re_entry: data.re_entry ?? (data.kind === 'email_event' ? ONCE_FOR_EACH_MAIL : null),
+  }
+}
+
 export const trigger = defineNode({
   type: 'trigger',
-  summary: 'Where executions begin: at an event, or at a call of the API.',
+  summary:
+    'Where executions begin: at an event or another change of the contact, or at a call of the API.',
   data,
   role: 'start',
   handles: always('default'),
@@ -64,14 +230,10 @@ export const trigger = defineNode({
   waits: never,
   check,
   conditions,
-  names: namesNothing,
-  entry: (data) => ({
-    event_name: data.kind === 'event' ? data.event_name : null,
-    filter: (data.kind === 'event' && data.filter) || null,
-    re_entry: data.re_entry ?? null,
-  }),
+  names: ({ audience_id }) => ({ audienceIds: [audience_id] }),
+  entry,
   enter: (data) => ({
     handle: 'default',
-    why: data.kind === 'event' ? data.event_name : 'manual',
+    why: data.kind === 'event' ? data.event_name : data.kind,
   }),
 })

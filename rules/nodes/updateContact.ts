@@ -9,6 +9,7 @@ import { limits } from '../limits.ts'
 import { applyUpdate, isVariable, variablePath } from '../properties/update.ts'
 import { shown, shownText, typeName } from '../shown.ts'
 import { always, defineNode, namesNothing, never, noConditions } from './define.ts'
+import { failStep } from './moves.ts'
 
 const data = z
   .object({
@@ -110,7 +111,9 @@ export const updateContact = defineNode({
   check,
   conditions: noConditions,
   names: namesNothing,
-  enter(data, { facts }) {
+  enter(data, place) {
+    const { facts } = place
+    if (facts.depth >= limits.executionChainMax) return failStep('chain_too_deep', place)
     const { properties, notes } = applyUpdate(data, facts)
     return {
       handle: 'default',

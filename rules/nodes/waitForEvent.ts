@@ -105,14 +105,14 @@ export const waitForEvent = defineNode({
   ],
   conditions,
   names: namesNothing,
-  enter(data, { nodeId, facts }) {
+  enter(data, { nodeId, facts, since }) {
     const { event_name, timeout, lookback_ms } = data
     const span = timeout ? parseDuration(timeout) : null
     if (timeout && !span) return { end: failed(`${nodeId}: bad timeout`), why: null }
     return {
       wait: {
         for: 'event',
-        until: span ? addDuration(facts.now, span) : null,
+        until: span ? addDuration(since, span) : null,
         eventName: event_name,
         filter: resolveMatch(data, facts),
         lookbackMs: lookback_ms || 0,

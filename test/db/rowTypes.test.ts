@@ -64,7 +64,12 @@ const event = {
   createContact: true,
 }
 const hmac = Buffer.alloc(16)
-const arrived = { ...event, contact: { id, firstSeen: at, properties: {} }, hmac, now: at }
+const arrived = {
+  ...event,
+  contact: { id, firstSeen: at, properties: {}, before: {}, isNew: false },
+  hmac,
+  now: at,
+}
 const made = { id, eventId: id, contactId: id, now: at }
 const suppression = {
   email: 'a@b.test',
@@ -155,7 +160,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listEndedExecutions(trx, ws, { workflowId: id }, { ...page, status: null }),
   (trx) =>
     listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
-  (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, hmac, now: at }),
+  (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, waitedAt: '', hmac, now: at }),
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
   (trx) => cancelAgain(trx, ws, { executionId: id, code: 'cancelled' }, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),

@@ -30,7 +30,7 @@ test('a suppression ends by the clock of the segment', async () => {
     })
     .execute()
   const suppressedAt = async (now: Date) => {
-    const at = { executionId, segment: 0, hmac: Buffer.alloc(16), now }
+    const at = { executionId, segment: 0, waitedAt: '', hmac: Buffer.alloc(16), now }
     const find = () =>
       transact({ db, wake: () => {} }, ({ db: trx }) => findSegmentState(trx, workspaceId, at))
     return (await find()).suppressed

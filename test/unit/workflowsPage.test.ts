@@ -23,6 +23,7 @@ const context: DesignContext = {
   templates: new Map([['welcome', { status: 'published', hasSubject: true, from: null }]]),
   verifiedDomains: new Set(['demo.test']),
   audiences: anyNode,
+  workflows: anyNode,
 }
 const surroundings = {
   path: 'data',

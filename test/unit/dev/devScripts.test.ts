@@ -160,6 +160,10 @@ describe('test.mjs', () => {
       status,
       ancestorTitles: names.slice(0, -1),
       title: names.at(-1),
+      failureMessages:
+        status === 'failed'
+          ? ['AssertionError: \u001b[31mtwo\u001b[39m\nlines\n    at file.ts:1']
+          : [],
     })
     const testResults = [
       {
@@ -167,12 +171,17 @@ describe('test.mjs', () => {
         status: 'failed',
         assertionResults: [one('failed', 'sums', 'it\nadds'), one('passed', 'sums', 'it waits')],
       },
-      { name: join(folder, 'test/b.test.ts'), status: 'failed', assertionResults: [] },
+      {
+        name: join(folder, 'test/b.test.ts'),
+        status: 'failed',
+        message: 'no such file',
+        assertionResults: [],
+      },
       { name: join(folder, 'test/c.test.ts'), status: 'passed', assertionResults: [] },
     ]
     expect(runTests({ ...report(1, 1), testResults }, 1).said.slice(-3)).toEqual([
-      'failed: test/a.test.ts > sums > it adds',
-      'failed: test/b.test.ts > (did not load)',
+      'failed: test/a.test.ts > sums > it adds: AssertionError: two lines',
+      'failed: test/b.test.ts > (did not load): no such file',
       '1 passed, 2 failed',
     ])
   })

@@ -1,4 +1,5 @@
 // The parts of dev/ that decide: ports, ownership, leftovers, restarts, and which Temporal is taken.
+// Long because each part has a few cases, and they share their folder.
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -242,6 +243,7 @@ test('the demonstration can be activated once demo.test is verified', () => {
     validateDesign(demoDesign(), {
       templates: new Map(),
       audiences: new Set(),
+      workflows: new Set(),
       verifiedDomains: new Set(domains),
       liquidProblem: (source) => (parseTemplate(source).ok ? null : source),
     })

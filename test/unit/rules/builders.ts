@@ -11,6 +11,10 @@ export const now = Date.UTC(2026, 2, 10, 12)
 export function factsOf(changes: Partial<ConditionFacts> = {}): SegmentFacts {
   return {
     executionId: 'exe_1',
+    workflowId: 'wfl_1',
+    depth: 0,
+    enteredAt: now,
+    goalsReached: [],
     now,
     contact: { email: 'ada@example.test', first_seen: Date.UTC(2026, 0, 1), properties: {} },
     event: {},
@@ -119,6 +123,7 @@ export const welcomeContext: DesignContext = {
   ]),
   verifiedDomains: new Set(['demo.test']),
   audiences: new Set(['aud_1']),
+  workflows: new Set(['wf_1']),
 }
 
 type Loose = { [key: string]: unknown }

@@ -79,8 +79,14 @@ test('designReferences names what must be loaded', () => {
     templateIds: ['welcome'],
     fromAddresses: ['Shop <shop@demo.test>'],
     audienceIds: ['aud_1'],
+    workflowIds: [],
   })
-  expect(designReferences('x')).toEqual({ templateIds: [], fromAddresses: [], audienceIds: [] })
+  expect(designReferences('x')).toEqual({
+    templateIds: [],
+    fromAddresses: [],
+    audienceIds: [],
+    workflowIds: [],
+  })
 })
 
 describe('takes any JSON', () => {

@@ -80,6 +80,7 @@ test('the things that it refers to and reads are loaded', () => {
     templateIds: ['welcome'],
     fromAddresses: [],
     audienceIds: ['aud_1'],
+    workflowIds: [],
   })
   expect(designNeeds(draw(), registry)).toEqual({
     eventNames: ['ticket.bought'],
@@ -108,6 +109,7 @@ describe('run', () => {
       nodeId: 'n',
       for: 'condition',
       until: now + 1000,
+      since: now,
       condition: until_holds,
     })
     expect(handleAfterWait(draw(), 'n', 'condition', registry)).toBe('again')
@@ -152,12 +154,12 @@ test('a start of another type starts executions, by its event and by hand', () =
     check: () => [],
     conditions: noConditions,
     names: namesNothing,
-    entry: () => ({ event_name: 'rang', filter: null, re_entry: null }),
+    entry: () => ({ event_name: 'rang', about: null, filter: null, re_entry: null }),
     enter: () => ({ handle: 'default', why: null }),
   })
   const known = createRegistry([...nodeKinds, doorbell])
   const design = { nodes: [{ id: 'd', type: 'doorbell', data: {} }], edges: [] }
-  const started = { node_id: 'd', event_name: 'rang', filter: null, re_entry: null }
+  const started = { node_id: 'd', event_name: 'rang', about: null, filter: null, re_entry: null }
   expect(eventTriggers(design, known)).toEqual([started])
   expect(triggerByHand(design, known)).toEqual({ node_id: 'd', re_entry: null })
 })

@@ -100,18 +100,29 @@ describe('the schema of a design', () => {
 
 /** Data of each kind with every field. */
 const samples: Record<(typeof nodeKinds)[number]['type'], object[]> = {
-  trigger: [{ kind: 'event', event_name: 'a' }],
+  trigger: [
+    { kind: 'event', event_name: 'a' },
+    { kind: 'audience_joined', audience_id: 'aud_1' },
+    { kind: 'property_changed', path: 'a' },
+    { kind: 'email_event', status: 'opened' },
+  ],
   send_email: [{ subject: 'S', html: 'H' }, { template_id: 'welcome' }],
   delay: [{ ms: 5 }, { duration: 'P1D' }],
   wait_for_event: [{ event_name: 'a' }],
+  wait_for_condition: [{ condition: { type: 'rule', field: 'event.a', operator: 'exists' } }],
+  goal: [{ event_name: 'a' }],
+  unsubscribe: [{}],
+  send_event: [{ event_name: 'a' }],
+  start_workflow: [{ workflow_id: 'wf_1' }],
+  cancel_workflow: [{ workflow_id: 'wf_1' }],
   condition: [{ condition: { type: 'rule', field: 'event.a', operator: 'exists' } }],
   branch: [{ branches: [] }],
   update_contact: [{ unset: ['a'] }],
   exit: [{}],
   note: [{}],
 }
-/** Fields without a check, because nothing reads them. */
-const unread = ['note.text']
+/** Fields without a check: nothing reads them, or they take any value. */
+const unread = ['note.text', 'trigger.from', 'trigger.to']
 
 function fieldsOf(schema: JsonSchema): string[] {
   const alternatives = (schema['oneOf'] ?? schema['anyOf'] ?? []) as JsonSchema[]

@@ -214,8 +214,8 @@ const rows: Record<ProblemCode, Row> = {
   unknown_node_type: [
     designAround('sendEmail', {}),
     'nodes.1.type',
-    'type must be one of trigger, send_email, delay, wait_for_event, condition, branch, update_contact, exit, ' +
-      'note, not "sendEmail"; did you mean send_email?',
+    'type must be one of trigger, send_email, delay, wait_for_event, wait_for_condition, condition, ' +
+      'branch, update_contact, unsubscribe, send_event, start_workflow, cancel_workflow, goal, exit, note, not "sendEmail"; did you mean send_email?',
   ],
   unknown_operator: [
     asked({ type: 'event_count', event_name: 'a', operator: '>', value: 1 }),
@@ -225,13 +225,18 @@ const rows: Record<ProblemCode, Row> = {
   unknown_setting: [
     withKeys({ settings: { on_unsubscibe: 'cancel' } }),
     'settings.on_unsubscibe',
-    'there is no setting "on_unsubscibe": there are on_unsubscribe, on_step_failure, default_from; ' +
-      'did you mean on_unsubscribe?',
+    'there is no setting "on_unsubscibe": there are on_unsubscribe, on_step_failure, default_from, ' +
+      'exit_conditions, max_duration_ms; did you mean on_unsubscribe?',
   ],
   unknown_template: [
     designAround('send_email', { template_id: 'wellcome' }, 'default'),
     'nodes.1.data.template_id',
     "template_id: this workspace has no template 'wellcome'",
+  ],
+  unknown_workflow: [
+    designAround('cancel_workflow', { workflow_id: 'wf_9' }, 'default'),
+    'nodes.1.data.workflow_id',
+    'workflow_id: this workspace has no workflow "wf_9"',
   ],
   unreachable_node: [
     beside([{ id: 'lone', type: 'exit', data: {} }], []),
@@ -251,7 +256,8 @@ const rows: Record<ProblemCode, Row> = {
   unsupported_trigger_kind: [
     { nodes: [{ id: 't', type: 'trigger', data: { kind: 'cron' } }], edges: [] },
     'nodes.0.data.kind',
-    'kind must be one of event, manual, not "cron"',
+    'kind must be one of event, manual, audience_joined, audience_left, contact_created, property_changed, email_event, ' +
+      'not "cron"',
   ],
   unwired_handle: [
     { ...asked(nested(1)), edges: edgesOf('t>n', 'n.true>x') },

@@ -30,10 +30,16 @@ const design: Design = {
 test('the first trigger in the order of the design whose filter is true', () => {
   const [other, ...triggers] = eventTriggers(design)
   const once = { mode: 'once' }
-  expect(other).toEqual({ node_id: 'w', event_name: 'b', filter: null, re_entry: once })
+  expect(other).toEqual({
+    node_id: 'w',
+    event_name: 'b',
+    about: null,
+    filter: null,
+    re_entry: once,
+  })
   expect(triggers).toEqual([
-    { node_id: 'z', event_name: 'a', filter: plan('pro'), re_entry: null },
-    { node_id: 'b', event_name: 'a', filter: null, re_entry: null },
+    { node_id: 'z', event_name: 'a', about: null, filter: plan('pro'), re_entry: null },
+    { node_id: 'b', event_name: 'a', about: null, filter: null, re_entry: null },
   ])
   expect(matchTrigger(triggers, factsOf({ event: { plan: 'pro' } }))?.node_id).toBe('z')
   expect(matchTrigger(triggers, factsOf({ event: { plan: 'free' } }))?.node_id).toBe('b')

@@ -10,7 +10,6 @@ import type {
   SegmentStart,
   SendOutcome,
 } from '../../../rules/interpreterTypes.ts'
-import { limits } from '../../../rules/limits.ts'
 import { nodeRegistry } from '../../../rules/nodes/index.ts'
 import { factsOf, welcomeContext } from './builders.ts'
 
@@ -88,7 +87,7 @@ function runAll(design: Design, choices: number[]): SegmentOutcome[] {
     })
     segments.push(outcome)
     const { next } = outcome
-    if (next.kind === 'end') break
+    if (next.kind !== 'wait') break
     const isByTime = next.for === 'nothing' || (next.until !== null && draw() % 2 === 0)
     const now = isByTime ? (next.until ?? 0) : facts.now + 1
     facts = {
@@ -116,7 +115,6 @@ test('valid designs wait or end, and a replay does the same', () => {
       for (const { steps, next } of segments) {
         // Without a loop, no node is entered twice between two waits.
         expect(new Set(steps.map((step) => step.nodeId)).size).toBe(steps.length)
-        expect(steps.length).toBeLessThan(limits.stepsPerSegmentMax)
         if (next.kind === 'end' && next.status === 'FAILED') {
           expect(next.error).toMatch(/: (suppressed|bad template)$/)
         }

@@ -1,0 +1,133 @@
+// Carries out the effects of nodes, in the transaction of the segment.
+import { recordAutomationEvent, recordContactChange } from '../../commands/events/record.ts'
+import { startFromNode } from '../../commands/executions/startFromNode.ts'
+import type { InTrx } from '../../commands/transact.ts'
+import { unsubscribeByNode } from '../../commands/unsubscribes/byNode.ts'
+import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
+import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
+import { cancelExecutions } from '../../db/executions/writes.ts'
+import type { Row } from '../../db/schema.ts'
+import type { Design } from '../../rules/design/types.ts'
+import type { Effect, EffectResult, End, SegmentFacts } from '../../rules/interpreterTypes.ts'
+import { limits } from '../../rules/limits.ts'
+import { isRefusal } from '../../rules/refusals.ts'
+import type { ActivityDeps } from '../deps.ts'
+
+export interface EffectContext {
+  execution: SegmentRow
+  design: Design
+  contact: Row<'contacts'>
+  state: SegmentState
+}
+
+type Deps = InTrx<ActivityDeps>
+
+const cancelled = (code: 'cancelled' | 'unsubscribed', text: string): End => ({
+  kind: 'end',
+  status: 'CANCELLED',
+  outcome: null,
+  error: null,
+  reason: { code, text },
+})
+
+/**
+ * Makes what a walk carries out effects with. The contact's changed properties are written before each effect, and by `flush`
+ * at the end, so that whatever follows from them sees the same as the nodes. What cannot be done is a result, which fails the
+ * step.
+ */
+export function createEffects(deps: Deps, context: EffectContext) {
+  const { contact } = context
+  let written = contact.properties
+
+  async function flush({ contact: { properties }, depth }: SegmentFacts): Promise<void> {
+    await recordContactChange(deps, contact.workspace_id, {
+      contactId: contact.id,
+      email: contact.email,
+      firstSeen: contact.first_seen,
+      before: written,
+      after: properties,
+      depth: depth + 1,
+    })
+    written = properties
+  }
+
+  return {
+    flush,
+    async perform(effect: Effect, facts: SegmentFacts): Promise<EffectResult> {
+      if (facts.depth >= limits.executionChainMax) return { ok: false, why: 'chain_too_deep' }
+      await flush(facts)
+      return carryOut(deps, context, effect, facts)
+    },
+  }
+}
+
+async function carryOut(
+  deps: Deps,
+  { execution, design, contact, state }: EffectContext,
+  effect: Effect,
+  facts: SegmentFacts,
+): Promise<EffectResult> {
+  const { workspace_id: workspaceId, id: contactId, email } = contact
+  switch (effect.kind) {
+    case 'send_event': {
+      const { eventName, properties } = effect
+      const recorded = await recordAutomationEvent(deps, workspaceId, {
+        eventId: null,
+        eventName,
+        email,
+        properties,
+        at: deps.now(),
+        contactProperties: null,
+        createContact: false,
+        chainDepth: facts.depth,
+      })
+      if (!recorded || isRefusal(recorded)) return { ok: false, why: 'the event was refused' }
+      return { ok: true, why: eventName, facts: withEvent(facts, eventName) }
+    }
+    case 'start_workflow': {
+      const { workflowId, properties } = effect
+      const start = { workflowId, contactId, email, properties, depth: facts.depth + 1 }
+      return { ok: true, why: await startFromNode(deps, workspaceId, start) }
+    }
+    case 'cancel_workflow':
+      return cancelOthers(deps, execution, effect)
+    case 'unsubscribe': {
+      const cancels = design.settings?.on_unsubscribe !== 'skip_sends'
+      const { scope } = effect
+      await unsubscribeByNode(deps, workspaceId, {
+        scope,
+        workflowId: execution.workflow_id,
+        contactId,
+        email,
+        cancels,
+        executionId: execution.id,
+      })
+      state.unsubscribed = true
+      if (!cancels) return { ok: true, why: scope }
+      return { ok: true, why: scope, end: cancelled('unsubscribed', 'unsubscribed') }
+    }
+    default:
+      return effect satisfies never
+  }
+}
+
+/** Conditions further on in this segment count the event. */
+function withEvent(facts: SegmentFacts, name: string): SegmentFacts {
+  const known = Object.hasOwn(facts.eventTimes, name) ? (facts.eventTimes[name] ?? []) : null
+  if (known === null) return facts
+  return { ...facts, eventTimes: { ...facts.eventTimes, [name]: [...known, facts.now] } }
+}
+
+async function cancelOthers(
+  { db: trx, now, wake }: Deps,
+  { id, workspace_id, workflow_id, contact_id }: SegmentRow,
+  { workflowId, reason }: Extract<Effect, { kind: 'cancel_workflow' }>,
+): Promise<EffectResult> {
+  const why = { code: 'cancelled', reason: reason ?? 'cancelled' } as const
+  const where = { workflowId, contactId: contact_id, butId: id }
+  const ids = await cancelExecutions(trx, workspace_id, where, why, now())
+  if (ids.length > 0) wake('dripline_outbox')
+  await stopMailOfExecutions(trx, workspace_id, ids, now())
+  if (workflowId !== workflow_id) return { ok: true, why: `${ids.length} cancelled` }
+  return { ok: true, why: `${ids.length + 1} cancelled`, end: cancelled('cancelled', why.reason) }
+}

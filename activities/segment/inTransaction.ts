@@ -1,0 +1,126 @@
+// The transaction of a segment: locks the contact, walks, and writes everything that the nodes did.
+import { writeEmail } from '../../commands/emails/write.ts'
+import { tellLockedContact } from '../../commands/events/tellContacts.ts'
+import type { InTrx } from '../../commands/transact.ts'
+import type { Trx } from '../../db/connect.ts'
+import { lockContact } from '../../db/contacts/writes.ts'
+import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
+import {
+  findSegmentState,
+  insertSegment,
+  type SegmentRow,
+  type SegmentWrites,
+} from '../../db/executions/segments.ts'
+import { cancelAgain } from '../../db/executions/writes.ts'
+import type { Design } from '../../rules/design/types.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { isGivenUp } from '../../rules/suspects.ts'
+import { toCancelCode } from '../../rules/wire.ts'
+import { NotAlone, type Turn } from '../../runtime/gate.ts'
+import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
+import type { ActivityDeps } from '../deps.ts'
+import { createEffects } from './effects.ts'
+import { endAsRow, isEndedElsewhere } from './ended.ts'
+import { loadFacts } from './facts.ts'
+import { giveUp } from './giveUp.ts'
+import { createSegmentMail, type loadMailSources } from './mail.ts'
+import type { SegmentTexts } from './texts.ts'
+import { awaitedEventName, type Marked, type Walk, walk } from './walk.ts'
+
+export interface Run {
+  input: SegmentInput
+  execution: SegmentRow<SegmentResult>
+  design: Design
+  sources: Awaited<ReturnType<typeof loadMailSources>>
+  texts: SegmentTexts
+  turn: Turn
+}
+
+/** Runs the nodes and writes what they did, in the caller's transaction. @throws NotRendered; what Postgres says */
+export async function runInTransaction(
+  deps: InTrx<ActivityDeps>,
+  run: Run,
+): Promise<SegmentResult> {
+  const { input, execution, design, sources, texts, turn } = run
+  texts.beginWalk()
+  const { db: trx } = deps
+  const { workspace_id: workspaceId, previous } = execution
+  const contact = await lockContact(trx, workspaceId, execution.contact_id)
+  // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
+  const now = deps.now()
+  // A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait.
+  const hear = async (eventName: string) => {
+    if (!contact || (await tellLockedContact(deps, workspaceId, contact.id, eventName))) return
+    const about = { execution_id: execution.id, event_name: eventName }
+    deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
+  }
+  const waitedAt = previous && previous.next.kind !== 'end' ? previous.next.nodeId : ''
+  const awaitedName = awaitedEventName(design, waitedAt)
+  if (awaitedName !== null) await hear(awaitedName)
+  const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
+  const state = await findSegmentState<SegmentResult>(trx, workspaceId, {
+    ...input,
+    waitedAt,
+    hmac,
+    now,
+  })
+  // Another try of this segment has committed in the meantime, or the execution was cancelled.
+  const stored = state.result
+  if (!contact || isEndedElsewhere(state, stored)) return endAsRow(deps, execution, state)
+  if (stored) return stored
+
+  if (isGivenUp(execution.deaths)) {
+    const writes = giveUp(execution, input.segment, design)
+    return write(trx, workspaceId, { ...writes, now })
+  }
+  const facts = await loadFacts(trx, { execution, design, contact, state, now, previous })
+  const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
+  const marked = markOf(deps, execution, turn)
+  const atNow = { ...deps, now: () => now }
+  const effects = createEffects(atNow, { execution, design, contact, state })
+  const { perform } = effects
+  const outcome = await walk(trx, { ...run, state, facts, previous, mail, hear, perform, marked })
+  texts.requireAll()
+
+  const told = { email: contact.email, chainDepth: outcome.facts.depth }
+  // Before the mails, whose event `email.sent` starts workflows by what the contact's properties are now.
+  await effects.flush(outcome.facts)
+  for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])
+  await write(trx, workspaceId, { ...outcome.writes, result: outcome.result, now })
+  if (outcome.writes.end?.status === 'CANCELLED') await cancelItself(atNow, execution, outcome)
+  return outcome.result
+}
+
+/** Asks Temporal to cancel the run that a node of its own has ended; its marketing mail that waits goes no more. */
+async function cancelItself(
+  { db: trx, now, wake }: InTrx<ActivityDeps>,
+  { id: executionId, workspace_id }: SegmentRow,
+  { writes: { end } }: Walk,
+): Promise<void> {
+  const code = toCancelCode(end?.code)
+  await cancelAgain(trx, workspace_id, { executionId, code }, now())
+  await stopMailOfExecutions(trx, workspace_id, [executionId], now())
+  wake('dripline_outbox')
+}
+
+async function write(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  writes: SegmentWrites & { result: SegmentResult },
+): Promise<SegmentResult> {
+  const isWritten = await insertSegment(trx, workspaceId, writes)
+  // Rolls back. The next try finds how the execution ended.
+  if (!isWritten) throw new Error('the execution ended while its segment ran')
+  return writes.result
+}
+
+/** Marks the synchronous work of a segment, so that it is known when it ends the worker. */
+function markOf({ blame }: Pick<ActivityDeps, 'blame'>, execution: SegmentRow, turn: Turn): Marked {
+  return (step, work) => {
+    const alone = turn.isAlone()
+    if (execution.deaths !== null && !alone) {
+      throw new NotAlone('the time that a suspect may run alone was over before its nodes were run')
+    }
+    return blame.during({ kind: 'segment', id: execution.id, step, alone }, work)
+  }
+}

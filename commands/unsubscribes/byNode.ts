@@ -1,0 +1,44 @@
+// Unsubscribes a contact because a node of their workflow says so, in the segment's transaction.
+import { stopWaiting } from '../../db/deliveries/stop.ts'
+import { insertOptOuts } from '../../db/opt-outs/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { unsubscribeFromAudiences } from '../audiences/leaveAll.ts'
+import type { CommandDeps } from '../deps.ts'
+import type { InTrx } from '../transact.ts'
+import { carryOutLeave } from './carryOut.ts'
+
+export interface UnsubscribeByNode {
+  scope: 'workflow' | 'workspace'
+  workflowId: string
+  contactId: string
+  /** In lower case. */
+  email: string
+  /** Whether executions of the workflow are cancelled. */
+  cancels: boolean
+  /** The execution of the node, which ends itself. */
+  executionId: string
+}
+
+/** The caller holds the contact's lock. May be repeated. */
+export async function unsubscribeByNode(
+  deps: InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>,
+  workspaceId: WorkspaceId,
+  { scope, workflowId, contactId, email, cancels, executionId }: UnsubscribeByNode,
+): Promise<void> {
+  const at = deps.now()
+  const row = {
+    id: deps.newId('optOut'),
+    scope,
+    target_id: scope === 'workflow' ? workflowId : '',
+    address_hmac: deps.addressMac(workspaceId, email),
+    source: 'api' as const,
+    unconfirmed_email_id: null,
+    created_at: at,
+  }
+  await insertOptOuts(deps.db, workspaceId, [row])
+  const leaving = { workflowId, contactId, email, cancels, butId: executionId }
+  await carryOutLeave(deps, workspaceId, leaving, at)
+  if (scope === 'workflow') return
+  await unsubscribeFromAudiences(deps, workspaceId, { email, source: 'api' }, at)
+  await stopWaiting(deps.db, workspaceId, { emails: [email], workflowId: 'any' }, 'left', at)
+}
