@@ -33,8 +33,8 @@ export interface ExecutionMemo {
 type SegmentWait =
   | { kind: 'sleep'; nodeId: string; until: number }
   | { kind: 'wait_event'; nodeId: string; until: number | null }
-  /** Its node is asked again at `until`. `since`: when the wait began, ms. */
-  | { kind: 'wait'; nodeId: string; until: number | null; since: number }
+  /** Its node may be asked again: at `until` if `again`. `since`: when the wait began, ms. */
+  | { kind: 'wait'; nodeId: string; until: number | null; since: number; again?: true }
 
 export type Wait = SegmentWait & { segment: number }
 

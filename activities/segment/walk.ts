@@ -199,18 +199,27 @@ function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart
     case 'exited':
     case 'max_duration':
       return { kind: 'interrupted', nodeId, by: { kind: 'end', outcome: state.ended_by } }
+    case 'moved':
+      return again(next)
     default:
-      return next.kind === 'wait' ? { kind: 'again', nodeId, since: next.since } : resume('timer')
+      return next.kind === 'wait' && next.again ? again(next) : resume('timer')
   }
 }
+
+const again = (next: Exclude<SegmentResult['next'], { kind: 'end' }>): SegmentStart => ({
+  kind: 'again',
+  nodeId: next.nodeId,
+  since: next.kind === 'wait' ? next.since : (next.until ?? 0),
+})
 
 /** The end of a segment in the form that stored rows and recorded Temporal histories have. It cannot change. */
 function toResult(next: Exclude<Next, { kind: 'effect' }>): SegmentResult['next'] {
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
   const { nodeId, until, since } = next
-  if (next.again || next.for === 'condition' || until === null) {
-    const isPlain = next.for === 'event' && !next.again
-    return isPlain ? { kind: 'wait_event', nodeId, until } : { kind: 'wait', nodeId, until, since }
+  if (next.again) return { kind: 'wait', nodeId, until, since, again: true }
+  if (next.for === 'event') return { kind: 'wait_event', nodeId, until }
+  if (next.for === 'condition' || next.path !== undefined || until === null) {
+    return { kind: 'wait', nodeId, until, since }
   }
-  return { kind: next.for === 'event' ? 'wait_event' : 'sleep', nodeId, until }
+  return { kind: 'sleep', nodeId, until }
 }
