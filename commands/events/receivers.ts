@@ -18,7 +18,8 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { RunFacts } from '../../rules/interpreterTypes.ts'
 import { interruption } from '../../rules/interrupts.ts'
 import type { Json, JsonObject } from '../../rules/json.ts'
-import { jsonEquals, parsePath, readPath } from '../../rules/paths.ts'
+import { jsonEquals, own } from '../../rules/paths.ts'
+import { propertyPath } from '../../rules/properties/update.ts'
 import { isEnteredTooOften, mayEnter } from './reEntry.ts'
 
 /**
@@ -86,8 +87,7 @@ function isSame(path: string, before: JsonObject, after: JsonObject): boolean {
 }
 
 function valueAt(path: string, properties: JsonObject): Json | undefined {
-  const parts = parsePath(path)
-  return parts ? readPath(properties, parts)[0] : undefined
+  return propertyPath(path)?.reduce<Json | undefined>(own, properties)
 }
 
 /** The first trigger of a workflow that fires, in the order of its design; with what `event.*` is where no event fires it. */
