@@ -30,6 +30,7 @@ import type {
 } from './tables/mail.ts'
 import type {
   ApiKeysTable,
+  AudienceChangesTable,
   AudienceContactsTable,
   AudiencesTable,
   DomainDaysTable,
@@ -60,6 +61,7 @@ export interface Database {
   email_links: EmailLinksTable
   deliveries: DeliveriesTable
   lanes: LanesTable
+  audience_changes: AudienceChangesTable
   recipient_domains: RecipientDomainsTable
   delivery_attempts: DeliveryAttemptsTable
   email_events: EmailEventsTable

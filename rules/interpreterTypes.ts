@@ -68,6 +68,7 @@ export interface SegmentFacts extends RunFacts {
 
 /** What a node does beyond the contact's properties and mail. The segment's transaction carries it out. */
 export type Effect =
+  | { kind: 'join_audience' | 'leave_audience'; audienceId: string }
   | { kind: 'unsubscribe'; scope: 'workflow' | 'workspace' }
   | { kind: 'send_event'; eventName: string; properties: JsonObject }
   | { kind: 'start_workflow'; workflowId: string; properties: JsonObject }

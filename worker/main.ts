@@ -27,6 +27,7 @@ import { createSecrets } from '../runtime/secrets.ts'
 import { shareLook } from '../runtime/sharedLook.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
+import { startFolding } from './audienceCounts.ts'
 import { startBlame } from './blame/start.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
@@ -131,6 +132,7 @@ if (roles.includes('executions')) {
   const onMailEvents = onChannel('dripline_mail_events')
   closers.add('pump', startPump({ ...told, log, onMailEvents }).stop)
   closers.add('opt-outs', startOptOuts({ ...told, log }).stop)
+  closers.add('audience counts', startFolding({ ...told, log }).stop)
 }
 if (config.unusedInbound.length > 0) {
   const settings = config.unusedInbound

@@ -1,4 +1,5 @@
 // Carries out the effects of nodes, in the transaction of the segment.
+import { changeMembership } from '../../commands/audiences/byNode.ts'
 import { recordAutomationEvent, recordContactChange } from '../../commands/events/record.ts'
 import { startFromNode } from '../../commands/executions/startFromNode.ts'
 import type { InTrx } from '../../commands/transact.ts'
@@ -105,6 +106,18 @@ async function carryOut(
       state.unsubscribed = true
       if (!cancels) return { ok: true, why: scope }
       return { ok: true, why: scope, end: cancelled('unsubscribed', 'unsubscribed') }
+    }
+    case 'join_audience':
+    case 'leave_audience': {
+      const { audienceId } = effect
+      const change = effect.kind === 'join_audience' ? 'join' : 'leave'
+      const membership = { change, audienceId, email, chainDepth: facts.depth } as const
+      const found = await changeMembership(deps, workspaceId, membership)
+      if (found === 'unknown_audience') return { ok: false, why: found }
+      const others = facts.audiences.filter((id) => id !== audienceId)
+      const audiences = change === 'join' ? [...others, audienceId] : others
+      const why = found === 'changed' ? null : found
+      return { ok: true, why, facts: { ...facts, audiences } }
     }
     default:
       return effect satisfies never

@@ -4,6 +4,7 @@
 import type { AudienceContactRow } from '../../db/audiences/contactReads.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
 import { findContactEmails } from '../../db/contacts/reads.ts'
+import { isTriggerAbout } from '../../db/workflows/triggers.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { mergeProperties } from '../../rules/properties/merge.ts'
@@ -26,7 +27,7 @@ export interface Outcome<T> {
   /** Changes of the audience's two counts. */
   contacts?: number
   unsubscribers?: number
-  /** The automation event to record for those of the addresses that are automation contacts. */
+  /** The automation event to record for those of the addresses that are automation contacts, or become so by a trigger. */
   event?: { name: 'audience.joined' | 'audience.left'; emails: string[] }
 }
 
@@ -63,7 +64,12 @@ async function tell(
   event: NonNullable<Outcome<unknown>['event']>,
   at: Date,
 ): Promise<void> {
-  for (const email of await findContactEmails(deps.db, workspaceId, event.emails)) {
+  // Who is no contact becomes one where a workflow begins at this audience.
+  const createContact = await isTriggerAbout(deps.db, workspaceId, event.name, audience.id)
+  const emails = createContact
+    ? [...event.emails].sort()
+    : await findContactEmails(deps.db, workspaceId, event.emails)
+  for (const email of emails) {
     await recordAutomationEvent(deps, workspaceId, {
       eventId: null,
       eventName: event.name,
@@ -71,7 +77,7 @@ async function tell(
       properties: { audience_id: audience.id, audience_name: audience.name },
       at,
       contactProperties: null,
-      createContact: false,
+      createContact,
     })
   }
 }

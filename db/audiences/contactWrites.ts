@@ -50,3 +50,44 @@ export async function deleteAudienceContact(
     .where('id', '=', id)
     .execute()
 }
+
+/** Adds a contact to an audience, unless they are there. @returns undefined if they are */
+export async function insertAudienceContactOnce(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  who: { id: string; audienceId: string; email: string; isSubscribed: boolean; at: Date },
+): Promise<{ is_subscribed: boolean } | undefined> {
+  const { id, audienceId, email, isSubscribed, at } = who
+  return trx
+    .insertInto('audience_contacts')
+    .values({
+      id,
+      audience_id: audienceId,
+      workspace_id: workspaceId,
+      email,
+      is_subscribed: isSubscribed,
+      properties: '{}',
+      created_at: at,
+      updated_at: at,
+      // The opt-out that makes them unsubscribed is there already.
+      leave_copied: isSubscribed ? null : true,
+    })
+    .onConflict((on) => on.columns(['audience_id', 'email']).doNothing())
+    .returning('is_subscribed')
+    .executeTakeFirst()
+}
+
+/** Removes an address (lower case) from an audience. @returns undefined if it is not there */
+export async function deleteAudienceContactOf(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { audienceId, email }: { audienceId: string; email: string },
+): Promise<{ is_subscribed: boolean } | undefined> {
+  return trx
+    .deleteFrom('audience_contacts')
+    .where('workspace_id', '=', workspaceId)
+    .where('audience_id', '=', audienceId)
+    .where('email', '=', email)
+    .returning('is_subscribed')
+    .executeTakeFirst()
+}

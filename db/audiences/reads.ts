@@ -1,5 +1,6 @@
 // Reads audiences.
 
+import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
@@ -11,11 +12,19 @@ export type AudienceRow = Row<'audiences'> & {
   user_last_name: string | null
 }
 
+/** A count with its changes that are not folded yet. */
+const countOf = (change: 'contacts' | 'unsubscribers', count: 'contact_count' | 'unsubscribers') =>
+  sql<number>`(a.${sql.ref(count)} + coalesce((
+    select sum(c.${sql.ref(change)}) from audience_changes c where c.audience_id = a.id), 0))::int`.as(
+    count,
+  )
+
 function withUser(db: Db) {
   return db
     .selectFrom('audiences as a')
     .innerJoin('users as u', 'u.id', 'a.created_by')
     .selectAll('a')
+    .select([countOf('contacts', 'contact_count'), countOf('unsubscribers', 'unsubscribers')])
     .select([
       'u.email as user_email',
       'u.first_name as user_first_name',

@@ -57,13 +57,16 @@ export function lockAudience(
   workspaceId: WorkspaceId,
   id: string,
 ): Promise<Pick<Row<'audiences'>, 'id' | 'name'> | undefined> {
-  return trx
-    .selectFrom('audiences')
-    .select(['id', 'name'])
-    .where('workspace_id', '=', workspaceId)
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst()
+  return (
+    trx
+      .selectFrom('audiences')
+      .select(['id', 'name'])
+      .where('workspace_id', '=', workspaceId)
+      .where('id', '=', id)
+      // Whoever adds a contact without the lock may go on: the id stays.
+      .forNoKeyUpdate()
+      .executeTakeFirst()
+  )
 }
 
 /** Adds to the counts of a locked audience. */

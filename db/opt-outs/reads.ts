@@ -91,3 +91,22 @@ export function findUnconfirmed(
     .where('o.created_at', '>', after)
     .executeTakeFirst()
 }
+
+/** Whether that address has left the audience, or the whole workspace. */
+export async function hasLeftAudience(
+  db: Db,
+  workspaceId: WorkspaceId,
+  { audienceId, hmac }: { audienceId: string; hmac: Buffer },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('opt_outs as o')
+    .select('o.id')
+    .where('o.workspace_id', '=', workspaceId)
+    .where('o.address_hmac', '=', hmac)
+    .where(
+      sql<boolean>`((o.scope = 'audience' and o.target_id = ${audienceId}) or o.scope = 'workspace')`,
+    )
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}

@@ -1,4 +1,5 @@
 // Tables of what an operator and their customers configure: workspaces, keys, domains, templates, audiences.
+import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { KeyPermission } from '../../rules/permissions.ts'
 import type { DomainStatus } from '../../rules/states.ts'
@@ -118,6 +119,14 @@ export interface AudiencesTable {
   unsubscribers: Defaulted<number>
   created_at: Date
   updated_at: Date
+}
+
+/** Changes of counts that are not in the row of the audience yet. */
+export interface AudienceChangesTable {
+  id: Generated<number>
+  audience_id: string
+  contacts: number
+  unsubscribers: number
 }
 
 export interface AudienceContactsTable {

@@ -2,7 +2,7 @@
 
 import type { EventTrigger } from '../../rules/design/triggers.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { Trx } from '../connect.ts'
+import type { Db, Trx } from '../connect.ts'
 
 /** Replaces the triggers of a locked workflow; an empty list removes them. */
 export async function replaceTriggers(
@@ -34,4 +34,22 @@ export async function replaceTriggers(
       })),
     )
     .execute()
+}
+
+/** Whether an active workflow begins at that name about that, such as `audience.joined` and an audience. */
+export async function isTriggerAbout(
+  db: Db,
+  workspaceId: WorkspaceId,
+  eventName: string,
+  about: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('workflow_triggers')
+    .select('node_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('event_name', '=', eventName)
+    .where('about', '=', about)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
 }

@@ -18,6 +18,8 @@ export const eventName = z
       '`email.clicked`',
   )
 
+export const audienceId = z.string().describe('Id of an audience of the workspace')
+
 export const workflowId = z.string().describe('Id of a workflow of the workspace')
 
 export const mailbox = z.string().describe('One address, as `ada@acme.com` or `Ada <ada@acme.com>`')

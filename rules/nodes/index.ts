@@ -1,4 +1,5 @@
 // Every kind of node that a design may hold. A new kind is one file beside this one, and its line here.
+import { addToAudience } from './addToAudience.ts'
 import { branch } from './branch.ts'
 import { cancelWorkflow } from './cancelWorkflow.ts'
 import { condition } from './condition.ts'
@@ -7,6 +8,7 @@ import { exit } from './exit.ts'
 import { goal } from './goal.ts'
 import { note } from './note.ts'
 import { createRegistry } from './registry.ts'
+import { removeFromAudience } from './removeFromAudience.ts'
 import { sendEmail } from './sendEmail.ts'
 import { sendEvent } from './sendEvent.ts'
 import { startWorkflow } from './startWorkflow.ts'
@@ -25,6 +27,8 @@ export const nodeKinds = [
   condition,
   branch,
   updateContact,
+  addToAudience,
+  removeFromAudience,
   unsubscribe,
   sendEvent,
   startWorkflow,

@@ -103,4 +103,26 @@ describe('automation events', () => {
       { event_name: 'audience.left', email: 'ann@example.com', properties },
     ])
   })
+
+  it('make a contact of who joins an audience at which a workflow begins, and start it once', async () => {
+    const design = {
+      nodes: [
+        { id: 't', type: 'trigger', data: { kind: 'audience_joined', audience_id: audience } },
+        { id: 'x', type: 'exit', data: {} },
+      ],
+      edges: [{ id: 'e', source: 't', target: 'x' }],
+    }
+    const body = { name: 'Welcome', status: 'active', design }
+    const made = await api.request<{ workflow_id: string }>('POST', '/v1/workflows', body)
+    expect(made.status, made.text).toBeLessThan(300)
+    await add('lea@example.com')
+    await add('lea@example.com', { first_name: 'Lea' })
+    await call('DELETE', '/lea@example.com')
+    const started = await api.db
+      .selectFrom('executions')
+      .select(['email', 'trigger_node_id'])
+      .where('workflow_id', '=', made.body.workflow_id)
+      .execute()
+    expect(started).toEqual([{ email: 'lea@example.com', trigger_node_id: 't' }])
+  })
 })

@@ -1,6 +1,7 @@
 // The row type of every raw SQL statement matches what Postgres describes: names, base types, and nulls.
 
 import { afterAll, expect, test } from 'vitest'
+import { foldAudienceChanges } from '../../db/audiences/changes.ts'
 import type { Trx } from '../../db/connect.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, listExpiredLeases, listMarked } from '../../db/deliveries/leases.ts'
@@ -108,6 +109,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
       now: at,
       owner,
     }),
+  (trx) => foldAudienceChanges(trx),
   (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),
   (trx) => learnDestination(trx, learned, at),
   (trx) => moveLines(trx, learned, learned, { move: 1, perLine: 1, inAll: 1 }),

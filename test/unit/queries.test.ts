@@ -32,6 +32,7 @@ const exceptions: Record<string, string[]> = {
     'emails/readLongBody',
     'tracking/insertEmailLinks',
   ],
+  'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
   'it sets something for the transaction': ['idle/endWhenIdle'],
   'a lane has mail of all workspaces': [
     'lanes/findLaneCount',

@@ -111,6 +111,8 @@ const samples: Record<(typeof nodeKinds)[number]['type'], object[]> = {
   wait_for_event: [{ event_name: 'a' }],
   wait_for_condition: [{ condition: { type: 'rule', field: 'event.a', operator: 'exists' } }],
   goal: [{ event_name: 'a' }],
+  add_to_audience: [{ audience_id: 'aud_1' }],
+  remove_from_audience: [{ audience_id: 'aud_1' }],
   unsubscribe: [{}],
   send_event: [{ event_name: 'a' }],
   start_workflow: [{ workflow_id: 'wf_1' }],

@@ -1,0 +1,26 @@
+// Removes the contact from an audience.
+import { z } from 'zod'
+import { checkAudienceId } from '../design/fieldChecks.ts'
+import { defineNode, never, noConditions } from './define.ts'
+import { audienceId } from './fields.ts'
+
+export const removeFromAudience = defineNode({
+  type: 'remove_from_audience',
+  summary: 'Removes the contact from an audience. That is no unsubscribing.',
+  data: z.object({ audience_id: audienceId }),
+  handles: () => ({ required: ['default'], optional: ['failed'] }),
+  handleTexts: {
+    default: 'The contact is not in the audience; `why` is `unchanged` if they were not',
+    failed:
+      'The audience was deleted, or the chain of executions that cause each other is too long. When no edge leaves by it, ' +
+      '`settings.on_step_failure` decides',
+  },
+  waits: never,
+  check: (at) => checkAudienceId(at, 'audience_id'),
+  conditions: noConditions,
+  names: ({ audience_id }) => ({ audienceIds: [audience_id] }),
+  enter: ({ audience_id }) => ({
+    effect: { kind: 'leave_audience', audienceId: audience_id },
+    why: null,
+  }),
+})
