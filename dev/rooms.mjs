@@ -81,11 +81,12 @@ const noDbWrites = (room) => ({
 
 /** Further packages and files that a room has no use for. */
 const never = {
-  // zod describes node kinds; addresses and public suffixes are read by libraries that are as pure.
+  // zod describes node kinds; addresses, public suffixes and time zones are read by libraries that are as pure.
   rules: [
     {
-      group: ['**', '!./**', '!../**', '!zod', '!node:net', '!tldts'],
-      message: 'rules/ is pure: rules and zod; node:net and tldts in rules/mail/',
+      group: ['**', '!./**', '!../**', '!zod', '!node:net', '!tldts', '!temporal-polyfill'],
+      message:
+        'rules/ is pure: rules and zod; node:net and tldts in rules/mail/, temporal-polyfill in rules/time/zones.ts',
     },
   ],
   workflows: [

@@ -27,6 +27,11 @@ export function parseTime(value: Json | undefined): number | null {
   return utcTime(part(1), month, day) + ((hour * 60 + minute) * 60 + second) * 1000 + ms - offset
 }
 
+/** Whether a text that `parseTime` reads says which offset from UTC it has. */
+export function saysOffset(text: string): boolean {
+  return isoDate.exec(text)?.[8] !== undefined
+}
+
 function parseOffset(text: string): number | null {
   if (text === 'Z') return 0
   const hours = Number(text.slice(1, 3))

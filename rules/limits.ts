@@ -94,6 +94,7 @@ export const limits = {
   designBytesMax: 256 * 1024,
   nodeIdCharsMax: 64,
   branchesPerNodeMax: 50,
+  variantsPerNodeMax: 50,
   /** JSON data that is nested deeper is refused, because jsonb and recursive code have limits. */
   jsonDepthMax: 64,
   conditionDepthMax: 20,

@@ -30,6 +30,7 @@ const bounds: [what: string, most: string][] = [
   ['size of a design', `${limits.designBytesMax / KIB} KiB of JSON`],
   ['length of the id of a node or edge', `${limits.nodeIdCharsMax} characters`],
   ['branches of one node', count(limits.branchesPerNodeMax)],
+  ['variants of one `split`', count(limits.variantsPerNodeMax)],
   ['rows of `match` of one wait', count(limits.matchRowsPerNodeMax)],
   ['`{"var"}` values of one `update_contact`', count(limits.variablesPerNodeMax)],
   ['conditions in one condition, those that join others included', count(limits.conditionRulesMax)],

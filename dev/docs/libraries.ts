@@ -28,6 +28,8 @@ const purposes: Readonly<Record<string, string>> = {
   'prom-client': 'metrics',
   protobufjs: 'needed by the Temporal packages',
   'smtp-server': 'the listener for bounces',
+  'temporal-polyfill':
+    'time zones: the `Temporal` of JavaScript, until every Node that is supported has it',
   tldts: 'which part of a domain name somebody can register',
   zod: 'schemas of requests, settings and node kinds',
 }

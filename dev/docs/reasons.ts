@@ -31,7 +31,7 @@ const whys: Reason[] = [
   {
     text: '`properties.plan eq "pro" is true`',
     from: ['rules/conditions/evaluate.ts', 'describe(condition)} is '],
-    more: '`condition`',
+    more: '`condition`, `filter`',
     meaning: 'The condition, and whether it held',
   },
   {
@@ -57,6 +57,19 @@ const whys: Reason[] = [
     from: ['activities/segment/walk.ts', 'came before the wait'],
     more: '`wait_for_event`',
     meaning: 'An event within `lookback_ms` ended the wait at once',
+  },
+  {
+    text: '`past`',
+    from: ['rules/nodes/waitUntil.ts', "why: 'past'"],
+    more: '`wait_until`',
+    meaning: 'The moment was over when the execution came to it; `if_past` decided what followed',
+  },
+  {
+    text: '`no_date`',
+    from: ['rules/nodes/waitUntil.ts', "'no_date'"],
+    more: '`wait_until`',
+    meaning:
+      'The property is missing, or holds no date. Without an edge from `past` the step failed',
   },
   {
     text: '`guard`',

@@ -15,6 +15,7 @@ import {
   isGiven,
 } from './fieldChecks.ts'
 import type { Problem } from './problem.ts'
+import { checkZone } from './timeChecks.ts'
 
 const onUnsubscribe = ['cancel', 'skip_sends'] as const
 const onStepFailure = ['fail', 'continue'] as const
@@ -57,6 +58,12 @@ export const settingsSchema = z
         'So long after its start an execution ends, COMPLETED with outcome `max_duration`, in any wait',
       )
       .exactOptional(),
+    timezone: z
+      .string()
+      .describe(
+        'An IANA time zone such as `Europe/Berlin`: that of contacts without a property `timezone` that names one; else UTC',
+      )
+      .exactOptional(),
   })
   .describe('What holds for the whole design')
 export type Settings = z.infer<typeof settingsSchema>
@@ -80,6 +87,7 @@ export function settingsProblems(at: CheckAt): Problem[] {
     ...checkSender(at, 'default_from'),
     ...checkExits(at),
     ...checkMs(at, 'max_duration_ms'),
+    ...checkZone(at, 'timezone'),
   ]
 }
 

@@ -23,3 +23,14 @@ export const audienceId = z.string().describe('Id of an audience of the workspac
 export const workflowId = z.string().describe('Id of a workflow of the workspace')
 
 export const mailbox = z.string().describe('One address, as `ada@acme.com` or `Ada <ada@acme.com>`')
+
+export const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/)
+
+/** An IANA name, or `contact`. */
+export const timezone = z
+  .string()
+  .describe(
+    'An IANA time zone such as `Europe/Berlin`, or `contact`: the property `timezone` of the contact',
+  )
+  .meta({ default: 'contact' })
+  .exactOptional()

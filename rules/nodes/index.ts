@@ -12,20 +12,28 @@ import { removeFromAudience } from './removeFromAudience.ts'
 import { sendEmail } from './sendEmail.ts'
 import { sendEvent } from './sendEvent.ts'
 import { startWorkflow } from './startWorkflow.ts'
+import { filter } from './filter.ts'
+import { split } from './split.ts'
+import { timeWindow } from './timeWindow.ts'
 import { trigger } from './trigger.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { updateContact } from './updateContact.ts'
 import { waitForCondition } from './waitForCondition.ts'
 import { waitForEvent } from './waitForEvent.ts'
+import { waitUntil } from './waitUntil.ts'
 
 export const nodeKinds = [
   trigger,
   sendEmail,
   delay,
+  waitUntil,
   waitForEvent,
   waitForCondition,
+  timeWindow,
   condition,
   branch,
+  split,
+  filter,
   updateContact,
   addToAudience,
   removeFromAudience,

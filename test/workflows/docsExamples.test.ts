@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openToken } from '../../mail/tracking/tokens.ts'
+import { drawnVariant } from '../../rules/nodes/split.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -95,6 +96,19 @@ async function open(executionId: string, nodeId: string): Promise<void> {
   expect((await api.app.request(`/t/o/${token}`, visit, from)).status).toBe(200)
 }
 
+/** An address whose draws, at each split of the workflow, are those that the page shows. */
+function readerOf(workflowId: string, { body }: PageWorkflow, { steps }: PageRun): string {
+  for (;;) {
+    const key = `${uniqueName('reader')}@example.com`
+    const isDrawn = body.design.nodes.every(({ id: nodeId, type, data }) => {
+      const step = type === 'split' ? steps.find((one) => one.nodeId === nodeId) : undefined
+      const { variants } = data as { variants: { id: string; weight: number }[] }
+      return !step || drawnVariant(variants, { workflowId, nodeId, key }) === step.handle
+    })
+    if (isDrawn) return key
+  }
+}
+
 interface Step {
   node_id: string
   handle: string | null
@@ -125,7 +139,7 @@ test.each(cases)('%s runs as the page says', async (_name, workflow: PageWorkflo
   await ask('PATCH', path, { status: 'active' })
 
   for (const run of workflow.runs) {
-    const email = `${uniqueName('reader')}@example.com`
+    const email = readerOf(made.workflow_id, workflow, run)
     const id = await start(made.workflow_id, email, run)
     await drive(id, email, run)
     type Shown = { status: string; error: string | null }

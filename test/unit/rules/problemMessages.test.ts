@@ -214,8 +214,8 @@ const rows: Record<ProblemCode, Row> = {
   unknown_node_type: [
     designAround('sendEmail', {}),
     'nodes.1.type',
-    'type must be one of trigger, send_email, delay, wait_for_event, wait_for_condition, condition, ' +
-      'branch, update_contact, unsubscribe, send_event, start_workflow, cancel_workflow, goal, exit, note, not "sendEmail"; did you mean send_email?',
+    'type must be one of trigger, send_email, delay, wait_until, wait_for_event, wait_for_condition, time_window, condition, ' +
+      'branch, split, filter, update_contact, unsubscribe, send_event, start_workflow, cancel_workflow, goal, exit, note, not "sendEmail"; did you mean send_email?',
   ],
   unknown_operator: [
     asked({ type: 'event_count', event_name: 'a', operator: '>', value: 1 }),
@@ -226,7 +226,7 @@ const rows: Record<ProblemCode, Row> = {
     withKeys({ settings: { on_unsubscibe: 'cancel' } }),
     'settings.on_unsubscibe',
     'there is no setting "on_unsubscibe": there are on_unsubscribe, on_step_failure, default_from, ' +
-      'exit_conditions, max_duration_ms; did you mean on_unsubscribe?',
+      'exit_conditions, max_duration_ms, timezone; did you mean on_unsubscribe?',
   ],
   unknown_template: [
     designAround('send_email', { template_id: 'wellcome' }, 'default'),

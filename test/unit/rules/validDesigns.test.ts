@@ -68,7 +68,11 @@ describe('valid designs', () => {
       'settings',
       {
         ...designAround('delay', { duration: 'P1D' }, 'default'),
-        settings: { on_unsubscribe: 'skip_sends', on_step_failure: 'continue' },
+        settings: {
+          on_unsubscribe: 'skip_sends',
+          on_step_failure: 'continue',
+          timezone: 'Europe/Berlin',
+        },
       },
     ],
   ])('%s', (_name, design) => {
@@ -138,6 +142,8 @@ describe('triggers and settings', () => {
     ['a bad on_unsubscribe', { on_unsubscribe: 'x' }, 'settings.on_unsubscribe bad_value'],
     ['a bad on_step_failure', { on_step_failure: 1 }, 'settings.on_step_failure bad_value'],
     ['a bad sender', { default_from: 'x' }, 'settings.default_from bad_address'],
+    ['no time zone', { timezone: 'Berlin' }, 'settings.timezone bad_value'],
+    ["the contact's time zone", { timezone: 'contact' }, 'settings.timezone bad_value'],
     [
       'a foreign sender',
       { default_from: 'X <a@evil.test>' },
