@@ -30,7 +30,7 @@ const more = {
     .exactOptional(),
   time_of_day: timeOfDay
     .describe(
-      '`HH:MM`: moves on to this time of the day that was reached, or of the next day where that is earlier than the moment',
+      '`HH:MM`: moves the moment on to this time of its day, or of the next day where it is earlier than the moment',
     )
     .exactOptional(),
   timezone,
@@ -150,7 +150,7 @@ function writtenMoment(data: WaitUntilData, properties: SegmentFacts['contact'][
 
 /** The first instant after `since` at which clocks show the time of `wall` on a later day. */
 function nextDayAfter(since: number, wall: Wall, zone: string): number {
-  const days = Math.max(1, Math.floor((wallAt(since, zone) - wall) / DAY_MS))
+  const days = Math.max(1, Math.floor((wallAt(since, zone) - wall) / DAY_MS) + 1)
   let next = wall + days * DAY_MS
   while (firstInstant(next, zone) <= since) next += DAY_MS
   return firstInstant(next, zone)

@@ -1,4 +1,5 @@
 // Waits until a moment: until when, or why not, for each way to say the moment.
+// Long because it is tables of cases, one for each way to say the moment.
 import { describe, expect, test } from 'vitest'
 import type { Design } from '../../../rules/design/types.ts'
 import { spanMsMax } from '../../../rules/duration.ts'

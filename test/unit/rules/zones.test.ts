@@ -6,15 +6,19 @@ import { firstShown, stretchesOf, zones } from '../../setup/offsets.ts'
 
 const [FROM, TO] = [Date.UTC(2024, 0, 1), Date.UTC(2037, 0, 1)]
 const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/** Their clocks stay as they are, all these years. */
+const steady = ['Asia/Kolkata', 'Asia/Kathmandu', 'Pacific/Apia', 'America/Sao_Paulo']
 
 const iso = (at: number): string => new Date(at).toISOString()
 
 /** Around each change every time of the day that may be left out or shown twice, in steps of a quarter of an hour. */
 function timesToAsk(day: number, changes: number[]): number[] {
-  const isNear = changes.some((wall) => Math.abs(wall - day) <= 1.5 * DAY_MS)
-  if (!isNear) return [day + 9 * 60 * MINUTE_MS]
+  const isNear = changes.some((wall) => wall >= day - HOUR_MS && wall <= day + DAY_MS + HOUR_MS)
+  if (!isNear) return [day + 9 * HOUR_MS]
   const quarters = Array.from({ length: 96 }, (_, i) => day + i * 15 * MINUTE_MS)
-  return [...quarters, day + 2 * 60 * MINUTE_MS - 1, day + 2 * 60 * MINUTE_MS + 1]
+  return [...quarters, day + 2 * HOUR_MS - 1, day + 2 * HOUR_MS + 1]
 }
 
 test.each(zones)(
@@ -22,26 +26,19 @@ test.each(zones)(
   (zone) => {
     const stretches = stretchesOf(zone, FROM - 2 * DAY_MS, TO + 2 * DAY_MS)
     const changes = stretches.slice(1).map(({ from, offset }) => from + offset)
+    expect(changes.length > 20).toBe(!steady.includes(zone))
     const wrong: string[] = []
-    let asked = 0
     for (let day = FROM; day < TO; day += DAY_MS) {
       for (const wall of timesToAsk(day, changes)) {
         const [got, due] = [firstInstant(wall, zone), firstShown(stretches, wall)]
         const shows = got + (stretches.findLast(({ from }) => from <= got)?.offset ?? 0)
         if (got !== due || wallAt(got, zone) !== shows) wrong.push(`${iso(wall)}: ${iso(got)}`)
-        asked++
       }
     }
     expect(wrong).toEqual([])
-    expect(asked).toBeGreaterThanOrEqual((TO - FROM) / DAY_MS)
   },
   90_000,
 )
-
-test('of the twelve zones eight change their clocks all those years', () => {
-  const changing = zones.filter((zone) => stretchesOf(zone, FROM, TO).length > 20)
-  expect([zones.length, changing.length]).toEqual([12, 8])
-}, 90_000)
 
 /** A time on the clocks of a zone, and the instant. */
 test.each([
