@@ -89,7 +89,11 @@ test('the same address goes the same way, in every execution and however it is w
   const step = { nodeId: 'n', type: 'split', why: null }
   expect(first).toEqual({ ...step, handle: 'a' })
   for (const email of ['ada@example.com', 'Ada@Example.COM']) {
-    const other = { ...factsOf({ contact: { ...contact, email } }), workflowId: 'wf_1', executionId: 'exe_2' }
+    const other = {
+      ...factsOf({ contact: { ...contact, email } }),
+      workflowId: 'wf_1',
+      executionId: 'exe_2',
+    }
     expect(went({ sticky: 'contact' }, other)).toEqual(first)
   }
 })

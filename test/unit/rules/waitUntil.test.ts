@@ -238,6 +238,33 @@ test('the moment is worked out anew from other properties, as of when the wait b
   expect(waitTarget(once, withProperties({ ends: now }), {}, now)).toEqual({ kind: 'past' })
 })
 
+describe('asked again during the wait', () => {
+  const ends = now + 10 * DAY_MS
+  const asked = (data: object, properties: Record<string, Json>, later: number) => {
+    const exits = ['default', 'past'].map(
+      (id) => ({ id, type: 'exit', data: { outcome: `by ${id}` } }) as const,
+    )
+    const node = { id: 'n', type: 'wait_until', data: data as Data } as const
+    const design = designOf([node, ...exits], 't>n', 'n>default', 'n.past>past')
+    const facts = { ...withProperties(properties), now: later }
+    const again = { kind: 'again', nodeId: 'n', since: now } as const
+    const { next } = walkSegment(design, again, facts, sending())
+    return next.kind === 'wait' ? next.until : next.kind === 'end' ? next.outcome : null
+  }
+  const own = { property_path: 'ends' }
+  test.each<[string, object, Record<string, Json>, number, number | string]>([
+    ['it waits on', own, { ends }, now + DAY_MS, ends],
+    ['for another date', own, { ends: ends + 5 }, now + DAY_MS, ends + 5],
+    ['the moment has come', own, { ends }, ends, 'by default'],
+    ['so it has where the date moved', own, { ends: now + DAY_MS }, now + 2 * DAY_MS, 'by default'],
+    ['the date moved to before the wait', own, { ends: now - 1 }, now + DAY_MS, 'by past'],
+    ['the date is gone', own, {}, now + DAY_MS, 'by past'],
+    ['the next day has come', { at: now, if_past: 'next_day' }, {}, now + DAY_MS, 'by default'],
+  ])('%s', (_name, data, properties, later, expected) => {
+    expect(asked(data, properties, later)).toBe(expected)
+  })
+})
+
 test('only one that waits for the next day breaks a loop', () => {
   const looped = (data: object) => ({
     nodes: [
