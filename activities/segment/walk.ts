@@ -177,7 +177,7 @@ export function awaitedEventName({ nodes }: Design, nodeId: string): string | nu
 /**
  * Where the segment begins. What ended the wait is decided by the row of the wait, not by the timer.
  */
-function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart {
+function startOf({ execution, design, state, facts, previous }: WalkFrom): SegmentStart {
   if (!previous || previous.next.kind === 'end') {
     return { kind: 'trigger', nodeId: execution.trigger_node_id }
   }
@@ -200,7 +200,8 @@ function startOf({ execution, design, state, previous }: WalkFrom): SegmentStart
     case 'max_duration':
       return { kind: 'interrupted', nodeId, by: { kind: 'end', outcome: state.ended_by } }
     case 'moved':
-      return again(next)
+      // What the moment is now counts as of now.
+      return { kind: 'again', nodeId, since: facts.now }
     default:
       return next.kind === 'wait' && next.again ? again(next) : resume('timer')
   }

@@ -182,6 +182,7 @@ export const waitUntil = defineNode({
     if (target.at_ms <= facts.now) return { handle: 'default', why: null }
     // A date of the far future would be a longer timer than Temporal has.
     const until = Math.min(target.at_ms, since + spanMsMax)
-    return { wait: { for: 'nothing', until }, why: null }
+    const path = 'property_path' in data && data.property_path ? { path: data.property_path } : {}
+    return { wait: { for: 'nothing', until, ...path }, why: null }
   },
 })

@@ -215,7 +215,8 @@ const rows: Record<ProblemCode, Row> = {
     designAround('sendEmail', {}),
     'nodes.1.type',
     'type must be one of trigger, send_email, delay, wait_until, wait_for_event, wait_for_condition, time_window, condition, ' +
-      'branch, split, filter, update_contact, unsubscribe, send_event, start_workflow, cancel_workflow, goal, exit, note, not "sendEmail"; did you mean send_email?',
+      'branch, split, filter, update_contact, add_to_audience, remove_from_audience, unsubscribe, send_event, ' +
+      'start_workflow, cancel_workflow, goal, exit, note, not "sendEmail"; did you mean send_email?',
   ],
   unknown_operator: [
     asked({ type: 'event_count', event_name: 'a', operator: '>', value: 1 }),
