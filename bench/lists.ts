@@ -91,8 +91,8 @@ export const lists: Bench = (options) =>
         `the first page of the same list over the same connection, ${rows} rows in each list, older rows of another ` +
         'workspace in the same tables, a fifth as many; one call after the ' +
         `other, first and last page in turn; a round is the median of ${CALLS} calls each. The figure in front is ` +
-        'the list with the worst ratio. Executions have ended, and Temporal no longer holds them; it is asked all ' +
-        'the same for the first page. Only reads are measured: the server runs without fsync to be filled faster',
+        'the list with the worst ratio. Executions have ended, and of those Temporal is asked nothing. ' +
+        'Only reads are measured: the server runs without fsync to be filled faster',
       rounds,
       figures: [worst, ...others],
       postgres: await describePostgres(databaseUrl),

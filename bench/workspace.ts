@@ -127,4 +127,10 @@ export async function createWorkflow(
 }
 
 const unused = () => Promise.reject(new Error('no Temporal here'))
-const noTemporal: TemporalReads = { describe: unused, list: unused, check: unused }
+const noTemporal: TemporalReads = {
+  namespace: 'none',
+  describe: unused,
+  listRunning: unused,
+  listEndedOutside: unused,
+  check: unused,
+}

@@ -59,6 +59,15 @@ export function insertDomainTask(
   return insertOutbox(trx, { kind, ...about, workflow_id: '', contact_id: '', payload: {} }, at)
 }
 
+/** Writes a row that starts an execution again where Postgres has it. */
+export function insertRestart(
+  trx: Trx,
+  row: Pick<OutboxRow, 'execution_id' | 'workspace_id' | 'workflow_id' | 'contact_id' | 'payload'>,
+  at: Date,
+): Promise<void> {
+  return insertOutbox(trx, { kind: 'start', ...row }, at)
+}
+
 /**
  * Rows of one workspace that wait for Temporal: the starts of one of its workflows, or all that are no starts. Each is a
  * line of its own, so that signals and cancellations never stand behind starts, nor one workflow behind another. What

@@ -9,6 +9,7 @@ import type {
   ExecutionsTable,
   OutboxTable,
   SuspectsTable,
+  TemporalNamespacesTable,
   WorkflowsTable,
   WorkflowTriggersTable,
   WorkflowUnsubscribesTable,
@@ -80,6 +81,7 @@ export interface Database {
   event_waits: EventWaitsTable
   outbox: OutboxTable
   suspects: SuspectsTable
+  temporal_namespaces: TemporalNamespacesTable
   workflow_unsubscribes: WorkflowUnsubscribesTable
 }
 

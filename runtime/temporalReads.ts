@@ -21,34 +21,33 @@ export interface TemporalExecution {
   closedAt: number | null
 }
 
-interface TemporalPage {
-  executions: TemporalExecution[]
-  /** base64; null on the last page. A full last page may have one too; the page after it is empty. */
-  nextPageToken: string | null
-}
-
 type ListBy = { workflowId: string } | { contactId: string }
 
-/**
- * The filter of `list`. Executions that ended by themselves are left out, because their last state is in Postgres.
- */
-interface TemporalFilter {
-  /** null: running in any state, or ended from outside. */
-  status: Exclude<ExecutionStatus, 'COMPLETED'> | null
-  /** Executions that were ended from outside before this time are left out: their rows have been closed. */
-  endedSince: Date
+/** Executions that were ended from outside, at the latest at `until`: the latest end first. */
+interface EndedOutside {
+  status: 'FAILED' | 'CANCELLED'
+  since: Date
+  /** null: any time. */
+  until: Date | null
+  size: number
 }
 
 export interface TemporalReads {
+  /** Whose executions these are: what workers know of it is kept by this name. */
+  namespace: string
   /** undefined when Temporal has no such execution. */
   describe(executionId: string): Promise<TemporalExecution | undefined>
-  /** Running ones first, then by close time, newest first. The workspace is part of every query. */
-  list(
+  /** Those of some executions of a workspace that visibility shows running; it is slightly behind. */
+  listRunning(
+    workspaceId: string,
+    executionIds: readonly string[],
+  ): Promise<Map<string, TemporalExecution>>
+  /** Runs that ended otherwise than by themselves. The workspace is part of every query. */
+  listEndedOutside(
     workspaceId: string,
     by: ListBy,
-    filter: TemporalFilter,
-    page: { size: number; token: string | null },
-  ): Promise<TemporalPage>
+    ended: EndedOutside,
+  ): Promise<TemporalExecution[]>
   check(): Promise<void>
 }
 
@@ -65,24 +64,11 @@ const closedStatuses = new Map<number, ExecutionStatus>([
   [WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_TERMINATED, 'CANCELLED'],
 ])
 
-const running = `ExecutionStatus = 'Running'`
+/** By the names that queries have. */
+const endsOutside = { FAILED: ['TimedOut', 'Failed'], CANCELLED: ['Terminated'] } as const
 
-function statusQuery({ status, endedSince }: TemporalFilter): string {
-  const endedAs = (name: string) =>
-    `(ExecutionStatus = '${name}' AND CloseTime > '${endedSince.toISOString()}')`
-  switch (status) {
-    case null:
-      return `(${running} OR ${endedAs('Terminated')} OR ${endedAs('TimedOut')})`
-    case 'IN_PROGRESS':
-      return `${running} AND ${searchAttributes.waitUntil} IS NULL`
-    case 'WAITING':
-      return `${running} AND ${searchAttributes.waitUntil} IS NOT NULL`
-    case 'FAILED':
-      return endedAs('TimedOut')
-    case 'CANCELLED':
-      return endedAs('Terminated')
-  }
-}
+/** What Temporal gives in one answer. */
+const ANSWER_MAX = 1_000
 
 /** Only generated ids may go into a query, because literals of Temporal's queries cannot be escaped reliably. */
 function literal(id: string): string {
@@ -96,6 +82,15 @@ function literal(id: string): string {
  */
 export function createTemporalReads(connection: Connection, namespace: string): TemporalReads {
   const service = connection.workflowService
+  const ask = async (workspaceId: string, parts: string[], pageSize: number) => {
+    const ofWorkspace = `${searchAttributes.workspace} = ${literal(workspaceId)}`
+    const type = `WorkflowType = '${workflowTypes.runExecution}'`
+    const query = [type, ofWorkspace, ...parts].join(' AND ')
+    const { executions } = await call(() =>
+      service.listWorkflowExecutions({ namespace, query, pageSize }),
+    )
+    return executions.map(toExecution)
+  }
   const call = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await connection.withDeadline(Date.now() + DEADLINE_MS, work)
@@ -106,6 +101,8 @@ export function createTemporalReads(connection: Connection, namespace: string): 
   }
 
   return {
+    namespace,
+
     async describe(executionId) {
       try {
         const described = await call(() =>
@@ -120,30 +117,31 @@ export function createTemporalReads(connection: Connection, namespace: string): 
       }
     },
 
-    async list(workspaceId, by, filter, { size, token }) {
-      const [name, id] =
-        'workflowId' in by
-          ? [searchAttributes.workflow, by.workflowId]
-          : [searchAttributes.contact, by.contactId]
-      const query = [
-        `WorkflowType = '${workflowTypes.runExecution}'`,
-        `${searchAttributes.workspace} = ${literal(workspaceId)}`,
-        `${name} = ${literal(id)}`,
-        statusQuery(filter),
-      ].join(' AND ')
-      const page = await call(() =>
-        service.listWorkflowExecutions({
-          namespace,
-          query,
-          pageSize: size,
-          ...(token ? { nextPageToken: Buffer.from(token, 'base64') } : {}),
-        }),
-      )
-      const next = page.nextPageToken
-      return {
-        executions: page.executions.map(toExecution),
-        nextPageToken: next.length > 0 ? Buffer.from(next).toString('base64') : null,
+    async listRunning(workspaceId, executionIds) {
+      const found = new Map<string, TemporalExecution>()
+      for (let first = 0; first < executionIds.length; first += ANSWER_MAX) {
+        const ids = executionIds.slice(first, first + ANSWER_MAX)
+        const these = `WorkflowId IN (${ids.map(literal).join(', ')})`
+        // One that has continued as new has many runs, of which one runs.
+        const parts = [these, `ExecutionStatus = 'Running'`]
+        for (const one of await ask(workspaceId, parts, ids.length)) {
+          found.set(one.executionId, one)
+        }
       }
+      return found
+    },
+
+    listEndedOutside(workspaceId, by, { status, since, until, size }) {
+      const owner =
+        'workflowId' in by
+          ? `${searchAttributes.workflow} = ${literal(by.workflowId)}`
+          : `${searchAttributes.contact} = ${literal(by.contactId)}`
+      const names = endsOutside[status].map((name) => `'${name}'`).join(', ')
+      const closed = `ExecutionStatus IN (${names}) AND CloseTime > '${since.toISOString()}'`
+      // Temporal counts nanoseconds.
+      const before = until && new Date(until.getTime() + 1)
+      const parts = [owner, closed, ...(before ? [`CloseTime < '${before.toISOString()}'`] : [])]
+      return ask(workspaceId, parts, size)
     },
 
     async check() {

@@ -13,18 +13,20 @@ import {
 } from '@temporalio/common'
 import type { TemporalRow } from '../db/outbox.ts'
 import {
+  memoKey,
   searchAttributes,
   signals,
   taskQueues,
   toCancelCode,
   workflowTypes,
 } from '../rules/wire.ts'
-import type { RunExecutionInput } from '../workflows/messages.ts'
 import { tellDomain } from './domains.ts'
+import { startOf } from './starts.ts'
 
 const workspaceKey = defineSearchAttributeKey(searchAttributes.workspace, 'KEYWORD')
 const workflowKey = defineSearchAttributeKey(searchAttributes.workflow, 'KEYWORD')
 const contactKey = defineSearchAttributeKey(searchAttributes.contact, 'KEYWORD')
+const waitUntilKey = defineSearchAttributeKey(searchAttributes.waitUntil, 'DATETIME')
 
 export interface HandOverDeps {
   client: Client
@@ -72,17 +74,20 @@ async function tell(deps: HandOverDeps, row: TemporalRow): Promise<void> {
 }
 
 async function start({ client }: HandOverDeps, row: TemporalRow): Promise<void> {
-  const input: RunExecutionInput = { executionId: row.execution_id }
+  const { input, memo, waitUntil } = startOf(row)
   await client.workflow.start(workflowTypes.runExecution, {
     workflowId: row.execution_id,
     taskQueue: taskQueues.executions,
     args: [input],
+    // Whatever Temporal has by that id, ended or not, stays as it is: an execution is never started beside itself.
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
     requestEagerStart: true,
+    ...(memo ? { memo: { [memoKey]: memo } } : {}),
     typedSearchAttributes: new TypedSearchAttributes([
       { key: workspaceKey, value: row.workspace_id },
       { key: workflowKey, value: row.workflow_id },
       { key: contactKey, value: row.contact_id },
+      ...(waitUntil === undefined ? [] : [{ key: waitUntilKey, value: new Date(waitUntil) }]),
     ]),
   })
 }

@@ -38,8 +38,8 @@ import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
 import { watchOutbox } from './outboxMetrics.ts'
 import { startPump } from './pump.ts'
+import { startRounds } from './rounds.ts'
 import { startStarter } from './starter.ts'
-import { startSweeper } from './sweeper.ts'
 import { temporalLogger } from './temporalLogger.ts'
 
 const TEMPORAL_RETRY_MS = 1_000
@@ -218,7 +218,7 @@ if (roles.includes('executions')) {
   watchOutbox(registry, { db, log, now })
   // Domains that an early release registered have no workflow function for their checks yet.
   closers.add('missing checks', startChecking({ db, log, now, wake }).stop)
-  closers.add('sweeper', startSweeper({ db, client, log, now, wake }).stop)
+  closers.add('rounds', startRounds({ db, client, connection, namespace, log, now, wake }).stop)
 }
 if (roles.includes('delivery')) {
   await ensureLanes(client, config.deliveryLanes)

@@ -7,11 +7,6 @@ import type { Wake } from '../db/wake.ts'
 import { workflowTypes } from '../rules/wire.ts'
 import type { Log } from '../runtime/log.ts'
 
-const EVERY_MS = 30_000
-/** How far back the first sweep of a process looks; later sweeps overlap by `OVERLAP_MS`. */
-const FIRST_LOOK_BACK_MS = 24 * 60 * 60 * 1000
-const OVERLAP_MS = 5 * 60 * 1000
-
 export interface SweeperDeps {
   db: Db
   client: Client
@@ -23,12 +18,18 @@ export interface SweeperDeps {
 const TERMINATED: ClosedAs = { status: 'CANCELLED', code: 'terminated' }
 const FAILED: ClosedAs = { status: 'FAILED', error: 'the execution failed in Temporal' }
 
-/** How a run ends that could not close its row. */
+/** How the row of a run is closed that has ended, and that did not close it, by the names that the client gives to its states. */
 const ENDS: Record<string, ClosedAs | undefined> = {
   TERMINATED,
   TIMED_OUT: FAILED,
   FAILED,
+  // These close their row before they end. It is live again where Postgres was restored to an earlier moment.
+  COMPLETED: { status: 'COMPLETED' },
+  CANCELLED: { status: 'CANCELLED', code: 'cancelled' },
 }
+
+/** undefined: the run has not ended, or has continued as new. */
+export const endOfRun = (status: string): ClosedAs | undefined => ENDS[status]
 
 const PAGE = 500
 
@@ -74,31 +75,5 @@ async function statusOf(client: Client, id: string, listed: string): Promise<str
   } catch (err) {
     if (err instanceof WorkflowNotFoundError) return listed
     throw err
-  }
-}
-
-/** Sweeps now and every thirty seconds; `stop` ends it. */
-export function startSweeper(deps: SweeperDeps): { stop: () => Promise<void> } {
-  let since = new Date(deps.now().getTime() - FIRST_LOOK_BACK_MS)
-  let running = Promise.resolve()
-  const run = async () => {
-    const startedAt = deps.now()
-    try {
-      await sweep(deps, since)
-      since = new Date(startedAt.getTime() - OVERLAP_MS)
-    } catch (err) {
-      deps.log.warn({ err }, 'a sweep of ended executions failed; the next one covers it')
-    }
-  }
-  const next = () => {
-    running = running.then(run)
-  }
-  next()
-  const timer = setInterval(next, EVERY_MS)
-  return {
-    async stop() {
-      clearInterval(timer)
-      await running
-    },
   }
 }

@@ -10,10 +10,13 @@ export const NO_DEADLINE_MS = Date.UTC(9999, 0, 1)
 
 export interface RunExecutionInput {
   executionId: string
-  /** The next segment and the wait before it, passed on by continue-as-new; a new execution has neither. */
+  /**
+   * The next segment and the wait before it, passed on by continue-as-new, or as Postgres has them where Temporal has lost the
+   * execution; a new execution has neither.
+   */
   segment?: number
   wait?: Wait
-  /** Segments whose awaited event has already arrived. */
+  /** Segments whose awaited event has already arrived; none that are over. */
   woken?: number[]
 }
 
@@ -37,6 +40,9 @@ type SegmentWait =
   | { kind: 'wait'; nodeId: string; until: number | null; since: number; again?: true }
 
 export type Wait = SegmentWait & { segment: number }
+
+/** The name of the timer of a wait, as the Web UI and the API show it. */
+export const timerName = (nodeId: string, segment: number) => `${nodeId}/${segment}`
 
 export interface CloseCancelledInput {
   executionId: string

@@ -30,6 +30,7 @@ import {
   NO_DEADLINE_MS,
   type RunExecutionInput,
   type SegmentResult,
+  timerName,
   type Wait,
 } from './messages.ts'
 import { quickDb, segmentRun } from './options.ts'
@@ -72,7 +73,9 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
       segment += 1
       if (!wait) ended = result.next
       else if (workflowInfo().continueAsNewSuggested) {
-        await goOn({ executionId, segment, wait, woken: [...woken] })
+        // Waits that are over are asked for no more: a run of many laps would carry them all.
+        const last = segment - 1
+        await goOn({ executionId, segment, wait, woken: [...woken].filter((one) => one >= last) })
       }
     }
     // The row was cancelled before this segment ran: wait for the cancel request, which follows from the outbox, or which
@@ -137,5 +140,3 @@ function show(result: SegmentResult, segment: number): Wait | undefined {
     upsertSearchAttributes([{ key: waitUntilKey, value: new Date(wait.until ?? NO_DEADLINE_MS) }])
   return wait
 }
-
-const timerName = (nodeId: string, segment: number) => `${nodeId}/${segment}`

@@ -6,6 +6,7 @@ import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
 export type ClosedAs =
+  | { status: 'COMPLETED' }
   | { status: 'CANCELLED'; code: CancelCode }
   | { status: 'FAILED'; error: string }
 

@@ -65,27 +65,6 @@ export async function findExecutionsByIds(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/**
- * When the oldest execution was written that Temporal does not know yet (its `start` is in the outbox); null:
- * there is none.
- */
-export async function findOldestPendingStart(
-  db: Db,
-  workspaceId: WorkspaceId,
-  by: ListedBy,
-): Promise<Date | null> {
-  const row = await db
-    .selectFrom('outbox')
-    .select('created_at')
-    .where('workspace_id', '=', workspaceId)
-    .where(ofOwner(by))
-    .where('kind', '=', 'start')
-    .orderBy('created_at')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.created_at ?? null
-}
-
 /** Whether a segment of the execution is committed: one look into the index for each row, never a join of both tables. */
 const hasSegment = () =>
   sql<SqlBool>`coalesce((select true from execution_segments s
@@ -129,21 +108,31 @@ export interface TimePosition {
 const beyond = (column: 'created_at' | 'completed_at', after: TimePosition) =>
   sql<SqlBool>`(${sql.ref(column)}, id) < (${new Date(after.at_ms)}::timestamptz, ${after.id})`
 
-/** Executions that were written since that time and have not ended, newest first; `begun`: only those with a segment. */
-export function listLiveSince(
+export type LiveExecutionRow = ExecutionRow & {
+  /** Whether its start is in the outbox: Temporal does not know it yet. */
+  is_pending: boolean
+}
+
+/** One look into the index for each row, as in `hasSegment`. */
+const isPending = () =>
+  sql<boolean>`coalesce((select true from outbox o
+    where o.execution_id = executions.id and o.kind = 'start' limit 1), false)`
+
+/** Executions that have not ended, newest first; `begun`: only those with a segment. */
+export function listLiveExecutions(
   db: Db,
   workspaceId: WorkspaceId,
   by: ListedBy,
-  page: { since: Date; after: TimePosition | null; begun: boolean; limit: number },
-): Promise<ExecutionRow[]> {
+  page: { after: TimePosition | null; begun: boolean; limit: number },
+): Promise<LiveExecutionRow[]> {
   const { after } = page
   return db
     .selectFrom('executions')
     .select(columns)
+    .select(isPending().as('is_pending'))
     .where('workspace_id', '=', workspaceId)
     .where(ofOwner(by))
     .where(isLive())
-    .where('created_at', '>=', page.since)
     .$if(page.begun, (qb) => qb.where(hasSegment()))
     .$if(after !== null, (qb) => qb.where(beyond('created_at', after as TimePosition)))
     .orderBy('created_at', 'desc')

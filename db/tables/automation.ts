@@ -1,4 +1,4 @@
-// Tables of automation: contacts, automation events, workflows, executions, waits and the outbox.
+// Tables of automation: contacts, automation events, workflows, executions, waits, the outbox, and what is known of Temporal.
 
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -185,6 +185,23 @@ export interface OutboxTable {
   /** Name of Temporal's last answer, such as INVALID_ARGUMENT; null if it has refused nothing. */
   refusal: Defaulted<string | null>
   created_at: Date
+}
+
+/** What workers know of a namespace of Temporal. */
+export interface TemporalNamespacesTable {
+  name: string
+  /** By which Temporal tells it from another one of that name; null: not asked yet. */
+  id: string | null
+  /** The rows of executions that ended in Temporal up to then are closed; null: nobody has looked. */
+  swept_until: Date | null
+  /** What ended from outside up to then may have been dropped by Temporal unseen; null: nothing was. */
+  unseen_until: Date | null
+  /** Where the walk over what should run there goes on; null: at its beginning. */
+  walk: NullableJson<JsonObject>
+  /** How many lost ones this lap of the walk has found. */
+  lap_lost: Defaulted<number>
+  /** When the next round is due; a worker that has one puts it off. */
+  next_at: Date
 }
 
 /** Written by the release before alone: a worker copies its rows into opt_outs. */

@@ -13,14 +13,18 @@ test('asks Temporal for no execution that cannot wait, however many have not bee
   await engine().waiting(waits, 'wait')
   await withoutStarter(async () => {
     for (let i = 0; i < 60; i++) await post(eventName, newContact())
-    const described: string[] = []
+    const asked: string[] = []
     const counting = createApp({
       ...api.deps,
       temporal: {
         ...api.deps.temporal,
         describe: (executionId) => {
-          described.push(executionId)
+          asked.push(executionId)
           return api.deps.temporal.describe(executionId)
+        },
+        listRunning: (workspaceId, ids) => {
+          asked.push(...ids)
+          return api.deps.temporal.listRunning(workspaceId, ids)
         },
       },
     })
@@ -30,6 +34,6 @@ test('asks Temporal for no execution that cannot wait, however many have not bee
       await counting.request(path, { headers })
     ).json()) as ExecutionPage
     expect(executions.map((row) => row.execution_id)).toEqual([waits])
-    expect(described).toEqual([waits])
+    expect(asked).toEqual([waits])
   })
 })

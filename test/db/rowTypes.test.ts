@@ -13,6 +13,7 @@ import { readyDue } from '../../db/deliveries/ready.ts'
 import { settleDeliveries } from '../../db/deliveries/settle.ts'
 import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
 import { bounceDelivery } from '../../db/deliveries/writes.ts'
+import { listCheckedDomains } from '../../db/domains/lost.ts'
 import { hastenUntried, lockColdDomains } from '../../db/domains/warmUp.ts'
 import { listWarmUps } from '../../db/domains/warmUpReads.ts'
 import { listEmailContents } from '../../db/emails/contents.ts'
@@ -23,6 +24,7 @@ import { readLongBody } from '../../db/emails/sliceReads.ts'
 import { findCandidates, listAwaited } from '../../db/events/receivers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
+import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost.ts'
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
@@ -163,6 +165,11 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) =>
     listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
   (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, waitedAt: '', hmac, now: at }),
+  (trx) => listLiveRows(trx, null, 1),
+  (trx) => listLiveRows(trx, { contact_id: id, workflow_id: id, id }, 1),
+  (trx) => isStartLeft(trx, [id]),
+  (trx) => findRestart(trx, ws, id),
+  (trx) => listCheckedDomains(trx, '', 1),
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
   (trx) => cancelAgain(trx, ws, { executionId: id, code: 'cancelled' }, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),

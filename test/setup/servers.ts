@@ -1,4 +1,5 @@
 // Private Postgres and Temporal servers, for tests that stop and start them.
+import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
 import { migrateUrl } from '../../db/migrate.ts'
 import type { Postgres } from '../../dev/servers/postgres.ts'
@@ -17,17 +18,19 @@ export async function startPrivatePostgres(): Promise<Postgres> {
   return postgres
 }
 
-/** Starts a Temporal server for one test, with its data in a file. */
+/** Starts a Temporal server for one test, with its data in a file, which the test may delete while it does not run. */
 export async function startPrivateTemporal(
   dynamicConfig: Record<string, string | number> = {},
-): Promise<Temporal> {
+): Promise<Temporal & { dbFile: string }> {
+  const folder = inject('runFolder')
+  const name = uniqueName('temporal')
   const temporal = await launchTemporal({
-    folder: inject('runFolder'),
-    name: uniqueName('temporal'),
+    folder,
+    name,
     cli: inject('temporalCli'),
     persistent: true,
     dynamicConfig,
   })
   onTestFinished(() => temporal.kill())
-  return temporal
+  return Object.assign(temporal, { dbFile: join(folder, `${name}.db`) })
 }

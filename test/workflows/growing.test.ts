@@ -48,7 +48,7 @@ test('continues as new at its waits and keeps status, counters, memo, attributes
   })
   onTestFinished(() => engine.stop())
   const [first, other] = await Promise.all([engine.run(inLaps), engine.run(inLaps)])
-  const { id, email, workflowId } = first
+  const { id, email } = first
   const shown = await engine.waiting(id, 'wait')
   const { runId, raw } = await engine.client.workflow.getHandle(id).describe()
   const firstRunId = raw.workflowExecutionInfo?.firstRunId ?? ''
@@ -61,13 +61,8 @@ test('continues as new at its waits and keeps status, counters, memo, attributes
     memo: { step: 'wait', step_count, timer: `wait/${LAPS}` },
   })
   expect(shown.waitUntil).toBeGreaterThan(Date.now() + 89 * 24 * 60 * 60 * 1000)
-  const found = await engine.reads.list(
-    engine.workspaceId,
-    { workflowId },
-    { status: 'WAITING', endedSince: new Date(0) },
-    { size: 10, token: null },
-  )
-  expect(found.executions).toEqual([shown])
+  const found = await engine.reads.listRunning(engine.workspaceId, [id])
+  expect([...found.values()]).toEqual([shown])
 
   await engine.post('went.on', email)
   const row = await engine.ended(id, 'COMPLETED')
