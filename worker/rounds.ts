@@ -28,6 +28,8 @@ const LOOK_MS = 200
 
 export interface RoundDeps extends SweeperDeps, LookDeps {
   connection: Pick<Connection, 'operatorService'>
+  /** For tests: instead of `BUSY_MS_MAX`. */
+  busy_ms?: number
 }
 
 interface Known {
@@ -116,7 +118,7 @@ async function walkOn(
   from: Known & { space: Namespace; at: Date; keep: Keep },
 ): Promise<boolean> {
   const { space, at, keep, unseenUntil } = from
-  const end = at.getTime() + BUSY_MS_MAX
+  const end = at.getTime() + (deps.busy_ms ?? BUSY_MS_MAX)
   let lost = from.lapLost
   let position = from.walk
   while (!deps.stop.aborted) {

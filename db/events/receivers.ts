@@ -1,6 +1,6 @@
 // Finds triggers of active workflows and open waits of a contact for an event.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Condition } from '../../rules/conditions/types.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
 import { happenings } from '../../rules/eventNames.ts'
@@ -87,8 +87,30 @@ export interface WaitRow {
   step_count: number | null
   /** Properties of the triggering event. */
   trigger: JsonObject | null
+  /** By the nodes that the filter names; null if it names none. */
   wait_events: Record<string, JsonObject> | null
 }
+
+/** Of the version of the execution `x`. */
+const INTERRUPTS = sql`(select v.interrupts from workflow_versions v
+            where v.workflow_id = x.workflow_id and v.version = x.version)`
+
+/**
+ * What the conditions of a wait may read of earlier waits: of each node that it names the latest event. An execution may have waited very often, so
+ * each is looked for from the latest segment back, and what names none reads nothing. Most name none, since
+ * what has happened by then is decided when the wait begins (`resolveMatch`).
+ * @param wait the alias of its row
+ * @param interrupts those of its version
+ */
+const latestOfNamed = (wait: RawBuilder<unknown>, interrupts: RawBuilder<unknown>) => sql`
+  select json_object_agg(named.node_id, latest.properties)
+  from (select distinct found[1] as node_id
+    from regexp_matches(concat_ws(' ', ${wait}.filter::text, ${wait}.condition::text,
+      case when ${wait}.watched then ${interrupts}::text end), 'wait_events[.]([A-Za-z0-9_-]+)', 'g') as found) as named
+  cross join lateral (
+    select a.properties from event_waits d join automation_events a on a.id = d.consumed_by
+    where d.execution_id = ${wait}.execution_id and d.node_id = named.node_id
+    order by d.segment desc limit 1) as latest`
 
 /** Finds triggers of that name, and waits for it or for any change. Their filters are not evaluated here. */
 export async function findCandidates(
@@ -120,16 +142,12 @@ export async function findCandidates(
           'event_name', w.event_name, 'filter', w.filter, 'condition', w.condition, 'path', w.path,
           'goals_reached', w.goals_reached,
           'entered_at', (extract(epoch from x.created_at) * 1000)::float8,
-          'interrupts', case when w.watched then (select v.interrupts from workflow_versions v
-            where v.workflow_id = x.workflow_id and v.version = x.version) end,
+          'interrupts', case when w.watched then ${INTERRUPTS} end,
           'step_count', case when w.watched or w.filter is not null then (
             select max(s.seq) from execution_steps s where s.execution_id = x.id) end,
           'trigger', case when w.watched or w.filter is not null then coalesce(x.properties, (
             select a.properties from automation_events a where a.id = x.trigger_event_id)) end,
-          'wait_events', case when w.watched or w.filter is not null then (
-            select json_object_agg(d.node_id, a.properties order by d.segment)
-            from event_waits d join automation_events a on a.id = d.consumed_by
-            where d.execution_id = w.execution_id) end)
+          'wait_events', (${latestOfNamed(sql`w`, INTERRUPTS)}))
           order by w.execution_id, w.segment)
         from event_waits w join executions x on x.id = w.execution_id
         where w.workspace_id = ${workspaceId} and w.contact_id = ${contact.id}

@@ -89,3 +89,31 @@ test('continues as new at its waits and keeps status, counters, memo, attributes
     step_count,
   })
 })
+
+test('carries no wait that is over into the next run', async () => {
+  const temporal = await startPrivateTemporal({ 'limit.historyCount.suggestContinueAsNew': 1 })
+  const engine = await startEngine(database, {
+    temporal: { address: temporal.address, namespace: 'default' },
+  })
+  onTestFinished(() => engine.stop())
+  const waits = Array.from({ length: LAPS }, (_, lap) => `wait${lap}`)
+  const inEvents = design(
+    {
+      start: onEvent('began'),
+      ...Object.fromEntries(
+        waits.map((id) => [id, ['wait_for_event', { event_name: 'went.on' }]] as const),
+      ),
+    } as Parameters<typeof design>[0],
+    waits.map((id, lap) => (lap === 0 ? ['start', id] : [waits[lap - 1] ?? '', id, 'received'])),
+  )
+  const { id, email } = await engine.run(inEvents)
+  for (const wait of waits.slice(0, -1)) {
+    await engine.waiting(id, wait)
+    await engine.post('went.on', email)
+  }
+  await engine.waiting(id, waits.at(-1) ?? '')
+  const { events } = await engine.client.workflow.getHandle(id).fetchHistory()
+  const payload = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]
+  const input = JSON.parse(Buffer.from(payload?.data ?? []).toString())
+  expect(input).toMatchObject({ segment: LAPS, wait: { segment: LAPS - 1 }, woken: [] })
+})

@@ -1,11 +1,13 @@
 // What Temporal has lost is started again where Postgres has it, and nothing else is.
 import type { Client } from '@temporalio/client'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
 import { workflowIds } from '../../rules/wire.ts'
 import { createLog } from '../../runtime/log.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
+import type { TemporalExecution } from '../../runtime/temporalReads.ts'
 import { knownOf, type RoundDeps, runRound } from '../../worker/rounds.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
@@ -48,6 +50,12 @@ async function runToWait(timeout?: string) {
   return { ...execution, shown }
 }
 
+/** What it showed. Its segment is some ms younger or older than what the workflow function had written. */
+const asShown = (shown: TemporalExecution) => ({
+  ...shown,
+  memo: { ...shown.memo, updated_at: expect.any(Number) },
+})
+
 const depsOf = (client: Client): RoundDeps => ({
   db,
   client,
@@ -58,6 +66,7 @@ const depsOf = (client: Client): RoundDeps => ({
   wake: () => engine.wake(),
   stop: new AbortController().signal,
   secondLook_ms: 10,
+  busy_ms: 5_000,
 })
 
 /** Does a round at once, whenever the next is due. */
@@ -100,7 +109,7 @@ test(
     await lose(id)
     await round()
     const again = await engine.waiting(id, 'wait')
-    expect(again).toEqual(shown)
+    expect(again).toEqual(asShown(shown))
     await engine.post('went.on', email)
     await engine.ended(id, 'COMPLETED')
     expect(await engine.subjects(id)).toEqual(['Hello', 'Thanks'])
@@ -131,7 +140,7 @@ test(
     await round()
     await engine.ended(timed.id, 'COMPLETED')
     expect(await engine.subjects(timed.id)).toEqual(['Hello', 'Sorry'])
-    expect(await engine.waiting(open.id, 'wait')).toEqual(open.shown)
+    expect(await engine.waiting(open.id, 'wait')).toEqual(asShown(open.shown))
   },
   TEST_MS,
 )
@@ -187,12 +196,12 @@ test(
       const given = { executionId: cancelled.id, reason: null }
       await cancelExecution(commands, engine.workspaceId, given)
       await engine.client.workflow.getHandle(terminated.id).terminate('by hand')
-      // As after Postgres was restored to an earlier moment.
-      await db
-        .updateTable('executions')
-        .set({ ended_status: null, completed_at: null })
-        .where('id', '=', completed.id)
-        .execute()
+      // As after Postgres was restored to an earlier moment. No trigger refuses it then.
+      await db.transaction().execute(async (trx) => {
+        await sql`set local session_replication_role = replica`.execute(trx)
+        const live = { ended_status: null, completed_at: null }
+        await trx.updateTable('executions').set(live).where('id', '=', completed.id).execute()
+      })
       const before = await outbox()
       expect(before.map((row) => [row.kind, row.execution_id]).sort()).toEqual(
         [
@@ -352,6 +361,8 @@ test(
       ended_status: 'CANCELLED',
       cancellation_reason: 'terminated',
     })
+    await drained()
+    await round()
     // What lives now was in Temporal in this lap, so that nothing is taken for dropped in the next.
     const [known] = await db.selectFrom('temporal_namespaces').selectAll().execute()
     expect(known?.unseen_until).toBeNull()
