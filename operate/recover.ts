@@ -5,6 +5,7 @@ import { fateOf } from '../commands/executions/startAgain.ts'
 import { connect } from '../db/connect.ts'
 import { findRestart, isStartLeft } from '../db/executions/lost.ts'
 import { findNamespace } from '../db/namespaces/reads.ts'
+import { workerSettings } from '../db/settings.ts'
 import { readOperatorConfig } from '../runtime/config.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
 import { type Look, lookAt, type WalkPosition, walkBegin } from '../worker/lost.ts'
@@ -47,7 +48,8 @@ const connection = await Connection.connect({ address, connectTimeout: '5s' }).c
   ),
 )
 const onIdleError = () => undefined
-const { db } = connect({ url, poolSize: 2, name: 'dripline-recover', onIdleError })
+const settings = workerSettings
+const { db } = connect({ url, poolSize: 2, name: 'dripline-recover', settings, onIdleError })
 const client = new Client({ connection, namespace })
 const deps = {
   ...{ db, client, namespace, now },

@@ -76,6 +76,28 @@ function literal(id: string): string {
   return `'${id}'`
 }
 
+/** One that has continued as new has many runs, of which one runs. */
+const runningParts = (ids: readonly string[]) => [
+  `WorkflowId IN (${ids.map(literal).join(', ')})`,
+  `ExecutionStatus = 'Running'`,
+]
+
+function endedParts(by: ListBy, { status, since, until }: EndedOutside): string[] {
+  const owner =
+    'workflowId' in by
+      ? `${searchAttributes.workflow} = ${literal(by.workflowId)}`
+      : `${searchAttributes.contact} = ${literal(by.contactId)}`
+  const names = endsOutside[status].map((name) => `'${name}'`).join(', ')
+  // Temporal counts nanoseconds.
+  const before = until && new Date(until.getTime() + 1).toISOString()
+  return [
+    owner,
+    `ExecutionStatus IN (${names})`,
+    `CloseTime > '${since.toISOString()}'`,
+    ...(before ? [`CloseTime < '${before}'`] : []),
+  ]
+}
+
 /**
  * Reads executions of one namespace over an open connection, each call with a deadline.
  * Its methods throw `TemporalUnavailable` when Temporal does not answer.
@@ -121,28 +143,15 @@ export function createTemporalReads(connection: Connection, namespace: string): 
       const found = new Map<string, TemporalExecution>()
       for (let first = 0; first < executionIds.length; first += ANSWER_MAX) {
         const ids = executionIds.slice(first, first + ANSWER_MAX)
-        const these = `WorkflowId IN (${ids.map(literal).join(', ')})`
-        // One that has continued as new has many runs, of which one runs.
-        const parts = [these, `ExecutionStatus = 'Running'`]
-        for (const one of await ask(workspaceId, parts, ids.length)) {
+        for (const one of await ask(workspaceId, runningParts(ids), ids.length)) {
           found.set(one.executionId, one)
         }
       }
       return found
     },
 
-    listEndedOutside(workspaceId, by, { status, since, until, size }) {
-      const owner =
-        'workflowId' in by
-          ? `${searchAttributes.workflow} = ${literal(by.workflowId)}`
-          : `${searchAttributes.contact} = ${literal(by.contactId)}`
-      const names = endsOutside[status].map((name) => `'${name}'`).join(', ')
-      const closed = `ExecutionStatus IN (${names}) AND CloseTime > '${since.toISOString()}'`
-      // Temporal counts nanoseconds.
-      const before = until && new Date(until.getTime() + 1)
-      const parts = [owner, closed, ...(before ? [`CloseTime < '${before.toISOString()}'`] : [])]
-      return ask(workspaceId, parts, size)
-    },
+    listEndedOutside: (workspaceId, by, ended) =>
+      ask(workspaceId, endedParts(by, ended), ended.size),
 
     async check() {
       await call(() => service.getSystemInfo({}))

@@ -109,14 +109,14 @@ const beyond = (column: 'created_at' | 'completed_at', after: TimePosition) =>
   sql<SqlBool>`(${sql.ref(column)}, id) < (${new Date(after.at_ms)}::timestamptz, ${after.id})`
 
 export type LiveExecutionRow = ExecutionRow & {
-  /** Whether its start is in the outbox: Temporal does not know it yet. */
+  /** Whether it has run nothing and its start is in the outbox: Temporal need not be asked. */
   is_pending: boolean
 }
 
-/** One look into the index for each row, as in `hasSegment`. */
+/** The row of a start may stay for a moment after Temporal has taken it. One look into the index for each row. */
 const isPending = () =>
   sql<boolean>`coalesce((select true from outbox o
-    where o.execution_id = executions.id and o.kind = 'start' limit 1), false)`
+    where o.execution_id = executions.id and o.kind = 'start' limit 1), false) and not ${hasSegment()}`
 
 /** Executions that have not ended, newest first; `begun`: only those with a segment. */
 export function listLiveExecutions(

@@ -13,7 +13,7 @@ import { fillPath } from '../setup/routes.ts'
 import { seedTenant } from '../setup/tenant.ts'
 
 /** Tables that always stay small. */
-const SMALL = new Set(['workspaces', 'users'])
+const SMALL = new Set(['workspaces', 'users', 'temporal_namespaces'])
 /** Rows that an index found and a filter dropped: a few for a page, never many. */
 const DROPPED_MAX = 100
 /** The first page and some that follow; an owner has three. */

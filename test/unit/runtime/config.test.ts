@@ -120,6 +120,7 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
     'operate/migrate.ts',
     'operate/outbox.ts',
     'operate/reEncrypt.ts',
+    'operate/recover.ts',
     'operate/warmUp.ts',
     'worker/main.ts',
   ])
