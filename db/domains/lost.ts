@@ -17,7 +17,8 @@ export async function listCheckedDomains(
   limit: number,
 ): Promise<CheckedDomain[]> {
   const { rows } = await sql<CheckedDomain>`
-    select d.id, d.workspace_id, exists (select from outbox o where o.execution_id = d.id) as is_told
+    select d.id, d.workspace_id,
+      coalesce((select true from outbox o where o.execution_id = d.id limit 1), false) as is_told
     from domains d
     where d.id > ${after} and d.deleted_at is null and d.checking_since is not null
       and d.status <> 'FAILED'

@@ -18,7 +18,7 @@ export interface LiveRow extends LivePosition {
   is_told: boolean
 }
 
-/** Executions that have not ended, of all workspaces, in the order of the index of live ones. */
+/** Executions that have not ended, of all workspaces, in the order of the index of live ones. One look into the outbox for each. */
 export async function listLiveRows(
   db: Db,
   after: LivePosition | null,
@@ -29,7 +29,7 @@ export async function listLiveRows(
     : sql`true`
   const { rows } = await sql<LiveRow>`
     select e.id, e.workspace_id, e.workflow_id, e.contact_id,
-      exists (select from outbox o where o.execution_id = e.id) as is_told
+      coalesce((select true from outbox o where o.execution_id = e.id limit 1), false) as is_told
     from executions e
     where ${isLive('e')} and ${beyond}
     order by e.contact_id, e.workflow_id, e.id limit ${limit}
