@@ -18,7 +18,8 @@ export async function listCheckedDomains(
 ): Promise<CheckedDomain[]> {
   const { rows } = await sql<CheckedDomain>`
     select d.id, d.workspace_id,
-      coalesce((select true from outbox o where o.execution_id = d.id limit 1), false) as is_told
+      coalesce((select true from outbox o where o.execution_id = d.id
+        and o.kind <> 'mail_event' limit 1), false) as is_told
     from domains d
     where d.id > ${after} and d.deleted_at is null and d.checking_since is not null
       and d.status <> 'FAILED'

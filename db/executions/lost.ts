@@ -29,7 +29,8 @@ export async function listLiveRows(
     : sql`true`
   const { rows } = await sql<LiveRow>`
     select e.id, e.workspace_id, e.workflow_id, e.contact_id,
-      coalesce((select true from outbox o where o.execution_id = e.id limit 1), false) as is_told
+      coalesce((select true from outbox o where o.execution_id = e.id
+        and o.kind <> 'mail_event' limit 1), false) as is_told
     from executions e
     where ${isLive('e')} and ${beyond}
     order by e.contact_id, e.workflow_id, e.id limit ${limit}
@@ -78,7 +79,7 @@ export async function findRestart(
       select segment, result, created_at from execution_segments
       where execution_id = e.id order by segment desc limit 1) s on true
     where e.workspace_id = ${workspaceId} and e.id = ${executionId} and ${isLive('e')}
-      and not exists (select from outbox o where o.execution_id = e.id)
+      and not exists (select from outbox o where o.execution_id = e.id and o.kind <> 'mail_event')
   `.execute(db)
   return rows[0]
 }
