@@ -73,7 +73,8 @@ export async function findRestart(
     select e.id, e.workspace_id, e.workflow_id, e.contact_id,
       s.segment, s.result, s.created_at as written_at,
       exists (select from event_waits w where w.execution_id = e.id and w.segment = s.segment
-        and w.consumed_by is not null) as is_over,
+        and w.node_id = s.result #>> '{next,nodeId}'
+        and (w.consumed_by is not null or w.ended_by is not null)) as is_over,
       coalesce(greatest(e.created_at, s.created_at), e.created_at) as sign_at
     from executions e left join lateral (
       select segment, result, created_at from execution_segments

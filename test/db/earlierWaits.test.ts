@@ -13,7 +13,7 @@ const { db, pool } = await createTestDatabase()
 const LAPS = 3_000
 const ws = 'ws_1' as WorkspaceId
 const at = new Date(0)
-const contact = { id: 'ct_1', firstSeen: at, properties: {} }
+const contact = { id: 'ct_1', firstSeen: at, properties: {}, before: {}, isNew: false }
 
 await pool.query(`insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id,
     properties, created_at, updated_at)
