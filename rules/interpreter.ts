@@ -114,7 +114,7 @@ function step(walk: Walk, { id, since, cameBy }: Here): Here | Next {
   if (isAgain || kind.records === 'email_activity') {
     const found = interruption(walk.interrupts, walk.facts)
     if (found && isAgain) walk.left = { handle: null, why: whyOf(found) }
-    if (found) return follow(found)
+    if (found) return jump(walk, id, found)
   }
   const step_count = walk.facts.execution.step_count + (isAgain ? 0 : 1)
   walk.facts = { ...walk.facts, execution: { step_count } }
@@ -143,7 +143,7 @@ function goOn(walk: Walk, nodeId: string, move: Move, since: number): Here | Nex
   if (found) {
     const last = walk.steps.at(-1)
     if (last && move.wait) last.why = whyOf(found)
-    return follow(found)
+    return jump(walk, nodeId, found)
   }
   if (!move.wait) return leadsTo(walk, nodeId, move.handle)
   return { kind: 'wait', nodeId, since, ...untilInterrupted(move.wait, walk) }
@@ -165,6 +165,12 @@ const whyOf = (by: Interruption): string => (by.kind === 'goal' ? 'goal' : by.ou
 
 const follow = (by: Interruption): Here | Next =>
   by.kind === 'goal' ? { kind: 'here', id: by.nodeId, cameBy: 'goal' } : completed(by.outcome)
+
+/** Out of a node that was not gone through. A goal is jumped to once, so what leads back to the node makes no endless loop. */
+function jump(walk: Walk, from: string, by: Interruption): Here | Next {
+  walk.visited.delete(from)
+  return follow(by)
+}
 
 const withGoal = (facts: SegmentFacts, id: string): SegmentFacts => ({
   ...facts,
