@@ -43,7 +43,7 @@ export function failedSegment(
     steps,
     left: null,
     waits: [],
-    depth: 0,
+    depth: null,
     end: {
       status: 'FAILED',
       stepId: step,

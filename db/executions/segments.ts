@@ -141,8 +141,8 @@ export interface SegmentWrites {
     Row<'event_waits'>,
     'execution_id' | 'segment' | 'created_at' | 'ended_by' | 'leads_to'
   >[]
-  /** How many effects of executions have led to what it did. */
-  depth: number
+  /** How many effects of executions have led to what it did; null: it did nothing. */
+  depth: number | null
   end: (ExecutionEnd & { stepId: string; stepCount: number; code: CancelCode | null }) | null
   now: Date
 }
@@ -191,7 +191,7 @@ export async function insertSegment(
       where execution_id = live.id and segment = ${segment - 1} and consumed_by is null
     ),
     ended as (
-      ${end ? endOf(end, now) : depthOf(writes.depth)}
+      ${end ? endOf(end, writes.depth, now) : depthOf(writes.depth)}
     ),
     cleared as (${cleared(sql`select id from live`)})
     insert into execution_segments (execution_id, segment, result, created_at)
@@ -201,12 +201,13 @@ export async function insertSegment(
   return Number(numAffectedRows) > 0
 }
 
-/** A statement changes a row once: the depth of an execution that ends matters no more. */
-const depthOf = (depth: number) => sql`update executions set chain_depth = ${depth}::smallint
+const depthOf = (depth: number | null) => sql`update executions set chain_depth = ${depth}::smallint
       from live where executions.id = live.id and executions.chain_depth <> ${depth}::smallint`
 
-function endOf(end: NonNullable<SegmentWrites['end']>, now: Date) {
+/** What becomes of its mail later reads the depth of an execution that has ended. */
+function endOf(end: NonNullable<SegmentWrites['end']>, depth: number | null, now: Date) {
   const last = { stepId: sql<string>`${end.stepId}`, stepCount: sql<number>`${end.stepCount}` }
-  return sql`update executions set ${endColumns(end, last, now)}
+  return sql`update executions set ${endColumns(end, last, now)},
+        chain_depth = coalesce(${depth}::smallint, chain_depth)
       from live where executions.id = live.id`
 }
