@@ -37,7 +37,7 @@ const cancelled = (code: 'cancelled' | 'unsubscribed', text: string): End => ({
  * step.
  */
 export function createEffects(deps: Deps, context: EffectContext) {
-  const { contact } = context
+  const { contact, execution } = context
   let written = contact.properties
 
   async function flush({ contact: { properties }, depth }: SegmentFacts): Promise<void> {
@@ -48,6 +48,7 @@ export function createEffects(deps: Deps, context: EffectContext) {
       before: written,
       after: properties,
       depth: depth + 1,
+      byExecution: execution.id,
     })
     written = properties
   }
@@ -81,6 +82,7 @@ async function carryOut(
         contactProperties: null,
         createContact: false,
         chainDepth: facts.depth,
+        byExecution: execution.id,
       })
       if (!recorded || isRefusal(recorded)) return { ok: false, why: 'the event was refused' }
       return { ok: true, why: eventName, facts: withEvent(facts, eventName) }

@@ -30,7 +30,7 @@ export async function loadFacts(
     depth: depthNow(state, previous),
     enteredAt: state.entered_at.getTime(),
     goalsReached: state.goals_reached,
-    now: now.getTime(),
+    now: timeOf(now, state, previous),
     contact: {
       email: contact.email,
       first_seen: contact.first_seen.getTime(),
@@ -52,11 +52,20 @@ export async function loadFacts(
   }
 }
 
-/** What time alone has woken begins a new chain; what an event or another change has woken carries on that one's. */
-function depthNow(
-  { chain_depth, consumed_by, ended_by }: SegmentState,
+/** Whether nothing but time has ended the wait of the segment before. */
+const isWokenByTime = (
+  { consumed_by, ended_by }: SegmentState,
   previous: SegmentResult | null,
-): number {
-  const byTime = previous !== null && consumed_by === null && ended_by === null
-  return byTime ? 0 : chain_depth
+): boolean => previous !== null && consumed_by === null && ended_by === null
+
+/** A timer may fire before this process's clock has come so far: then it is as late as the timer says. */
+function timeOf(now: Date, state: SegmentState, previous: SegmentResult | null): number {
+  const ended = isWokenByTime(state, previous) ? previous?.next : undefined
+  const until = ended && ended.kind !== 'end' ? ended.until : null
+  return Math.max(now.getTime(), until ?? 0)
+}
+
+/** What time alone has woken begins a new chain; what an event or another change has woken carries on that one's. */
+function depthNow(state: SegmentState, previous: SegmentResult | null): number {
+  return isWokenByTime(state, previous) ? 0 : state.chain_depth
 }

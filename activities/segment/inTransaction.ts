@@ -49,8 +49,9 @@ export async function runInTransaction(
   // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
   const now = deps.now()
   // A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait.
-  const hear = async (eventName: string) => {
-    if (!contact || (await tellLockedContact(deps, workspaceId, contact.id, eventName))) return
+  const hear = async (eventName: string, byExecution?: string) => {
+    if (!contact) return
+    if (await tellLockedContact(deps, workspaceId, contact.id, eventName, byExecution)) return
     const about = { execution_id: execution.id, event_name: eventName }
     deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
   }

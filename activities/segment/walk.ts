@@ -44,7 +44,7 @@ interface WalkFrom {
   previous: SegmentResult | null
   mail: SegmentTools
   /** Records the contact's mail events of that name that are still in the outbox. */
-  hear: (eventName: string) => Promise<void>
+  hear: (eventName: string, byExecution: string) => Promise<void>
   /** Carries out an effect of a node, in the segment's transaction. */
   perform: (effect: Effect, facts: SegmentFacts) => Promise<EffectResult>
   marked: Marked
@@ -139,7 +139,7 @@ async function look(
   facts: SegmentFacts,
 ) {
   // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
-  await hear(wait.eventName)
+  await hear(wait.eventName, execution.id)
   return findRecentEvent(trx, execution, wait, facts, (work) => marked(wait.nodeId, work))
 }
 

@@ -125,6 +125,8 @@ export interface ContactChange {
   after: JsonObject
   /** How many effects of executions led to it; 0: it came from outside. */
   depth: number
+  /** The execution whose segment changes them: it has left its wait. */
+  byExecution?: string
 }
 
 /**
@@ -134,7 +136,7 @@ export interface ContactChange {
 export async function recordContactChange(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
-  { contactId, email, firstSeen, before, after, depth }: ContactChange,
+  { contactId, email, firstSeen, before, after, depth, byExecution }: ContactChange,
 ): Promise<void> {
   if (after === before) return
   const now = deps.now()
@@ -145,6 +147,7 @@ export async function recordContactChange(
     contact: { id: contactId, firstSeen, properties: after, before, isNew: false },
     hmac: deps.addressMac(workspaceId, email),
     now,
+    byExecution,
   })
   await updateContactProperties(deps.db, workspaceId, contactId, after, now)
   const change = { eventRowId: null, contactId, email, properties: null, depth, now }

@@ -24,6 +24,8 @@ export interface MailEvent {
   at: Date
   /** Further properties of the event: type, subtype, link, ... */
   data?: JsonObject
+  /** The execution whose segment records it: it has left its wait. */
+  byExecution?: string | undefined
 }
 
 /**
@@ -35,8 +37,7 @@ export async function recordMailEvent(
   mail: MailOfContact,
   event: MailEvent,
 ): Promise<void> {
-  const { name, at, data } = event
-  await record(deps, mail, { name, at, chainDepth: mail.chain_depth, ...(data ? { data } : {}) })
+  await record(deps, mail, { ...event, chainDepth: mail.chain_depth })
 }
 
 /**
@@ -49,7 +50,8 @@ export async function recordSentMail(
   at: Date,
 ): Promise<void> {
   const data = { recipient: mail.email }
-  await record(deps, mail, { name: 'sent', at, data, chainDepth: mail.chain_depth })
+  const byExecution = mail.execution_id ?? undefined
+  await record(deps, mail, { name: 'sent', at, data, chainDepth: mail.chain_depth, byExecution })
 }
 
 async function record(deps: RecordDeps, mail: Mail, event: Happened): Promise<void> {
@@ -57,7 +59,7 @@ async function record(deps: RecordDeps, mail: Mail, event: Happened): Promise<vo
 }
 
 type Mail = Omit<MailOfContact, 'chain_depth'>
-type Happened = { name: string; at: Date; data?: JsonObject; chainDepth?: number | undefined }
+type Happened = Omit<MailEvent, 'name'> & { name: string; chainDepth?: number | undefined }
 
 /** Makes the automation event of a mail event. */
 export function toAutomationEvent(mail: Mail, event: Happened): NewAutomationEvent {
@@ -77,5 +79,6 @@ export function toAutomationEvent(mail: Mail, event: Happened): NewAutomationEve
     contactProperties: null,
     createContact: false,
     ...(event.chainDepth === undefined ? {} : { chainDepth: event.chainDepth }),
+    byExecution: event.byExecution,
   }
 }

@@ -72,6 +72,7 @@ async function record(
   events: ClaimedMailEvent[],
   now: Date,
   awaitedMax: number,
+  byExecution?: string,
 ): Promise<number[]> {
   if (events.length === 0) return []
   const awaited = await listAwaited(deps.db, workspaceId, events)
@@ -87,13 +88,14 @@ async function record(
   await insertUnawaitedEvents(deps.db, workspaceId, rows, now)
   const loud = events.filter((event) => awaited.has(event.contact_id)).slice(0, awaitedMax)
   for (const event of loud)
-    await recordMailEvent(deps, { ...event, workspace_id: workspaceId }, event)
+    await recordMailEvent(deps, { ...event, workspace_id: workspaceId }, { ...event, byExecution })
   return [...quiet, ...loud].map((event) => event.id)
 }
 
 /**
  * Records a contact's mail events of that name at once. The caller holds the contact's lock and is about to decide
  * whether such an event has happened.
+ * @param byExecution the execution that decides, if it has left its wait
  * @returns false if they could not be recorded: they stay in the outbox, and the transaction can go on
  */
 export async function tellLockedContact(
@@ -101,12 +103,13 @@ export async function tellLockedContact(
   workspaceId: WorkspaceId,
   contactId: string,
   eventName: string,
+  byExecution?: string,
 ): Promise<boolean> {
   if (!eventName.startsWith(MAIL_EVENT_PREFIX)) return true
   const wanted = { name: eventName.slice(MAIL_EVENT_PREFIX.length), limit: PER_CONTACT_MAX }
   return inSavepoint(deps.db, async () => {
     const events = await takeMailEvents(deps.db, workspaceId, contactId, wanted)
-    await record(deps, workspaceId, events, deps.now(), events.length)
+    await record(deps, workspaceId, events, deps.now(), events.length, byExecution)
   })
 }
 

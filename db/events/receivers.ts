@@ -55,6 +55,8 @@ export interface ArrivedEvent {
   /** HMAC of the address. */
   hmac: Buffer
   now: Date
+  /** The execution whose segment records it: it has left its wait, which cannot end once more. */
+  byExecution?: string | undefined
 }
 
 export interface TriggerRow {
@@ -116,7 +118,7 @@ const latestOfNamed = (wait: RawBuilder<unknown>, interrupts: RawBuilder<unknown
 export async function findCandidates(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { eventName, contact, hmac }: ArrivedEvent,
+  { eventName, contact, hmac, byExecution = '' }: ArrivedEvent,
 ): Promise<{ triggers: TriggerRow[]; waits: WaitRow[] }> {
   const names = [
     ...(eventName === null ? [] : [eventName]),
@@ -153,6 +155,7 @@ export async function findCandidates(
         where w.workspace_id = ${workspaceId} and w.contact_id = ${contact.id}
           and (w.event_name = ${eventName}::text or w.watched)
           and w.consumed_by is null and w.ended_by is null and ${isLive('x')}
+          and w.execution_id <> ${byExecution}
       ), '[]') as waits
   `.execute(trx)
   return rows[0] ?? { triggers: [], waits: [] }

@@ -21,6 +21,8 @@ export interface NewAutomationEvent {
   createContact: boolean
   /** chain_depth of the execution that caused it, by its mail or a node; absent where none did. */
   chainDepth?: number
+  /** The execution whose segment records it: it has left its wait. */
+  byExecution?: string | undefined
 }
 
 interface StoredEvent {
