@@ -3,6 +3,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
+import { isLive } from '../executions/live.ts'
 import { outboxRows } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 import type { EventReceivers } from './receivers.ts'
@@ -157,7 +158,7 @@ export interface Consequences {
 
 /**
  * Writes the executions that the event starts, the waits that it ends, the contact's changed properties, and the
- * outbox.
+ * outbox. An execution is locked before its waits, as in a cancellation.
  */
 export async function insertConsequences(
   trx: Trx,
@@ -177,12 +178,18 @@ export async function insertConsequences(
       from jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
         as s(id text, workflow_id text, version int, node_id text, properties jsonb)
       returning id, workflow_id
+    ), waiting as (
+      select x.id from executions x
+      where x.workspace_id = ${workspaceId} and ${isLive('x')}
+        and x.id = any(${waits.map((wait) => wait.execution_id)}::text[])
+      order by x.id for no key update
     ), consumed as (
       update event_waits w set
         consumed_by = case when k.ended_by = 'event' then ${eventRowId}::text end,
         ended_by = case when k.ended_by <> 'event' then k.ended_by end, leads_to = k.leads_to
-      from jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
+      from waiting join jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
         as k(execution_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text)
+        on k.execution_id = waiting.id
       where w.workspace_id = ${workspaceId} and w.execution_id = k.execution_id
         and w.segment = k.segment and w.node_id = k.node_id and w.consumed_by is null and w.ended_by is null
       returning w.execution_id, k.workflow_id, w.segment
