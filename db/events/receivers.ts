@@ -125,7 +125,10 @@ export async function findCandidates(
     ...(contact.isNew ? [happenings.contactCreated] : []),
     ...(contact.properties === contact.before ? [] : [happenings.propertyChanged]),
   ]
-  const { rows } = await sql<{ triggers: TriggerRow[]; waits: WaitRow[] }>`
+  const isOpen = sql`w.workspace_id = ${workspaceId} and w.contact_id = ${contact.id}
+          and w.consumed_by is null and w.ended_by is null and ${isLive('x')}
+          and w.execution_id <> ${byExecution}`
+  const { rows } = await sql<Found>`
     select
       coalesce((
         select json_agg(json_build_object('workflow_id', t.workflow_id, 'node_id', t.node_id,
@@ -140,11 +143,11 @@ export async function findCandidates(
       ), '[]') as triggers,
       coalesce((
         select json_agg(json_build_object('execution_id', w.execution_id,
-          'workflow_id', x.workflow_id, 'segment', w.segment, 'node_id', w.node_id,
+          'workflow_id', x.workflow_id, 'version', x.version, 'watched', w.watched,
+          'segment', w.segment, 'node_id', w.node_id,
           'event_name', w.event_name, 'filter', w.filter, 'condition', w.condition, 'path', w.path,
           'goals_reached', w.goals_reached,
           'entered_at', (extract(epoch from x.created_at) * 1000)::float8,
-          'interrupts', case when w.watched then ${INTERRUPTS} end,
           'step_count', case when w.watched or w.filter is not null then (
             select max(s.seq) from execution_steps s where s.execution_id = x.id) end,
           'trigger', case when w.watched or w.filter is not null then coalesce(x.properties, (
@@ -152,13 +155,39 @@ export async function findCandidates(
           'wait_events', (${latestOfNamed(sql`w`, INTERRUPTS)}))
           order by w.execution_id, w.segment)
         from event_waits w join executions x on x.id = w.execution_id
-        where w.workspace_id = ${workspaceId} and w.contact_id = ${contact.id}
-          and (w.event_name = ${eventName}::text or w.watched)
-          and w.consumed_by is null and w.ended_by is null and ${isLive('x')}
-          and w.execution_id <> ${byExecution}
-      ), '[]') as waits
+        where ${isOpen} and (w.event_name = ${eventName}::text or w.watched)
+      ), '[]') as waits,
+      coalesce((
+        select json_agg(json_build_object('workflow_id', v.workflow_id, 'version', v.version,
+          'interrupts', v.interrupts))
+        from workflow_versions v
+        where v.workspace_id = ${workspaceId} and v.interrupts is not null
+          and (v.workflow_id, v.version) in (
+            select x.workflow_id, x.version
+            from event_waits w join executions x on x.id = w.execution_id
+            where ${isOpen} and w.watched)
+      ), '[]') as versions
   `.execute(trx)
-  return rows[0] ?? { triggers: [], waits: [] }
+  const [found] = rows
+  return found
+    ? { triggers: found.triggers, waits: withInterrupts(found) }
+    : { triggers: [], waits: [] }
+}
+
+interface Found {
+  triggers: TriggerRow[]
+  waits: (Omit<WaitRow, 'interrupts'> & { version: number; watched: boolean })[]
+  versions: { workflow_id: string; version: number; interrupts: Interrupts }[]
+}
+
+/** A design may be large, and a contact in many executions of it: what interrupts them is read once. */
+function withInterrupts({ waits, versions }: Found): WaitRow[] {
+  const keyOf = (of: { workflow_id: string; version: number }) => `${of.workflow_id} ${of.version}`
+  const known = new Map(versions.map((row) => [keyOf(row), row.interrupts]))
+  return waits.map((wait) => ({
+    ...wait,
+    interrupts: wait.watched ? (known.get(keyOf(wait)) ?? null) : null,
+  }))
 }
 
 /**

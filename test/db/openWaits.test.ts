@@ -1,0 +1,96 @@
+// What an event reads and locks of the waits of its contact.
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import { findCandidates } from '../../db/events/receivers.ts'
+import { interruptsOf } from '../../rules/interrupts.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
+import { seedWorkspace } from '../setup/harness.ts'
+import { openSession } from '../setup/session.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const { db, url } = await createTestDatabase()
+const workspace = await seedWorkspace(db)
+const { workspaceId } = workspace
+
+/** Executions of one workflow for one contact, each in a wait that changes of the contact may end. */
+async function insertWaiting(count: number, eventName: string) {
+  const name = uniqueName('began')
+  const email = `${uniqueName('c')}@example.test`
+  const graph = {
+    ...design({ start: onEvent(name), wait: ['wait_for_event', { event_name: eventName }] }, [
+      ['start', 'wait'],
+    ]),
+    settings: {
+      exit_conditions: [{ type: 'rule', field: 'properties.gone', operator: 'is_true' } as const],
+    },
+  }
+  const workflowId = await insertFlow(db, workspace, graph)
+  await db
+    .updateTable('workflow_versions')
+    .set({ interrupts: JSON.stringify(interruptsOf(graph)) })
+    .where('workflow_id', '=', workflowId)
+    .execute()
+  const ids: string[] = []
+  for (let i = 0; i < count; i++) {
+    const { executionIds } = await recordEvent(db, workspaceId, { eventName: name, email })
+    ids.push(...executionIds)
+  }
+  await sql`
+    insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, event_name,
+      watched, created_at)
+    select id, 0, 'wait', workspace_id, contact_id, ${eventName}, true, now()
+    from executions where id = any(${ids}::text[])`.execute(db)
+  const { id: contactId } = await db
+    .selectFrom('contacts')
+    .select('id')
+    .where('email', '=', email)
+    .executeTakeFirstOrThrow()
+  return { ids, email, contactId }
+}
+
+test('what may interrupt the executions of a version is read once for all of their waits', async () => {
+  const eventName = uniqueName('paid')
+  const { email, contactId } = await insertWaiting(20, eventName)
+  const { waits } = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
+    findCandidates(trx, workspaceId, {
+      eventName,
+      email,
+      properties: {},
+      contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
+      hmac: Buffer.alloc(16),
+      now: new Date(),
+    }),
+  )
+  expect(waits).toHaveLength(20)
+  expect(waits[0]?.interrupts).toMatchObject({ exits: [{ field: 'properties.gone' }] })
+  expect(new Set(waits.map(({ interrupts }) => interrupts)).size).toBe(1)
+})
+
+test('an event locks an execution before its wait, as a cancellation does', {
+  timeout: 90_000,
+}, async () => {
+  const eventName = uniqueName('paid')
+  const { ids, email } = await insertWaiting(1, eventName)
+  await db
+    .updateTable('executions')
+    .set({ chain_depth: 3 })
+    .where('id', '=', ids[0] ?? '')
+    .execute()
+  const cancelling = await openSession(url)
+  await cancelling.run('begin')
+  await cancelling.run(`select from executions where id = '${ids[0]}' for update`)
+  const recording = recordEvent(db, workspaceId, { eventName, email })
+  await eventually(async () => expect(await cancelling.waiting()).toBe(1), { deadline_ms: 60_000 })
+  await cancelling.run(`select from event_waits where execution_id = '${ids[0]}' for update nowait`)
+  await cancelling.run('rollback')
+  await recording
+  const [wait] = await db
+    .selectFrom('event_waits')
+    .select('consumed_by')
+    .where('execution_id', '=', ids[0] ?? '')
+    .execute()
+  expect(wait?.consumed_by).not.toBeNull()
+})
