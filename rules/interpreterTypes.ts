@@ -56,6 +56,8 @@ export interface RunFacts extends ConditionFacts {
   enteredAt: number
   /** Ids of the goals that it has reached; they are reached once. */
   goalsReached: readonly string[]
+  /** Names of events that have come since the start, of those that goals look at; absent: none. */
+  arrived?: readonly string[]
 }
 
 /** Facts of one segment. `executionId` is the seed of random waits, so that a repeated run waits the same time. */

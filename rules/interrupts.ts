@@ -43,6 +43,12 @@ export function isInterrupted(design: Pick<Graph, 'nodes' | 'settings'>): boolea
   return found !== null && (found.exits.length > 0 || found.goals.length > 0)
 }
 
+/** Names of the events by which goals of a design are reached. */
+export function goalEventNames(design: Pick<Graph, 'nodes' | 'settings'>): string[] {
+  const names = interruptsOf(design)?.goals.flatMap(({ eventName }) => eventName ?? []) ?? []
+  return [...new Set(names)]
+}
+
 /**
  * What interrupts an execution at this moment; null if nothing does.
  * @param arrivedName the name of an event that has just come for the contact
@@ -81,7 +87,5 @@ const openGoals = ({ goals }: Interrupts, { goalsReached }: RunFacts): Goal[] =>
   goals.filter(({ nodeId }) => !goalsReached.includes(nodeId))
 
 /** An event that came since the execution began counts when somebody looks. */
-function hasCome(eventName: string, { eventTimes, enteredAt }: RunFacts): boolean {
-  if (!Object.hasOwn(eventTimes, eventName)) return false
-  return eventTimes[eventName]?.some((at) => at > enteredAt) === true
-}
+const hasCome = (eventName: string, { arrived = [] }: RunFacts): boolean =>
+  arrived.includes(eventName)

@@ -1,12 +1,18 @@
 // Loads what the conditions of a segment can read: always the contact and the event, anything else only if the
 // design uses it.
 import type { Trx } from '../../db/connect.ts'
-import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
+import {
+  listArrivedNames,
+  listEmailActivity,
+  listEventTimes,
+  listMemberships,
+} from '../../db/executions/facts.ts'
 import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
 import type { Row } from '../../db/schema.ts'
 import { designNeeds } from '../../rules/design/needs.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { SegmentFacts } from '../../rules/interpreterTypes.ts'
+import { goalEventNames } from '../../rules/interrupts.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 
 /** Reads in the segment's transaction, under the contact's lock. `from.now` is the time of the segment. */
@@ -23,6 +29,10 @@ export async function loadFacts(
 ): Promise<SegmentFacts> {
   const { execution, design, contact, state, now, previous } = from
   const needs = designNeeds(design)
+  const names = goalEventNames(design)
+  const since = state.entered_at
+  const butId = execution.trigger_event_id
+  const arrived = { contactId: contact.id, names, since, butId }
   const event = state.trigger_properties ?? execution.properties ?? {}
   return {
     executionId: execution.id,
@@ -30,6 +40,7 @@ export async function loadFacts(
     depth: depthNow(state, previous),
     enteredAt: state.entered_at.getTime(),
     goalsReached: state.goals_reached,
+    arrived: names.length > 0 ? await listArrivedNames(trx, execution.workspace_id, arrived) : [],
     now: timeOf(now, state, previous),
     contact: {
       email: contact.email,

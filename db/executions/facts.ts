@@ -58,3 +58,27 @@ export async function listMemberships(
     .execute()
   return rows.map((row) => row.audience_id)
 }
+
+/** How far behind its coming an event's own time is looked for, ms. */
+const BEHIND_MS_MAX = 72 * 60 * 60 * 1000
+
+/** Which of these events have come for a contact since then; `butId`: that one does not count. */
+export async function listArrivedNames(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  look: { contactId: string; names: string[]; since: Date; butId: string | null },
+): Promise<string[]> {
+  const { contactId, names, since, butId } = look
+  const rows = await trx
+    .selectFrom('automation_events')
+    .select('event_name')
+    .distinct()
+    .where('workspace_id', '=', workspaceId)
+    .where('contact_id', '=', contactId)
+    .where('event_name', 'in', names)
+    .where('at', '>', new Date(since.getTime() - BEHIND_MS_MAX))
+    .where('created_at', '>=', since)
+    .where('id', '<>', butId ?? '')
+    .execute()
+  return rows.map((row) => row.event_name)
+}

@@ -48,6 +48,5 @@ export const goal = defineNode({
   },
   conditions,
   names: namesNothing,
-  facts: ({ event_name }) => (typeof event_name === 'string' ? { eventNames: [event_name] } : {}),
   enter: (_, { cameBy }) => ({ handle: 'default', why: cameBy ?? null }),
 })
