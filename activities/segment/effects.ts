@@ -19,6 +19,8 @@ export interface EffectContext {
   design: Design
   contact: Row<'contacts'>
   state: SegmentState
+  /** Ids of the audiences that the transaction locked before the contact. */
+  lockedAudiences: ReadonlySet<string>
 }
 
 type Deps = InTrx<ActivityDeps>
@@ -65,7 +67,7 @@ export function createEffects(deps: Deps, context: EffectContext) {
 
 async function carryOut(
   deps: Deps,
-  { execution, design, contact, state }: EffectContext,
+  { execution, design, contact, state, lockedAudiences }: EffectContext,
   effect: Effect,
   facts: SegmentFacts,
 ): Promise<EffectResult> {
@@ -104,6 +106,7 @@ async function carryOut(
         email,
         cancels,
         executionId: execution.id,
+        lockedAudiences,
       })
       state.unsubscribed = true
       if (!cancels) return { ok: true, why: scope }
@@ -126,11 +129,12 @@ async function carryOut(
   }
 }
 
-/** Conditions further on in this segment count the event. */
+/** Conditions and goals further on in this segment count the event. */
 function withEvent(facts: SegmentFacts, name: string): SegmentFacts {
+  const arrived = [...(facts.arrived ?? []), name]
   const known = Object.hasOwn(facts.eventTimes, name) ? (facts.eventTimes[name] ?? []) : null
-  if (known === null) return facts
-  return { ...facts, eventTimes: { ...facts.eventTimes, [name]: [...known, facts.now] } }
+  if (known === null) return { ...facts, arrived }
+  return { ...facts, arrived, eventTimes: { ...facts.eventTimes, [name]: [...known, facts.now] } }
 }
 
 async function cancelOthers(

@@ -2,6 +2,7 @@
 import { writeEmail } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import type { InTrx } from '../../commands/transact.ts'
+import { lockAudience } from '../../db/audiences/writes.ts'
 import type { Trx } from '../../db/connect.ts'
 import { lockContact } from '../../db/contacts/writes.ts'
 import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
@@ -34,6 +35,8 @@ export interface Run {
   sources: Awaited<ReturnType<typeof loadMailSources>>
   texts: SegmentTexts
   turn: Turn
+  /** Ids of audiences that its nodes leave, as far as a try before has found out. */
+  audiences: ReadonlySet<string>
 }
 
 /** Runs the nodes and writes what they did, in the caller's transaction. @throws NotRendered; what Postgres says */
@@ -45,6 +48,7 @@ export async function runInTransaction(
   texts.beginWalk()
   const { db: trx } = deps
   const { workspace_id: workspaceId, previous } = execution
+  for (const id of [...run.audiences].sort()) await lockAudience(trx, workspaceId, id)
   const contact = await lockContact(trx, workspaceId, execution.contact_id)
   // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
   const now = deps.now()
@@ -78,7 +82,13 @@ export async function runInTransaction(
   const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
   const marked = markOf(deps, execution, turn)
   const atNow = { ...deps, now: () => now }
-  const effects = createEffects(atNow, { execution, design, contact, state })
+  const effects = createEffects(atNow, {
+    execution,
+    design,
+    contact,
+    state,
+    lockedAudiences: run.audiences,
+  })
   const { perform } = effects
   const outcome = await walk(trx, { ...run, state, facts, previous, mail, hear, perform, marked })
   texts.requireAll()

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
 import { closeExecution } from '../../commands/executions/close.ts'
 import { transact } from '../../commands/transact.ts'
+import { AudiencesNotLocked } from '../../commands/unsubscribes/byNode.ts'
 import { findSegment, type SegmentRow } from '../../db/executions/segments.ts'
 import { dataFaultOf } from '../../db/failures.ts'
 import type { Design } from '../../rules/design/types.ts'
@@ -118,6 +119,7 @@ async function attempt(
     kept,
   )
   const isGivenUpNow = isGivenUp(execution.deaths)
+  const audiences = new Set<string>()
   // Aborted also when this try is past its time.
   const signal = cancellationSignal()
   const isSuspect = execution.deaths !== null && !isGivenUpNow
@@ -126,7 +128,7 @@ async function attempt(
       isSuspect,
       (turn) =>
         transact(deps, (inTrx) =>
-          runInTransaction(inTrx, { input, execution, design, sources, texts, turn }),
+          runInTransaction(inTrx, { input, execution, design, sources, texts, turn, audiences }),
         ),
       signal,
     )
@@ -140,10 +142,22 @@ async function attempt(
       if (!signal.aborted) keptTexts.keep(id, kept)
     }
   }
-  const result = await withTexts(run, renderWanted)
+  const result = await withTexts(() => withAudiences(run, audiences), renderWanted)
   keptTexts.forget(id)
   if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
   return result
+}
+
+/** Runs the segment again with the locks of the audiences that its nodes leave, since these are locked before the contact. */
+async function withAudiences<T>(attempt: () => Promise<T>, audiences: Set<string>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt()
+    } catch (err) {
+      if (!(err instanceof AudiencesNotLocked) || tries >= WALKS_MAX) throw err
+      for (const id of err.ids) audiences.add(id)
+    }
+  }
 }
 
 /**

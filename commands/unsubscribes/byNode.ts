@@ -1,4 +1,5 @@
 // Unsubscribes a contact because a node of their workflow says so, in the segment's transaction.
+import { listAudiencesOf } from '../../db/audiences/contactReads.ts'
 import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -17,15 +18,30 @@ export interface UnsubscribeByNode {
   cancels: boolean
   /** The execution of the node, which ends itself. */
   executionId: string
+  /** Ids of audiences whose locks the caller took before the contact's. */
+  lockedAudiences: ReadonlySet<string>
 }
 
-/** The caller holds the contact's lock. May be repeated. */
+/** Audiences are locked before contacts: the caller rolls back, and tries again with the locks of these. */
+export class AudiencesNotLocked extends Error {
+  override message = 'audiences are to be locked before the contact'
+  readonly ids: string[]
+  constructor(ids: string[]) {
+    super()
+    this.ids = ids
+  }
+}
+
+/** The caller holds the contact's lock. May be repeated. @throws AudiencesNotLocked */
 export async function unsubscribeByNode(
   deps: InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>,
   workspaceId: WorkspaceId,
-  { scope, workflowId, contactId, email, cancels, executionId }: UnsubscribeByNode,
+  { scope, workflowId, contactId, email, cancels, executionId, lockedAudiences }: UnsubscribeByNode,
 ): Promise<void> {
   const at = deps.now()
+  const audienceIds =
+    scope === 'workspace' ? await listAudiencesOf(deps.db, workspaceId, email) : []
+  if (audienceIds.some((id) => !lockedAudiences.has(id))) throw new AudiencesNotLocked(audienceIds)
   const row = {
     id: deps.newId('optOut'),
     scope,
