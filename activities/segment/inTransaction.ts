@@ -36,7 +36,7 @@ export interface Run {
   texts: SegmentTexts
   turn: Turn
   /** Ids of audiences that its nodes leave, as far as a try before has found out. */
-  audiences: ReadonlySet<string>
+  lockedAudiences: ReadonlySet<string>
 }
 
 /** Runs the nodes and writes what they did, in the caller's transaction. @throws NotRendered; what Postgres says */
@@ -44,11 +44,11 @@ export async function runInTransaction(
   deps: InTrx<ActivityDeps>,
   run: Run,
 ): Promise<SegmentResult> {
-  const { input, execution, design, sources, texts, turn } = run
+  const { input, execution, design, sources, texts, turn, lockedAudiences } = run
   texts.beginWalk()
   const { db: trx } = deps
   const { workspace_id: workspaceId, previous } = execution
-  for (const id of [...run.audiences].sort()) await lockAudience(trx, workspaceId, id)
+  for (const id of [...lockedAudiences].sort()) await lockAudience(trx, workspaceId, id)
   const contact = await lockContact(trx, workspaceId, execution.contact_id)
   // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
   const now = deps.now()
@@ -82,13 +82,7 @@ export async function runInTransaction(
   const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
   const marked = markOf(deps, execution, turn)
   const atNow = { ...deps, now: () => now }
-  const effects = createEffects(atNow, {
-    execution,
-    design,
-    contact,
-    state,
-    lockedAudiences: run.audiences,
-  })
+  const effects = createEffects(atNow, { ...run, contact, state })
   const { perform } = effects
   const outcome = await walk(trx, { ...run, state, facts, previous, mail, hear, perform, marked })
   texts.requireAll()

@@ -119,7 +119,7 @@ async function attempt(
     kept,
   )
   const isGivenUpNow = isGivenUp(execution.deaths)
-  const audiences = new Set<string>()
+  const lockedAudiences = new Set<string>()
   // Aborted also when this try is past its time.
   const signal = cancellationSignal()
   const isSuspect = execution.deaths !== null && !isGivenUpNow
@@ -128,7 +128,15 @@ async function attempt(
       isSuspect,
       (turn) =>
         transact(deps, (inTrx) =>
-          runInTransaction(inTrx, { input, execution, design, sources, texts, turn, audiences }),
+          runInTransaction(inTrx, {
+            input,
+            execution,
+            design,
+            sources,
+            texts,
+            turn,
+            lockedAudiences,
+          }),
         ),
       signal,
     )
@@ -142,7 +150,7 @@ async function attempt(
       if (!signal.aborted) keptTexts.keep(id, kept)
     }
   }
-  const result = await withTexts(() => withAudiences(run, audiences), renderWanted)
+  const result = await withTexts(() => withAudiences(run, lockedAudiences), renderWanted)
   keptTexts.forget(id)
   if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
   return result

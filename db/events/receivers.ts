@@ -157,7 +157,16 @@ export async function findCandidates(
         from event_waits w join executions x on x.id = w.execution_id
         where ${isOpen} and (w.event_name = ${eventName}::text or w.watched)
       ), '[]') as waits,
-      coalesce((
+      coalesce((${interruptsOfWaits(workspaceId, isOpen)}), '[]') as versions
+  `.execute(trx)
+  const [found] = rows
+  return found
+    ? { triggers: found.triggers, waits: withInterrupts(found) }
+    : { triggers: [], waits: [] }
+}
+
+/** What may interrupt the executions of open watched waits, by version. */
+const interruptsOfWaits = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>) => sql`
         select json_agg(json_build_object('workflow_id', v.workflow_id, 'version', v.version,
           'interrupts', v.interrupts))
         from workflow_versions v
@@ -165,14 +174,7 @@ export async function findCandidates(
           and (v.workflow_id, v.version) in (
             select x.workflow_id, x.version
             from event_waits w join executions x on x.id = w.execution_id
-            where ${isOpen} and w.watched)
-      ), '[]') as versions
-  `.execute(trx)
-  const [found] = rows
-  return found
-    ? { triggers: found.triggers, waits: withInterrupts(found) }
-    : { triggers: [], waits: [] }
-}
+            where ${isOpen} and w.watched)`
 
 interface Found {
   triggers: TriggerRow[]
