@@ -80,6 +80,22 @@ export async function createApiWithEngine() {
       engine().wake()
       return accepted.body.executions
     },
+    /** Merges properties into a contact. */
+    async patch(email: string, properties: object): Promise<void> {
+      const path = `/v1/automation/contacts/${encodeURIComponent(email)}`
+      const answer = await api.request('PATCH', path, { properties })
+      if (answer.status !== 200) throw new Error(answer.text)
+      engine().wake()
+    },
+    /** `node handle why` of each step, in order; `-` for the handle of one that has none. */
+    async stepLines(executionId: string): Promise<string[]> {
+      type Step = { node_id: string; handle: string | null; why: string | null }
+      const path = `/v1/executions/${executionId}/steps`
+      const { body } = await api.request<{ steps: Step[] }>('GET', path)
+      return body.steps.map(({ node_id, handle, why }) =>
+        `${node_id} ${handle ?? '-'} ${why ?? ''}`.trim(),
+      )
+    },
     page,
     /** Runs `work` while the starter is stopped, so that nothing reaches Temporal. */
     async withoutStarter<T>(work: () => Promise<T>): Promise<T> {
