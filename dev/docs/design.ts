@@ -33,6 +33,11 @@ const bounds: [what: string, most: string][] = [
   ['variants of one `split`', count(limits.variantsPerNodeMax)],
   ['rows of `match` of one wait', count(limits.matchRowsPerNodeMax)],
   ['`{"var"}` values of one `update_contact`', count(limits.variablesPerNodeMax)],
+  [
+    '`{"var"}` values and Liquid texts of one `send_event` or `start_workflow`',
+    count(limits.variablesPerNodeMax),
+  ],
+  ['`exit_conditions` of a design', count(limits.exitConditionsMax)],
   ['conditions in one condition, those that join others included', count(limits.conditionRulesMax)],
   ['levels of conditions inside each other', count(limits.conditionDepthMax)],
   ['values of the list of `in` and `not_in`', count(limits.conditionListMax)],
@@ -42,6 +47,7 @@ const bounds: [what: string, most: string][] = [
     'executions that follow from one, each started by what the one before did',
     count(limits.executionChainMax),
   ],
+  ['times that one contact enters one workflow in an hour', count(limits.entriesPerHourMax)],
   [
     'events of one name that `event_count` counts',
     `the latest ${count(limits.eventTimesCountedMax)}`,

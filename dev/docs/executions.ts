@@ -18,9 +18,9 @@ const statuses: Record<ExecutionStatus, string> = {
 
 const reasons: Record<CancelCode, string> = {
   cancelled:
-    '`POST /v1/executions/{id}/cancel` without a `reason`. With one, that text stands here instead',
+    '`POST /v1/executions/{id}/cancel`, or a node `cancel_workflow`, without a `reason`. With one, that text stands here instead',
   unsubscribed:
-    'The contact unsubscribed from the workflow, and `settings.on_unsubscribe` is `cancel`',
+    'The contact unsubscribed from the workflow, or a node `unsubscribe` did it for them, and `settings.on_unsubscribe` is `cancel`',
   contact_deleted: 'The contact was deleted. No operation does this yet',
   terminated: 'Somebody ended the run in the Temporal Web UI',
 }

@@ -80,28 +80,35 @@ function joined(alternatives: Json[]): Field[] {
           description: first.field.schema['description'] ?? '',
         }
       : first.field.schema
-    return { name, schema, required: requiredIn(found, objects.length, needed) }
+    return { name, schema, required: requiredIn(found, objects, needed) }
   })
 }
 
 function requiredIn(
   found: { field: Field; within: JsonObject }[],
-  alternatives: number,
+  alternatives: JsonObject[],
   needed: [string, unknown][],
 ): string {
   const isRequired = found.every(({ field }) => field.required === 'yes')
-  if (found.length === alternatives) return isRequired ? 'yes' : ''
-  const tag = found[0] && tagOf(found[0].within)
-  if (tag) return isRequired ? `with ${tag}` : `only with ${tag}, not required`
+  if (found.length === alternatives.length) return isRequired ? 'yes' : ''
+  const having = found.map(({ within }) => within)
+  const withTag = taggedBy(having)
+  const without = taggedBy(alternatives.filter((one) => !having.includes(one)))
+  if (withTag && isRequired) return `with ${withTag}`
+  if (withTag && having.length * 2 > alternatives.length) return `not with ${without}`
+  if (withTag) return `only with ${withTag}, not required`
   return isRequired ? `one of ${codes(needed.map(([name]) => name))}` : ''
 }
 
-/** The field that tells an alternative from the others, with its value: "`kind` `event`". */
-function tagOf(alternative: JsonObject): string | undefined {
-  const found = Object.entries(properties(alternative)).find(
-    ([, field]) => field['const'] !== undefined,
+/**
+ * The field that tells these alternatives from the others, with its values: "`kind` `event` or `manual`"; '' if there is none.
+ */
+function taggedBy(alternatives: JsonObject[]): string {
+  const tags = alternatives.map((one) =>
+    Object.entries(properties(one)).find(([, field]) => field['const'] !== undefined),
   )
-  return found && `${code(found[0])} ${code(String(found[1]['const']))}`
+  const names = tags.flatMap((tag) => (tag ? [code(String(tag[1]['const']))] : []))
+  return tags[0] ? `${code(tags[0][0])} ${joinedByOr(names)}` : ''
 }
 
 function typeOf(schema: JsonObject): string {

@@ -1,4 +1,5 @@
 // Tables of the texts that an execution gives: a step's `why`, and the `error` of one that failed.
+// Long because it is one table with a row for each text.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { limits } from '../../rules/limits.ts'
@@ -19,19 +20,21 @@ interface Reason {
 const EMAIL = '`send_email`'
 const SEND = 'rules/nodes/sendEmail.ts'
 const MAIL = 'activities/segment/mail.ts'
+const EFFECTS = 'activities/segment/effects.ts'
+const START = 'commands/executions/startFromNode.ts'
 const PROPERTIES = 'rules/properties/update.ts'
 
 const whys: Reason[] = [
   {
-    text: 'the name of the event, or `manual`',
-    from: ['rules/nodes/trigger.ts', "'manual'"],
+    text: 'the name of the event, or the kind of the trigger',
+    from: ['rules/nodes/trigger.ts', "data.kind === 'event' ? data.event_name : data.kind"],
     more: '`trigger`',
     meaning: 'What started the execution',
   },
   {
     text: '`properties.plan eq "pro" is true`',
     from: ['rules/conditions/evaluate.ts', 'describe(condition)} is '],
-    more: '`condition`, `filter`',
+    more: '`condition`, `filter`, `wait_for_condition`',
     meaning: 'The condition, and whether it held',
   },
   {
@@ -72,6 +75,79 @@ const whys: Reason[] = [
       'The property is missing, or holds no date. Without an edge from `past` the step failed',
   },
   {
+    text: '`goal`',
+    from: ['rules/interpreter.ts', "by.kind === 'goal' ? 'goal'"],
+    more: 'a wait, `goal`',
+    meaning: 'A goal was reached: the execution left the wait, and went on at the goal',
+  },
+  {
+    text: '`exited`, `max_duration`',
+    from: ['rules/interrupts.ts', "outcome: 'exited'"],
+    more: 'a wait',
+    meaning: 'An exit condition held, or its longest duration was over: the execution ended',
+  },
+  {
+    text: '`workflow` or `workspace`',
+    from: ['rules/nodes/unsubscribe.ts', "['workflow', 'workspace']"],
+    more: '`unsubscribe`',
+    meaning: 'What the contact was unsubscribed from',
+  },
+  {
+    text: 'the name of an event',
+    from: [EFFECTS, 'why: eventName'],
+    more: '`send_event`',
+    meaning: 'The event that was recorded',
+  },
+  {
+    text: '`re_entry_refused`',
+    from: [START, "'re_entry_refused'"],
+    more: '`start_workflow`',
+    meaning: 'Not started: the `re_entry` of that workflow keeps the contact out',
+  },
+  {
+    text: '`unsubscribed`',
+    from: [START, "'unsubscribed'"],
+    more: '`start_workflow`',
+    meaning: 'Not started: the contact has left that workflow, or all of them',
+  },
+  {
+    text: '`the workflow is not active`, `there is no such workflow`',
+    from: [START, 'the workflow is not active'],
+    more: '`start_workflow`',
+    meaning: 'Not started: it is a draft, paused or archived',
+  },
+  {
+    text: '`entered too often within an hour`',
+    from: [START, 'entered too often within an hour'],
+    more: '`start_workflow`',
+    meaning: `Not started: the contact has entered that workflow ${limits.entriesPerHourMax} times within the last hour`,
+  },
+  {
+    text: '`unchanged`',
+    from: ['commands/audiences/byNode.ts', "return 'unchanged'"],
+    more: '`add_to_audience`, `remove_from_audience`',
+    meaning: 'The contact was in the audience already, or was not in it',
+  },
+  {
+    text: '`unknown_audience`',
+    from: ['commands/audiences/byNode.ts', "return 'unknown_audience'"],
+    more: '`add_to_audience`, `remove_from_audience`',
+    meaning: 'Failed: the audience was deleted since the design became active',
+  },
+  {
+    text: '`2 cancelled`',
+    from: [EFFECTS, ' cancelled`'],
+    more: '`cancel_workflow`',
+    meaning:
+      'How many executions were cancelled, this one included where it names its own workflow',
+  },
+  {
+    text: '`chain_too_deep`',
+    from: [EFFECTS, "'chain_too_deep'"],
+    more: 'nodes that do something for others, `update_contact`',
+    meaning: `Failed: ${limits.executionChainMax} effects of executions have led to it, one after the other`,
+  },
+  {
     text: '`guard`',
     from: [SEND, "skip('guard'"],
     more: EMAIL,
@@ -110,7 +186,7 @@ const whys: Reason[] = [
   {
     text: '`template: html: …`',
     from: [MAIL, 'template: '],
-    more: EMAIL,
+    more: `${EMAIL}, \`send_event\`, \`start_workflow\``,
     meaning: 'Failed: the Liquid of that part could not be rendered; the rest says why',
   },
   {

@@ -14,7 +14,7 @@ export interface PageWorkflow {
   title: string
   /** `docs/workflows.md:12` */
   place: string
-  /** The body of `POST /v1/workflows`. */
+  /** The body of `POST /v1/workflows`; `<id of NAME>` stands for the id of another workflow of the page, `<id of the audience NAME>` for that of an audience. */
   body: { name: string; design: { nodes: PageNode[]; settings?: object } }
   runs: PageRun[]
 }

@@ -2,19 +2,15 @@
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openToken } from '../../mail/tracking/tokens.ts'
 import { drawnVariant } from '../../rules/nodes/split.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { fire } from '../setup/handTimers.ts'
 import { createTestNamespace } from '../setup/namespace.ts'
+import { openMail } from '../setup/openedMail.ts'
 import { type PageRun, type PageWorkflow, pageWorkflows } from '../setup/pageExamples.ts'
-import { bringTo } from '../setup/states.ts'
-import { BROWSER } from '../setup/trackedMail.ts'
 import { uniqueName } from '../setup/unique.ts'
-
-const TEN_MINUTES_MS = 10 * 60 * 1000
 
 const temporal = await createTestNamespace()
 const api = await createTestApi({ namespace: temporal.namespace })
@@ -70,30 +66,15 @@ async function drive(id: string, email: string, { steps, requests }: PageRun): P
     if (now === null) return
     seen = now
     const step = steps[seen - 1]
-    if (step?.meanwhile) await open(id, step.meanwhile.opens)
-    if (step?.handle === 'received' && coming.length > 0) {
+    if (step?.meanwhile) await openMail(api, { executionId: id, nodeId: step.meanwhile.opens })
+    // Time does not end this wait: an event does, or what the contact has just done.
+    const isEnded = step?.handle === 'received' || step?.handle === 'met' || step?.handle === null
+    if (!isEnded) await engine.client.workflow.getHandle(id).signal(fire)
+    else if (!step.meanwhile && coming.length > 0) {
       const body = { ...coming.shift()?.body, email }
       await ask('POST', '/v1/automation/events', body)
-    } else if (step?.handle !== 'received') {
-      await engine.client.workflow.getHandle(id).signal(fire)
     }
   }
-}
-
-/** The contact opens the mail that a node sent, with a browser, some minutes after it was delivered. */
-async function open(executionId: string, nodeId: string): Promise<void> {
-  const { id: emailId } = await api.db
-    .selectFrom('emails')
-    .select('id')
-    .where('execution_id', '=', executionId)
-    .where('node_id', '=', nodeId)
-    .executeTakeFirstOrThrow()
-  const at = new Date(Date.now() - TEN_MINUTES_MS)
-  const [deliveryId] = await bringTo(api.db, { emailId }, 'delivered', at)
-  const token = openToken(api.deps.secrets.mac('tracking'), deliveryId ?? 0)
-  const visit = { headers: { 'user-agent': BROWSER } }
-  const from = { incoming: { socket: { remoteAddress: '198.51.100.7' } } }
-  expect((await api.app.request(`/t/o/${token}`, visit, from)).status).toBe(200)
 }
 
 /** An address whose draws, at each split of the workflow, are those that the page shows. */
@@ -128,12 +109,36 @@ test('the page has at least six workflows, each with a run', () => {
   expect(workflows.filter(({ runs }) => runs.length === 0).map(({ place }) => place)).toEqual([])
 })
 
+interface Made {
+  workflow_id: string
+  status: string
+}
+
+/**
+ * Makes what a design names: workflows of the page as `<id of NAME>`, and audiences as `<id of the audience NAME>`.
+ * @returns the body with their ids
+ */
+async function withOthers({ body }: PageWorkflow) {
+  let text = JSON.stringify(body)
+  const placesOf = (pattern: RegExp) => new Map([...text.matchAll(pattern)].map(([a, b]) => [a, b]))
+  for (const [place, name] of placesOf(/<id of the audience (.+?)>/g)) {
+    const { id } = await ask<{ id: string }>('POST', '/v1/audiences', { name })
+    text = text.replaceAll(place, id)
+  }
+  const ids: string[] = []
+  for (const [place, name] of placesOf(/<id of (.+?)>/g)) {
+    const other = workflows.find((one) => one.body.name === name)
+    if (!other) throw new Error(`the page has no workflow ${name}`)
+    const { workflow_id } = await ask<Made>('POST', '/v1/workflows', other.body)
+    text = text.replaceAll(place, workflow_id)
+    ids.push(workflow_id)
+  }
+  return { given: JSON.parse(text) as PageWorkflow['body'], others: ids }
+}
+
 test.each(cases)('%s runs as the page says', async (_name, workflow: PageWorkflow) => {
-  const made = await ask<{ workflow_id: string; status: string }>(
-    'POST',
-    '/v1/workflows',
-    workflow.body,
-  )
+  const { given, others } = await withOthers(workflow)
+  const made = await ask<Made>('POST', '/v1/workflows', given)
   const path = `/v1/workflows/${made.workflow_id}`
   expect(await ask('POST', `${path}/validate`, {})).toEqual({ valid: true, problems: [] })
   await ask('PATCH', path, { status: 'active' })
@@ -159,5 +164,5 @@ test.each(cases)('%s runs as the page says', async (_name, workflow: PageWorkflo
       subjects: run.subjects,
     })
   }
-  await ask('DELETE', path)
+  for (const id of [made.workflow_id, ...others]) await ask('DELETE', `/v1/workflows/${id}`)
 })
