@@ -113,20 +113,27 @@ async function carryOut(
       return { ok: true, why: scope, end: cancelled('unsubscribed', 'unsubscribed') }
     }
     case 'join_audience':
-    case 'leave_audience': {
-      const { audienceId } = effect
-      const change = effect.kind === 'join_audience' ? 'join' : 'leave'
-      const membership = { change, audienceId, email, chainDepth: facts.depth } as const
-      const found = await changeMembership(deps, workspaceId, membership)
-      if (found === 'unknown_audience') return { ok: false, why: found }
-      const others = facts.audiences.filter((id) => id !== audienceId)
-      const audiences = change === 'join' ? [...others, audienceId] : others
-      const why = found === 'changed' ? null : found
-      return { ok: true, why, facts: { ...facts, audiences } }
-    }
+    case 'leave_audience':
+      return joinOrLeave(deps, execution, email, effect, facts)
     default:
       return effect satisfies never
   }
+}
+
+async function joinOrLeave(
+  deps: Deps,
+  { id: byExecution, workspace_id }: SegmentRow,
+  email: string,
+  { kind, audienceId }: Extract<Effect, { kind: 'join_audience' | 'leave_audience' }>,
+  facts: SegmentFacts,
+): Promise<EffectResult> {
+  const change = kind === 'join_audience' ? 'join' : 'leave'
+  const membership = { change, audienceId, email, chainDepth: facts.depth, byExecution } as const
+  const found = await changeMembership(deps, workspace_id, membership)
+  if (found === 'unknown_audience') return { ok: false, why: found }
+  const others = facts.audiences.filter((id) => id !== audienceId)
+  const audiences = change === 'join' ? [...others, audienceId] : others
+  return { ok: true, why: found === 'changed' ? null : found, facts: { ...facts, audiences } }
 }
 
 /** Conditions and goals further on in this segment count the event. */

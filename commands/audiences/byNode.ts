@@ -18,6 +18,8 @@ export interface MembershipByNode {
   email: string
   /** Of the execution: how many effects of executions have led to it. */
   chainDepth: number
+  /** The execution: its own wait does not hear of it. */
+  byExecution: string
 }
 
 export type MembershipChange = 'changed' | 'unchanged' | 'unknown_audience'
@@ -29,7 +31,7 @@ export type MembershipChange = 'changed' | 'unchanged' | 'unknown_audience'
 export async function changeMembership(
   deps: InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>,
   workspaceId: WorkspaceId,
-  { change, audienceId, email, chainDepth }: MembershipByNode,
+  { change, audienceId, email, chainDepth, byExecution }: MembershipByNode,
 ): Promise<MembershipChange> {
   const { db: trx, newId } = deps
   const audience = await findAudience(trx, workspaceId, audienceId)
@@ -59,6 +61,7 @@ export async function changeMembership(
     contactProperties: null,
     createContact: false,
     chainDepth,
+    byExecution,
   })
   return 'changed'
 }

@@ -49,6 +49,8 @@ function statements(o: Owners): string[] {
     select ${id('aud')}, ${workspace}, 'A', '${o.userId}', ${at}, ${at}`,
     `audience_contacts (id, audience_id, workspace_id, email, created_at, updated_at)
     select ${id('ac')}, ${own(o.audience, 'aud')}, ${workspace}, ${email}, ${at}, ${at}`,
+    `audience_changes (audience_id, contacts, unsubscribers)
+    select ${id('aud')}, 1, 0`,
     `domains (id, workspace_id, name, created_by, created_at)
     select ${id('dom')}, ${workspace}, 'd' || n || '.test', '${o.userId}', ${at}`,
     `domain_keys (id, domain_id, workspace_id, selector, algorithm, public_key, private_key, created_at, activated_at)
