@@ -203,15 +203,11 @@ function startOf({ execution, design, state, facts, previous }: WalkFrom): Segme
       // What the moment is now counts as of now.
       return { kind: 'again', nodeId, since: facts.now }
     default:
-      return next.kind === 'wait' && next.again ? again(next) : resume('timer')
+      return next.kind === 'wait' && next.again
+        ? { kind: 'again', nodeId, since: next.since }
+        : resume('timer')
   }
 }
-
-const again = (next: Exclude<SegmentResult['next'], { kind: 'end' }>): SegmentStart => ({
-  kind: 'again',
-  nodeId: next.nodeId,
-  since: next.kind === 'wait' ? next.since : (next.until ?? 0),
-})
 
 /** The end of a segment in the form that stored rows and recorded Temporal histories have. It cannot change. */
 function toResult(next: Exclude<Next, { kind: 'effect' }>): SegmentResult['next'] {

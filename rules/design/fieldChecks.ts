@@ -6,7 +6,7 @@ import { isTooLong, isZero, parseDuration, spanMsMax } from '../duration.ts'
 import { eventNameFault, isEventName } from '../eventNames.ts'
 import { isJsonObject, type Json } from '../json.ts'
 import { limits } from '../limits.ts'
-import { propertyPath } from '../properties/update.ts'
+import { isVariable, propertyPath } from '../properties/update.ts'
 import { mustBeOneOf, shown, shownText, typeName } from '../shown.ts'
 import { type CheckAt, problemAt } from './context.ts'
 import type { Problem } from './problem.ts'
@@ -156,6 +156,13 @@ export function checkAudienceId(at: CheckAt, key: string): Problem[] {
   if (at.context.audiences.has(value)) return []
   const message = `${key}: this workspace has no audience ${shown(value)}`
   return problemAt(at, key, 'unknown_audience', message)
+}
+
+/** The path of a `{"var"}`. */
+export function checkVariable(at: CheckAt, key: string, path: string): Problem[] {
+  if (isVariable(path)) return checkFactName(at, key, path)
+  const message = `var must name one field such as event.plan, not ${shown(path)}`
+  return problemAt(at, key, 'unknown_field', message)
 }
 
 /** A name of exactly one fact, written by the design as a value: `trigger.order_id`, `properties.plan`. */

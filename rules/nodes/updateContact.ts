@@ -2,11 +2,11 @@
 import { z } from 'zod'
 import { anyObject } from '../conditions/schema.ts'
 import { type CheckAt, problemAt } from '../design/context.ts'
-import { checkFactName, isGiven, isPropertyPath } from '../design/fieldChecks.ts'
+import { checkVariable, isGiven, isPropertyPath } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
-import { applyUpdate, isVariable, variablePath } from '../properties/update.ts'
+import { applyUpdate, variablePath } from '../properties/update.ts'
 import { shown, shownText, typeName } from '../shown.ts'
 import { always, defineNode, namesNothing, never, noConditions } from './define.ts'
 import { failStep } from './moves.ts'
@@ -79,16 +79,7 @@ function checkVariables(at: CheckAt, set: JsonObject): Problem[] {
     const message = `set must not use more than ${most}, has ${found.length}`
     return problemAt(at, 'set', 'too_many', message)
   }
-  return found.flatMap(({ key, path }) =>
-    isVariable(path)
-      ? checkFactName(at, key, path)
-      : problemAt(
-          at,
-          key,
-          'unknown_field',
-          `var must name one field such as event.plan, not ${shown(path)}`,
-        ),
-  )
+  return found.flatMap(({ key, path }) => checkVariable(at, key, path))
 }
 
 /** The path of a key, which is the customer's own text, in paths and messages. */

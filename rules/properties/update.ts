@@ -57,25 +57,43 @@ export function isVariable(path: string): boolean {
   return field !== null && field.root !== 'trigger' && !isMany(field)
 }
 
-function resolveObject(object: JsonObject, facts: ConditionFacts, notes: string[]): JsonObject {
+/**
+ * The properties that a design describes: `{"var": path}` stands for a fact, and a fact that is missing leaves its key out, with a
+ * note. `object` itself is never a variable: its keys are properties, one named `var` too.
+ * @param text makes the texts of the design, not those of facts
+ */
+export function resolveObject(
+  object: JsonObject,
+  facts: ConditionFacts,
+  notes: string[],
+  text: (written: string) => string = (written) => written,
+): JsonObject {
   const resolved: JsonObject = {}
   for (const key of Object.keys(object)) {
-    const value = resolveValue(own(object, key) ?? null, facts, notes)
+    const value = resolveValue(own(object, key) ?? null, facts, notes, text)
     if (value !== undefined) setOwn(resolved, key, value)
   }
   return resolved
 }
 
 /** A fact is data: a `var` inside it is not replaced. */
-function resolveValue(value: Json, facts: ConditionFacts, notes: string[]): Json | undefined {
+function resolveValue(
+  value: Json,
+  facts: ConditionFacts,
+  notes: string[],
+  text: (written: string) => string,
+): Json | undefined {
   const path = variablePath(value)
   if (path !== null) {
     const fact = isVariable(path) ? readOne(path, facts) : undefined
     if (fact === undefined) notes.push(`${path} is missing`)
     return fact
   }
-  if (Array.isArray(value)) return value.map((item) => resolveValue(item, facts, notes) ?? null)
-  return isJsonObject(value) ? resolveObject(value, facts, notes) : value
+  if (typeof value === 'string') return text(value)
+  if (Array.isArray(value)) {
+    return value.map((item) => resolveValue(item, facts, notes, text) ?? null)
+  }
+  return isJsonObject(value) ? resolveObject(value, facts, notes, text) : value
 }
 
 /**
