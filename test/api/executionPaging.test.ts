@@ -69,6 +69,14 @@ async function setUp() {
       expect([answer.status, answer.status === 200 ? '' : text]).toEqual([200, ''])
       return JSON.parse(text) as ExecutionPage
     })
+  const live = async () => {
+    const rows = await api.db
+      .selectFrom('executions')
+      .select('id')
+      .where('ended_status', 'is', null)
+      .execute()
+    return rows.map(({ id }) => id)
+  }
   return {
     engine,
     addresses,
@@ -80,14 +88,17 @@ async function setUp() {
     },
     move: (ids: string[]) =>
       inParallel(ids, AT_ONCE, (id) => tell('moved', addresses.get(id) ?? '')),
-    live: async () => {
-      const rows = await api.db
-        .selectFrom('executions')
-        .select('id')
-        .where('ended_status', 'is', null)
-        .execute()
-      return rows.map(({ id }) => id)
-    },
+    live,
+    /** Waits until nothing that was posted is on its way any more: then those that have not ended wait. */
+    settled: () =>
+      eventually(async () => {
+        const told = await api.db.selectFrom('outbox').select('id').execute()
+        expect(told.length).toBe(0)
+        const waiting = await live()
+        const states = await Promise.all(waiting.map((id) => engine.describe(id)))
+        expect(states.filter(({ status }) => status !== 'WAITING').length).toBe(0)
+        return waiting
+      }),
     /** All pages as one list of ids. */
     async read(status: string, between: () => Promise<unknown>): Promise<string[]> {
       const ids: string[] = []
@@ -110,18 +121,13 @@ async function setUp() {
 test(
   'nobody is missing, and none is twice but who ended meanwhile',
   async () => {
-    const { engine, addresses, start, move, live, read } = await setUp()
+    const { engine, addresses, start, move, live, settled, read } = await setUp()
     const random = createRandom(20261123)
     await start(FIRST)
     await Promise.all([...addresses.keys()].map((id) => engine.waiting(id, 'wait0')))
     for (let round = 0; round < ROUNDS; round++) {
       for (const status of ['', 'WAITING']) {
-        const waiting = await live()
-        await Promise.all(
-          waiting.map((id) =>
-            eventually(async () => expect((await engine.describe(id)).status).toBe('WAITING')),
-          ),
-        )
+        const waiting = await settled()
         const known = status === '' ? [...addresses.keys()] : waiting
         const found = await read(status, async () => {
           const chosen = (await live()).filter(() => random.next() < 0.15)
