@@ -7,7 +7,7 @@ import type { Bench, BenchOptions, Figure, Report } from './report.ts'
 /** Loaded on demand, so that one figure does not load the code of the others. */
 const benches: Record<string, () => Promise<Bench>> = {
   events: async () => (await import('./events.ts')).events,
-  executions: async () => (await import('./executions.ts')).executions,
+  automation: async () => (await import('./automation.ts')).automation,
   emails: async () => (await import('./emails.ts')).emails,
   lists: async () => (await import('./lists.ts')).lists,
   smtp: async () => (await import('./smtp.ts')).smtp,
@@ -21,9 +21,9 @@ const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [opti
   --quick              small sizes: shows that it works, measures little
   --rounds N           interleaved rounds (5)
   --seconds N          length of one measurement (events, emails, isolation, claims, fairness)
-  --count N            operations of one measurement (executions, smtp, memory); emails and events a second (isolation)
+  --count N            operations of one measurement (automation, smtp, memory); emails and events a second (isolation)
   --rows N             rows of each list (lists), or deliveries (claims, fairness); 1000000
-  --temporal server    the real server on Postgres, built once with Go (executions; the default)
+  --temporal server    the real server on Postgres, built once with Go (automation; the default)
   --temporal dev       the development server of the Temporal CLI instead
 Progress goes to stderr, one JSON document to stdout. Exit code 1: a figure misses its bar.
 `

@@ -5,33 +5,50 @@ import { writeEmail } from '../commands/emails/write.ts'
 import { transact } from '../commands/transact.ts'
 import { failureText, renderEmail } from '../mail/content/template.ts'
 import { newOpaqueToken } from '../mail/tracking/tokens.ts'
-import { mails } from './executionsDesign.ts'
+import { mailsOf, nodesOf, type Scenario } from './automationScenarios.ts'
 import { SENDER } from './payloads.ts'
 
 const DAY_MS = 86_400_000
 const DOMAIN = 'sender.test'
 
+type Deps = Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake' | 'config' | 'addressMac'>
+
 /** Makes the activities. `domainId` is known beforehand, as in a program for a single sender. */
-export function createPlainActivities(
-  deps: Pick<ActivityDeps, 'db' | 'now' | 'newId' | 'wake' | 'config' | 'addressMac'>,
-  domainId: string,
-) {
-  const send = (position: number) => async (executionId: string) => {
-    await sendMail(deps, domainId, executionId, position)
+export function createPlainActivities(deps: Deps, scenario: Scenario, domainId: string) {
+  const mails = mailsOf(scenario)
+  return {
+    /** Sends the email at that position, and writes the steps with it. */
+    async sendMail(executionId: string, position: number): Promise<void> {
+      const mail = mails[position]
+      if (!mail) throw new Error(`no mail ${position}`)
+      const isLast = position === mails.length - 1
+      await sendMail(deps, domainId, executionId, {
+        ...mail,
+        steps: stepsOf(scenario, position),
+        isLast,
+      })
+    },
   }
-  return { sendWelcome: send(0), sendTips: send(1), sendOffer: send(2) }
 }
 
 export type PlainActivities = ReturnType<typeof createPlainActivities>
 
 async function sendMail(
-  { db, now, newId, wake, config, addressMac }: Parameters<typeof createPlainActivities>[0],
+  { db, now, newId, wake, config, addressMac }: Deps,
   domainId: string,
   executionId: string,
-  position: number,
+  {
+    steps,
+    isLast,
+    ...mail
+  }: {
+    id: string
+    subject: string
+    html: string
+    steps: { seq: number; node_id: string; type: string }[]
+    isLast: boolean
+  },
 ): Promise<void> {
-  const mail = mails[position]
-  if (!mail) throw new Error(`no mail ${position}`)
   const found = await db
     .selectFrom('executions as e')
     .innerJoin('contacts as c', 'c.id', 'e.contact_id')
@@ -94,7 +111,6 @@ async function sendMail(
       expiresAt: new Date(at.getTime() + DAY_MS),
     }
     await writeEmail(inTrx, found.workspace_id, email, [{ email: found.email }])
-    const steps = stepsOf(position)
     await trx
       .insertInto('execution_steps')
       .values(
@@ -111,7 +127,7 @@ async function sendMail(
       )
       .execute()
     const last = steps.at(-1)
-    if (last?.type !== 'exit') return
+    if (!isLast || !last) return
     await trx
       .updateTable('executions')
       .set({
@@ -127,17 +143,10 @@ async function sendMail(
   wake('dripline_deliveries')
 }
 
-/**
- * The steps to write with the email at that position: with the first also the trigger, with the last also the
- * exit.
- */
-function stepsOf(position: number) {
-  const all = [
-    { node_id: 'start', type: 'trigger' },
-    ...mails.map(({ id }) => ({ node_id: id, type: 'send_email' })),
-    { node_id: 'end', type: 'exit' },
-  ].map((step, i) => ({ ...step, seq: i + 1 }))
-  const from = position === 0 ? 0 : position + 1
-  const to = position === mails.length - 1 ? all.length : position + 2
-  return all.slice(from, to)
+/** The steps since the email before: with the first also the trigger, with the last also the exit. */
+function stepsOf(scenario: Scenario, position: number) {
+  const all = nodesOf(scenario).map(({ id, type }, i) => ({ node_id: id, type, seq: i + 1 }))
+  const ends = all.flatMap(({ type, seq }) => (type === 'send_email' ? [seq] : []))
+  const isLast = position === ends.length - 1
+  return all.slice(position === 0 ? 0 : ends[position - 1], isLast ? undefined : ends[position])
 }

@@ -20,6 +20,7 @@ import { createSecrets } from '../runtime/secrets.ts'
 import { createWorkers } from '../worker/createWorker.ts'
 import { startStarter } from '../worker/starter.ts'
 import { temporalLogger } from '../worker/temporalLogger.ts'
+import type { Scenario } from './automationScenarios.ts'
 import { createPlainActivities } from './plainActivities.ts'
 import { serve } from './remote.ts'
 import { SECRET_KEY } from './servers.ts'
@@ -47,8 +48,6 @@ const noLanes: LaneOwners = {
 }
 
 const now = () => new Date()
-const workflowsPath = fileURLToPath(new URL('./plainWorkflow.ts', import.meta.url))
-
 async function createDeps(config: Config, log: Log) {
   const { db, pool } = connect({
     url: config.databaseUrl,
@@ -83,8 +82,10 @@ const handlers = {
     temporalAddress: string
     namespace: string
     domainId: string
+    scenario: Scenario
   }): Promise<void> {
-    const { databaseUrl, temporalAddress, namespace, domainId } = input
+    const { databaseUrl, temporalAddress, namespace, domainId, scenario } = input
+    const workflowsPath = fileURLToPath(new URL(`./${scenario.plain}`, import.meta.url))
     const config = parseConfig({
       DATABASE_URL: databaseUrl,
       SECRET_KEY,
@@ -103,7 +104,7 @@ const handlers = {
       connection,
       namespace,
       roles: config.workerRoles,
-      activities: { ...createActivities(deps), ...createPlainActivities(deps, domainId) },
+      activities: { ...createActivities(deps), ...createPlainActivities(deps, scenario, domainId) },
       workflowBundle,
     })
     for (const worker of workers) worker.run().catch(failed)

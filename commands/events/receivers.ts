@@ -5,9 +5,9 @@ import {
   type EndedWait,
   type EventReceivers,
   findCandidates,
-  type TriggerRow,
   type WaitRow,
 } from '../../db/events/receivers.ts'
+import type { TriggerRow } from '../../db/events/triggers.ts'
 import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
 import { evaluate } from '../../rules/conditions/evaluate.ts'
 import { conditionNeeds } from '../../rules/conditions/needs.ts'

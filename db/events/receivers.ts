@@ -2,15 +2,14 @@
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Condition } from '../../rules/conditions/types.ts'
-import type { ReEntry } from '../../rules/design/types.ts'
 import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Interrupts } from '../../rules/interrupts.ts'
 import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
 import { isLive } from '../executions/live.ts'
-import { isAboutWorkflow } from '../opt-outs/reads.ts'
 import type { JsonObject } from '../schema.ts'
+import { findTriggers, type TriggerRow, triggerKeys } from './triggers.ts'
 
 export interface EventReceivers {
   /** At most one for each workflow. */
@@ -59,17 +58,6 @@ export interface ArrivedEvent {
   byExecution?: string | undefined
 }
 
-export interface TriggerRow {
-  workflow_id: string
-  node_id: string
-  version: number
-  /** Of the event, or one of `happenings`. */
-  event_name: string
-  about: string | null
-  filter: Condition | null
-  re_entry: ReEntry | null
-}
-
 export interface WaitRow {
   execution_id: string
   workflow_id: string
@@ -114,7 +102,10 @@ const latestOfNamed = (wait: RawBuilder<unknown>, interrupts: RawBuilder<unknown
     where d.execution_id = ${wait}.execution_id and d.node_id = named.node_id
     order by d.segment desc limit 1) as latest`
 
-/** Finds triggers of that name, and waits for it or for any change. Their filters are not evaluated here. */
+/**
+ * Finds triggers of that name, and waits for it or for any change. Their filters are not evaluated here, and triggers of workflows
+ * that the contact has left are not returned.
+ */
 export async function findCandidates(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -130,17 +121,11 @@ export async function findCandidates(
           and w.execution_id <> ${byExecution}`
   const { rows } = await sql<Found>`
     select
+      (${triggerKeys(workspaceId, names)}) as trigger_keys,
       coalesce((
-        select json_agg(json_build_object('workflow_id', t.workflow_id, 'node_id', t.node_id,
-          'version', t.version, 'event_name', t.event_name, 'about', t.about, 'filter', t.filter,
-          're_entry', t.re_entry)
-          order by t.workflow_id, t.position)
-        from workflow_triggers t
-        where t.workspace_id = ${workspaceId} and t.event_name = any(${names}::text[])
-          and not exists (select from opt_outs o
-            where o.workspace_id = ${workspaceId} and o.address_hmac = ${hmac}
-              and ${isAboutWorkflow(sql`t.workflow_id`)})
-      ), '[]') as triggers,
+        select json_agg(case o.scope when 'workflow' then o.target_id end) from opt_outs o
+        where o.workspace_id = ${workspaceId} and o.address_hmac = ${hmac} and o.scope in ('workflow', 'workspace')
+      ), '[]') as left_ids,
       coalesce((
         select json_agg(json_build_object('execution_id', w.execution_id,
           'workflow_id', x.workflow_id, 'version', x.version, 'watched', w.watched,
@@ -160,9 +145,16 @@ export async function findCandidates(
       coalesce((${interruptsOfWaits(workspaceId, isOpen)}), '[]') as versions
   `.execute(trx)
   const [found] = rows
-  return found
-    ? { triggers: found.triggers, waits: withInterrupts(found) }
-    : { triggers: [], waits: [] }
+  if (!found) return { triggers: [], waits: [] }
+  const { trigger_keys: keys, left_ids: left } = found
+  const triggers =
+    keys === null || left.includes(null)
+      ? []
+      : await findTriggers(trx, workspaceId, { names, keys })
+  return {
+    triggers: triggers.filter((trigger) => !left.includes(trigger.workflow_id)),
+    waits: withInterrupts(found),
+  }
 }
 
 /** What may interrupt the executions of open watched waits, by version. */
@@ -177,7 +169,10 @@ const interruptsOfWaits = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>
             where ${isOpen} and w.watched)`
 
 interface Found {
-  triggers: TriggerRow[]
+  /** Null if there are no triggers. */
+  trigger_keys: string | null
+  /** The workflows that the contact has left; null among them: all. */
+  left_ids: (string | null)[]
   waits: (Omit<WaitRow, 'interrupts'> & { version: number; watched: boolean })[]
   versions: { workflow_id: string; version: number; interrupts: Interrupts }[]
 }

@@ -1,6 +1,7 @@
 // The names that conditions, matches and variables read facts by: `properties.plan`, `event.items[].sku`.
 
 import type { Json } from '../json.ts'
+import { limits } from '../limits.ts'
 import { type PathPart, parsePath, readPath } from '../paths.ts'
 import type { ConditionFacts } from './types.ts'
 
@@ -21,8 +22,21 @@ export interface Field {
   path: PathPart[]
 }
 
+/** Fields that were parsed: the same few are read for each event and each node. Emptied when it is full. */
+const parsed = new Map<string, Field | null>()
+const PARSED_MAX = 5_000
+
 /** A field's root and path, or null when it names nothing that facts hold. */
 export function parseField(text: string): Field | null {
+  const known = parsed.get(text)
+  if (known !== undefined) return known
+  const field = parse(text)
+  if (parsed.size >= PARSED_MAX) parsed.clear()
+  if (text.length <= limits.pathCharsMax) parsed.set(text, field)
+  return field
+}
+
+function parse(text: string): Field | null {
   const parts = parsePath(text)
   const [head, ...path] = parts ?? []
   const root = fieldRoots.find((name) => name === head?.name)

@@ -22,6 +22,7 @@ import { listEmails } from '../../db/emails/reads.ts'
 import { listSendFacts } from '../../db/emails/sendFacts.ts'
 import { readLongBody } from '../../db/emails/sliceReads.ts'
 import { findCandidates, listAwaited } from '../../db/events/receivers.ts'
+import { findTriggers } from '../../db/events/triggers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
 import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost.ts'
@@ -157,6 +158,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listEmails(trx, reach, page),
   (trx) => listSendFacts(trx, ws, [{ domainName: 'b.test', addresses: ['a@b.test'] }]),
   (trx) => findCandidates(trx, ws, arrived),
+  (trx) => findTriggers(trx, ws, { names: ['user.left'], keys: 'none' }),
   (trx) => insertEvent(trx, ws, event, made),
   (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),
   (trx) => listEventTimes(trx, ws, id, ['user.left']),

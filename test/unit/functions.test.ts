@@ -45,7 +45,6 @@ const looked: Record<string, string> = {
   'delivery/lane/run.ts createRunning': 'what one lane keeps, and the functions that share it',
   'inbound/reports/listener.ts startInbound': 'the hooks of one SMTP server over what they share',
   'dev/start/parts.ts createParts': 'one short function for each part of npm start',
-  'bench/executions.ts executions': 'one figure from its servers to its report',
   'bench/memory.ts memory': 'one figure from its servers to its report',
   'bench/plainActivities.ts sendMail':
     'the hand-written reference, which lists all columns of its rows',

@@ -1,15 +1,13 @@
-// The reference of the executions figure: a hand-written workflow function with one activity for each email.
+// The reference of three mails: a hand-written workflow function with one activity for each email.
 import { proxyActivities } from '@temporalio/workflow'
 import type { RunExecutionInput } from '../workflows/messages.ts'
 import type { PlainActivities } from './plainActivities.ts'
 
-const { sendWelcome, sendTips, sendOffer } = proxyActivities<PlainActivities>({
-  startToCloseTimeout: '30 seconds',
-})
+const { sendMail } = proxyActivities<PlainActivities>({ startToCloseTimeout: '30 seconds' })
 
 /** It has the name of the service's workflow function, so that the same starter can start it. */
 export async function runExecution({ executionId }: RunExecutionInput): Promise<void> {
-  await sendWelcome(executionId)
-  await sendTips(executionId)
-  await sendOffer(executionId)
+  await sendMail(executionId, 0)
+  await sendMail(executionId, 1)
+  await sendMail(executionId, 2)
 }

@@ -1,0 +1,63 @@
+// The triggers of active workflows for an event. An event may meet a thousand of them, so each is read once and kept.
+
+import { type RawBuilder, sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
+import type { Condition } from '../../rules/conditions/types.ts'
+import type { ReEntry } from '../../rules/design/types.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+
+export interface TriggerRow {
+  workflow_id: string
+  node_id: string
+  version: number
+  /** Of the event, or one of `happenings`. */
+  event_name: string
+  about: string | null
+  filter: Condition | null
+  re_entry: ReEntry | null
+}
+
+const KEPT_CHARS = 8 * 1024 * 1024
+
+/** By key. A row that is written anew has another key, so what is kept here is never out of date. */
+const kept = new LRUCache<string, TriggerRow>({
+  maxSize: KEPT_CHARS,
+  sizeCalculation: (row, key) => key.length + JSON.stringify(row).length,
+})
+
+/** The key of a row holds the transaction that wrote it. Neither part has a comma in it. */
+const keyOf = sql`t.workflow_id || '/' || t.node_id || '/' || t.xmin::text`
+
+const where = (workspaceId: WorkspaceId, names: readonly string[]) =>
+  sql`t.workspace_id = ${workspaceId} and t.event_name = any(${names}::text[])`
+
+/** A `select` of one text: the keys of the triggers of these names, in order, with a comma between; null if there are none. */
+export const triggerKeys = (
+  workspaceId: WorkspaceId,
+  names: readonly string[],
+): RawBuilder<unknown> => sql`
+        select string_agg(${keyOf}, ',' order by t.workflow_id, t.position)
+        from workflow_triggers t where ${where(workspaceId, names)}`
+
+/**
+ * The triggers of these names, in the order of `triggerKeys`.
+ * @param of `keys` as `triggerKeys` gave them in the same transaction. If one of them is not known, all are read again, as they
+ *   are then: a workflow that was changed meanwhile is seen before the change or after it, never without triggers.
+ */
+export async function findTriggers(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { names, keys }: { names: readonly string[]; keys: string },
+): Promise<TriggerRow[]> {
+  const found = keys.split(',').map((key) => kept.get(key))
+  if (found.every((row) => row !== undefined)) return found
+  const { rows } = await sql<TriggerRow & { key: string }>`
+    select ${keyOf} as key, t.workflow_id, t.node_id, t.version, t.event_name, t.about, t.filter, t.re_entry
+    from workflow_triggers t where ${where(workspaceId, names)} order by t.workflow_id, t.position
+  `.execute(trx)
+  return rows.map(({ key, ...row }) => {
+    kept.set(key, row)
+    return row
+  })
+}
