@@ -55,7 +55,8 @@ export async function loadFacts(
       ? await listEventTimes(trx, execution.workspace_id, contact.id, needs.eventNames)
       : {},
     emailActivity: needs.emailActivity
-      ? await listEmailActivity(trx, execution.workspace_id, execution.id)
+      ? ((await listEmailActivity(trx, execution.workspace_id, [execution.id])).get(execution.id) ??
+        {})
       : {},
     audiences: needs.audienceIds.length
       ? await listMemberships(trx, contact.workspace_id, contact.email, needs.audienceIds)

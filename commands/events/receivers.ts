@@ -36,8 +36,9 @@ export async function findReceivers(
   const facts = await loadFacts(trx, workspaceId, event, candidates)
 
   const waits: EventReceivers['waits'] = []
+  const activity = await loadActivity(trx, workspaceId, candidates.waits)
   for (const wait of candidates.waits) {
-    const waiting = await factsOfWait(trx, workspaceId, wait, facts)
+    const waiting = factsOfWait(wait, facts, activity.get(wait.execution_id) ?? {})
     const end = endOfWait(wait, event, waiting)
     if (!end) continue
     const { execution_id, workflow_id, segment, node_id } = wait
@@ -119,26 +120,34 @@ function happeningOf(
   return { path, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
 }
 
-/** The facts of an execution that waits. `event` is what has arrived. */
-async function factsOfWait(
+/** The mail of all those executions whose conditions look at it, read at once: a contact may be in very many. */
+function loadActivity(
   trx: Trx,
   workspaceId: WorkspaceId,
+  waits: WaitRow[],
+): Promise<Activity> | Activity {
+  const asking = waits.filter((wait) => conditionNeeds(...conditionsOf(wait)).emailActivity)
+  if (asking.length === 0) return new Map()
+  const ids = asking.map(({ execution_id }) => execution_id)
+  return listEmailActivity(trx, workspaceId, [...new Set(ids)])
+}
+
+type Activity = Awaited<ReturnType<typeof listEmailActivity>>
+
+/** The facts of an execution that waits. `event` is what has arrived. */
+const factsOfWait = (
   wait: WaitRow,
   facts: ConditionFacts,
-): Promise<RunFacts> {
-  const { emailActivity } = conditionNeeds(...conditionsOf(wait))
-  return {
-    ...facts,
-    trigger: wait.trigger ?? {},
-    waitEvents: wait.wait_events ?? {},
-    execution: { step_count: wait.step_count ?? 0 },
-    emailActivity: emailActivity
-      ? await listEmailActivity(trx, workspaceId, wait.execution_id)
-      : {},
-    enteredAt: wait.entered_at,
-    goalsReached: wait.goals_reached,
-  }
-}
+  emailActivity: ConditionFacts['emailActivity'],
+): RunFacts => ({
+  ...facts,
+  trigger: wait.trigger ?? {},
+  waitEvents: wait.wait_events ?? {},
+  execution: { step_count: wait.step_count ?? 0 },
+  emailActivity,
+  enteredAt: wait.entered_at,
+  goalsReached: wait.goals_reached,
+})
 
 const conditionsOf = ({ filter, condition, interrupts }: WaitRow): Condition[] =>
   [

@@ -26,20 +26,27 @@ export async function listEventTimes(
   return Object.fromEntries(rows.map((row) => [row.event_name, row.times.reverse()]))
 }
 
-/** The statuses that emails of this execution have reached, by send_email node; what machines opened is left out. */
+/**
+ * The statuses that emails of these executions have reached, by execution and send_email node; what machines opened is left
+ * out. One without such emails is not in the map.
+ */
 export async function listEmailActivity(
   trx: Trx,
   workspaceId: WorkspaceId,
-  executionId: string,
-): Promise<Record<string, string[]>> {
-  const { rows } = await sql<{ node_id: string; statuses: string[] }>`
-    select m.node_id, array_agg(distinct v.status) as statuses
+  executionIds: readonly string[],
+): Promise<Map<string, Record<string, string[]>>> {
+  const { rows } = await sql<{ execution_id: string; node_id: string; statuses: string[] }>`
+    select m.execution_id, m.node_id, array_agg(distinct v.status) as statuses
     from emails m join email_events v on v.email_id = m.id and v.machine is null
-    where m.workspace_id = ${workspaceId} and m.execution_id = ${executionId}
+    where m.workspace_id = ${workspaceId} and m.execution_id = any(${executionIds}::text[])
       and m.node_id is not null
-    group by m.node_id
+    group by m.execution_id, m.node_id
   `.execute(trx)
-  return Object.fromEntries(rows.map((row) => [row.node_id, row.statuses]))
+  const found = new Map<string, Record<string, string[]>>()
+  for (const { execution_id, node_id, statuses } of rows) {
+    found.set(execution_id, { ...found.get(execution_id), [node_id]: statuses })
+  }
+  return found
 }
 
 /** The audiences among `audienceIds` that contain the address (lower case). */

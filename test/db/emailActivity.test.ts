@@ -21,7 +21,9 @@ test('opens and clicks of machines are no activity', async () => {
     .where('id', '=', mail.id)
     .execute()
   const activity = () =>
-    transact.one(api.deps, ({ db }) => listEmailActivity(db, api.workspaceId, execution_id))
+    transact.one(api.deps, async ({ db }) =>
+      (await listEmailActivity(db, api.workspaceId, [execution_id])).get(execution_id),
+    )
   const reach = wholeWorkspace(api.workspaceId)
   const shown = async () => {
     const [email] = await listExecutionEmails(api.db, reach, execution_id)

@@ -1,8 +1,10 @@
 // What an event reads and locks of the waits of its contact.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { findReceivers } from '../../commands/events/receivers.ts'
 import { transact } from '../../commands/transact.ts'
 import { findCandidates } from '../../db/events/receivers.ts'
+import type { Condition } from '../../rules/conditions/types.ts'
 import { interruptsOf } from '../../rules/interrupts.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -16,16 +18,18 @@ const workspace = await seedWorkspace(db)
 const { workspaceId } = workspace
 
 /** Executions of one workflow for one contact, each in a wait that changes of the contact may end. */
-async function insertWaiting(count: number, eventName: string) {
+async function insertWaiting(
+  count: number,
+  eventName: string,
+  exit: Condition = { type: 'rule', field: 'properties.gone', operator: 'is_true' },
+) {
   const name = uniqueName('began')
   const email = `${uniqueName('c')}@example.test`
   const graph = {
     ...design({ start: onEvent(name), wait: ['wait_for_event', { event_name: eventName }] }, [
       ['start', 'wait'],
     ]),
-    settings: {
-      exit_conditions: [{ type: 'rule', field: 'properties.gone', operator: 'is_true' } as const],
-    },
+    settings: { exit_conditions: [exit] },
   }
   const workflowId = await insertFlow(db, workspace, graph)
   await db
@@ -67,6 +71,35 @@ test('what may interrupt the executions of a version is read once for all of the
   expect(waits).toHaveLength(20)
   expect(waits[0]?.interrupts).toMatchObject({ exits: [{ field: 'properties.gone' }] })
   expect(new Set(waits.map(({ interrupts }) => interrupts)).size).toBe(1)
+})
+
+test('the mail of all executions whose conditions look at it is read at once', async () => {
+  const opened = { type: 'email_activity', node_id: 'any', status: 'opened' } as const
+  const asked = async (count: number) => {
+    const eventName = uniqueName('paid')
+    const { email, contactId } = await insertWaiting(count, eventName, opened)
+    let statements = 0
+    const counted = db.withPlugin({
+      transformQuery({ node }) {
+        statements += 1
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    const { waits } = await transact({ db: counted, wake: () => undefined }, ({ db: trx }) =>
+      findReceivers(trx, workspaceId, {
+        eventName,
+        email,
+        properties: {},
+        contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
+        hmac: Buffer.alloc(16),
+        now: new Date(),
+      }),
+    )
+    expect(waits).toHaveLength(count)
+    return statements
+  }
+  expect(await asked(20)).toBe(await asked(2))
 })
 
 test('an event locks an execution before its wait, as a cancellation does', {

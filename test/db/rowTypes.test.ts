@@ -162,7 +162,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => insertEvent(trx, ws, event, made),
   (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),
   (trx) => listEventTimes(trx, ws, id, ['user.left']),
-  (trx) => listEmailActivity(trx, ws, id),
+  (trx) => listEmailActivity(trx, ws, [id]),
   (trx) => listEndedExecutions(trx, ws, { workflowId: id }, { ...page, status: null }),
   (trx) =>
     listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
@@ -199,6 +199,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
 const neverNull: Record<string, string> = {
   'db/emails/ofExecutions.ts listWithEvents workflow_id': 'mail of an execution has a workflow',
   'db/emails/ofExecutions.ts listWithEvents execution_id': 'mail of a workflow has an execution',
+  'db/executions/facts.ts listEmailActivity execution_id': 'it was asked for by the execution',
   'db/executions/facts.ts listEmailActivity node_id': 'mail of an execution has a node',
 }
 
