@@ -1,4 +1,5 @@
 // The row type of every raw SQL statement matches what Postgres describes: names, base types, and nulls.
+// Long because it holds a call of every raw statement.
 
 import { afterAll, expect, test } from 'vitest'
 import { foldAudienceChanges } from '../../db/audiences/changes.ts'
