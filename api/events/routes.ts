@@ -2,6 +2,7 @@
 
 import { postAutomationEvent } from '../../commands/events/post.ts'
 import { reservedEventPrefixes } from '../../rules/eventNames.ts'
+import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
@@ -25,7 +26,9 @@ const postRoute = defineOperation({
   description:
     'Records what a contact did. The first event of an address makes the contact. The event starts each active ' +
     'workflow with a trigger of that name, unless its filter or its re-entry rule refuses, and it ends the waits ' +
-    'for it; a 202 means that all of this is committed. Send an `event_id` of your own, and you may repeat the ' +
+    'for it; a 202 means that all of this is committed. An event of the past (`historical`, or a `timestamp` of more than ' +
+    `${limits.eventBehindMsMax / 3_600_000} h ago) is recorded and counted, and does neither. ` +
+    'Send an `event_id` of your own, and you may repeat the ' +
     'request: the second time changes nothing and gives the first answer. The `event_id` of an event with another ' +
     'name or address is a 409. Names that begin with ' +
     `${reservedEventPrefixes.map((prefix) => `\`${prefix}\``).join(', ')} are refused: the service records such ` +

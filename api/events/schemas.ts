@@ -37,6 +37,14 @@ export const NewAutomationEvent = z
       .openapi({
         description: `When it happened, at most ${limits.eventAheadMsMax / HOUR_MS} h ahead. The time of arrival when it is left out`,
       }),
+    historical: z
+      .boolean()
+      .optional()
+      .openapi({
+        description:
+          'True for what happened in the past: it is recorded and counted, and starts and wakes nothing. That also holds for ' +
+          `an event whose \`timestamp\` is more than ${limits.eventBehindMsMax / HOUR_MS} h ago`,
+      }),
     event_id: textField(limits.eventIdCharsMax).min(1).optional().openapi({
       description:
         'Your own id for it. An event with an id that was recorded before changes nothing',

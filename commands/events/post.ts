@@ -18,6 +18,8 @@ export interface PostedEvent {
   contact_properties?: JsonObject | undefined
   /** ms; the time of arrival if absent. */
   timestamp?: number | undefined
+  /** It tells of the past: it is counted, and starts and wakes nothing. So does one that is older than `limits.eventBehindMsMax`. */
+  historical?: boolean | undefined
   /** The caller's own id: an event with the same id is recorded only once. */
   event_id?: string | undefined
 }
@@ -54,6 +56,7 @@ export async function postAutomationEvent(
     at: new Date(timestamp),
     contactProperties: input.contact_properties ?? null,
     createContact: true,
+    historical: input.historical === true || timestamp < now.getTime() - limits.eventBehindMsMax,
   }
   for (let tries = 1; ; tries++) {
     try {

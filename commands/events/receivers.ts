@@ -60,7 +60,8 @@ export async function findReceivers(
   return { triggers, waits }
 }
 
-const NOBODY: EventReceivers = { triggers: [], waits: [] }
+/** Nothing starts and nothing wakes. */
+export const NOBODY: EventReceivers = { triggers: [], waits: [] }
 
 /** What ends a wait now; null if nothing does. */
 function endOfWait(

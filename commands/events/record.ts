@@ -18,7 +18,7 @@ import { mergeProperties } from '../../rules/properties/merge.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
-import { findReceivers } from './receivers.ts'
+import { findReceivers, NOBODY } from './receivers.ts'
 
 export type RecordDeps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>
 
@@ -48,7 +48,7 @@ export class EventIdRace extends Error {}
 
 /**
  * Locks the contact, counts and stores the event, starts matching workflows, ends waits for it and writes the
- * outbox.
+ * outbox. An event that tells of the past starts nothing and ends no wait.
  * @returns null if there is no such contact and none may be made. Only an event with contact properties or with an
  * event_id of the caller's can be refused; the caller must return the refusal, so that the transaction rolls back.
  * @throws EventIdRace
@@ -82,18 +82,20 @@ export async function recordAutomationEvent(
   }
 
   // A separate statement: only a snapshot that is taken under the lock shows every wait of this contact.
-  const receivers = await findReceivers(trx, workspaceId, {
-    ...event,
-    contact: {
-      id: stored.contact_id,
-      firstSeen: stored.first_seen,
-      properties,
-      before: stored.properties,
-      isNew: stored.is_new === true,
-    },
-    hmac: deps.addressMac(workspaceId, event.email),
-    now,
-  })
+  const receivers = event.historical
+    ? NOBODY
+    : await findReceivers(trx, workspaceId, {
+        ...event,
+        contact: {
+          id: stored.contact_id,
+          firstSeen: stored.first_seen,
+          properties,
+          before: stored.properties,
+          isNew: stored.is_new === true,
+        },
+        hmac: deps.addressMac(workspaceId, event.email),
+        now,
+      })
   const executionIds = await tellReceivers(deps, workspaceId, receivers, {
     eventRowId: id,
     contactId: stored.contact_id,

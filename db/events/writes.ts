@@ -24,6 +24,8 @@ export interface NewAutomationEvent {
   chainDepth?: number
   /** The execution whose segment records it: it has left its wait. */
   byExecution?: string | undefined
+  /** It tells of the past: it is counted, and starts and wakes nothing. Absent: it does not. */
+  historical?: boolean
 }
 
 interface StoredEvent {
@@ -86,9 +88,10 @@ export async function insertEvent(
       } as is_new
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
-        properties, at, created_at, depth)
+        properties, at, created_at, depth, historical)
       select ${made.id}, ${workspaceId}, contact.id, ${made.eventId}, ${eventName}, ${email},
-        ${JSON.stringify(event.properties)}::jsonb, ${at}::timestamptz, ${made.now}::timestamptz, ${depthOf(event)}::smallint
+        ${JSON.stringify(event.properties)}::jsonb, ${at}::timestamptz, ${made.now}::timestamptz, ${depthOf(event)}::smallint,
+        ${event.historical === true}::boolean
       from contact
       on conflict (workspace_id, event_id) do nothing returning id
     )

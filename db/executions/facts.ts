@@ -67,9 +67,9 @@ export async function listMemberships(
 }
 
 /** How far behind its coming an event's own time is looked for, ms. */
-const BEHIND_MS_MAX = 72 * 60 * 60 * 1000
+const BEHIND_MS_MAX = limits.eventBehindMsMax
 
-/** Which of these events have come for a contact since then; `butId`: that one does not count. */
+/** Which of these events have come for a contact since then; `butId`: that one does not count, nor what told of the past. */
 export async function listArrivedNames(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -85,6 +85,7 @@ export async function listArrivedNames(
     .where('event_name', 'in', names)
     .where('at', '>', new Date(since.getTime() - BEHIND_MS_MAX))
     .where('created_at', '>=', since)
+    .where('historical', '=', false)
     .where('id', '<>', butId ?? '')
     .execute()
   return rows.map((row) => row.event_name)

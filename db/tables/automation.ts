@@ -32,6 +32,8 @@ export interface AutomationEventsTable {
   created_at: Date
   /** How many effects of executions led to it; 0: it came from outside. */
   depth: Defaulted<number>
+  /** Whether it told of the past when it came: then it has started and woken nothing. */
+  historical: Defaulted<boolean>
 }
 
 export interface WorkflowsTable {

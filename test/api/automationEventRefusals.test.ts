@@ -124,6 +124,12 @@ describe('a wrong event', () => {
       'invalid_request',
     ],
     [
+      'a text for historical',
+      { event_name: 'x', email: 'a@b.test', historical: 'true' },
+      /^historical (must|is required)/,
+      'invalid_request',
+    ],
+    [
       'a long event_id',
       { event_name: 'x', email: 'a@b.test', event_id: 'x'.repeat(129) },
       /^event_id (must|is required)/,

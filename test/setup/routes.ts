@@ -135,6 +135,7 @@ const bodies: Record<string, JsonObject> = {
     properties: { total: 1 },
     contact_properties: { plan: 'pro' },
     timestamp: 1_700_000_000_000,
+    historical: true,
     event_id: 'order-1',
   },
   'PATCH /v1/automation/contacts/:email': { properties: { plan: 'pro' } },
