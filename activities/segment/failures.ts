@@ -2,6 +2,7 @@
 // log, or in the execution's row, since histories hold no texts of servers, no values of contacts and no paths.
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
+import { NewerEngine } from '../../rules/engine.ts'
 import { UnknownKind } from '../../rules/interpreter.ts'
 import { failureTypes } from '../../rules/wire.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
@@ -32,7 +33,7 @@ export async function withClosedFailures<T>(
     return await work()
   } catch (err) {
     if (err instanceof ApplicationFailure || err instanceof CancelledFailure) throw err
-    if (err instanceof UnknownKind) {
+    if (err instanceof UnknownKind || err instanceof NewerEngine) {
       log.warn({ err, ...about }, 'a segment needs a newer worker; it is left to one')
       throw leftToNewer()
     }

@@ -8,6 +8,7 @@ import { AudiencesNotLocked } from '../../commands/unsubscribes/byNode.ts'
 import { findSegment, type SegmentRow } from '../../db/executions/segments.ts'
 import { dataFaultOf } from '../../db/failures.ts'
 import type { Design } from '../../rules/design/types.ts'
+import { ENGINE, NewerEngine } from '../../rules/engine.ts'
 import { LoopWithoutTime } from '../../rules/interpreter.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
 import { createGate } from '../../runtime/gate.ts'
@@ -74,6 +75,7 @@ async function runOnce(
   if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
   const isEnded = isEndedElsewhere(execution, execution.result)
   if (execution.result && !isEnded) return execution.result
+  if (execution.engine > ENGINE) throw new NewerEngine(execution.engine)
   const id = `${executionId}/${segment}`
   try {
     const result = await attempt(deps, own, input, execution)

@@ -30,7 +30,7 @@ export const WorkflowVersionList = z
   .openapi('WorkflowVersionList')
 
 export const toWorkflowVersionListItem = (
-  row: Omit<WorkflowVersionRow, 'design' | 'interrupts'>,
+  row: Omit<WorkflowVersionRow, 'design' | 'interrupts' | 'engine'>,
 ): WorkflowVersionListItem => ({
   workflow_id: row.workflow_id,
   version: row.version,

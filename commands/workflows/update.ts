@@ -3,9 +3,10 @@
 import type { Trx } from '../../db/connect.ts'
 import { findWorkflowVersion, type WorkflowRow } from '../../db/workflows/reads.ts'
 import { replaceTriggers } from '../../db/workflows/triggers.ts'
-import { lockWorkflow, updateWorkflow as updateRow } from '../../db/workflows/writes.ts'
+import { lockWorkflow, setEngine, updateWorkflow as updateRow } from '../../db/workflows/writes.ts'
 import { eventTriggers } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
+import { ENGINE } from '../../rules/engine.ts'
 import { isId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { jsonEquals } from '../../rules/paths.ts'
@@ -107,6 +108,10 @@ async function write(
   }
   const row = await updateRow(db, workspace_id, id, columns, at)
   if (isNew) await insertVersion(db, row, { design: given, createdBy: changedBy, at })
+  // One that was active before keeps what its executions began under.
+  else if (activates && workflow.active_version !== version) {
+    await setEngine(db, workspace_id, { workflowId: id, version, engine: ENGINE })
+  }
   const stops = workflow.status === 'active' && status !== 'active'
   if (activates) {
     const triggers = eventTriggers(given as unknown as Design)

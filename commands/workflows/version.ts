@@ -4,6 +4,7 @@ import type { Trx } from '../../db/connect.ts'
 import type { WorkflowRow } from '../../db/workflows/reads.ts'
 import { insertWorkflowVersion } from '../../db/workflows/writes.ts'
 import type { Graph } from '../../rules/design/types.ts'
+import { ENGINE } from '../../rules/engine.ts'
 import { interruptsOf } from '../../rules/interrupts.ts'
 import type { JsonObject } from '../../rules/json.ts'
 
@@ -19,6 +20,7 @@ export function insertVersion(
     version: workflow.current_version,
     design: JSON.stringify(version.design),
     interrupts: interrupts && JSON.stringify(interrupts),
+    engine: ENGINE,
     created_by: version.createdBy,
     created_at: version.at,
   })

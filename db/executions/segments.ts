@@ -1,6 +1,7 @@
 // Reads what a segment of an execution starts from, and writes its results in one statement.
 
 import { sql } from 'kysely'
+import { ENGINE } from '../../rules/engine.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EndedStatus } from '../../rules/states.ts'
 import type { CancelCode, WaitEndedBy } from '../../rules/wire.ts'
@@ -42,6 +43,7 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
       'e.chain_depth',
       'e.ended_status',
       'v.design',
+      'v.engine',
       'done.result as result',
       'before.result as previous',
       's.deaths',
@@ -194,8 +196,8 @@ export async function insertSegment(
       ${end ? endOf(end, writes.depth, now) : depthOf(writes.depth)}
     ),
     cleared as (${cleared(sql`select id from live`)})
-    insert into execution_segments (execution_id, segment, result, created_at)
-    select live.id, ${segment}::int, ${JSON.stringify(writes.result)}::jsonb, ${now}::timestamptz
+    insert into execution_segments (execution_id, segment, result, engine, created_at)
+    select live.id, ${segment}::int, ${JSON.stringify(writes.result)}::jsonb, ${ENGINE}::smallint, ${now}::timestamptz
     from live
   `.execute(trx)
   return Number(numAffectedRows) > 0

@@ -58,6 +58,8 @@ export interface WorkflowVersionsTable {
   design: JsonColumn<object>
   /** `Interrupts` of the design; null where it has none. */
   interrupts: NullableJson<object>
+  /** The semantics of the interpreter that it runs under (`ENGINE`). */
+  engine: Defaulted<number>
   created_by: string
   created_at: Date
 }
@@ -109,6 +111,8 @@ export interface ExecutionSegmentsTable {
   execution_id: string
   segment: number
   result: JsonColumn<object>
+  /** `ENGINE` of the worker that wrote it; null: one of a release before that number. */
+  engine: Defaulted<number | null>
   created_at: Date
 }
 

@@ -113,7 +113,7 @@ export function listWorkflowVersions(
   workspaceId: WorkspaceId,
   workflowId: string,
   page: { after: number | null; limit: number },
-): Promise<Omit<WorkflowVersionRow, 'design' | 'interrupts'>[]> {
+): Promise<Omit<WorkflowVersionRow, 'design' | 'interrupts' | 'engine'>[]> {
   return db
     .selectFrom('workflow_versions')
     .select(['workflow_id', 'version', 'workspace_id', 'created_by', 'created_at'])

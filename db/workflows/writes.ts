@@ -34,7 +34,7 @@ export async function insertWorkflow(
     .execute()
 }
 
-/** Writes a version of a workflow; versions are never changed. */
+/** Writes a version of a workflow; its design never changes. */
 export async function insertWorkflowVersion(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -43,6 +43,22 @@ export async function insertWorkflowVersion(
   await trx
     .insertInto('workflow_versions')
     .values({ ...row, workspace_id: workspaceId })
+    .execute()
+}
+
+/** Sets the semantics under which a version runs that was never active, so that no execution began under others. */
+export async function setEngine(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  version: { workflowId: string; version: number; engine: number },
+): Promise<void> {
+  await trx
+    .updateTable('workflow_versions')
+    .set({ engine: version.engine })
+    .where('workspace_id', '=', workspaceId)
+    .where('workflow_id', '=', version.workflowId)
+    .where('version', '=', version.version)
+    .where('engine', '<', version.engine)
     .execute()
 }
 

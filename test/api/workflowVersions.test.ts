@@ -1,5 +1,6 @@
 // Versions, validation and copies of workflows, and workflows that do not exist.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
+import { ENGINE } from '../../rules/engine.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { welcomeDesign } from '../setup/designs.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -45,6 +46,25 @@ describe('versions', () => {
       expect((await api.request('POST', `${path}/${n}/restore`)).status).toBe(404)
     }
   })
+})
+
+test('a version runs under the semantics under which it was first active', async () => {
+  const { workflow_id: id } = await create({ design: exitDesign(uniqueName('event')) })
+  const version = api.db.updateTable('workflow_versions').where('workflow_id', '=', id)
+  const engine = async () => {
+    const stored = api.db.selectFrom('workflow_versions').select('engine')
+    return (await stored.where('workflow_id', '=', id).executeTakeFirstOrThrow()).engine
+  }
+  expect(await engine()).toBe(ENGINE)
+  // A draft that the release before has written.
+  await version.set({ engine: 1 }).execute()
+  await patch(id, { status: 'active' })
+  expect(await engine()).toBe(ENGINE)
+  // Its executions began under that number.
+  await version.set({ engine: 1 }).execute()
+  await patch(id, { status: 'paused' })
+  await patch(id, { status: 'active' })
+  expect(await engine()).toBe(1)
 })
 
 describe('validate and duplicate', () => {

@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { addressDomain } from '../../rules/addresses.ts'
 import { limits } from '../../rules/limits.ts'
 import { shardOf } from '../../rules/shard.ts'
+import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import { newId, now } from './harness.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -61,4 +62,19 @@ export async function acceptBefore(
     new Date(at.getTime() + DAY_MS),
   ])
   return id
+}
+
+/** A segment that its workers write: one step of a node without a wait, and then the end. @throws what Postgres says */
+export async function insertSegmentBefore(
+  pool: pg.Pool,
+  workspaceId: string,
+  { executionId, segment }: SegmentInput,
+): Promise<SegmentResult> {
+  const end = { kind: 'end', status: 'COMPLETED', error: null } as const
+  const result: SegmentResult = { next: end, step: 'start', step_count: 1 }
+  const step = { seq: 1, node_id: 'start', type: 'trigger', handle: 'default', why: null }
+  const [steps, waits, stored] = [[step], [], result].map((one) => JSON.stringify(one))
+  const values = [workspaceId, executionId, segment, now(), steps, waits, null, -1, stored]
+  await pool.query(read('insertSegment'), values)
+  return result
 }

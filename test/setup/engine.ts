@@ -139,14 +139,14 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       return executionIds
     },
     /** Makes a workflow with a new event as trigger, and starts an execution of it for a new contact. */
-    async run(design: TestDesign, contact = `${uniqueName('c')}@example.test`) {
+    async run(design: TestDesign, contact = `${uniqueName('c')}@example.test`, engine?: number) {
       const eventName = uniqueName('event')
       const nodes = design.nodes.map((node) =>
         node.type === 'trigger'
           ? { ...node, data: { kind: 'event', event_name: eventName } }
           : node,
       )
-      const workflowId = await insertFlow(db, workspace, { ...design, nodes })
+      const workflowId = await insertFlow(db, workspace, { ...design, nodes }, engine)
       const [id] = await this.post(eventName, contact)
       if (id === undefined) throw new Error('the event started nothing')
       return { id, email: contact, workflowId }

@@ -4,6 +4,7 @@ import { type RecordedEvent, recordAutomationEvent } from '../../commands/events
 import { transact } from '../../commands/transact.ts'
 import type { Db } from '../../db/connect.ts'
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
+import { ENGINE } from '../../rules/engine.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { addressMacOf } from './addressMac.ts'
@@ -48,11 +49,12 @@ export const mail = (
   { from: 'Team <hello@sender.test>', subject, html: `<p>${subject}</p>`, ...more },
 ]
 
-/** Inserts an active workflow of version 1 with its triggers. @returns its id */
+/** Inserts an active workflow of version 1 with its triggers, which runs under those semantics. @returns its id */
 export async function insertFlow(
   db: Db,
   { workspaceId, userId }: { workspaceId: WorkspaceId; userId: string },
   given: TestDesign,
+  engine: number = ENGINE,
 ): Promise<string> {
   const id = newId('workflow')
   const at = now()
@@ -79,6 +81,7 @@ export async function insertFlow(
       version: 1,
       workspace_id: workspaceId,
       design: JSON.stringify(given),
+      engine,
       created_by: userId,
       created_at: at,
     })
