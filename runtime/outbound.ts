@@ -1,0 +1,160 @@
+// The client for addresses that customers choose: the address is looked up once, judged, and connected to as it was judged.
+import { lookup as systemLookup } from 'node:dns/promises'
+import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
+import { request as tlsRequest } from 'node:https'
+import { isIP } from 'node:net'
+
+export interface OutboundRequest {
+  method: string
+  /** http or https. */
+  url: URL
+  headers: Readonly<Record<string, string>>
+  /** null: none. */
+  body: string | null
+  /** For everything together: the look-up, the connection and the whole answer. */
+  timeout_ms: number
+  /** Of the answer's body; what is longer is cut there. */
+  bytesMax: number
+  signal?: AbortSignal
+}
+
+export interface OutboundAnswer {
+  status: number
+  /** By name in lower case; those that came several times are joined. */
+  headers: Record<string, string>
+  body: Buffer
+  /** Whether the body was longer than it may be. */
+  isCut: boolean
+}
+
+/** Why there is no answer. `forbidden`: every address of the host is one that must not be connected to. */
+export type OutboundFault = 'forbidden' | 'unknown_host' | 'timeout' | 'connection'
+
+/** There is no answer. The message names no address and no part of the URL. */
+export class OutboundError extends Error {
+  override name = 'OutboundError'
+  readonly fault: OutboundFault
+  constructor(fault: OutboundFault, options?: ErrorOptions) {
+    super(fault, options)
+    this.fault = fault
+  }
+}
+
+type Lookup = (host: string) => Promise<readonly string[]>
+
+export interface OutboundDeps {
+  /** Whether an IP address may be connected to. */
+  mayConnect(address: string): boolean
+  /** Addresses of a host; that of the system unless given. */
+  lookup?: Lookup
+}
+
+export type Outbound = (request: OutboundRequest) => Promise<OutboundAnswer>
+
+const systemAddresses: Lookup = async (host) =>
+  (await systemLookup(host, { all: true, verbatim: true })).map(({ address }) => address)
+
+/**
+ * Makes the client. It follows no redirects, keeps no connections, and knows no proxies.
+ * @returns a function that gives the answer, whatever its status. It throws OutboundError, or the reason of the request's
+ * own signal
+ */
+export function createOutbound({ mayConnect, lookup = systemAddresses }: OutboundDeps): Outbound {
+  return async (request) => {
+    const timeout = AbortSignal.timeout(request.timeout_ms)
+    const signal = AbortSignal.any(request.signal ? [timeout, request.signal] : [timeout])
+    try {
+      const address = await unlessAborted(addressOf(request.url, lookup, mayConnect), signal)
+      return await exchange(request, address, signal)
+    } catch (err) {
+      request.signal?.throwIfAborted()
+      if (err instanceof OutboundError) throw err
+      throw new OutboundError(timeout.aborted ? 'timeout' : 'connection', { cause: err })
+    }
+  }
+}
+
+/** The one address that is connected to: the first of the host that may be. @throws OutboundError */
+async function addressOf(
+  { hostname }: URL,
+  lookup: Lookup,
+  mayConnect: OutboundDeps['mayConnect'],
+): Promise<string> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const addresses = isIP(host) ? [host] : await lookup(host).catch(unknownHost)
+  if (addresses.length === 0) unknownHost()
+  const address = addresses.find((one) => isIP(one) > 0 && mayConnect(one))
+  if (address === undefined) throw new OutboundError('forbidden')
+  return address
+}
+
+function unknownHost(cause?: unknown): never {
+  throw new OutboundError('unknown_host', { cause })
+}
+
+/** A look-up cannot be ended; what it finds after the signal is not used. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** One request on a connection of its own to that address. The name stands in Host, and in the certificate. */
+function exchange(
+  { url, method, headers, body, bytesMax }: OutboundRequest,
+  address: string,
+  signal: AbortSignal,
+): Promise<OutboundAnswer> {
+  const isTls = url.protocol === 'https:'
+  const { hostname } = url
+  return new Promise((resolve, reject) => {
+    const sent = (isTls ? tlsRequest : plainRequest)({
+      method,
+      host: address,
+      port: url.port || (isTls ? 443 : 80),
+      path: url.pathname + url.search,
+      headers: {
+        ...headers,
+        host: url.host,
+        ...(body === null ? {} : { 'content-length': Buffer.byteLength(body) }),
+      },
+      ...(isTls && isIP(hostname) === 0 && !hostname.startsWith('[')
+        ? { servername: hostname }
+        : {}),
+      agent: false,
+      signal,
+    })
+    sent.on('error', reject)
+    sent.on('response', (answer) => {
+      const parts: Buffer[] = []
+      let bytes = 0
+      const done = (isCut: boolean) =>
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: joined(answer.headers),
+          body: Buffer.concat(parts).subarray(0, bytesMax),
+          isCut,
+        })
+      answer.on('data', (part: Buffer) => {
+        parts.push(part)
+        bytes += part.length
+        if (bytes <= bytesMax) return
+        done(true)
+        answer.destroy()
+      })
+      answer.on('end', () => done(false))
+      answer.on('error', reject)
+      answer.on('close', () => reject(new Error('the answer ended early')))
+    })
+    sent.end(body ?? undefined)
+  })
+}
+
+function joined(headers: IncomingHttpHeaders): Record<string, string> {
+  const given = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value]],
+  )
+  return Object.fromEntries(given)
+}
