@@ -2,11 +2,16 @@
 import type { CommandDeps } from '../commands/deps.ts'
 import type { DeliveryDeps } from '../delivery/deps.ts'
 import type { LaneOwners } from '../delivery/lane/owners.ts'
+import type { Outbound } from '../runtime/outbound.ts'
 
 export type ActivityDeps = Omit<CommandDeps, 'config'> &
   Omit<DeliveryDeps, 'config'> & {
     /** The delivery lanes of this process. */
     lanes: LaneOwners
+    /** The client for addresses that customers choose. */
+    outbound: Outbound
+    /** The pauses between tries of a call, as a multiple of those of the rules; below 1 in tests. */
+    callPace: number
     config: CommandDeps['config'] &
       DeliveryDeps['config'] & {
         /** The host that a domain's records must name; null: derived from `publicUrl`. */

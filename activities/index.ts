@@ -1,5 +1,6 @@
 // Makes all activities from their dependencies, for the worker and for tests.
 
+import { httpActivities } from './callHttp.ts'
 import { domainActivities } from './checkDomain.ts'
 import { deliveryActivities } from './deliverShards.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -7,7 +8,12 @@ import { segmentActivities } from './segment/run.ts'
 
 /** Every activity that a workflow function may call, by its name on the wire. */
 export function createActivities(deps: ActivityDeps) {
-  return { ...segmentActivities(deps), ...deliveryActivities(deps), ...domainActivities(deps) }
+  return {
+    ...segmentActivities(deps),
+    ...deliveryActivities(deps),
+    ...domainActivities(deps),
+    ...httpActivities(deps),
+  }
 }
 
 export type Activities = ReturnType<typeof createActivities>

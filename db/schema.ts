@@ -7,7 +7,9 @@ import type {
   ExecutionSegmentsTable,
   ExecutionStepsTable,
   ExecutionsTable,
+  HttpCallsTable,
   OutboxTable,
+  SecretsTable,
   SuspectsTable,
   TemporalNamespacesTable,
   WorkflowsTable,
@@ -79,6 +81,8 @@ export interface Database {
   execution_segments: ExecutionSegmentsTable
   execution_steps: ExecutionStepsTable
   event_waits: EventWaitsTable
+  http_calls: HttpCallsTable
+  secrets: SecretsTable
   outbox: OutboxTable
   suspects: SuspectsTable
   temporal_namespaces: TemporalNamespacesTable

@@ -97,6 +97,13 @@ function begin(walk: Walk, start: SegmentStart): Here | Next {
       const place = placeOf(walk, start.nodeId, walk.facts.now)
       return leave(walk, start.nodeId, afterEffect(start.result, place))
     }
+    case 'called': {
+      const { handle, why } = start.result
+      // What has come meanwhile interrupts it now, and not while it was under way.
+      const found = interruption(walk.interrupts, walk.facts)
+      walk.left = found ? { handle: null, why: whyOf(found) } : { handle, why: toWhy(why) }
+      return found ? follow(found) : leadsTo(walk, start.nodeId, handle)
+    }
     default:
       return start satisfies never
   }
@@ -137,6 +144,7 @@ function leave(walk: Walk, nodeId: string, move: Move): Here | Next {
 function goOn(walk: Walk, nodeId: string, move: Move, since: number): Here | Next {
   walk.facts = move.facts ?? walk.facts
   if (move.effect) return failed(`${nodeId}: a wait cannot end in an effect`)
+  if (move.call) return { kind: 'call', nodeId, call: move.call }
   if (move.end) return toStorable(move.end)
   const isEntry = walk.registry.find(walk.nodes.get(nodeId)?.type ?? '')?.role === 'start'
   const found = move.wait || isEntry ? interruption(walk.interrupts, walk.facts) : null

@@ -7,7 +7,7 @@ export type Interruption =
   | { kind: 'end'; outcome: 'exited' | 'max_duration' }
   | { kind: 'goal'; nodeId: string }
 
-/** Where a walk begins. All but the first and the last come after a wait at a node. */
+/** Where a walk begins. All but the first and the last two come after a wait at a node. */
 export type SegmentStart =
   | { kind: 'trigger'; nodeId: string }
   /** The wait is over: by this handle of its node. */
@@ -18,6 +18,26 @@ export type SegmentStart =
   | { kind: 'interrupted'; nodeId: string; by: Interruption }
   /** The effect of a node was carried out, or refused. */
   | { kind: 'effect'; nodeId: string; result: EffectResult }
+  /** The call of a node is over. What it gave is among the facts. */
+  | { kind: 'called'; nodeId: string; result: CallResult }
+
+/** How a call ended; `why` is its status, or a word for what was amiss. */
+export interface CallResult {
+  handle: 'success' | 'error'
+  why: string
+}
+
+/** A request that a node wants made, with the secrets that its texts name. */
+export interface HttpCall {
+  method: string
+  url: string
+  headers: Record<string, string>
+  /** null: none. */
+  body: string | null
+  timeout_ms: number
+  /** The name by which the answer is kept; null: it is not. */
+  storeAs: string | null
+}
 
 export interface Step {
   nodeId: string
@@ -125,6 +145,7 @@ export type Next =
   /** `since`: when the wait began, ms. */
   | ({ kind: 'wait'; nodeId: string; since: number } & Wait)
   | { kind: 'effect'; nodeId: string; effect: Effect }
+  | { kind: 'call'; nodeId: string; call: HttpCall }
   | End
 
 export interface SegmentOutcome {
@@ -148,10 +169,17 @@ export interface SegmentTools {
    * a bad template.
    */
   sendEmail(nodeId: string, mail: MailContent, facts: SegmentFacts): SendOutcome
-  /** Renders a Liquid text of a node. */
+  /** Renders a Liquid text of a node, on one line unless it says otherwise. */
   renderText?(
     nodeId: string,
     source: string,
     facts: SegmentFacts,
+    form?: TextForm,
   ): { ok: true; text: string } | { ok: false; why: string }
 }
+
+/**
+ * What a text is for. Those of a request may read `secrets.*`; in `request_url` each value is percent-encoded, and
+ * `request_body` keeps its lines.
+ */
+export type TextForm = 'line' | 'request_line' | 'request_url' | 'request_body'

@@ -120,6 +120,27 @@ export const limits = {
   matchRowsPerNodeMax: 20,
   /** Events of a contact that the look-back of a wait reads. */
   eventsLookedBackMax: 100,
+  /** Of a request of a node, as written. */
+  httpUrlCharsMax: 8_192,
+  httpHeadersMax: 50,
+  /** One header of a request of a node, as written. */
+  httpHeaderCharsMax: 8_192,
+  /** For one try, from looking up the host to the end of the answer. */
+  httpTimeoutMsMax: 30_000,
+  httpTimeoutMs: 10_000,
+  /** The body of an answer; a longer one is cut, and an error. */
+  httpAnswerBytesMax: 256 * 1024,
+  /** Tries of one call in all, and the pause after the first; each further one is twice as long. */
+  httpTriesMax: 5,
+  httpPauseMs: 1_000,
+  /** The longest pause that an answer may ask for with Retry-After. */
+  httpRetryAfterMsMax: 5 * 60 * 1000,
+  /** Calls of one workspace, and calls to one host, that one worker makes at once. */
+  httpCallsPerWorkspaceMax: 20,
+  httpCallsPerHostMax: 20,
+  secretNameCharsMax: 64,
+  secretBytesMax: 8 * 1024,
+  secretsPerWorkspaceMax: 100,
   /** Number of days (UTC) with a final soft bounce after which an address is suppressed. */
   softBounceDays: 3,
   /** How long the address is suppressed then. */

@@ -4,6 +4,8 @@
 export const taskQueues = {
   executions: 'dripline-executions',
   delivery: 'dripline-delivery',
+  /** Requests that nodes make of other services. */
+  http: 'dripline-http',
 } as const
 
 /** Names of workflow functions in Temporal's histories. */
@@ -16,6 +18,7 @@ export const workflowTypes = {
 export const activityTypes = {
   runSegment: 'runSegment',
   closeCancelled: 'closeCancelled',
+  callHttp: 'callHttp',
   deliverShards: 'deliverShards',
   checkDomain: 'checkDomain',
 } as const
@@ -92,5 +95,13 @@ export const wakeChannels = [
 export type WakeChannel = (typeof wakeChannels)[number]
 
 /** Purposes of keys derived from SECRET_KEY. A token or text of one purpose is not valid for another. */
-export const keyPurposes = ['address-key', 'cursor', 'dkim-key', 'tracking', 'verp'] as const
+export const keyPurposes = [
+  'address-key',
+  'cursor',
+  'dkim-key',
+  'http-request',
+  'secret',
+  'tracking',
+  'verp',
+] as const
 export type KeyPurpose = (typeof keyPurposes)[number]

@@ -135,6 +135,7 @@ function toConfig(env: z.infer<typeof Variables>) {
     dnsServers: env.DNS_SERVERS,
     mxPort: env.MX_PORT,
     allowPrivateMx: env.ALLOW_PRIVATE_MX,
+    allowPrivateHttp: env.ALLOW_PRIVATE_HTTP,
     ehloName: env.EHLO_NAME,
     /** The host that takes bounces: the MX of every MAIL FROM domain; null: derived from PUBLIC_URL. */
     mailHost: env.MAIL_HOST ?? null,

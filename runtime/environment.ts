@@ -197,6 +197,11 @@ export const Variables = z.object({
     .describe(
       'Worker: send to private and loopback addresses in mode `mx`, which are refused otherwise',
     ),
+  ALLOW_PRIVATE_HTTP: flag
+    .default(false)
+    .describe(
+      'Worker: let `http_request` nodes call private and loopback addresses, which are refused otherwise. `npm start` sets it unless it is set',
+    ),
   INBOUND_PORT: port
     .optional()
     .describe('Worker: port where it takes bounces, complaints and unsubscribes by SMTP')

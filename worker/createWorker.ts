@@ -1,4 +1,4 @@
-// Makes the Temporal workers of this process: one for executions, one for delivery lanes, as its roles say.
+// Makes the Temporal workers of this process: for executions and their calls, and for delivery lanes, as its roles say.
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import {
@@ -49,21 +49,34 @@ export interface WorkerParts {
   workflowBundle: WorkflowBundleOption
 }
 
-/** Makes one worker for each role. A worker polls only after its `run()` is called. */
+/** Calls of one worker at once; those that wait for an answer take no place of segments. */
+const CALLS_MAX = 100
+
+/**
+ * Makes one worker for each role, and one for the calls of nodes beside that of executions. A worker polls only after its
+ * `run()` is called.
+ */
 export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
   const { connection, namespace, activities, workflowBundle } = parts
-  return Promise.all(
-    [...new Set(parts.roles)].map((role) =>
-      Worker.create({
-        connection,
-        namespace,
-        taskQueue: queueOfRole[role],
-        workflowBundle,
-        activities,
-        shutdownGraceTime: SHUTDOWN_GRACE,
-        ...(role === 'delivery' ? laneTuning : {}),
-        maxCachedWorkflows: CACHED_WORKFLOWS[role],
-      }),
-    ),
+  const roles = [...new Set(parts.roles)]
+  const shared = { connection, namespace, shutdownGraceTime: SHUTDOWN_GRACE }
+  const ofRoles = roles.map((role) =>
+    Worker.create({
+      ...shared,
+      taskQueue: queueOfRole[role],
+      workflowBundle,
+      activities,
+      ...(role === 'delivery' ? laneTuning : {}),
+      maxCachedWorkflows: CACHED_WORKFLOWS[role],
+    }),
   )
+  if (!roles.includes('executions')) return Promise.all(ofRoles)
+  const { callHttp } = activities
+  const ofCalls = Worker.create({
+    ...shared,
+    taskQueue: taskQueues.http,
+    activities: { callHttp },
+    maxConcurrentActivityTaskExecutions: CALLS_MAX,
+  })
+  return Promise.all([...ofRoles, ofCalls])
 }

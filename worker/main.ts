@@ -15,12 +15,14 @@ import { createDestinations } from '../delivery/lane/destinations.ts'
 import { createLaneOwners } from '../delivery/lane/owners.ts'
 import { startForgetting } from '../delivery/unusedDomains.ts'
 import { createRenderer } from '../mail/content/renderer.ts'
+import { isPublicAddress } from '../mail/dns/publicAddresses.ts'
 import { limits } from '../rules/limits.ts'
 import type { WakeChannel } from '../rules/wire.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
+import { createOutbound } from '../runtime/outbound.ts'
 import { lowerPriority } from '../runtime/priority.ts'
 import { createRenderMetrics } from '../runtime/renderMetrics.ts'
 import { createSecrets } from '../runtime/secrets.ts'
@@ -196,7 +198,17 @@ const delivering = {
 }
 const lanes = createLaneOwners(delivering)
 closers.add('lanes', lanes.settled)
-const activities = createActivities({ ...delivering, newId, renderer, lanes })
+const outbound = createOutbound({
+  mayConnect: config.allowPrivateHttp ? () => true : isPublicAddress,
+})
+const activities = createActivities({
+  ...delivering,
+  newId,
+  renderer,
+  lanes,
+  outbound,
+  callPace: 1,
+})
 
 const workers = await createWorkers({ connection, namespace, roles, activities, workflowBundle })
 const running = Promise.all(workers.map((worker) => worker.run()))

@@ -33,6 +33,9 @@ export function startOf({ execution_id, payload }: TemporalRow): ExecutionStart 
   // A segment that ended the execution is asked again, and gives its stored result.
   if (next.kind === 'end') return { input: { executionId, segment }, memo }
   const input = { executionId, segment: segment + 1 }
+  if (next.kind === 'call') {
+    return { input: { ...input, call: { nodeId: next.nodeId, segment } }, memo }
+  }
   if (is_over) return { input, memo }
   const timer = next.until === null ? '' : timerName(next.nodeId, segment)
   return {

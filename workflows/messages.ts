@@ -12,10 +12,12 @@ export interface RunExecutionInput {
   executionId: string
   /**
    * The next segment and the wait before it, passed on by continue-as-new, or as Postgres has them where Temporal has lost the
-   * execution; a new execution has neither.
+   * execution; a new execution has none of them.
    */
   segment?: number
   wait?: Wait
+  /** Instead of a wait, a call before that segment. */
+  call?: Call
   /** Segments whose awaited event has already arrived; none that are over. */
   woken?: number[]
 }
@@ -41,6 +43,13 @@ type SegmentWait =
 
 export type Wait = SegmentWait & { segment: number }
 
+/** A request that a node makes of another service; what is sent and what came back stand in Postgres. */
+export interface Call {
+  nodeId: string
+  /** The segment that ended in it. */
+  segment: number
+}
+
 /** The name of the timer of a wait, as the Web UI and the API show it. */
 export const timerName = (nodeId: string, segment: number) => `${nodeId}/${segment}`
 
@@ -58,9 +67,15 @@ export interface SegmentInput {
 export interface SegmentResult {
   next:
     | SegmentWait
+    | { kind: 'call'; nodeId: string }
     | { kind: 'end'; status: 'COMPLETED' | 'FAILED' | 'CANCELLED'; error: string | null }
   step: string
   step_count: number
+}
+
+/** The class of what came of a call. */
+export interface CallHttpResult {
+  outcome: 'success' | 'error'
 }
 
 export interface DeliveryLaneInput {

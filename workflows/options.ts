@@ -1,5 +1,6 @@
 // Timeouts and retries of all activities.
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow'
+import { taskQueues } from '../rules/wire.ts'
 
 /**
  * One short Postgres transaction, tried until the database answers. A pause of over a second is a timer of Temporal: until
@@ -28,6 +29,17 @@ export const laneActivity: ActivityOptions = {
   startToCloseTimeout: '1 hour',
   heartbeatTimeout: '6 seconds',
   retry: { initialInterval: '500 milliseconds', backoffCoefficient: 1 },
+}
+
+/**
+ * One try of a request, which may take half a minute. How often it is tried, and after which pauses, the activity decides by
+ * itself; what is said here is for tries that a dead worker or Postgres has cut short.
+ */
+export const httpCall: ActivityOptions = {
+  taskQueue: taskQueues.http,
+  startToCloseTimeout: '1 minute',
+  heartbeatTimeout: '10 seconds',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 }
 
 /** Several DNS questions, each with a timeout of its own, and one transaction. */

@@ -1,4 +1,4 @@
-// One execution of a customer's workflow: run a segment, wait, run the next, until the end or a cancellation.
+// One execution of a customer's workflow: run a segment, wait or make a call, run the next, until the end or a cancellation.
 
 import { defineSearchAttributeKey } from '@temporalio/common'
 import {
@@ -10,6 +10,7 @@ import {
   isCancellation,
   makeContinueAsNewFunc,
   patched,
+  proxyActivities,
   proxyLocalActivities,
   setHandler,
   upsertMemo,
@@ -26,6 +27,7 @@ import {
   toCancelCode,
 } from '../rules/wire.ts'
 import {
+  type Call,
   type ExecutionMemo,
   NO_DEADLINE_MS,
   type RunExecutionInput,
@@ -33,10 +35,11 @@ import {
   timerName,
   type Wait,
 } from './messages.ts'
-import { quickDb, segmentRun } from './options.ts'
+import { httpCall, quickDb, segmentRun } from './options.ts'
 
 const { runSegment } = proxyLocalActivities<Activities>(segmentRun)
 const { closeCancelled } = proxyLocalActivities<Activities>(quickDb)
+const { callHttp } = proxyActivities<Activities>(httpCall)
 const waitUntilKey = defineSearchAttributeKey(searchAttributes.waitUntil, 'DATETIME')
 
 const eventArrived = defineSignal<[segment: number]>(signals.eventArrived)
@@ -63,19 +66,23 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
   })
 
   let segment = input.segment ?? 0
-  let wait = input.wait
+  let { wait, call } = input
   let ended: SegmentResult['next'] | undefined
   try {
     while (!ended) {
       if (wait) await waitFor(wait, woken)
+      if (call) await callHttp({ executionId, segment: call.segment })
       const result = await runSegment({ executionId, segment })
+      const { next } = result
       wait = show(result, segment)
+      call = next.kind === 'call' ? { nodeId: next.nodeId, segment } : undefined
       segment += 1
-      if (!wait) ended = result.next
+      if (next.kind === 'end') ended = next
       else if (workflowInfo().continueAsNewSuggested) {
         // Waits that are over are asked for no more: a run of many laps would carry them all.
         const last = segment - 1
-        await goOn({ executionId, segment, wait, woken: [...woken].filter((one) => one >= last) })
+        const left = [...woken].filter((one) => one >= last)
+        await goOn({ executionId, segment, ...leftOf(wait, call), woken: left })
       }
     }
     // The row was cancelled before this segment ran: wait for the cancel request, which follows from the outbox, or which
@@ -111,8 +118,13 @@ function showCancelled(cancelled: CancelCode): void {
   upsertMemo({ [memoKey]: memo })
 }
 
+const leftOf = (wait: Wait | undefined, call: Call | undefined) => ({
+  ...(wait ? { wait } : {}),
+  ...(call ? { call } : {}),
+})
+
 /** Continues as new and passes on memo and search attributes: the server alone would not keep a changed memo. */
-function goOn(input: Required<RunExecutionInput>): Promise<never> {
+function goOn(input: RunExecutionInput): Promise<never> {
   const { memo = {}, typedSearchAttributes } = workflowInfo()
   return makeContinueAsNewFunc<typeof runExecution>({ memo, typedSearchAttributes })(input)
 }
@@ -132,11 +144,13 @@ async function waitFor(wait: Wait, woken: Set<number>): Promise<void> {
 /** Writes the state after a segment to memo and search attributes. Returns the wait that follows, if any. */
 function show(result: SegmentResult, segment: number): Wait | undefined {
   const { next, step, step_count } = result
-  const wait = next.kind === 'end' ? undefined : { ...next, segment }
+  const wait = next.kind === 'end' || next.kind === 'call' ? undefined : { ...next, segment }
   const timer = wait && wait.until !== null ? timerName(wait.nodeId, segment) : ''
   const memo: ExecutionMemo = { step, step_count, updated_at: Date.now(), timer }
   upsertMemo({ [memoKey]: memo })
   if (wait)
     upsertSearchAttributes([{ key: waitUntilKey, value: new Date(wait.until ?? NO_DEADLINE_MS) }])
+  // A call is no wait: while it runs, the execution is in progress.
+  else if (next.kind === 'call') upsertSearchAttributes([{ key: waitUntilKey, value: null }])
   return wait
 }

@@ -1,6 +1,7 @@
 // Loads what the conditions of a segment can read: always the contact and the event, anything else only if the
 // design uses it.
 import type { Trx } from '../../db/connect.ts'
+import { findAnswers } from '../../db/executions/calls.ts'
 import {
   listArrivedNames,
   listEmailActivity,
@@ -13,6 +14,8 @@ import { designNeeds } from '../../rules/design/needs.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { SegmentFacts } from '../../rules/interpreterTypes.ts'
 import { goalEventNames } from '../../rules/interrupts.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import { nodeRegistry } from '../../rules/nodes/index.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 
 /** Reads in the segment's transaction, under the contact's lock. `from.now` is the time of the segment. */
@@ -50,6 +53,7 @@ export async function loadFacts(
     event,
     trigger: event,
     waitEvents: state.wait_events,
+    steps: keepsAnswers(design) ? await findAnswers(trx, execution.workspace_id, execution.id) : {},
     execution: { step_count: previous?.step_count ?? 0 },
     eventTimes: needs.eventNames.length
       ? await listEventTimes(trx, execution.workspace_id, contact.id, needs.eventNames)
@@ -64,16 +68,21 @@ export async function loadFacts(
   }
 }
 
+/** Whether a node of the design may have kept what others read as `steps.*`. */
+const keepsAnswers = ({ nodes }: Design): boolean =>
+  nodes.some(({ type, data }) => nodeRegistry.find(type)?.stores?.(data as JsonObject) != null)
+
 /** Whether nothing but time has ended the wait of the segment before. */
 const isWokenByTime = (
   { consumed_by, ended_by }: SegmentState,
   previous: SegmentResult | null,
-): boolean => previous !== null && consumed_by === null && ended_by === null
+): boolean =>
+  previous !== null && previous.next.kind !== 'call' && consumed_by === null && ended_by === null
 
 /** A timer may fire before this process's clock has come so far: then it is as late as the timer says. */
 function timeOf(now: Date, state: SegmentState, previous: SegmentResult | null): number {
   const ended = isWokenByTime(state, previous) ? previous?.next : undefined
-  const until = ended && ended.kind !== 'end' ? ended.until : null
+  const until = ended && ended.kind !== 'end' && ended.kind !== 'call' ? ended.until : null
   return Math.max(now.getTime(), until ?? 0)
 }
 

@@ -6,6 +6,7 @@ import { lockAudience } from '../../db/audiences/writes.ts'
 import type { Trx } from '../../db/connect.ts'
 import { lockContact } from '../../db/contacts/writes.ts'
 import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
+import { findCallResult } from '../../db/executions/calls.ts'
 import {
   findSegmentState,
   insertSegment,
@@ -15,11 +16,13 @@ import {
 import { cancelAgain } from '../../db/executions/writes.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { CallResult } from '../../rules/interpreterTypes.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
 import { toCancelCode } from '../../rules/wire.ts'
 import { NotAlone, type Turn } from '../../runtime/gate.ts'
 import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
+import { writeCall } from './calls.ts'
 import { createEffects } from './effects.ts'
 import { endAsRow, isEndedElsewhere } from './ended.ts'
 import { loadFacts } from './facts.ts'
@@ -34,6 +37,8 @@ export interface Run {
   design: Design
   sources: Awaited<ReturnType<typeof loadMailSources>>
   texts: SegmentTexts
+  /** Those that its requests read, by name. */
+  secrets: ReadonlyMap<string, string>
   turn: Turn
   /** Ids of audiences that its nodes leave, as far as a try before has found out. */
   lockedAudiences: ReadonlySet<string>
@@ -44,7 +49,7 @@ export async function runInTransaction(
   deps: InTrx<ActivityDeps>,
   run: Run,
 ): Promise<SegmentResult> {
-  const { input, execution, design, sources, texts, turn, lockedAudiences } = run
+  const { input, execution, design, sources, texts, secrets, turn, lockedAudiences } = run
   texts.beginWalk()
   const { db: trx } = deps
   const { workspace_id: workspaceId, previous } = execution
@@ -79,21 +84,42 @@ export async function runInTransaction(
     return write(trx, workspaceId, { ...writes, now })
   }
   const facts = await loadFacts(trx, { execution, design, contact, state, now, previous })
-  const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
+  const mail = createSegmentMail(deps, {
+    execution,
+    design,
+    sources,
+    state,
+    now,
+    texts,
+    secrets,
+  })
   const marked = markOf(deps, execution, turn)
   const atNow = { ...deps, now: () => now }
   const effects = createEffects(atNow, { ...run, contact, state })
   const { perform } = effects
-  const outcome = await walk(trx, { ...run, state, facts, previous, mail, hear, perform, marked })
+  const called = await findCalled(trx, run)
+  const known = { state, facts, previous, called }
+  const outcome = await walk(trx, { ...run, ...known, mail, hear, perform, marked })
   texts.requireAll()
 
   const told = { email: contact.email, chainDepth: outcome.facts.depth }
   // Before the mails, whose event `email.sent` starts workflows by what the contact's properties are now.
   await effects.flush(outcome.facts)
   for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])
+  if (outcome.call) await writeCall(atNow, run, outcome.call)
   await write(trx, workspaceId, { ...outcome.writes, result: outcome.result, now })
   if (outcome.writes.end?.status === 'CANCELLED') await cancelItself(atNow, execution, outcome)
   return outcome.result
+}
+
+/** How the call ended in which the segment before did. @throws Error when it is still to be made */
+async function findCalled(trx: Trx, { input, execution }: Run): Promise<CallResult | null> {
+  const { previous, workspace_id } = execution
+  if (previous?.next.kind !== 'call') return null
+  const { executionId, segment } = input
+  const found = await findCallResult(trx, workspace_id, { executionId, segment: segment - 1 })
+  if (!found) throw new Error('the call before the segment is not over')
+  return found
 }
 
 /** Asks Temporal to cancel the run that a node of its own has ended; its marketing mail that waits goes no more. */

@@ -7,7 +7,7 @@ import { listSendingDomains } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listPublishedTemplates } from '../../db/templates/published.ts'
-import { failureText } from '../../mail/content/template.ts'
+import { failureText, type TemplateParts } from '../../mail/content/template.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import { mailReferences } from '../../rules/design/references.ts'
 import type { Design } from '../../rules/design/types.ts'
@@ -17,9 +17,11 @@ import type {
   SegmentFacts,
   SegmentTools,
   SendOutcome,
+  TextForm,
 } from '../../rules/interpreterTypes.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { toStorableText } from '../../rules/jsonFault.ts'
+import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { ActivityDeps } from '../deps.ts'
 import type { SegmentTexts } from './texts.ts'
 
@@ -51,6 +53,8 @@ export interface SegmentMailContext {
   state: { unsubscribed: boolean; suppressed: boolean }
   now: Date
   texts: SegmentTexts
+  /** Those that the requests of the design read, by name. */
+  secrets: ReadonlyMap<string, string>
 }
 
 /**
@@ -73,29 +77,48 @@ export function createSegmentMail(
     return { kind: 'sent' }
   }
 
-  const renderText: SegmentTools['renderText'] = (_nodeId, source, facts) => {
-    const parts = { subject: source, html: null, text: null, preview_text: null }
-    const text = context.texts.take(parts, scopeOf(context.execution, facts, {}))
+  const renderText: SegmentTools['renderText'] = (_nodeId, source, facts, form = 'line') => {
+    const scope = scopeOf(context.execution, facts, {})
+    const isOfRequest = form !== 'line'
+    const text = context.texts.take(
+      partsOf(source, form),
+      isOfRequest ? { ...scope, secrets: Object.fromEntries(context.secrets) } : scope,
+    )
     // Rendered first: what this walk does is taken back.
     if (!text) return { ok: true, text: '' }
     const { rendered } = text
-    if (!rendered.ok) return { ok: false, why: `template: ${failureText(rendered)}` }
-    return { ok: true, text: toStorableText(rendered.subject) }
+    // Liquid quotes what it cannot read, and a secret is shown to nobody.
+    const isSecret = isOfRequest && secretNamesIn(source).length > 0
+    if (!rendered.ok) {
+      const fault = isSecret ? 'a text with a secret does not render' : failureText(rendered)
+      return { ok: false, why: `template: ${fault}` }
+    }
+    const unknown = isSecret ? rendered.missing.find((name) => name.startsWith('secrets.')) : null
+    if (unknown) return { ok: false, why: `there is no ${unknown}` }
+    return { ok: true, text: toStorableText(rendered.text ?? rendered.subject) }
   }
 
   return { sendEmail, renderText, planned }
 }
 
+/** A text by the rules of the part of an email that is most like it. */
+function partsOf(source: string, form: TextForm): TemplateParts {
+  if (form === 'line' || form === 'request_line') return { subject: source, html: null, text: null }
+  const isUrl = form === 'request_url'
+  return { subject: '', html: null, text: source, ...(isUrl ? { text_mode: 'url' as const } : {}) }
+}
+
 /** What Liquid reads. */
 const scopeOf = (
   { workflow_id, version }: SegmentRow,
-  { contact, event, waitEvents }: SegmentFacts,
+  { contact, event, waitEvents, steps }: SegmentFacts,
   vars: JsonObject,
 ) => ({
   contact: toTemplateContact(contact.email, contact.properties),
   properties: contact.properties,
   event,
   wait_events: waitEvents,
+  steps,
   vars,
   workflow: { id: workflow_id, version },
 })

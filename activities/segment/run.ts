@@ -14,6 +14,7 @@ import { isGivenUp } from '../../rules/suspects.ts'
 import { createGate } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
+import { loadSecrets } from './calls.ts'
 import { isEndedElsewhere } from './ended.ts'
 import { comeAgain, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
@@ -113,6 +114,7 @@ async function attempt(
   }
   const design = execution.design as Design
   const sources = await loadMailSources(deps.db, workspaceId, design)
+  const secrets = await loadSecrets(deps, workspaceId, design)
   const { renderer, config } = deps
   const kept = keptTexts.of(id)
   const texts = createSegmentTexts(
@@ -136,6 +138,7 @@ async function attempt(
             design,
             sources,
             texts,
+            secrets,
             turn,
             lockedAudiences,
           }),

@@ -12,9 +12,11 @@ import type {
 import type { Design } from '../../rules/design/types.ts'
 import { handleAfterWait, walkSegment } from '../../rules/interpreter.ts'
 import type {
+  CallResult,
   Effect,
   EffectResult,
   EventWait,
+  HttpCall,
   Next,
   SegmentFacts,
   SegmentStart,
@@ -30,6 +32,8 @@ export interface Walk {
   writes: Omit<SegmentWrites, 'now'>
   /** After the last node. */
   facts: SegmentFacts
+  /** The request in which it ended; null: in none. */
+  call: { nodeId: string; call: HttpCall } | null
 }
 
 /** Runs synchronous work of the segment under a mark that names the node, and each that is entered. */
@@ -42,6 +46,8 @@ interface WalkFrom {
   state: SegmentState
   facts: SegmentFacts
   previous: SegmentResult | null
+  /** How the call ended in which the segment before did; null: it did in none. */
+  called: CallResult | null
   mail: SegmentTools
   /** Records the contact's mail events of that name that are still in the outbox. */
   hear: (eventName: string, byExecution: string) => Promise<void>
@@ -66,6 +72,7 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   return {
     result,
     facts,
+    call: next.kind === 'call' ? next : null,
     writes: {
       executionId: execution.id,
       segment: input.segment,
@@ -90,7 +97,7 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   }
 }
 
-/** A wait that began, or the end. */
+/** A wait that began, a call to make, or the end. */
 type Reached = Exclude<Next, { kind: 'effect' }>
 
 /** Walks to the first wait whose event has not happened yet, or to the end; carries out effects on the way. */
@@ -116,7 +123,7 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
       outcome = walkFrom({ kind: 'effect', nodeId, result }, facts)
       continue
     }
-    if (next.kind === 'end') return { steps, left, waits, next: next as Reached, facts }
+    if (next.kind !== 'wait') return { steps, left, waits, next: next as Reached, facts }
     const isNew = start.kind !== 'again' || next.nodeId !== start.nodeId
     const came = next.for === 'event' && isNew ? await look(trx, from, next, facts) : undefined
     waits.push(toWait(from, next, facts, came?.id ?? null))
@@ -177,12 +184,13 @@ export function awaitedEventName({ nodes }: Design, nodeId: string): string | nu
 /**
  * Where the segment begins. What ended the wait is decided by the row of the wait, not by the timer.
  */
-function startOf({ execution, design, state, facts, previous }: WalkFrom): SegmentStart {
+function startOf({ execution, design, state, facts, previous, called }: WalkFrom): SegmentStart {
   if (!previous || previous.next.kind === 'end') {
     return { kind: 'trigger', nodeId: execution.trigger_node_id }
   }
   const { next } = previous
   const { nodeId } = next
+  if (called) return { kind: 'called', nodeId, result: called }
   const resume = (end: WaitEnd): SegmentStart => ({
     kind: 'resume',
     nodeId,
@@ -212,6 +220,7 @@ function startOf({ execution, design, state, facts, previous }: WalkFrom): Segme
 /** The end of a segment in the form that stored rows and recorded Temporal histories have. It cannot change. */
 function toResult(next: Exclude<Next, { kind: 'effect' }>): SegmentResult['next'] {
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
+  if (next.kind === 'call') return { kind: 'call', nodeId: next.nodeId }
   const { nodeId, until, since } = next
   if (next.again) return { kind: 'wait', nodeId, until, since, again: true }
   if (next.for === 'event') return { kind: 'wait_event', nodeId, until }

@@ -8,6 +8,7 @@ import {
   type WaitRow,
 } from '../../db/events/receivers.ts'
 import type { TriggerRow } from '../../db/events/triggers.ts'
+import { findAnswers } from '../../db/executions/calls.ts'
 import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
 import { evaluate } from '../../rules/conditions/evaluate.ts'
 import { conditionNeeds } from '../../rules/conditions/needs.ts'
@@ -38,7 +39,9 @@ export async function findReceivers(
   const waits: EventReceivers['waits'] = []
   const activity = await loadActivity(trx, workspaceId, candidates.waits)
   for (const wait of candidates.waits) {
-    const waiting = factsOfWait(wait, facts, activity.get(wait.execution_id) ?? {})
+    const { execution_id: id } = wait
+    const steps = readsSteps(wait) ? await findAnswers(trx, workspaceId, id) : {}
+    const waiting = factsOfWait(wait, facts, activity.get(id) ?? {}, steps)
     const end = endOfWait(wait, event, waiting)
     if (!end) continue
     const { execution_id, workflow_id, segment, node_id } = wait
@@ -140,15 +143,21 @@ const factsOfWait = (
   wait: WaitRow,
   facts: ConditionFacts,
   emailActivity: ConditionFacts['emailActivity'],
+  steps: ConditionFacts['steps'],
 ): RunFacts => ({
   ...facts,
   trigger: wait.trigger ?? {},
   waitEvents: wait.wait_events ?? {},
+  steps,
   execution: { step_count: wait.step_count ?? 0 },
   emailActivity,
   enteredAt: wait.entered_at,
   goalsReached: wait.goals_reached,
 })
+
+/** Whether what may end the wait reads `steps.*`. */
+const readsSteps = (wait: WaitRow): boolean =>
+  JSON.stringify(conditionsOf(wait)).includes('"steps.')
 
 const conditionsOf = ({ filter, condition, interrupts }: WaitRow): Condition[] =>
   [
@@ -175,6 +184,7 @@ async function loadFacts(
     event: properties,
     trigger: {},
     waitEvents: {},
+    steps: {},
     execution: { step_count: 0 },
     eventTimes:
       eventNames.length > 0 ? await listEventTimes(trx, workspaceId, contact.id, eventNames) : {},

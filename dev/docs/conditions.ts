@@ -77,6 +77,13 @@ const fieldTexts: Record<Field['root'], [name: string, example: string, text: st
       'A property of the event that ended the wait of that node, the latest where it waited more than once',
     ],
   ],
+  steps: [
+    [
+      'steps.NAME.body.PATH',
+      'steps.credit.body.score',
+      'What came back from the `http_request` node whose `store_as` is that name; `steps.NAME.status` and `steps.NAME.headers` too',
+    ],
+  ],
   execution: [
     [
       'execution.step_count',
@@ -91,7 +98,13 @@ const scopes: ConditionScope[] = ['node', 'trigger_filter', 'wait_filter']
 /** Where a condition may be written without a problem, as the code answers. */
 function knownIn(condition: JsonObject): string[] {
   return scopes.map((scope) => {
-    const at = { nodeId: null, scope, waitNodes: new Set(['wait']), sendNodes: new Set(['mail']) }
+    const at = {
+      nodeId: null,
+      scope,
+      waitNodes: new Set(['wait']),
+      storedNames: new Set(['credit']),
+      sendNodes: new Set(['mail']),
+    }
     return validateCondition(condition, '', at).length === 0 ? 'yes' : 'no'
   })
 }

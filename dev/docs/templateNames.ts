@@ -20,6 +20,15 @@ const texts: Record<keyof TemplateScope, [name: string, text: string][]> = {
       'A property of the event that ended the wait of the node with that id',
     ],
   ],
+  steps: [
+    [
+      'steps.NAME.body.PATH',
+      'What came back from the `http_request` node whose `store_as` is that name; `steps.NAME.status` and `steps.NAME.headers` too',
+    ],
+  ],
+  secrets: [
+    ['secrets.NAME', 'A secret of the workspace, in an `http_request` node and nowhere else'],
+  ],
   vars: [
     ['vars.NAME', 'A value of `variables` of the `send_email` node'],
     ['NAME', 'The same, unless it is one of the names of this table'],

@@ -90,6 +90,8 @@ async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<Dev
     TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_NAMESPACE: namespace,
     SMTP_URL: inbox.smtpUrl,
+    // On this machine nodes may call a service that is tried out beside this one.
+    ALLOW_PRIVATE_HTTP: env['ALLOW_PRIVATE_HTTP'] || 'true',
   }
   const inbound = { INBOUND_HOST: '127.0.0.1', INBOUND_PORT: String(ports.inbound) }
   await Promise.all([

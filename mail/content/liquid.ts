@@ -40,13 +40,17 @@ class LineComment extends Tag {
 }
 
 boundRanges()
-const engines = { html: createEngine('html'), text: createEngine('text') }
+const engines = {
+  html: createEngine('html'),
+  text: createEngine('text'),
+  url: createEngine('url'),
+}
 
 function createEngine(mode: TemplateMode): Liquid {
   const engine = new Liquid({
     ownPropertyOnly: true,
     strictFilters: true,
-    ...(mode === 'html' ? { outputEscape: 'escape' as const } : {}),
+    ...escapeOf(mode),
     operators,
     memoryLimit: MEMORY_MAX,
     // the same output on every machine
@@ -65,6 +69,15 @@ function createEngine(mode: TemplateMode): Liquid {
   }
   return engine
 }
+
+/** What is done to each value that a template writes. */
+function escapeOf(mode: TemplateMode) {
+  if (mode === 'html') return { outputEscape: 'escape' as const }
+  if (mode === 'url') return { outputEscape: (value: unknown) => percentEncoded(textOf(value)) }
+  return {}
+}
+
+const percentEncoded = (text: string): string => encodeURIComponent(text.toWellFormed())
 
 /** The filter `size`. The engine's own gives the value of a key `length`, which may be a long text. */
 function sizeOf(given: unknown): number {

@@ -4,7 +4,8 @@ import { LRUCache } from 'lru-cache'
 import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Cost } from './cheap.ts'
 
-export type TemplateMode = 'html' | 'text'
+/** `url`: each value is percent-encoded. */
+export type TemplateMode = 'html' | 'text' | 'url'
 
 export interface ParsedPart {
   ok: true
@@ -18,6 +19,7 @@ interface Kept {
   bytes: number
   html: ParsedPart | null
   text: ParsedPart | null
+  url: ParsedPart | null
 }
 
 const KEPT_MAX = 1_000
@@ -50,7 +52,7 @@ export function keepParsed(
   parsed: ParsedPart,
   count: { tokens: number; pieces: number },
 ): void {
-  const all = kept.get(source) ?? { bytes: 2 * source.length, html: null, text: null }
+  const all = kept.get(source) ?? { bytes: 2 * source.length, html: null, text: null, url: null }
   all.bytes += TOKEN_BYTES * count.tokens + PIECE_BYTES * count.pieces
   all[mode] = parsed
   // Deleted first, since a cache does not count anew what it holds already.

@@ -11,6 +11,8 @@ export interface TemplateParts {
   text: string | null
   /** Shown by mail clients after the subject; added to the html as hidden text. */
   preview_text?: string | null
+  /** How `text` is parsed, where it is not that of an email. */
+  text_mode?: TemplateMode
 }
 
 /** The values that a template may use. Names in `vars` can be used at the top level too. */
@@ -21,6 +23,10 @@ export interface TemplateScope {
   event?: JsonObject
   /** By node id. */
   wait_events?: JsonObject
+  /** What nodes have kept, by `store_as`. */
+  steps?: JsonObject
+  /** In the requests of nodes alone. */
+  secrets?: JsonObject
   vars?: JsonObject
   workflow?: JsonObject
   unsubscribe_url?: string
@@ -74,7 +80,8 @@ interface PartSource {
 export function sourcesOf(parts: TemplateParts): PartSource[] {
   return partNames.flatMap((name) => {
     const source = parts[name] ?? null
-    return source === null ? [] : [{ name, source, mode: modeOf(name) }]
+    const mode = (name === 'text' && parts.text_mode) || modeOf(name)
+    return source === null ? [] : [{ name, source, mode }]
   })
 }
 

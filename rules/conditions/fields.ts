@@ -11,6 +11,7 @@ const fieldRoots = [
   'event',
   'trigger',
   'wait_events',
+  'steps',
   'execution',
 ] as const
 
@@ -53,12 +54,18 @@ const fixedFields: Partial<Record<FieldRoot, readonly string[]>> = {
   execution: ['step_count'],
 }
 
+/** Roots whose first name is that of a node, or of what one keeps. */
+const keyedRoots: Partial<Record<FieldRoot, string>> = {
+  wait_events: 'node id',
+  steps: 'store_as',
+}
+
 /** How the fields of some roots are written, for messages: `contact.email, contact.first_seen or event.<name>`. */
 export function fieldsOf(roots: readonly FieldRoot[]): string {
   const names = roots.flatMap(
     (root) =>
       fixedFields[root]?.map((name) => `${root}.${name}`) ??
-      (root === 'wait_events' ? ['wait_events.<node id>.<name>'] : [`${root}.<name>`]),
+      (root in keyedRoots ? [`${root}.<${keyedRoots[root]}>.<name>`] : [`${root}.<name>`]),
   )
   return `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 }
@@ -80,6 +87,8 @@ function rootValue(root: FieldRoot, facts: ConditionFacts): Json {
       return facts.trigger
     case 'wait_events':
       return facts.waitEvents
+    case 'steps':
+      return facts.steps
     case 'execution':
       return { step_count: facts.execution.step_count }
   }

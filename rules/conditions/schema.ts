@@ -43,7 +43,7 @@ const rule = z
       .max(limits.pathCharsMax)
       .describe(
         'What is looked at: `contact.email`, `contact.first_seen`, `properties.a.b`, `event.a.b`, ' +
-          '`wait_events.<node id>.a`, `execution.step_count`; in the filter of a wait `trigger.a.b` too. `[]` after a ' +
+          '`wait_events.<node id>.a`, `steps.<store_as>.body.a`, `execution.step_count`; in the filter of a wait `trigger.a.b` too. `[]` after a ' +
           'name means any element of that list',
       ),
     operator: z.enum(operators).describe('What is asked of the field'),

@@ -1,5 +1,5 @@
 // The condition language: what a design may ask of a contact, an event and an execution.
-import type { Json } from '../json.ts'
+import type { Json, JsonObject } from '../json.ts'
 
 export const operators = [
   'eq',
@@ -74,6 +74,8 @@ export interface ConditionFacts {
   /** `trigger.*`: the triggering event's properties, in the filter of a wait. */
   trigger: Record<string, Json>
   waitEvents: Record<string, Record<string, Json>>
+  /** `steps.*`: the answers that nodes have kept, by their names. */
+  steps: Record<string, JsonObject>
   execution: { step_count: number }
   /** Times (ms) of the contact's events of that name. */
   eventTimes: Record<string, number[]>

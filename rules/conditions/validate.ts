@@ -6,7 +6,7 @@ import { eventNameFault, isEventName } from '../eventNames.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
 import { didYouMean, listed, mustBeOneOf, shown, typeName } from '../shown.ts'
-import { type FieldRoot, fieldsOf, parseField } from './fields.ts'
+import { type Field, type FieldRoot, fieldsOf, parseField } from './fields.ts'
 import { valueFault } from './operatorValues.ts'
 import { activityStatuses, conditionTypes, countOperators, operators } from './types.ts'
 
@@ -15,9 +15,9 @@ export type ConditionScope = 'node' | 'trigger_filter' | 'wait_filter'
 
 /** What a field may begin with, by where the condition stands. */
 const rootsKnown: Record<ConditionScope, readonly FieldRoot[]> = {
-  node: ['contact', 'properties', 'event', 'wait_events', 'execution'],
+  node: ['contact', 'properties', 'event', 'wait_events', 'steps', 'execution'],
   trigger_filter: ['contact', 'properties', 'event'],
-  wait_filter: ['contact', 'properties', 'event', 'trigger', 'wait_events', 'execution'],
+  wait_filter: ['contact', 'properties', 'event', 'trigger', 'wait_events', 'steps', 'execution'],
 }
 
 export interface ConditionContext {
@@ -25,6 +25,8 @@ export interface ConditionContext {
   scope: ConditionScope
   /** Ids of the design's wait_for_event and send_email nodes; absent: not checked. */
   waitNodes?: ReadonlySet<string>
+  /** Names that its nodes keep answers by; absent: not checked. */
+  storedNames?: ReadonlySet<string>
   sendNodes?: ReadonlySet<string>
   /** Ids of the workspace's audiences that the caller found; absent: not checked. */
   audiences?: ReadonlySet<string>
@@ -111,19 +113,30 @@ function checkRules(value: JsonObject, at: Place): Problem[] {
 
 function checkField(text: unknown, at: Place): Problem[] {
   const field = typeof text === 'string' ? parseField(text) : null
-  const { scope, waitNodes } = at.context
+  const { scope } = at.context
   const known = rootsKnown[scope]
   if (!field || !known.includes(field.root)) {
     const message = `field must be ${fieldsOf(known)}, not ${shown(text)}`
     return problem(at, 'field', 'unknown_field', message)
   }
-  const node = field.path[0]?.name ?? ''
-  if (field.root !== 'wait_events' || !waitNodes || waitNodes.has(node)) return []
-  return problem(at, 'field', 'unknown_node', `field: ${noWaitNode(node, waitNodes)}`)
+  const fault = unkeptFault(field, at.context)
+  return fault === null ? [] : problem(at, 'field', 'unknown_node', `field: ${fault}`)
+}
+
+/** What is wrong with a field of `wait_events.*` or `steps.*` that no node of the design leaves behind; null: nothing. */
+export function unkeptFault(
+  { root, path }: Field,
+  { waitNodes, storedNames }: Pick<ConditionContext, 'waitNodes' | 'storedNames'>,
+): string | null {
+  const name = path[0]?.name ?? ''
+  if (root === 'wait_events' && waitNodes?.has(name) === false) return noWaitNode(name, waitNodes)
+  if (root !== 'steps' || storedNames?.has(name) !== false) return null
+  const known = storedNames.size === 0 ? 'there is none' : `there are ${listed(storedNames)}`
+  return `${shown(name)} is not the store_as of an http_request node; ${known}`
 }
 
 /** That `wait_events.<id>` names no such node, and which there are. */
-export function noWaitNode(id: string, waitNodes: ReadonlySet<string>): string {
+function noWaitNode(id: string, waitNodes: ReadonlySet<string>): string {
   const known = waitNodes.size === 0 ? 'there is none' : `there are ${listed(waitNodes)}`
   return `${shown(id)} is not the id of a wait_for_event node; ${known}`
 }

@@ -18,7 +18,7 @@ interface MatchRow {
  * The condition over the arriving event that ends a wait; null when any event of its name does.
  * `facts` are those of the waiting execution: its triggering event is `facts.event`. Each match row becomes
  * `event.<event_path> eq <the value at equals_path now>`; a missing or null value there equals nothing, so the wait
- * can then only time out. Rules over what stays as it is while it waits (`trigger.*`, `wait_events.*`, `execution.*`)
+ * can then only time out. Rules over what stays as it is while it waits (`trigger.*`, `wait_events.*`, `steps.*`, `execution.*`)
  * are decided here, so that whoever records an event needs no facts of the execution, `within_last` and
  * `older_than` excepted: their answer depends on when the event comes.
  */
@@ -69,7 +69,12 @@ function settle(condition: Condition, facts: ConditionFacts): Condition {
   }
 }
 
-const settledRoots: readonly (string | undefined)[] = ['trigger', 'wait_events', 'execution']
+const settledRoots: readonly (string | undefined)[] = [
+  'trigger',
+  'wait_events',
+  'steps',
+  'execution',
+]
 
 function isSettled(rule: Extract<Condition, { type: 'rule' }>): boolean {
   if (rule.operator === 'within_last' || rule.operator === 'older_than') return false

@@ -23,6 +23,8 @@ export interface DesignContext {
   audiences: ReadonlySet<string>
   /** Ids of workflows that exist and are not archived. */
   workflows: ReadonlySet<string>
+  /** Names of the workspace's secrets; absent: not checked. */
+  secrets?: ReadonlySet<string>
   /** What is wrong with a Liquid text, or null; absent: inline texts are not parsed. */
   liquidProblem?(source: string): string | null
 }
@@ -36,6 +38,8 @@ export interface CheckAt {
   settings: JsonObject
   /** Ids of the nodes whose kind records `wait_events`, and of those whose kind records `email_activity`. */
   waitNodes: ReadonlySet<string>
+  /** Names by which nodes keep answers. */
+  storedNames: ReadonlySet<string>
   sendNodes: ReadonlySet<string>
   context: DesignContext
 }

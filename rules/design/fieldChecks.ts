@@ -1,7 +1,7 @@
 // Checks of single keys of a node's data. Each gives the problems of its key; an absent optional key has none.
 import { parseMailbox, senderDomain } from '../addresses.ts'
 import { isMany, parseField } from '../conditions/fields.ts'
-import { type ConditionScope, noWaitNode, validateCondition } from '../conditions/validate.ts'
+import { type ConditionScope, unkeptFault, validateCondition } from '../conditions/validate.ts'
 import { isTooLong, isZero, parseDuration, spanMsMax } from '../duration.ts'
 import { eventNameFault, isEventName } from '../eventNames.ts'
 import { isJsonObject, type Json } from '../json.ts'
@@ -127,6 +127,7 @@ export function checkConditions(at: CheckAt, held: readonly HeldCondition[]): Pr
           nodeId: at.nodeId,
           scope,
           waitNodes: at.waitNodes,
+          storedNames: at.storedNames,
           sendNodes: at.sendNodes,
           audiences: at.context.audiences,
         })
@@ -172,9 +173,8 @@ export function checkFactName(at: CheckAt, key: string, value: Json | undefined)
     const message = `${key} must name one field such as event.order_id, not ${shown(value)}`
     return problemAt(at, key, 'unknown_field', message)
   }
-  const node = field.path[0]?.name ?? ''
-  if (field.root !== 'wait_events' || at.waitNodes.has(node)) return []
-  return problemAt(at, key, 'unknown_node', `${key}: ${noWaitNode(node, at.waitNodes)}`)
+  const fault = unkeptFault(field, at)
+  return fault === null ? [] : problemAt(at, key, 'unknown_node', `${key}: ${fault}`)
 }
 
 /** A dot path of properties, without `[]`. */

@@ -47,6 +47,8 @@ const codes = {
   unknown_node: 'No node of the design has that id, or it is of another type than is needed here.',
   unknown_node_type: 'There is no such type of node. The message lists those that there are.',
   unknown_operator: 'There is no such operator. The message lists those that there are.',
+  unknown_secret:
+    'The workspace has no secret of that name. Store it with `PUT /v1/automation/secrets/{name}`.',
   unknown_setting: 'There is no such setting. The message lists those that there are.',
   unknown_template:
     'The workspace has no template with that id or alias. List them with `GET /v1/templates`.',

@@ -24,6 +24,7 @@ export function validateDesign(
   const shape = readShape(design)
   const at: Surroundings = {
     waitNodes: recording(shape, 'wait_events', registry),
+    storedNames: storedNames(shape, registry),
     sendNodes: recording(shape, 'email_activity', registry),
     settings: shape.settings,
     context,
@@ -58,6 +59,12 @@ function recording(
 ): Set<string> {
   const nodes = shape.nodes.filter(({ type }) => registry.find(type)?.records === facts)
   return new Set(nodes.map(({ id }) => id))
+}
+
+/** Names under which the nodes keep what others read as `steps.<name>`. */
+function storedNames(shape: Shape, registry: NodeRegistry): Set<string> {
+  const names = shape.nodes.map(({ type, data }) => data && registry.find(type)?.stores?.(data))
+  return new Set(names.filter((name) => typeof name === 'string'))
 }
 
 function nodeProblems(node: ShapeNode, at: Surroundings, registry: NodeRegistry): Problem[] {

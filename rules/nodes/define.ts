@@ -6,7 +6,15 @@ import type { CheckAt } from '../design/context.ts'
 import type { HeldCondition } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import type { Settings } from '../design/settings.ts'
-import type { Effect, End, SegmentFacts, SegmentTools, Wait, WaitEnd } from '../interpreterTypes.ts'
+import type {
+  Effect,
+  End,
+  HttpCall,
+  SegmentFacts,
+  SegmentTools,
+  Wait,
+  WaitEnd,
+} from '../interpreterTypes.ts'
 import type { JsonObject } from '../json.ts'
 import type { ReEntry } from './reEntry.ts'
 
@@ -54,14 +62,15 @@ export interface Place {
 }
 
 /**
- * What a node did: it takes a handle, waits, wants an effect carried out, or ends the execution. `facts` are those after it,
+ * What a node did: it takes a handle, waits, wants an effect carried out or a request made, or ends the execution. `facts` are those after it,
  * when it changed any.
  */
 export type Move = { why: string | null; facts?: SegmentFacts } & (
-  | { handle: string; wait?: never; end?: never; effect?: never }
-  | { wait: Wait; handle?: never; end?: never; effect?: never }
-  | { end: End; handle?: never; wait?: never; effect?: never }
-  | { effect: Effect; handle?: never; wait?: never; end?: never }
+  | { handle: string; wait?: never; end?: never; effect?: never; call?: never }
+  | { wait: Wait; handle?: never; end?: never; effect?: never; call?: never }
+  | { end: End; handle?: never; wait?: never; effect?: never; call?: never }
+  | { effect: Effect; handle?: never; wait?: never; end?: never; call?: never }
+  | { call: HttpCall; handle?: never; wait?: never; end?: never; effect?: never }
 )
 
 /**
@@ -78,6 +87,8 @@ export interface NodeKind<Type extends string = string, Data extends object = ob
   readonly role?: NodeRole
   /** What a node leaves behind that conditions read by its id. */
   readonly records?: 'wait_events' | 'email_activity'
+  /** The name under which it keeps what others read as `steps.<name>`; null: none. */
+  stores?(data: JsonObject): string | null
   /** The handle by which each end of its wait leaves; `default` where it names none. */
   readonly leaves?: Partial<Record<WaitEnd, string>>
   handles(data: JsonObject): Handles

@@ -7,6 +7,7 @@ import { delay } from './delay.ts'
 import { exit } from './exit.ts'
 import { filter } from './filter.ts'
 import { goal } from './goal.ts'
+import { httpRequest } from './httpRequest.ts'
 import { note } from './note.ts'
 import { createRegistry } from './registry.ts'
 import { removeFromAudience } from './removeFromAudience.ts'
@@ -41,6 +42,7 @@ export const nodeKinds = [
   sendEvent,
   startWorkflow,
   cancelWorkflow,
+  httpRequest,
   goal,
   exit,
   note,

@@ -12,7 +12,7 @@ import type { Place } from './define.ts'
 
 type Made = { ok: true; properties: JsonObject } | { ok: false; why: string }
 
-const isLiquid = (text: string): boolean => text.includes('{{') || text.includes('{%')
+export const isLiquid = (text: string): boolean => text.includes('{{') || text.includes('{%')
 
 /**
  * Makes the properties that a design describes. A field that is missing leaves its key out. A text from a field is data: it
@@ -38,10 +38,15 @@ export function checkMadeProperties(at: CheckAt): Problem[] {
   const found = Object.entries(given).flatMap(([key, value]) =>
     placesOf(value, `properties.${shownText(key)}`),
   )
+  return checkPlaces(at, 'properties', found)
+}
+
+/** What is wrong with places of a field: variables that cannot be read, texts that are no Liquid. */
+export function checkPlaces(at: CheckAt, field: string, found: MadePlace[]): Problem[] {
   if (found.length > limits.variablesPerNodeMax) {
     const most = `${limits.variablesPerNodeMax} variables and Liquid texts`
-    const message = `properties must not use more than ${most}, has ${found.length}`
-    return problemAt(at, 'properties', 'too_many', message)
+    const message = `${field} must not use more than ${most}, has ${found.length}`
+    return problemAt(at, field, 'too_many', message)
   }
   return found.flatMap(({ key, path, text }) => {
     if (path === null) {
@@ -52,8 +57,15 @@ export function checkMadeProperties(at: CheckAt): Problem[] {
   })
 }
 
-/** Each `{"var"}` and each Liquid text below a value; the shape has bounded the depth. */
-function placesOf(value: Json, key: string): { key: string; path: string | null; text: string }[] {
+interface MadePlace {
+  key: string
+  /** Of a variable; null for a Liquid text. */
+  path: string | null
+  text: string
+}
+
+/** Each `{"var"}` and each Liquid text of a value; the shape has bounded the depth. */
+export function placesOf(value: Json, key: string): MadePlace[] {
   const path = variablePath(value)
   if (path !== null) return [{ key, path, text: '' }]
   if (typeof value === 'string') return isLiquid(value) ? [{ key, path: null, text: value }] : []

@@ -18,6 +18,7 @@ import { createRenderer, type Renderer } from '../../mail/content/renderer.ts'
 import { createRelayTransport } from '../../mail/smtp/relay.ts'
 import { parseConfig } from '../../runtime/config.ts'
 import { createLog } from '../../runtime/log.ts'
+import { createOutbound } from '../../runtime/outbound.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { createTemporalReads } from '../../runtime/temporalReads.ts'
 import { createWorkers, loadWorkflowBundle, type WorkerParts } from '../../worker/createWorker.ts'
@@ -44,6 +45,10 @@ export interface EngineOptions {
   renderer?: Renderer
   /** The clock of activities; if absent, the machine's. */
   now?: () => Date
+  /** Which addresses requests of nodes may connect to; if absent, all. */
+  mayConnect?: (address: string) => boolean
+  /** The pauses between tries of a call, as a multiple of the usual ones. */
+  callPace?: number
   /** Wraps the activities of the workflow functions. */
   around?: (activities: Activities) => Partial<Activities>
 }
@@ -86,7 +91,15 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     stopping: stopping.signal,
   }
   const lanes = createLaneOwners(delivering)
-  const activities = createActivities({ ...delivering, newId, renderer, lanes })
+  const outbound = createOutbound({ mayConnect: options.mayConnect ?? (() => true) })
+  const activities = createActivities({
+    ...delivering,
+    newId,
+    renderer,
+    lanes,
+    outbound,
+    callPace: options.callPace ?? 1,
+  })
   const given = { ...activities, ...options.around?.(activities) }
   const parts = { connection, namespace, activities: given, workflowBundle }
   const workers = await createWorkers({ ...parts, roles: options.roles ?? ['executions'] })

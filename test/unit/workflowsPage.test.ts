@@ -28,6 +28,7 @@ const context: DesignContext = {
 const surroundings = {
   path: 'data',
   waitNodes: anyNode,
+  storedNames: anyNode,
   sendNodes: anyNode,
   settings: { default_from: 'Acme <hello@demo.test>' },
   context,

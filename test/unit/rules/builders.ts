@@ -20,6 +20,7 @@ export function factsOf(changes: Partial<ConditionFacts> = {}): SegmentFacts {
     event: {},
     trigger: {},
     waitEvents: {},
+    steps: {},
     execution: { step_count: 0 },
     eventTimes: {},
     emailActivity: {},

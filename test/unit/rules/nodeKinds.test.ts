@@ -118,6 +118,7 @@ const samples: Record<(typeof nodeKinds)[number]['type'], object[]> = {
   send_event: [{ event_name: 'a' }],
   start_workflow: [{ workflow_id: 'wf_1' }],
   cancel_workflow: [{ workflow_id: 'wf_1' }],
+  http_request: [{ method: 'GET', url: 'https://a.test/' }],
   time_window: [{ days: ['mon'], start: '09:00', end: '17:00' }],
   condition: [{ condition: { type: 'rule', field: 'event.a', operator: 'exists' } }],
   branch: [{ branches: [] }],

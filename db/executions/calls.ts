@@ -1,0 +1,144 @@
+// The requests that nodes of executions make of other services: written by a segment, answered by an activity.
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { CallResult } from '../../rules/interpreterTypes.ts'
+import type { Json } from '../../rules/json.ts'
+import type { Db, Trx } from '../connect.ts'
+import type { JsonObject } from '../schema.ts'
+
+export interface NewCall {
+  executionId: string
+  segment: number
+  nodeId: string
+  storeAs: string | null
+  /** Encrypted. */
+  request: Buffer
+  now: Date
+}
+
+/** Writes a call that is to be made. Its lap counts the calls of that node in the execution, from 1. */
+export async function insertCall(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { executionId, segment, nodeId, storeAs, request, now }: NewCall,
+): Promise<void> {
+  await trx
+    .insertInto('http_calls')
+    .values((eb) => ({
+      execution_id: executionId,
+      segment,
+      node_id: nodeId,
+      workspace_id: workspaceId,
+      lap: eb
+        .selectFrom('http_calls as earlier')
+        .select((count) => count(count.fn.countAll<number>(), '+', 1).as('lap'))
+        .where('earlier.execution_id', '=', executionId)
+        .where('earlier.node_id', '=', nodeId),
+      store_as: storeAs,
+      request,
+      created_at: now,
+    }))
+    .execute()
+}
+
+/** A call with the state of its execution. */
+export function findCall(db: Db, executionId: string, segment: number) {
+  return db
+    .selectFrom('http_calls as c')
+    .innerJoin('executions as e', 'e.id', 'c.execution_id')
+    .select([
+      'c.workspace_id',
+      'c.node_id',
+      'c.lap',
+      'c.store_as',
+      'c.request',
+      'c.tries',
+      'c.outcome',
+      'e.ended_status',
+    ])
+    .where('c.execution_id', '=', executionId)
+    .where('c.segment', '=', segment)
+    .executeTakeFirst()
+}
+
+export type CallRow = NonNullable<Awaited<ReturnType<typeof findCall>>>
+
+/** What one try of a call gave. `end`: it was the last one. */
+export interface CallTry {
+  executionId: string
+  segment: number
+  tries: number
+  took_ms: number
+  status: number | null
+  end: { outcome: CallResult['handle']; why: string; answer: JsonObject | null } | null
+  now: Date
+}
+
+/** Writes what a try gave. A call that is over stays as it is. @returns whether it was not */
+export async function updateCall(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { executionId, segment, tries, took_ms, status, end, now }: CallTry,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('http_calls')
+    .set({
+      tries,
+      took_ms,
+      status,
+      ...(end
+        ? {
+            outcome: end.outcome,
+            why: end.why,
+            answer: end.answer === null ? null : JSON.stringify(end.answer),
+            request: null,
+            ended_at: now,
+          }
+        : {}),
+    })
+    .where('workspace_id', '=', workspaceId)
+    .where('execution_id', '=', executionId)
+    .where('segment', '=', segment)
+    .where('outcome', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0
+}
+
+/** How the call of a segment ended; undefined: it has not. */
+export async function findCallResult(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { executionId, segment }: { executionId: string; segment: number },
+): Promise<CallResult | undefined> {
+  const row = await trx
+    .selectFrom('http_calls')
+    .select(['outcome', 'why'])
+    .where('workspace_id', '=', workspaceId)
+    .where('execution_id', '=', executionId)
+    .where('segment', '=', segment)
+    .executeTakeFirst()
+  return row?.outcome ? { handle: row.outcome, why: row.why ?? '' } : undefined
+}
+
+/** The answers that an execution has kept, by their names: of each name that of the latest call, if it had one. */
+export async function findAnswers(
+  db: Db,
+  workspaceId: WorkspaceId,
+  executionId: string,
+): Promise<Record<string, Record<string, Json>>> {
+  const rows = await db
+    .selectFrom('http_calls')
+    .distinctOn('store_as')
+    .select(['store_as', 'answer'])
+    .where('workspace_id', '=', workspaceId)
+    .where('execution_id', '=', executionId)
+    .where('store_as', 'is not', null)
+    .where('outcome', 'is not', null)
+    .orderBy('store_as')
+    .orderBy('segment', 'desc')
+    .execute()
+  return Object.fromEntries(
+    rows.flatMap(({ store_as, answer }) =>
+      store_as === null || answer === null ? [] : [[store_as, answer]],
+    ),
+  )
+}
