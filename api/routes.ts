@@ -16,6 +16,7 @@ import { docsRoutes } from './public/docs.ts'
 import { healthRoutes } from './public/health.ts'
 import { trackingRoutes } from './public/tracking.ts'
 import { unsubscribeRoutes } from './public/unsubscribe.ts'
+import { secretRoutes } from './secrets/routes.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { workflowExecutionRoutes } from './workflows/executionRoutes.ts'
@@ -68,6 +69,7 @@ const mounts: Mount[] = [
   { path: '/v1/executions', rules: ofAutomation, resources: [executionRoutes] },
   { path: '/v1/automation', rules: ofAutomation, resources: [missingContactRoutes] },
   { path: '/v1/automation/events', rules: ofAutomation, resources: [automationEventRoutes] },
+  { path: '/v1/automation/secrets', rules: ofAutomation, resources: [secretRoutes] },
   { path: '/v1/automation/contacts', rules: ofAutomation, resources: [automationContactRoutes] },
 ]
 

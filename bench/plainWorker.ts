@@ -16,6 +16,7 @@ import type { MailTransport } from '../mail/transport.ts'
 import { type Config, parseConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog, type Log } from '../runtime/log.ts'
+import { createOutbound } from '../runtime/outbound.ts'
 import { createSecrets } from '../runtime/secrets.ts'
 import { createWorkers } from '../worker/createWorker.ts'
 import { startStarter } from '../worker/starter.ts'
@@ -70,6 +71,8 @@ async function createDeps(config: Config, log: Log) {
     blame: unwatched,
     lanes: noLanes,
     onDeliveries: () => async () => undefined,
+    outbound: createOutbound({ mayConnect: () => false }),
+    callPace: 1,
     stopping: new AbortController().signal,
   }
   return { db, deps }

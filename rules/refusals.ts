@@ -54,6 +54,7 @@ interface RefusalFacts {
   /** By the rule of this trigger. */
   re_entry_refused: { nodeId: string; mode: string }
   reserved_event_name: { eventName: string }
+  secret_not_found: { name: string }
   /** Neither the email nor its template has a subject. */
   subject_missing: NoFacts
   subject_too_long: { chars: number }
@@ -67,6 +68,7 @@ interface RefusalFacts {
   template_not_published: { idOrAlias: string }
   /** The timestamp is too far in the future; both in ms. */
   timestamp_ahead: { timestamp: number; latest: number }
+  too_many_secrets: NoFacts
   version_conflict: { expected: number; currentVersion: number }
   workflow_not_active: { status: WorkflowStatus }
   workflow_not_found: { id: string }

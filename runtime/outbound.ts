@@ -148,7 +148,8 @@ function exchange(
       answer.on('error', reject)
       answer.on('close', () => reject(new Error('the answer ended early')))
     })
-    sent.end(body ?? undefined)
+    // A text would be written together with the headers, and change how their bytes are written.
+    sent.end(body === null ? undefined : Buffer.from(body, 'utf8'))
   })
 }
 

@@ -14,6 +14,11 @@ const answers: Answers = {
     conflict(`alias: another template has ${shown(alias)} already`, 'alias_taken'),
   api_key_not_found: ({ id }) => notFound(`API key ${shownText(id)} not found`),
   audience_not_found: ({ id }) => notFound(`Audience ${shownText(id)} not found`),
+  secret_not_found: ({ name }) => notFound(`Secret ${shownText(name)} not found`),
+  too_many_secrets: () =>
+    badRequest(
+      `name: this workspace has ${limits.secretsPerWorkspaceMax} secrets already; delete one that no design reads`,
+    ),
   audience_contact_not_found: ({ email }) =>
     notFound(`Contact ${shownText(email)} not found in this audience`),
   contact_not_found: () =>

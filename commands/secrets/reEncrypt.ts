@@ -1,12 +1,21 @@
 // Encrypts with SECRET_KEY what earlier keys have encrypted, so that those need not be listed any more.
 import { listPrivateKeys, replacePrivateKey } from '../../db/domains/keys.ts'
 import { findAddressKey, replaceAddressKey } from '../../db/opt-outs/key.ts'
+import {
+  listAllSecrets,
+  listOpenCalls,
+  replaceRequest,
+  replaceSecret,
+} from '../../db/secrets/keys.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
 const PAGE = 200
 
-/** @property unread what no listed key opens, by the id of its domain key, or `address-key` */
+/**
+ * @property unread what no listed key opens, by the id of its domain key, `address-key`, the workspace and name of a secret,
+ * or the execution and segment of a call
+ */
 export interface ReEncrypted {
   /** How many values this call encrypted anew. */
   changed: number
@@ -15,23 +24,24 @@ export interface ReEncrypted {
   unread: string[]
 }
 
+type Deps = Pick<CommandDeps, 'db' | 'secrets' | 'wake'>
+type Purpose = 'dkim-key' | 'address-key' | 'secret' | 'http-request'
+type Each = (
+  purpose: Purpose,
+  id: string,
+  from: Buffer,
+  replace: (to: Buffer) => Promise<boolean>,
+) => Promise<void>
+
 /**
  * Goes through all encrypted values. Each is replaced by itself and only as it was read, so it may run again at any time,
  * beside another one and beside processes that write. What a process with an earlier SECRET_KEY writes meanwhile is left
  * to the next call.
  */
-export async function reEncryptAll(
-  deps: Pick<CommandDeps, 'db' | 'secrets' | 'wake'>,
-  page: number = PAGE,
-): Promise<ReEncrypted> {
+export async function reEncryptAll(deps: Deps, page: number = PAGE): Promise<ReEncrypted> {
   const { db, secrets } = deps
   const done: ReEncrypted = { changed: 0, current: 0, unread: [] }
-  const each = async (
-    purpose: 'dkim-key' | 'address-key',
-    id: string,
-    from: Buffer,
-    replace: (to: Buffer) => Promise<boolean>,
-  ) => {
+  const each: Each = async (purpose, id, from, replace) => {
     const to = encryptedAnew(secrets, purpose, from)
     if (to === 'unread') done.unread.push(id)
     else {
@@ -46,23 +56,54 @@ export async function reEncryptAll(
       transact.one(deps, ({ db: trx }) => replaceAddressKey(trx, addressKey, to)),
     )
   }
-  for (let after = ''; ; ) {
-    const keys = await listPrivateKeys(db, { after, limit: page })
-    for (const { id, private_key: from } of keys) {
-      await each('dkim-key', id, from, (to) =>
+  await eachRow(
+    (last: { id: string } | null) => listPrivateKeys(db, { after: last?.id ?? '', limit: page }),
+    ({ id, private_key: from }) =>
+      each('dkim-key', id, from, (to) =>
         transact.one(deps, ({ db: trx }) => replacePrivateKey(trx, id, { from, to })),
-      )
-    }
-    const last = keys.at(-1)
-    if (!last) return done
-    after = last.id
+      ),
+  )
+  await reEncryptSecrets(deps, each, page)
+  return done
+}
+
+/** The secrets of workspaces, and the requests that were made with them and are not over. */
+async function reEncryptSecrets(deps: Deps, each: Each, limit: number): Promise<void> {
+  const { db } = deps
+  await eachRow(
+    (after) => listAllSecrets(db, { after, limit }),
+    (row) =>
+      each('secret', `${row.workspace_id} ${row.name}`, row.value, (to) =>
+        transact.one(deps, ({ db: trx }) => replaceSecret(trx, row, to)),
+      ),
+  )
+  await eachRow(
+    (after) => listOpenCalls(db, { after, limit }),
+    (row) =>
+      each('http-request', `${row.execution_id} ${row.segment}`, row.request, (to) =>
+        transact.one(deps, ({ db: trx }) => replaceRequest(trx, row, to)),
+      ),
+  )
+}
+
+/** @param list the next page after a row; null begins */
+async function eachRow<T extends L, L>(
+  list: (after: L | null) => Promise<T[]>,
+  work: (row: T) => Promise<void>,
+): Promise<void> {
+  for (let after: T | null = null; ; ) {
+    const rows: T[] = await list(after)
+    for (const row of rows) await work(row)
+    const last = rows.at(-1)
+    if (!last) return
+    after = last
   }
 }
 
 /** null: it has this SECRET_KEY. */
 function encryptedAnew(
   secrets: CommandDeps['secrets'],
-  purpose: 'dkim-key' | 'address-key',
+  purpose: Purpose,
   from: Buffer,
 ): Buffer | null | 'unread' {
   try {

@@ -2,6 +2,7 @@
 
 import { findAudienceIds } from '../../db/audiences/reads.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
+import { findSecretNames } from '../../db/secrets/reads.ts'
 import { findTemplateFacts } from '../../db/templates/reads.ts'
 import { findWorkflowIds } from '../../db/workflows/reads.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
@@ -11,9 +12,11 @@ import { designReferences } from '../../rules/design/references.ts'
 import { checkDesignShape } from '../../rules/design/shape.ts'
 import type { Design } from '../../rules/design/types.ts'
 import { validateDesign } from '../../rules/design/validate.ts'
+import type { Json } from '../../rules/json.ts'
 import { nodeRegistry } from '../../rules/nodes/index.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
+import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { CommandDeps } from '../deps.ts'
 import { boundDomainName } from '../domains/sender.ts'
 
@@ -40,8 +43,10 @@ export async function findDesignProblems(
       (domain.verified || config.allowUnverifiedDomains) &&
       (domainId === null || domain.id === domainId),
   )
+  const secrets = await findSecretNames(db, workspaceId, secretNamesIn([design as Json]))
   return validateDesign(design, {
     templates,
+    secrets: new Set(secrets),
     verifiedDomains: new Set(sending.map(([name]) => name)),
     isBound: domainId !== null,
     audiences,

@@ -22,6 +22,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       ended_at timestamptz(3),
       primary key (execution_id, segment)
     );
+    create index http_calls_open on http_calls (execution_id, segment) where request is not null;
     create table secrets (
       workspace_id text collate "C" not null,
       name text collate "C" not null,

@@ -42,7 +42,7 @@ async function startWaitingRuns(left: LeftBehind, later_ms: number, temporal: Te
     const last = segments.at(-1)
     if (!last) continue
     const { next, step, step_count } = last['result'] as SegmentResult
-    if (next.kind === 'end') continue
+    if (next.kind === 'end' || next.kind === 'call') continue
     const segment = Number(last['segment'])
     const until = next.until === null ? null : next.until + later_ms
     const input: RunExecutionInput = {

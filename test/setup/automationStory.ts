@@ -81,6 +81,10 @@ export const automationStory: Step[] = [
   { name: 'GET /v1/automation/contacts/{email}/events' },
   { name: 'PATCH /v1/automation/contacts/{email}' },
 
+  { name: 'PUT /v1/automation/secrets/{name}' },
+  { name: 'GET /v1/automation/secrets' },
+  { name: 'DELETE /v1/automation/secrets/{name}' },
+
   { name: 'POST /v1/workflows/{id}/executions' },
   {
     name: 'POST /v1/executions/{id}/cancel',

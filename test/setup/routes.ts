@@ -53,6 +53,7 @@ function parameterOf(path: string, name: string, tenant: Tenant): string | undef
   if (name === 'email' && resource === 'suppressions') return tenant.suppressed
   if (name === 'email') return resource === 'audiences' ? tenant.member : tenant.contact
   if (name === 'n') return '1'
+  if (name === 'name') return tenant.secret
   if (name === 'audienceId') return tenant.ids['audiences']
   return name === 'id' ? tenant.ids[resource] : undefined
 }
@@ -97,6 +98,7 @@ const bodies: Record<string, JsonObject> = {
   'POST /v1/domains': { name: 'mail.example.com' },
   'PATCH /v1/domains/:id': { open_tracking_enabled: true, click_tracking_enabled: true },
   'POST /v1/domains/:id/rotate-dkim': { algorithm: 'rsa' },
+  'PUT /v1/automation/secrets/:name': { value: 'sk_live_1' },
   'POST /v1/suppressions': { email: 'gone@example.test' },
   'POST /v1/templates': {
     name: 'Hello',

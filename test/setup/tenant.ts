@@ -17,6 +17,8 @@ export interface Tenant {
   member: string
   /** An address that is suppressed. */
   suppressed: string
+  /** The name of a secret. */
+  secret: string
 }
 
 /**
@@ -52,6 +54,8 @@ export async function seedTenant(
   const member = 'member@example.test'
   const suppressed = `suppressed@${workspaceName}.test`
   await ask('/suppressions', { email: suppressed })
+  const secret = `KEY_${workspaceName.replace(/\W/g, '_')}`
+  await api.request('PUT', `/v1/automation/secrets/${secret}`, { value: 'sk_live_1' }, headers)
   const audience = idOf(await ask('/audiences', { name: 'All' }))
   await ask(`/audiences/${audience}/contacts`, { email: member })
   const template = idOf(
@@ -79,5 +83,6 @@ export async function seedTenant(
     contact,
     member,
     suppressed,
+    secret,
   }
 }

@@ -67,6 +67,7 @@ const exceptions: Record<string, string[]> = {
   'a workflow function knows the id that it was started with, and nothing else': [
     'domains/findDomainToCheck',
     'executions/findSegment',
+    'executions/findCall',
     'executions/closeExecution',
     'executions/listLiveIds',
   ],
@@ -102,6 +103,10 @@ const exceptions: Record<string, string[]> = {
   'an operator has the keys of all workspaces encrypted again': [
     'domains/listPrivateKeys',
     'domains/replacePrivateKey',
+    'secrets/listAllSecrets',
+    'secrets/replaceSecret',
+    'secrets/listOpenCalls',
+    'secrets/replaceRequest',
   ],
   'what the release before has written is taken over for all workspaces, row by row': [
     'opt-outs/lockUncopiedWorkflows',

@@ -223,6 +223,16 @@ const rows: Record<ProblemCode, Row> = {
     'nodes.1.data.condition.operator',
     'operator must be one of eq, neq, gt, gte, lt, lte, not ">"',
   ],
+  unknown_secret: [
+    designAround(
+      'http_request',
+      { method: 'GET', url: 'https://a.test/{{ secrets.KEE }}' },
+      'success',
+      'error',
+    ),
+    'nodes.1.data',
+    'this workspace has no secret "KEE"',
+  ],
   unknown_setting: [
     withKeys({ settings: { on_unsubscibe: 'cancel' } }),
     'settings.on_unsubscibe',
@@ -269,6 +279,7 @@ const rows: Record<ProblemCode, Row> = {
 
 const context = {
   ...welcomeContext,
+  secrets: new Set(['KEY']),
   liquidProblem: (source: string) =>
     source.startsWith('{%') ? 'tag not closed (line 1, column 1)' : null,
 }

@@ -1,0 +1,18 @@
+// Deletes a secret of a workspace.
+import { deleteSecretRow } from '../../db/secrets/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+
+/** Nodes that read it leave by `error` from now on. */
+export function deleteSecret(
+  deps: Pick<CommandDeps, 'db' | 'wake'>,
+  workspaceId: WorkspaceId,
+  { name }: { name: string },
+): Promise<undefined | Refusal<'secret_not_found'>> {
+  return transact.one(deps, async ({ db }) => {
+    const isDeleted = await deleteSecretRow(db, workspaceId, name)
+    return isDeleted ? undefined : refuse('secret_not_found', { name })
+  })
+}
