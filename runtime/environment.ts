@@ -32,12 +32,12 @@ export const Variables = z.object({
     .string()
     .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64')
     .describe(
-      '32 bytes in base64 (`openssl rand -base64 32`). Encrypts DKIM keys; signs cursors, return paths and tracking links. The same for all processes',
+      '32 bytes in base64 (`openssl rand -base64 32`). Encrypts DKIM keys and secrets; signs cursors, return paths and tracking links. The same for all processes',
     ),
   SECRET_KEY_PREVIOUS: secretKeys
     .default([])
     .describe(
-      'Values that `SECRET_KEY` had before, separated by commas. What they encrypted is still decrypted: DKIM keys, and the key by which it is known who has left. What they signed is still recognised: return paths, tracking links, cursors. [How to change the key](#to-change-secret_key)',
+      'Values that `SECRET_KEY` had before, separated by commas. What they encrypted is still decrypted: DKIM keys, secrets, and the key by which it is known who has left. What they signed is still recognised: return paths, tracking links, cursors. [How to change the key](#to-change-secret_key)',
     )
     .meta(besides('none')),
   DATABASE_POOL_SIZE: z.coerce

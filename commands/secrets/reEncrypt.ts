@@ -57,7 +57,7 @@ export async function reEncryptAll(deps: Deps, page: number = PAGE): Promise<ReE
     )
   }
   await eachRow(
-    (last: { id: string } | null) => listPrivateKeys(db, { after: last?.id ?? '', limit: page }),
+    (last) => listPrivateKeys(db, { after: last?.id ?? '', limit: page }),
     ({ id, private_key: from }) =>
       each('dkim-key', id, from, (to) =>
         transact.one(deps, ({ db: trx }) => replacePrivateKey(trx, id, { from, to })),
@@ -87,8 +87,8 @@ async function reEncryptSecrets(deps: Deps, each: Each, limit: number): Promise<
 }
 
 /** @param list the next page after a row; null begins */
-async function eachRow<T extends L, L>(
-  list: (after: L | null) => Promise<T[]>,
+async function eachRow<T>(
+  list: (after: T | null) => Promise<T[]>,
   work: (row: T) => Promise<void>,
 ): Promise<void> {
   for (let after: T | null = null; ; ) {

@@ -1,7 +1,11 @@
 // After SECRET_KEY has changed and everything was encrypted anew, the service works without the old key.
 import { beforeAll, expect, test } from 'vitest'
 import { createAddressMac, loadAddressKey } from '../../commands/opt-outs/addressMac.ts'
+import { putSecret } from '../../commands/secrets/put.ts'
 import { reEncryptAll } from '../../commands/secrets/reEncrypt.ts'
+import { transact } from '../../commands/transact.ts'
+import { insertCall } from '../../db/executions/calls.ts'
+import { listSecretValues } from '../../db/secrets/reads.ts'
 import { createSigners } from '../../delivery/compose/signers.ts'
 import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
 import { createSecrets, SecretError, type Secrets } from '../../runtime/secrets.ts'
@@ -58,6 +62,31 @@ test('the old key can be dropped: mail is signed, and who has left is still know
   expect(await reEncrypt(after)).toEqual({ changed: 0, current: 5, unread: [] })
   // A process that still has the old key, and knows the next one.
   for (const id of ids) expect((await signs(createSecrets(old, [next]), id)).keys).toHaveLength(1)
+}, 120_000)
+
+test('secrets of designs, and requests that are under way, can be read without the old key', async () => {
+  const { workspaceId } = owner
+  const store = (name: string, value: string, secrets: Secrets) =>
+    putSecret({ db, secrets, now, wake }, workspaceId, { name, value })
+  for (const name of ['A', 'B', 'C']) await store(name, `value of ${name}`, before)
+  const request = before.encrypt('http-request', Buffer.from('{}'))
+  for (const segment of [0, 1, 2]) {
+    const executionId = `exe_${segment % 2}`
+    const call = { executionId, segment, nodeId: 'n', storeAs: null, request, now: now() }
+    await transact.one({ db, wake }, ({ db: trx }) => insertCall(trx, workspaceId, call))
+  }
+  expect(await reEncrypt(rotated)).toMatchObject({ changed: 6, unread: [] })
+  const found = await listSecretValues(db, workspaceId, ['A', 'B', 'C'])
+  expect(found.map(({ value }) => after.decrypt('secret', value).toString()).sort()).toEqual([
+    'value of A',
+    'value of B',
+    'value of C',
+  ])
+  const calls = await db.selectFrom('http_calls').select('request').execute()
+  const open = calls.map((call) => after.decrypt('http-request', call.request ?? Buffer.alloc(0)))
+  expect(open.map(String)).toEqual(['{}', '{}', '{}'])
+  await db.deleteFrom('http_calls').execute()
+  await db.deleteFrom('secrets').execute()
 }, 120_000)
 
 test('what a process wrote with the old key meanwhile is found by the next run', async () => {

@@ -37,9 +37,9 @@ export async function seedTenant(
   const domainId =
     (await findDomainByName(api.db, workspaceId, domain))?.id ??
     (await insertTestDomain({ ...api, workspaceId, userId }, domain))
-  const ask = async (path: string, body: object) => {
+  const ask = async (path: string, body: object, method = 'POST') => {
     const headers = { authorization: `Bearer ${key}` }
-    const answer = await api.request('POST', `/v1${path}`, body, headers)
+    const answer = await api.request(method, `/v1${path}`, body, headers)
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`)
     return answer.body
   }
@@ -55,7 +55,7 @@ export async function seedTenant(
   const suppressed = `suppressed@${workspaceName}.test`
   await ask('/suppressions', { email: suppressed })
   const secret = `KEY_${workspaceName.replace(/\W/g, '_')}`
-  await api.request('PUT', `/v1/automation/secrets/${secret}`, { value: 'sk_live_1' }, headers)
+  await ask(`/automation/secrets/${secret}`, { value: 'sk_live_1' }, 'PUT')
   const audience = idOf(await ask('/audiences', { name: 'All' }))
   await ask(`/audiences/${audience}/contacts`, { email: member })
   const template = idOf(

@@ -7,6 +7,7 @@ import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { fire } from '../setup/handTimers.ts'
+import { createHttpServer, json } from '../setup/httpServer.ts'
 import { createTestNamespace } from '../setup/namespace.ts'
 import { openMail } from '../setup/openedMail.ts'
 import { type PageRun, type PageWorkflow, pageWorkflows } from '../setup/pageExamples.ts'
@@ -15,6 +16,9 @@ import { uniqueName } from '../setup/unique.ts'
 const temporal = await createTestNamespace()
 const api = await createTestApi({ namespace: temporal.namespace })
 await insertTestDomain(api, 'demo.test')
+/** What the page calls https://crm.example.com. */
+const crm = await createHttpServer()
+crm.answer('/v1/people', json(200, { score: 82, owner: 'Grace' }))
 let engine: Engine
 
 beforeAll(async () => {
@@ -25,6 +29,7 @@ beforeAll(async () => {
     logger: sdkLogger,
   })
   engine = await startEngine(api, { temporal, workflowBundle })
+  await ask('PUT', '/v1/automation/secrets/CRM_KEY', { value: 'sk_live_1' })
 })
 afterAll(() => engine?.stop())
 
@@ -119,7 +124,7 @@ interface Made {
  * @returns the body with their ids
  */
 async function withOthers({ body }: PageWorkflow) {
-  let text = JSON.stringify(body)
+  let text = JSON.stringify(body).replaceAll('https://crm.example.com', crm.url)
   const placesOf = (pattern: RegExp) => new Map([...text.matchAll(pattern)].map(([a, b]) => [a, b]))
   for (const [place, name] of placesOf(/<id of the audience (.+?)>/g)) {
     const { id } = await ask<{ id: string }>('POST', '/v1/audiences', { name })

@@ -10,6 +10,7 @@ import { eventually } from '../setup/eventually.ts'
 import { design, mail, onEvent } from '../setup/flows.ts'
 import { now } from '../setup/harness.ts'
 import { createHttpServer, json } from '../setup/httpServer.ts'
+import { TEST_SECRET_KEY } from '../setup/processes.ts'
 
 const TEST_MS = 120_000
 const database = await createTestDatabase()

@@ -5,10 +5,14 @@ import { sql } from 'kysely'
 import { expect, inject, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { eventually } from '../setup/eventually.ts'
+import { design, mail, onEvent } from '../setup/flows.ts'
 import { now } from '../setup/harness.ts'
+import { createHttpServer, json } from '../setup/httpServer.ts'
 import { asShown, createLostRuns, waits } from '../setup/lostRuns.ts'
 
 const TEST_MS = 240_000
+
+const server = await createHttpServer()
 
 const { database, db, engine, runToWait, round, lose, outbox, drained, withoutStarter } =
   await createLostRuns()
@@ -52,6 +56,36 @@ test(
     await engine().ended(timed.id, 'COMPLETED')
     expect(await engine().subjects(timed.id)).toEqual(['Hello', 'Sorry'])
     expect(await engine().waiting(open.id, 'wait')).toEqual(asShown(open.shown))
+  },
+  TEST_MS,
+)
+
+test(
+  'one that was lost while a node called another service makes the call again, and goes on',
+  async () => {
+    server.answer('/held', () => undefined, json(200, { name: 'Ada' }))
+    const data = { method: 'GET', url: `${server.url}/held`, store_as: 'who' }
+    const flow = design(
+      {
+        start: onEvent('began'),
+        ask: ['http_request', data],
+        thanks: mail('Thanks {{ steps.who.body.name }}'),
+        sorry: mail('Sorry'),
+      },
+      [
+        ['start', 'ask'],
+        ['ask', 'thanks', 'success'],
+        ['ask', 'sorry', 'error'],
+      ],
+    )
+    const { id } = await engine().run(flow)
+    await eventually(() => expect(server.came('/held')).toHaveLength(1))
+    await lose(id)
+    await round()
+    await engine().ended(id, 'COMPLETED')
+    expect(await engine().subjects(id)).toEqual(['Thanks Ada'])
+    const keys = server.came('/held').map(({ headers }) => headers['idempotency-key'])
+    expect(keys).toEqual([`${id}:ask:1`, `${id}:ask:1`])
   },
   TEST_MS,
 )

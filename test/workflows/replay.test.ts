@@ -12,6 +12,7 @@ import { eventually } from '../setup/eventually.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
 import { now } from '../setup/harness.ts'
 import { HISTORIES, readHistory, record, replay } from '../setup/histories.ts'
+import { createHttpServer } from '../setup/httpServer.ts'
 
 const database = await createTestDatabase()
 let engine: Engine
@@ -56,6 +57,23 @@ const waits = (timeout?: string): TestDesign =>
       ['wait', 'sorry', 'timeout'],
     ],
   )
+
+const server = await createHttpServer()
+const calls = design(
+  {
+    start: onEvent('began'),
+    pause: ['delay', { ms: 20 }],
+    ask: ['http_request', { method: 'GET', url: `${server.url}/` }],
+    thanks: mail('Thanks'),
+    sorry: mail('Sorry'),
+  },
+  [
+    ['start', 'pause'],
+    ['pause', 'ask'],
+    ['ask', 'thanks', 'success'],
+    ['ask', 'sorry', 'error'],
+  ],
+)
 
 /** A lane whose count of lanes changes, and that ends. */
 async function runLane(): Promise<string> {
@@ -127,6 +145,11 @@ const shapes: Record<string, () => Promise<string>> = {
     const commands = { db: database.db, now, wake: () => engine.wake() }
     await cancelExecution(commands, engine.workspaceId, { executionId: id, reason: 'enough' })
     await engine.ended(id, 'CANCELLED')
+    return id
+  },
+  async called() {
+    const { id } = await engine.run(calls)
+    await engine.ended(id, 'COMPLETED')
     return id
   },
   lane: runLane,
