@@ -7,9 +7,7 @@ import type {
   ExecutionSegmentsTable,
   ExecutionStepsTable,
   ExecutionsTable,
-  HttpCallsTable,
   OutboxTable,
-  SecretsTable,
   SuspectsTable,
   TemporalNamespacesTable,
   WorkflowsTable,
@@ -17,6 +15,7 @@ import type {
   WorkflowUnsubscribesTable,
   WorkflowVersionsTable,
 } from './tables/automation.ts'
+import type { HttpCallsTable, SecretsTable } from './tables/calls.ts'
 import type {
   AddressKeysTable,
   DeliveriesTable,

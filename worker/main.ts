@@ -15,14 +15,12 @@ import { createDestinations } from '../delivery/lane/destinations.ts'
 import { createLaneOwners } from '../delivery/lane/owners.ts'
 import { startForgetting } from '../delivery/unusedDomains.ts'
 import { createRenderer } from '../mail/content/renderer.ts'
-import { isPublicAddress } from '../mail/dns/publicAddresses.ts'
 import { limits } from '../rules/limits.ts'
 import type { WakeChannel } from '../rules/wire.ts'
 import { readConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
-import { createOutbound } from '../runtime/outbound.ts'
 import { lowerPriority } from '../runtime/priority.ts'
 import { createRenderMetrics } from '../runtime/renderMetrics.ts'
 import { createSecrets } from '../runtime/secrets.ts'
@@ -31,6 +29,7 @@ import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
 import { startFolding } from './audienceCounts.ts'
 import { startBlame } from './blame/start.ts'
+import { createCalls } from './calls.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
@@ -198,17 +197,8 @@ const delivering = {
 }
 const lanes = createLaneOwners(delivering)
 closers.add('lanes', lanes.settled)
-const outbound = createOutbound({
-  mayConnect: config.allowPrivateHttp ? () => true : isPublicAddress,
-})
-const activities = createActivities({
-  ...delivering,
-  newId,
-  renderer,
-  lanes,
-  outbound,
-  callPace: 1,
-})
+const calls = createCalls(config)
+const activities = createActivities({ ...delivering, newId, renderer, lanes, ...calls })
 
 const workers = await createWorkers({ connection, namespace, roles, activities, workflowBundle })
 const running = Promise.all(workers.map((worker) => worker.run()))

@@ -5,7 +5,7 @@ import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listSecretValues } from '../../db/secrets/reads.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { HttpCall } from '../../rules/interpreterTypes.ts'
+import type { HttpCall, SegmentFacts } from '../../rules/interpreterTypes.ts'
 import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { SegmentInput } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
@@ -35,14 +35,20 @@ export async function loadSecrets(
 /** Writes the request in which a segment ends. */
 export async function writeCall(
   { db, secrets, now }: InTrx<Pick<ActivityDeps, 'db' | 'secrets' | 'now'>>,
-  run: { input: SegmentInput; execution: SegmentRow; secrets: ReadonlyMap<string, string> },
+  run: {
+    input: SegmentInput
+    execution: SegmentRow
+    sources: { secrets: ReadonlyMap<string, string> }
+  },
   { nodeId, call: { storeAs, ...call } }: { nodeId: string; call: HttpCall },
+  { goalsReached }: SegmentFacts,
 ): Promise<void> {
-  const request: StoredRequest = { ...call, hidden: [...run.secrets.values()] }
+  const request: StoredRequest = { ...call, hidden: [...run.sources.secrets.values()] }
   await insertCall(db, run.execution.workspace_id, {
     ...run.input,
     nodeId,
     storeAs,
+    goalsReached,
     request: secrets.encrypt('http-request', Buffer.from(JSON.stringify(request))),
     now: now(),
   })

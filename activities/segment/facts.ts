@@ -28,9 +28,11 @@ export async function loadFacts(
     state: SegmentState
     now: Date
     previous: SegmentResult | null
+    /** Where the segment before ended in a call, what that carries on. */
+    called: { goalsReached: string[] } | null
   },
 ): Promise<SegmentFacts> {
-  const { execution, design, contact, state, now, previous } = from
+  const { execution, design, contact, state, now, previous, called } = from
   const needs = designNeeds(design)
   const names = goalEventNames(design)
   const since = state.entered_at
@@ -42,7 +44,7 @@ export async function loadFacts(
     workflowId: execution.workflow_id,
     depth: depthNow(state, previous),
     enteredAt: state.entered_at.getTime(),
-    goalsReached: state.goals_reached,
+    goalsReached: called ? called.goalsReached : state.goals_reached,
     arrived: names.length > 0 ? await listArrivedNames(trx, execution.workspace_id, arrived) : [],
     now: timeOf(now, state, previous),
     contact: {

@@ -6,6 +6,7 @@ import { lockAudience } from '../../db/audiences/writes.ts'
 import type { Trx } from '../../db/connect.ts'
 import { lockContact } from '../../db/contacts/writes.ts'
 import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
+import type { NewEmail } from '../../db/emails/insert.ts'
 import { findCallResult } from '../../db/executions/calls.ts'
 import {
   findSegmentState,
@@ -16,7 +17,6 @@ import {
 import { cancelAgain } from '../../db/executions/writes.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import type { CallResult } from '../../rules/interpreterTypes.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
 import { toCancelCode } from '../../rules/wire.ts'
 import { NotAlone, type Turn } from '../../runtime/gate.ts'
@@ -27,7 +27,7 @@ import { createEffects } from './effects.ts'
 import { endAsRow, isEndedElsewhere } from './ended.ts'
 import { loadFacts } from './facts.ts'
 import { giveUp } from './giveUp.ts'
-import { createSegmentMail, type loadMailSources } from './mail.ts'
+import { createSegmentMail, type loadSources } from './mail.ts'
 import type { SegmentTexts } from './texts.ts'
 import { awaitedEventName, type Marked, type Walk, walk } from './walk.ts'
 
@@ -35,10 +35,8 @@ export interface Run {
   input: SegmentInput
   execution: SegmentRow<SegmentResult>
   design: Design
-  sources: Awaited<ReturnType<typeof loadMailSources>>
+  sources: Awaited<ReturnType<typeof loadSources>>
   texts: SegmentTexts
-  /** Those that its requests read, by name. */
-  secrets: ReadonlyMap<string, string>
   turn: Turn
   /** Ids of audiences that its nodes leave, as far as a try before has found out. */
   lockedAudiences: ReadonlySet<string>
@@ -49,7 +47,7 @@ export async function runInTransaction(
   deps: InTrx<ActivityDeps>,
   run: Run,
 ): Promise<SegmentResult> {
-  const { input, execution, design, sources, texts, secrets, turn, lockedAudiences } = run
+  const { input, execution, design, sources, texts, turn, lockedAudiences } = run
   texts.beginWalk()
   const { db: trx } = deps
   const { workspace_id: workspaceId, previous } = execution
@@ -83,37 +81,42 @@ export async function runInTransaction(
     const writes = giveUp(execution, input.segment, design)
     return write(trx, workspaceId, { ...writes, now })
   }
-  const facts = await loadFacts(trx, { execution, design, contact, state, now, previous })
-  const mail = createSegmentMail(deps, {
-    execution,
-    design,
-    sources,
-    state,
-    now,
-    texts,
-    secrets,
-  })
+  const called = await findCalled(trx, run)
+  const facts = await loadFacts(trx, { execution, design, contact, state, now, previous, called })
+  const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
   const marked = markOf(deps, execution, turn)
   const atNow = { ...deps, now: () => now }
   const effects = createEffects(atNow, { ...run, contact, state })
   const { perform } = effects
-  const called = await findCalled(trx, run)
   const known = { state, facts, previous, called }
   const outcome = await walk(trx, { ...run, ...known, mail, hear, perform, marked })
   texts.requireAll()
 
-  const told = { email: contact.email, chainDepth: outcome.facts.depth }
   // Before the mails, whose event `email.sent` starts workflows by what the contact's properties are now.
   await effects.flush(outcome.facts)
-  for (const email of mail.planned) await writeEmail(deps, workspaceId, email, [told])
-  if (outcome.call) await writeCall(atNow, run, outcome.call)
+  await writeMade(atNow, run, contact.email, mail.planned, outcome)
   await write(trx, workspaceId, { ...outcome.writes, result: outcome.result, now })
   if (outcome.writes.end?.status === 'CANCELLED') await cancelItself(atNow, execution, outcome)
   return outcome.result
 }
 
+/** Writes the emails of the segment, and the request in which it ended. */
+async function writeMade(
+  deps: InTrx<ActivityDeps>,
+  run: Run,
+  email: string,
+  emails: readonly NewEmail[],
+  { call, facts }: Walk,
+): Promise<void> {
+  const told = { email, chainDepth: facts.depth }
+  for (const one of emails) await writeEmail(deps, run.execution.workspace_id, one, [told])
+  if (call) await writeCall(deps, run, call, facts)
+}
+
+type Called = NonNullable<Awaited<ReturnType<typeof findCallResult>>>
+
 /** How the call ended in which the segment before did. @throws Error when it is still to be made */
-async function findCalled(trx: Trx, { input, execution }: Run): Promise<CallResult | null> {
+async function findCalled(trx: Trx, { input, execution }: Run): Promise<Called | null> {
   const { previous, workspace_id } = execution
   if (previous?.next.kind !== 'call') return null
   const { executionId, segment } = input

@@ -2,7 +2,6 @@
 
 import { newEmail } from '../../commands/emails/newEmail.ts'
 import { toTemplateContact } from '../../commands/templates/contact.ts'
-import type { Db } from '../../db/connect.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
@@ -23,21 +22,27 @@ import type { JsonObject } from '../../rules/json.ts'
 import { toStorableText } from '../../rules/jsonFault.ts'
 import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { ActivityDeps } from '../deps.ts'
+import { loadSecrets } from './calls.ts'
 import type { SegmentTexts } from './texts.ts'
 
-type Sources = Awaited<ReturnType<typeof loadMailSources>>
+type Sources = Awaited<ReturnType<typeof loadSources>>
 
 /**
- * Loads the templates and domains that the design's emails need. It runs before the transaction, which is shorter
+ * Loads the templates and domains that the design's emails need, and the secrets that its requests read. It runs before the transaction, which is shorter
  * that way.
  */
-export async function loadMailSources(db: Db, workspaceId: WorkspaceId, design: Design) {
+export async function loadSources(
+  deps: Pick<ActivityDeps, 'db' | 'secrets'>,
+  workspaceId: WorkspaceId,
+  design: Design,
+) {
+  const { db } = deps
   const { templateIds, fromAddresses } = mailReferences(design)
   const templates = await listPublishedTemplates(db, workspaceId, templateIds)
   const froms = [...fromAddresses, ...[...templates.values()].map((template) => template.from)]
   const domainNames = froms.flatMap((from) => (from ? (senderDomain(from) ?? []) : []))
   const domains = await listSendingDomains(db, workspaceId, [...new Set(domainNames)])
-  return { templates, domains }
+  return { templates, domains, secrets: await loadSecrets(deps, workspaceId, design) }
 }
 
 interface RenderedContent {
@@ -53,8 +58,6 @@ export interface SegmentMailContext {
   state: { unsubscribed: boolean; suppressed: boolean }
   now: Date
   texts: SegmentTexts
-  /** Those that the requests of the design read, by name. */
-  secrets: ReadonlyMap<string, string>
 }
 
 /**
@@ -82,7 +85,7 @@ export function createSegmentMail(
     const isOfRequest = form !== 'line'
     const text = context.texts.take(
       partsOf(source, form),
-      isOfRequest ? { ...scope, secrets: Object.fromEntries(context.secrets) } : scope,
+      isOfRequest ? { ...scope, secrets: Object.fromEntries(context.sources.secrets) } : scope,
     )
     // Rendered first: what this walk does is taken back.
     if (!text) return { ok: true, text: '' }

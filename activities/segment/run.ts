@@ -14,12 +14,11 @@ import { isGivenUp } from '../../rules/suspects.ts'
 import { createGate } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
-import { loadSecrets } from './calls.ts'
 import { isEndedElsewhere } from './ended.ts'
 import { comeAgain, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
-import { loadMailSources } from './mail.ts'
+import { loadSources } from './mail.ts'
 import { createRefusals, endFailed, type Refusals, refusedError } from './refused.ts'
 import { createRenderPlaces, type RenderPlaces } from './renderPlaces.ts'
 import { createSegmentTexts, NotRendered, RendererBusy } from './texts.ts'
@@ -113,8 +112,7 @@ async function attempt(
     throw comeAgain(renderPlaces.comeback(workspaceId))
   }
   const design = execution.design as Design
-  const sources = await loadMailSources(deps.db, workspaceId, design)
-  const secrets = await loadSecrets(deps, workspaceId, design)
+  const sources = await loadSources(deps, workspaceId, design)
   const { renderer, config } = deps
   const kept = keptTexts.of(id)
   const texts = createSegmentTexts(
@@ -138,7 +136,6 @@ async function attempt(
             design,
             sources,
             texts,
-            secrets,
             turn,
             lockedAudiences,
           }),

@@ -12,6 +12,8 @@ export interface NewCall {
   storeAs: string | null
   /** Encrypted. */
   request: Buffer
+  /** Goals of the design that the execution has reached, by node id. */
+  goalsReached: readonly string[]
   now: Date
 }
 
@@ -19,7 +21,7 @@ export interface NewCall {
 export async function insertCall(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { executionId, segment, nodeId, storeAs, request, now }: NewCall,
+  { executionId, segment, nodeId, storeAs, request, goalsReached, now }: NewCall,
 ): Promise<void> {
   await trx
     .insertInto('http_calls')
@@ -35,6 +37,7 @@ export async function insertCall(
         .where('earlier.node_id', '=', nodeId),
       store_as: storeAs,
       request,
+      goals_reached: [...goalsReached],
       created_at: now,
     }))
     .execute()
@@ -103,20 +106,21 @@ export async function updateCall(
   return numUpdatedRows > 0
 }
 
-/** How the call of a segment ended; undefined: it has not. */
+/** How the call of a segment ended, and what it carries on; undefined: it has not. */
 export async function findCallResult(
   trx: Trx,
   workspaceId: WorkspaceId,
   { executionId, segment }: { executionId: string; segment: number },
-): Promise<CallResult | undefined> {
+): Promise<(CallResult & { goalsReached: string[] }) | undefined> {
   const row = await trx
     .selectFrom('http_calls')
-    .select(['outcome', 'why'])
+    .select(['outcome', 'why', 'goals_reached'])
     .where('workspace_id', '=', workspaceId)
     .where('execution_id', '=', executionId)
     .where('segment', '=', segment)
     .executeTakeFirst()
-  return row?.outcome ? { handle: row.outcome, why: row.why ?? '' } : undefined
+  if (!row?.outcome) return undefined
+  return { handle: row.outcome, why: row.why ?? '', goalsReached: row.goals_reached }
 }
 
 /** The answers that an execution has kept, by their names: of each name that of the latest call, if it had one. */

@@ -18,6 +18,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       status integer,
       took_ms integer,
       answer jsonb,
+      goals_reached text[] not null default '{}',
       created_at timestamptz(3) not null,
       ended_at timestamptz(3),
       primary key (execution_id, segment)

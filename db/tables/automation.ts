@@ -155,44 +155,6 @@ export interface EventWaitsTable {
   created_at: Date
 }
 
-/** A request that a node of an execution makes of another service. */
-export interface HttpCallsTable {
-  execution_id: string
-  /** The segment that ended in it. */
-  segment: number
-  node_id: string
-  workspace_id: WorkspaceId
-  /** Counts the calls of that node in the execution, from 1. */
-  lap: number
-  /** The name by which its answer is kept. */
-  store_as: string | null
-  /** What is sent, encrypted; null once the call is over. */
-  request: Buffer | null
-  tries: Defaulted<number>
-  /** The handle that it leaves by; null until it is over. */
-  outcome: Defaulted<'success' | 'error' | null>
-  /** Its status, or a word for what was amiss. */
-  why: Defaulted<string | null>
-  /** Of the last answer. */
-  status: Defaulted<number | null>
-  /** How long the last try took. */
-  took_ms: Defaulted<number | null>
-  /** `{status, headers, body}`; null unless it is kept. */
-  answer: NullableJson<JsonObject>
-  created_at: Date
-  ended_at: Defaulted<Date | null>
-}
-
-/** What nodes read as `secrets.NAME` in their requests. */
-export interface SecretsTable {
-  workspace_id: WorkspaceId
-  name: string
-  /** Encrypted. */
-  value: Buffer
-  created_at: Date
-  updated_at: Date
-}
-
 /** What may end workers. Almost always empty: a row goes when its segment, execution or mail ends. */
 export interface SuspectsTable {
   kind: SuspectKind

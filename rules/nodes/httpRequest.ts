@@ -1,5 +1,6 @@
 // Makes a request of another service, and goes on by what came of it.
 import { z } from 'zod'
+import { anyJson } from '../conditions/schema.ts'
 import { type CheckAt, problemAt } from '../design/context.ts'
 import { checkLiquid, checkOneOf, isGiven } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
@@ -29,8 +30,7 @@ const data = z.object({
     .record(z.string(), z.string().max(limits.httpHeaderCharsMax))
     .describe('Headers by their names; the values are Liquid')
     .exactOptional(),
-  body: z
-    .json()
+  body: anyJson
     .describe(
       'A text, which is Liquid, or any other JSON, whose texts are Liquid and in which `{"var": "event.plan"}` stands for ' +
         'the value of that field. Not with GET',

@@ -72,7 +72,15 @@ test('secrets of designs, and requests that are under way, can be read without t
   const request = before.encrypt('http-request', Buffer.from('{}'))
   for (const segment of [0, 1, 2]) {
     const executionId = `exe_${segment % 2}`
-    const call = { executionId, segment, nodeId: 'n', storeAs: null, request, now: now() }
+    const call = {
+      executionId,
+      segment,
+      nodeId: 'n',
+      storeAs: null,
+      request,
+      goalsReached: [],
+      now: now(),
+    }
     await transact.one({ db, wake }, ({ db: trx }) => insertCall(trx, workspaceId, call))
   }
   expect(await reEncrypt(rotated)).toMatchObject({ changed: 6, unread: [] })

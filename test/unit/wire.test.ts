@@ -53,7 +53,7 @@ test('workers offer the workflow functions of these names', () => {
 })
 
 test('every key purpose is used, and in one way', () => {
-  const rooms = ['api', 'commands', 'delivery', 'inbound', 'dev']
+  const rooms = ['api', 'commands', 'delivery', 'inbound', 'activities', 'dev']
   const texts = rooms.flatMap((room) =>
     readdirSync(room, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))

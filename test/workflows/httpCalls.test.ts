@@ -1,4 +1,6 @@
 // Requests of nodes: a real service is called by a real worker, and the execution goes on by what came back.
+// Long because each case of the node is run once, by the same engine and the same service.
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { putSecret } from '../../commands/secrets/put.ts'
@@ -71,10 +73,10 @@ const callOf = (id: string) =>
   db.selectFrom('http_calls').selectAll().where('execution_id', '=', id).executeTakeFirstOrThrow()
 
 /** Everything that Temporal keeps of an execution, as one text. */
-const historyOf = async (id: string) =>
-  JSON.stringify(await engine.client.workflow.getHandle(id).fetchHistory(), (_key, value) =>
-    value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : value,
-  )
+async function historyOf(id: string): Promise<string> {
+  const text = historyToJSON(await engine.client.workflow.getHandle(id).fetchHistory())
+  return text.replace(/"data": *"([^"]*)"/g, (_, data) => Buffer.from(data, 'base64').toString())
+}
 
 test(
   'what is described arrives, and what comes back is read by conditions and Liquid',
@@ -126,7 +128,7 @@ test(
     // What was sent is forgotten once the call is over, and Temporal has seen neither it nor the answer.
     expect(await callOf(id)).toMatchObject({ request: null, tries: 1, status: 200 })
     const history = await historyOf(id)
-    for (const text of ['credit', 'score', email]) expect(history).not.toContain(text)
+    for (const text of ['Ada', 'score', email]) expect(history).not.toContain(text)
     expect(history).toContain('"outcome":"success"')
   },
   TEST_MS,

@@ -92,3 +92,39 @@ test('by a goal while it waits', async () => {
   await engine().ended(id, 'COMPLETED')
   expect(await engine().subjects(id)).toEqual(['Thanks for o1'])
 }, 120_000)
+
+test('a goal that was reached before a call is not reached again after it', async () => {
+  const eventName = uniqueName('event')
+  server.answer('/lap', json(200, {}))
+  await flow(
+    design(
+      {
+        start: onEvent(eventName),
+        wait: ['wait_for_event', { event_name: 'never.comes' }],
+        bought: ['goal', { condition: rule('properties.plan', 'pro') }],
+        ask: ['http_request', { method: 'GET', url: `${server.url}/lap` }],
+        end: ['exit', {}],
+      },
+      [
+        ['start', 'wait'],
+        ['wait', 'end', 'received'],
+        ['bought', 'ask'],
+        ['ask', 'end', 'success'],
+        ['ask', 'end', 'error'],
+      ],
+    ),
+  )
+  const email = newContact()
+  const [id = ''] = await post(eventName, email)
+  await engine().waiting(id, 'wait')
+  await patch(email, { plan: 'pro' })
+  await engine().ended(id, 'COMPLETED')
+  expect(await engine().steps(id)).toEqual([
+    'start=default',
+    'wait=null',
+    'bought=default',
+    'ask=success',
+    'end=null',
+  ])
+  expect(server.came('/lap')).toHaveLength(1)
+}, 120_000)

@@ -196,7 +196,8 @@ const rows: Record<ProblemCode, Row> = {
     rule({ field: 'plan' }),
     'nodes.1.data.condition.field',
     'field must be contact.email, contact.first_seen, properties.<name>, event.<name>, ' +
-      'wait_events.<node id>.<name> or execution.step_count, not "plan"',
+      'wait_events.<node id>.<name>, ' +
+      'steps.<store_as>.<name> or execution.step_count, not "plan"',
   ],
   unknown_handle: [
     {
