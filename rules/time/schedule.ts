@@ -58,3 +58,32 @@ function* wallsOf({ hours, minutes }: Cron, midnight: number): Generator<number>
     for (const minute of minutes) yield midnight + (hour * 60 + minute) * 60_000
   }
 }
+
+/** A time that is missed for so long is not caught up. */
+export const CAUGHT_UP_MS = 60 * 60 * 1000
+
+/** What a schedule has to do: carry out a time now, or wait for the next one. */
+export type Due = { kind: 'due'; at: number } | { kind: 'next'; at: number }
+
+/**
+ * What is due at `now` of a schedule whose times up to `after` are done, all in ms. Of several times that are due the latest alone
+ * counts, and none that is late by an hour or more.
+ * @param waitedSince since when the members of the time before were being started: times that came meanwhile have waited, and
+ *   are not late; null: nothing was being done
+ * @returns null if it has no further time
+ */
+export function dueTime(
+  schedule: Schedule,
+  after: number,
+  now: number,
+  waitedSince: number | null = null,
+): Due | null {
+  const late = now - CAUGHT_UP_MS
+  const from = Math.max(after, Math.min(late, waitedSince === null ? late : waitedSince - 1))
+  const most = Math.max(0, Math.ceil((now - from) / 60_000)) + 1
+  const times = nextTimes(schedule, from, most)
+  const due = times.filter((time) => time <= now).at(-1)
+  if (due !== undefined) return { kind: 'due', at: due }
+  const [next] = times
+  return next === undefined ? null : { kind: 'next', at: next }
+}
