@@ -5,6 +5,7 @@ import { domainActivities } from './checkDomain.ts'
 import { deliveryActivities } from './deliverShards.ts'
 import type { ActivityDeps } from './deps.ts'
 import { segmentActivities } from './segment/run.ts'
+import { scheduleActivities } from './turnSchedule.ts'
 
 /** Every activity that a workflow function may call, by its name on the wire. */
 export function createActivities(deps: ActivityDeps) {
@@ -13,6 +14,7 @@ export function createActivities(deps: ActivityDeps) {
     ...deliveryActivities(deps),
     ...domainActivities(deps),
     ...httpActivities(deps),
+    ...scheduleActivities(deps),
   }
 }
 

@@ -59,6 +59,21 @@ export function insertDomainTask(
   return insertOutbox(trx, { kind, ...about, workflow_id: '', contact_id: '', payload: {} }, at)
 }
 
+/** Writes a row that starts the workflow function of a schedule, or tells it that the schedule has changed or is gone. */
+export function insertScheduleTask(
+  trx: Trx,
+  task: { workflowId: string; nodeId: string; workspaceId: WorkspaceId; at: Date },
+): Promise<void> {
+  const { workflowId, nodeId, workspaceId, at } = task
+  const about = { workspace_id: workspaceId, workflow_id: workflowId, contact_id: '' }
+  const execution_id = `${workflowId}/${nodeId}`
+  return insertOutbox(
+    trx,
+    { kind: 'schedule', ...about, execution_id, payload: { node_id: nodeId } },
+    at,
+  )
+}
+
 /** Writes a row that starts an execution again where Postgres has it. */
 export function insertRestart(
   trx: Trx,

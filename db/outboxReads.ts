@@ -6,7 +6,7 @@ import { forTemporal, ofLines } from './outbox.ts'
 
 export interface RefusedRow {
   kind: OutboxKind
-  /** Of `domain_start` and `domain_check` the domain's id. */
+  /** Of `domain_start` and `domain_check` the domain's id, of `schedule` those of workflow and node. */
   execution_id: string
   workspace_id: string
   /** Name of Temporal's last answer; null for a row that the release before has put off. */

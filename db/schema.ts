@@ -8,6 +8,7 @@ import type {
   ExecutionStepsTable,
   ExecutionsTable,
   OutboxTable,
+  SchedulesTable,
   SuspectsTable,
   TemporalNamespacesTable,
   WorkflowsTable,
@@ -76,6 +77,7 @@ export interface Database {
   workflows: WorkflowsTable
   workflow_versions: WorkflowVersionsTable
   workflow_triggers: WorkflowTriggersTable
+  schedules: SchedulesTable
   executions: ExecutionsTable
   execution_segments: ExecutionSegmentsTable
   execution_steps: ExecutionStepsTable

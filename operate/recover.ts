@@ -1,4 +1,4 @@
-// `npm run recover`: shows which executions and checks of domains Temporal has lost, and has them started again.
+// `npm run recover`: shows which executions, checks of domains and schedules Temporal has lost, and has them started again.
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { fateOf } from '../commands/executions/startAgain.ts'
@@ -22,7 +22,7 @@ const LOOK_MS = 500
 const LEFT_MS_MAX = 10_000
 
 const USAGE = `Usage: npm run recover -- [--apply]
-Shows which executions and checks of domains live in Postgres and are not in Temporal, as when its data was lost.
+Shows which executions, checks of domains and schedules live in Postgres and are not in Temporal, as when its data was lost.
   --apply  starts them again where Postgres has them: what they did is not done again
 Workers find them too, more slowly. Needs DATABASE_URL and TEMPORAL_ADDRESS.
 `
@@ -75,6 +75,10 @@ async function fatesOf(look: Look, unseenUntil: Date | null): Promise<Lost[]> {
   }
   for (const { id, workspace_id } of look.domains) {
     found.push({ what: 'domain', id, workspace_id, segment: null, fate: 'started' })
+  }
+  for (const { workflow_id, node_id, workspace_id } of look.schedules) {
+    const id = `${workflow_id}/${node_id}`
+    found.push({ what: 'schedule', id, workspace_id, segment: null, fate: 'started' })
   }
   return found
 }

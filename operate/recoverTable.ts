@@ -4,10 +4,10 @@ import { tableLines } from './table.ts'
 const HEADER = ['what', 'id', 'workspace', 'goes on']
 
 export interface Lost {
-  what: 'execution' | 'domain'
+  what: 'execution' | 'domain' | 'schedule'
   id: string
   workspace_id: string
-  /** The last segment of an execution; null: it has run none, or it is a domain. */
+  /** The last segment of an execution; null: it has run none, or it is none. */
   segment: number | null
   /** Whether it is started again, or its row closed, since Temporal has dropped its run after it was ended from outside. */
   fate: 'started' | 'ended'
@@ -50,6 +50,6 @@ export function lostLines(given: {
 
 function toCells({ what, id, workspace_id, segment, fate }: Lost): string[] {
   const after = segment === null ? 'at its beginning' : `after segment ${segment}`
-  const goesOn = what === 'domain' ? 'with a check' : after
+  const goesOn = { execution: after, domain: 'with a check', schedule: 'at its next time' }[what]
   return [what, id, workspace_id, fate === 'ended' ? 'no more: ended in Temporal' : goesOn]
 }

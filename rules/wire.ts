@@ -13,6 +13,7 @@ export const workflowTypes = {
   runExecution: 'runExecution',
   deliveryLane: 'deliveryLane',
   verifyDomain: 'verifyDomain',
+  runSchedule: 'runSchedule',
 } as const
 
 export const activityTypes = {
@@ -21,6 +22,7 @@ export const activityTypes = {
   callHttp: 'callHttp',
   deliverShards: 'deliverShards',
   checkDomain: 'checkDomain',
+  turnSchedule: 'turnSchedule',
 } as const
 
 export const signals = {
@@ -32,6 +34,8 @@ export const signals = {
   laneCount: 'laneCount',
   /** No payload: asks for a check of the DNS records now. */
   checkNow: 'checkNow',
+  /** No payload: the row of the schedule has changed, or is gone. */
+  scheduleChanged: 'scheduleChanged',
 } as const
 
 /** Types of failures of activities that workflow functions ask for. */
@@ -60,10 +64,11 @@ export const searchAttributes = {
   waitUntil: 'DriplineWaitUntil',
 } as const
 
-/** Temporal workflow ids of lanes and domains, of which each has one. */
+/** Temporal workflow ids of lanes, domains and schedules, of which each has one. */
 export const workflowIds = {
   lane: (lane: number) => `lane-delivery-${lane}`,
   domain: (domainId: string) => `domain-${domainId}`,
+  schedule: (workflowId: string, nodeId: string) => `schedule-${workflowId}-${nodeId}`,
 } as const
 
 /** What a row of the outbox is for. */
@@ -73,6 +78,7 @@ export const outboxKinds = [
   'cancel',
   'domain_start',
   'domain_check',
+  'schedule',
   'mail_event',
   'leave',
 ] as const

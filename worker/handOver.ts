@@ -1,4 +1,4 @@
-// Hands a row of the outbox to Temporal: starts, signals or cancels an execution, or checks a domain. A row may be handed
+// Hands a row of the outbox to Temporal: starts, signals or cancels an execution, checks a domain, or tells a schedule. A row may be handed
 // over twice and takes effect once.
 import {
   type Client,
@@ -20,7 +20,9 @@ import {
   toCancelCode,
   workflowTypes,
 } from '../rules/wire.ts'
+import type { RunScheduleInput } from '../workflows/messages.ts'
 import { tellDomain } from './domains.ts'
+import { tellSchedule } from './schedules.ts'
 import { startOf } from './starts.ts'
 
 const workspaceKey = defineSearchAttributeKey(searchAttributes.workspace, 'KEYWORD')
@@ -70,8 +72,14 @@ async function tell(deps: HandOverDeps, row: TemporalRow): Promise<void> {
   if (row.kind === 'start') await start(deps, row)
   else if (row.kind === 'signal') await signalEvent(deps, row)
   else if (row.kind === 'cancel') await cancel(deps, row)
+  else if (row.kind === 'schedule') await tellSchedule(deps.client, scheduleOf(row))
   else await tellDomain(deps.client, row.kind, row.execution_id)
 }
+
+const scheduleOf = ({ workflow_id, payload }: TemporalRow): RunScheduleInput => ({
+  workflowId: workflow_id,
+  nodeId: String(payload['node_id']),
+})
 
 async function start({ client }: HandOverDeps, row: TemporalRow): Promise<void> {
   const { input, memo, waitUntil } = startOf(row)

@@ -1,10 +1,16 @@
-// Finds what should run in Temporal by Postgres and does not: executions and checks of domains, page by page. It changes nothing.
+// Finds what should run in Temporal by Postgres and does not: executions, checks of domains and schedules, page by page. It
+// changes nothing.
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Client, WorkflowNotFoundError } from '@temporalio/client'
 import type { ClosedAs } from '../commands/executions/close.ts'
 import type { Db } from '../db/connect.ts'
 import { type CheckedDomain, listCheckedDomains } from '../db/domains/lost.ts'
 import { type LivePosition, type LiveRow, listLiveRows } from '../db/executions/lost.ts'
+import {
+  type LiveSchedule,
+  listLiveSchedules,
+  type SchedulePosition,
+} from '../db/schedules/reads.ts'
 import { workflowIds } from '../rules/wire.ts'
 import { inParallel } from '../runtime/parallel.ts'
 import { describeNamespace, type Namespace } from './namespace.ts'
@@ -26,10 +32,11 @@ export interface LookDeps {
   secondLook_ms?: number
 }
 
-/** Where a walk goes on: through all live executions, then through all domains that are checked. */
+/** Where a walk goes on: through all live executions, then all domains that are checked, then all schedules with times left. */
 export type WalkPosition =
   | { in: 'executions'; after: LivePosition | null }
   | { in: 'domains'; after: string }
+  | { in: 'schedules'; after: SchedulePosition | null }
 
 export const walkBegin: WalkPosition = { in: 'executions', after: null }
 
@@ -39,6 +46,8 @@ export interface Look {
   executions: LiveRow[]
   /** Domains whose checks do not run. */
   domains: CheckedDomain[]
+  /** Schedules that no workflow function carries out. */
+  schedules: LiveSchedule[]
   /** Executions whose run has ended and left the row open. */
   ended: { id: string; as: ClosedAs }[]
   /** null: the walk is over. */
@@ -51,9 +60,9 @@ export interface Look {
  * @throws if Temporal does not answer one of the questions: then nothing is known
  */
 export function lookAt(deps: LookDeps, at: WalkPosition, space: Namespace): Promise<Look> {
-  return at.in === 'executions'
-    ? lookAtExecutions(deps, at.after, space)
-    : lookAtDomains(deps, at.after, space)
+  if (at.in === 'executions') return lookAtExecutions(deps, at.after, space)
+  if (at.in === 'domains') return lookAtDomains(deps, at.after, space)
+  return lookAtSchedules(deps, at.after, space)
 }
 
 async function lookAtExecutions(
@@ -80,7 +89,7 @@ async function lookAtExecutions(
   })
   const isLost = (status: string | null) => status === null
   const executions = await lookAgain(deps, asked, found, { idOf: ({ id }) => id, isLost, space })
-  return { executions, domains: [], ended, next }
+  return { ...NOTHING, executions, ended, next }
 }
 
 async function lookAtDomains(deps: LookDeps, after: string, space: Namespace): Promise<Look> {
@@ -89,16 +98,35 @@ async function lookAtDomains(deps: LookDeps, after: string, space: Namespace): P
   const idOf = ({ id }: CheckedDomain) => workflowIds.domain(id)
   const asked = rows.filter((row) => !row.is_told)
   const found = await statusesOf(deps.client, asked.map(idOf))
-  // A check that somebody has terminated goes on, as a lane does.
-  const isLost = (status: string | null) => status === null || endOfRun(status) !== undefined
-  const domains = await lookAgain(deps, asked, found, { idOf, isLost, space })
-  return {
-    executions: [],
-    domains,
-    ended: [],
-    next: last ? { in: 'domains', after: last.id } : null,
-  }
+  const domains = await lookAgain(deps, asked, found, { idOf, isLost: isOver, space })
+  const next: WalkPosition = last
+    ? { in: 'domains', after: last.id }
+    : { in: 'schedules', after: null }
+  return { ...NOTHING, domains, next }
 }
+
+async function lookAtSchedules(
+  deps: LookDeps,
+  after: SchedulePosition | null,
+  space: Namespace,
+): Promise<Look> {
+  const rows = await listLiveSchedules(deps.db, after, LOOKED_AT)
+  const last = rows.length === LOOKED_AT ? rows.at(-1) : undefined
+  const idOf = ({ workflow_id, node_id }: LiveSchedule) =>
+    workflowIds.schedule(workflow_id, node_id)
+  const asked = rows.filter((row) => !row.is_told)
+  const found = await statusesOf(deps.client, asked.map(idOf))
+  const schedules = await lookAgain(deps, asked, found, { idOf, isLost: isOver, space })
+  const next: WalkPosition | null = last
+    ? { in: 'schedules', after: { workflow_id: last.workflow_id, node_id: last.node_id } }
+    : null
+  return { ...NOTHING, schedules, next }
+}
+
+const NOTHING = { executions: [], domains: [], schedules: [], ended: [] } satisfies Partial<Look>
+
+/** What somebody has terminated goes on, as a lane does. */
+const isOver = (status: string | null): boolean => status === null || endOfRun(status) !== undefined
 
 /** Of these rows those whose run is lost by the first look, and by a second one. */
 async function lookAgain<R>(

@@ -2,6 +2,7 @@
 import { startChecksAgain } from '../commands/domains/startAgain.ts'
 import { closeExecution } from '../commands/executions/close.ts'
 import { startAgain } from '../commands/executions/startAgain.ts'
+import { startScheduleAgain } from '../commands/schedules/startAgain.ts'
 import type { Db } from '../db/connect.ts'
 import type { Wake } from '../db/wake.ts'
 import type { Look } from './lost.ts'
@@ -14,7 +15,7 @@ export interface RestoreDeps {
 }
 
 export interface Restored {
-  /** Ids of executions and domains whose start is in the outbox. */
+  /** Ids of executions, domains and schedules whose start is in the outbox. */
   started: string[]
   /** How many rows are closed. */
   closed: number
@@ -24,7 +25,7 @@ export interface Restored {
 /** One that fails keeps no other from it: the next walk comes to it again. @param unseenUntil as in `startAgain` */
 export async function restore(
   deps: RestoreDeps,
-  { executions, domains, ended }: Pick<Look, 'executions' | 'domains' | 'ended'>,
+  { executions, domains, schedules, ended }: Omit<Look, 'next'>,
   unseenUntil: Date | null,
 ): Promise<Restored> {
   const restored: Restored = { started: [], closed: 0, failed: 0 }
@@ -46,6 +47,12 @@ export async function restore(
   for (const domain of domains) {
     await attempt(domain.id, async () => {
       if (await startChecksAgain(deps, domain)) restored.started.push(domain.id)
+    })
+  }
+  for (const schedule of schedules) {
+    const id = `${schedule.workflow_id}/${schedule.node_id}`
+    await attempt(id, async () => {
+      if (await startScheduleAgain(deps, schedule)) restored.started.push(id)
     })
   }
   for (const { id, as } of ended) {

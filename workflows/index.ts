@@ -1,4 +1,5 @@
 // Every workflow function that a worker offers.
 export { deliveryLane } from './deliveryLane.ts'
 export { runExecution } from './runExecution.ts'
+export { runSchedule } from './runSchedule.ts'
 export { verifyDomain } from './verifyDomain.ts'

@@ -97,3 +97,14 @@ export interface CheckDomainResult {
   /** Time until the next check; null: there is none, because the domain was deleted or has failed. */
   next_ms: number | null
 }
+
+/** The node of a workflow that is a schedule. */
+export interface RunScheduleInput {
+  workflowId: string
+  nodeId: string
+}
+
+export interface TurnScheduleResult {
+  /** Time until something is due, 0: there is more to do now; null: there is none, as when the workflow was paused. */
+  next_ms: number | null
+}

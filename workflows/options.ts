@@ -47,3 +47,13 @@ export const dnsCheck: ActivityOptions = {
   startToCloseTimeout: '2 minutes',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 }
+
+/**
+ * A turn of a schedule reads members for some seconds, and sends a heartbeat between pages. What it has done is committed, so
+ * another worker goes on where it was.
+ */
+export const scheduleTurn: ActivityOptions = {
+  startToCloseTimeout: '5 minutes',
+  heartbeatTimeout: '15 seconds',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
+}

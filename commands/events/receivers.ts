@@ -9,7 +9,7 @@ import {
 } from '../../db/events/receivers.ts'
 import type { TriggerRow } from '../../db/events/triggers.ts'
 import { findAnswers } from '../../db/executions/calls.ts'
-import { listEmailActivity, listEventTimes, listMemberships } from '../../db/executions/facts.ts'
+import { listEmailActivity } from '../../db/executions/facts.ts'
 import { evaluate } from '../../rules/conditions/evaluate.ts'
 import { conditionNeeds } from '../../rules/conditions/needs.ts'
 import type { Condition, ConditionFacts } from '../../rules/conditions/types.ts'
@@ -21,6 +21,7 @@ import { interruption } from '../../rules/interrupts.ts'
 import type { Json, JsonObject } from '../../rules/json.ts'
 import { jsonEquals, own } from '../../rules/paths.ts'
 import { propertyPath } from '../../rules/properties/update.ts'
+import { loadContactFacts } from './contactFacts.ts'
 import { isEnteredTooOften, mayEnter } from './reEntry.ts'
 
 /**
@@ -34,7 +35,13 @@ export async function findReceivers(
 ): Promise<EventReceivers> {
   const candidates = await findCandidates(trx, workspaceId, event)
   if (candidates.triggers.length === 0 && candidates.waits.length === 0) return NOBODY
-  const facts = await loadFacts(trx, workspaceId, event, candidates)
+  const facts = await loadContactFacts(
+    trx,
+    workspaceId,
+    event,
+    ...candidates.triggers.flatMap(({ filter }) => filter ?? []),
+    ...candidates.waits.flatMap(conditionsOf),
+  )
 
   const waits: EventReceivers['waits'] = []
   const activity = await loadActivity(trx, workspaceId, candidates.waits)
@@ -166,33 +173,6 @@ const conditionsOf = ({ filter, condition, interrupts }: WaitRow): Condition[] =
     ...(interrupts?.exits ?? []),
     ...(interrupts?.goals ?? []).map((goal) => goal.condition ?? null),
   ].filter((one) => one !== null)
-
-/** Loads only what the filters read: most need only the contact and the event. */
-async function loadFacts(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  { email, properties, contact, now }: ArrivedEvent,
-  candidates: { triggers: TriggerRow[]; waits: WaitRow[] },
-): Promise<ConditionFacts> {
-  const { eventNames, audienceIds } = conditionNeeds(
-    ...candidates.triggers.flatMap(({ filter }) => filter ?? []),
-    ...candidates.waits.flatMap(conditionsOf),
-  )
-  return {
-    now: now.getTime(),
-    contact: { email, first_seen: contact.firstSeen.getTime(), properties: contact.properties },
-    event: properties,
-    trigger: {},
-    waitEvents: {},
-    steps: {},
-    execution: { step_count: 0 },
-    eventTimes:
-      eventNames.length > 0 ? await listEventTimes(trx, workspaceId, contact.id, eventNames) : {},
-    emailActivity: {},
-    audiences:
-      audienceIds.length > 0 ? await listMemberships(trx, workspaceId, email, audienceIds) : [],
-  }
-}
 
 function groupByWorkflow(triggers: TriggerRow[]): TriggerRow[][] {
   const groups = new Map<string, TriggerRow[]>()

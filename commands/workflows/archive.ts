@@ -1,11 +1,11 @@
 // Archives a workflow: it starts no executions and is no longer found. Running executions go on.
 
-import { replaceTriggers } from '../../db/workflows/triggers.ts'
 import { lockWorkflow, updateWorkflow } from '../../db/workflows/writes.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
+import { setTriggers } from './triggers.ts'
 
 /** Archives the workflow and deletes its triggers, in one transaction. */
 export function archiveWorkflow(
@@ -13,12 +13,13 @@ export function archiveWorkflow(
   workspaceId: WorkspaceId,
   { id }: { id: string },
 ): Promise<undefined | Refusal<'workflow_not_found'>> {
-  return transact(deps, async ({ db, now }) => {
+  return transact(deps, async (inTrx) => {
+    const { db, now } = inTrx
     const workflow = isId('workflow', id) ? await lockWorkflow(db, workspaceId, id) : undefined
     if (!workflow) return refuse('workflow_not_found', { id })
     const at = now()
     await updateWorkflow(db, workspaceId, id, { archived_at: at }, at)
-    await replaceTriggers(db, workspaceId, id, workflow.active_version, [])
+    await setTriggers(inTrx, workflow, workflow.active_version, null)
     return undefined
   })
 }

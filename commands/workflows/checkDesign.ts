@@ -20,11 +20,11 @@ import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { CommandDeps } from '../deps.ts'
 import { boundDomainName } from '../domains/sender.ts'
 
-type Deps = Pick<CommandDeps, 'db' | 'config'>
+type Deps = Pick<CommandDeps, 'db' | 'config' | 'now'>
 
 /** Every problem that keeps the design from being activated in this workspace. */
 export async function findDesignProblems(
-  { db, config }: Deps,
+  { db, config, now }: Deps,
   reach: Reach,
   design: unknown,
 ): Promise<Problem[]> {
@@ -51,6 +51,7 @@ export async function findDesignProblems(
     isBound: domainId !== null,
     audiences,
     workflows,
+    now: now().getTime(),
     liquidProblem(source) {
       const parsed = parseTemplate(source)
       return parsed.ok ? null : `${parsed.message} (line ${parsed.line}, column ${parsed.column})`

@@ -1,9 +1,7 @@
 // Makes a workflow with its first version.
 
 import type { WorkflowRow } from '../../db/workflows/reads.ts'
-import { replaceTriggers } from '../../db/workflows/triggers.ts'
 import { insertWorkflow } from '../../db/workflows/writes.ts'
-import { eventTriggers } from '../../rules/design/triggers.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal } from '../../rules/refusals.ts'
@@ -11,6 +9,7 @@ import type { WorkflowStatus } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { requireDesign } from './checkDesign.ts'
+import { setTriggers } from './triggers.ts'
 import { insertVersion } from './version.ts'
 
 export interface NewWorkflow {
@@ -54,10 +53,11 @@ export async function createWorkflow(
     updated_at: at,
     archived_at: null,
   }
-  await transact(deps, async ({ db }) => {
+  await transact(deps, async (inTrx) => {
+    const { db } = inTrx
     await insertWorkflow(db, reach.workspaceId, row)
     await insertVersion(db, row, { design: given, createdBy, at })
-    if (isActive) await replaceTriggers(db, reach.workspaceId, row.id, 1, eventTriggers(design))
+    if (isActive) await setTriggers(inTrx, row, 1, design)
   })
   return { ...row, design: given }
 }

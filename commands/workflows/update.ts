@@ -2,9 +2,7 @@
 
 import type { Trx } from '../../db/connect.ts'
 import { findWorkflowVersion, type WorkflowRow } from '../../db/workflows/reads.ts'
-import { replaceTriggers } from '../../db/workflows/triggers.ts'
 import { lockWorkflow, setEngine, updateWorkflow as updateRow } from '../../db/workflows/writes.ts'
-import { eventTriggers } from '../../rules/design/triggers.ts'
 import type { Design } from '../../rules/design/types.ts'
 import { ENGINE } from '../../rules/engine.ts'
 import { isId } from '../../rules/ids.ts'
@@ -16,6 +14,7 @@ import type { WorkflowStatus } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type InTrx, transact } from '../transact.ts'
 import { requireDesign } from './checkDesign.ts'
+import { setTriggers } from './triggers.ts'
 import { insertVersion } from './version.ts'
 
 /** Undefined leaves a field as it is. */
@@ -93,12 +92,13 @@ interface Decided extends UpdateWorkflowInput {
 }
 
 async function write(
-  { db, now }: InTrx<CommandDeps>,
+  inTrx: InTrx<CommandDeps>,
   workflow: WorkflowRow,
   { change, changedBy, given, status, isNew, activates }: Decided,
 ): Promise<WorkflowRow> {
   const { id, workspace_id } = workflow
-  const at = now()
+  const { db } = inTrx
+  const at = inTrx.now()
   const version = workflow.current_version + (isNew ? 1 : 0)
   const columns = {
     name: change.name ?? workflow.name,
@@ -113,9 +113,7 @@ async function write(
     await setEngine(db, workspace_id, { workflowId: id, version, engine: ENGINE })
   }
   const stops = workflow.status === 'active' && status !== 'active'
-  if (activates) {
-    const triggers = eventTriggers(given as unknown as Design)
-    await replaceTriggers(db, workspace_id, id, version, triggers)
-  } else if (stops) await replaceTriggers(db, workspace_id, id, version, [])
+  if (activates) await setTriggers(inTrx, workflow, version, given as unknown as Design)
+  else if (stops) await setTriggers(inTrx, workflow, version, null)
   return row
 }

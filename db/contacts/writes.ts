@@ -76,3 +76,41 @@ export async function updateContactProperties(
     .where('id', '=', contactId)
     .execute()
 }
+
+/** Makes contacts that no event has made yet; those that there are stay as they are. @param contacts `email` in lower case */
+export async function insertMissingContacts(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contacts: readonly { id: string; email: string }[],
+  now: Date,
+): Promise<void> {
+  await sql`
+    insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at,
+      updated_at)
+    select id, ${workspaceId}, email, ${now}::timestamptz, ${now}::timestamptz, '',
+      ${now}::timestamptz, ${now}::timestamptz
+    from unnest(${contacts.map(({ id }) => id)}::text[],
+      ${contacts.map(({ email }) => email)}::text[]) as c (id, email)
+    where not exists (select from contacts known
+      where known.workspace_id = ${workspaceId} and known.email = c.email)
+    order by email
+    on conflict (workspace_id, email) do nothing
+  `.execute(trx)
+}
+
+/** Locks contacts by their addresses, in the order of ids. @param held what becomes of those that somebody holds */
+export function lockContactsByEmail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  emails: readonly string[],
+  held: 'wait' | 'skip',
+): Promise<ContactRow[]> {
+  const which = trx
+    .selectFrom('contacts')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('email', 'in', emails)
+    .orderBy('id')
+    .forUpdate()
+  return (held === 'skip' ? which.skipLocked() : which).execute()
+}

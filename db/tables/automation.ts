@@ -78,6 +78,32 @@ export interface WorkflowTriggersTable {
   about: string | null
 }
 
+/** A trigger of an active workflow that starts by itself. */
+export interface SchedulesTable {
+  workflow_id: string
+  node_id: string
+  workspace_id: WorkspaceId
+  version: number
+  /** `Schedule`: its times, with the zone. */
+  schedule: JsonColumn<object>
+  /** For whose members. */
+  audience_id: string
+  filter: NullableJson<object>
+  re_entry: NullableJson<object>
+  /** Its times up to then are done. */
+  handled_until: Date
+  /** The time whose members are being started; null: none. */
+  due_at: Defaulted<Date | null>
+  /** The last of them that was looked at; '': none. */
+  after_email: Defaulted<string>
+  /** When that was. */
+  paged_at: Defaulted<Date | null>
+  /** Since when members are started without a long pause: times that came since then have waited. */
+  busy_since: Defaulted<Date | null>
+  /** Whether no time is left. */
+  is_over: Defaulted<boolean>
+}
+
 export interface ExecutionsTable {
   id: string
   workspace_id: WorkspaceId
@@ -90,6 +116,8 @@ export interface ExecutionsTable {
   trigger_event_id: string | null
   /** Properties given at a manual start. */
   properties: NullableJson<JsonObject>
+  /** The time of the schedule that started it; null: no schedule did. */
+  scheduled_at: Defaulted<Date | null>
   /** null while it runs; its state is in Temporal then. */
   ended_status: EndedStatus | null
   current_step_id: Defaulted<string>
@@ -175,7 +203,7 @@ export interface OutboxTable {
   kind: OutboxKind
   /**
    * For `domain_start` and `domain_check` the domain's id (workflow and contact are ''); for `mail_event` ''
-   * (workflow too); for `leave` ''.
+   * (workflow too); for `leave` ''; for `schedule` the ids of workflow and node, with a slash between them (contact is '').
    */
   execution_id: string
   workspace_id: WorkspaceId

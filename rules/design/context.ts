@@ -25,6 +25,8 @@ export interface DesignContext {
   workflows: ReadonlySet<string>
   /** Names of the workspace's secrets; absent: not checked. */
   secrets?: ReadonlySet<string>
+  /** ms; absent: it is not asked whether moments are over. */
+  now?: number
   /** What is wrong with a Liquid text, or null; absent: inline texts are not parsed. */
   liquidProblem?(source: string): string | null
 }

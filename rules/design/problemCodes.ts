@@ -31,6 +31,8 @@ const codes = {
   no_trigger: 'Add a node of type `trigger`: executions begin there.',
   not_json:
     'The design holds something that is not JSON. Send only objects, arrays, texts, numbers, true, false and null.',
+  schedule_in_past:
+    'The `at` of a schedule is over: nothing would ever start. Give it a time that is ahead.',
   subject_missing: 'Give the mail a `subject`, or use a template that has one.',
   template_not_published: 'Mail is made from the published version. Publish the template first.',
   template_with_content: 'Use either `template_id`, or `html` and `text`.',

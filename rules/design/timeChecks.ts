@@ -1,7 +1,7 @@
 // Checks of single keys that hold a time of the day or a time zone.
 
 import { shown } from '../shown.ts'
-import { parseTimeOfDay } from '../time/clock.ts'
+import { parseTimeOfDay, readMoment } from '../time/clock.ts'
 import { zoneNamed } from '../time/zones.ts'
 import { type CheckAt, problemAt } from './context.ts'
 import { isGiven } from './fieldChecks.ts'
@@ -30,4 +30,12 @@ function checkZoneOr(at: CheckAt, key: string, word: string | null): Problem[] {
   if (!isGiven(value) || value === word || zoneNamed(value) !== null) return []
   const zone = `${word === null ? '' : `${word} or `}an IANA time zone such as Europe/Berlin`
   return problemAt(at, key, 'bad_value', `${key} must be ${zone}, not ${shown(value)}`)
+}
+
+/** ms since 1970 or ISO 8601. */
+export function checkMoment(at: CheckAt, key: string): Problem[] {
+  const value = at.data[key]
+  if (!isGiven(value) || readMoment(value, 'UTC') !== null) return []
+  const message = `${key} must be ms since 1970 or an ISO 8601 date such as 2026-03-01T09:00, not ${shown(value)}`
+  return problemAt(at, key, 'bad_value', message)
 }

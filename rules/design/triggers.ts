@@ -1,10 +1,12 @@
-// Where executions of a design begin: which of its triggers an arriving event starts, and which a call.
+// Where executions of a design begin: which of its triggers an arriving event starts, which a time, and which a call.
 
 import { evaluate } from '../conditions/evaluate.ts'
 import type { Condition, ConditionFacts } from '../conditions/types.ts'
 import type { Entry } from '../nodes/define.ts'
 import { nodeRegistry } from '../nodes/index.ts'
 import type { NodeRegistry } from '../nodes/registry.ts'
+import type { Schedule } from '../time/schedule.ts'
+import { zoneNamed } from '../time/zones.ts'
 import type { Graph, ReEntry } from './types.ts'
 
 export interface EventTrigger {
@@ -23,6 +25,28 @@ export function eventTriggers(
   return entriesOf(design, registry).flatMap(({ event_name, ...entry }) =>
     event_name === null ? [] : [{ ...entry, event_name }],
   )
+}
+
+export interface ScheduleTrigger {
+  node_id: string
+  /** With the zone whose clocks count. */
+  schedule: Schedule
+  audience_id: string
+  filter: Condition | null
+  re_entry: ReEntry | null
+}
+
+/** The triggers of a design that start by themselves when their times come, in its order. */
+export function scheduleTriggers(
+  design: Graph,
+  registry: NodeRegistry = nodeRegistry,
+): ScheduleTrigger[] {
+  return entriesOf(design, registry).flatMap(({ node_id, schedule: given, filter, re_entry }) => {
+    if (!given) return []
+    const { audience_id, timezone, ...times } = given
+    const zone = zoneNamed(timezone) ?? zoneNamed(design.settings?.timezone) ?? 'UTC'
+    return [{ node_id, schedule: { ...times, timezone: zone }, audience_id, filter, re_entry }]
+  })
 }
 
 /** Of each node whose kind is a start, in the design's order. */
@@ -53,6 +77,7 @@ export function triggerByHand(
   registry: NodeRegistry = nodeRegistry,
 ): { node_id: string; re_entry: ReEntry | null } | undefined {
   const entries = entriesOf(design, registry)
-  const found = entries.find(({ event_name }) => event_name === null) ?? entries[0]
+  const found =
+    entries.find(({ event_name, schedule }) => event_name === null && !schedule) ?? entries[0]
   return found && { node_id: found.node_id, re_entry: found.re_entry }
 }

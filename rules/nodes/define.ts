@@ -36,15 +36,28 @@ export type NamedOutside = Partial<
  */
 export type NodeRole = 'start' | 'goal' | 'step' | 'drawn'
 
+/** When a trigger starts executions by itself, and for whom. */
+export interface EntrySchedule {
+  /** Once: ms since 1970 or ISO 8601. */
+  at?: number | string
+  /** Again and again: five fields. */
+  cron?: string
+  /** An IANA name; absent: that of the settings. */
+  timezone?: string
+  /** Whose members it starts executions for. */
+  audience_id: string
+}
+
 /** How executions come to begin at a node. */
 export interface Entry {
-  /** The event that starts one, or a name of `happenings`; null: a call of the API does. */
+  /** The event that starts one, or a name of `happenings`; null: a call of the API does, or the schedule. */
   event_name: string | null
   /** What it is about beside the name: an audience, the path of a property; null: nothing more. */
   about: string | null
   /** Only events for which it holds. */
   filter: Condition | null
   re_entry: ReEntry | null
+  schedule?: EntrySchedule
 }
 
 /** What the interpreter gives to the node that it enters. */

@@ -1,4 +1,5 @@
-// Where executions begin: at an event, at something else that happens to the contact, or by a call of the API.
+// Where executions begin: at an event, at something else that happens to the contact, at a time, or by a call of the API.
+// Long because each kind of trigger is a schema, checks and conditions.
 import { z } from 'zod'
 import { anyJson, conditionSchema } from '../conditions/schema.ts'
 import type { Condition } from '../conditions/types.ts'
@@ -14,10 +15,15 @@ import {
   isPropertyPath,
 } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
+import { checkMoment, checkZone } from '../design/timeChecks.ts'
 import { happenings } from '../eventNames.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { mustBeOneOf, shown } from '../shown.ts'
-import { always, defineNode, type Entry, never } from './define.ts'
+import { readMoment } from '../time/clock.ts'
+import { parseCron } from '../time/cron.ts'
+import { nextTimes } from '../time/schedule.ts'
+import { zoneNamed } from '../time/zones.ts'
+import { always, defineNode, type Entry, type EntrySchedule, never } from './define.ts'
 import { eventName } from './fields.ts'
 import { checkReEntry, reEntry } from './reEntry.ts'
 
@@ -32,6 +38,7 @@ const kinds = {
   contact_created: '`contact_created`: the contact is new',
   property_changed: '`property_changed`: a property of the contact has another value than before',
   email_event: '`email_event`: something becomes of a mail to the contact',
+  schedule: '`schedule`: a time has come, for each member of an audience',
 } as const
 type TriggerKind = keyof typeof kinds
 const triggerKinds = Object.keys(kinds)
@@ -96,6 +103,34 @@ const data = z.discriminatedUnion('kind', [
       re_entry,
     })
     .describe('Starts when something becomes of a mail'),
+  z
+    .object({
+      kind: kind('schedule'),
+      at: z
+        .union([z.number(), z.string()])
+        .describe(
+          'Once: ms since 1970 or ISO 8601; without an offset it is a time on the clocks of `timezone`. Either `at` or `cron`',
+        )
+        .exactOptional(),
+      cron: z
+        .string()
+        .describe(
+          'Again and again: minute, hour, day of the month, month and day of the week, such as `0 9 * * mon-fri`',
+        )
+        .exactOptional(),
+      timezone: z
+        .string()
+        .describe(
+          'IANA name of the zone on whose clocks the times are; absent: `settings.timezone`, else UTC',
+        )
+        .exactOptional(),
+      audience_id: audience_id.describe(
+        'Id of the audience: one execution for each of its subscribed members at each time',
+      ),
+      filter: filter('`{scheduled_at}`, the time in ms'),
+      re_entry,
+    })
+    .describe('Starts at times of its own, for each member of an audience'),
 ])
 type Data = z.infer<typeof data>
 
@@ -144,9 +179,47 @@ function checkOwn(at: CheckAt, kind: TriggerKind): Problem[] {
         ...checkText(at, 'link_contains'),
       ]
     }
+    case 'schedule':
+      return checkSchedule(at)
     default:
       return []
   }
+}
+
+function checkSchedule(at: CheckAt): Problem[] {
+  const { at: moment, cron } = at.data
+  const given = [moment, cron].filter(isGiven).length
+  const code = given === 0 ? 'missing_value' : 'bad_value'
+  const message = `exactly one of at and cron is required, not ${given === 0 ? 'none' : 'both'}`
+  return [
+    ...(given === 1 ? [] : problemAt(at, 'at', code, message)),
+    ...checkMoment(at, 'at'),
+    ...checkIsAhead(at),
+    ...checkCron(at),
+    ...checkZone(at, 'timezone'),
+    ...checkAudienceId(at, 'audience_id'),
+  ]
+}
+
+function checkIsAhead(at: CheckAt): Problem[] {
+  const { at: moment, timezone } = at.data
+  const { now } = at.context
+  const zone = zoneNamed(timezone) ?? zoneNamed(at.settings['timezone']) ?? 'UTC'
+  const read = isGiven(moment) ? readMoment(moment, zone) : null
+  if (now === undefined || read === null || read.at > now) return []
+  const message = `at must be ahead, not ${shown(moment)}, which is over`
+  return problemAt(at, 'at', 'schedule_in_past', message)
+}
+
+function checkCron(at: CheckAt): Problem[] {
+  const { cron } = at.data
+  if (!isGiven(cron)) return []
+  const fault =
+    typeof cron === 'string' ? parseCron(cron).fault : `must be a text, not ${shown(cron)}`
+  if (fault !== undefined) return problemAt(at, 'cron', 'bad_value', `cron ${fault}`)
+  if (nextTimes({ cron: String(cron), timezone: 'UTC' }, 0, 1).length > 0) return []
+  const message = `cron must match some day of a calendar, not ${shown(cron)}`
+  return problemAt(at, 'cron', 'bad_value', message)
 }
 
 const isEqual = (field: string, value: Json): Condition =>
@@ -192,6 +265,7 @@ function nameOf(data: Data): Pick<Entry, 'event_name' | 'about'> {
     case 'event':
       return { event_name: data.event_name, about: null }
     case 'manual':
+    case 'schedule':
       return { event_name: null, about: null }
     case 'audience_joined':
       return { event_name: happenings.audienceJoined, about: data.audience_id }
@@ -208,6 +282,20 @@ function nameOf(data: Data): Pick<Entry, 'event_name' | 'about'> {
   }
 }
 
+function scheduleOf({
+  at,
+  cron,
+  timezone,
+  audience_id,
+}: Data & { kind: 'schedule' }): EntrySchedule {
+  return {
+    ...(isGiven(at) ? { at } : {}),
+    ...(isGiven(cron) ? { cron } : {}),
+    ...(isGiven(timezone) ? { timezone } : {}),
+    audience_id,
+  }
+}
+
 function entry(data: Data): Entry {
   const filter = data.kind === 'manual' ? undefined : data.filter
   const rules = [...ownConditions(data), ...(filter ? [filter] : [])]
@@ -216,13 +304,14 @@ function entry(data: Data): Entry {
     ...nameOf(data),
     filter: rules.length > 1 ? { type: 'and', rules } : first,
     re_entry: data.re_entry ?? (data.kind === 'email_event' ? ONCE_FOR_EACH_MAIL : null),
+    ...(data.kind === 'schedule' ? { schedule: scheduleOf(data) } : {}),
   }
 }
 
 export const trigger = defineNode({
   type: 'trigger',
   summary:
-    'Where executions begin: at an event or another change of the contact, or at a call of the API.',
+    'Where executions begin: at an event or another change of the contact, at a time, or at a call of the API.',
   data,
   role: 'start',
   handles: always('default'),

@@ -4,7 +4,7 @@ import { type CheckAt, problemAt } from '../design/context.ts'
 import { checkOneOf, isGiven, isPropertyPath } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import type { Settings } from '../design/settings.ts'
-import { checkTimeOfDay, checkTimezone } from '../design/timeChecks.ts'
+import { checkMoment, checkTimeOfDay, checkTimezone } from '../design/timeChecks.ts'
 import { spanMsMax } from '../duration.ts'
 import type { SegmentFacts } from '../interpreterTypes.ts'
 import type { Json } from '../json.ts'
@@ -79,20 +79,13 @@ function check(at: CheckAt): Problem[] {
     !isGiven(offset_ms) || (Number.isInteger(offset_ms) && Math.abs(Number(offset_ms)) <= spanMsMax)
   return [
     ...(given === 1 ? [] : problemAt(at, 'at', code, message)),
-    ...checkMoment(at),
+    ...checkMoment(at, 'at'),
     ...checkPath(at),
     ...(isOffset ? [] : problemAt(at, 'offset_ms', 'bad_value', offsetFault(offset_ms))),
     ...checkTimeOfDay(at, 'time_of_day'),
     ...checkTimezone(at, 'timezone'),
     ...checkOneOf(at, 'if_past', afterPast),
   ]
-}
-
-function checkMoment(at: CheckAt): Problem[] {
-  const value = at.data['at']
-  if (!isGiven(value) || readMoment(value, 'UTC') !== null) return []
-  const message = `at must be ms since 1970 or an ISO 8601 date such as 2026-03-01T09:00, not ${shown(value)}`
-  return problemAt(at, 'at', 'bad_value', message)
 }
 
 function checkPath(at: CheckAt): Problem[] {

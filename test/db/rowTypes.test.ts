@@ -38,6 +38,7 @@ import { claimOutbox } from '../../db/outboxClaims.ts'
 import { findRefusedSummary, listRefused, listWaitingKinds } from '../../db/outboxReads.ts'
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
+import { listLiveSchedules } from '../../db/schedules/reads.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
@@ -173,6 +174,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => isStartLeft(trx, [id]),
   (trx) => findRestart(trx, ws, id),
   (trx) => listCheckedDomains(trx, '', 1),
+  (trx) => listLiveSchedules(trx, null, 1),
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
   (trx) => cancelAgain(trx, ws, { executionId: id, code: 'cancelled' }, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),

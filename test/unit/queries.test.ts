@@ -50,6 +50,7 @@ const exceptions: Record<string, string[]> = {
     'domains/listCheckedDomains',
     'executions/isStartLeft',
     'executions/listLiveRows',
+    'schedules/listLiveSchedules',
     'namespaces/claimRound',
     'namespaces/findNamespace',
     'namespaces/updateRound',
@@ -62,12 +63,14 @@ const exceptions: Record<string, string[]> = {
   'the row or task that is written names its workspace': [
     'outbox/insertDomainTask',
     'outbox/insertRestart',
+    'outbox/insertScheduleTask',
     'suppressions/recordSoftBounce',
   ],
   'a workflow function knows the id that it was started with, and nothing else': [
     'domains/findDomainToCheck',
     'executions/findSegment',
     'executions/findCall',
+    'schedules/findSchedule',
     'executions/closeExecution',
     'executions/listLiveIds',
   ],

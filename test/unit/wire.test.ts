@@ -26,7 +26,11 @@ function knownMacs() {
 test('no name changes', () => {
   const names = {
     ...wire,
-    workflowIds: { lane: wire.workflowIds.lane(7), domain: wire.workflowIds.domain('dom_1') },
+    workflowIds: {
+      lane: wire.workflowIds.lane(7),
+      domain: wire.workflowIds.domain('dom_1'),
+      schedule: wire.workflowIds.schedule('wf_1', 'start'),
+    },
     knownMacs: knownMacs(),
   }
   const sorted = Object.fromEntries(Object.entries(names).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -5,7 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../../rules/wire.ts'
 import { loadWorkflowBundle } from '../../worker/createWorker.ts'
-import type { DeliveryLaneInput, VerifyDomainInput } from '../../workflows/messages.ts'
+import type {
+  DeliveryLaneInput,
+  RunScheduleInput,
+  VerifyDomainInput,
+} from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -19,13 +23,18 @@ let engine: Engine
 let workflowBundle: WorkflowBundleOption
 /** Of the one domain. */
 let checks = 0
+/** Of the one schedule. */
+let turns = 0
 
 beforeAll(async () => {
   workflowBundle = await loadWorkflowBundle(sdkLogger)
   engine = await startEngine(database, {
     workflowBundle,
     roles: ['executions', 'delivery'],
-    around: () => ({ checkDomain: async () => ({ next_ms: checks++ === 0 ? 20 : null }) }),
+    around: () => ({
+      checkDomain: async () => ({ next_ms: checks++ === 0 ? 20 : null }),
+      turnSchedule: async () => ({ next_ms: [20, 0][turns++] ?? null }),
+    }),
   })
 })
 afterAll(() => engine?.stop())
@@ -108,7 +117,22 @@ async function runDomain(): Promise<string> {
   return workflowId
 }
 
-/** Each runs an execution of one shape, or a lane or a domain, to its end and returns its id. */
+/** A schedule that has a time, then members, then no time left. */
+async function runSchedule(): Promise<string> {
+  const input: RunScheduleInput = { workflowId: 'wf_1', nodeId: 'start' }
+  const workflowId = workflowIds.schedule(input.workflowId, input.nodeId)
+  await engine.client.workflow.signalWithStart(workflowTypes.runSchedule, {
+    workflowId,
+    taskQueue: taskQueues.executions,
+    args: [input],
+    signal: signals.scheduleChanged,
+    signalArgs: [],
+  })
+  await engine.client.workflow.getHandle(workflowId).result()
+  return workflowId
+}
+
+/** Each runs an execution of one shape, or a lane, a domain or a schedule, to its end and returns its id. */
 const shapes: Record<string, () => Promise<string>> = {
   async straight() {
     const { id } = await engine.run(straight)
@@ -154,6 +178,7 @@ const shapes: Record<string, () => Promise<string>> = {
   },
   lane: runLane,
   domain: runDomain,
+  schedule: runSchedule,
 }
 
 test.each(Object.keys(shapes))('%s: recorded now, it replays', async (name) => {

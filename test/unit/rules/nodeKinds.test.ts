@@ -105,6 +105,7 @@ const samples: Record<(typeof nodeKinds)[number]['type'], object[]> = {
     { kind: 'audience_joined', audience_id: 'aud_1' },
     { kind: 'property_changed', path: 'a' },
     { kind: 'email_event', status: 'opened' },
+    { kind: 'schedule', cron: '0 9 * * *', audience_id: 'aud_1' },
   ],
   send_email: [{ subject: 'S', html: 'H' }, { template_id: 'welcome' }],
   delay: [{ ms: 5 }, { duration: 'P1D' }],

@@ -152,6 +152,20 @@ const rows: Record<ProblemCode, Row> = {
     '',
     'design must be JSON, and holds a value of type function',
   ],
+  schedule_in_past: [
+    {
+      nodes: [
+        {
+          id: 't',
+          type: 'trigger',
+          data: { kind: 'schedule', at: '2026-03-01T09:00', audience_id: 'aud_1' },
+        },
+      ],
+      edges: [],
+    },
+    'nodes.0.data.at',
+    'at must be ahead, not "2026-03-01T09:00", which is over',
+  ],
   subject_missing: [
     mail({ subject: null }),
     'nodes.1.data.subject',
@@ -269,7 +283,7 @@ const rows: Record<ProblemCode, Row> = {
     { nodes: [{ id: 't', type: 'trigger', data: { kind: 'cron' } }], edges: [] },
     'nodes.0.data.kind',
     'kind must be one of event, manual, audience_joined, audience_left, contact_created, property_changed, email_event, ' +
-      'not "cron"',
+      'schedule, not "cron"',
   ],
   unwired_handle: [
     { ...asked(nested(1)), edges: edgesOf('t>n', 'n.true>x') },
@@ -281,6 +295,7 @@ const rows: Record<ProblemCode, Row> = {
 const context = {
   ...welcomeContext,
   secrets: new Set(['KEY']),
+  now: Date.UTC(2026, 2, 1, 9),
   liquidProblem: (source: string) =>
     source.startsWith('{%') ? 'tag not closed (line 1, column 1)' : null,
 }

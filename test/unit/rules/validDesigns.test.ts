@@ -93,7 +93,7 @@ describe('valid designs', () => {
 describe('triggers and settings', () => {
   test.each<[string, unknown, string]>([
     ['no kind', {}, 'nodes.0.data.kind unsupported_trigger_kind'],
-    ['a kind of later', { kind: 'schedule' }, 'nodes.0.data.kind unsupported_trigger_kind'],
+    ['a kind that there is not', { kind: 'webhook' }, 'nodes.0.data.kind unsupported_trigger_kind'],
     ['no event name', { kind: 'event' }, 'nodes.0.data.event_name bad_event_name'],
     [
       'a bad filter',

@@ -1,0 +1,112 @@
+// Starts the executions of one time of a schedule for the next members of its audience, in one commit.
+import type { Trx } from '../../db/connect.ts'
+import type { ContactRow } from '../../db/contacts/reads.ts'
+import { insertMissingContacts, lockContactsByEmail } from '../../db/contacts/writes.ts'
+import { hasLeftWorkflow } from '../../db/opt-outs/reads.ts'
+import { listMemberEmails, type ScheduleRow } from '../../db/schedules/reads.ts'
+import { insertScheduledStarts, lockSchedule, updateSchedule } from '../../db/schedules/writes.ts'
+import type { Condition } from '../../rules/conditions/types.ts'
+import { matchTrigger } from '../../rules/design/triggers.ts'
+import type { ReEntry } from '../../rules/design/types.ts'
+import { loadContactFacts } from '../events/contactFacts.ts'
+import { isEnteredTooOften, mayEnter } from '../events/reEntry.ts'
+import { type InTrx, transact } from '../transact.ts'
+import { isLongPause, isOther, type TurnDeps } from './row.ts'
+
+/** Members that are locked together. */
+const PAGE = 50
+
+/** A schedule whose time has come. */
+type DueSchedule = ScheduleRow & { due_at: Date }
+
+/**
+ * Goes on after the last member that was looked at. Who left the workflow, fails the filter, or may not enter again is passed over.
+ * A contact that somebody holds ends the page before them, and is waited for alone, so that the page keeps nobody from the others.
+ * @returns whether no member is left
+ */
+export async function startMembers(deps: TurnDeps, row: DueSchedule): Promise<boolean> {
+  const { workspace_id: workspaceId, audience_id, after_email } = row
+  const page = { after: after_email, limit: PAGE }
+  const emails = await listMemberEmails(deps.db, workspaceId, audience_id, page)
+  const [first] = emails
+  if (first === undefined) return true
+  const made = emails.map((email) => ({ id: deps.newId('contact'), email }))
+  await transact.one(deps, ({ db, now }) => insertMissingContacts(db, workspaceId, made, now()))
+  if (await startPage(deps, row, emails, 'skip')) return false
+  await startPage(deps, row, [first], 'wait')
+  return false
+}
+
+/** @returns false: somebody holds the first of them, and nothing was done */
+function startPage(
+  deps: TurnDeps,
+  row: DueSchedule,
+  emails: readonly string[],
+  held: 'wait' | 'skip',
+): Promise<boolean> {
+  const { workspace_id: workspaceId, workflow_id, node_id } = row
+  const key = { workflowId: workflow_id, nodeId: node_id }
+  return transact(deps, async (inTrx) => {
+    const { db: trx } = inTrx
+    const locked = await lockContactsByEmail(trx, workspaceId, emails, held)
+    const byEmail = new Map(locked.map((contact) => [contact.email, contact]))
+    const firstHeld = held === 'skip' ? emails.findIndex((email) => !byEmail.has(email)) : -1
+    const through = firstHeld < 0 ? emails : emails.slice(0, firstHeld)
+    const last = through.at(-1)
+    if (last === undefined) return false
+    // After the contacts, so that whoever pauses the workflow waits for none of them.
+    const now = await lockSchedule(trx, workspaceId, key)
+    if (!now || isOther(now, row)) return true
+    const at = inTrx.now()
+    const starts: Parameters<typeof insertScheduledStarts>[2]['starts'][number][] = []
+    for (const email of through) {
+      const contact = byEmail.get(email)
+      if (contact && (await mayStart(inTrx, row, contact, at))) {
+        starts.push({ id: inTrx.newId('execution'), contact_id: contact.id, email })
+      }
+    }
+    if (starts.length > 0) {
+      const { version, due_at: scheduledAt } = row
+      await insertScheduledStarts(trx, workspaceId, { ...key, version, scheduledAt, starts }, at)
+      inTrx.wake('dripline_outbox')
+    }
+    await updateSchedule(trx, workspaceId, key, {
+      after_email: last,
+      paged_at: at,
+      ...(isLongPause(row, at) ? { busy_since: at } : {}),
+    })
+    return true
+  })
+}
+
+/** The caller holds the contact's lock. */
+async function mayStart(
+  { db: trx, addressMac }: InTrx<TurnDeps>,
+  row: DueSchedule,
+  contact: ContactRow,
+  now: Date,
+): Promise<boolean> {
+  const { workspace_id: workspaceId, workflow_id: workflowId, due_at } = row
+  const hmac = addressMac(workspaceId, contact.email)
+  if (await hasLeftWorkflow(trx, workspaceId, { workflowId, hmac })) return false
+  const properties = { scheduled_at: due_at.getTime() }
+  if (!(await doesFilterHold(trx, row, contact, { properties, now }))) return false
+  const entry = { contactId: contact.id, workflowId, now }
+  const rule = row.re_entry as ReEntry | null
+  if (!(await mayEnter(trx, workspaceId, entry, rule, properties))) return false
+  return !(await isEnteredTooOften(trx, workspaceId, entry))
+}
+
+/** Whether the filter of the schedule holds for the contact. */
+async function doesFilterHold(
+  trx: Trx,
+  { workspace_id, filter }: ScheduleRow,
+  contact: ContactRow,
+  happened: { properties: { scheduled_at: number }; now: Date },
+): Promise<boolean> {
+  if (!filter) return true
+  const { id, email, first_seen: firstSeen, properties } = contact
+  const about = { ...happened, email, contact: { id, firstSeen, properties } }
+  const facts = await loadContactFacts(trx, workspace_id, about, filter as Condition)
+  return matchTrigger([{ filter }], facts) !== null
+}

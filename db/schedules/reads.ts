@@ -1,0 +1,106 @@
+// Reads schedules of active workflows, the members for whom they start executions, and how many of their starts wait.
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db } from '../connect.ts'
+import { ofLines, startsOf } from '../outbox.ts'
+import type { Row } from '../schema.ts'
+
+export type ScheduleRow = Row<'schedules'>
+
+/** The node of a workflow that is a schedule. */
+export interface ScheduleKey {
+  workflowId: string
+  nodeId: string
+}
+
+/** The schedule, in any workspace; undefined if its workflow has it no more, or is not active. */
+export function findSchedule(
+  db: Db,
+  { workflowId, nodeId }: ScheduleKey,
+): Promise<ScheduleRow | undefined> {
+  return db
+    .selectFrom('schedules')
+    .selectAll()
+    .where('workflow_id', '=', workflowId)
+    .where('node_id', '=', nodeId)
+    .executeTakeFirst()
+}
+
+/** Nodes of a workflow that have a schedule. */
+export async function listScheduleNodes(
+  db: Db,
+  workspaceId: WorkspaceId,
+  workflowId: string,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('schedules')
+    .select('node_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('workflow_id', '=', workflowId)
+    .orderBy('node_id')
+    .execute()
+  return rows.map((row) => row.node_id)
+}
+
+/** Addresses of subscribed members of an audience, in their order, from the one after `after` on. */
+export async function listMemberEmails(
+  db: Db,
+  workspaceId: WorkspaceId,
+  audienceId: string,
+  page: { after: string; limit: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('audience_contacts')
+    .select('email')
+    .where('workspace_id', '=', workspaceId)
+    .where('audience_id', '=', audienceId)
+    .where('is_subscribed', '=', true)
+    .where('email', '>', page.after)
+    .orderBy('email')
+    .limit(page.limit)
+    .execute()
+  return rows.map((row) => row.email)
+}
+
+/** Whether starts of a workflow wait for Temporal that it has not refused. */
+export async function hasStartsLeft(
+  db: Db,
+  workspaceId: WorkspaceId,
+  workflowId: string,
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from outbox
+    where ${ofLines(false)} and workspace_id = ${workspaceId} and ${startsOf} = ${workflowId} limit 1
+  `.execute(db)
+  return rows.length > 0
+}
+
+/** A position in the order of schedules. */
+export interface SchedulePosition {
+  workflow_id: string
+  node_id: string
+}
+
+export interface LiveSchedule extends SchedulePosition {
+  workspace_id: WorkspaceId
+  /** Whether Temporal is still to be told something about it. */
+  is_told: boolean
+}
+
+/** Schedules of all workspaces that have times left, in their order. */
+export async function listLiveSchedules(
+  db: Db,
+  after: SchedulePosition | null,
+  limit: number,
+): Promise<LiveSchedule[]> {
+  const { rows } = await sql<LiveSchedule>`
+    select s.workflow_id, s.node_id, s.workspace_id,
+      coalesce((select true from outbox o where o.execution_id = s.workflow_id || '/' || s.node_id
+        and o.kind <> 'mail_event' limit 1), false) as is_told
+    from schedules s
+    where not s.is_over
+      and (s.workflow_id, s.node_id) > (${after?.workflow_id ?? ''}, ${after?.node_id ?? ''})
+    order by s.workflow_id, s.node_id limit ${limit}
+  `.execute(db)
+  return rows
+}

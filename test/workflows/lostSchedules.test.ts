@@ -1,0 +1,77 @@
+// A schedule that Temporal has lost is started again where Postgres has it, and one that has no time left is not.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, inject, test } from 'vitest'
+import { workflowIds } from '../../rules/wire.ts'
+import { eventually } from '../setup/eventually.ts'
+import { now } from '../setup/harness.ts'
+import { createLostRuns } from '../setup/lostRuns.ts'
+import { insertAudience, insertScheduled } from '../setup/schedules.ts'
+
+const TEST_MS = 240_000
+const { database, db, engine, round, lose, drained } = await createLostRuns()
+
+const idOf = (workflowId: string) => workflowIds.schedule(workflowId, 'start')
+const untilStatus = (workflowId: string, status: string) =>
+  eventually(
+    async () => {
+      const handle = engine().client.workflow.getHandle(idOf(workflowId))
+      expect((await handle.describe()).status.name).toBe(status)
+    },
+    { deadline_ms: 60_000 },
+  )
+async function make(data: object, members = 3): Promise<string> {
+  const audience_id = await insertAudience(db, engine(), members)
+  const id = await insertScheduled(db, engine(), { ...data, audience_id }, now)
+  engine().wake()
+  return id
+}
+const countStarted = async (workflowId: string) => {
+  const rows = db.selectFrom('executions').select('id').where('workflow_id', '=', workflowId)
+  return (await rows.execute()).length
+}
+
+test(
+  'lost while it waits or terminated, it waits again; one that is over stays so',
+  async () => {
+    const [lost, terminated] = [
+      await make({ cron: '0 0 29 2 *' }),
+      await make({ cron: '0 0 29 2 *' }),
+    ]
+    const over = await make({ at: Date.now() })
+    for (const id of [lost, terminated]) await untilStatus(id, 'RUNNING')
+    await untilStatus(over, 'COMPLETED')
+    await drained()
+    await lose(idOf(lost))
+    await lose(idOf(over))
+    await engine().client.workflow.getHandle(idOf(terminated)).terminate('by hand')
+    const args = ['--import', 'tsx', 'operate/recover.ts']
+    const env = {
+      PATH: process.env['PATH'],
+      DATABASE_URL: database.url,
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+      TEMPORAL_NAMESPACE: engine().namespace,
+    }
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env })
+    expect(stdout).toMatch(new RegExp(`schedule +${lost}/start .* at its next time`))
+    expect(stdout).toContain('2 that are missing')
+    await round()
+    for (const id of [lost, terminated]) await untilStatus(id, 'RUNNING')
+    await expect(engine().client.workflow.getHandle(idOf(over)).describe()).rejects.toThrow()
+  },
+  TEST_MS,
+)
+
+test(
+  'lost before its time, it is caught up late, once for each member',
+  async () => {
+    const id = await make({ at: Date.now() + 4_000 })
+    await untilStatus(id, 'RUNNING')
+    await drained()
+    await lose(idOf(id))
+    await round()
+    await eventually(async () => expect(await countStarted(id)).toBe(3), { deadline_ms: 60_000 })
+    await untilStatus(id, 'COMPLETED')
+  },
+  TEST_MS,
+)
