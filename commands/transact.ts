@@ -50,12 +50,13 @@ class RolledBack extends Error {
  * 3. contacts by id (the pump and due leaves skip contacts that are locked);
  * 4. executions by id, and their waits;
  * 5. deliveries that wait, by id; whoever leaves passes over those that somebody holds, because the claim looks again;
- * 6. suppressions. A bounce report locks its delivery before it writes the suppression and the mail event, and
+ * 6. suppressions;
+ * 7. the row of a schedule, also by who holds its workflow and none of these. A bounce report locks its delivery before it writes the suppression and the mail event, and
  * locks no contact. Opt-outs of a workflow are written under the contact's lock, those of an audience under the
  * audience's. Settling locks deliveries and no contact. A statement on several deliveries locks them by id
  * (`lockedById`, db/deliveries/guards.ts) or passes over locked ones (a claim). The rows of `lanes` are locked alone, and
  * those of `recipient_domains` alone, by name. A transaction that locks a domain, a template or a workflow takes none of the
- * locks above, but for a lane that gives out places of a warm-up: it locks domains by id, then what it has claimed itself.
+ * locks above but the last, and for a lane that gives out places of a warm-up: it locks domains by id, then what it has claimed itself.
  */
 export async function transact<D extends Opening, T>(
   deps: D,
