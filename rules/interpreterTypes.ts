@@ -86,6 +86,8 @@ export interface SegmentFacts extends RunFacts {
   workflowId: string
   /** How many effects of executions led to this one; what it causes carries one more. */
   depth: number
+  /** Times of the contact's latest marketing mail, ms, as far as a cap asks; absent: none asks. */
+  marketingSent?: readonly number[]
 }
 
 /** What a node does beyond the contact's properties and mail. The segment's transaction carries it out. */
@@ -164,6 +166,8 @@ export interface SegmentTools {
   visited?: Set<string>
   /** Called when a node is about to be entered. */
   entering?(nodeId: string): void
+  /** What keeps a mail from the contact whatever it says, since they left or are suppressed; null or absent: nothing. */
+  refusesMail?(mail: MailContent): Extract<SendOutcome, { kind: 'suppressed' | 'skipped' }> | null
   /**
    * Renders an email, which the segment's transaction writes later. Returns failures as data and never throws for
    * a bad template.

@@ -114,6 +114,8 @@ export const limits = {
   /** How often a contact enters one workflow in an hour, whatever starts it. */
   entriesPerHourMax: 100,
   exitConditionsMax: 20,
+  /** Marketing mails that a `frequency_cap` counts. */
+  frequencyCapCountMax: 1_000,
   /** The reason of a step (`why`). */
   stepWhyCharsMax: 200,
   /** Rows of `match` in one wait. */

@@ -6,6 +6,7 @@ import {
   listArrivedNames,
   listEmailActivity,
   listEventTimes,
+  listMarketingTimes,
   listMemberships,
 } from '../../db/executions/facts.ts'
 import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
@@ -30,9 +31,13 @@ export async function loadFacts(
     previous: SegmentResult | null
     /** Where the segment before ended in a call, what that carries on. */
     called: { goalsReached: string[] } | null
+    /** HMAC of the contact's address. */
+    hmac: Buffer
   },
 ): Promise<SegmentFacts> {
-  const { execution, design, contact, state, now, previous, called } = from
+  const { execution, design, contact, state, now, previous, called, hmac } = from
+  const { frequency_cap: cap } = design.settings ?? {}
+  const moment = timeOf(now, state, previous)
   const needs = designNeeds(design)
   const names = goalEventNames(design)
   const since = state.entered_at
@@ -46,7 +51,7 @@ export async function loadFacts(
     enteredAt: state.entered_at.getTime(),
     goalsReached: called ? called.goalsReached : state.goals_reached,
     arrived: names.length > 0 ? await listArrivedNames(trx, execution.workspace_id, arrived) : [],
-    now: timeOf(now, state, previous),
+    now: moment,
     contact: {
       email: contact.email,
       first_seen: contact.first_seen.getTime(),
@@ -66,6 +71,13 @@ export async function loadFacts(
       : {},
     audiences: needs.audienceIds.length
       ? await listMemberships(trx, contact.workspace_id, contact.email, needs.audienceIds)
+      : [],
+    marketingSent: cap
+      ? await listMarketingTimes(trx, contact.workspace_id, {
+          hmac,
+          since: new Date(moment - cap.per_ms),
+          limit: cap.count,
+        })
       : [],
   }
 }

@@ -82,7 +82,8 @@ export async function runInTransaction(
     return write(trx, workspaceId, { ...writes, now })
   }
   const called = await findCalled(trx, run)
-  const facts = await loadFacts(trx, { execution, design, contact, state, now, previous, called })
+  const known = { execution, design, contact, state, now, previous, called, hmac }
+  const facts = await loadFacts(trx, known)
   const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
   const marked = markOf(deps, execution, turn)
   const atNow = { ...deps, now: () => now }

@@ -70,10 +70,16 @@ export function createSegmentMail(
 ) {
   const planned: NewEmail[] = []
 
+  const refusesMail = ({ category = 'marketing' }: MailContent) => {
+    const isMarketing = category === 'marketing'
+    if (context.state.unsubscribed && isMarketing)
+      return { kind: 'skipped', why: 'unsubscribed' } as const
+    return context.state.suppressed ? ({ kind: 'suppressed' } as const) : null
+  }
+
   const sendEmail = (nodeId: string, data: MailContent, facts: SegmentFacts): SendOutcome => {
-    const isMarketing = (data.category ?? 'marketing') === 'marketing'
-    if (context.state.unsubscribed && isMarketing) return { kind: 'skipped', why: 'unsubscribed' }
-    if (context.state.suppressed) return { kind: 'suppressed' }
+    const refused = refusesMail(data)
+    if (refused) return refused
     const email = composeEmail(deps, context, nodeId, data, facts)
     if (typeof email === 'string') return { kind: 'failed', why: email }
     if (email) planned.push(email)
@@ -101,7 +107,7 @@ export function createSegmentMail(
     return { ok: true, text: toStorableText(rendered.text ?? rendered.subject) }
   }
 
-  return { sendEmail, renderText, planned }
+  return { refusesMail, sendEmail, renderText, planned }
 }
 
 /** A text by the rules of the part of an email that is most like it. */

@@ -90,3 +90,27 @@ export async function listArrivedNames(
     .execute()
   return rows.map((row) => row.event_name)
 }
+
+/**
+ * When the latest marketing mails of the workspace for an address were written, ms, the latest first; what was stopped on its way
+ * does not count.
+ * @param look.hmac HMAC of the address; `since`: none of then or before
+ */
+export async function listMarketingTimes(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { hmac, since, limit }: { hmac: Buffer; since: Date; limit: number },
+): Promise<number[]> {
+  const rows = await trx
+    .selectFrom('deliveries')
+    .select('created_at')
+    .where('workspace_id', '=', workspaceId)
+    .where('address_hmac', '=', hmac)
+    .where('marketing', '=', sql.lit(true))
+    .where('created_at', '>', since)
+    .where('state', 'not in', ['cancelled', 'suppressed'])
+    .orderBy('created_at', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => row.created_at.getTime())
+}

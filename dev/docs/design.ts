@@ -38,6 +38,7 @@ const bounds: [what: string, most: string][] = [
     count(limits.variablesPerNodeMax),
   ],
   ['`exit_conditions` of a design', count(limits.exitConditionsMax)],
+  ['`count` of a `frequency_cap`', count(limits.frequencyCapCountMax)],
   ['conditions in one condition, those that join others included', count(limits.conditionRulesMax)],
   ['levels of conditions inside each other', count(limits.conditionDepthMax)],
   ['values of the list of `in` and `not_in`', count(limits.conditionListMax)],

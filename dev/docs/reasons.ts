@@ -154,6 +154,13 @@ const whys: Reason[] = [
     meaning: 'Skipped: the `guard` did not hold',
   },
   {
+    text: '`frequency_cap`',
+    from: [SEND, "'frequency_cap'"],
+    more: EMAIL,
+    meaning:
+      'It would be more marketing mail than `settings.frequency_cap` allows: the mail waited until it fitted, or was skipped',
+  },
+  {
     text: '`unsubscribed`',
     from: [MAIL, "'unsubscribed'"],
     more: EMAIL,

@@ -14,6 +14,7 @@ import {
   type HeldCondition,
   isGiven,
 } from './fieldChecks.ts'
+import { checkFrequencyCap, frequencyCap } from './frequencyCap.ts'
 import type { Problem } from './problem.ts'
 import { checkZone } from './timeChecks.ts'
 
@@ -58,6 +59,7 @@ export const settingsSchema = z
         'So long after its start an execution ends, COMPLETED with outcome `max_duration`, in any wait',
       )
       .exactOptional(),
+    frequency_cap: frequencyCap.exactOptional(),
     timezone: z
       .string()
       .describe(
@@ -87,6 +89,7 @@ export function settingsProblems(at: CheckAt): Problem[] {
     ...checkSender(at, 'default_from'),
     ...checkExits(at),
     ...checkMs(at, 'max_duration_ms'),
+    ...checkFrequencyCap(at),
     ...checkZone(at, 'timezone'),
   ]
 }

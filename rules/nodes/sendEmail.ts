@@ -15,7 +15,9 @@ import {
   type HeldCondition,
   isGiven,
 } from '../design/fieldChecks.ts'
+import { capEnds } from '../design/frequencyCap.ts'
 import type { Problem } from '../design/problem.ts'
+import type { MailContent } from '../interpreterTypes.ts'
 import type { JsonObject } from '../json.ts'
 import { shownText } from '../shown.ts'
 import { defineNode, type Move, never, type Place } from './define.ts'
@@ -141,10 +143,12 @@ function checkFrom(at: CheckAt): Problem[] {
 function enter(data: SendEmailData, place: Place): Move {
   const { guard, on_suppressed, ...mail } = withoutBlanks(data)
   if (guard && !evaluate(guard, place.facts)) return skip('guard', place)
+  const capped = hitsCap(mail, place)
+  if (capped) return capped
   const sent = place.tools.sendEmail(place.nodeId, mail, place.facts)
   switch (sent.kind) {
     case 'sent':
-      return { handle: 'default', why: null, facts: withSent(place) }
+      return { handle: 'default', why: null, facts: withSent(place, mail) }
     case 'skipped':
       return skip(sent.why, place)
     case 'failed':
@@ -157,16 +161,33 @@ function enter(data: SendEmailData, place: Place): Move {
   }
 }
 
+const isMarketing = ({ category = 'marketing' }: MailContent): boolean => category === 'marketing'
+
+/** What becomes of a mail that the contact would get too soon; null: it is not too soon, or they get it at no time. */
+function hitsCap(mail: MailContent, place: Place): Move | null {
+  const { settings, facts, tools } = place
+  const { frequency_cap: cap } = settings
+  if (!cap || !isMarketing(mail) || tools.refusesMail?.(mail)) return null
+  const until = capEnds(cap, facts.marketingSent ?? [], facts.now)
+  if (until === null) return null
+  if (cap.on_hit !== 'wait') return skip('frequency_cap', place)
+  return { wait: { for: 'nothing', until, again: true }, why: 'frequency_cap' }
+}
+
 /** An empty text counts as missing, as validation counted it: then the template's or the default stands. */
 function withoutBlanks(data: SendEmailData): SendEmailData {
   return Object.fromEntries(Object.entries(data).filter(([, value]) => isGiven(value)))
 }
 
-/** Conditions further on in this segment see that the mail was sent. */
-function withSent({ nodeId, facts }: Place): Place['facts'] {
-  const { emailActivity } = facts
+/** Conditions and caps further on in this segment see that the mail was sent. */
+function withSent({ nodeId, facts }: Place, mail: MailContent): Place['facts'] {
+  const { emailActivity, marketingSent = [], now } = facts
   const statuses = Object.hasOwn(emailActivity, nodeId) ? (emailActivity[nodeId] ?? []) : []
-  return { ...facts, emailActivity: { ...emailActivity, [nodeId]: [...statuses, 'sent'] } }
+  return {
+    ...facts,
+    emailActivity: { ...emailActivity, [nodeId]: [...statuses, 'sent'] },
+    ...(isMarketing(mail) ? { marketingSent: [...marketingSent, now] } : {}),
+  }
 }
 
 export const sendEmail = defineNode({
@@ -179,7 +200,7 @@ export const sendEmail = defineNode({
     default: 'The email was written; its delivery goes on by itself',
     skipped:
       'The email was not sent: `guard` does not hold, the address is suppressed, or it is marketing mail and the ' +
-      'contact has left the workflow. When no edge leaves by it, `default` is taken',
+      'contact has left the workflow or gets too much of it (`frequency_cap`). When no edge leaves by it, `default` is taken',
     failed:
       'The email could not be written, for example because its template does not render. When no edge leaves by ' +
       'it, `settings.on_step_failure` decides',

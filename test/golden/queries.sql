@@ -114,7 +114,6 @@ select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "e
 select "id", "name", "prefix", "permission", "domain_id", "expires_at", "last_used_at", "created_at" from "api_keys" where "workspace_id" = $1 and "domain_id" = $2 and "revoked_at" is null order by "id" desc nulls last limit $3;
 
 -- GET /v1/emails, with a key for one domain
-update "api_keys" set "last_used_at" = $1 where "workspace_id" = $2 and "id" = $3;
 select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "track_opens", "track_clicks", "tracking_host", "created_at", coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "domain_id" = $2 order by "id" desc nulls last limit $3;
 select id, email_id, recipient, status, at, data from ( select distinct on (email_id, recipient) id, email_id, recipient, status, at, data, min(id) over (partition by email_id, recipient) as first_id from email_events where workspace_id = $1 and email_id = any($2::text[]) and machine is null order by email_id, recipient, at desc, id desc ) latest order by email_id, first_id;
 select "id", "workspace_id", "type", "category", "from", "to", "cc", "bcc", "reply_to", "subject", "template_id", "domain_id", "headers", "tags", "metadata", "message_id", "workflow_id", "execution_id", "node_id", "unsubscribe_token", "track_opens", "track_clicks", "tracking_host", "created_at", coalesce(( select true from deliveries d where d.email_id = emails.id and d.settled_at is null limit 1), false) as "open" from "emails" where "workspace_id" = $1 and "domain_id" = $2 and "id" < $3 order by "id" desc nulls last limit $4;
@@ -150,3 +149,6 @@ select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m
 select * from "contacts" where "workspace_id" = $1 and "email" = $2;
 select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $2 order by "id" desc nulls last limit $3;
 select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $2 and "id" < $3 order by "id" desc nulls last limit $4;
+
+-- marketing mail that a cap counts
+select "created_at" from "deliveries" where "workspace_id" = $1 and "address_hmac" = $2 and "marketing" = true and "created_at" > $3 and "state" not in ($4, $5) order by "created_at" desc limit $6;

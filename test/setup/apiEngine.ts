@@ -1,7 +1,7 @@
 // The API and the execution engine over one database and one Temporal namespace.
 import { afterAll, beforeAll } from 'vitest'
 import { createTestApi, insertTestDomain } from './api.ts'
-import { type Engine, startEngine } from './engine.ts'
+import { type Engine, type EngineOptions, startEngine } from './engine.ts'
 import { createTestNamespace } from './namespace.ts'
 import { uniqueName } from './unique.ts'
 
@@ -38,13 +38,13 @@ export const waitingDesign = (eventName: string, timeout?: string) => ({
 })
 
 /** Call it at the top of a file. The engine runs from `beforeAll` to `afterAll`. */
-export async function createApiWithEngine() {
+export async function createApiWithEngine(options: Omit<EngineOptions, 'temporal'> = {}) {
   const temporal = await createTestNamespace()
   const api = await createTestApi({ namespace: temporal.namespace })
   await insertTestDomain(api, 'sender.test')
   const running: { engine: Engine | undefined } = { engine: undefined }
   beforeAll(async () => {
-    running.engine = await startEngine(api, { temporal })
+    running.engine = await startEngine(api, { ...options, temporal })
   })
   afterAll(() => running.engine?.stop())
 

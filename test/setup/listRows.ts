@@ -39,6 +39,10 @@ function statements(o: Owners): string[] {
     `deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at,
       settled_at)
     select ${id('em')}, ${workspace}, 'dom', ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}`,
+    `deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at,
+      settled_at, marketing, address_hmac)
+    select 'm' || n, ${workspace}, 'dom', ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}, true,
+      case when n <= ${OWN} then decode(repeat('01', 16), 'hex') else decode(md5((n % 500)::text), 'hex') end`,
     `delivery_attempts (delivery_id, attempt, started_at, ended_at, outcome)
     select n, 1, ${at}, ${at}, 'delivered'`,
     `email_events (email_id, workspace_id, recipient, status, at)
