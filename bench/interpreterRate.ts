@@ -54,6 +54,7 @@ const facts: SegmentFacts = {
   event: {},
   trigger: {},
   waitEvents: {},
+  steps: {},
   execution: { step_count: 0 },
   eventTimes: {},
   emailActivity: {},

@@ -82,8 +82,8 @@ export async function runInTransaction(
     return write(trx, workspaceId, { ...writes, now })
   }
   const called = await findCalled(trx, run)
-  const known = { execution, design, contact, state, now, previous, called, hmac }
-  const facts = await loadFacts(trx, known)
+  const loaded = { execution, design, contact, state, now, previous, called, hmac }
+  const facts = await loadFacts(trx, loaded)
   const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
   const marked = markOf(deps, execution, turn)
   const atNow = { ...deps, now: () => now }

@@ -25,6 +25,7 @@ export async function loadContactFacts(
     event: properties,
     trigger: {},
     waitEvents: {},
+    steps: {},
     execution: { step_count: 0 },
     eventTimes:
       eventNames.length > 0 ? await listEventTimes(trx, workspaceId, contact.id, eventNames) : {},
