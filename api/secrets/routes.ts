@@ -8,7 +8,7 @@ import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { orThrow } from '../http/refusals.ts'
 import { secretExamples } from './examples.ts'
-import { SecretList, SecretName, SecretValue, toSecret } from './schemas.ts'
+import { SecretList, SecretName, SecretValue, StoredName, toSecret } from './schemas.ts'
 
 const tags = ['Secrets']
 
@@ -55,7 +55,7 @@ const deleteRoute = defineOperation({
   description: 'Nodes that read it leave by `error` from now on, until it is stored again.',
   codes: ['not_found'],
   example: secretExamples.remove,
-  request: { params: SecretName },
+  request: { params: StoredName },
   responses: { 204: { description: 'It is gone' } },
 })
 

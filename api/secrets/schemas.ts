@@ -16,6 +16,10 @@ export const SecretName = z.object({
     }),
 })
 
+export const StoredName = z.object({
+  name: z.string().openapi({ description: 'As it was stored' }),
+})
+
 export const SecretValue = z
   .object({
     value: textField(limits.secretBytesMax)

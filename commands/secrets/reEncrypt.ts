@@ -6,6 +6,8 @@ import {
   listOpenCalls,
   replaceRequest,
   replaceSecret,
+  type SecretValue,
+  type StoredCall,
 } from '../../db/secrets/keys.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
@@ -25,6 +27,7 @@ export interface ReEncrypted {
 }
 
 type Deps = Pick<CommandDeps, 'db' | 'secrets' | 'wake'>
+type DomainKey = Awaited<ReturnType<typeof listPrivateKeys>>[number]
 type Purpose = 'dkim-key' | 'address-key' | 'secret' | 'http-request'
 type Each = (
   purpose: Purpose,
@@ -56,7 +59,7 @@ export async function reEncryptAll(deps: Deps, page: number = PAGE): Promise<ReE
       transact.one(deps, ({ db: trx }) => replaceAddressKey(trx, addressKey, to)),
     )
   }
-  await eachRow(
+  await eachRow<DomainKey>(
     (last) => listPrivateKeys(db, { after: last?.id ?? '', limit: page }),
     ({ id, private_key: from }) =>
       each('dkim-key', id, from, (to) =>
@@ -70,14 +73,14 @@ export async function reEncryptAll(deps: Deps, page: number = PAGE): Promise<ReE
 /** The secrets of workspaces, and the requests that were made with them and are not over. */
 async function reEncryptSecrets(deps: Deps, each: Each, limit: number): Promise<void> {
   const { db } = deps
-  await eachRow(
+  await eachRow<SecretValue>(
     (after) => listAllSecrets(db, { after, limit }),
     (row) =>
       each('secret', `${row.workspace_id} ${row.name}`, row.value, (to) =>
         transact.one(deps, ({ db: trx }) => replaceSecret(trx, row, to)),
       ),
   )
-  await eachRow(
+  await eachRow<StoredCall>(
     (after) => listOpenCalls(db, { after, limit }),
     (row) =>
       each('http-request', `${row.execution_id} ${row.segment}`, row.request, (to) =>

@@ -121,7 +121,9 @@ describe.each(guarded)('$name', (route) => {
 const PROPERTIES = 'PATCH /v1/automation/contacts/:email'
 
 describe("another workspace's ids, and unknown ones", () => {
-  it.each(guarded.filter(hasParameter))('$name', async (route) => {
+  // A PUT makes what is not there, in the own workspace.
+  const naming = guarded.filter((route) => hasParameter(route) && route.method !== 'PUT')
+  it.each(naming)('$name', async (route) => {
     const { method, path } = route
     for (const target of [fillPath(route, other), noSuch(route)]) {
       // An address is not an id: the other workspace's contact does not exist here.
