@@ -1,4 +1,5 @@
 // What a schedule starts by the clock: each member once for each time, however its pages are repeated, held up or stopped.
+// Long because each of the ways in which pages are cut is one case over the same clock.
 import { sql } from 'kysely'
 import pg from 'pg'
 import { beforeEach, expect, test } from 'vitest'
