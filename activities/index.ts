@@ -4,6 +4,7 @@ import { httpActivities } from './callHttp.ts'
 import { domainActivities } from './checkDomain.ts'
 import { deliveryActivities } from './deliverShards.ts'
 import type { ActivityDeps } from './deps.ts'
+import { holdActivities } from './releaseHeld.ts'
 import { segmentActivities } from './segment/run.ts'
 import { scheduleActivities } from './turnSchedule.ts'
 
@@ -11,6 +12,7 @@ import { scheduleActivities } from './turnSchedule.ts'
 export function createActivities(deps: ActivityDeps) {
   return {
     ...segmentActivities(deps),
+    ...holdActivities(deps),
     ...deliveryActivities(deps),
     ...domainActivities(deps),
     ...httpActivities(deps),

@@ -56,7 +56,8 @@ class RolledBack extends Error {
  * audience's. Settling locks deliveries and no contact. A statement on several deliveries locks them by id
  * (`lockedById`, db/deliveries/guards.ts) or passes over locked ones (a claim). The rows of `lanes` are locked alone, and
  * those of `recipient_domains` alone, by name. A transaction that locks a domain, a template or a workflow takes none of the
- * locks above but the last; a lane that gives out places of a warm-up locks domains by id, then what it has claimed itself.
+ * locks above but the last, so a segment that a paused workflow may hold shares the workflow's lock under that of its contact. A lane
+ * that gives out places of a warm-up is the exception: it locks domains by id, then what it has claimed itself.
  */
 export async function transact<D extends Opening, T>(
   deps: D,

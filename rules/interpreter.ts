@@ -2,6 +2,7 @@
 import type { Settings } from './design/settings.ts'
 import { edgeHandle } from './design/shape.ts'
 import type { Graph } from './design/types.ts'
+import { LoopWithoutTime, UnknownKind } from './interpreterErrors.ts'
 import type {
   EffectResult,
   End,
@@ -23,6 +24,9 @@ import { completed, failed, failStep } from './nodes/moves.ts'
 import type { NodeRegistry } from './nodes/registry.ts'
 
 type Node = Graph['nodes'][number]
+
+/** Why a step is none yet: its workflow is paused. */
+const HELD = 'held'
 
 /** The state of one walk. */
 interface Walk {
@@ -46,13 +50,16 @@ interface Here {
   /** When its wait began, ms, where the execution waits there and the node is asked again. */
   since?: number
   cameBy?: string
+  /** When the execution was held before the node, ms. */
+  heldSince?: number
 }
 
 /**
  * Runs one segment: from `start`, node after node, until the next wait, effect or the end. `facts.execution.step_count` is
  * the count before the walk; conditions see the current count, and the properties as earlier nodes have changed
  * them. A handle without an edge ends the execution COMPLETED. What may interrupt the execution is looked at when it enters,
- * before each send, and when a wait begins or is asked again.
+ * before each send, and when a wait begins or is asked again. Where a paused workflow holds its executions, the walk stops before its
+ * next node, which is noted as a step with the reason `held`; the goal that it jumps to is entered all the same.
  * @throws UnknownKind; LoopWithoutTime when a segment enters a node twice
  */
 export function walkSegment(
@@ -90,6 +97,13 @@ function begin(walk: Walk, start: SegmentStart): Here | Next {
       return leadsTo(walk, start.nodeId, start.handle)
     case 'again':
       return { kind: 'here', id: start.nodeId, since: start.since }
+    case 'held':
+      return { kind: 'here', id: start.nodeId, heldSince: start.since }
+    case 'released': {
+      const { execution } = walk.facts
+      walk.facts = { ...walk.facts, execution: { step_count: execution.step_count - 1 } }
+      return { kind: 'here', id: start.nodeId }
+    }
     case 'interrupted':
       walk.left = { handle: null, why: whyOf(start.by) }
       return follow(start.by)
@@ -110,10 +124,12 @@ function begin(walk: Walk, start: SegmentStart): Here | Next {
 }
 
 /** Enters one node. @returns the next one, or how the walk ends */
-function step(walk: Walk, { id, since, cameBy }: Here): Here | Next {
+function step(walk: Walk, { id, since, cameBy, heldSince }: Here): Here | Next {
   if (id === undefined) return completed()
   const node = walk.nodes.get(id)
   if (!node) return failed(`the design has no node ${id}`)
+  const isJump = cameBy !== undefined
+  if (isHeld(walk) && since === undefined && !isJump) return hold(walk, node, heldSince)
   if (walk.visited.has(id)) throw new LoopWithoutTime(id)
   walk.visited.add(id)
   const kind = kindOf(node, walk.registry)
@@ -131,6 +147,23 @@ function step(walk: Walk, { id, since, cameBy }: Here): Here | Next {
   if (!isAgain) return leave(walk, id, move)
   if (!move.wait) walk.left = { handle: move.handle ?? null, why: toWhy(move.why) }
   return goOn(walk, id, move, since)
+}
+
+const isHeld = ({ settings, facts }: Walk): boolean =>
+  facts.isPaused === true && settings.on_pause === 'hold'
+
+/** Stops before a node, or stays there, unless something interrupts the execution. */
+function hold(walk: Walk, { id, type }: Node, heldSince?: number): Here | Next {
+  const found = interruption(walk.interrupts, walk.facts)
+  if (found && heldSince !== undefined) walk.left = { handle: null, why: whyOf(found) }
+  if (found) return follow(found)
+  if (heldSince === undefined) {
+    const step_count = walk.facts.execution.step_count + 1
+    walk.facts = { ...walk.facts, execution: { step_count } }
+    walk.steps.push({ nodeId: id, type, handle: null, why: HELD })
+  }
+  const wait = untilInterrupted({ for: 'hold', until: null }, walk)
+  return { kind: 'wait', nodeId: id, since: heldSince ?? walk.facts.now, ...wait }
 }
 
 /** Notes a node as a step, and goes on as it said. */
@@ -195,20 +228,6 @@ function afterEffect(result: EffectResult, place: Place): Move {
   if (!result.ok) return failStep(result.why, place)
   const { why, facts = place.facts, end } = result
   return end ? { end, why, facts } : { handle: 'default', why, facts }
-}
-
-/** A segment entered a node twice, so no time passes in a loop of the design. */
-export class LoopWithoutTime extends Error {
-  constructor(nodeId: string) {
-    super(`loop_without_time: ${nodeId} was entered twice without a wait between`)
-  }
-}
-
-/** The design has a kind of node that only a newer release knows: its workers must run the segment. */
-export class UnknownKind extends Error {
-  constructor(type: string) {
-    super(`this release knows no ${type} node`)
-  }
 }
 
 // A text that was cut may end in half a surrogate pair.

@@ -16,6 +16,10 @@ export type SegmentStart =
   | { kind: 'again'; nodeId: string; since: number }
   /** The execution leaves the wait and jumps to a goal, or ends. */
   | { kind: 'interrupted'; nodeId: string; by: Interruption }
+  /** A paused workflow holds the execution before this node, since `since`, ms: it is looked at again what may interrupt it. */
+  | { kind: 'held'; nodeId: string; since: number }
+  /** It is held no more, and enters the node, whose step counts already. */
+  | { kind: 'released'; nodeId: string }
   /** The effect of a node was carried out, or refused. */
   | { kind: 'effect'; nodeId: string; result: EffectResult }
   /** The call of a node is over. What it gave is among the facts. */
@@ -84,6 +88,8 @@ export interface RunFacts extends ConditionFacts {
 export interface SegmentFacts extends RunFacts {
   executionId: string
   workflowId: string
+  /** Whether the workflow is not active, so that `on_pause: hold` holds its executions; absent: it is active. */
+  isPaused?: boolean
   /** How many effects of executions led to this one; what it causes carries one more. */
   depth: number
   /** Times of the contact's latest marketing mail, ms, as far as a cap asks; absent: none asks. */
@@ -127,6 +133,8 @@ type WaitFor =
       lookbackMs: number
     }
   | { for: 'condition'; until: number | null; condition: Condition }
+  /** Until the workflow is active again: the node is not entered. */
+  | { for: 'hold'; until: number | null }
 
 export type EventWait = Extract<Wait, { for: 'event' }>
 

@@ -14,6 +14,7 @@ export const workflowTypes = {
   deliveryLane: 'deliveryLane',
   verifyDomain: 'verifyDomain',
   runSchedule: 'runSchedule',
+  releaseHeld: 'releaseHeld',
 } as const
 
 export const activityTypes = {
@@ -23,6 +24,7 @@ export const activityTypes = {
   deliverShards: 'deliverShards',
   checkDomain: 'checkDomain',
   turnSchedule: 'turnSchedule',
+  releaseHeldPage: 'releaseHeldPage',
 } as const
 
 export const signals = {
@@ -64,11 +66,15 @@ export const searchAttributes = {
   waitUntil: 'DriplineWaitUntil',
 } as const
 
-/** Temporal workflow ids of lanes, domains and schedules, of which each has one. */
+/**
+ * Temporal workflow ids of lanes, domains and schedules, of which each has one, and of releases, of which each workflow has one at a
+ * time.
+ */
 export const workflowIds = {
   lane: (lane: number) => `lane-delivery-${lane}`,
   domain: (domainId: string) => `domain-${domainId}`,
   schedule: (workflowId: string, nodeId: string) => `schedule-${workflowId}-${nodeId}`,
+  held: (workflowId: string) => `held-${workflowId}`,
 } as const
 
 /** What a row of the outbox is for. */
@@ -88,8 +94,12 @@ export type OutboxKind = (typeof outboxKinds)[number]
 export const suspectKinds = ['segment', 'email', 'delivery'] as const
 export type SuspectKind = (typeof suspectKinds)[number]
 
-/** What ended a wait, beside an event and its time; rows hold it until the next segment. */
-export type WaitEndedBy = 'condition' | 'goal' | 'exited' | 'max_duration' | 'moved'
+/** What ended a wait, beside an event and its time; rows hold it until the next segment. `release`: a hold is over. */
+export type WaitEndedBy = 'condition' | 'goal' | 'exited' | 'max_duration' | 'moved' | 'release'
+
+/** What becomes of the executions that a paused workflow holds, when it is active again. */
+export const heldActions = ['release', 'cancel'] as const
+export type HeldAction = (typeof heldActions)[number]
 
 /** Channels of NOTIFY. */
 export const wakeChannels = [

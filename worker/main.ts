@@ -39,6 +39,7 @@ import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
 import { watchOutbox } from './outboxMetrics.ts'
 import { startPump } from './pump.ts'
+import { startReleases } from './releases.ts'
 import { startRounds } from './rounds.ts'
 import { startStarter } from './starter.ts'
 import { temporalLogger } from './temporalLogger.ts'
@@ -220,6 +221,7 @@ if (roles.includes('executions')) {
   watchOutbox(registry, { db, log, now })
   // Domains that an early release registered have no workflow function for their checks yet.
   closers.add('missing checks', startChecking({ db, log, now, wake }).stop)
+  closers.add('releases', startReleases({ db, client, log }).stop)
   closers.add('rounds', startRounds({ db, client, connection, namespace, log, now, wake }).stop)
 }
 if (roles.includes('delivery')) {

@@ -38,8 +38,11 @@ export interface ExecutionMemo {
 type SegmentWait =
   | { kind: 'sleep'; nodeId: string; until: number }
   | { kind: 'wait_event'; nodeId: string; until: number | null }
-  /** Its node may be asked again: at `until` if `again`. `since`: when the wait began, ms. */
-  | { kind: 'wait'; nodeId: string; until: number | null; since: number; again?: true }
+  /**
+   * Its node may be asked again: at `until` if `again`. `since`: when the wait began, ms. `held`: a paused workflow holds the
+   * execution before the node.
+   */
+  | { kind: 'wait'; nodeId: string; until: number | null; since: number; again?: true; held?: true }
 
 export type Wait = SegmentWait & { segment: number }
 
@@ -76,6 +79,16 @@ export interface SegmentResult {
 /** The class of what came of a call. */
 export interface CallHttpResult {
   outcome: 'success' | 'error'
+}
+
+export interface ReleaseHeldInput {
+  /** The customer's workflow that has held executions. */
+  workflowId: string
+}
+
+export interface ReleaseHeldResult {
+  /** Whether more may be held. */
+  more: boolean
 }
 
 export interface DeliveryLaneInput {

@@ -47,6 +47,7 @@ export async function loadFacts(
   return {
     executionId: execution.id,
     workflowId: execution.workflow_id,
+    isPaused: state.is_paused,
     depth: depthNow(state, previous),
     enteredAt: state.entered_at.getTime(),
     goalsReached: called ? called.goalsReached : state.goals_reached,
@@ -100,7 +101,8 @@ function timeOf(now: Date, state: SegmentState, previous: SegmentResult | null):
   return Math.max(now.getTime(), until ?? 0)
 }
 
-/** What time alone has woken begins a new chain; what an event or another change has woken carries on that one's. */
+/** What time alone has woken, or a release, begins a new chain; what an event or another change has woken carries on that one's. */
 function depthNow(state: SegmentState, previous: SegmentResult | null): number {
-  return isWokenByTime(state, previous) ? 0 : state.chain_depth
+  const isReleased = state.ended_by === 'release'
+  return isReleased || isWokenByTime(state, previous) ? 0 : state.chain_depth
 }

@@ -3,7 +3,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
 import { NewerEngine } from '../../rules/engine.ts'
-import { UnknownKind } from '../../rules/interpreter.ts'
+import { UnknownKind } from '../../rules/interpreterErrors.ts'
 import { failureTypes } from '../../rules/wire.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'

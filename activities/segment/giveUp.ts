@@ -41,6 +41,7 @@ export function failedSegment(
       step_count: stepCount,
     }),
     steps,
+    isReleased: false,
     left: null,
     waits: [],
     depth: null,

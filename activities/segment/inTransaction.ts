@@ -8,6 +8,7 @@ import { lockContact } from '../../db/contacts/writes.ts'
 import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import { findCallResult } from '../../db/executions/calls.ts'
+import { lockPaused } from '../../db/executions/held.ts'
 import {
   findSegmentState,
   insertSegment,
@@ -81,6 +82,9 @@ export async function runInTransaction(
     const writes = giveUp(execution, input.segment, design)
     return write(trx, workspaceId, { ...writes, now })
   }
+  // Only one that is about to be held waits for whoever changes the workflow at this moment.
+  const mayHold = state.is_paused && design.settings?.on_pause === 'hold'
+  state.is_paused = mayHold && (await lockPaused(trx, workspaceId, execution.workflow_id))
   const called = await findCalled(trx, run)
   const loaded = { execution, design, contact, state, now, previous, called, hmac }
   const facts = await loadFacts(trx, loaded)

@@ -62,8 +62,10 @@ interface WalkFrom {
  */
 export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   const { input, execution, previous } = from
-  const before = previous?.step_count ?? 0
   const start = startOf(from)
+  // The node before which the execution was held is a step already: what becomes of it takes its place.
+  const isReleased = start.kind === 'released'
+  const before = (previous?.step_count ?? 0) - (isReleased ? 1 : 0)
   const { steps, left, waits, next, facts } = await walkOn(trx, from, start, before)
 
   const stepCount = before + steps.length
@@ -78,6 +80,7 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
       segment: input.segment,
       result,
       steps,
+      isReleased,
       left: left && { seq: before, ...left },
       waits,
       depth: facts.depth,
@@ -170,6 +173,7 @@ function toWait(
     consumed_by: cameId,
     condition,
     path,
+    held_workflow_id: wait.for === 'hold' ? execution.workflow_id : null,
     watched: condition !== null || path !== null || isInterrupted(design),
     goals_reached: [...goalsReached],
   }
@@ -211,6 +215,11 @@ function startOf({ execution, design, state, facts, previous, called }: WalkFrom
       // What the moment is now counts as of now.
       return { kind: 'again', nodeId, since: facts.now }
     default:
+      if (next.kind === 'wait' && next.held) {
+        // Released, or woken by time, when it may be paused or not.
+        const isHeld = facts.isPaused === true
+        return isHeld ? { kind: 'held', nodeId, since: next.since } : { kind: 'released', nodeId }
+      }
       return next.kind === 'wait' && next.again
         ? { kind: 'again', nodeId, since: next.since }
         : resume('timer')
@@ -222,6 +231,10 @@ function toResult(next: Exclude<Next, { kind: 'effect' }>): SegmentResult['next'
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
   if (next.kind === 'call') return { kind: 'call', nodeId: next.nodeId }
   const { nodeId, until, since } = next
+  if (next.for === 'hold') {
+    const again = next.again ? ({ again: true } as const) : {}
+    return { kind: 'wait', nodeId, until, since, ...again, held: true }
+  }
   if (next.again) return { kind: 'wait', nodeId, until, since, again: true }
   if (next.for === 'event') return { kind: 'wait_event', nodeId, until }
   if (next.for === 'condition' || next.path !== undefined || until === null) {

@@ -6,13 +6,15 @@ import type { WorkflowRow } from '../../db/workflows/reads.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { workflowStatuses } from '../../rules/states.ts'
+import { heldActions } from '../../rules/wire.ts'
 import { DesignProblem } from '../http/designProblem.ts'
 import { oneIsGiven, PageQuery, pageFields } from '../http/fields.ts'
 import { designField, storedDesign } from './designSchema.ts'
 
 const workflowStatus = z.enum(workflowStatuses).openapi({
   description:
-    'Only an `active` workflow starts executions. `draft` and `paused` start none; those that run go on',
+    'Only an `active` workflow starts executions. `draft` and `paused` start none; those that run go on, unless its design ' +
+    'says `on_pause: hold`',
 })
 
 const nameField = z
@@ -47,6 +49,14 @@ export const WorkflowChange = z
     name: nameField.optional(),
     status: workflowStatus.optional(),
     design: designField.optional(),
+    held: z
+      .enum(heldActions)
+      .optional()
+      .openapi({
+        description:
+          'With the status `active`: what becomes of executions that the workflow holds (`settings.on_pause`). `release` lets ' +
+          'them go on, oldest first; `cancel` ends them, CANCELLED with the reason `held`. `release` when it is left out',
+      }),
     expected_version: z
       .int()
       .min(1)
@@ -58,6 +68,10 @@ export const WorkflowChange = z
       }),
   })
   .refine(...oneIsGiven('name', 'status', 'design'))
+  .refine(({ held, status }) => held === undefined || status === 'active', {
+    path: ['held'],
+    message: 'goes with the status active alone',
+  })
   .openapi('WorkflowChange') satisfies z.ZodType<Change>
 
 export const DesignToCheck = z

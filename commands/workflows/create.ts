@@ -47,6 +47,7 @@ export async function createWorkflow(
     status,
     current_version: 1,
     active_version: isActive ? 1 : 0,
+    held: 'release',
     created_by: createdBy,
     created_by_type: 'apiKey',
     created_at: at,

@@ -11,6 +11,7 @@ import { jsonEquals } from '../../rules/paths.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { WorkflowStatus } from '../../rules/states.ts'
+import type { HeldAction } from '../../rules/wire.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type InTrx, transact } from '../transact.ts'
 import { requireDesign } from './checkDesign.ts'
@@ -22,6 +23,8 @@ export interface WorkflowChange {
   name?: string | undefined
   status?: WorkflowStatus | undefined
   design?: JsonObject | undefined
+  /** With the status `active`: what becomes of executions that it held while it was not; `release` if absent. */
+  held?: HeldAction | undefined
   /** Refuses `version_conflict` if the current version is another one. */
   expected_version?: number | undefined
 }
@@ -105,6 +108,7 @@ async function write(
     status,
     current_version: version,
     active_version: activates ? version : workflow.active_version,
+    held: change.status === 'active' ? (change.held ?? 'release') : workflow.held,
   }
   const row = await updateRow(db, workspace_id, id, columns, at)
   if (isNew) await insertVersion(db, row, { design: given, createdBy: changedBy, at })

@@ -10,6 +10,7 @@ import { isAboutWorkflow, standsFrom } from '../opt-outs/reads.ts'
 import type { JsonObject, Row } from '../schema.ts'
 import { cleared } from '../suspects/writes.ts'
 import { type ExecutionEnd, endColumns } from './end.ts'
+import { isPaused } from './held.ts'
 import { isLive } from './live.ts'
 
 /**
@@ -75,6 +76,8 @@ export interface SegmentState<Result = unknown> {
   ended_by: WaitEndedBy | null
   leads_to: string | null
   goals_reached: string[]
+  /** Whether its workflow is not active, so that it may hold its executions; an archived one holds none. */
+  is_paused: boolean
   /** When the execution was started. */
   entered_at: Date
   chain_depth: number
@@ -101,6 +104,7 @@ export async function findSegmentState<Result = unknown>(
         where s.execution_id = e.id and s.segment = ${segment}) as result,
       last.consumed_by, last.ended_by, last.leads_to, coalesce(last.goals_reached, '{}') as goals_reached,
       e.created_at as entered_at, e.chain_depth,
+      coalesce((${isPaused(sql`e.workflow_id`)}), false) as is_paused,
       (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
       coalesce((select jsonb_object_agg(node_id, properties) from (
         select distinct on (w.node_id) w.node_id, a.properties
@@ -137,6 +141,8 @@ export interface SegmentWrites {
   segment: number
   result: object
   steps: NewStep[]
+  /** Whether the first of them takes the place of the last step, at which the execution was held. */
+  isReleased: boolean
   /** How the node of the wait before was left, and the number of its step; null if it still waits there. */
   left: { seq: number; handle: string | null; why: string | null } | null
   waits: Omit<
@@ -172,16 +178,18 @@ export async function insertSegment(
         ${now}::timestamptz
       from live, jsonb_to_recordset(${JSON.stringify(writes.steps)}::jsonb)
         as s(seq int, node_id text, type text, handle text, why text)
+      ${writes.isReleased ? inPlaceOfHeld : sql``}
     ),
     waits as (
       insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id,
-        event_name, filter, deadline, consumed_by, condition, path, watched, goals_reached, created_at)
+        event_name, filter, deadline, consumed_by, condition, path, watched, goals_reached, held_workflow_id, created_at)
       select live.id, ${segment}::int, w.node_id, w.workspace_id, w.contact_id,
         w.event_name, w.filter, w.deadline, w.consumed_by, w.condition, w.path, w.watched, w.goals_reached,
-        ${now}::timestamptz
+        w.held_workflow_id, ${now}::timestamptz
       from live, jsonb_to_recordset(${JSON.stringify(writes.waits)}::jsonb)
         as w(node_id text, workspace_id text, contact_id text, event_name text, filter jsonb,
-          deadline timestamptz, consumed_by text, condition jsonb, path text, watched boolean, goals_reached text[])
+          deadline timestamptz, consumed_by text, condition jsonb, path text, watched boolean, goals_reached text[],
+          held_workflow_id text)
       on conflict (execution_id, segment, node_id) do update set consumed_by = excluded.consumed_by
     ),
     left_wait as (
@@ -202,6 +210,10 @@ export async function insertSegment(
   `.execute(trx)
   return Number(numAffectedRows) > 0
 }
+
+/** The step at which it was held, with the same number, becomes what it did there. */
+const inPlaceOfHeld = sql`on conflict (execution_id, seq) do update set segment = excluded.segment,
+        handle = excluded.handle, why = excluded.why, at = excluded.at`
 
 const depthOf = (depth: number | null) => sql`update executions set chain_depth = ${depth}::smallint
       from live where executions.id = live.id and executions.chain_depth <> ${depth}::smallint`

@@ -3,7 +3,7 @@
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { EndedStatus, WorkflowStatus } from '../../rules/states.ts'
-import type { OutboxKind, SuspectKind, WaitEndedBy } from '../../rules/wire.ts'
+import type { HeldAction, OutboxKind, SuspectKind, WaitEndedBy } from '../../rules/wire.ts'
 import type { Defaulted, JsonColumn, JsonObject, NullableJson } from './columns.ts'
 
 export interface ContactsTable {
@@ -44,6 +44,8 @@ export interface WorkflowsTable {
   current_version: number
   /** 0 until the workflow was first active. */
   active_version: Defaulted<number>
+  /** What becomes of executions that it held while it was paused, once it is active. */
+  held: Defaulted<HeldAction>
   created_by: string
   created_by_type: 'user' | 'apiKey'
   created_at: Date
@@ -178,6 +180,8 @@ export interface EventWaitsTable {
   path: string | null
   /** Whether changes of the contact may end it: by the condition, the path, or what interrupts the execution. */
   watched: Defaulted<boolean>
+  /** The paused workflow that holds the execution before the node; null: it waits at the node. */
+  held_workflow_id: Defaulted<string | null>
   /** Goals of the design that the execution has reached, by node id. */
   goals_reached: Defaulted<string[]>
   created_at: Date

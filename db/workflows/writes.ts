@@ -67,7 +67,9 @@ export function updateWorkflow(
   trx: Trx,
   workspaceId: WorkspaceId,
   id: string,
-  change: Partial<Pick<WorkflowRow, 'name' | 'status' | 'current_version' | 'active_version'>> & {
+  change: Partial<
+    Pick<WorkflowRow, 'name' | 'status' | 'current_version' | 'active_version' | 'held'>
+  > & {
     archived_at?: Date
   },
   now: Date,

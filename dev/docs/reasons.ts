@@ -87,6 +87,13 @@ const whys: Reason[] = [
     meaning: 'An exit condition held, or its longest duration was over: the execution ended',
   },
   {
+    text: '`held`',
+    from: ['rules/interpreter.ts', "HELD = 'held'"],
+    more: 'any',
+    meaning:
+      'The workflow is not active and its design says `on_pause: hold`: the node was not entered. Once it is, its own reason stands here',
+  },
+  {
     text: '`workflow` or `workspace`',
     from: ['rules/nodes/unsubscribe.ts', "['workflow', 'workspace']"],
     more: '`unsubscribe`',

@@ -20,6 +20,7 @@ import { checkZone } from './timeChecks.ts'
 
 const onUnsubscribe = ['cancel', 'skip_sends'] as const
 const onStepFailure = ['fail', 'continue'] as const
+const onPause = ['continue', 'hold'] as const
 
 export const settingsSchema = z
   .object({
@@ -38,6 +39,14 @@ export const settingsSchema = z
           'on by `default`',
       )
       .meta({ default: 'fail' })
+      .exactOptional(),
+    on_pause: z
+      .enum(onPause)
+      .describe(
+        'What executions do while the workflow is not active: `continue` lets them go on; `hold` stops each before its next ' +
+          'node, until the workflow is active again',
+      )
+      .meta({ default: 'continue' })
       .exactOptional(),
     default_from: z
       .string()
@@ -86,6 +95,7 @@ export function settingsProblems(at: CheckAt): Problem[] {
     ),
     ...checkOneOf(at, 'on_unsubscribe', onUnsubscribe),
     ...checkOneOf(at, 'on_step_failure', onStepFailure),
+    ...checkOneOf(at, 'on_pause', onPause),
     ...checkSender(at, 'default_from'),
     ...checkExits(at),
     ...checkMs(at, 'max_duration_ms'),

@@ -1,5 +1,5 @@
 // The row type of every raw SQL statement matches what Postgres describes: names, base types, and nulls.
-// Long because it holds a call of every raw statement.
+// Long because it calls every raw statement, in each of its branches.
 
 import { afterAll, expect, test } from 'vitest'
 import { foldAudienceChanges } from '../../db/audiences/changes.ts'
@@ -26,6 +26,7 @@ import { findCandidates, listAwaited } from '../../db/events/receivers.ts'
 import { findTriggers } from '../../db/events/triggers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
+import { listHeld, listHolding, lockPaused } from '../../db/executions/held.ts'
 import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost.ts'
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
@@ -168,6 +169,9 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listEndedExecutions(trx, ws, { workflowId: id }, { ...page, status: null }),
   (trx) =>
     listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
+  (trx) => lockPaused(trx, ws, id),
+  (trx) => listHolding(trx, 1),
+  (trx) => listHeld(trx, id, 1),
   (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, waitedAt: '', hmac, now: at }),
   (trx) => listLiveRows(trx, null, 1),
   (trx) => listLiveRows(trx, { contact_id: id, workflow_id: id, id }, 1),

@@ -23,6 +23,7 @@ import { createSecrets } from '../../runtime/secrets.ts'
 import { createTemporalReads } from '../../runtime/temporalReads.ts'
 import { createWorkers, loadWorkflowBundle, type WorkerParts } from '../../worker/createWorker.ts'
 import { startPump } from '../../worker/pump.ts'
+import { startReleases } from '../../worker/releases.ts'
 import { startStarter } from '../../worker/starter.ts'
 import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import { addressMacOf } from './addressMac.ts'
@@ -126,6 +127,8 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     onMailEvents: (heard) => listen(url, 'dripline_mail_events', heard, () => undefined),
   })
 
+  const releases = startReleases({ db, client, log })
+
   const row = (id: string) =>
     db.selectFrom('executions').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
   const describe = async (id: string) => {
@@ -214,7 +217,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       }),
     async stop() {
       stopping.abort()
-      await Promise.all([starter.stop(), pump.stop()])
+      await Promise.all([starter.stop(), pump.stop(), releases.stop()])
       for (const worker of workers) worker.shutdown()
       await Promise.all([running, lanes.settled()])
       await Promise.all([connection.close(), reading.close(), renderer.close()])

@@ -49,6 +49,8 @@ const exceptions: Record<string, string[]> = {
   'a namespace of Temporal has runs of all workspaces': [
     'domains/listCheckedDomains',
     'executions/isStartLeft',
+    'executions/listHeld',
+    'executions/listHolding',
     'executions/listLiveRows',
     'schedules/listLiveSchedules',
     'namespaces/claimRound',

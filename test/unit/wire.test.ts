@@ -30,6 +30,7 @@ test('no name changes', () => {
       lane: wire.workflowIds.lane(7),
       domain: wire.workflowIds.domain('dom_1'),
       schedule: wire.workflowIds.schedule('wf_1', 'start'),
+      held: wire.workflowIds.held('wf_1'),
     },
     knownMacs: knownMacs(),
   }

@@ -251,8 +251,8 @@ const rows: Record<ProblemCode, Row> = {
   unknown_setting: [
     withKeys({ settings: { on_unsubscibe: 'cancel' } }),
     'settings.on_unsubscibe',
-    'there is no setting "on_unsubscibe": there are on_unsubscribe, on_step_failure, default_from, ' +
-      'exit_conditions, max_duration_ms, frequency_cap, timezone; did you mean on_unsubscribe?',
+    'there is no setting "on_unsubscibe": there are on_unsubscribe, on_step_failure, on_pause, ' +
+      'default_from, exit_conditions, max_duration_ms, frequency_cap, timezone; did you mean on_unsubscribe?',
   ],
   unknown_template: [
     designAround('send_email', { template_id: 'wellcome' }, 'default'),

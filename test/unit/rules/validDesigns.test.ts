@@ -71,6 +71,7 @@ describe('valid designs', () => {
         settings: {
           on_unsubscribe: 'skip_sends',
           on_step_failure: 'continue',
+          on_pause: 'hold',
           timezone: 'Europe/Berlin',
         },
       },
@@ -141,6 +142,7 @@ describe('triggers and settings', () => {
     ['an unknown key', { frequency_cap: {} }, 'settings.frequency_cap unknown_setting'],
     ['a bad on_unsubscribe', { on_unsubscribe: 'x' }, 'settings.on_unsubscribe bad_value'],
     ['a bad on_step_failure', { on_step_failure: 1 }, 'settings.on_step_failure bad_value'],
+    ['a bad on_pause', { on_pause: 'stop' }, 'settings.on_pause bad_value'],
     ['a bad sender', { default_from: 'x' }, 'settings.default_from bad_address'],
     ['no time zone', { timezone: 'Berlin' }, 'settings.timezone bad_value'],
     ["the contact's time zone", { timezone: 'contact' }, 'settings.timezone bad_value'],

@@ -1,0 +1,43 @@
+// Lets go of the executions that a workflow held while it was paused, or cancels them: a page at a time, oldest first.
+import { lockContact } from '../../db/contacts/writes.ts'
+import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
+import { type HeldRow, listHeld, releaseExecution } from '../../db/executions/held.ts'
+import { cancelExecutions, lockExecution } from '../../db/executions/writes.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+
+type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
+
+/** With a pause of a second between two pages about as many as a small machine completes. */
+const PAGE = 50
+
+const REASON = { code: 'cancelled', reason: 'held' } as const
+
+/**
+ * Does one page. What was done is not found again, so it may be repeated and stopped at any moment. A workflow that is not active
+ * any more keeps what it holds. No workspace is needed: the row of the workflow has it.
+ * @returns whether more may be held
+ */
+export async function releaseHeld(
+  deps: Deps,
+  { workflowId, page = PAGE }: { workflowId: string; page?: number },
+): Promise<{ more: boolean }> {
+  const rows = await listHeld(deps.db, workflowId, page)
+  for (const row of rows) await letGo(deps, row)
+  return { more: rows.length === page }
+}
+
+/** One execution, in a commit of its own: a contact that somebody holds keeps no other execution waiting for its lock. */
+function letGo(deps: Deps, held: HeldRow): Promise<void> {
+  const { execution_id: executionId, workspace_id: workspaceId, contact_id, action } = held
+  return transact(deps, async ({ db: trx, now, wake }) => {
+    await lockContact(trx, workspaceId, contact_id)
+    await lockExecution(trx, workspaceId, executionId)
+    if (action === 'release') await releaseExecution(trx, workspaceId, executionId, now())
+    else {
+      await cancelExecutions(trx, workspaceId, { executionId }, REASON, now())
+      await stopMailOfExecutions(trx, workspaceId, [executionId], now())
+    }
+    wake('dripline_outbox')
+  })
+}

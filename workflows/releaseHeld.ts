@@ -1,0 +1,19 @@
+// Lets go of the executions that a workflow held while it was paused: page after page, oldest first, with a pause between two.
+import { continueAsNew, proxyLocalActivities, sleep, workflowInfo } from '@temporalio/workflow'
+import type { Activities } from '../activities/index.ts'
+import type { ReleaseHeldInput } from './messages.ts'
+import { quickDb } from './options.ts'
+
+/** So that many that go on at once do not stand before all other work. */
+const PAUSE_MS = 1_000
+
+const { releaseHeldPage } = proxyLocalActivities<Activities>(quickDb)
+
+/** Ends when nothing is held any more, or the workflow is paused again. Workers start it again for whatever is left. */
+export async function releaseHeld({ workflowId }: ReleaseHeldInput): Promise<void> {
+  while ((await releaseHeldPage({ workflowId })).more) {
+    await sleep(PAUSE_MS)
+    if (workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof releaseHeld>({ workflowId })
+  }
+}
