@@ -26,6 +26,9 @@ async function makeSide(domain: string): Promise<Side> {
   }
   const { keyId } = await createBoundKey(api, domainId, { name: 'spare' })
   const suppressed = `suppressed@${domain}`
+  // The workspace has both, so each side deletes its own.
+  const secret = `KEY_${domain.replaceAll('.', '_')}`
+  await api.request('PUT', `/v1/automation/secrets/${secret}`, { value: 'sk_live_1' })
   await api.request('POST', '/v1/suppressions', { email: suppressed })
   // To the contact, so that it is among their events.
   const mail = { from: `a@${domain}`, to: tenant.contact, subject: 'S', text: 'T' }
@@ -35,6 +38,7 @@ async function makeSide(domain: string): Promise<Side> {
     domain,
     tokens,
     suppressed,
+    secret,
     ids: { ...tenant.ids, 'api-keys': keyId, emails: id },
   }
 }

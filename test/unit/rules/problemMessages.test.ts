@@ -231,7 +231,7 @@ const rows: Record<ProblemCode, Row> = {
     'nodes.1.type',
     'type must be one of trigger, send_email, delay, wait_until, wait_for_event, wait_for_condition, time_window, condition, ' +
       'branch, split, filter, update_contact, add_to_audience, remove_from_audience, unsubscribe, send_event, ' +
-      'start_workflow, cancel_workflow, goal, exit, note, not "sendEmail"; did you mean send_email?',
+      'start_workflow, cancel_workflow, http_request, goal, exit, note, not "sendEmail"; did you mean send_email?',
   ],
   unknown_operator: [
     asked({ type: 'event_count', event_name: 'a', operator: '>', value: 1 }),
