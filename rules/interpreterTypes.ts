@@ -1,6 +1,7 @@
 // Input and output types of the interpreter.
 import type { Condition, ConditionFacts } from './conditions/types.ts'
 import type { JsonObject } from './json.ts'
+import type { Utm } from './nodes/utm.ts'
 
 /** What interrupts an execution: exits come before goals, and goals in the order of the nodes. */
 export type Interruption =
@@ -70,6 +71,9 @@ export interface MailContent {
   text?: string
   from?: string
   reply_to?: string
+  preview_text?: string
+  /** By their names without `utm_`. */
+  utm?: Utm
   variables?: JsonObject
   category?: 'marketing' | 'transactional'
 }

@@ -24,6 +24,7 @@ import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { loadSecrets } from './calls.ts'
 import type { SegmentTexts } from './texts.ts'
+import { renderUtm, tagLinks } from './utm.ts'
 
 type Sources = Awaited<ReturnType<typeof loadSources>>
 
@@ -150,18 +151,23 @@ function composeEmail(
   if (!domain.verified && !config.allowUnverifiedDomains)
     return `domain ${domainName} is not verified`
 
+  const scope = scopeOf(execution, facts, data.variables ?? {})
+  const utm = renderUtm(texts, data.utm, scope)
   const text = texts.take(
     {
       subject: data.subject ?? template?.subject ?? '',
       html: data.html ?? template?.html ?? null,
       text: data.text ?? template?.text ?? null,
-      preview_text: template?.preview_text ?? null,
+      preview_text: data.preview_text ?? template?.preview_text ?? null,
     },
-    scopeOf(execution, facts, data.variables ?? {}),
+    scope,
   )
-  if (!text) return null
+  if (typeof utm === 'string') return `template: ${utm}`
+  if (!text || !utm) return null
   const { rendered, token: unsubscribeToken } = text
   if (!rendered.ok) return `template: ${failureText(rendered)}`
+  const at = { publicUrl: config.publicUrl, trackingHost: domain.tracking_host }
+  const content = toStorableContent({ ...rendered, html: tagLinks(rendered.html, utm, at) })
   const replyTo = data.reply_to ?? template?.reply_to
   return newEmail(
     { newId, now: () => now },
@@ -170,7 +176,7 @@ function composeEmail(
       from,
       to: [facts.contact.email],
       replyTo: replyTo ? [replyTo] : [],
-      content: toStorableContent(rendered),
+      content,
       templateId: template?.id ?? null,
       domain,
       domainName: domain.name,

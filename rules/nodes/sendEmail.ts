@@ -23,6 +23,7 @@ import { shownText } from '../shown.ts'
 import { defineNode, type Move, never, type Place } from './define.ts'
 import { mailbox } from './fields.ts'
 import { completed, failStep, skip } from './moves.ts'
+import { checkUtm, utm } from './utm.ts'
 
 const categories = ['marketing', 'transactional'] as const
 const afterSuppressed = ['skip', 'exit', 'fail'] as const
@@ -54,6 +55,13 @@ const data = z
         "Where answers go, as `Ada <ada@acme.com>`. Absent: the template's, else the sender",
       )
       .exactOptional(),
+    preview_text: liquid
+      .describe(
+        'Liquid: what mail programs show after the subject, hidden at the beginning of the HTML. With a template, it replaces ' +
+          "the template's",
+      )
+      .exactOptional(),
+    utm: utm.exactOptional(),
     variables: anyObject
       .describe('Values that Liquid reads as `vars.*`, and by their bare names')
       .exactOptional(),
@@ -87,7 +95,9 @@ const conditions = ({ guard }: JsonObject): HeldCondition[] => [
 /** A published template, or a subject with html or text; a subject beside a template stands in for the template's. */
 function checkContent(at: CheckAt): Problem[] {
   const { template_id, subject, html, text } = at.data
-  const problems = ['subject', 'html', 'text'].flatMap((key) => checkLiquid(at, key))
+  const problems = ['subject', 'html', 'text', 'preview_text'].flatMap((key) =>
+    checkLiquid(at, key),
+  )
   if (isGiven(template_id)) return [...problems, ...checkTemplate(at)]
   if (!isGiven(subject)) {
     problems.push(
@@ -210,6 +220,7 @@ export const sendEmail = defineNode({
     ...checkContent(at),
     ...checkFrom(at),
     ...checkMailbox(at, 'reply_to'),
+    ...checkUtm(at),
     ...checkObject(at, 'variables'),
     ...checkOneOf(at, 'category', categories),
     ...checkOneOf(at, 'on_suppressed', afterSuppressed),
