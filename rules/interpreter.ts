@@ -1,4 +1,5 @@
 // The interpreter: walks a design from one wait to the next. Pure, so the same facts always give the same steps.
+// Long because one walk is one state that all of its moves share.
 import type { Settings } from './design/settings.ts'
 import { edgeHandle } from './design/shape.ts'
 import type { Graph } from './design/types.ts'

@@ -1,4 +1,5 @@
 // Tables of automation: contacts, automation events, workflows, executions, waits, the outbox, and what is known of Temporal.
+// Long because it lists every column of these tables.
 
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
