@@ -234,7 +234,7 @@ const errors: Reason[] = [
   },
   {
     text: '`loop_without_time: NODE was entered twice without a wait between`',
-    from: ['rules/interpreter.ts', 'was entered twice without a wait between'],
+    from: ['rules/interpreterErrors.ts', 'was entered twice without a wait between'],
     meaning:
       'The execution went round a loop whose waits were over at once. What its nodes did since the last wait was taken back',
     more: 'Put a `delay` into the loop',

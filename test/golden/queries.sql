@@ -87,6 +87,9 @@ select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
 select "seq", "segment", "node_id", "type", "handle", "why", "at" from "execution_steps" where "execution_id" = $1 and (select "workspace_id" from "executions" where "id" = $2) = $3 and "seq" > $4 order by "seq" limit $5;
 
+-- GET /v1/automation/secrets
+select "name", "updated_at" from "secrets" where "workspace_id" = $1 order by "name";
+
 -- GET /v1/automation/contacts
 select "id", "workspace_id", "email", "event_count", "first_seen", "last_seen", "last_event", "created_at", "updated_at" from "contacts" where "workspace_id" = $1 order by "id" desc nulls last limit $2;
 select "id", "workspace_id", "email", "event_count", "first_seen", "last_seen", "last_event", "created_at", "updated_at" from "contacts" where "workspace_id" = $1 and "id" < $2 order by "id" desc nulls last limit $3;
