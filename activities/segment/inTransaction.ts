@@ -93,8 +93,7 @@ export async function runInTransaction(
   const atNow = { ...deps, now: () => now }
   const effects = createEffects(atNow, { ...run, contact, state })
   const { perform } = effects
-  const known = { state, facts, previous, called }
-  const outcome = await walk(trx, { ...run, ...known, mail, hear, perform, marked })
+  const outcome = await walk(trx, { ...run, ...known, facts, mail, hear, perform, marked })
   texts.requireAll()
 
   // Before the mails, whose event `email.sent` starts workflows by what the contact's properties are now.
