@@ -5,8 +5,6 @@ import { limits } from '../rules/limits.ts'
 const AGAIN_MS = 500
 const AGAIN_MS_MAX = 30_000
 
-export type CallPlaces = ReturnType<typeof createCallPlaces>
-
 /** Makes the places of one worker. @param random from 0 to below 1 */
 export function createCallPlaces(random: () => number = Math.random) {
   const ofWorkspaces = createCount(limits.httpCallsPerWorkspaceMax)
