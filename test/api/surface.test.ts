@@ -31,6 +31,7 @@ const noSuch = (route: TestRoute) =>
     audienceId: `aud_${unknown}`,
     email: 'nobody@example.test',
     n: '999',
+    name: 'NO_SUCH_KEY',
   })
 
 /** A 403 for a key, whatever else is wrong with the request. */
