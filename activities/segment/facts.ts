@@ -19,22 +19,22 @@ import type { JsonObject } from '../../rules/json.ts'
 import { nodeRegistry } from '../../rules/nodes/index.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 
-/** Reads in the segment's transaction, under the contact's lock. `from.now` is the time of the segment. */
-export async function loadFacts(
-  trx: Trx,
-  from: {
-    execution: SegmentRow
-    design: Design
-    contact: Row<'contacts'>
-    state: SegmentState
-    now: Date
-    previous: SegmentResult | null
-    /** Where the segment before ended in a call, what that carries on. */
-    called: { goalsReached: string[] } | null
-    /** HMAC of the contact's address. */
-    hmac: Buffer
-  },
-): Promise<SegmentFacts> {
+interface From {
+  execution: SegmentRow
+  design: Design
+  contact: Row<'contacts'>
+  state: SegmentState
+  /** The time of the segment. */
+  now: Date
+  previous: SegmentResult | null
+  /** Where the segment before ended in a call, what that carries on. */
+  called: { goalsReached: string[] } | null
+  /** HMAC of the contact's address. */
+  hmac: Buffer
+}
+
+/** Reads in the segment's transaction, under the contact's lock. */
+export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
   const { execution, design, contact, state, now, previous, called, hmac } = from
   const { frequency_cap: cap } = design.settings ?? {}
   const moment = timeOf(now, state, previous)

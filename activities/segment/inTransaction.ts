@@ -86,8 +86,8 @@ export async function runInTransaction(
   const mayHold = state.is_paused && design.settings?.on_pause === 'hold'
   state.is_paused = mayHold && (await lockPaused(trx, workspaceId, execution.workflow_id))
   const called = await findCalled(trx, run)
-  const loaded = { execution, design, contact, state, now, previous, called, hmac }
-  const facts = await loadFacts(trx, loaded)
+  const known = { execution, design, contact, state, now, previous, called, hmac }
+  const facts = await loadFacts(trx, known)
   const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
   const marked = markOf(deps, execution, turn)
   const atNow = { ...deps, now: () => now }

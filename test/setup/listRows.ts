@@ -65,6 +65,8 @@ function statements(o: Owners): string[] {
     select ${id('tpl')}, 1, ${workspace}, 'S', ${at}`,
     `api_keys (id, workspace_id, user_id, name, prefix, token_hash, permission, created_at)
     select ${id('key')}, ${workspace}, '${o.userId}', 'K', 'dk_', sha256(n::text::bytea), 'read_only', ${at}`,
+    `secrets (workspace_id, name, value, created_at, updated_at)
+    select ${workspace}, 'S' || n, '', ${at}, ${at}`,
     `workflows (id, workspace_id, name, status, current_version, created_by, created_by_type, created_at,
       updated_at)
     select ${id('wf')}, ${workspace}, 'W', (array['draft', 'active', 'paused'])[1 + n % 3], 1, 'u', 'user', ${at},
