@@ -2,6 +2,7 @@
 import { deleteSecretRow } from '../../db/secrets/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
+import { isSecretName } from '../../rules/secretNames.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
@@ -12,7 +13,8 @@ export function deleteSecret(
   { name }: { name: string },
 ): Promise<undefined | Refusal<'secret_not_found'>> {
   return transact.one(deps, async ({ db }) => {
-    const isDeleted = await deleteSecretRow(db, workspaceId, name)
+    // What can be no name is in no row, and some texts Postgres would not read.
+    const isDeleted = isSecretName(name) && (await deleteSecretRow(db, workspaceId, name))
     return isDeleted ? undefined : refuse('secret_not_found', { name })
   })
 }

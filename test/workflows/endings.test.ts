@@ -181,7 +181,9 @@ test('terminated in the Web UI: a sweep closes the row, once', async () => {
 
   const row = await eventually(async () => {
     await sweep(deps, since)
-    return engine.ended(execution.id, 'CANCELLED')
+    const swept = await engine.row(execution.id)
+    expect(swept.ended_status).toBe('CANCELLED')
+    return swept
   })
   expect(row).toMatchObject({ cancellation_reason: 'terminated', step_count: 3 })
   await expectNoFurtherStep(execution)
