@@ -62,7 +62,7 @@ async function startSinks(slow: readonly number[]) {
 const hashOf = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 
 test('mail with attachments goes out beside receivers that do not read theirs', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const slow = [2, 3, 4]
   const { fast, slows, release } = await startSinks(slow)
@@ -95,12 +95,12 @@ test('mail with attachments goes out beside receivers that do not read theirs', 
       expect(slows.map((sink) => sink.attempts.size)).toEqual([5, 5, 5])
       expect(await counts()).toEqual({ sending: 30, queued: 6 })
     },
-    { deadline_ms: 30_000 },
+    { deadline_ms: 90_000 },
   )
   await send('a@h1.test', 200, 20 * MIB)
   await send('b@h1.test', 201, 1 * MIB)
   worker.wake()
-  await eventually(() => expect(fast.mails).toHaveLength(2), { deadline_ms: 30_000 })
+  await eventually(() => expect(fast.mails).toHaveLength(2), { deadline_ms: 90_000 })
   const received = fast.mails.reduce((sum, { raw }) => sum + raw.length, 0)
   await eventually(() => {
     // Beside what is kept: what is being written to fifteen connections, and what the servers have taken.
@@ -112,7 +112,7 @@ test('mail with attachments goes out beside receivers that do not read theirs', 
   release()
   const sinks = [fast, ...slows]
   await eventually(() => expect(sinks.reduce((sum, { mails }) => sum + mails.length, 0)).toBe(38), {
-    deadline_ms: 60_000,
+    deadline_ms: 90_000,
   })
   await eventually(async () => expect(await counts()).toEqual({ delivered: 38 }))
   const files = sinks.flatMap(({ mails }) =>
