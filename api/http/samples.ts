@@ -57,6 +57,7 @@ function typescript({ method, url, body }: SampleRequest): string {
       : [`  body: JSON.stringify(${pretty(body).replaceAll('\n', '\n  ')}),`]),
     '})',
     'if (!response.ok) throw new Error(await response.text())',
-    ...(method === 'DELETE' ? [] : ['const answer = await response.json()']),
+    // These two answer without a body.
+    ...(method === 'DELETE' || method === 'PUT' ? [] : ['const answer = await response.json()']),
   ].join('\n')
 }

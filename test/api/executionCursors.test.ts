@@ -1,5 +1,6 @@
 // Cursors of lists of executions: where few of very many have the status, and those of an earlier release.
 import { expect, test } from 'vitest'
+import { ENGINE } from '../../rules/engine.ts'
 import { createApiWithEngine, waitingDesign } from '../setup/apiEngine.ts'
 import { uniqueName } from '../setup/unique.ts'
 
@@ -26,6 +27,7 @@ async function insertBegun(workflowId: string, n: number): Promise<string[]> {
     execution_id: id,
     segment: 0,
     result: '{}',
+    engine: ENGINE,
     created_at,
   }))
   await api.db.insertInto('execution_segments').values(segments).execute()

@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { listen } from '../../db/listen.ts'
+import { ENGINE } from '../../rules/engine.ts'
 import { createLog } from '../../runtime/log.ts'
 import { startStarter } from '../../worker/starter.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -90,7 +91,9 @@ test('what is no start does not stand behind the starts', async () => {
 })
 
 test('when some have begun, as many more are started', async () => {
-  await sql`insert into execution_segments (execution_id, segment, result, created_at)
-    select id, 0, '{}', now() from unnest(${many.ids.slice(1, 4)}::text[]) as id`.execute(db)
+  await sql`insert into execution_segments (execution_id, segment, result, engine, created_at)
+    select id, 0, '{}', ${ENGINE}, now() from unnest(${many.ids.slice(1, 4)}::text[]) as id`.execute(
+    db,
+  )
   await eventually(async () => expect(await many.waiting()).toEqual(many.ids.slice(AHEAD + 4)))
 })
