@@ -139,7 +139,7 @@ describe('triggers and settings', () => {
   })
 
   test.each<[string, Loose, string]>([
-    ['an unknown key', { frequency_cap: {} }, 'settings.frequency_cap unknown_setting'],
+    ['an unknown key', { send_window: {} }, 'settings.send_window unknown_setting'],
     ['a bad on_unsubscribe', { on_unsubscribe: 'x' }, 'settings.on_unsubscribe bad_value'],
     ['a bad on_step_failure', { on_step_failure: 1 }, 'settings.on_step_failure bad_value'],
     ['a bad on_pause', { on_pause: 'stop' }, 'settings.on_pause bad_value'],
