@@ -75,7 +75,9 @@ test('a mail that ends its worker each time bounces after three deaths alone; al
   expect(others).toHaveLength(GOOD + 2)
   for (const { recipient, state } of others) {
     expect(['delivered', 'unknown'], recipient).toContain(state)
-    expect(h.smtp.mailsTo(recipient).length, recipient).toBeGreaterThan(0)
+    // One that died between its mark and its dot may not have come.
+    if (state === 'delivered')
+      expect(h.smtp.mailsTo(recipient).length, recipient).toBeGreaterThan(0)
   }
   const bounces = await h.db
     .selectFrom('email_events')
