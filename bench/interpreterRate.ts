@@ -1,7 +1,7 @@
 // Figure: nodes a second of the interpreter alone, without Postgres or Temporal.
 import type { Graph } from '../rules/design/types.ts'
 import { walkSegment } from '../rules/interpreter.ts'
-import type { SegmentFacts } from '../rules/interpreterTypes.ts'
+import { withProperties } from '../test/unit/rules/builders.ts'
 import { type BenchOptions, type Figure, figure } from './report.ts'
 import { interleave } from './rounds.ts'
 
@@ -43,23 +43,7 @@ function longDesign(): Graph {
   return { nodes: all.map(({ handle: _, ...node }) => node), edges } as Graph
 }
 
-const facts: SegmentFacts = {
-  executionId: 'exe_1',
-  workflowId: 'wfl_1',
-  depth: 0,
-  enteredAt: 0,
-  goalsReached: [],
-  now: 0,
-  contact: { email: 'ada@example.test', first_seen: 0, properties: { plan: 'pro' } },
-  event: {},
-  trigger: {},
-  waitEvents: {},
-  steps: {},
-  execution: { step_count: 0 },
-  eventTimes: {},
-  emailActivity: {},
-  audiences: [],
-}
+const facts = withProperties({ plan: 'pro' })
 
 export async function measureInterpreter({
   say,

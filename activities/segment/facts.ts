@@ -1,7 +1,7 @@
 // Loads what the conditions of a segment can read: always the contact and the event, anything else only if the
 // design uses it.
 import type { Trx } from '../../db/connect.ts'
-import { findAnswers } from '../../db/executions/calls.ts'
+import { listAnswers } from '../../db/executions/calls.ts'
 import {
   listArrivedNames,
   listEmailActivity,
@@ -61,7 +61,9 @@ export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
     event,
     trigger: event,
     waitEvents: state.wait_events,
-    steps: keepsAnswers(design) ? await findAnswers(trx, execution.workspace_id, execution.id) : {},
+    steps: keepsAnswers(design)
+      ? ((await listAnswers(trx, execution.workspace_id, [execution.id])).get(execution.id) ?? {})
+      : {},
     execution: { step_count: previous?.step_count ?? 0 },
     eventTimes: needs.eventNames.length
       ? await listEventTimes(trx, execution.workspace_id, contact.id, needs.eventNames)

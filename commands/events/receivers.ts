@@ -8,7 +8,7 @@ import {
   type WaitRow,
 } from '../../db/events/receivers.ts'
 import type { TriggerRow } from '../../db/events/triggers.ts'
-import { findAnswers } from '../../db/executions/calls.ts'
+import { listAnswers } from '../../db/executions/calls.ts'
 import { listEmailActivity } from '../../db/executions/facts.ts'
 import { evaluate } from '../../rules/conditions/evaluate.ts'
 import { conditionNeeds } from '../../rules/conditions/needs.ts'
@@ -44,11 +44,9 @@ export async function findReceivers(
   )
 
   const waits: EventReceivers['waits'] = []
-  const activity = await loadActivity(trx, workspaceId, candidates.waits)
+  const read = await loadRead(trx, workspaceId, candidates.waits)
   for (const wait of candidates.waits) {
-    const { execution_id: id } = wait
-    const steps = readsSteps(wait) ? await findAnswers(trx, workspaceId, id) : {}
-    const waiting = factsOfWait(wait, facts, activity.get(id) ?? {}, steps)
+    const waiting = factsOfWait(wait, facts, read)
     const end = endOfWait(wait, event, waiting)
     if (!end) continue
     const { execution_id, workflow_id, segment, node_id } = wait
@@ -131,40 +129,43 @@ function happeningOf(
   return { path, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
 }
 
-/** The mail of all those executions whose conditions look at it, read at once: a contact may be in very many. */
-function loadActivity(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  waits: WaitRow[],
-): Promise<Activity> | Activity {
-  const asking = waits.filter((wait) => conditionNeeds(...conditionsOf(wait)).emailActivity)
-  if (asking.length === 0) return new Map()
-  const ids = asking.map(({ execution_id }) => execution_id)
-  return listEmailActivity(trx, workspaceId, [...new Set(ids)])
+/** What the conditions of waits look at of their executions, by execution. */
+interface Read {
+  activity: Awaited<ReturnType<typeof listEmailActivity>>
+  answers: Awaited<ReturnType<typeof listAnswers>>
 }
 
-type Activity = Awaited<ReturnType<typeof listEmailActivity>>
+/** Reads for all waits at once: a contact may be in very many executions. */
+async function loadRead(trx: Trx, workspaceId: WorkspaceId, waits: WaitRow[]): Promise<Read> {
+  const asking = (need: 'emailActivity' | 'steps') => [
+    ...new Set(
+      waits
+        .filter((wait) => conditionNeeds(...conditionsOf(wait))[need])
+        .map(({ execution_id }) => execution_id),
+    ),
+  ]
+  const [ofMail, ofAnswers] = [asking('emailActivity'), asking('steps')]
+  return {
+    activity: ofMail.length > 0 ? await listEmailActivity(trx, workspaceId, ofMail) : new Map(),
+    answers: ofAnswers.length > 0 ? await listAnswers(trx, workspaceId, ofAnswers) : new Map(),
+  }
+}
 
 /** The facts of an execution that waits. `event` is what has arrived. */
 const factsOfWait = (
   wait: WaitRow,
   facts: ConditionFacts,
-  emailActivity: ConditionFacts['emailActivity'],
-  steps: ConditionFacts['steps'],
+  { activity, answers }: Read,
 ): RunFacts => ({
   ...facts,
   trigger: wait.trigger ?? {},
   waitEvents: wait.wait_events ?? {},
-  steps,
+  steps: answers.get(wait.execution_id) ?? {},
   execution: { step_count: wait.step_count ?? 0 },
-  emailActivity,
+  emailActivity: activity.get(wait.execution_id) ?? {},
   enteredAt: wait.entered_at,
   goalsReached: wait.goals_reached,
 })
-
-/** Whether what may end the wait reads `steps.*`. */
-const readsSteps = (wait: WaitRow): boolean =>
-  JSON.stringify(conditionsOf(wait)).includes('"steps.')
 
 const conditionsOf = ({ filter, condition, interrupts }: WaitRow): Condition[] =>
   [

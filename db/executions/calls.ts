@@ -123,26 +123,31 @@ export async function findCallResult(
   return { handle: row.outcome, why: row.why ?? '', goalsReached: row.goals_reached }
 }
 
-/** The answers that an execution has kept, by their names: of each name that of the latest call, if it had one. */
-export async function findAnswers(
+/**
+ * The answers that these executions have kept, by execution and name: of each name that of the latest call, if it had one. One
+ * without such answers is not in the map.
+ */
+export async function listAnswers(
   db: Db,
   workspaceId: WorkspaceId,
-  executionId: string,
-): Promise<Record<string, Record<string, Json>>> {
+  executionIds: readonly string[],
+): Promise<Map<string, Record<string, Record<string, Json>>>> {
   const rows = await db
     .selectFrom('http_calls')
-    .distinctOn('store_as')
-    .select(['store_as', 'answer'])
+    .distinctOn(['execution_id', 'store_as'])
+    .select(['execution_id', 'store_as', 'answer'])
     .where('workspace_id', '=', workspaceId)
-    .where('execution_id', '=', executionId)
+    .where('execution_id', 'in', executionIds)
     .where('store_as', 'is not', null)
     .where('outcome', 'is not', null)
+    .orderBy('execution_id')
     .orderBy('store_as')
     .orderBy('segment', 'desc')
     .execute()
-  return Object.fromEntries(
-    rows.flatMap(({ store_as, answer }) =>
-      store_as === null || answer === null ? [] : [[store_as, answer]],
-    ),
-  )
+  const found = new Map<string, Record<string, Record<string, Json>>>()
+  for (const { execution_id, store_as, answer } of rows) {
+    if (store_as === null || answer === null) continue
+    found.set(execution_id, { ...found.get(execution_id), [store_as]: answer })
+  }
+  return found
 }

@@ -1,10 +1,13 @@
 // Which facts a condition reads, so that its caller loads those and no more.
+import { parseField } from './fields.ts'
 import type { Condition } from './types.ts'
 
 export interface ConditionNeeds {
   /** Names whose `eventTimes` are read. */
   eventNames: string[]
   emailActivity: boolean
+  /** Whether answers that nodes have kept are read. */
+  steps: boolean
   audienceIds: string[]
 }
 
@@ -16,6 +19,7 @@ export function conditionNeeds(...conditions: Condition[]): ConditionNeeds {
       leaves.map((leaf) => (leaf.type === 'event_count' ? leaf.event_name : null)),
     ),
     emailActivity: leaves.some((leaf) => leaf.type === 'email_activity'),
+    steps: leaves.some((leaf) => leaf.type === 'rule' && parseField(leaf.field)?.root === 'steps'),
     audienceIds: unique(leaves.map((leaf) => (leaf.type === 'audience' ? leaf.audience_id : null))),
   }
 }

@@ -31,5 +31,6 @@ export function designNeeds(design: Graph, registry: NodeRegistry = nodeRegistry
     eventNames: names('eventNames'),
     audienceIds: names('audienceIds'),
     emailActivity: all.some((one) => one.emailActivity),
+    steps: all.some((one) => one.steps),
   }
 }

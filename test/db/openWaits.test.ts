@@ -73,11 +73,13 @@ test('what may interrupt the executions of a version is read once for all of the
   expect(new Set(waits.map(({ interrupts }) => interrupts)).size).toBe(1)
 })
 
-test('the mail of all executions whose conditions look at it is read at once', async () => {
-  const opened = { type: 'email_activity', node_id: 'any', status: 'opened' } as const
+test.each<{ what: string; exit: Condition }>([
+  { what: 'mail', exit: { type: 'email_activity', node_id: 'any', status: 'opened' } },
+  { what: 'answers', exit: { type: 'rule', field: 'steps.crm.status', operator: 'is_true' } },
+])('the $what of all executions whose conditions look at it is read at once', async ({ exit }) => {
   const asked = async (count: number) => {
     const eventName = uniqueName('paid')
-    const { email, contactId } = await insertWaiting(count, eventName, opened)
+    const { email, contactId } = await insertWaiting(count, eventName, exit)
     let statements = 0
     const counted = db.withPlugin({
       transformQuery({ node }) {

@@ -144,12 +144,16 @@ test('conditionNeeds names what must be loaded, once', () => {
     eventNames: ['a'],
     audienceIds: ['aud_1'],
     emailActivity: true,
+    steps: false,
   })
   expect(designNeeds(welcomeDesign())).toEqual({
     eventNames: [],
     audienceIds: [],
     emailActivity: false,
+    steps: false,
   })
+  const answered: Condition = { type: 'not', rules: [rule('steps.crm.status', 'exists')] }
+  expect(conditionNeeds(answered).steps).toBe(true)
 })
 
 test('explain describes a condition in one short line', () => {

@@ -86,6 +86,7 @@ test('the things that it refers to and reads are loaded', () => {
     eventNames: ['ticket.bought'],
     audienceIds: ['aud_1'],
     emailActivity: true,
+    steps: false,
   })
 })
 
