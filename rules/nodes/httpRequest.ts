@@ -4,7 +4,7 @@ import { anyJson } from '../conditions/schema.ts'
 import { type CheckAt, problemAt } from '../design/context.ts'
 import { checkLiquid, checkOneOf, isGiven } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
-import type { HttpCall, TextForm } from '../interpreterTypes.ts'
+import type { HttpCall } from '../interpreterTypes.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
 import { resolveObject } from '../properties/update.ts'
@@ -12,7 +12,7 @@ import { secretNamesIn } from '../secretNames.ts'
 import { mustBeOneOf, shown, shownText, typeName } from '../shown.ts'
 import { always, defineNode, namesNothing, never, noConditions, type Place } from './define.ts'
 import { isHeaderName, isOwnHeader, splitUrl } from './httpParts.ts'
-import { checkPlaces, isLiquid, placesOf } from './madeProperties.ts'
+import { checkPlaces, createTexts, placesOf } from './madeProperties.ts'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const STORE_AS = new RegExp(`^[A-Za-z0-9_-]{1,${limits.nodeIdCharsMax}}$`)
@@ -133,22 +133,17 @@ function checkSecrets(at: CheckAt): Problem[] {
 type Made<T> = { ok: true; value: T } | { ok: false; why: string }
 
 /** Renders the texts of one request; the first that does not render is why there is none. */
-function makeCall(given: HttpRequestData, { nodeId, facts, tools }: Place): Made<HttpCall> {
-  let why: string | null = null
-  const text = (source: string, form: TextForm): string => {
-    if (!isLiquid(source)) return source
-    const made = tools.renderText?.(nodeId, source, facts, form) ?? { ok: true, text: source }
-    if (!made.ok) why ??= made.why
-    return made.ok ? made.text : ''
-  }
+function makeCall(given: HttpRequestData, place: Place): Made<HttpCall> {
+  const texts = createTexts(place)
   const { origin, rest } = splitUrl(given.url) ?? { origin: '', rest: '' }
-  const url = origin + text(rest, 'request_url')
+  const url = origin + texts.render(rest, 'request_url')
   const headers = Object.entries(given.headers ?? {}).map(
-    ([name, value]) => [name.toLowerCase(), text(value, 'request_line')] as const,
+    ([name, value]) => [name.toLowerCase(), texts.render(value, 'request_line')] as const,
   )
   const { body, type } = makeBody(given.body, (value) =>
-    resolveObject({ value }, facts, [], (source) => text(source, 'request_body')),
+    resolveObject({ value }, place.facts, [], (source) => texts.render(source, 'request_body')),
   )
+  const why = texts.why()
   if (why !== null) return { ok: false, why }
   const call = {
     method: given.method,

@@ -3,6 +3,7 @@
 import { type CheckAt, problemAt } from '../design/context.ts'
 import { checkObject, checkVariable, isGiven } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
+import type { TextForm } from '../interpreterTypes.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { findJsonFault } from '../jsonFault.ts'
 import { limits } from '../limits.ts'
@@ -12,20 +13,32 @@ import type { Place } from './define.ts'
 
 type Made = { ok: true; properties: JsonObject } | { ok: false; why: string }
 
-export const isLiquid = (text: string): boolean => text.includes('{{') || text.includes('{%')
+const isLiquid = (text: string): boolean => text.includes('{{') || text.includes('{%')
+
+/** Renders the Liquid texts of one node; the first that does not render is why there is no result. */
+export function createTexts({ nodeId, facts, tools }: Place) {
+  let why: string | null = null
+  return {
+    /** A text without Liquid stays as it is; one that does not render is empty. */
+    render(source: string, form?: TextForm): string {
+      if (!isLiquid(source)) return source
+      const text = tools.renderText?.(nodeId, source, facts, form) ?? { ok: true, text: source }
+      if (!text.ok) why ??= text.why
+      return text.ok ? text.text : ''
+    },
+    /** Null while all have rendered. */
+    why: (): string | null => why,
+  }
+}
 
 /**
  * Makes the properties that a design describes. A field that is missing leaves its key out. A text from a field is data: it
  * is not rendered.
  */
-export function makeProperties(design: JsonObject, { nodeId, facts, tools }: Place): Made {
-  let why: string | null = null
-  const properties = resolveObject(design, facts, [], (written) => {
-    if (!isLiquid(written)) return written
-    const text = tools.renderText?.(nodeId, written, facts) ?? { ok: true, text: written }
-    if (!text.ok) why ??= text.why
-    return text.ok ? text.text : ''
-  })
+export function makeProperties(design: JsonObject, place: Place): Made {
+  const texts = createTexts(place)
+  const properties = resolveObject(design, place.facts, [], (written) => texts.render(written))
+  const why = texts.why()
   if (why !== null) return { ok: false, why }
   const fault = findJsonFault(properties, limits.propertiesBytesMax)
   return fault ? { ok: false, why: `properties ${fault.message}` } : { ok: true, properties }
