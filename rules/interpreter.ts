@@ -1,8 +1,8 @@
 // The interpreter: walks a design from one wait to the next. Pure, so the same facts always give the same steps.
 // Long because one walk is one state that all of its moves share.
 import type { Settings } from './design/settings.ts'
-import { edgeHandle } from './design/shape.ts'
 import type { Graph } from './design/types.ts'
+import { type Drawn, drawnOf } from './drawn.ts'
 import { LoopWithoutTime, UnknownKind } from './interpreterErrors.ts'
 import type {
   EffectResult,
@@ -17,7 +17,7 @@ import type {
   Wait,
   WaitEnd,
 } from './interpreterTypes.ts'
-import { type Interrupts, interruption, interruptsOf, nextInterruption } from './interrupts.ts'
+import { interruption, nextInterruption } from './interrupts.ts'
 import { toStorableText } from './jsonFault.ts'
 import type { Move, NodeKind, Place } from './nodes/define.ts'
 import { nodeRegistry } from './nodes/index.ts'
@@ -31,11 +31,8 @@ const HELD = 'held'
 
 /** The state of one walk. */
 interface Walk {
-  readonly nodes: ReadonlyMap<string, Node>
-  /** Where edges lead, by node and handle. */
-  readonly targets: ReadonlyMap<string, string>
+  readonly drawn: Drawn
   readonly settings: Settings
-  readonly interrupts: Interrupts | null
   readonly tools: SegmentTools
   readonly visited: Set<string>
   readonly registry: NodeRegistry
@@ -71,18 +68,14 @@ export function walkSegment(
   registry: NodeRegistry = nodeRegistry,
 ): SegmentOutcome {
   const walk: Walk = {
-    nodes: new Map(design.nodes.map((node) => [node.id, node])),
-    targets: new Map(
-      design.edges.map((edge) => [`${edge.source} ${edgeHandle(edge.sourceHandle)}`, edge.target]),
-    ),
+    drawn: drawnOf(design),
     settings: design.settings ?? {},
-    interrupts: interruptsOf(design),
     tools,
     visited: tools.visited ?? new Set(),
     registry,
     steps: [],
     left: null,
-    facts,
+    facts: { ...facts },
   }
   let at = begin(walk, start)
   while (at.kind === 'here') at = step(walk, at)
@@ -115,7 +108,7 @@ function begin(walk: Walk, start: SegmentStart): Here | Next {
     case 'called': {
       const { handle, why } = start.result
       // What has come meanwhile interrupts it now, and not while it was under way.
-      const found = interruption(walk.interrupts, walk.facts)
+      const found = interruption(walk.drawn.interrupts, walk.facts)
       walk.left = found ? { handle: null, why: whyOf(found) } : { handle, why: toWhy(why) }
       return found ? follow(found) : leadsTo(walk, start.nodeId, handle)
     }
@@ -127,7 +120,7 @@ function begin(walk: Walk, start: SegmentStart): Here | Next {
 /** Enters one node. @returns the next one, or how the walk ends */
 function step(walk: Walk, { id, since, cameBy, heldSince }: Here): Here | Next {
   if (id === undefined) return completed()
-  const node = walk.nodes.get(id)
+  const node = walk.drawn.nodes.get(id)
   if (!node) return failed(`the design has no node ${id}`)
   const isJump = cameBy !== undefined
   if (isHeld(walk) && since === undefined && !isJump) return hold(walk, node, heldSince)
@@ -136,12 +129,11 @@ function step(walk: Walk, { id, since, cameBy, heldSince }: Here): Here | Next {
   const kind = kindOf(node, walk.registry)
   const isAgain = since !== undefined
   if (isAgain || kind.records === 'email_activity') {
-    const found = interruption(walk.interrupts, walk.facts)
+    const found = interruption(walk.drawn.interrupts, walk.facts)
     if (found && isAgain) walk.left = { handle: null, why: whyOf(found) }
     if (found) return jump(walk, id, found)
   }
-  const step_count = walk.facts.execution.step_count + (isAgain ? 0 : 1)
-  walk.facts = { ...walk.facts, execution: { step_count } }
+  if (!isAgain) countStep(walk)
   walk.tools.entering?.(id)
   const move = kind.enter(node.data, placeOf(walk, id, since ?? walk.facts.now, cameBy))
   if (kind.role === 'goal') walk.facts = withGoal(walk.facts, id)
@@ -150,17 +142,21 @@ function step(walk: Walk, { id, since, cameBy, heldSince }: Here): Here | Next {
   return goOn(walk, id, move, since)
 }
 
+/** In the walk's own copy of the facts, since one copy for each node takes as long as the node. */
+function countStep({ facts }: Walk): void {
+  facts.execution = { step_count: facts.execution.step_count + 1 }
+}
+
 const isHeld = ({ settings, facts }: Walk): boolean =>
   facts.isPaused === true && settings.on_pause === 'hold'
 
 /** Stops before a node, or stays there, unless something interrupts the execution. */
 function hold(walk: Walk, { id, type }: Node, heldSince?: number): Here | Next {
-  const found = interruption(walk.interrupts, walk.facts)
+  const found = interruption(walk.drawn.interrupts, walk.facts)
   if (found && heldSince !== undefined) walk.left = { handle: null, why: whyOf(found) }
   if (found) return follow(found)
   if (heldSince === undefined) {
-    const step_count = walk.facts.execution.step_count + 1
-    walk.facts = { ...walk.facts, execution: { step_count } }
+    countStep(walk)
     walk.steps.push({ nodeId: id, type, handle: null, why: HELD })
   }
   const wait = untilInterrupted({ for: 'hold', until: null }, walk)
@@ -170,7 +166,7 @@ function hold(walk: Walk, { id, type }: Node, heldSince?: number): Here | Next {
 /** Notes a node as a step, and goes on as it said. */
 function leave(walk: Walk, nodeId: string, move: Move): Here | Next {
   if (move.effect) return { kind: 'effect', nodeId, effect: move.effect }
-  const type = walk.nodes.get(nodeId)?.type ?? ''
+  const type = walk.drawn.nodes.get(nodeId)?.type ?? ''
   walk.steps.push({ nodeId, type, handle: move.handle ?? null, why: toWhy(move.why) })
   return goOn(walk, nodeId, move, walk.facts.now)
 }
@@ -180,8 +176,8 @@ function goOn(walk: Walk, nodeId: string, move: Move, since: number): Here | Nex
   if (move.effect) return failed(`${nodeId}: a wait cannot end in an effect`)
   if (move.call) return { kind: 'call', nodeId, call: move.call }
   if (move.end) return toStorable(move.end)
-  const isEntry = walk.registry.find(walk.nodes.get(nodeId)?.type ?? '')?.role === 'start'
-  const found = move.wait || isEntry ? interruption(walk.interrupts, walk.facts) : null
+  const isEntry = walk.registry.find(walk.drawn.nodes.get(nodeId)?.type ?? '')?.role === 'start'
+  const found = move.wait || isEntry ? interruption(walk.drawn.interrupts, walk.facts) : null
   if (found) {
     const last = walk.steps.at(-1)
     if (last && move.wait) last.why = whyOf(found)
@@ -192,15 +188,15 @@ function goOn(walk: Walk, nodeId: string, move: Move, since: number): Here | Nex
 }
 
 /** A wait ends, to be looked at again, where time alone may interrupt the execution. */
-function untilInterrupted(wait: Wait, { interrupts, facts }: Walk): Wait {
-  const turn = nextInterruption(interrupts, facts)
+function untilInterrupted(wait: Wait, { drawn, facts }: Walk): Wait {
+  const turn = nextInterruption(drawn.interrupts, facts)
   if (turn === null || (wait.until !== null && wait.until <= turn)) return wait
   return { ...wait, until: turn, again: true }
 }
 
 const leadsTo = (walk: Walk, id: string, handle: string): Here => ({
   kind: 'here',
-  id: walk.targets.get(`${id} ${handle}`),
+  id: walk.drawn.targets.get(id)?.get(handle),
 })
 
 const whyOf = (by: Interruption): string => (by.kind === 'goal' ? 'goal' : by.outcome)
@@ -219,10 +215,15 @@ const withGoal = (facts: SegmentFacts, id: string): SegmentFacts => ({
   goalsReached: [...facts.goalsReached, id],
 })
 
+const NOT_WIRED: ReadonlySet<string> = new Set()
+
+/** No closure, which costs as much as a node where names of functions are kept. */
 function placeOf(walk: Walk, nodeId: string, since: number, cameBy?: string): Place {
-  const { settings, facts, tools, targets } = walk
-  const isWired = (handle: string): boolean => targets.has(`${nodeId} ${handle}`)
-  return { nodeId, settings, facts, tools, isWired, since, ...(cameBy ? { cameBy } : {}) }
+  const { settings, facts, tools, drawn } = walk
+  const wired = drawn.targets.get(nodeId) ?? NOT_WIRED
+  const place: Place = { nodeId, settings, facts, tools, wired, since }
+  if (cameBy !== undefined) place.cameBy = cameBy
+  return place
 }
 
 function afterEffect(result: EffectResult, place: Place): Move {

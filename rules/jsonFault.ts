@@ -76,7 +76,8 @@ export function isStorableText(text: string): boolean {
 }
 
 /** The same text with U+FFFD in place of each half surrogate pair and without U+0000, which Postgres refuses. */
-export const toStorableText = (text: string): string => text.toWellFormed().replaceAll('\0', '')
+export const toStorableText = (text: string): string =>
+  text.isWellFormed() && !text.includes('\0') ? text : text.toWellFormed().replaceAll('\0', '')
 
 /** The length in UTF-8 bytes of a text that has no half surrogate pairs. */
 export function utf8Bytes(text: string): number {

@@ -94,8 +94,19 @@ function hasActivity(
  * contact's data.
  */
 export function explain(condition: Condition, result: boolean): string {
-  const text = `${describe(condition)} is ${result}`
+  const text = `${described(condition)} is ${result}`
   return text.length <= limits.stepWhyCharsMax ? text : `${condition.type} is ${result}`
+}
+
+/** Texts of conditions, since a design is walked for many contacts. */
+const texts = new WeakMap<Condition, string>()
+
+function described(condition: Condition): string {
+  const known = texts.get(condition)
+  if (known !== undefined) return known
+  const text = describe(condition)
+  texts.set(condition, text)
+  return text
 }
 
 function describe(condition: Condition): string {

@@ -67,7 +67,8 @@ export interface Place {
   /** Of this moment: updates and steps so far are in it. */
   facts: SegmentFacts
   tools: SegmentTools
-  isWired(handle: string): boolean
+  /** The handles of the node from which an edge leads on. */
+  wired: Pick<ReadonlySet<string>, 'has'>
   /** When the node was entered, ms; before now where it waits and is asked again. */
   since: number
   /** Why it was entered, if not by an edge. */

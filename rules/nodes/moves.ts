@@ -17,12 +17,12 @@ export function failed(error: string): End {
 
 /** Goes on by `skipped` where that is wired, else by `default`. */
 export function skip(why: string, place: Place): Move {
-  return { handle: place.isWired('skipped') ? 'skipped' : 'default', why }
+  return { handle: place.wired.has('skipped') ? 'skipped' : 'default', why }
 }
 
 /** A step that failed: its own handle first, then what the settings say. */
 export function failStep(why: string, place: Place): Move {
-  if (place.isWired('failed')) return { handle: 'failed', why }
+  if (place.wired.has('failed')) return { handle: 'failed', why }
   if (place.settings.on_step_failure === 'continue') return { handle: 'default', why }
   return { end: failed(`${place.nodeId}: ${why}`), why }
 }

@@ -163,14 +163,14 @@ export const waitUntil = defineNode({
   conditions: noConditions,
   names: namesNothing,
   enter(data, place) {
-    const { facts, settings, isWired, since } = place
+    const { facts, settings, wired, since } = place
     const target = waitTarget(data, facts, settings, since)
     if (target.kind === 'no_date') {
-      return isWired('past') ? { handle: 'past', why: 'no_date' } : failStep('no_date', place)
+      return wired.has('past') ? { handle: 'past', why: 'no_date' } : failStep('no_date', place)
     }
     if (target.kind === 'past') {
       if (data.if_past === 'exit') return { end: completed('past'), why: 'past' }
-      return { handle: isWired('past') ? 'past' : 'default', why: 'past' }
+      return { handle: wired.has('past') ? 'past' : 'default', why: 'past' }
     }
     if (target.at_ms <= facts.now) return { handle: 'default', why: null }
     // A date of the far future would be a longer timer than Temporal has.
