@@ -1,5 +1,5 @@
 // The transaction of a segment: locks the contact, walks, and writes everything that the nodes did.
-import { writeEmail } from '../../commands/emails/write.ts'
+import { writeEmails } from '../../commands/emails/write.ts'
 import { tellLockedContact } from '../../commands/events/tellContacts.ts'
 import type { InTrx } from '../../commands/transact.ts'
 import { lockAudience } from '../../db/audiences/writes.ts'
@@ -98,7 +98,7 @@ export async function runInTransaction(
 
   // Before the mails, whose event `email.sent` starts workflows by what the contact's properties are now.
   await effects.flush(outcome.facts)
-  await writeMade(atNow, run, contact.email, mail.planned, outcome)
+  await writeMade(atNow, run, contact, mail.planned, outcome)
   await write(trx, workspaceId, { ...outcome.writes, result: outcome.result, now })
   if (outcome.writes.end?.status === 'CANCELLED') await cancelItself(atNow, execution, outcome)
   return outcome.result
@@ -108,12 +108,12 @@ export async function runInTransaction(
 async function writeMade(
   deps: InTrx<ActivityDeps>,
   run: Run,
-  email: string,
+  { id, email }: { id: string; email: string },
   emails: readonly NewEmail[],
   { call, facts }: Walk,
 ): Promise<void> {
-  const told = { email, chainDepth: facts.depth }
-  for (const one of emails) await writeEmail(deps, run.execution.workspace_id, one, [told])
+  const told = { id, email, chainDepth: facts.depth }
+  await writeEmails(deps, run.execution.workspace_id, emails, told)
   if (call) await writeCall(deps, run, call, facts)
 }
 

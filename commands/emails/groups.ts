@@ -1,7 +1,7 @@
 // Lets emails of one workspace that are accepted at the same time share their round trips and their commit.
 
 import type { NewEmail } from '../../db/emails/insert.ts'
-import { insertEmails, type PlainEmail } from '../../db/emails/insertMany.ts'
+import { insertEmails, isPlain, type PlainEmail } from '../../db/emails/insertMany.ts'
 import { type AskedSendFacts, listSendFacts, type SendFacts } from '../../db/emails/sendFacts.ts'
 import { isUnavailable } from '../../db/failures.ts'
 import { currentScope, inScope, whenAllAbort } from '../../db/scope.ts'
@@ -10,14 +10,12 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { createBatchers } from '../../runtime/batcher.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
-import { writeEmail } from './write.ts'
+import { macOf, writeEmail } from './write.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
 /** Emails of one commit. */
 const GROUP_MAX = 50
-/** A longer html or text goes to Postgres alone, so that it delays no others. */
-const BODY_LENGTH_MAX = 50_000
 
 export interface EmailGroups {
   findFacts(workspaceId: WorkspaceId, asked: AskedSendFacts): Promise<SendFacts>
@@ -42,7 +40,8 @@ export function createEmailGroups(deps: Deps): EmailGroups {
   return {
     findFacts,
     async write(workspaceId, email) {
-      if (!isPlain(email)) return writeOne(deps, workspaceId, email)
+      if (email.row.category !== 'transactional' || !isPlain(email))
+        return writeOne(deps, workspaceId, email)
       const fault = await writeGrouped(workspaceId, email)
       if (fault) throw fault.error
     },
@@ -87,14 +86,6 @@ function grouped<T, R>(
   }
 }
 
-function isPlain(email: NewEmail): email is PlainEmail {
-  const isShort = (body: string | Buffer | null) =>
-    body === null || (typeof body === 'string' && body.length <= BODY_LENGTH_MAX)
-  const { attachments, row } = email
-  if (row.category !== 'transactional' || attachments.length > 0) return false
-  return isShort(row.html) && isShort(row.text)
-}
-
 type Fault = { error: unknown } | null
 
 /**
@@ -112,7 +103,7 @@ async function writeEach(
     else
       await transact.one(deps, async ({ db, wake }) => {
         wake('dripline_deliveries')
-        await insertEmails(db, workspaceId, group)
+        await insertEmails(db, workspaceId, group, macOf(deps, workspaceId))
       })
     return group.map(() => null)
   } catch (error) {

@@ -2,9 +2,10 @@
 // transaction.
 
 import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
+import { insertEmails, isPlain } from '../../db/emails/insertMany.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { RecordDeps } from '../events/record.ts'
-import { recordSentMail } from '../events/recordMail.ts'
+import { recordMailEvents, recordSentMail } from '../events/recordMail.ts'
 
 /** A recipient who is an automation contact. */
 export interface ToldContact {
@@ -27,11 +28,7 @@ export async function writeEmail(
   const { row } = email
   // Before the statement: if its connection breaks, nobody knows whether it was committed, and the wake-up is sent.
   deps.wake('dripline_deliveries')
-  const macs =
-    row.category === 'marketing'
-      ? email.recipients.map((address) => deps.addressMac(workspaceId, address))
-      : []
-  await insertEmail(deps.db, workspaceId, email, macs)
+  await insertOne(deps, workspaceId, email)
   const at = row.created_at
   for (const contact of contacts) {
     const mail = {
@@ -46,4 +43,51 @@ export async function writeEmail(
     }
     await recordSentMail({ ...deps, now: () => at }, mail, at)
   }
+}
+
+/**
+ * Writes the emails of a segment in one statement, and records their `email.sent` together, since a round trip for each would
+ * hold the contact's lock as long again.
+ * @param contact who gets them, whose lock the caller holds
+ */
+export async function writeEmails(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  emails: readonly NewEmail[],
+  contact: { id: string; email: string; chainDepth: number },
+): Promise<void> {
+  if (emails.length === 0) return
+  deps.wake('dripline_deliveries')
+  const plain = emails.filter(isPlain)
+  if (plain.length > 1) await insertEmails(deps.db, workspaceId, plain, macOf(deps, workspaceId))
+  for (const one of plain.length > 1 ? emails.filter((email) => !isPlain(email)) : emails) {
+    await insertOne(deps, workspaceId, one)
+  }
+  const sent = emails.map(({ row }) => ({
+    contact_id: contact.id,
+    email: contact.email,
+    email_id: row.id,
+    subject: row.subject,
+    workflow_id: row.workflow_id,
+    execution_id: row.execution_id,
+    node_id: row.node_id,
+    chain_depth: contact.chainDepth,
+    name: 'sent' as const,
+    at: row.created_at,
+    data: { recipient: contact.email },
+    byExecution: row.execution_id ?? undefined,
+  }))
+  await recordMailEvents(deps, workspaceId, sent)
+}
+
+/** The HMAC of an address in a workspace. */
+export const macOf =
+  ({ addressMac }: Pick<RecordDeps, 'addressMac'>, workspaceId: WorkspaceId) =>
+  (address: string): Buffer =>
+    addressMac(workspaceId, address)
+
+function insertOne(deps: RecordDeps, workspaceId: WorkspaceId, email: NewEmail): Promise<void> {
+  const isMarketing = email.row.category === 'marketing'
+  const macs = isMarketing ? email.recipients.map(macOf(deps, workspaceId)) : []
+  return insertEmail(deps.db, workspaceId, email, macs)
 }

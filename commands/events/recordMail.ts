@@ -1,6 +1,7 @@
 // Records what became of an email for its automation contact, as an automation event `email.<name>`.
 
-import type { NewAutomationEvent } from '../../db/events/writes.ts'
+import { listAwaited } from '../../db/events/receivers.ts'
+import { depthOf, insertUnawaitedEvents, type NewAutomationEvent } from '../../db/events/writes.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type RecordDeps, recordAutomationEvent } from './record.ts'
@@ -53,6 +54,53 @@ export async function recordSentMail(
   const byExecution = mail.execution_id ?? undefined
   await record(deps, mail, { name: 'sent', at, data, chainDepth: mail.chain_depth, byExecution })
 }
+
+/** A mail event of a contact whose lock the caller holds. */
+export type MailEventOfContact = Omit<MailOfContact, 'workspace_id'> &
+  Omit<MailEvent, 'name'> & { contact_id: string; name: MailEvent['name'] | 'sent' }
+
+/**
+ * Records mail events. Those of contacts for whom no trigger and no wait is interested in them take one statement together.
+ * @param awaitedMax how many of the others are recorded, each of which takes several statements
+ * @returns those that were recorded
+ */
+export async function recordMailEvents<Event extends MailEventOfContact>(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  events: readonly Event[],
+  awaitedMax: number = events.length,
+): Promise<Event[]> {
+  if (events.length === 0) return []
+  const awaited = await listAwaited(deps.db, workspaceId, events)
+  const quiet = events.filter((event) => !awaited.has(event.contact_id))
+  const rows = quiet.map((event) => {
+    const made = toAutomationEvent({ ...event, workspace_id: workspaceId }, happenedOf(event))
+    const { eventName, email, properties, at } = made
+    const id = deps.newId('automationEvent')
+    const { contact_id } = event
+    return { id, contact_id, event_name: eventName, email, properties, at, depth: depthOf(made) }
+  })
+  await insertUnawaitedEvents(deps.db, workspaceId, rows, deps.now())
+  const loud = events.filter((event) => awaited.has(event.contact_id)).slice(0, awaitedMax)
+  for (const event of loud) {
+    await record(deps, { ...event, workspace_id: workspaceId }, happenedOf(event))
+  }
+  return [...quiet, ...loud]
+}
+
+const happenedOf = ({
+  name,
+  at,
+  data,
+  chain_depth,
+  byExecution,
+}: MailEventOfContact): Happened => ({
+  name,
+  at,
+  ...(data ? { data } : {}),
+  chainDepth: chain_depth,
+  byExecution,
+})
 
 async function record(deps: RecordDeps, mail: Mail, event: Happened): Promise<void> {
   await recordAutomationEvent(deps, mail.workspace_id, toAutomationEvent(mail, event))

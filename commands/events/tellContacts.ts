@@ -6,13 +6,11 @@ import {
   lockMailEvents,
   takeMailEvents,
 } from '../../db/deliveries/mailEventClaims.ts'
-import { listAwaited } from '../../db/events/receivers.ts'
-import { insertUnawaitedEvents } from '../../db/events/writes.ts'
 import { putOffMailEvents, settleMailEvents } from '../../db/outbox.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type InTrx, inSavepoint, transact } from '../transact.ts'
-import { recordMailEvent, toAutomationEvent } from './recordMail.ts'
+import { recordMailEvents } from './recordMail.ts'
 
 /** Rows that a commit reads, and the most rows of one contact. */
 const ROWS_MAX = 200
@@ -53,7 +51,7 @@ export function tellContacts(
       perContact: PER_CONTACT_MAX,
       contactId,
     })
-    const told = await record(inTrx, workspaceId, events, now, AWAITED_MAX)
+    const told = await record(inTrx, workspaceId, events, AWAITED_MAX)
     const doneIds = [...goneIds, ...told]
     if (doneIds.length + heldIds.length > 0) {
       await settleMailEvents(trx, workspaceId, { doneIds, heldIds }, now)
@@ -62,34 +60,17 @@ export function tellContacts(
   })
 }
 
-/**
- * Records events. Those that no trigger and no wait is interested in take one statement together. @returns outbox
- * ids of recorded events
- */
+/** @returns outbox ids of recorded events */
 async function record(
   deps: InTrx<TellDeps>,
   workspaceId: WorkspaceId,
   events: ClaimedMailEvent[],
-  now: Date,
   awaitedMax: number,
   byExecution?: string,
 ): Promise<number[]> {
-  if (events.length === 0) return []
-  const awaited = await listAwaited(deps.db, workspaceId, events)
-  const quiet = events.filter((event) => !awaited.has(event.contact_id))
-  const rows = quiet.map((event) => {
-    const { eventName, email, properties, at } = toAutomationEvent(
-      { ...event, workspace_id: workspaceId },
-      event,
-    )
-    const id = deps.newId('automationEvent')
-    return { id, contact_id: event.contact_id, event_name: eventName, email, properties, at }
-  })
-  await insertUnawaitedEvents(deps.db, workspaceId, rows, now)
-  const loud = events.filter((event) => awaited.has(event.contact_id)).slice(0, awaitedMax)
-  for (const event of loud)
-    await recordMailEvent(deps, { ...event, workspace_id: workspaceId }, { ...event, byExecution })
-  return [...quiet, ...loud].map((event) => event.id)
+  const given = events.map((event) => ({ ...event, byExecution }))
+  const recorded = await recordMailEvents(deps, workspaceId, given, awaitedMax)
+  return recorded.map(({ id }) => id)
 }
 
 /**
@@ -109,7 +90,7 @@ export async function tellLockedContact(
   const wanted = { name: eventName.slice(MAIL_EVENT_PREFIX.length), limit: PER_CONTACT_MAX }
   return inSavepoint(deps.db, async () => {
     const events = await takeMailEvents(deps.db, workspaceId, contactId, wanted)
-    await record(deps, workspaceId, events, deps.now(), events.length, byExecution)
+    await record(deps, workspaceId, events, events.length, byExecution)
   })
 }
 

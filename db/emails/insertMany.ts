@@ -5,20 +5,31 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import { classPlace, type NewEmail, recipientRows, writeGiven } from './insert.ts'
 
-/** Transactional mail whose bodies are strings, and which has no attachments. */
+/** Mail whose bodies are short strings, and which has no attachments. */
 export type PlainEmail = NewEmail & {
-  row: { category: 'transactional'; html: string | null; text: string | null }
+  row: { html: string | null; text: string | null }
   attachments: []
+}
+
+/** A longer html or text goes to Postgres alone, so that it delays no others. */
+const BODY_LENGTH_MAX = 50_000
+
+export function isPlain(email: NewEmail): email is PlainEmail {
+  const isShort = (body: string | Buffer | null) =>
+    body === null || (typeof body === 'string' && body.length <= BODY_LENGTH_MAX)
+  return email.attachments.length === 0 && isShort(email.row.html) && isShort(email.row.text)
 }
 
 /**
  * Writes what `insertEmail` writes, for each of them. If one row is refused, none is written. The caller wakes the
  * lanes.
+ * @param macOf the HMAC of a recipient of marketing mail, which the claim looks for among opt-outs
  */
 export async function insertEmails(
   trx: Trx,
   workspaceId: WorkspaceId,
-  emails: PlainEmail[],
+  emails: readonly PlainEmail[],
+  macOf: (address: string) => Buffer,
 ): Promise<void> {
   const rows = emails.map(({ row, dueAt, expiresAt }) => ({
     ...row,
@@ -27,7 +38,11 @@ export async function insertEmails(
     expires_at: expiresAt,
   }))
   const recipients = emails.flatMap((email) =>
-    recipientRows(email).map((recipient) => ({ email_id: email.row.id, ...recipient })),
+    recipientRows(email).map((recipient) => ({
+      email_id: email.row.id,
+      ...recipient,
+      hex: email.row.category === 'marketing' ? macOf(recipient.address).toString('hex') : null,
+    })),
   )
   await writeGiven(trx, workspaceId, {
     given: sql`
@@ -39,7 +54,8 @@ export async function insertEmails(
         created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz)`,
     bodies: { html: sql`html`, text: sql`text` },
     recipients: sql`
-      select *, null::bytea as mac from jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb)
-        as r(email_id text, address text, domain text, shard smallint, key text, position integer)`,
+      select email_id, address, domain, shard, key, decode(hex, 'hex') as mac, position
+      from jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb)
+        as r(email_id text, address text, domain text, shard smallint, key text, hex text, position integer)`,
   })
 }

@@ -197,8 +197,11 @@ export async function listAwaited(
   events: readonly { contact_id: string; name: string }[],
 ): Promise<Set<string>> {
   const { rows } = await sql<{ contact_id: string }>`
-    select distinct contact_id from unnest(${events.map((event) => event.contact_id)}::text[],
-      ${events.map((event) => `email.${event.name}`)}::text[]) as e (contact_id, name)
+    with given (contact_id, name) as (
+      select * from unnest(${events.map((event) => event.contact_id)}::text[],
+        ${events.map((event) => `email.${event.name}`)}::text[])
+    )
+    select distinct contact_id from given e
     where exists (select from workflow_triggers t
         where t.workspace_id = ${workspaceId} and t.event_name = e.name)
       or exists (select from event_waits w

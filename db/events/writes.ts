@@ -115,6 +115,7 @@ interface UnawaitedEvent {
   email: string
   properties: JsonObject
   at: Date
+  depth: number
 }
 
 /** Stores such events and counts them for their contacts, whose locks the caller holds. */
@@ -129,7 +130,7 @@ export async function insertUnawaitedEvents(
   await sql`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(events)}::jsonb) as g (id text,
-        contact_id text, event_name text, email text, properties jsonb, at timestamptz(3))
+        contact_id text, event_name text, email text, properties jsonb, at timestamptz(3), depth smallint)
     ), counted as (
       update contacts set ${counted(each, now)}
       from (
@@ -139,9 +140,9 @@ export async function insertUnawaitedEvents(
       ) n where contacts.id = n.contact_id and contacts.workspace_id = ${workspaceId}
     )
     insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
-      properties, at, created_at)
+      properties, at, created_at, depth)
     select id, ${workspaceId}, contact_id, id, event_name, email, properties, at,
-      ${now}::timestamptz from given
+      ${now}::timestamptz, depth from given
   `.execute(trx)
 }
 

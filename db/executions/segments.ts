@@ -18,47 +18,40 @@ import { isLive } from './live.ts'
  * it is suspected of: how often it ended a worker alone (`deaths`) at which node; both null if it is no suspect.
  */
 export async function findSegment<Result>(db: Db, executionId: string, segment: number) {
-  const row = await db
-    .selectFrom('executions as e')
-    .innerJoin('workflow_versions as v', (join) =>
-      join.onRef('v.workflow_id', '=', 'e.workflow_id').onRef('v.version', '=', 'e.version'),
-    )
-    .leftJoin('execution_segments as done', (join) =>
-      join.onRef('done.execution_id', '=', 'e.id').on('done.segment', '=', segment),
-    )
-    .leftJoin('execution_segments as before', (join) =>
-      join.onRef('before.execution_id', '=', 'e.id').on('before.segment', '=', segment - 1),
-    )
-    .leftJoin('suspects as s', (join) =>
-      join.on('s.kind', '=', 'segment').onRef('s.id', '=', 'e.id'),
-    )
-    .select([
-      'e.id',
-      'e.workspace_id',
-      'e.workflow_id',
-      'e.version',
-      'e.contact_id',
-      'e.trigger_node_id',
-      'e.trigger_event_id',
-      'e.properties',
-      'e.chain_depth',
-      'e.ended_status',
-      'v.design',
-      'v.engine',
-      'done.result as result',
-      'before.result as previous',
-      's.deaths',
-      's.step as suspect_step',
-    ])
-    .where('e.id', '=', executionId)
-    .executeTakeFirst()
-  if (!row) return undefined
-  return {
-    ...row,
-    result: row.result as Result | null,
-    previous: row.previous as Result | null,
-  }
+  const { rows } = await sql<FoundSegment<Result>>`
+    with wanted as (select ${executionId}::text as id, ${segment}::int as segment)
+    select e.id, e.workspace_id, e.workflow_id, e.version, e.contact_id, e.trigger_node_id, e.trigger_event_id,
+      e.properties, e.chain_depth, e.ended_status, v.design, v.engine, done.result, before.result as previous,
+      s.deaths, s.step as suspect_step
+    from wanted join executions e on e.id = wanted.id
+    join workflow_versions v on v.workflow_id = e.workflow_id and v.version = e.version
+    left join execution_segments done on done.execution_id = e.id and done.segment = wanted.segment
+    left join execution_segments before on before.execution_id = e.id and before.segment = wanted.segment - 1
+    left join suspects s on s.kind = 'segment' and s.id = e.id
+  `.execute(db)
+  return rows[0]
 }
+
+type FoundSegment<Result> = Pick<
+  Row<'executions'>,
+  | 'id'
+  | 'workspace_id'
+  | 'workflow_id'
+  | 'version'
+  | 'contact_id'
+  | 'trigger_node_id'
+  | 'trigger_event_id'
+  | 'properties'
+  | 'chain_depth'
+  | 'ended_status'
+> &
+  Pick<Row<'workflow_versions'>, 'design' | 'engine'> & {
+    result: Result | null
+    previous: Result | null
+    /** Null if it is no suspect. */
+    deaths: number | null
+    suspect_step: string | null
+  }
 
 export type SegmentRow<Result = unknown> = NonNullable<
   Awaited<ReturnType<typeof findSegment<Result>>>
@@ -99,6 +92,9 @@ export async function findSegmentState<Result = unknown>(
 ): Promise<SegmentState<Result>> {
   const { executionId, segment, waitedAt, hmac, now } = at
   const { rows } = await sql<SegmentState<Result>>`
+    with found as (
+      select * from executions where workspace_id = ${workspaceId} and id = ${executionId}
+    )
     select e.ended_status, e.error, e.cancellation_reason,
       (select result from execution_segments s
         where s.execution_id = e.id and s.segment = ${segment}) as result,
@@ -117,11 +113,10 @@ export async function findSegmentState<Result = unknown>(
       exists (select from suppressions x
         where x.workspace_id = e.workspace_id and x.email = e.email
           and (x.expires_at is null or x.expires_at > ${now})) as suppressed
-    from executions e left join lateral (
+    from found e left join lateral (
       select w.consumed_by, w.ended_by, w.leads_to, w.goals_reached from event_waits w
       where w.execution_id = e.id and w.segment = ${segment - 1} and w.node_id = ${waitedAt}
     ) last on true
-    where e.workspace_id = ${workspaceId} and e.id = ${executionId}
   `.execute(trx)
   const [state] = rows
   if (!state) throw new Error(`execution ${executionId} has no row`)

@@ -29,7 +29,7 @@ import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
 import { listHeld, listHolding, lockPaused } from '../../db/executions/held.ts'
 import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost.ts'
 import { listEndedExecutions } from '../../db/executions/reads.ts'
-import { findSegmentState } from '../../db/executions/segments.ts'
+import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
 import * as takeOver from '../../db/opt-outs/takeOver.ts'
@@ -172,6 +172,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => lockPaused(trx, ws, id),
   (trx) => listHolding(trx, 1),
   (trx) => listHeld(trx, id, 1),
+  (trx) => findSegment(trx, id, 1),
   (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, waitedAt: '', hmac, now: at }),
   (trx) => listLiveRows(trx, null, 1),
   (trx) => listLiveRows(trx, { contact_id: id, workflow_id: id, id }, 1),
