@@ -4,6 +4,7 @@ import { parseTime } from '../dates.ts'
 import { parseDuration, subtractDuration } from '../duration.ts'
 import { isJsonObject, type Json } from '../json.ts'
 import { jsonEquals } from '../paths.ts'
+import { holdsText } from './search.ts'
 import type { Operator } from './types.ts'
 
 /** What each operator says of a field, for readers of the docs; `value` is what the design writes beside it. */
@@ -67,7 +68,7 @@ function equals(field: Json, value: Json | undefined, ci: boolean): boolean {
 
 function contains(field: Json, { value, ci }: Given): boolean {
   if (Array.isArray(field)) return field.some((item) => equals(item, value, ci))
-  return onText(field, value, ci, (text, part) => text.includes(part))
+  return onText(field, value, ci, holdsText)
 }
 
 function onText(
