@@ -32,13 +32,19 @@ export interface PropertyUpdate {
 export function applyUpdate(data: PropertyChange, facts: ConditionFacts): PropertyUpdate {
   const notes: string[] = []
   const before = facts.contact.properties
-  let properties = mergeProperties(before, resolveObject(data.set ?? {}, facts, notes))
+  const draft = draftOf(mergeProperties(before, resolveObject(data.set ?? {}, facts, notes)))
   for (const path of data.unset ?? []) {
-    properties = mergeProperties(properties, unsetPatch(properties, path))
+    const names = propertyPath(path) ?? []
+    if (names.length > 0 && valueAt(draft.properties(), names) !== undefined)
+      draft.put(names, undefined)
   }
   for (const [path, by] of Object.entries(data.increment ?? {})) {
-    properties = mergeProperties(properties, incrementPatch(properties, path, by, notes))
+    const names = propertyPath(path) ?? []
+    const sum = (numberAt(draft.properties(), names) ?? Number.NaN) + by
+    if (!Number.isFinite(sum)) notes.push(`${path} is not a number`)
+    else if (valueAt(draft.properties(), names) !== sum) draft.put(names, sum)
   }
+  const properties = draft.properties()
   const fault = properties === before ? null : findJsonFault(properties, limits.propertiesBytesMax)
   return fault
     ? { properties: before, notes: [`properties are unchanged: they ${fault.message}`] }
@@ -106,33 +112,40 @@ export function propertyPath(text: string): string[] | null {
   return names[0] === 'properties' && names.length > 1 ? names.slice(1) : names
 }
 
-/** A patch with `value` at the path of the names. */
-function patchAt(names: readonly string[], value: Json): JsonObject {
-  return names.reduceRight<Json>((inner, name) => {
-    const outer: JsonObject = {}
-    setOwn(outer, name, inner)
-    return outer
-  }, value) as JsonObject
-}
+const valueAt = (properties: JsonObject, names: readonly string[]): Json | undefined =>
+  names.reduce<Json | undefined>(own, properties)
 
-function unsetPatch(properties: JsonObject, path: string): JsonObject {
-  const names = propertyPath(path) ?? []
-  const found = names.reduce<Json | undefined>(own, properties)
-  // An absent path needs no patch, which would leave empty objects behind.
-  return names.length === 0 || found === undefined ? {} : patchAt(names, null)
-}
-
-function incrementPatch(
-  properties: JsonObject,
-  path: string,
-  by: number,
-  notes: string[],
-): JsonObject {
-  const names = propertyPath(path) ?? []
-  const sum = (numberAt(properties, names) ?? Number.NaN) + by
-  if (Number.isFinite(sum)) return patchAt(names, sum)
-  notes.push(`${path} is not a number`)
-  return {}
+/**
+ * Properties that are changed value by value. Each object on the way to a change is copied once: copies of large properties for
+ * each of thousands of paths would take minutes.
+ */
+function draftOf(stored: JsonObject) {
+  let root = stored
+  const copies = new Set<JsonObject>()
+  const copied = (object: JsonObject): JsonObject => {
+    if (copies.has(object)) return object
+    const copy = { ...object }
+    copies.add(copy)
+    return copy
+  }
+  return {
+    /** `stored` itself while nothing was put. */
+    properties: () => root,
+    /** Sets the value at a path, on which stand objects or nothing. @param value undefined deletes what is there */
+    put(names: readonly string[], value: Json | undefined): void {
+      root = copied(root)
+      let at = root
+      for (const name of names.slice(0, -1)) {
+        const inner = own(at, name)
+        const next = copied(isJsonObject(inner) ? inner : {})
+        setOwn(at, name, next)
+        at = next
+      }
+      const last = names.at(-1) ?? ''
+      if (value === undefined) delete at[last]
+      else setOwn(at, last, value)
+    },
+  }
 }
 
 /** The number at a path; 0 if nothing is there; null if there is another value at the path or on the way to it. */

@@ -5,6 +5,9 @@ import { limits } from '../../../rules/limits.ts'
 import { applyUpdate, type PropertyChange } from '../../../rules/properties/update.ts'
 import { factsOf } from './builders.ts'
 
+/** It takes some ms; copies for each path took minutes. */
+const HUNG_MS = 60_000
+
 const stored: JsonObject = {
   plan: 'free',
   visits: 2,
@@ -176,3 +179,19 @@ describe('applyUpdate', () => {
     expect(after.notes[0]).toMatch(/nested deeper/)
   })
 })
+
+test(
+  'thousands of paths into large properties take no longer than they are many',
+  () => {
+    const keys = Array.from({ length: 20_000 }, (_, i) => `k${i}`)
+    const properties = Object.fromEntries(keys.map((key) => [key, 1]))
+    const of = factsOf({ contact: { email: 'ada@example.test', first_seen: 7, properties } })
+    const [unset, counted] = [keys.slice(0, 5_000), keys.slice(5_000, 10_000)]
+    const increment = Object.fromEntries(counted.map((key) => [key, 1]))
+    const updated = applyUpdate({ unset, increment }, of)
+    expect(Object.keys(updated.properties)).toHaveLength(15_000)
+    expect(updated.properties).toMatchObject({ k5000: 2, k9999: 2, k10000: 1 })
+    expect(properties).toMatchObject({ k0: 1, k5000: 1 })
+  },
+  HUNG_MS,
+)
