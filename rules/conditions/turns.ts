@@ -1,6 +1,6 @@
 // When a condition that does not hold now will hold because of time alone.
 import { parseTime } from '../dates.ts'
-import { addDuration, type Duration, parseDuration } from '../duration.ts'
+import { addDuration, type Duration, parseDuration, spanMsMax } from '../duration.ts'
 import type { Json } from '../json.ts'
 import { evaluate } from './evaluate.ts'
 import { parseField, readField } from './fields.ts'
@@ -15,20 +15,23 @@ const CALENDAR_MS = 5 * 86_400_000
 const LOOK_MS_MIN = 1_000
 
 /**
- * The next instant, in ms, at which one of the conditions holds if nothing but time changes, at least a second from now;
- * null if there is none. It asks the evaluator itself, so both always agree.
+ * The next instant, in whole ms, at which one of the conditions holds if nothing but time changes, at least a second from now;
+ * null if there is none. One that is further away than the longest wait is that wait: somebody looks again then, since dates
+ * of contacts may lie beyond all that a timer or a Date can hold. It asks the evaluator itself, so both always agree.
  */
 export function nextTurn(conditions: readonly Condition[], facts: ConditionFacts): number | null {
   const instants = [...new Set(conditions.flatMap((condition) => turnsOf(condition, facts)))]
+    .map(Math.ceil)
     .filter((at) => at > facts.now)
     .sort((one, other) => one - other)
-  const soonest = facts.now + LOOK_MS_MIN
+  const look = (at: number): number =>
+    Math.min(Math.max(at, facts.now + LOOK_MS_MIN), facts.now + spanMsMax)
   for (const at of instants.slice(0, INSTANTS_MAX)) {
     const then = { ...facts, now: at }
-    if (conditions.some((condition) => evaluate(condition, then))) return Math.max(at, soonest)
+    if (conditions.some((condition) => evaluate(condition, then))) return look(at)
   }
   const further = instants[INSTANTS_MAX]
-  return further === undefined ? null : Math.max(further, soonest)
+  return further === undefined ? null : look(further)
 }
 
 /** Instants at which a rule of time within the condition may turn. */

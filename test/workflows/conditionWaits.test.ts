@@ -135,3 +135,15 @@ test('a change moves the time at which it is met', async () => {
   await patch(email, { seen: 0 })
   expect((await endOf(id)).outcome).toBe('met')
 })
+
+// 9999 stands for "never" in many systems; the second has a year that no timestamp of Postgres is written with.
+test.each(['9999-12-31', 8.6e15, Date.now() + 1e9 + 0.5])(
+  'a date of the contact at the end of time is waited for: %s',
+  async (seen) => {
+    const { id, email } = await start(rule('properties.seen', 'older_than', 'P30D'), {}, { seen })
+    const { waitUntil } = await engine().waiting(id, 'wait')
+    expect(waitUntil).toBeGreaterThan(Date.now())
+    await patch(email, { seen: 0 })
+    expect((await endOf(id)).outcome).toBe('met')
+  },
+)
