@@ -3,7 +3,7 @@ import type { Trx } from '../../db/connect.ts'
 import type { ContactRow } from '../../db/contacts/reads.ts'
 import { insertMissingContacts, lockContactsByEmail } from '../../db/contacts/writes.ts'
 import { hasLeftWorkflow } from '../../db/opt-outs/reads.ts'
-import { listMemberEmails, type ScheduleRow } from '../../db/schedules/reads.ts'
+import { listMemberEmails, listMembersAmong, type ScheduleRow } from '../../db/schedules/reads.ts'
 import { insertScheduledStarts, lockSchedule, updateSchedule } from '../../db/schedules/writes.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
@@ -20,7 +20,7 @@ const PAGE = 50
 type DueSchedule = ScheduleRow & { due_at: Date }
 
 /**
- * Goes on after the last member that was looked at. Who left the workflow, fails the filter, or may not enter again is passed over.
+ * Goes on after the last member that was looked at. Who left the audience or the workflow, fails the filter, or may not enter again is passed over.
  * A contact that somebody holds ends the page before them, and is waited for alone, so that the page keeps nobody from the others.
  * @returns whether no member is left
  */
@@ -57,10 +57,12 @@ function startPage(
     // After the contacts, so that whoever pauses the workflow waits for none of them.
     const now = await lockSchedule(trx, workspaceId, key)
     if (!now || isOther(now, row)) return true
+    // Who held a contact may have taken them out of the audience meanwhile.
+    const members = new Set(await listMembersAmong(trx, workspaceId, row.audience_id, through))
     const at = inTrx.now()
     const starts: Parameters<typeof insertScheduledStarts>[2]['starts'][number][] = []
     for (const email of through) {
-      const contact = byEmail.get(email)
+      const contact = members.has(email) ? byEmail.get(email) : undefined
       if (contact && (await mayStart(inTrx, row, contact, at))) {
         starts.push({ id: inTrx.newId('execution'), contact_id: contact.id, email })
       }

@@ -62,6 +62,24 @@ export async function listMemberEmails(
   return rows.map((row) => row.email)
 }
 
+/** Which of these addresses are subscribed members of an audience now. */
+export async function listMembersAmong(
+  db: Db,
+  workspaceId: WorkspaceId,
+  audienceId: string,
+  emails: readonly string[],
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('audience_contacts')
+    .select('email')
+    .where('workspace_id', '=', workspaceId)
+    .where('audience_id', '=', audienceId)
+    .where('email', 'in', emails)
+    .where('is_subscribed', '=', true)
+    .execute()
+  return rows.map((row) => row.email)
+}
+
 /** Whether starts of a workflow wait for Temporal that it has not refused. */
 export async function hasStartsLeft(
   db: Db,

@@ -270,3 +270,29 @@ test('a contact that somebody holds is waited for alone: the others before it ar
   expect(await turnAll(id)).toEqual({ kind: 'over' })
   expect(await started(id)).toEqual(all(4, '09:00'))
 })
+
+test('a member who leaves the audience while they are waited for is not started', async () => {
+  const { id, audience_id } = await make(3)
+  setClock('2026-03-02T09:00:00Z')
+  const holder = new pg.Client({ connectionString: url })
+  await holder.connect()
+  await holder.query('begin')
+  await holder.query('select from contacts where workspace_id = $1 and email = $2 for update', [
+    workspaceId,
+    memberEmail(0),
+  ])
+  const change =
+    'update audience_contacts set is_subscribed = false where audience_id = $1 and email = $2'
+  await holder.query(change, [audience_id, memberEmail(0)])
+  const waiting = turn(id)
+  await eventually(async () => {
+    const { rows } = await sql`select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+    expect(rows).toHaveLength(1)
+  })
+  await holder.query('commit')
+  await holder.end()
+  await waiting
+  await turnAll(id)
+  expect(await started(id)).toEqual(all(3, '09:00').slice(1))
+})
