@@ -128,7 +128,9 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
     }
     if (next.kind !== 'wait') return { steps, left, waits, next: next as Reached, facts }
     const isNew = start.kind !== 'again' || next.nodeId !== start.nodeId
-    const came = next.for === 'event' && isNew ? await look(trx, from, next, facts) : undefined
+    const taken = waits.flatMap(({ consumed_by }) => consumed_by ?? [])
+    const came =
+      next.for === 'event' && isNew ? await look(trx, from, next, facts, taken) : undefined
     waits.push(toWait(from, next, facts, came?.id ?? null))
     if (!came) return { steps, left, waits, next: next as Reached, facts }
     const handle = handleAfterWait(design, next.nodeId, 'event')
@@ -141,16 +143,18 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
   }
 }
 
-/** The event from before a wait that ends it at once. */
+/** The event from before a wait that ends it at once. @param taken events that ended waits of this segment */
 async function look(
   trx: Trx,
   { execution, hear, marked }: WalkFrom,
   wait: EventWait & { nodeId: string },
   facts: SegmentFacts,
+  taken: readonly string[],
 ) {
   // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
   await hear(wait.eventName, execution.id)
-  return findRecentEvent(trx, execution, wait, facts, (work) => marked(wait.nodeId, work))
+  const of = { ...execution, taken }
+  return findRecentEvent(trx, of, wait, facts, (work) => marked(wait.nodeId, work))
 }
 
 /** The row of a wait. @param cameId the event that has ended it already */

@@ -25,12 +25,12 @@ export function listContactEvents(
     .execute()
 }
 
-/** A contact's events of that name from `since` on, the latest first. */
+/** A contact's events of that name from `since` on, the latest first, but those that have ended a wait of that execution. */
 export function listRecentEvents(
   trx: Trx,
   workspaceId: WorkspaceId,
   contactId: string,
-  look: { eventName: string; since: Date; limit: number },
+  look: { eventName: string; since: Date; byExecution: string; limit: number },
 ): Promise<{ id: string; properties: JsonObject }[]> {
   return trx
     .selectFrom('automation_events')
@@ -39,6 +39,16 @@ export function listRecentEvents(
     .where('contact_id', '=', contactId)
     .where('event_name', '=', look.eventName)
     .where('at', '>=', look.since)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('event_waits as w')
+            .where('w.execution_id', '=', look.byExecution)
+            .whereRef('w.consumed_by', '=', 'automation_events.id'),
+        ),
+      ),
+    )
     .orderBy('at', 'desc')
     .limit(look.limit)
     .execute()

@@ -93,6 +93,72 @@ test('an event within the look-back ends a wait that begins after it', async () 
   expect(await engine.subjects(id)).toEqual(['Paid 3'])
 })
 
+const lookingBack = { event_name: 'paid', lookback_ms: 60_000, timeout: 'PT1S' }
+
+test.each([
+  ['in the segment before', { event_name: 'paid' }, 'after'],
+  ['in the same segment', { event_name: 'paid', lookback_ms: 60_000 }, 'before'],
+])(
+  'an event that has ended a wait ends no other by its look-back: %s',
+  async (_name, first, posted) => {
+    const twice = design(
+      {
+        start: onEvent('ordered'),
+        first: ['wait_for_event', first],
+        second: ['wait_for_event', lookingBack],
+        again: ['exit', { outcome: 'again' }],
+        late: ['exit', { outcome: 'late' }],
+      },
+      [
+        ['start', 'first'],
+        ['first', 'second', 'received'],
+        ['second', 'again', 'received'],
+        ['second', 'late', 'timeout'],
+      ],
+    )
+    const contact = `${posted}-once@example.test`
+    if (posted === 'before') await engine.post('paid', contact)
+    const { id } = await engine.run(twice, contact)
+    if (posted === 'after') {
+      await engine.waiting(id, 'first')
+      await engine.post('paid', contact)
+    }
+    await engine.ended(id, 'COMPLETED')
+    expect(await engine.steps(id)).toEqual([
+      'start=default',
+      'first=received',
+      'second=timeout',
+      'late=null',
+    ])
+  },
+)
+
+test('of two events before two waits each ends one', async () => {
+  const both = design(
+    {
+      start: onEvent('ordered'),
+      first: ['wait_for_event', lookingBack],
+      second: ['wait_for_event', lookingBack],
+      thanks: mail('{{ wait_events.first.n }} {{ wait_events.second.n }}'),
+      late: ['exit', {}],
+    },
+    [
+      ['start', 'first'],
+      ['first', 'second', 'received'],
+      ['first', 'late', 'timeout'],
+      ['second', 'thanks', 'received'],
+      ['second', 'late', 'timeout'],
+    ],
+  )
+  const contact = 'two-before@example.test'
+  await engine.post('paid', contact, { n: 1 })
+  await engine.post('paid', contact, { n: 2 })
+  const { id } = await engine.run(both, contact)
+  await engine.ended(id, 'COMPLETED')
+  const [subject = ''] = await engine.subjects(id)
+  expect(subject.split(' ').sort()).toEqual(['1', '2'])
+})
+
 const monthly = design(
   {
     start: onEvent('subscribed'),
