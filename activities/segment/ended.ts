@@ -1,6 +1,6 @@
 // What a run learns whose execution has ended in Postgres: that it is to end as its row did. The row of a run that was reset
 // in the Web UI of Temporal may have ended long ago.
-import type { InTrx } from '../../commands/transact.ts'
+import { type InTrx, transact } from '../../commands/transact.ts'
 import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain } from '../../db/executions/writes.ts'
 import { toCancelCode } from '../../rules/wire.ts'
@@ -13,6 +13,24 @@ export function isEndedElsewhere(
   result: SegmentResult | null,
 ): boolean {
   return ended_status !== null && result?.next.kind !== 'end'
+}
+
+/**
+ * The stored result of a segment that ran before. One that cancelled its execution waits for a cancel request, which is sent again
+ * unless it is on its way: a run that was reset has not got it.
+ */
+export async function storedAgain(
+  deps: Pick<ActivityDeps, 'db' | 'now' | 'wake'>,
+  { id: executionId, workspace_id, cancellation_reason }: SegmentRow,
+  result: SegmentResult,
+): Promise<SegmentResult> {
+  if (result.next.kind !== 'end' || result.next.status !== 'CANCELLED') return result
+  const code = toCancelCode(cancellation_reason)
+  return transact(deps, async ({ db, now, wake }) => {
+    await cancelAgain(db, workspace_id, { executionId, code }, now())
+    wake('dripline_outbox')
+    return result
+  })
 }
 
 /** The end as the row has it. A cancelled run ends by a cancel request, which is sent again unless it is on its way. */

@@ -14,7 +14,7 @@ import { isGivenUp } from '../../rules/suspects.ts'
 import { createGate } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
-import { isEndedElsewhere } from './ended.ts'
+import { isEndedElsewhere, storedAgain } from './ended.ts'
 import { comeAgain, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
@@ -74,7 +74,7 @@ async function runOnce(
   const execution = await findSegment<SegmentResult>(deps.db, executionId, segment)
   if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
   const isEnded = isEndedElsewhere(execution, execution.result)
-  if (execution.result && !isEnded) return execution.result
+  if (execution.result && !isEnded) return storedAgain(deps, execution, execution.result)
   if (execution.engine > ENGINE) throw new NewerEngine(execution.engine)
   const id = `${executionId}/${segment}`
   try {

@@ -21,7 +21,7 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
   const { rows } = await sql<FoundSegment<Result>>`
     with wanted as (select ${executionId}::text as id, ${segment}::int as segment)
     select e.id, e.workspace_id, e.workflow_id, e.version, e.contact_id, e.trigger_node_id, e.trigger_event_id,
-      e.properties, e.chain_depth, e.ended_status, v.design, v.engine, done.result, before.result as previous,
+      e.properties, e.chain_depth, e.ended_status, e.cancellation_reason, v.design, v.engine, done.result, before.result as previous,
       s.deaths, s.step as suspect_step
     from wanted join executions e on e.id = wanted.id
     join workflow_versions v on v.workflow_id = e.workflow_id and v.version = e.version
@@ -44,6 +44,7 @@ type FoundSegment<Result> = Pick<
   | 'properties'
   | 'chain_depth'
   | 'ended_status'
+  | 'cancellation_reason'
 > &
   Pick<Row<'workflow_versions'>, 'design' | 'engine'> & {
     result: Result | null

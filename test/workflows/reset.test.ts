@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { closeExecution } from '../../commands/executions/close.ts'
+import { memoKey } from '../../rules/wire.ts'
 import { createLog } from '../../runtime/log.ts'
 import { sweep } from '../../worker/sweeper.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -89,6 +90,16 @@ test('a new run of a cancelled execution ends', async () => {
   await eventually(async () => expect(await statusOf(id)).toBe('CANCELLED'), SOON)
   expect((await engine.row(id)).cancellation_reason).toBe('enough')
   expect(await engine.subjects(id)).toEqual(['Hello'])
+}, 300_000)
+
+test('a new run of an execution that has cancelled itself ends', async () => {
+  const leaving = design({ start: onEvent('x'), leave: ['unsubscribe', {}] }, [['start', 'leave']])
+  const { id } = await engine.run(leaving)
+  await eventually(() => engine.ended(id, 'CANCELLED'), SOON)
+  await reset(id)
+  await eventually(async () => expect(await statusOf(id)).toBe('CANCELLED'), SOON)
+  const last = await engine.client.workflow.getHandle(id).describe()
+  expect(last.memo).toMatchObject({ [memoKey]: { cancelled: 'unsubscribed' } })
 }, 300_000)
 
 test('a new run of an execution whose row has failed ends', async () => {
