@@ -103,11 +103,11 @@ export async function findSegmentState<Result = unknown>(
       e.created_at as entered_at, e.chain_depth,
       coalesce((${isPaused(sql`e.workflow_id`)}), false) as is_paused,
       (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
-      coalesce((select jsonb_object_agg(node_id, properties) from (
-        select distinct on (w.node_id) w.node_id, a.properties
-        from event_waits w join automation_events a on a.id = w.consumed_by
-        where w.execution_id = e.id
-        order by w.node_id, w.segment desc) latest), '{}') as wait_events,
+      coalesce((select jsonb_object_agg(latest.node_id, a.properties) from (
+        select distinct on (w.node_id) w.node_id, w.consumed_by
+        from event_waits w where w.execution_id = e.id and w.consumed_by is not null
+        order by w.node_id, w.segment desc) latest
+        join automation_events a on a.id = latest.consumed_by), '{}') as wait_events,
       exists (select from opt_outs o
         where o.workspace_id = e.workspace_id and o.address_hmac = ${hmac}
           and ${isAboutWorkflow(sql`e.workflow_id`)} and ${standsFrom} <= ${now}) as unsubscribed,

@@ -1,8 +1,9 @@
-// What an arriving event reads of an execution's earlier waits, however many laps those make.
+// What an arriving event and a segment read of an execution's earlier waits, however many laps those make.
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { findCandidates } from '../../db/events/receivers.ts'
+import { findSegmentState } from '../../db/executions/segments.ts'
 import type { Database } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -57,16 +58,22 @@ async function readWith(filter: object | null) {
   const event = { eventName: 'moved', email: 'a@b.test', properties: {}, contact, now: at }
   const hmac = Buffer.alloc(16)
   const found = await findCandidates(watched as unknown as Trx, ws, { ...event, hmac })
+  const read = await rowsRead('event_waits', 'automation_events')
+  return { earlier: found.waits[0]?.wait_events, read }
+}
+
+/** How many rows of these tables the first statement that was asked reads. */
+async function rowsRead(...tables: string[]): Promise<number> {
   const [query] = asked
   const { rows } = await pool.query(`explain (analyze, format json) ${query?.sql}`, [
     ...(query?.parameters ?? []),
   ])
   let read = 0
   for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
-    if (!['event_waits', 'automation_events'].includes(node['Relation Name'] ?? '')) continue
+    if (!tables.includes(node['Relation Name'] ?? '')) continue
     read += (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
   }
-  return { earlier: found.waits[0]?.wait_events, read }
+  return read
 }
 
 const rule = (field: string) => ({ type: 'rule', field, operator: 'within_last', value: 'P1D' })
@@ -85,4 +92,18 @@ test('of a node that a filter names it reads the latest event alone', async () =
   expect(earlier).toEqual({ odd: { lap: LAPS - 1 }, even: { lap: LAPS } })
   expect(read).toBeLessThan(40)
   expect((await readWith(rule('wait_events.odd.at'))).earlier).toEqual({ odd: { lap: LAPS - 1 } })
+})
+
+test('a segment reads the latest event of each node alone', async () => {
+  await db.deleteFrom('event_waits').where('consumed_by', 'is', null).execute()
+  asked.length = 0
+  const which = {
+    executionId: 'exe_1',
+    segment: LAPS + 1,
+    waitedAt: 'even',
+    hmac: Buffer.alloc(16),
+  }
+  const state = await findSegmentState(watched as unknown as Trx, ws, { ...which, now: at })
+  expect(state.wait_events).toEqual({ odd: { lap: LAPS - 1 }, even: { lap: LAPS } })
+  expect(await rowsRead('automation_events')).toBeLessThan(10)
 })
