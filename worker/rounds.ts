@@ -9,6 +9,7 @@ import { claimRound, type NamespaceChange, updateRound } from '../db/namespaces/
 import { registerSearchAttributes } from '../runtime/temporal.ts'
 import { type LookDeps, lookAt, type WalkPosition, walkBegin } from './lost.ts'
 import { describeNamespace, type Namespace } from './namespace.ts'
+import { tellOverdue } from './overdue.ts'
 import { restore } from './restore.ts'
 import { type SweeperDeps, sweep } from './sweeper.ts'
 
@@ -84,6 +85,7 @@ export async function runRound(deps: RoundDeps): Promise<boolean> {
     const { walk, lapLost, unseenUntil } = known
     await keep({ id: space.id, walk, lap_lost: lapLost, unseen_until: unseenUntil })
     await sweepSince(deps, row.swept_until, at, keep)
+    await tellOverdue(deps)
     if (await walkOn(deps, { ...known, space, at, keep })) next_at = now()
   } finally {
     await keep({ next_at })

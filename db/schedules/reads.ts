@@ -99,7 +99,9 @@ export interface SchedulePosition {
   node_id: string
 }
 
-export interface LiveSchedule extends SchedulePosition {
+export interface LiveSchedule
+  extends SchedulePosition,
+    Pick<ScheduleRow, 'schedule' | 'handled_until' | 'due_at' | 'paged_at'> {
   workspace_id: WorkspaceId
   /** Whether Temporal is still to be told something about it. */
   is_told: boolean
@@ -112,7 +114,7 @@ export async function listLiveSchedules(
   limit: number,
 ): Promise<LiveSchedule[]> {
   const { rows } = await sql<LiveSchedule>`
-    select s.workflow_id, s.node_id, s.workspace_id,
+    select s.workflow_id, s.node_id, s.workspace_id, s.schedule, s.handled_until, s.due_at, s.paged_at,
       coalesce((select true from outbox o where o.execution_id = s.workflow_id || '/' || s.node_id
         and o.kind <> 'mail_event' limit 1), false) as is_told
     from schedules s

@@ -3,13 +3,15 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, inject, test } from 'vitest'
 import { workflowIds } from '../../rules/wire.ts'
+import { tellOverdue } from '../../worker/overdue.ts'
 import { eventually } from '../setup/eventually.ts'
 import { now } from '../setup/harness.ts'
 import { createLostRuns } from '../setup/lostRuns.ts'
-import { insertAudience, insertScheduled } from '../setup/schedules.ts'
+import { insertAudience, insertScheduled, setSchedule } from '../setup/schedules.ts'
 
 const TEST_MS = 240_000
-const { database, db, engine, round, lose, drained } = await createLostRuns()
+const { database, db, engine, round, lose, drained, outbox, depsOf, withoutStarter } =
+  await createLostRuns()
 
 const idOf = (workflowId: string) => workflowIds.schedule(workflowId, 'start')
 const untilStatus = (workflowId: string, status: string) =>
@@ -75,3 +77,54 @@ test(
   },
   TEST_MS,
 )
+
+test(
+  'a change that a worker of the release before has taken is told once more, when its time is late',
+  async () => {
+    const audience_id = await insertAudience(db, engine(), 3)
+    const yearly = { cron: '0 0 29 2 *', audience_id }
+    const id = await insertScheduled(db, engine(), yearly, now)
+    engine().wake()
+    await eventually(async () => {
+      const { events } = await engine().client.workflow.getHandle(idOf(id)).fetchHistory()
+      expect(events?.some((event) => event.timerStartedEventAttributes)).toBe(true)
+    })
+    const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000)
+    await withoutStarter(async () => {
+      const data = { at: minutesAgo(3).getTime(), audience_id }
+      await setSchedule(db, engine(), id, { data, now: () => minutesAgo(5) })
+      // That release takes it for a task of a domain, and removes it.
+      await db.deleteFrom('outbox').where('kind', '=', 'schedule').execute()
+    })
+    await round()
+    await eventually(async () => expect(await countStarted(id)).toBe(3))
+    await untilStatus(id, 'COMPLETED')
+  },
+  TEST_MS,
+)
+
+test('one that is not late, or that somebody works on, is not told', async () => {
+  const audience_id = await insertAudience(db, engine(), 3)
+  await withoutStarter(async () => {
+    const now_ms = Date.now()
+    const given = (data: object, handled_ms: number) =>
+      insertScheduled(db, engine(), { ...data, audience_id }, () => new Date(handled_ms))
+    await given({ at: now_ms + 60_000 }, now_ms)
+    await given({ at: now_ms - 60_000 }, now_ms - 90_000)
+    const worked = await given({ at: now_ms - 600_000 }, now_ms - 900_000)
+    await db
+      .updateTable('schedules')
+      .set({ due_at: new Date(now_ms - 600_000), paged_at: new Date(now_ms - 60_000) })
+      .where('workflow_id', '=', worked)
+      .execute()
+    await db.deleteFrom('outbox').execute()
+    const deps = { ...depsOf(engine().client), wake: () => undefined }
+    await tellOverdue(deps)
+    expect(await outbox()).toEqual([])
+    // Half an hour later all of them are.
+    await tellOverdue({ ...deps, now: () => new Date(now_ms + 30 * 60_000) })
+    expect((await outbox()).map(({ kind }) => kind)).toEqual(['schedule', 'schedule', 'schedule'])
+    await db.deleteFrom('schedules').execute()
+    await db.deleteFrom('outbox').execute()
+  })
+})
