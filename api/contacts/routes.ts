@@ -84,7 +84,8 @@ const patchRoute = defineOperation({
   description:
     'Merges `properties` into the stored ones, at every depth: a key with a value is set, a key with null is ' +
     'deleted, a key that is left out stays. An array replaces the stored one whole. The contact must exist: ' +
-    'send an event first. Executions see the change at their next step; none is started or woken by it. ' +
+    'send an event first. Executions see the change at their next step; triggers of the kind `property_changed` and ' +
+    'what waits for a condition or a property hear of it at once. ' +
     'Whether the contact is subscribed cannot be changed here.',
   withoutCodes: ['invalid_json'],
   texts: {
