@@ -65,7 +65,7 @@ export function createOutbound({ mayConnect, lookup = systemAddresses }: Outboun
     const signal = AbortSignal.any(request.signal ? [timeout, request.signal] : [timeout])
     try {
       const address = await unlessAborted(addressOf(request.url, lookup, mayConnect), signal)
-      return await exchange(request, address, signal)
+      return await unlessAborted(exchange(request, address, signal), signal)
     } catch (err) {
       request.signal?.throwIfAborted()
       if (err instanceof OutboundError) throw err
@@ -92,10 +92,11 @@ function unknownHost(cause?: unknown): never {
   throw new OutboundError('unknown_host', { cause })
 }
 
-/** A look-up cannot be ended; what it finds after the signal is not used. */
+/** Work that cannot be ended, or does not end: what it gives after the signal is not used. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
@@ -127,20 +128,21 @@ function exchange(
       signal,
     })
     sent.on('error', reject)
+    // An answer 101 that changes the protocol ends the connection, and is neither an answer nor an error.
+    const ended = () => reject(new Error('the connection ended without an answer'))
+    sent.on('close', ended)
     sent.on('response', (answer) => {
-      const parts: Buffer[] = []
-      let bytes = 0
+      sent.off('close', ended)
+      const collected = collectUpTo(bytesMax)
       const done = (isCut: boolean) =>
         resolve({
           status: answer.statusCode ?? 0,
           headers: joined(answer.headers),
-          body: Buffer.concat(parts).subarray(0, bytesMax),
+          body: collected.body(),
           isCut,
         })
       answer.on('data', (part: Buffer) => {
-        parts.push(part)
-        bytes += part.length
-        if (bytes <= bytesMax) return
+        if (collected.add(part)) return
         done(true)
         answer.destroy()
       })
@@ -151,6 +153,27 @@ function exchange(
     // A text would be written together with the headers, and change how their bytes are written.
     sent.end(body === null ? undefined : Buffer.from(body, 'utf8'))
   })
+}
+
+/** Collects a body in one piece of memory: a server may send it in parts of a byte, each of which would weigh a hundred. */
+function collectUpTo(max: number) {
+  let kept = Buffer.alloc(0)
+  let length = 0
+  return {
+    /** @returns false when it does not fit whole */
+    add(part: Buffer): boolean {
+      const room = Math.min(part.length, max - length)
+      if (length + room > kept.length) {
+        const larger = Buffer.allocUnsafe(Math.min(max, 2 * (length + room)))
+        kept.copy(larger, 0, 0, length)
+        kept = larger
+      }
+      part.copy(kept, length, 0, room)
+      length += room
+      return room === part.length
+    },
+    body: (): Buffer => kept.subarray(0, length),
+  }
 }
 
 function joined(headers: IncomingHttpHeaders): Record<string, string> {
