@@ -10,19 +10,17 @@ import { ApplicationFailureCategory } from '@temporalio/common'
 import { recordCall } from '../commands/executions/recordCall.ts'
 import { type CallRow, findCall } from '../db/executions/calls.ts'
 import { type CallTry, judgeCall } from '../rules/callOutcome.ts'
-import { isJsonObject, type Json, type JsonObject } from '../rules/json.ts'
-import { findJsonFault, toStorableText } from '../rules/jsonFault.ts'
+import type { Json, JsonObject } from '../rules/json.ts'
+import { findJsonFault } from '../rules/jsonFault.ts'
 import { limits } from '../rules/limits.ts'
-import { setOwn } from '../rules/paths.ts'
 import { type OutboundAnswer, OutboundError } from '../runtime/outbound.ts'
 import type { CallHttpResult, SegmentInput } from '../workflows/messages.ts'
 import { createCallPlaces } from './callPlaces.ts'
 import type { ActivityDeps } from './deps.ts'
+import { withoutSecrets } from './hideSecrets.ts'
 import type { StoredRequest } from './segment/calls.ts'
 
 const HEARTBEAT_MS = 2_000
-/** A shorter value would be found in texts that have nothing to do with it. */
-const HIDDEN_CHARS_MIN = 6
 
 type Deps = Pick<ActivityDeps, 'db' | 'now' | 'wake' | 'log' | 'secrets' | 'outbound' | 'callPace'>
 
@@ -145,9 +143,8 @@ function latin1(headers: Record<string, string>): Record<string, string> {
 
 /** The answer as conditions and Liquid read it, without the values of secrets. */
 function toStored({ status, headers, body }: OutboundAnswer, hidden: string[]): JsonObject {
-  const secrets = hidden.filter((one) => one.length >= HIDDEN_CHARS_MIN)
   const text = body.toString('utf8')
-  return withoutSecrets({ status, headers, body: toJson(text) ?? text }, secrets) as JsonObject
+  return withoutSecrets({ status, headers, body: toJson(text) ?? text }, hidden) as JsonObject
 }
 
 /** null where a text is no JSON, or none that Postgres can store. */
@@ -158,22 +155,6 @@ function toJson(text: string): Json | null {
   } catch {
     return null
   }
-}
-
-function withoutSecrets(value: Json, secrets: readonly string[]): Json {
-  if (typeof value === 'string') {
-    return secrets.reduce(
-      (text, secret) => text.replaceAll(secret, '[secret]'),
-      toStorableText(value),
-    )
-  }
-  if (Array.isArray(value)) return value.map((one) => withoutSecrets(one, secrets))
-  if (!isJsonObject(value)) return value
-  const cleaned: JsonObject = {}
-  for (const [name, one] of Object.entries(value)) {
-    setOwn(cleaned, String(withoutSecrets(name, secrets)), withoutSecrets(one, secrets))
-  }
-  return cleaned
 }
 
 /** A failure after which Temporal tries the call again. It says no more than its type. */

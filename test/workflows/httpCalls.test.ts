@@ -320,6 +320,32 @@ describe('secrets', () => {
     TEST_MS,
   )
   test(
+    'are not shown in the forms in which the service quotes what it was sent',
+    async () => {
+      const value = 'p&ss "wörd"/0815'
+      await store('PASSWORD', value)
+      server.answer('/quote', (res, { url, headers }) =>
+        json(200, { url, auth: headers.authorization, raw: JSON.stringify({ value }) })(
+          res,
+          {} as never,
+        ),
+      )
+      const { id, step } = await runToEnd({
+        url: `${server.url}/quote?k={{ secrets.PASSWORD }}`,
+        headers: { authorization: 'Basic {{ "me:" | append: secrets.PASSWORD | base64_encode }}' },
+        store_as: 'quote',
+      })
+      expect(step).toBe('success 200')
+      const all = await everything(id)
+      for (const part of ['wörd', 'w%C3%B6rd', '0815']) expect(all).not.toContain(part)
+      const { answer } = await callOf(id)
+      const { body } = answer as { body: { auth: string; raw: string } }
+      expect(Buffer.from(body.auth.slice(6), 'base64').toString()).not.toContain('ss')
+      expect(body.raw).toBe('{"value":"[secret]"}')
+    },
+    TEST_MS,
+  )
+  test(
     'that are missing, or in a text that does not render, leave by error without a call',
     async () => {
       await store('KEY', 'sk_live_0815')
