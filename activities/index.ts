@@ -5,19 +5,20 @@ import { domainActivities } from './checkDomain.ts'
 import { deliveryActivities } from './deliverShards.ts'
 import type { ActivityDeps } from './deps.ts'
 import { holdActivities } from './releaseHeld.ts'
+import { withClosedFaults } from './segment/failures.ts'
 import { segmentActivities } from './segment/run.ts'
 import { scheduleActivities } from './turnSchedule.ts'
 
 /** Every activity that a workflow function may call, by its name on the wire. */
 export function createActivities(deps: ActivityDeps) {
-  return {
+  return withClosedFaults(deps.log, {
     ...segmentActivities(deps),
     ...holdActivities(deps),
     ...deliveryActivities(deps),
     ...domainActivities(deps),
     ...httpActivities(deps),
     ...scheduleActivities(deps),
-  }
+  })
 }
 
 export type Activities = ReturnType<typeof createActivities>

@@ -42,6 +42,28 @@ export async function withClosedFailures<T>(
   }
 }
 
+type Activity = (input: never) => Promise<unknown>
+
+/** The same activities. What one throws that was not said for Temporal is logged, and tried again. */
+export function withClosedFaults<T extends Record<string, Activity>>(
+  log: ActivityDeps['log'],
+  activities: T,
+): T {
+  const closing = Object.entries(activities).map(([name, run]) => [
+    name,
+    async (input: never) => {
+      try {
+        return await run(input)
+      } catch (err) {
+        if (err instanceof ApplicationFailure || err instanceof CancelledFailure) throw err
+        log.warn({ err, activity: name }, 'an activity failed; it is tried again')
+        throw closed('ActivityFailed', 'the activity failed; the log of its worker says why')
+      }
+    },
+  ])
+  return Object.fromEntries(closing) as T
+}
+
 /** Not tried again here: with it the workflow function gives its task to another worker. */
 const leftToNewer = (): ApplicationFailure =>
   closed(failureTypes.needsNewerWorker, 'a newer release must run the segment', { final: true })
