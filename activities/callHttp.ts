@@ -18,6 +18,7 @@ import type { CallHttpResult, SegmentInput } from '../workflows/messages.ts'
 import { createCallPlaces } from './callPlaces.ts'
 import type { ActivityDeps } from './deps.ts'
 import { withoutSecrets } from './hideSecrets.ts'
+import { passPoint } from './points.ts'
 import type { StoredRequest } from './segment/calls.ts'
 
 const HEARTBEAT_MS = 2_000
@@ -70,7 +71,9 @@ async function attempt(
 ): Promise<CallHttpResult> {
   const began = performance.now()
   const key = `${executionId}:${call.node_id}:${call.lap}`
+  passPoint('call', { executionId, segment })
   const { answer, given } = await ask(deps, request, key)
+  passPoint('called', { executionId, segment })
   const tries = call.tries + 1
   const verdict = judgeCall(given, tries, deps.now().getTime())
   const isWritten = await recordCall(deps, call.workspace_id, {
@@ -88,6 +91,7 @@ async function attempt(
           }
         : null,
   })
+  passPoint('recorded', { executionId, segment })
   const about = { execution_id: executionId, node_id: call.node_id, tries, why: verdict.why }
   deps.log.debug(about, 'a node called another service')
   if (!isWritten) {

@@ -23,6 +23,7 @@ import { toCancelCode } from '../../rules/wire.ts'
 import { NotAlone, type Turn } from '../../runtime/gate.ts'
 import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
+import { passPoint } from '../points.ts'
 import { writeCall } from './calls.ts'
 import { createEffects } from './effects.ts'
 import { endAsRow, isEndedElsewhere } from './ended.ts'
@@ -54,6 +55,7 @@ export async function runInTransaction(
   const { workspace_id: workspaceId, previous } = execution
   for (const id of [...lockedAudiences].sort()) await lockAudience(trx, workspaceId, id)
   const contact = await lockContact(trx, workspaceId, execution.contact_id)
+  passPoint('locked', input)
   // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
   const now = deps.now()
   // A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait.
@@ -95,12 +97,14 @@ export async function runInTransaction(
   const { perform } = effects
   const outcome = await walk(trx, { ...run, ...known, facts, mail, hear, perform, marked })
   texts.requireAll()
+  passPoint('walked', input)
 
   // Before the mails, whose event `email.sent` starts workflows by what the contact's properties are now.
   await effects.flush(outcome.facts)
   await writeMade(atNow, run, contact, mail.planned, outcome)
   await write(trx, workspaceId, { ...outcome.writes, result: outcome.result, now })
   if (outcome.writes.end?.status === 'CANCELLED') await cancelItself(atNow, execution, outcome)
+  passPoint('written', input)
   return outcome.result
 }
 

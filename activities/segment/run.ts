@@ -14,6 +14,7 @@ import { isGivenUp } from '../../rules/suspects.ts'
 import { createGate } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
+import { passPoint } from '../points.ts'
 import { isEndedElsewhere, storedAgain } from './ended.ts'
 import { comeAgain, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
@@ -71,6 +72,7 @@ async function runOnce(
   input: SegmentInput,
 ): Promise<SegmentResult> {
   const { executionId, segment } = input
+  passPoint('begin', input)
   const execution = await findSegment<SegmentResult>(deps.db, executionId, segment)
   if (!execution) throw ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
   const isEnded = isEndedElsewhere(execution, execution.result)
@@ -153,6 +155,7 @@ async function attempt(
     }
   }
   const result = await withTexts(() => withAudiences(run, lockedAudiences), renderWanted)
+  passPoint('committed', input)
   keptTexts.forget(id)
   if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
   return result
