@@ -113,6 +113,8 @@ export const limits = {
   executionChainMax: 10,
   /** How often a contact enters one workflow in an hour, whatever starts it. */
   entriesPerHourMax: 100,
+  /** Mails that one execution sends to its contact in 24 hours: waits of a millisecond end no chain of effects. */
+  executionMailsPerDayMax: 100,
   exitConditionsMax: 20,
   /** Marketing mails that a `frequency_cap` counts. */
   frequencyCapCountMax: 1_000,

@@ -29,7 +29,7 @@ import { createEffects } from './effects.ts'
 import { endAsRow, isEndedElsewhere } from './ended.ts'
 import { loadFacts } from './facts.ts'
 import { giveUp } from './giveUp.ts'
-import { createSegmentMail, type loadSources } from './mail.ts'
+import { countSent, createSegmentMail, type loadSources } from './mail.ts'
 import type { SegmentTexts } from './texts.ts'
 import { awaitedEventName, type Marked, type Walk, walk } from './walk.ts'
 
@@ -90,7 +90,8 @@ export async function runInTransaction(
   const called = await findCalled(trx, run)
   const known = { execution, design, contact, state, now, previous, called, hmac }
   const facts = await loadFacts(trx, known)
-  const mail = createSegmentMail(deps, { execution, design, sources, state, now, texts })
+  const sent = await countSent(trx, execution, design, now)
+  const mail = createSegmentMail(deps, { execution, design, sources, state, sent, now, texts })
   const marked = markOf(deps, execution, turn)
   const atNow = { ...deps, now: () => now }
   const effects = createEffects(atNow, { ...run, contact, state })

@@ -2,8 +2,10 @@
 
 import { newEmail } from '../../commands/emails/newEmail.ts'
 import { toTemplateContact } from '../../commands/templates/contact.ts'
+import type { Trx } from '../../db/connect.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
+import { countRecentMails } from '../../db/executions/facts.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listPublishedTemplates } from '../../db/templates/published.ts'
 import { failureText, type TemplateParts } from '../../mail/content/template.ts'
@@ -20,13 +22,17 @@ import type {
 } from '../../rules/interpreterTypes.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { toStorableText } from '../../rules/jsonFault.ts'
+import { limits } from '../../rules/limits.ts'
 import { secretNamesIn } from '../../rules/secretNames.ts'
+import type { SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { loadSecrets } from './calls.ts'
 import type { SegmentTexts } from './texts.ts'
 import { renderUtm, tagLinks } from './utm.ts'
 
 type Sources = Awaited<ReturnType<typeof loadSources>>
+
+const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
  * Loads the templates and domains that the design's emails need, and the secrets that its requests read. It runs before the transaction, which is shorter
@@ -46,6 +52,23 @@ export async function loadSources(
   return { templates, domains, secrets: await loadSecrets(deps, workspaceId, design) }
 }
 
+/**
+ * How many mails an execution has sent within a day, as far as that may keep it from another one: only one that has come through
+ * many nodes can have sent so many, and others are not asked.
+ */
+export async function countSent(
+  trx: Trx,
+  execution: SegmentRow<SegmentResult>,
+  design: Design,
+  now: Date,
+): Promise<number> {
+  const most = limits.executionMailsPerDayMax
+  const stepsBefore = execution.previous?.step_count ?? 0
+  if (stepsBefore + design.nodes.length <= most) return 0
+  const since = new Date(now.getTime() - DAY_MS)
+  return countRecentMails(trx, execution.workspace_id, { executionId: execution.id, since, most })
+}
+
 interface RenderedContent {
   subject: string
   html: string | null
@@ -57,6 +80,8 @@ export interface SegmentMailContext {
   design: Design
   sources: Sources
   state: { unsubscribed: boolean; suppressed: boolean }
+  /** Mails that the execution has sent within a day. */
+  sent: number
   now: Date
   texts: SegmentTexts
 }
@@ -81,6 +106,9 @@ export function createSegmentMail(
   const sendEmail = (nodeId: string, data: MailContent, facts: SegmentFacts): SendOutcome => {
     const refused = refusesMail(data)
     if (refused) return refused
+    if (context.sent + planned.length >= limits.executionMailsPerDayMax) {
+      return { kind: 'failed', why: 'too_many_mails' }
+    }
     const email = composeEmail(deps, context, nodeId, data, facts)
     if (typeof email === 'string') return { kind: 'failed', why: email }
     if (email) planned.push(email)

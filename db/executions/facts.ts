@@ -91,6 +91,23 @@ export async function listArrivedNames(
   return rows.map((row) => row.event_name)
 }
 
+/** How many of the latest `most` mails of an execution were written after `since`. */
+export async function countRecentMails(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { executionId, since, most }: { executionId: string; since: Date; most: number },
+): Promise<number> {
+  const rows = await trx
+    .selectFrom('emails')
+    .select('created_at')
+    .where('workspace_id', '=', workspaceId)
+    .where('execution_id', '=', executionId)
+    .orderBy('id', (id) => id.desc().nullsLast())
+    .limit(most)
+    .execute()
+  return rows.filter(({ created_at }) => created_at > since).length
+}
+
 /**
  * When the latest marketing mails of the workspace for an address were written, ms, the latest first; what was stopped on its way
  * does not count.

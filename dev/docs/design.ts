@@ -49,6 +49,7 @@ const bounds: [what: string, most: string][] = [
     count(limits.executionChainMax),
   ],
   ['times that one contact enters one workflow in an hour', count(limits.entriesPerHourMax)],
+  ['mails that one execution sends within 24 hours', count(limits.executionMailsPerDayMax)],
   [
     'events of one name that `event_count` counts',
     `the latest ${count(limits.eventTimesCountedMax)}`,

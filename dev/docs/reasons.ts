@@ -168,6 +168,12 @@ const whys: Reason[] = [
       'It would be more marketing mail than `settings.frequency_cap` allows: the mail waited until it fitted, or was skipped',
   },
   {
+    text: '`too_many_mails`',
+    from: [MAIL, "'too_many_mails'"],
+    more: EMAIL,
+    meaning: `Failed: the execution has sent ${limits.executionMailsPerDayMax} mails within the last 24 hours`,
+  },
+  {
     text: '`unsubscribed`',
     from: [MAIL, "'unsubscribed'"],
     more: EMAIL,
