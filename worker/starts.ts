@@ -25,14 +25,14 @@ export interface ExecutionStart {
 /** One that is started again shows from the start what it showed. */
 export function startOf({ execution_id, payload }: TemporalRow): ExecutionStart {
   const { after } = payload as StartPayload
-  const executionId = execution_id
-  if (!after) return { input: { executionId } }
+  const ids = { executionId: execution_id, endsUnshown: true } as const
+  if (!after) return { input: ids }
   const { segment, result, updated_at, is_over } = after
   const { next, step, step_count } = result
   const memo = { step, step_count, updated_at, timer: '' }
   // A segment that ended the execution is asked again, and gives its stored result.
-  if (next.kind === 'end') return { input: { executionId, segment }, memo }
-  const input = { executionId, segment: segment + 1 }
+  if (next.kind === 'end') return { input: { ...ids, segment }, memo }
+  const input = { ...ids, segment: segment + 1 }
   if (next.kind === 'call') {
     return { input: { ...input, call: { nodeId: next.nodeId, segment } }, memo }
   }

@@ -20,6 +20,11 @@ export interface RunExecutionInput {
   call?: Call
   /** Segments whose awaited event has already arrived; none that are over. */
   woken?: number[]
+  /**
+   * That it has completed or failed is not written to the memo, which would be one event more in each history: the row says so.
+   * Absent in runs that an earlier release has started, whose histories must replay as they are.
+   */
+  endsUnshown?: true
 }
 
 /** What the API and the Web UI show of a running execution; one memo key, under 2 KB. */

@@ -74,7 +74,7 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
       if (call) await callHttp({ executionId, segment: call.segment })
       const result = await runSegment({ executionId, segment })
       const { next } = result
-      wait = show(result, segment)
+      wait = isUnshown(next, input) ? undefined : show(result, segment)
       call = next.kind === 'call' ? { nodeId: next.nodeId, segment } : undefined
       segment += 1
       if (next.kind === 'end') ended = next
@@ -82,7 +82,9 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
         // Waits that are over are asked for no more: a run of many laps would carry them all.
         const last = segment - 1
         const left = [...woken].filter((one) => one >= last)
-        await goOn({ executionId, segment, ...leftOf(wait, call), woken: left })
+        const { endsUnshown } = input
+        const kept = endsUnshown ? { endsUnshown } : {}
+        await goOn({ executionId, segment, ...leftOf(wait, call), woken: left, ...kept })
       }
     }
     // The row was cancelled before this segment ran: wait for the cancel request, which follows from the outbox, or which
@@ -103,6 +105,10 @@ export async function runExecution(input: RunExecutionInput): Promise<void> {
     throw ApplicationFailure.nonRetryable(ended.error ?? 'failed', 'ExecutionFailed')
   }
 }
+
+/** A cancelled one shows by whom. */
+const isUnshown = (next: SegmentResult['next'], { endsUnshown }: RunExecutionInput): boolean =>
+  endsUnshown === true && next.kind === 'end' && next.status !== 'CANCELLED'
 
 function needsNewerWorker(err: unknown): boolean {
   // That of a local activity comes as it was thrown.
