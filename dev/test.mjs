@@ -13,8 +13,10 @@ await ensureInstalled()
 
 /** Words for a part of a project: `npm run soak -- --hostile`. */
 const parts = {
+  '--designs': 'test/soak/designs.test.ts',
   '--hostile': 'test/soak/hostile.test.ts',
   '--kills': 'test/soak/kills.test.ts',
+  '--races': 'test/soak/waitRaces.test.ts',
 }
 
 const given = process.argv.slice(2).map((arg) => parts[arg] ?? arg)
