@@ -106,6 +106,7 @@ async function sendMail(
     const email = {
       row,
       recipients: [found.email],
+      team: [],
       attachments: [],
       dueAt: at,
       expiresAt: new Date(at.getTime() + DAY_MS),

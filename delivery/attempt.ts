@@ -133,7 +133,7 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
           const made = { ...read, acceptedAt, transactional, trace, startedAt }
           return { ...made, away, isUncomposed: false, givenUp: null }
         },
-        delivery.id,
+        delivery,
         addressDomain(delivery.recipient).toLowerCase(),
       )
     } catch (err) {

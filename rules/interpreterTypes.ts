@@ -1,6 +1,7 @@
 // Input and output types of the interpreter.
 import type { Condition, ConditionFacts } from './conditions/types.ts'
 import type { JsonObject } from './json.ts'
+import type { TeamAddresses } from './nodes/teamAddresses.ts'
 import type { Utm } from './nodes/utm.ts'
 
 /** What interrupts an execution: exits come before goals, and goals in the order of the nodes. */
@@ -71,6 +72,10 @@ export interface MailContent {
   text?: string
   from?: string
   reply_to?: string
+  /** Who gets it instead of the contact. */
+  to?: TeamAddresses
+  /** Who gets a copy. */
+  cc?: TeamAddresses
   preview_text?: string
   /** By their names without `utm_`. */
   utm?: Utm

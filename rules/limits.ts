@@ -97,6 +97,8 @@ export const limits = {
   nodeIdCharsMax: 64,
   branchesPerNodeMax: 50,
   variantsPerNodeMax: 50,
+  /** Of each of `to` and `cc` of a node. */
+  teamAddressesMax: 10,
   /** JSON data that is nested deeper is refused, because jsonb and recursive code have limits. */
   jsonDepthMax: 64,
   conditionDepthMax: 20,

@@ -101,6 +101,9 @@ export type WaitEndedBy = 'condition' | 'goal' | 'exited' | 'max_duration' | 'mo
 export const heldActions = ['release', 'cancel'] as const
 export type HeldAction = (typeof heldActions)[number]
 
+/** Stands in links to unsubscribe for the token of an email, in copies for people of the team: it unsubscribes nobody. */
+export const copyToken = 'copy'
+
 /** Channels of NOTIFY. */
 export const wakeChannels = [
   'dripline_deliveries',

@@ -9,6 +9,7 @@ import { countRecentMails } from '../../db/executions/facts.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listPublishedTemplates } from '../../db/templates/published.ts'
 import { failureText, type TemplateParts } from '../../mail/content/template.ts'
+import { withoutToken } from '../../mail/tracking/tokens.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import { mailReferences } from '../../rules/design/references.ts'
 import type { Design } from '../../rules/design/types.ts'
@@ -23,9 +24,11 @@ import type {
 import type { JsonObject } from '../../rules/json.ts'
 import { toStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
+import { categoryOf, isToTeam } from '../../rules/nodes/teamAddresses.ts'
 import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
+import { addressMail } from './addressed.ts'
 import { loadSecrets } from './calls.ts'
 import type { SegmentTexts } from './texts.ts'
 import { renderUtm, tagLinks } from './utm.ts'
@@ -44,10 +47,11 @@ export async function loadSources(
   design: Design,
 ) {
   const { db } = deps
-  const { templateIds, fromAddresses } = mailReferences(design)
+  const { templateIds, fromAddresses, teamAddresses } = mailReferences(design)
   const templates = await listPublishedTemplates(db, workspaceId, templateIds)
-  const froms = [...fromAddresses, ...[...templates.values()].map((template) => template.from)]
-  const domainNames = froms.flatMap((from) => (from ? (senderDomain(from) ?? []) : []))
+  const ofTemplates = [...templates.values()].flatMap(({ from }) => from ?? [])
+  const addresses = [...fromAddresses, ...teamAddresses, ...ofTemplates]
+  const domainNames = addresses.flatMap((address) => senderDomain(address) ?? [])
   const domains = await listSendingDomains(db, workspaceId, [...new Set(domainNames)])
   return { templates, domains, secrets: await loadSecrets(deps, workspaceId, design) }
 }
@@ -96,9 +100,9 @@ export function createSegmentMail(
 ) {
   const planned: NewEmail[] = []
 
-  const refusesMail = ({ category = 'marketing' }: MailContent) => {
-    const isMarketing = category === 'marketing'
-    if (context.state.unsubscribed && isMarketing)
+  const refusesMail = (mail: MailContent) => {
+    if (isToTeam(mail)) return null
+    if (context.state.unsubscribed && categoryOf(mail) === 'marketing')
       return { kind: 'skipped', why: 'unsubscribed' } as const
     return context.state.suppressed ? ({ kind: 'suppressed' } as const) : null
   }
@@ -163,22 +167,73 @@ const scopeOf = (
 
 /** Returns the email to write, or a text that says why there is none; null when it has to be rendered first. */
 function composeEmail(
-  { newId, config }: Pick<ActivityDeps, 'newId' | 'config'>,
-  { execution, design, sources, now, texts }: SegmentMailContext,
+  deps: Pick<ActivityDeps, 'newId' | 'config'>,
+  context: SegmentMailContext,
   nodeId: string,
   data: MailContent,
   facts: SegmentFacts,
 ): NewEmail | string | null {
+  const { execution, design, sources, now } = context
   const template = data.template_id === undefined ? null : sources.templates.get(data.template_id)
   if (template === undefined) return `template ${data.template_id} is not published`
   const from = data.from || template?.from || design.settings?.default_from
-  const domainName = from ? senderDomain(from) : null
-  const domain = domainName ? sources.domains.get(domainName) : undefined
-  if (!from || !domain)
-    return `no domain of this workspace for ${from ? 'the from address' : 'want of a from address'}`
-  if (!domain.verified && !config.allowUnverifiedDomains)
-    return `domain ${domainName} is not verified`
+  if (!from) return 'no domain of this workspace for want of a from address'
+  const domain = findDomain(deps, sources, 'from', from)
+  if (typeof domain === 'string') return domain
+  const addressed = addressMail(data, facts.contact.email, (key, address) => {
+    const found = findDomain(deps, sources, key, address)
+    return typeof found === 'string' ? found : null
+  })
+  if (typeof addressed === 'string') return addressed
+  const made = renderMail(deps, context, { data, template, facts, domain })
+  if (typeof made === 'string' || made === null) return made
+  const replyTo = data.reply_to ?? template?.reply_to
+  return newEmail(
+    { newId: deps.newId, now: () => now },
+    {
+      ...addressed,
+      category: categoryOf(data),
+      from,
+      replyTo: replyTo ? [replyTo] : [],
+      content: made.content,
+      templateId: template?.id ?? null,
+      domain,
+      domainName: domain.name,
+      sentBy: { workflowId: execution.workflow_id, executionId: execution.id, nodeId },
+      unsubscribeToken: made.unsubscribeToken,
+    },
+  )
+}
 
+/** The domain of an address in a field of a mail, or a text that says why it cannot be used. */
+function findDomain(
+  { config }: Pick<ActivityDeps, 'config'>,
+  { domains }: Sources,
+  key: string,
+  address: string,
+) {
+  const name = senderDomain(address)
+  const domain = name === null ? undefined : domains.get(name)
+  if (!domain) return `no domain of this workspace for the ${key} address`
+  return domain.verified || config.allowUnverifiedDomains
+    ? domain
+    : `domain ${name} is not verified`
+}
+
+type Template = Sources['templates'] extends ReadonlyMap<string, infer One> ? One : never
+
+/** What a mail says, or a text that says why it cannot; null when it has to be rendered first. */
+function renderMail(
+  { config }: Pick<ActivityDeps, 'config'>,
+  { execution, texts }: SegmentMailContext,
+  mail: {
+    data: MailContent
+    template: Template | null
+    facts: SegmentFacts
+    domain: { tracking_host: string | null }
+  },
+): { content: RenderedContent; unsubscribeToken: string | null } | string | null {
+  const { data, template, facts, domain } = mail
   const scope = scopeOf(execution, facts, data.variables ?? {})
   const utm = renderUtm(texts, data.utm, scope)
   const text = texts.take(
@@ -192,27 +247,12 @@ function composeEmail(
   )
   if (typeof utm === 'string') return `template: ${utm}`
   if (!text || !utm) return null
-  const { rendered, token: unsubscribeToken } = text
+  const { rendered, token } = text
   if (!rendered.ok) return `template: ${failureText(rendered)}`
   const at = { publicUrl: config.publicUrl, trackingHost: domain.tracking_host }
   const content = toStorableContent({ ...rendered, html: tagLinks(rendered.html, utm, at) })
-  const replyTo = data.reply_to ?? template?.reply_to
-  return newEmail(
-    { newId, now: () => now },
-    {
-      category: data.category ?? 'marketing',
-      from,
-      to: [facts.contact.email],
-      replyTo: replyTo ? [replyTo] : [],
-      content,
-      templateId: template?.id ?? null,
-      domain,
-      domainName: domain.name,
-      sentBy: { workflowId: execution.workflow_id, executionId: execution.id, nodeId },
-      unsubscribeToken,
-      recipients: [facts.contact.email],
-    },
-  )
+  if (!isToTeam(data)) return { content, unsubscribeToken: token }
+  return { content: withoutToken(content, token), unsubscribeToken: null }
 }
 
 /** A filter such as `split` can leave half a surrogate pair, which jsonb refuses: the subject goes into `email.sent`. */

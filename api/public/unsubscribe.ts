@@ -5,6 +5,7 @@ import { undoUnsubscribe } from '../../commands/unsubscribes/undo.ts'
 import { findLeft } from '../../db/opt-outs/reads.ts'
 import { findUnsubscribeMail, type UnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import { type MachineReason, machineOf } from '../../rules/mail/machines.ts'
+import { copyToken } from '../../rules/wire.ts'
 import { createClientIp, peerOf } from '../http/clientIp.ts'
 import type { ApiDeps, ApiEnv } from '../http/env.ts'
 import { createRoutes } from '../http/openapi.ts'
@@ -42,11 +43,14 @@ export function unsubscribeRoutes(deps: ApiDeps) {
   const show = (c: Context<ApiEnv>, page: UnsubscribePage, token: string) =>
     c.html(unsubscribePage(page, token), page === 'unknown' ? 404 : 200, pageHeaders)
 
+  const showNone = (c: Context<ApiEnv>, token: string) =>
+    show(c, token === copyToken ? 'copy' : 'unknown', '')
+
   // HEAD comes here too (a GET without a body) and changes nothing.
   app.get('/u/:token', async (c) => {
     const token = c.req.param('token')
     const mail = await find(token)
-    if (!mail) return show(c, 'unknown', '')
+    if (!mail) return showNone(c, token)
     const known = await leftNow(deps, mail)
     const isDirect = deps.config.unsubscribeLinkMode === 'direct'
     // While a GET of another email's link may be undone, this one counts beside it.
@@ -61,7 +65,7 @@ export function unsubscribeRoutes(deps: ApiDeps) {
   app.post('/u/:token', async (c) => {
     const token = c.req.param('token')
     const mail = await find(token)
-    if (!mail) return show(c, 'unknown', '')
+    if (!mail) return showNone(c, token)
     await followUnsubscribe(deps, mail.workspace_id, { mail, by: 'post' })
     return show(c, 'left', token)
   })
@@ -69,7 +73,7 @@ export function unsubscribeRoutes(deps: ApiDeps) {
   app.post('/u/:token/undo', async (c) => {
     const token = c.req.param('token')
     const mail = await find(token)
-    if (!mail) return show(c, 'unknown', '')
+    if (!mail) return showNone(c, token)
     await undoUnsubscribe(deps, mail.workspace_id, mail)
     return show(c, 'back', token)
   })

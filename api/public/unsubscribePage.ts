@@ -22,7 +22,7 @@ export const pageHeaders = {
   'X-Robots-Tag': 'noindex',
 }
 
-export type UnsubscribePage = 'left' | 'ask' | 'back' | 'unknown'
+export type UnsubscribePage = 'left' | 'ask' | 'back' | 'copy' | 'unknown'
 
 const pages: Record<UnsubscribePage, { title: string; text: string; action?: [string, string] }> = {
   left: {
@@ -39,6 +39,10 @@ const pages: Record<UnsubscribePage, { title: string; text: string; action?: [st
     title: 'You are subscribed again',
     text: 'Changed your mind? You can leave at any time.',
     action: ['', 'Unsubscribe'],
+  },
+  copy: {
+    title: 'This mail was a copy',
+    text: 'It went to somebody else, and you got a copy for your team. The link in it unsubscribes nobody.',
   },
   unknown: {
     title: 'This link does not work',

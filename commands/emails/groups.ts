@@ -10,7 +10,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { createBatchers } from '../../runtime/batcher.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
-import { macOf, writeEmail } from './write.ts'
+import { macsOf, writeEmail } from './write.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
@@ -103,7 +103,7 @@ async function writeEach(
     else
       await transact.one(deps, async ({ db, wake }) => {
         wake('dripline_deliveries')
-        await insertEmails(db, workspaceId, group, macOf(deps, workspaceId))
+        await insertEmails(db, workspaceId, group, macsOf(deps, workspaceId))
       })
     return group.map(() => null)
   } catch (error) {

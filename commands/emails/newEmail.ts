@@ -43,6 +43,8 @@ export interface EmailParts {
   unsubscribeToken: string | null
   /** Bare addresses, each once. */
   recipients: string[]
+  /** Those of them who are of the team, beside or instead of the contact of `sentBy`. */
+  team?: string[]
   attachments?: Attachment[]
 }
 
@@ -84,6 +86,7 @@ export function newEmail(
       created_at: at,
     },
     recipients: parts.recipients,
+    team: parts.team ?? [],
     attachments: parts.attachments ?? [],
     dueAt: at,
     expiresAt: new Date(at.getTime() + expiry_ms.transactional),

@@ -48,7 +48,7 @@ export async function writeEmail(
 /**
  * Writes the emails of a segment in one statement, and records their `email.sent` together, since a round trip for each would
  * hold the contact's lock as long again.
- * @param contact who gets them, whose lock the caller holds
+ * @param contact for whom they are, also where they go to the team alone; the caller holds their lock
  */
 export async function writeEmails(
   deps: RecordDeps,
@@ -59,11 +59,12 @@ export async function writeEmails(
   if (emails.length === 0) return
   deps.wake('dripline_deliveries')
   const plain = emails.filter(isPlain)
-  if (plain.length > 1) await insertEmails(deps.db, workspaceId, plain, macOf(deps, workspaceId))
+  if (plain.length > 1) await insertEmails(deps.db, workspaceId, plain, macsOf(deps, workspaceId))
   for (const one of plain.length > 1 ? emails.filter((email) => !isPlain(email)) : emails) {
     await insertOne(deps, workspaceId, one)
   }
-  const sent = emails.map(({ row }) => ({
+  const forContact = emails.filter(({ recipients, team }) => recipients.length > team.length)
+  const sent = forContact.map(({ row }) => ({
     contact_id: contact.id,
     email: contact.email,
     email_id: row.id,
@@ -80,14 +81,16 @@ export async function writeEmails(
   await recordMailEvents(deps, workspaceId, sent)
 }
 
-/** The HMAC of an address in a workspace. */
-export const macOf =
+/** Makes a function that gives the HMACs for the recipients of marketing mail; none of other mail. */
+export const macsOf =
   ({ addressMac }: Pick<RecordDeps, 'addressMac'>, workspaceId: WorkspaceId) =>
-  (address: string): Buffer =>
-    addressMac(workspaceId, address)
+  ({ row, recipients, team }: NewEmail): Buffer[] => {
+    if (row.category !== 'marketing') return []
+    const [contact = ''] = recipients
+    // What stops the mail of the contact stops the copies of it.
+    const stoppedWith = (address: string) => (team.includes(address) ? contact : address)
+    return recipients.map((address) => addressMac(workspaceId, stoppedWith(address)))
+  }
 
-function insertOne(deps: RecordDeps, workspaceId: WorkspaceId, email: NewEmail): Promise<void> {
-  const isMarketing = email.row.category === 'marketing'
-  const macs = isMarketing ? email.recipients.map(macOf(deps, workspaceId)) : []
-  return insertEmail(deps.db, workspaceId, email, macs)
-}
+const insertOne = (deps: RecordDeps, workspaceId: WorkspaceId, email: NewEmail): Promise<void> =>
+  insertEmail(deps.db, workspaceId, email, macsOf(deps, workspaceId)(email))

@@ -90,7 +90,8 @@ async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Tak
   const email = addressOf(delivery)
   if (email !== null)
     await unsubscribeFromAudiences(deps, workspace_id, { email, source: 'complaint' }, at)
-  const token = await findUnsubscribeToken(trx, workspace_id, email_id)
+  // Whoever of the team complains has not spoken for the contact.
+  const token = delivery.to_team ? null : await findUnsubscribeToken(trx, workspace_id, email_id)
   const mail = token === null ? undefined : await findUnsubscribeMail(trx, token)
   if (mail)
     await leaveWorkflow({ ...deps, now: () => at }, workspace_id, { mail, source: 'complaint' })

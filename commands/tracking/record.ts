@@ -91,7 +91,8 @@ async function recordVisit(
   const repeatsAfter = new Date(at.getTime() - REPEAT_MS)
   const isNew = await insertTracked(trx, workspaceId, delivery, event, repeatsAfter)
   if (!isNew) return { isHeard: false }
-  if (watch?.scanner) {
+  // A scanner of the team's mail has followed no link of the contact's.
+  if (watch?.scanner && !delivery.to_team) {
     const after = new Date(at.getTime() - SCAN_WINDOW_MS)
     await undoScannedUnsubscribe(deps, workspaceId, { emailId: delivery.email_id, after })
   }
@@ -109,7 +110,7 @@ async function watchLinks(
   { delivery, link, at }: { delivery: TrackedDelivery; link: string; at: Date },
 ): Promise<{ machine: MachineReason | null; scanner: boolean }> {
   const since = new Date(at.getTime() - SCAN_WINDOW_MS)
-  const before = await listLinkFetches(trx, workspaceId, delivery.email_id, since)
+  const before = await listLinkFetches(trx, workspaceId, delivery, since)
   const fetches = [...before, { at, link }]
   const burst = isBurst(fetches, at)
   const burstFrom = new Date(at.getTime() - BURST_MS)

@@ -27,7 +27,8 @@ export function followUnsubscribe(
     const at = inTrx.now()
     if (by === 'get') {
       const since = new Date(at.getTime() - SCAN_WINDOW_MS)
-      const fetches = await listLinkFetches(inTrx.db, workspaceId, mail.id, since)
+      const ofContact = { email_id: mail.id, recipient: mail.email }
+      const fetches = await listLinkFetches(inTrx.db, workspaceId, ofContact, since)
       if (showsScanner(fetches)) return false
     }
     const leaving =

@@ -29,10 +29,12 @@ export async function findDesignProblems(
   design: unknown,
 ): Promise<Problem[]> {
   const { workspaceId, domainId } = reach
-  const { templateIds, fromAddresses, audienceIds, workflowIds } = designReferences(design)
+  const named = designReferences(design)
+  const { templateIds, audienceIds, workflowIds } = named
   const templates = await findTemplateFacts(db, workspaceId, templateIds)
-  const senders = [...fromAddresses, ...[...templates.values()].flatMap(({ from }) => from ?? [])]
-  const domainNames = senders.flatMap((sender) => senderDomain(sender) ?? [])
+  const ofTemplates = [...templates.values()].flatMap(({ from }) => from ?? [])
+  const addresses = [...named.fromAddresses, ...named.teamAddresses, ...ofTemplates]
+  const domainNames = addresses.flatMap((address) => senderDomain(address) ?? [])
   const [domains, audiences, workflows] = await Promise.all([
     listSendingDomains(db, workspaceId, [...new Set(domainNames)]),
     findAudienceIds(db, workspaceId, audienceIds),
@@ -61,7 +63,7 @@ export async function findDesignProblems(
 
 /**
  * The nodes and settings of a design that send from another domain than the one that the caller is bound to, by a
- * `from` of their own, a template's or `default_from`; none for a caller who is bound to none.
+ * `from` of their own, a template's or `default_from`, or to a team there; none for a caller who is bound to none.
  */
 export async function findForeignSenders(
   deps: Deps,

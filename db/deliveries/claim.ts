@@ -27,6 +27,7 @@ export type ClaimedDelivery = Pick<
   | 'slot_day'
   | 'class'
   | 'destination'
+  | 'to_team'
 > & {
   /** The state before the claim, to which it returns if no attempt is made. */
   was: WaitingState
@@ -92,7 +93,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
           settled_at = case when l.verdict <> 'wait' then ${now}::timestamptz end
       from (${look(sql`due`, now)}) l where d.ctid = l.place
       returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.next_at,
-        d.created_at, d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, l.was, l.verdict
+        d.created_at, d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, d.to_team, l.was, l.verdict
     ),
     events as (
       insert into email_events (email_id, workspace_id, recipient, status, at, data)
@@ -104,7 +105,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
       select (select json_agg(walk) from walk) as steps, (select json_agg(id) from picked) as picked
     )
     select m.id, email_id, workspace_id, domain_id, recipient, shard, attempt, next_at, created_at, expires_at, resent,
-      last_response, slot_day::text, class, destination, was, verdict,
+      last_response, slot_day::text, class, destination, to_team, was, verdict,
       case when row_number() over () = 1 then steps end as steps,
       case when row_number() over () = 1 then picked end as picked
     from walked left join moved m on true

@@ -29,7 +29,7 @@ export function mailEventRows(rows: RawBuilder<unknown>, now: Date): RawBuilder<
   )
 }
 
-/** Writes the mail event of one delivery. @returns false if its recipient is no contact: nothing was written */
+/** Writes the mail event of one delivery. @returns false if no contact hears of it: nothing was written */
 export async function insertMailEvent(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -39,7 +39,7 @@ export async function insertMailEvent(
 ): Promise<boolean> {
   const rows = sql`select id as delivery_id, workspace_id, recipient, ${event.name}::text as name,
       ${event.at}::timestamptz as at, ${JSON.stringify(event.data)}::jsonb as data
-    from deliveries where workspace_id = ${workspaceId} and id = ${deliveryId}`
+    from deliveries where workspace_id = ${workspaceId} and id = ${deliveryId} and not to_team`
   const { rows: told } = await sql`
     with told as (${mailEventRows(rows, now)} returning id) select id from told
   `.execute(trx)

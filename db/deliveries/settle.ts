@@ -107,7 +107,7 @@ export async function settleDeliveries(
       from given g
       where d.id = g.id and (d.state, g.state) in (${attemptMoves})
         and d.state = coalesce(g.leaves, d.state)
-      returning d.email_id, d.workspace_id, d.recipient, g.*
+      returning d.email_id, d.workspace_id, d.recipient, d.to_team, g.*
     ),
     attempts as (
       insert into delivery_attempts (delivery_id, attempt, started_at, ended_at, outcome, phase, code,
@@ -126,7 +126,7 @@ export async function settleDeliveries(
       ${mailEventRows(
         sql`select id as delivery_id, workspace_id, recipient, status as name, at,
           case when status = 'bounced' then data else '{}' end as data
-        from settled where status is not null`,
+        from settled where status is not null and not to_team`,
         now,
       )}
       returning id

@@ -19,6 +19,8 @@ export interface NewEmail {
   }
   /** Bare addresses, each once, in the order in which they are to be shown. */
   recipients: string[]
+  /** Those of them who are of the team, and not the contact for whom an execution sends it. */
+  team: string[]
   attachments: NewAttachment[]
   /** When its first attempt is due. */
   dueAt: Date
@@ -30,7 +32,7 @@ export interface NewEmail {
  * Writes an email with its attachments, one delivery for each recipient (`suppressed` for those on the
  * suppression list, else `queued`), and the email events `sent`, and `bounced` for the suppressed ones.
  * One statement, so one commit where the caller has no transaction of its own. The caller wakes the lanes.
- * @param macs of marketing mail, the HMAC of each recipient, which the claim looks for among opt-outs
+ * @param macs of marketing mail, for each recipient the HMAC of the address that the claim looks for among opt-outs
  */
 export async function insertEmail(
   trx: Trx,
@@ -47,6 +49,7 @@ export async function insertEmail(
   const shards = recipients.map(({ shard }) => shard)
   const domains = recipients.map(({ domain }) => domain)
   const keys = recipients.map(({ key }) => key)
+  const ofTeam = recipients.map(({ to_team }) => to_team)
   const given = sql`
     select ${row.id}::text as id, ${row.type}::text as type, ${row.category}::text as category,
       ${row.from}::text as "from", ${row.to}::text[] as "to", ${row.cc}::text[] as cc, ${row.bcc}::text[] as bcc,
@@ -65,8 +68,8 @@ export async function insertEmail(
     // Not in the relation, which Postgres would write to a file for a large one.
     bodies: { html: sql`${row.html}::text`, text: sql`${row.text}::text` },
     recipients: sql`select ${row.id}::text as email_id, r.* from unnest(${addresses}::text[], ${domains}::text[],
-      ${shards}::smallint[], ${keys}::text[], ${[...macs]}::bytea[])
-      with ordinality as r(address, domain, shard, key, mac, position)`,
+      ${shards}::smallint[], ${keys}::text[], ${ofTeam}::boolean[], ${[...macs]}::bytea[])
+      with ordinality as r(address, domain, shard, key, to_team, mac, position)`,
     further: attachments(row.id, email.attachments),
   })
 }
@@ -77,7 +80,7 @@ interface GivenEmails {
   given: RawBuilder<unknown>
   /** Expressions over `given`. */
   bodies: { html: RawBuilder<unknown>; text: RawBuilder<unknown> }
-  /** A `select` of `email_id`, `address`, `domain`, `shard`, `key`, `mac` and `position`. */
+  /** A `select` of `email_id`, `address`, `domain`, `shard`, `key`, `to_team`, `mac` and `position`. */
   recipients: RawBuilder<unknown>
   /** Further steps of the `with`, each after a comma. */
   further?: RawBuilder<unknown>
@@ -91,7 +94,7 @@ export async function writeGiven(
 ): Promise<void> {
   await sql`
     with given as (${given}), recipient as (
-      select g.*, r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.position,
+      select g.*, r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.position,
         case when k.shard is null then r.domain else k.destination end as destination,
         s.email is not null as suppressed
       from (${recipients}) r join given g on g.id = r.email_id
@@ -110,12 +113,12 @@ export async function writeGiven(
     ), delivery as (
       insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
         expires_at, created_at, settled_at, marketing, address_hmac, workflow_id, execution_id, class,
-        destination, ready)
+        destination, ready, to_team)
       select id, ${workspaceId}, domain_id, address, shard,
         case when suppressed then 'suppressed' else 'queued' end, due_at, expires_at, created_at,
         case when suppressed then created_at end, category = 'marketing', mac,
         case when category = 'marketing' then workflow_id end,
-        case when category = 'marketing' then execution_id end, class, destination, due_at <= created_at
+        case when category = 'marketing' then execution_id end, class, destination, due_at <= created_at, to_team
       from recipient order by id, position
     )${further}
     insert into email_events (email_id, workspace_id, recipient, status, at, data)
@@ -132,12 +135,19 @@ export async function writeGiven(
 /** The place of an email's class in `mailClasses`. */
 export const classPlace = (row: ClassedEmail) => mailClasses.indexOf(mailClass(row))
 
-/** Each recipient with its domain and the domain's shard, the address by which it is suppressed, and its place. */
-export function recipientRows({ recipients }: Pick<NewEmail, 'recipients'>) {
+/** Each recipient with its domain and the domain's shard, the address by which it is suppressed, its place, and whether it is of the team. */
+export function recipientRows({ recipients, team }: Pick<NewEmail, 'recipients' | 'team'>) {
   return recipients.map((address, position) => {
     const domain = addressDomain(address).toLowerCase()
     const key = normalizeContactEmail(address) ?? address.toLowerCase()
-    return { address, domain, shard: shardOf(domain), key, position }
+    return {
+      address,
+      domain,
+      shard: shardOf(domain),
+      key,
+      position,
+      to_team: team.includes(address),
+    }
   })
 }
 

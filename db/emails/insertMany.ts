@@ -23,13 +23,13 @@ export function isPlain(email: NewEmail): email is PlainEmail {
 /**
  * Writes what `insertEmail` writes, for each of them. If one row is refused, none is written. The caller wakes the
  * lanes.
- * @param macOf the HMAC of a recipient of marketing mail, which the claim looks for among opt-outs
+ * @param macsOf of marketing mail, for each recipient the HMAC of the address that the claim looks for among opt-outs
  */
 export async function insertEmails(
   trx: Trx,
   workspaceId: WorkspaceId,
   emails: readonly PlainEmail[],
-  macOf: (address: string) => Buffer,
+  macsOf: (email: NewEmail) => readonly Buffer[],
 ): Promise<void> {
   const rows = emails.map(({ row, dueAt, expiresAt }) => ({
     ...row,
@@ -37,13 +37,14 @@ export async function insertEmails(
     due_at: dueAt,
     expires_at: expiresAt,
   }))
-  const recipients = emails.flatMap((email) =>
-    recipientRows(email).map((recipient) => ({
+  const recipients = emails.flatMap((email) => {
+    const macs = macsOf(email)
+    return recipientRows(email).map((recipient, i) => ({
       email_id: email.row.id,
       ...recipient,
-      hex: email.row.category === 'marketing' ? macOf(recipient.address).toString('hex') : null,
-    })),
-  )
+      hex: macs[i]?.toString('hex') ?? null,
+    }))
+  })
   await writeGiven(trx, workspaceId, {
     given: sql`
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(
@@ -54,8 +55,8 @@ export async function insertEmails(
         created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz)`,
     bodies: { html: sql`html`, text: sql`text` },
     recipients: sql`
-      select email_id, address, domain, shard, key, decode(hex, 'hex') as mac, position
+      select email_id, address, domain, shard, key, to_team, decode(hex, 'hex') as mac, position
       from jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb)
-        as r(email_id text, address text, domain text, shard smallint, key text, hex text, position integer)`,
+        as r(email_id text, address text, domain text, shard smallint, key text, to_team boolean, hex text, position integer)`,
   })
 }

@@ -8,11 +8,12 @@ import type { EmailStatus } from '../schema.ts'
 export interface ExecutionEmailRow {
   id: string
   subject: string
+  /** The contact, or the first of the team to whom it went instead. */
   recipient: string
   workflow_id: string
   execution_id: string
   created_at: Date
-  /** In time order, without what machines opened or clicked; `at` in ms. */
+  /** Of that recipient, in time order, without what machines opened or clicked; `at` in ms. */
   events: { status: EmailStatus; at: number }[]
 }
 
@@ -37,6 +38,9 @@ export function listExecutionEmails(
   return listWithEvents(db, reach, sql<SqlBool>`m.execution_id = ${executionId}`, null)
 }
 
+/** The bare address of the first that a mail shows, which may have a name before it. */
+const first = sql<string>`coalesce(substring(m."to"[1] from '<([^<>]+)>\\s*$'), m."to"[1])`
+
 async function listWithEvents(
   db: Db,
   reach: Reach,
@@ -46,12 +50,13 @@ async function listWithEvents(
   const { workspaceId, domainId } = reach
   const ofDomain = domainId === null ? sql`` : sql`and m.domain_id = ${domainId}`
   const { rows } = await sql<ExecutionEmailRow>`
-    select m.id, m.subject, m."to"[1] as recipient, m.workflow_id, m.execution_id, m.created_at,
+    select m.id, m.subject, ${first} as recipient, m.workflow_id, m.execution_id, m.created_at,
       coalesce((
         select json_agg(json_build_object('status', v.status,
           'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id)
         from email_events v
         where v.workspace_id = ${workspaceId} and v.email_id = m.id and v.machine is null
+          and lower(v.recipient) = lower(${first})
       ), '[]') as events
     from emails m
     where m.workspace_id = ${workspaceId} ${ofDomain} and ${fits}

@@ -27,8 +27,8 @@ export async function listEventTimes(
 }
 
 /**
- * The statuses that emails of these executions have reached, by execution and send_email node; what machines opened is left
- * out. One without such emails is not in the map.
+ * The statuses that emails of these executions have reached at their contacts, by execution and send_email node; what machines
+ * opened is left out, and what became of copies for the team. One without such emails is not in the map.
  */
 export async function listEmailActivity(
   trx: Trx,
@@ -38,6 +38,7 @@ export async function listEmailActivity(
   const { rows } = await sql<{ execution_id: string; node_id: string; statuses: string[] }>`
     select m.execution_id, m.node_id, array_agg(distinct v.status) as statuses
     from emails m join email_events v on v.email_id = m.id and v.machine is null
+      join deliveries d on d.email_id = m.id and d.recipient = v.recipient and not d.to_team
     where m.workspace_id = ${workspaceId} and m.execution_id = any(${executionIds}::text[])
       and m.node_id is not null
     group by m.execution_id, m.node_id
@@ -124,6 +125,7 @@ export async function listMarketingTimes(
     .where('workspace_id', '=', workspaceId)
     .where('address_hmac', '=', hmac)
     .where('marketing', '=', sql.lit(true))
+    .where('to_team', '=', false)
     .where('created_at', '>', since)
     .where('state', 'not in', ['cancelled', 'suppressed'])
     .orderBy('created_at', 'desc')

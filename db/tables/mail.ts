@@ -93,6 +93,8 @@ export interface DeliveriesTable {
   destination: Defaulted<string>
   /** False: it becomes due later. */
   ready: Defaulted<boolean>
+  /** It goes to somebody of the team, and not to the contact of its execution: no contact hears what becomes of it. */
+  to_team: Defaulted<boolean>
 }
 
 /** What direct delivery has learned about the domain of a recipient. */

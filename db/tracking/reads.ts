@@ -10,6 +10,7 @@ export interface TrackedDelivery {
   email_id: string
   workspace_id: WorkspaceId
   recipient: string
+  to_team: boolean
   settled_at: Date | null
   /** The link's target; null for an open, or when the email has no such link. */
   url: string | null
@@ -22,24 +23,24 @@ export async function findTrackedDelivery(
   index: number | null,
 ): Promise<TrackedDelivery | undefined> {
   const { rows } = await sql<TrackedDelivery>`
-    select d.id as delivery_id, d.email_id, d.workspace_id, d.recipient, d.settled_at,
+    select d.id as delivery_id, d.email_id, d.workspace_id, d.recipient, d.to_team, d.settled_at,
       (select l.urls[${index}::int + 1] from email_links l where l.email_id = d.email_id) as url
     from deliveries d where d.id = ${deliveryId}
   `.execute(db)
   return rows[0]
 }
 
-/** Clicks on an email's links after that time, those of machines too, oldest first. */
+/** A recipient's clicks on an email's links after that time, those of machines too, oldest first. */
 export async function listLinkFetches(
   trx: Trx,
   workspaceId: WorkspaceId,
-  emailId: string,
+  { email_id, recipient }: Pick<TrackedDelivery, 'email_id' | 'recipient'>,
   after: Date,
 ): Promise<{ at: Date; link: string }[]> {
   const { rows } = await sql<{ at: Date; link: string }>`
     select at, data->>'link' as link from email_events
-    where workspace_id = ${workspaceId} and email_id = ${emailId} and status = 'clicked'
-      and at > ${after} and data ? 'link'
+    where workspace_id = ${workspaceId} and email_id = ${email_id} and status = 'clicked'
+      and lower(recipient) = lower(${recipient}) and at > ${after} and data ? 'link'
     order by at, id
   `.execute(trx)
   return rows

@@ -6,13 +6,39 @@ import {
 } from '../../db/emails/contents.ts'
 import type { ComposeInput } from '../../mail/compose/input.ts'
 import { unsubscribeMailbox } from '../../mail/tracking/mailboxes.ts'
+import { withoutToken } from '../../mail/tracking/tokens.ts'
 import { parseMailbox } from '../../rules/addresses.ts'
 import { automaticOf, feedbackId } from '../../rules/mail/classes.ts'
 import type { Tracker } from './trackers.ts'
 
+/** A delivery whose recipient an email is composed for. */
+export interface ReaderOf {
+  id: number
+  /** True: they are of the team, and must not unsubscribe the contact by the links of a copy. */
+  to_team: boolean
+}
+
+type Leaving = Pick<EmailContent, 'unsubscribe_token'>
+
 /** The html with tracking; the text part stays that of the html without tracking. */
-export function tracked(input: ComposeInput, tracker: Tracker, deliveryId: number): ComposeInput {
-  return { ...input, html: tracker.htmlFor(deliveryId), text: tracker.text }
+export function tracked(
+  input: ComposeInput,
+  email: Leaving,
+  tracker: Tracker,
+  delivery: ReaderOf,
+): ComposeInput {
+  const own = { ...input, html: tracker.htmlFor(delivery.id), text: tracker.text }
+  return untracked(own, email, delivery)
+}
+
+/** What the recipient gets where nothing is tracked. @param delivery null: as the contact gets it */
+export function untracked(
+  input: ComposeInput,
+  { unsubscribe_token: token }: Leaving,
+  delivery: ReaderOf | null,
+): ComposeInput {
+  if (token === null || !delivery?.to_team) return input
+  return { ...withoutToken(input, token), unsubscribe: null }
 }
 
 /**

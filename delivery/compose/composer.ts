@@ -1,4 +1,5 @@
 // Loads, composes and signs emails. Deliveries of one email that are under way together share the work.
+// Long because the ways to a message, heavy or not, share what is in use of an email.
 import {
   type EmailContent,
   isTransactional,
@@ -15,7 +16,7 @@ import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { createBudget } from './budget.ts'
-import { toComposeInput, tracked } from './composeInput.ts'
+import { type ReaderOf, toComposeInput, tracked, untracked } from './composeInput.ts'
 import { createHeavyPlaces, NoHeavyPlace } from './heavyPlaces.ts'
 import { createMailGuard, GivenUp, type MailWork } from './mailGuard.ts'
 import { createMessageStore, type KeptMessage } from './messageStore.ts'
@@ -42,22 +43,21 @@ export interface ComposedEmail {
 /** What the recipients of an email have in common. */
 interface Prepared {
   common: Common
-  /** @param deliveryId null: without tracking */
-  bytesFor: (deliveryId: number | null, watched: Watched) => Promise<Buffer>
+  bytesFor: (delivery: ReaderOf | null, watched: Watched) => Promise<Buffer>
 }
 
 type Common = Omit<ComposedEmail, 'message' | 'readReply'>
 
 /**
  * Runs work with a composed email.
- * @param deliveryId null: without tracking
+ * @param delivery null: without tracking
  * @param destination where it goes, for the bounds on mail with attachments; null: without those
  * @throws NoHeavyPlace if too much such mail is under way; NotAlone if it is a suspect that found no moment; GivenUp
  */
 export type UseEmail = <T>(
   emailId: string,
   work: (email: ComposedEmail) => Promise<T>,
-  deliveryId?: number | null,
+  delivery?: ReaderOf | null,
   destination?: string | null,
 ) => Promise<T>
 
@@ -84,7 +84,7 @@ const HEAVY_BYTES_MAX = 64 * 1024 * 1024
 /**
  * Makes a function that runs `work` with the bytes of an email. They are dropped when the last delivery of the
  * email is done. The links and the pixel of a tracked email differ for each delivery; its links are committed
- * before `work` begins.
+ * before `work` begins. Copies for the team are without the links to unsubscribe.
  */
 export function createComposer(
   deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'now' | 'secrets' | 'blame'>,
@@ -119,16 +119,18 @@ export function createComposer(
     const input = watched(() => toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain))
     const signing = keys.map((key) => ({ ...key, domain, date: email.created_at }))
     const tracker = await trackers(email, input, watched)
-    let plain: Promise<Buffer> | undefined
+    const plain: { team?: Promise<Buffer>; others?: Promise<Buffer> } = {}
     const acceptedAt = email.created_at.getTime()
     return {
       common: { acceptedAt, mailFromDomain, transactional: isTransactional(email) },
-      bytesFor(deliveryId, watched) {
-        if (tracker === null || deliveryId === null) {
-          plain ??= composeSigned(input, signing, bodies, { watched })
-          return plain
+      bytesFor(delivery, watched) {
+        if (tracker === null || delivery === null) {
+          const all = delivery?.to_team ? 'team' : 'others'
+          const forAll = watched(() => untracked(input, email, delivery))
+          plain[all] ??= composeSigned(forAll, signing, bodies, { watched })
+          return plain[all]
         }
-        const own = watched(() => tracked(input, tracker, deliveryId))
+        const own = watched(() => tracked(input, email, tracker, delivery))
         return composeSigned(own, signing, bodies, { once: true, watched })
       },
     }
@@ -141,22 +143,27 @@ export function createComposer(
     }
   }
 
-  const composeHeavy = (email: EmailContent, deliveryId: number | null): Promise<Heavy> =>
+  const composeHeavy = (email: EmailContent, delivery: ReaderOf | null): Promise<Heavy> =>
     heavily(email.heavy_bytes, async () => {
       // Others may have taken the room while this one waited for its turn.
       needRoom(email)
       return guard(composingOf(email), async (watched) => {
         const { bytesFor, common } = await prepare(email, watched)
-        const bytes = await bytesFor(deliveryId, watched)
+        const bytes = await bytesFor(delivery, watched)
         return { common, kept: await store.keep(bytes, email.workspace_id) }
       })
     })
 
-  /** The message of a heavy email: shared with other deliveries under way, unless each has its own links. */
-  async function holdHeavy(entry: Entry, email: EmailContent, deliveryId: number | null) {
-    const isOwn = deliveryId !== null && (email.track_opens || email.track_clicks)
+  /** The message of a heavy email: shared with other deliveries under way, unless each has its own links, or it is a copy. */
+  async function holdHeavy(entry: Entry, email: EmailContent, delivery: ReaderOf | null) {
+    const isTracked = email.track_opens || email.track_clicks
+    const isOwn = delivery !== null && (isTracked || delivery.to_team)
+    if (isOwn) {
+      const { common, kept } = await composeHeavy(email, delivery)
+      return { common, ...kept.hold() }
+    }
     for (;;) {
-      if (isOwn || !entry.heavy) entry.heavy = composeHeavy(email, deliveryId)
+      entry.heavy ??= composeHeavy(email, delivery)
       const making = entry.heavy
       const { common, kept } = await making.catch((err) => {
         if (entry.heavy === making) entry.heavy = undefined
@@ -172,33 +179,33 @@ export function createComposer(
   const useHeavy = async <T>(
     [entry, email]: [Entry, EmailContent],
     work: (common: Common, message: Message) => Promise<T>,
-    deliveryId: number | null,
+    delivery: ReaderOf | null,
     destination: string | null,
   ): Promise<T> => {
     needRoom(email)
     const giveBack = destination === null ? null : takePlace(email.workspace_id, destination)
     try {
-      const { common, message, release } = await holdHeavy(entry, email, deliveryId)
+      const { common, message, release } = await holdHeavy(entry, email, delivery)
       return await work(common, message).finally(release)
     } finally {
       giveBack?.()
     }
   }
 
-  const compose = async (entry: Entry, email: EmailContent, deliveryId: number | null) =>
+  const compose = async (entry: Entry, email: EmailContent, delivery: ReaderOf | null) =>
     guard(composingOf(email), async (watched) => {
       entry.prepared ??= prepare(email, watched)
       const preparing = entry.prepared
       try {
         const { bytesFor, common } = await preparing
-        return { common, message: await bytesFor(deliveryId, watched) }
+        return { common, message: await bytesFor(delivery, watched) }
       } catch (err) {
         if (entry.prepared === preparing) entry.prepared = undefined
         throw err
       }
     })
 
-  return async (emailId, work, deliveryId = null, destination = null) => {
+  return async (emailId, work, delivery = null, destination = null) => {
     const entry: Entry = inUse.get(emailId) ?? {
       loaded: undefined,
       prepared: undefined,
@@ -215,14 +222,14 @@ export function createComposer(
     }
     try {
       const email = await loaded
-      const reply = replyOf(email, deliveryId)
+      const reply = replyOf(email, delivery?.id ?? 0)
       if (isGivenUp(reply.deaths)) throw new GivenUp(reply)
       const readReply = <R>(read: () => R) => guard(reply, async (watched) => watched(read))
       const send = (common: Common, message: Message) => work({ ...common, message, readReply })
       if (email.heavy_bytes > 0) {
-        return await useHeavy([entry, email], send, deliveryId, destination)
+        return await useHeavy([entry, email], send, delivery, destination)
       }
-      const { common, message } = await compose(entry, email, deliveryId)
+      const { common, message } = await compose(entry, email, delivery)
       if (email.suspect_deaths !== null) loadAgain()
       return await send(common, message)
     } catch (err) {
@@ -241,7 +248,7 @@ const composingOf = ({ id, suspect_deaths }: EmailContent): MailWork => ({
   deaths: suspect_deaths,
 })
 
-function replyOf({ id, suspect_deliveries }: EmailContent, deliveryId: number | null): MailWork {
-  const name = suspectDeliveryId(id, deliveryId ?? 0)
+function replyOf({ id, suspect_deliveries }: EmailContent, deliveryId: number): MailWork {
+  const name = suspectDeliveryId(id, deliveryId)
   return { kind: 'delivery', id: name, deaths: suspect_deliveries?.[name] ?? null }
 }

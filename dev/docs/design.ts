@@ -31,6 +31,7 @@ const bounds: [what: string, most: string][] = [
   ['length of the id of a node or edge', `${limits.nodeIdCharsMax} characters`],
   ['branches of one node', count(limits.branchesPerNodeMax)],
   ['variants of one `split`', count(limits.variantsPerNodeMax)],
+  ['addresses of each of `to` and `cc` of a mail', count(limits.teamAddressesMax)],
   ['rows of `match` of one wait', count(limits.matchRowsPerNodeMax)],
   ['`{"var"}` values of one `update_contact`', count(limits.variablesPerNodeMax)],
   [

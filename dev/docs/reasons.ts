@@ -195,13 +195,14 @@ const whys: Reason[] = [
     text: '`no domain of this workspace for the from address`',
     from: [MAIL, 'no domain of this workspace for'],
     more: EMAIL,
-    meaning: "Failed: the sender's domain was deleted since",
+    meaning: 'Failed: the domain of that field (`from`, `to` or `cc`) was deleted since',
   },
   {
     text: '`domain acme.com is not verified`',
     from: [MAIL, 'is not verified'],
     more: EMAIL,
-    meaning: "Failed: the sender's domain is not verified any more",
+    meaning:
+      'Failed: the domain of the sender, or of an address of the team, is not verified any more',
   },
   {
     text: '`template: html: …`',

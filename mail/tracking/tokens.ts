@@ -1,6 +1,7 @@
 // Tokens of pixels and tracked links: delivery, link and a MAC, as short text for a URL.
 import { randomBytes } from 'node:crypto'
 import type { Mac, MacCheck } from '../../rules/mac.ts'
+import { copyToken } from '../../rules/wire.ts'
 
 const OPEN = 1
 const CLICK = 2
@@ -57,4 +58,24 @@ function sign(mac: Mac, body: Buffer): string {
 /** Makes a random 128-bit token: 22 base64url characters. */
 export function newOpaqueToken(): string {
   return randomBytes(16).toString('base64url')
+}
+
+interface Content {
+  subject: string
+  html: string | null
+  text: string | null
+}
+
+/**
+ * The content of a mail with links that unsubscribe nobody.
+ * @param token of its links, made by `newOpaqueToken`: it stands the same in a link that is escaped or encoded
+ */
+export function withoutToken<T extends Content>(content: T, token: string): T {
+  const without = (text: string) => text.replaceAll(token, copyToken)
+  return {
+    ...content,
+    subject: without(content.subject),
+    html: content.html === null ? null : without(content.html),
+    text: content.text === null ? null : without(content.text),
+  }
 }

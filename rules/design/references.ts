@@ -10,6 +10,8 @@ interface DesignReferences {
   templateIds: string[]
   /** Senders as written, `settings.default_from` among them. */
   fromAddresses: string[]
+  /** Addresses of the team as written, to which mail goes. */
+  teamAddresses: string[]
   audienceIds: string[]
   workflowIds: string[]
 }
@@ -47,15 +49,21 @@ export function designReferences(
 export function mailReferences(
   { nodes, settings }: Referring,
   registry: NodeRegistry = nodeRegistry,
-): Pick<DesignReferences, 'templateIds' | 'fromAddresses'> {
+): Pick<DesignReferences, 'templateIds' | 'fromAddresses' | 'teamAddresses'> {
   const templateIds: unknown[] = []
   const fromAddresses: unknown[] = [settings?.default_from]
+  const teamAddresses: unknown[] = []
   for (const { type, data } of nodes) {
     const named = data && registry.find(type)?.names(data as JsonObject)
     if (named?.templateIds) templateIds.push(...named.templateIds)
     if (named?.fromAddresses) fromAddresses.push(...named.fromAddresses)
+    if (named?.teamAddresses) teamAddresses.push(...named.teamAddresses)
   }
-  return { templateIds: texts(templateIds), fromAddresses: texts(fromAddresses) }
+  return {
+    templateIds: texts(templateIds),
+    fromAddresses: texts(fromAddresses),
+    teamAddresses: texts(teamAddresses),
+  }
 }
 
 /** Ids in `audience` conditions anywhere below a value; readShape has bounded its depth. */

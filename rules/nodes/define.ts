@@ -27,7 +27,10 @@ export interface Handles {
 
 /** What a design names outside itself, as it is written; anything but text is passed over. */
 export type NamedOutside = Partial<
-  Record<'templateIds' | 'fromAddresses' | 'audienceIds' | 'workflowIds', unknown[]>
+  Record<
+    'templateIds' | 'fromAddresses' | 'teamAddresses' | 'audienceIds' | 'workflowIds',
+    unknown[]
+  >
 >
 
 /**

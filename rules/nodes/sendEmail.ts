@@ -2,27 +2,22 @@
 import { z } from 'zod'
 import { evaluate } from '../conditions/evaluate.ts'
 import { anyObject, conditionSchema } from '../conditions/schema.ts'
-import { type CheckAt, problemAt } from '../design/context.ts'
 import {
   checkConditions,
-  checkLiquid,
   checkMailbox,
   checkObject,
   checkOneOf,
-  checkSender,
-  checkSenderDomain,
-  checkText,
   type HeldCondition,
   isGiven,
 } from '../design/fieldChecks.ts'
 import { capEnds } from '../design/frequencyCap.ts'
-import type { Problem } from '../design/problem.ts'
 import type { MailContent } from '../interpreterTypes.ts'
 import type { JsonObject } from '../json.ts'
-import { shownText } from '../shown.ts'
 import { defineNode, type Move, never, type Place } from './define.ts'
 import { mailbox } from './fields.ts'
+import { checkContent, checkFrom } from './mailChecks.ts'
 import { completed, failStep, skip } from './moves.ts'
+import { categoryOf, checkTeamAddresses, isToTeam, teamAddresses } from './teamAddresses.ts'
 import { checkUtm, utm } from './utm.ts'
 
 const categories = ['marketing', 'transactional'] as const
@@ -48,6 +43,17 @@ const data = z
     from: mailbox
       .describe(
         "The sender, on a verified domain. Absent: the template's sender, else `settings.default_from`; one is required",
+      )
+      .exactOptional(),
+    to: teamAddresses
+      .describe(
+        'Addresses of your team, on verified domains: the mail goes to them and not to the contact. It is `transactional`, whatever ' +
+          '`category` says, and nothing that the contact left holds it back. No Liquid',
+      )
+      .exactOptional(),
+    cc: teamAddresses
+      .describe(
+        'Addresses of your team, on verified domains, that get a copy. Its links to unsubscribe work for nobody. No Liquid',
       )
       .exactOptional(),
     reply_to: mailbox
@@ -92,64 +98,6 @@ const conditions = ({ guard }: JsonObject): HeldCondition[] => [
   { key: 'guard', value: guard, scope: 'node', isRequired: false },
 ]
 
-/** A published template, or a subject with html or text; a subject beside a template stands in for the template's. */
-function checkContent(at: CheckAt): Problem[] {
-  const { template_id, subject, html, text } = at.data
-  const problems = ['subject', 'html', 'text', 'preview_text'].flatMap((key) =>
-    checkLiquid(at, key),
-  )
-  if (isGiven(template_id)) return [...problems, ...checkTemplate(at)]
-  if (!isGiven(subject)) {
-    problems.push(
-      ...problemAt(at, 'subject', 'subject_missing', 'subject is required without a template_id'),
-    )
-  }
-  if (!isGiven(html) && !isGiven(text)) {
-    const message = 'html or text is required without a template_id'
-    problems.push(...problemAt(at, 'html', 'content_missing', message))
-  }
-  return problems
-}
-
-function checkTemplate(at: CheckAt): Problem[] {
-  const { template_id, subject, html, text } = at.data
-  if (typeof template_id !== 'string') return checkText(at, 'template_id')
-  const problems: Problem[] = []
-  if (isGiven(html) || isGiven(text)) {
-    const message = 'template_id cannot be used together with html or text'
-    problems.push(...problemAt(at, 'template_id', 'template_with_content', message))
-  }
-  const template = at.context.templates.get(template_id)
-  if (!template) {
-    const message = `template_id: this workspace has no template '${shownText(template_id)}'`
-    return [...problems, ...problemAt(at, 'template_id', 'unknown_template', message)]
-  }
-  if (template.status !== 'published') {
-    const message = `template_id: the template '${shownText(template_id)}' is a draft; publish it first`
-    return [...problems, ...problemAt(at, 'template_id', 'template_not_published', message)]
-  }
-  if (!template.hasSubject && !isGiven(subject)) {
-    const message = `subject is required: the template '${shownText(template_id)}' has none`
-    problems.push(...problemAt(at, 'subject', 'subject_missing', message))
-  }
-  return problems
-}
-
-/** The node's own sender, else the template's, else the design's default, which is checked with the settings. */
-function checkFrom(at: CheckAt): Problem[] {
-  if (isGiven(at.data['from'])) return checkSender(at, 'from')
-  const id = at.data['template_id']
-  const template = typeof id === 'string' ? at.context.templates.get(id) : undefined
-  if (template?.from) return checkSenderDomain(at, 'template_id', template.from)
-  if (isGiven(at.settings['default_from'])) return []
-  return problemAt(
-    at,
-    'from',
-    'from_missing',
-    'from is required where neither the template nor settings.default_from names a sender',
-  )
-}
-
 function enter(data: SendEmailData, place: Place): Move {
   const { guard, on_suppressed, ...mail } = withoutBlanks(data)
   if (guard && !evaluate(guard, place.facts)) return skip('guard', place)
@@ -171,7 +119,7 @@ function enter(data: SendEmailData, place: Place): Move {
   }
 }
 
-const isMarketing = ({ category = 'marketing' }: MailContent): boolean => category === 'marketing'
+const isMarketing = (mail: MailContent): boolean => categoryOf(mail) === 'marketing'
 
 /** What becomes of a mail that the contact would get too soon; null: it is not too soon, or they get it at no time. */
 function hitsCap(mail: MailContent, place: Place): Move | null {
@@ -189,8 +137,9 @@ function withoutBlanks(data: SendEmailData): SendEmailData {
   return Object.fromEntries(Object.entries(data).filter(([, value]) => isGiven(value)))
 }
 
-/** Conditions and caps further on in this segment see that the mail was sent. */
+/** Conditions and caps further on in this segment see that the contact was sent a mail. */
 function withSent({ nodeId, facts }: Place, mail: MailContent): Place['facts'] {
+  if (isToTeam(mail)) return facts
   const { emailActivity, marketingSent = [], now } = facts
   const statuses = Object.hasOwn(emailActivity, nodeId) ? (emailActivity[nodeId] ?? []) : []
   return {
@@ -219,6 +168,8 @@ export const sendEmail = defineNode({
   check: (at) => [
     ...checkContent(at),
     ...checkFrom(at),
+    ...checkTeamAddresses(at, 'to'),
+    ...checkTeamAddresses(at, 'cc'),
     ...checkMailbox(at, 'reply_to'),
     ...checkUtm(at),
     ...checkObject(at, 'variables'),
@@ -227,6 +178,10 @@ export const sendEmail = defineNode({
     ...checkConditions(at, conditions(at.data)),
   ],
   conditions,
-  names: ({ template_id, from }) => ({ templateIds: [template_id], fromAddresses: [from] }),
+  names: ({ template_id, from, to, cc }) => ({
+    templateIds: [template_id],
+    fromAddresses: [from],
+    teamAddresses: [to, cc].flat(),
+  }),
   enter,
 })

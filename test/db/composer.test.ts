@@ -3,10 +3,10 @@
 
 import { tmpdir } from 'node:os'
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import { type ComposedEmail, createComposer } from '../../delivery/compose/composer.ts'
-import { readTrackingToken } from '../../mail/tracking/tokens.ts'
+import { newOpaqueToken, readTrackingToken } from '../../mail/tracking/tokens.ts'
 import { NotAlone } from '../../runtime/gate.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { acceptMail, type Columns } from '../setup/acceptedMail.ts'
@@ -36,11 +36,12 @@ function createUse(blame = unwatched) {
     id: string,
     work: (email: Omit<ComposedEmail, 'message'> & { bytes: Buffer }) => Promise<T>,
     deliveryId: number | null = null,
+    to_team = false,
   ) =>
     use(
       id,
       async ({ message, ...email }) => work({ ...email, bytes: await bytesOf(message) }),
-      deliveryId,
+      deliveryId === null ? null : { id: deliveryId, to_team },
     )
 }
 
@@ -173,6 +174,45 @@ test('tracked email: links and pixel for each delivery, stored first; unsubscrib
     /^<https:\/\/mail\.test\/u\/A{22}>, <mailto:\S+@bounces\.sender\.test>$/,
   )
   expect(bodiesOf(await use(id, async (e) => e.bytes))['text/html']).toBe(html)
+})
+
+describe('a copy for the team', () => {
+  const TOKEN = 'BBBBBBBBBBBBBBBBBBBBBB'
+  const html = `<p><a href="https://shop.test/">Shop</a> <a href="https://mail.test/u/${TOKEN}">Leave</a></p>`
+  const marketing = { html, category: 'marketing', unsubscribe_token: TOKEN } as const
+  const tracks = { track_opens: true, track_clicks: true }
+  test.each<[string, Columns]>([
+    ['untracked', marketing],
+    ['tracked', { ...marketing, ...tracks }],
+    ['with a text of its own', { ...marketing, text: `Leave: https://mail.test/u/${TOKEN}` }],
+    ['of a receipt', { ...marketing, category: 'transactional' }],
+    ['so large that it is kept', { ...marketing, html: html + 'x'.repeat(1_100_000) }],
+    ['large and tracked', { ...marketing, ...tracks, html: html + 'x'.repeat(1_100_000) }],
+  ])(
+    '%s carries nothing that unsubscribes the contact, whose mail stays as it is',
+    async (_, change) => {
+      const token = newOpaqueToken()
+      const own = JSON.parse(JSON.stringify(change).replaceAll(TOKEN, token)) as Columns
+      const id = await accept(own)
+      const use = createUse()
+      const [copy, contacts] = await Promise.all([
+        use(id, async ({ bytes }) => bytes, 2, true),
+        use(id, async ({ bytes }) => bytes, 1),
+      ])
+      const said = (bytes: Buffer) => Object.values(bodiesOf(bytes)).join('\n')
+      expect(copy.toString()).not.toContain(token)
+      expect(said(copy)).not.toContain(token)
+      expect(said(copy)).toContain('https://mail.test/u/copy')
+      expect(readMessage(copy).header('list-unsubscribe')).toBeNull()
+      expect(readMessage(copy).header('list-unsubscribe-post')).toBeNull()
+      expect(said(contacts)).toContain(`https://mail.test/u/${token}`)
+      const isMarketing = change['category'] === 'marketing'
+      expect(readMessage(contacts).header('list-unsubscribe') !== null).toBe(isMarketing)
+      // In the other order, and again: each has its own bytes.
+      expect(await use(id, async ({ bytes }) => bytes, 1)).toEqual(contacts)
+      expect(await use(id, async ({ bytes }) => bytes, 2, true)).toEqual(copy)
+    },
+  )
 })
 
 test('the body of a large mail is compressed with lz4 where Postgres has it', async () => {

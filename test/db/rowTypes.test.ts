@@ -60,7 +60,7 @@ const reach = wholeWorkspace(ws)
 const id = 'id_1'
 const at = new Date(0)
 const page = { after: null, limit: 2 }
-const delivery = { id: 1, email_id: id, workspace_id: ws, recipient: 'a@b.test' }
+const delivery = { id: 1, email_id: id, workspace_id: ws, recipient: 'a@b.test', to_team: false }
 const event = {
   eventId: null,
   eventName: 'user.left',
@@ -190,7 +190,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => deleteSuppression(trx, ws, 'a@b.test', at),
   (trx) => findTrackedDelivery(trx, 1, 1),
   (trx) => findTrackedDelivery(trx, 1, null),
-  (trx) => listLinkFetches(trx, ws, id, at),
+  (trx) => listLinkFetches(trx, ws, delivery, at),
   (trx) => countTracked(trx, ws, delivery, 2),
   (trx) => stopWaiting(trx, ws, { emails: ['a@b.test'] }, 'suppressed', at),
   (trx) => stopWaiting(trx, ws, { emails: ['a@b.test'], workflowId: id }, 'left', at),

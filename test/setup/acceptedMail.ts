@@ -56,6 +56,7 @@ export function newTestEmail(
       ...change,
     },
     recipients: to,
+    team: [],
     attachments,
     dueAt: at,
     expiresAt: new Date(at.getTime() + DAY_MS),

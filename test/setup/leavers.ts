@@ -27,6 +27,8 @@ export interface WaitingMail {
   emailId: string
   deliveryId: number
   token: string
+  /** Deliveries of the copies for the team. */
+  copyIds: number[]
 }
 
 /** A contact with queued and deferred marketing mail, mail of another workflow, and a receipt. */
@@ -55,30 +57,35 @@ export async function createLeavers(api: Awaited<ReturnType<typeof createTestApi
   async function mail(
     to: Omit<Leaver, 'begin'>,
     category: 'marketing' | 'transactional' = 'marketing',
+    { html = null, cc = [] }: { html?: string | null; cc?: string[] } = {},
   ): Promise<WaitingMail> {
     const token = newOpaqueToken()
     const email = newEmail(deps, {
       category,
       from: 'a@sender.test',
       to: [to.email],
+      cc,
       replyTo: [],
-      content: { subject: 'Hello', html: null, text: 'x' },
+      content: { subject: 'Hello', html, text: 'x' },
       templateId: null,
       domain,
       domainName: domain.name,
       sentBy: { workflowId: to.workflowId, executionId: to.executionId, nodeId: 'send' },
       unsubscribeToken: token,
-      recipients: [to.email],
+      recipients: [to.email, ...cc],
+      team: cc,
     })
     await transact.one({ ...deps, wake: () => undefined }, (inTrx) =>
       writeEmail(inTrx, workspaceId, email, []),
     )
-    const { id } = await db
+    const rows = await db
       .selectFrom('deliveries')
       .select('id')
       .where('email_id', '=', email.row.id)
-      .executeTakeFirstOrThrow()
-    return { emailId: email.row.id, deliveryId: id, token }
+      .orderBy('id')
+      .execute()
+    const [deliveryId = 0, ...copyIds] = rows.map(({ id }) => id)
+    return { emailId: email.row.id, deliveryId, token, copyIds }
   }
 
   /** A contact with a running execution. */

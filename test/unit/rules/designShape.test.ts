@@ -78,12 +78,14 @@ test('designReferences names what must be loaded', () => {
   expect(designReferences(design)).toEqual({
     templateIds: ['welcome'],
     fromAddresses: ['Shop <shop@demo.test>'],
+    teamAddresses: [],
     audienceIds: ['aud_1'],
     workflowIds: [],
   })
   expect(designReferences('x')).toEqual({
     templateIds: [],
     fromAddresses: [],
+    teamAddresses: [],
     audienceIds: [],
     workflowIds: [],
   })

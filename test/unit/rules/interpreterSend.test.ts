@@ -85,6 +85,18 @@ describe('send_email', () => {
     expect(walkSegment(design, start, factsOf(), sending()).steps[2]?.handle).toBe('true')
     expect(walkSegment(design, start, factsOf(), sending(skipped)).steps[2]?.handle).toBe('false')
   })
+  test('mail to the team is none that the contact was sent', () => {
+    const condition: Condition = { type: 'email_activity', node_id: 'any', status: 'sent' }
+    const check: Node = { id: 'c', type: 'condition', data: { condition } }
+    const handleAfter = (data: SendEmailData) => {
+      const design = designOf([node(data), check], 't>n', 'n>c')
+      return walkSegment(design, start, factsOf(), sending()).steps[2]?.handle
+    }
+    expect(handleAfter({ ...mail, to: 'sales@demo.test' })).toBe('false')
+    expect(handleAfter({ ...mail, to: ['sales@demo.test'], category: 'marketing' })).toBe('false')
+    expect(handleAfter({ ...mail, cc: 'sales@demo.test' })).toBe('true')
+    expect(handleAfter({ ...mail, to: '' })).toBe('true')
+  })
   test('empty texts count as missing', () => {
     const given: MailContent[] = []
     const tools = {

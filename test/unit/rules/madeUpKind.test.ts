@@ -79,6 +79,7 @@ test('the things that it refers to and reads are loaded', () => {
   expect(designReferences(draw(), registry)).toEqual({
     templateIds: ['welcome'],
     fromAddresses: [],
+    teamAddresses: [],
     audienceIds: ['aud_1'],
     workflowIds: [],
   })

@@ -1,5 +1,6 @@
-// Faults in what a mail says beside its content: the preview, and the utm parameters.
-import { expect, test } from 'vitest'
+// Faults in what a mail says beside its content: the preview, the utm parameters, and the team's addresses.
+import { describe, expect, test } from 'vitest'
+import { limits } from '../../../rules/limits.ts'
 import { codesOf, designAround, welcomeContext } from './builders.ts'
 import { faults } from './faults.ts'
 
@@ -26,6 +27,48 @@ faults(
     ],
   ],
 )
+
+const { teamAddressesMax } = limits
+const many = (count: number) => Array.from({ length: count }, (_, n) => `a${n}@demo.test`)
+
+describe.each(['to', 'cc'])('%s', (key) => {
+  const foreign = [`${key}.1 domain_not_verified`]
+  faults(
+    'send_email',
+    ['default'],
+    (
+      [
+        ['an address', 'sales@demo.test', []],
+        ['a name with it', 'Sales <sales@Demo.test>', []],
+        ['a list', ['sales@demo.test', 'Ada <ada@demo.test>'], []],
+        ['as many as there may be', many(teamAddressesMax), []],
+        ['one too many', many(teamAddressesMax + 1), [`${key} bad_value`]],
+        ['an empty list', [], [`${key} bad_value`]],
+        ['nothing', '', []],
+        ['a number', 5, [`${key} bad_address`]],
+        ['an object', { address: 'sales@demo.test' }, [`${key} bad_address`]],
+        ['no address', 'sales', [`${key} bad_address`]],
+        ['two in one text', 'a@demo.test, b@demo.test', [`${key} bad_address`]],
+        ['Liquid', '{{ contact.owner }}@demo.test', [`${key} bad_address`]],
+        ['Liquid in the name', '{{ event.name }} <a@demo.test>', [`${key} bad_address`]],
+        ['a tag of Liquid', '{%if%}@demo.test', [`${key} bad_address`]],
+        ['another domain', 'sales@elsewhere.test', [`${key} domain_not_verified`]],
+        ['a domain below ours', 'sales@mail.demo.test', [`${key} domain_not_verified`]],
+        ['one of two elsewhere', ['a@demo.test', 'b@elsewhere.test'], foreign],
+        [
+          'each entry that is wrong',
+          ['a@demo.test', '', 'x', 'b@elsewhere.test', null],
+          [
+            `${key}.1 bad_address`,
+            `${key}.2 bad_address`,
+            `${key}.3 domain_not_verified`,
+            `${key}.4 bad_address`,
+          ],
+        ],
+      ] as [string, unknown, string[]][]
+    ).map(([name, given, expected]) => [name, { ...mail, [key]: given }, expected]),
+  )
+})
 
 test('Liquid that does not parse is a problem at its key', () => {
   const context = { ...welcomeContext, liquidProblem: () => 'broken' }

@@ -319,6 +319,17 @@ test('the values beside operators', () => {
   ])
 })
 
+test('the addresses of the team', () => {
+  const said = (given: object) =>
+    validateDesign(mail(given), context).map(({ path, message }) => `${path}: ${message}`)
+  expect(said({ to: [], cc: ['{{ event.who }}@demo.test', 'a@x.test'] })).toEqual([
+    'nodes.1.data.to: to must be one address, or a list of 1 to 10, has 0',
+    'nodes.1.data.cc.0: cc.0 must be one address such as hello@acme.com, or Acme <hello@acme.com>, without Liquid, ' +
+      'not "{{ event.who }}@demo.test"',
+    'nodes.1.data.cc.1: cc.1: the domain x.test is not a verified domain of this workspace',
+  ])
+})
+
 test('what came is cut, and shows nothing unseen', () => {
   const [problem] = validateDesign(rule({ field: `\u202e\n${'x'.repeat(5_000)}` }), context)
   expect(problem?.message.split(' not ')[1]).toBe(`"\\u202e\\u000a${'x'.repeat(58)}…"`)
