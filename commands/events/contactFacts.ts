@@ -1,4 +1,4 @@
-// Loads what conditions read of a contact to whom something happens.
+// Loads what conditions read of contacts to whom something happens.
 import type { Trx } from '../../db/connect.ts'
 import type { ArrivedEvent } from '../../db/events/receivers.ts'
 import { listEventTimes, listMemberships } from '../../db/executions/facts.ts'
@@ -15,11 +15,28 @@ interface Happened extends Pick<ArrivedEvent, 'email' | 'properties' | 'now'> {
 export async function loadContactFacts(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { email, properties, contact, now }: Happened,
+  happened: Happened,
   ...conditions: Condition[]
 ): Promise<ConditionFacts> {
+  const facts = await loadFactsOfContacts(trx, workspaceId, [happened], conditions)
+  return facts(happened)
+}
+
+/** Loads for many contacts at once. @returns the facts of each of them */
+export async function loadFactsOfContacts(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  all: readonly Happened[],
+  conditions: readonly Condition[],
+): Promise<(one: Happened) => ConditionFacts> {
   const { eventNames, audienceIds } = conditionNeeds(...conditions)
-  return {
+  const ids = all.map(({ contact }) => contact.id)
+  const emails = all.map(({ email }) => email)
+  const times =
+    eventNames.length > 0 ? await listEventTimes(trx, workspaceId, ids, eventNames) : null
+  const audiences =
+    audienceIds.length > 0 ? await listMemberships(trx, workspaceId, emails, audienceIds) : null
+  return ({ email, properties, contact, now }) => ({
     now: now.getTime(),
     contact: { email, first_seen: contact.firstSeen.getTime(), properties: contact.properties },
     event: properties,
@@ -27,10 +44,8 @@ export async function loadContactFacts(
     waitEvents: {},
     steps: {},
     execution: { step_count: 0 },
-    eventTimes:
-      eventNames.length > 0 ? await listEventTimes(trx, workspaceId, contact.id, eventNames) : {},
+    eventTimes: times?.get(contact.id) ?? {},
     emailActivity: {},
-    audiences:
-      audienceIds.length > 0 ? await listMemberships(trx, workspaceId, email, audienceIds) : [],
-  }
+    audiences: audiences?.get(email) ?? [],
+  })
 }

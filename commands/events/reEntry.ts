@@ -1,7 +1,7 @@
-// Decides by the trigger's re_entry rule whether a contact may enter a workflow again.
+// Decides by the trigger's re_entry rule whether contacts may enter a workflow again.
 
 import type { Trx } from '../../db/connect.ts'
-import { isEntered, isEnteredOften } from '../../db/executions/entries.ts'
+import { listEntered, listEnteredOften } from '../../db/executions/entries.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -10,40 +10,78 @@ import { parsePath, readPath } from '../../rules/paths.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
+/** Contacts who are about to enter a workflow. */
+interface Entries {
+  contactIds: readonly string[]
+  workflowId: string
+  now: Date
+}
+
+interface Entry {
+  contactId: string
+  workflowId: string
+  now: Date
+}
+
+const toEntries = ({ contactId, ...entry }: Entry): Entries => ({
+  ...entry,
+  contactIds: [contactId],
+})
+
 /**
- * Allowed with `once`: if there was no execution before; with `after_exit`: if none is running; with `interval`:
- * if none started within `min_interval_ms`. With `key_path` only executions count whose triggering properties have
- * the same value at that path. The caller holds the contact's lock.
+ * Those of the contacts who may not enter. Allowed with `once`: if there was no execution before; with `after_exit`: if none
+ * is running; with `interval`: if none started within `min_interval_ms`. With `key_path` only executions count whose
+ * triggering properties have the same value at that path. The caller holds the contacts' locks.
  */
-export async function mayEnter(
+export async function listRefused(
   trx: Trx,
   workspaceId: WorkspaceId,
-  entry: { contactId: string; workflowId: string; now: Date },
+  { contactIds, workflowId, now }: Entries,
   reEntry: ReEntry | null,
   properties: JsonObject,
-): Promise<boolean> {
+): Promise<ReadonlySet<string>> {
   const mode = reEntry?.mode ?? 'every'
-  if (!reEntry || mode === 'every') return true
-  const { contactId, workflowId, now } = entry
+  if (!reEntry || mode === 'every') return new Set()
   const since = new Date(now.getTime() - (reEntry.min_interval_ms ?? 0))
-  return !(await isEntered(trx, workspaceId, {
-    contactId,
+  return listEntered(trx, workspaceId, {
+    contactIds,
     workflowId,
     liveOnly: mode === 'after_exit',
     since: mode === 'interval' ? since : null,
     key: keyOf(reEntry.key_path, properties),
-  }))
+  })
+}
+
+/** Whether `listRefused` refuses nothing to one contact. */
+export async function mayEnter(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  entry: Entry,
+  reEntry: ReEntry | null,
+  properties: JsonObject,
+): Promise<boolean> {
+  const refused = await listRefused(trx, workspaceId, toEntries(entry), reEntry, properties)
+  return refused.size === 0
+}
+
+/** Those of the contacts who have entered a workflow so often within the last hour that nothing starts it for them again. */
+export function listTooOften(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { contactIds, workflowId, now }: Entries,
+): Promise<ReadonlySet<string>> {
+  const since = new Date(now.getTime() - HOUR_MS)
+  const times = limits.entriesPerHourMax
+  return listEnteredOften(trx, workspaceId, { contactIds, workflowId, since, times })
 }
 
 /** Whether a contact has entered a workflow so often within the last hour that nothing starts it for them again. */
-export function isEnteredTooOften(
+export async function isEnteredTooOften(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { contactId, workflowId, now }: { contactId: string; workflowId: string; now: Date },
+  entry: Entry,
 ): Promise<boolean> {
-  const since = new Date(now.getTime() - HOUR_MS)
-  const times = limits.entriesPerHourMax
-  return isEnteredOften(trx, workspaceId, { contactId, workflowId, since, times })
+  return (await listTooOften(trx, workspaceId, toEntries(entry))).size > 0
 }
 
 function keyOf(keyPath: string | undefined, properties: JsonObject) {

@@ -2,14 +2,14 @@
 import type { Trx } from '../../db/connect.ts'
 import type { ContactRow } from '../../db/contacts/reads.ts'
 import { insertMissingContacts, lockContactsByEmail } from '../../db/contacts/writes.ts'
-import { hasLeftWorkflow } from '../../db/opt-outs/reads.ts'
+import { listLeft } from '../../db/opt-outs/reads.ts'
 import { listMemberEmails, listMembersAmong, type ScheduleRow } from '../../db/schedules/reads.ts'
 import { insertScheduledStarts, lockSchedule, updateSchedule } from '../../db/schedules/writes.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
-import { loadContactFacts } from '../events/contactFacts.ts'
-import { isEnteredTooOften, mayEnter } from '../events/reEntry.ts'
+import { loadFactsOfContacts } from '../events/contactFacts.ts'
+import { listRefused, listTooOften } from '../events/reEntry.ts'
 import { type InTrx, transact } from '../transact.ts'
 import { isLongPause, isOther, type TurnDeps } from './row.ts'
 
@@ -60,13 +60,14 @@ function startPage(
     // Who held a contact may have taken them out of the audience meanwhile.
     const members = new Set(await listMembersAmong(trx, workspaceId, row.audience_id, through))
     const at = inTrx.now()
-    const starts: Parameters<typeof insertScheduledStarts>[2]['starts'][number][] = []
-    for (const email of through) {
-      const contact = members.has(email) ? byEmail.get(email) : undefined
-      if (contact && (await mayStart(inTrx, row, contact, at))) {
-        starts.push({ id: inTrx.newId('execution'), contact_id: contact.id, email })
-      }
-    }
+    const contacts = through.flatMap((email) =>
+      members.has(email) ? (byEmail.get(email) ?? []) : [],
+    )
+    const starts = (await listStartable(inTrx, row, contacts, at)).map(({ id, email }) => ({
+      id: inTrx.newId('execution'),
+      contact_id: id,
+      email,
+    }))
     if (starts.length > 0) {
       const { version, due_at: scheduledAt } = row
       await insertScheduledStarts(trx, workspaceId, { ...key, version, scheduledAt, starts }, at)
@@ -81,34 +82,44 @@ function startPage(
   })
 }
 
-/** The caller holds the contact's lock. */
-async function mayStart(
+/** Those for whom the schedule starts an execution, in their order. The caller holds their locks. Reads for all of them at once. */
+async function listStartable(
   { db: trx, addressMac }: InTrx<TurnDeps>,
   row: DueSchedule,
-  contact: ContactRow,
+  contacts: readonly ContactRow[],
   now: Date,
-): Promise<boolean> {
+): Promise<ContactRow[]> {
+  if (contacts.length === 0) return []
   const { workspace_id: workspaceId, workflow_id: workflowId, due_at } = row
-  const hmac = addressMac(workspaceId, contact.email)
-  if (await hasLeftWorkflow(trx, workspaceId, { workflowId, hmac })) return false
+  const macs = new Map(contacts.map(({ id, email }) => [id, addressMac(workspaceId, email)]))
+  const left = await listLeft(trx, workspaceId, { workflowId, hmacs: [...macs.values()] })
   const properties = { scheduled_at: due_at.getTime() }
-  if (!(await doesFilterHold(trx, row, contact, { properties, now }))) return false
-  const entry = { contactId: contact.id, workflowId, now }
+  const holds = await createFilter(trx, row, contacts, { properties, now })
+  const asking = contacts.filter(
+    (contact) => !left.has(macs.get(contact.id)?.toString('hex') ?? '') && holds(contact),
+  )
+  if (asking.length === 0) return []
+  const entries = { contactIds: asking.map(({ id }) => id), workflowId, now }
   const rule = row.re_entry as ReEntry | null
-  if (!(await mayEnter(trx, workspaceId, entry, rule, properties))) return false
-  return !(await isEnteredTooOften(trx, workspaceId, entry))
+  const refused = await listRefused(trx, workspaceId, entries, rule, properties)
+  const tooOften = await listTooOften(trx, workspaceId, entries)
+  return asking.filter(({ id }) => !refused.has(id) && !tooOften.has(id))
 }
 
-/** Whether the filter of the schedule holds for the contact. */
-async function doesFilterHold(
+/** Makes the function that says whether the filter of the schedule holds for a contact. */
+async function createFilter(
   trx: Trx,
   { workspace_id, filter }: ScheduleRow,
-  contact: ContactRow,
+  contacts: readonly ContactRow[],
   happened: { properties: { scheduled_at: number }; now: Date },
-): Promise<boolean> {
-  if (!filter) return true
-  const { id, email, first_seen: firstSeen, properties } = contact
-  const about = { ...happened, email, contact: { id, firstSeen, properties } }
-  const facts = await loadContactFacts(trx, workspace_id, about, filter as Condition)
-  return matchTrigger([{ filter }], facts) !== null
+): Promise<(contact: ContactRow) => boolean> {
+  if (!filter) return () => true
+  const about = ({ id, email, first_seen: firstSeen, properties }: ContactRow) => ({
+    ...happened,
+    email,
+    contact: { id, firstSeen, properties },
+  })
+  const conditions = [filter as Condition]
+  const factsOf = await loadFactsOfContacts(trx, workspace_id, contacts.map(about), conditions)
+  return (contact) => matchTrigger([{ filter }], factsOf(about(contact))) !== null
 }

@@ -1,4 +1,4 @@
-// Reads whether a contact has entered a workflow before.
+// Reads whether contacts have entered a workflow before.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -7,7 +7,7 @@ import type { Trx } from '../connect.ts'
 import { isLive } from './live.ts'
 
 export interface EntryFilter {
-  contactId: string
+  contactIds: readonly string[]
   workflowId: string
   /** Only executions that have not ended. */
   liveOnly: boolean
@@ -17,47 +17,50 @@ export interface EntryFilter {
   key: { path: string[]; value: Json | undefined } | null
 }
 
-/** Whether there is such an execution. Call it with the contact's lock held. */
-export async function isEntered(
+/** Those of the contacts who have such an execution. Call it with their locks held. */
+export async function listEntered(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { contactId, workflowId, liveOnly, since, key }: EntryFilter,
-): Promise<boolean> {
+  { contactIds, workflowId, liveOnly, since, key }: EntryFilter,
+): Promise<Set<string>> {
   const value = key?.value === undefined ? null : JSON.stringify(key.value)
-  const { rows } = await sql`
-    select from executions x
-    left join automation_events a on a.id = x.trigger_event_id
-    where x.workspace_id = ${workspaceId}
-      and x.contact_id = ${contactId} and x.workflow_id = ${workflowId}
-      and ${liveOnly ? isLive('x') : sql`true`}
-      and ${since ? sql`x.created_at > ${since}` : sql`true`}
-      and ${
-        key
-          ? sql`(coalesce(a.properties, x.properties) #> ${key.path}::text[])
-              is not distinct from ${value}::jsonb`
-          : sql`true`
-      }
-    limit 1
+  const { rows } = await sql<{ contact_id: string }>`
+    select c.contact_id from unnest(${[...contactIds]}::text[]) as c (contact_id)
+    cross join lateral (
+      select from executions x
+      left join automation_events a on a.id = x.trigger_event_id
+      where x.workspace_id = ${workspaceId}
+        and x.contact_id = c.contact_id and x.workflow_id = ${workflowId}
+        and ${liveOnly ? isLive('x') : sql`true`}
+        and ${since ? sql`x.created_at > ${since}` : sql`true`}
+        and ${
+          key
+            ? sql`(coalesce(a.properties, x.properties) #> ${key.path}::text[])
+                is not distinct from ${value}::jsonb`
+            : sql`true`
+        }
+      limit 1
+    ) as entered
   `.execute(trx)
-  return rows.length > 0
+  return new Set(rows.map((row) => row.contact_id))
 }
 
-/** Whether a contact has started executions of a workflow at least so many times since then. */
-export async function isEnteredOften(
+/** Those of the contacts who have started executions of a workflow at least so many times since then. */
+export async function listEnteredOften(
   trx: Trx,
   workspaceId: WorkspaceId,
-  entry: { contactId: string; workflowId: string; since: Date; times: number },
-): Promise<boolean> {
-  const { contactId, workflowId, since, times } = entry
-  const row = await trx
-    .selectFrom('executions')
-    .select('created_at')
-    .where('workspace_id', '=', workspaceId)
-    .where('contact_id', '=', contactId)
-    .where('workflow_id', '=', workflowId)
-    .orderBy('created_at', 'desc')
-    .offset(times - 1)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined && row.created_at >= since
+  entry: { contactIds: readonly string[]; workflowId: string; since: Date; times: number },
+): Promise<Set<string>> {
+  const { contactIds, workflowId, since, times } = entry
+  const { rows } = await sql<{ contact_id: string }>`
+    select c.contact_id from unnest(${[...contactIds]}::text[]) as c (contact_id)
+    cross join lateral (
+      select x.created_at from executions x
+      where x.workspace_id = ${workspaceId} and x.contact_id = c.contact_id
+        and x.workflow_id = ${workflowId}
+      order by x.created_at desc offset ${times - 1} limit 1
+    ) as first
+    where first.created_at >= ${since}
+  `.execute(trx)
+  return new Set(rows.map((row) => row.contact_id))
 }

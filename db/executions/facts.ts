@@ -6,24 +6,29 @@ import { limits } from '../../rules/limits.ts'
 import type { Trx } from '../connect.ts'
 
 /**
- * The times (ms) of the contact's events of these names, oldest first; of each name the latest
- * `eventTimesCountedMax`.
+ * The times (ms) of the contacts' events of these names, by contact and name, oldest first; of each name the latest
+ * `eventTimesCountedMax`. Each contact is in the map.
  */
 export async function listEventTimes(
   trx: Trx,
   workspaceId: WorkspaceId,
-  contactId: string,
+  contactIds: readonly string[],
   names: string[],
-): Promise<Record<string, number[]>> {
-  const { rows } = await sql<{ event_name: string; times: number[] }>`
-    select n.event_name, array(
+): Promise<Map<string, Record<string, number[]>>> {
+  const { rows } = await sql<{ contact_id: string; event_name: string; times: number[] }>`
+    select c.contact_id, n.event_name, array(
       select (extract(epoch from a.at) * 1000)::float8 from automation_events a
-      where a.workspace_id = ${workspaceId} and a.contact_id = ${contactId}
+      where a.workspace_id = ${workspaceId} and a.contact_id = c.contact_id
         and a.event_name = n.event_name
       order by a.at desc limit ${limits.eventTimesCountedMax}) as times
-    from unnest(${names}::text[]) as n(event_name)
+    from unnest(${[...contactIds]}::text[]) as c (contact_id)
+      cross join unnest(${names}::text[]) as n(event_name)
   `.execute(trx)
-  return Object.fromEntries(rows.map((row) => [row.event_name, row.times.reverse()]))
+  const found = new Map<string, Record<string, number[]>>(contactIds.map((id) => [id, {}]))
+  for (const { contact_id, event_name, times } of rows) {
+    found.set(contact_id, { ...found.get(contact_id), [event_name]: times.reverse() })
+  }
+  return found
 }
 
 /**
@@ -50,21 +55,25 @@ export async function listEmailActivity(
   return found
 }
 
-/** The audiences among `audienceIds` that contain the address (lower case). */
+/** The audiences among `audienceIds` that contain these addresses (lower case), by address; one that is in none is not in the map. */
 export async function listMemberships(
   trx: Trx,
   workspaceId: WorkspaceId,
-  email: string,
+  emails: readonly string[],
   audienceIds: string[],
-): Promise<string[]> {
+): Promise<Map<string, string[]>> {
   const rows = await trx
     .selectFrom('audience_contacts')
-    .select('audience_id')
+    .select(['email', 'audience_id'])
     .where('workspace_id', '=', workspaceId)
-    .where('email', '=', email)
+    .where('email', 'in', emails)
     .where('audience_id', 'in', audienceIds)
     .execute()
-  return rows.map((row) => row.audience_id)
+  const found = new Map<string, string[]>()
+  for (const { email, audience_id } of rows) {
+    found.set(email, [...(found.get(email) ?? []), audience_id])
+  }
+  return found
 }
 
 /** How far behind its coming an event's own time is looked for, ms. */

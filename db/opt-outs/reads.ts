@@ -50,6 +50,22 @@ export async function hasLeftWorkflow(
   return (await findLeft(db, workspaceId, of)) !== undefined
 }
 
+/** Those of the addresses, by their HMACs in hex, that have left the workflow as `findLeft` finds it. */
+export async function listLeft(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { workflowId, hmacs }: { workflowId: string; hmacs: readonly Buffer[] },
+): Promise<ReadonlySet<string>> {
+  const rows = await trx
+    .selectFrom('opt_outs as o')
+    .select('o.address_hmac')
+    .where('o.workspace_id', '=', workspaceId)
+    .where('o.address_hmac', 'in', hmacs)
+    .where(isAboutWorkflow(sql`${workflowId}`))
+    .execute()
+  return new Set(rows.map(({ address_hmac }) => address_hmac.toString('hex')))
+}
+
 /** Whom an email of a workflow was for. */
 export function findLeaver(
   trx: Trx,
