@@ -56,8 +56,8 @@ interface Here {
  * Runs one segment: from `start`, node after node, until the next wait, effect or the end. `facts.execution.step_count` is
  * the count before the walk; conditions see the current count, and the properties as earlier nodes have changed
  * them. A handle without an edge ends the execution COMPLETED. What may interrupt the execution is looked at when it enters,
- * before each send, and when a wait begins or is asked again. Where a paused workflow holds its executions, the walk stops before its
- * next node, which is noted as a step with the reason `held`; the goal that it jumps to is entered all the same.
+ * before each send, and when a wait begins or is asked again. Where a paused workflow holds its executions, the walk stops
+ * before its next node, which is noted as a step with the reason `held`; the goal that it jumps to is entered all the same.
  * @throws UnknownKind; LoopWithoutTime when a segment enters a node twice
  */
 export function walkSegment(

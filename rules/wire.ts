@@ -28,7 +28,7 @@ export const activityTypes = {
 } as const
 
 export const signals = {
-  /** Payload: the number of the segment whose wait an event ended. */
+  /** Payload: the number of the segment whose wait is over before its time: by an event, a condition, a goal, an exit or a release. */
   eventArrived: 'eventArrived',
   /** Payload: a code of `cancelCodes`. Sent before the cancel request, which cannot hold a reason. */
   cancelReason: 'cancelReason',
@@ -67,8 +67,8 @@ export const searchAttributes = {
 } as const
 
 /**
- * Temporal workflow ids of lanes, domains and schedules, of which each has one, and of releases, of which each workflow has one at a
- * time.
+ * Temporal workflow ids of lanes, domains and schedules, of which each has one, and of releases of held executions, of which
+ * each workflow has one at a time.
  */
 export const workflowIds = {
   lane: (lane: number) => `lane-delivery-${lane}`,
@@ -90,7 +90,10 @@ export const outboxKinds = [
 ] as const
 export type OutboxKind = (typeof outboxKinds)[number]
 
-/** What may end a worker, and so runs alone once it is suspected of that: a segment, the composing of an email, the reply to a delivery. */
+/**
+ * What may end a worker, and so runs alone once it is suspected of that: a segment, the composing of an email, the reply to a
+ * delivery.
+ */
 export const suspectKinds = ['segment', 'email', 'delivery'] as const
 export type SuspectKind = (typeof suspectKinds)[number]
 

@@ -1,4 +1,5 @@
-// The client for addresses that customers choose: the address is looked up once, judged, and connected to as it was judged.
+// The HTTP client for URLs that customers choose. Against server-side request forgery (SSRF) it looks the host up once, judges
+// its addresses, and connects to one that it has judged.
 import { lookup as systemLookup } from 'node:dns/promises'
 import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
 import { request as tlsRequest } from 'node:https'
@@ -43,7 +44,7 @@ export class OutboundError extends Error {
 type Lookup = (host: string) => Promise<readonly string[]>
 
 export interface OutboundDeps {
-  /** Whether an IP address may be connected to. */
+  /** Whether an IP address may be connected to: the rule against SSRF (`isPublicAddress`, chosen by `worker/calls.ts`). */
   mayConnect(address: string): boolean
   /** Addresses of a host; that of the system unless given. */
   lookup?: Lookup

@@ -3,7 +3,7 @@ import { isPublicAddress } from '../mail/dns/publicAddresses.ts'
 import type { Config } from '../runtime/config.ts'
 import { createOutbound } from '../runtime/outbound.ts'
 
-/** Private addresses are refused unless the settings allow them. */
+/** The rule against SSRF: private addresses are refused unless the settings allow them. */
 export function createCalls({ allowPrivateHttp }: Pick<Config, 'allowPrivateHttp'>) {
   const mayConnect = allowPrivateHttp ? () => true : isPublicAddress
   return { outbound: createOutbound({ mayConnect }), callPace: 1 }

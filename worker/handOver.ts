@@ -1,5 +1,5 @@
-// Hands a row of the outbox to Temporal: starts, signals or cancels an execution, checks a domain, or tells a schedule. A row may be handed
-// over twice and takes effect once.
+// Hands a row of the outbox to Temporal: starts, signals or cancels an execution, checks a domain, or tells a schedule. A row
+// may be handed over twice and takes effect once.
 import {
   type Client,
   defaultPayloadConverter,

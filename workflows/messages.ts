@@ -18,7 +18,7 @@ export interface RunExecutionInput {
   wait?: Wait
   /** Instead of a wait, a call before that segment. */
   call?: Call
-  /** Segments whose awaited event has already arrived; none that are over. */
+  /** Segments whose wait was over before its time, as signals have said; none whose next segment has run. */
   woken?: number[]
   /**
    * That it has completed or failed is not written to the memo, which would be one event more in each history: the row says so.
@@ -39,7 +39,7 @@ export interface ExecutionMemo {
   cancelled?: CancelCode
 }
 
-/** A wait of a segment. `sleep` and `wait_event` end by their time, or by an event. */
+/** A wait of a segment. Each ends at `until`, or before it by a signal. `sleep` and `wait_event` are older forms, still written. */
 type SegmentWait =
   | { kind: 'sleep'; nodeId: string; until: number }
   | { kind: 'wait_event'; nodeId: string; until: number | null }

@@ -136,8 +136,8 @@ function goOn(input: RunExecutionInput): Promise<never> {
 }
 
 /**
- * Sleeps until the deadline, or until the event arrives. The next segment reads from the row of the wait which of
- * them ended it.
+ * Sleeps until the deadline, or until a signal says that the wait is over. The next segment reads from the row of the wait
+ * what ended it.
  */
 async function waitFor(wait: Wait, woken: Set<number>): Promise<void> {
   const arrived = () => woken.has(wait.segment)

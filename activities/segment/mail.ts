@@ -38,8 +38,8 @@ type Sources = Awaited<ReturnType<typeof loadSources>>
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * Loads the templates and domains that the design's emails need, and the secrets that its requests read. It runs before the transaction, which is shorter
- * that way.
+ * Loads the templates and domains that the design's emails need, and the secrets that its requests read. It runs before the
+ * transaction, which is shorter that way.
  */
 export async function loadSources(
   deps: Pick<ActivityDeps, 'db' | 'secrets'>,

@@ -40,8 +40,9 @@ export function segmentActivities(deps: ActivityDeps) {
   return {
     /**
      * Runs a segment. If it ran before and a crash kept Temporal from learning the result, returns that stored
-     * result. What Postgres refuses for its data again and again ends the execution FAILED (`createRefusals`). Errors: non-retryable
-     * `ExecutionGone` when there is no such execution; anything else is tried again.
+     * result. What Postgres refuses for its data again and again ends the execution FAILED (`createRefusals`).
+     * Errors: non-retryable `ExecutionGone` when there is no such execution, and `NeedsNewerWorker` when this release does
+     * not know a part of its design; anything else is tried again.
      */
     runSegment: (input: SegmentInput): Promise<SegmentResult> =>
       withClosedFailures(

@@ -18,7 +18,10 @@ export interface PostedEvent {
   contact_properties?: JsonObject | undefined
   /** ms; the time of arrival if absent. */
   timestamp?: number | undefined
-  /** It tells of the past: it is counted, and starts and wakes nothing. So does one that is older than `limits.eventBehindMsMax`. */
+  /**
+   * It tells of the past: it is counted, and starts and wakes nothing. So does one that is older than
+   * `limits.eventBehindMsMax`.
+   */
   historical?: boolean | undefined
   /** The caller's own id: an event with the same id is recorded only once. */
   event_id?: string | undefined

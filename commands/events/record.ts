@@ -132,8 +132,8 @@ export interface ContactChange {
 }
 
 /**
- * Writes changed properties, starts the workflows that they trigger and ends the waits that look at them. The caller holds the contact's
- * lock.
+ * Writes changed properties, starts the workflows that they trigger and ends the waits that look at them. The caller holds
+ * the contact's lock.
  */
 export async function recordContactChange(
   deps: RecordDeps,

@@ -29,7 +29,7 @@ export interface EndedWait {
   workflow_id: string
   segment: number
   node_id: string
-  /** `moved`: the time to which it waits has changed. */
+  /** `moved`: the property that its time came from has changed, so its node is asked again. */
   ended_by: 'event' | WaitEndedBy
   /** The goal, if one ended it. */
   leads_to: string | null
@@ -86,9 +86,9 @@ const INTERRUPTS = sql`(select v.interrupts from workflow_versions v
             where v.workflow_id = x.workflow_id and v.version = x.version)`
 
 /**
- * What the conditions of a wait may read of earlier waits: of each node that it names the latest event. An execution may have waited very often, so
- * each is looked for from the latest segment back, and what names none reads nothing. Most name none, since
- * what has happened by then is decided when the wait begins (`resolveMatch`).
+ * What the conditions of a wait may read of earlier waits: of each node that it names the latest event. An execution may have
+ * waited very often, so each is looked for from the latest segment back, and what names none reads nothing. Most name none,
+ * since what has happened by then is decided when the wait begins (`resolveMatch`).
  * @param wait the alias of its row
  * @param interrupts those of its version
  */

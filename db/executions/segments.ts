@@ -83,8 +83,8 @@ export interface SegmentState<Result = unknown> {
 }
 
 /**
- * The state from which the segment decides at `now`, after the wait at the node `waitedAt` ('' if there was none). A separate statement after the lock, because only then is its
- * snapshot current.
+ * The state from which the segment decides at `now`, after the wait at the node `waitedAt` ('' if there was none). A separate
+ * statement after the lock, because only then is its snapshot current.
  */
 export async function findSegmentState<Result = unknown>(
   trx: Trx,
@@ -152,8 +152,8 @@ export interface SegmentWrites {
 }
 
 /**
- * Writes a segment's steps, waits, end and result; it is no suspect any more. The unique key (execution, segment) lets that happen only once.
- * The execution is locked before its waits, as in a cancellation.
+ * Writes a segment's steps, waits, end and result; it is no suspect any more. The unique key (execution, segment) lets that
+ * happen only once. The execution is locked before its waits, as in a cancellation.
  * @returns false if the execution has ended meanwhile: then nothing was written
  */
 export async function insertSegment(

@@ -86,12 +86,12 @@ export interface ManualStart {
   email: string
   triggerNodeId: string
   properties: JsonObject
-  /** How many effects of executions have led to it; absent: none. */
+  /** How many effects of executions have led to it; absent: none, as by a call of the API. */
   depth?: number
   now: Date
 }
 
-/** Writes an execution that is started by hand, with its outbox row. The caller holds the contact's lock. */
+/** Writes an execution that a call of the API or a node starts, with its outbox row. The caller holds the contact's lock. */
 export async function insertManualStart(
   trx: Trx,
   workspaceId: WorkspaceId,

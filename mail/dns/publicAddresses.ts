@@ -1,4 +1,5 @@
-// Decides which IP addresses are public, so that no DNS record can make this service connect to an internal host.
+// Decides which IP addresses are public, so that no DNS record and no URL of a customer can make this service connect to an
+// internal host (SSRF): for mail servers and for requests of nodes.
 import { BlockList, isIP } from 'node:net'
 
 /** IANA's special-purpose registries, IPv4 (RFC 6890 and its successors). */

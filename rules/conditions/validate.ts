@@ -23,11 +23,12 @@ const rootsKnown: Record<ConditionScope, readonly FieldRoot[]> = {
 export interface ConditionContext {
   nodeId: string | null
   scope: ConditionScope
-  /** Ids of the design's wait_for_event and send_email nodes; absent: not checked. */
+  /** Ids of the design's wait_for_event nodes; absent: not checked. */
   waitNodes?: ReadonlySet<string>
-  /** Names that its nodes keep answers by; absent: not checked. */
-  storedNames?: ReadonlySet<string>
+  /** Ids of its send_email nodes; absent: not checked. */
   sendNodes?: ReadonlySet<string>
+  /** Names by which its nodes keep answers; absent: not checked. */
+  storedNames?: ReadonlySet<string>
   /** Ids of the workspace's audiences that the caller found; absent: not checked. */
   audiences?: ReadonlySet<string>
 }

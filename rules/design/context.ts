@@ -34,15 +34,16 @@ export interface DesignContext {
 /** Where a check stands: one node's data, or the settings. */
 export interface CheckAt {
   nodeId: string | null
-  /** Of `data`. */
+  /** Dotted path of `data` from the design's root: `nodes.3.data`, `settings`. */
   path: string
   data: JsonObject
   settings: JsonObject
-  /** Ids of the nodes whose kind records `wait_events`, and of those whose kind records `email_activity`. */
+  /** Ids of the nodes whose kind records `wait_events`. */
   waitNodes: ReadonlySet<string>
-  /** Names by which nodes keep answers. */
-  storedNames: ReadonlySet<string>
+  /** Ids of the nodes whose kind records `email_activity`. */
   sendNodes: ReadonlySet<string>
+  /** Names by which nodes keep answers, for `steps.<name>`. */
+  storedNames: ReadonlySet<string>
   context: DesignContext
 }
 

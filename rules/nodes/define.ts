@@ -79,8 +79,8 @@ export interface Place {
 }
 
 /**
- * What a node did: it takes a handle, waits, wants an effect carried out or a request made, or ends the execution. `facts` are those after it,
- * when it changed any.
+ * What a node did: it takes a handle, waits, wants an effect carried out or a request made, or ends the execution. `why`:
+ * a short reason that its step shows, or null. `facts` are those after it, when it changed any.
  */
 export type Move = { why: string | null; facts?: SegmentFacts } & (
   | { handle: string; wait?: never; end?: never; effect?: never; call?: never }
