@@ -48,7 +48,7 @@ export function httpActivities(deps: Deps) {
         throw again(
           'NoPlace',
           'too many calls are under way',
-          places.comeback(activityInfo().attempt),
+          places.retryAfter_ms(activityInfo().attempt),
         )
       }
       const beats = setInterval(() => heartbeat(), HEARTBEAT_MS)

@@ -20,8 +20,8 @@ export function createCallPlaces(random: () => number = Math.random) {
         ofHosts.add(host, -1)
       }
     },
-    /** In how many ms somebody without a place asks again. @param times how often they have asked */
-    comeback: (times: number): number =>
+    /** In how many ms somebody without a place asks again: later each time, spread by chance. @param times how often so far */
+    retryAfter_ms: (times: number): number =>
       Math.round(Math.min(AGAIN_MS * times, AGAIN_MS_MAX) * (0.5 + random())),
   }
 }

@@ -9,7 +9,7 @@ import type { SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 
 /** A failure after which Temporal waits, so that the segment keeps no place of this worker until then. */
-export const comeAgain = (after_ms: number): ApplicationFailure =>
+export const retryAfter = (after_ms: number): ApplicationFailure =>
   closed('RendererBusy', 'too much of the workspace is being rendered now', { after_ms })
 
 /**

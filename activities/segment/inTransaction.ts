@@ -59,7 +59,7 @@ export async function runInTransaction(
   // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
   const now = deps.now()
   // A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait.
-  const hear = async (eventName: string, byExecution?: string) => {
+  const recordEvents = async (eventName: string, byExecution?: string) => {
     if (!contact) return
     if (await tellLockedContact(deps, workspaceId, contact.id, eventName, byExecution)) return
     const about = { execution_id: execution.id, event_name: eventName }
@@ -67,7 +67,7 @@ export async function runInTransaction(
   }
   const waitedAt = previous && previous.next.kind !== 'end' ? previous.next.nodeId : ''
   const awaitedName = awaitedEventName(design, waitedAt)
-  if (awaitedName !== null) await hear(awaitedName)
+  if (awaitedName !== null) await recordEvents(awaitedName)
   const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
   const state = await findSegmentState<SegmentResult>(trx, workspaceId, {
     ...input,
@@ -96,7 +96,7 @@ export async function runInTransaction(
   const atNow = { ...deps, now: () => now }
   const effects = createEffects(atNow, { ...run, contact, state })
   const { perform } = effects
-  const outcome = await walk(trx, { ...run, ...known, facts, mail, hear, perform, marked })
+  const outcome = await walk(trx, { ...run, ...known, facts, mail, recordEvents, perform, marked })
   texts.requireAll()
   passPoint('walked', input)
 

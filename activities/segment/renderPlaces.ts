@@ -41,14 +41,14 @@ export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
   const all = { ...usual, ...bounds }
   const { each, wait_ms } = all
   const lines = new Map<WorkspaceId, Line>()
-  const comebacks = createComebacks(all)
+  const retries = createRetries(all)
 
   function enter(workspaceId: WorkspaceId, line: Line): () => void {
     const one = { entered_ms: performance.now() }
     line.inside.add(one)
     return () => {
       line.inside.delete(one)
-      comebacks.took(workspaceId, performance.now() - one.entered_ms, each)
+      retries.took(workspaceId, performance.now() - one.entered_ms, each)
       const [next] = line.waiting
       if (next) next()
       else if (line.inside.size === 0) lines.delete(workspaceId)
@@ -69,7 +69,7 @@ export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
       return line !== undefined && line.inside.size >= each && !mayWait(line)
     },
     /** Gives a segment that was turned away its place in the line. @returns in how many ms it comes again */
-    comeback: comebacks.next,
+    retryAfter_ms: retries.next_ms,
     /**
      * Takes a place, at once or after a short wait.
      * @returns a function that gives it back; null when those before it take long: then the segment comes again later
@@ -103,7 +103,7 @@ export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
  * that each is likely to find one. Those that would come later than `dense_after_ms` stand `dense_ms` apart whatever the
  * pace, so that the last of thousands need not wait for hours.
  */
-function createComebacks({ again_ms, apart_ms, dense_after_ms, dense_ms }: Bounds) {
+function createRetries({ again_ms, apart_ms, dense_after_ms, dense_ms }: Bounds) {
   const lines = new Map<WorkspaceId, { last: number; pace_ms: number }>()
   const isOver = (line: { last: number }, now: number) => line.last + dense_after_ms < now
   return {
@@ -112,7 +112,7 @@ function createComebacks({ again_ms, apart_ms, dense_after_ms, dense_ms }: Bound
       const line = lines.get(workspaceId)
       if (line) line.pace_ms += (took_ms / atOnce - line.pace_ms) / PACE_MEMORY
     },
-    next(workspaceId: WorkspaceId): number {
+    next_ms(workspaceId: WorkspaceId): number {
       const now = performance.now()
       for (const [other, line] of lines) {
         if (!isOver(line, now)) break

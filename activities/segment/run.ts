@@ -16,7 +16,7 @@ import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../wor
 import type { ActivityDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
 import { isEndedElsewhere, storedAgain } from './ended.ts'
-import { comeAgain, withClosedError, withClosedFailures } from './failures.ts'
+import { retryAfter, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { loadSources } from './mail.ts'
@@ -31,7 +31,7 @@ const PAUSE_MS = 1_000
 
 /** The activities of `runExecution`. */
 export function segmentActivities(deps: ActivityDeps) {
-  const own: Shared = {
+  const shared: Shared = {
     gate: createGate(),
     renderPlaces: createRenderPlaces(),
     keptTexts: createKeptTexts(),
@@ -48,7 +48,7 @@ export function segmentActivities(deps: ActivityDeps) {
       withClosedFailures(
         deps.log,
         { execution_id: input.executionId, segment: input.segment },
-        async () => withClosedError(await runOnce(deps, own, input)),
+        async () => withClosedError(await runOnce(deps, shared, input)),
       ),
 
     /** Closes the row of an execution that was cancelled; repeating it changes nothing. */
@@ -69,7 +69,7 @@ interface Shared {
 /** One try of a segment. */
 async function runOnce(
   deps: ActivityDeps,
-  own: Shared,
+  shared: Shared,
   input: SegmentInput,
 ): Promise<SegmentResult> {
   const { executionId, segment } = input
@@ -81,22 +81,22 @@ async function runOnce(
   if (execution.engine > ENGINE) throw new NewerEngine(execution.engine)
   const id = `${executionId}/${segment}`
   try {
-    const result = await attempt(deps, own, input, execution)
-    own.refusals.forget(id)
+    const result = await attempt(deps, shared, input, execution)
+    shared.refusals.forget(id)
     return result
   } catch (err) {
     if (err instanceof LoopWithoutTime) {
       return transact(deps, (inTrx) => endFailed(inTrx, execution, segment, err.message))
     }
     const sqlState = dataFaultOf(err)
-    if (sqlState === null || !own.refusals.isFinal(id, sqlState, deps.now())) throw err
+    if (sqlState === null || !shared.refusals.isFinal(id, sqlState, deps.now())) throw err
     deps.log.error(
       { err, execution_id: executionId, segment },
       'Postgres refuses what a segment writes: its execution ends',
     )
     const error = refusedError(execution, sqlState)
     const ended = await transact(deps, (inTrx) => endFailed(inTrx, execution, segment, error))
-    own.refusals.forget(id)
+    shared.refusals.forget(id)
     return ended
   }
 }
@@ -112,7 +112,7 @@ async function attempt(
   const id = `${executionId}/${segment}`
   // It was turned away before, and would be again.
   if (keptTexts.has(id) && renderPlaces.isFull(workspaceId)) {
-    throw comeAgain(renderPlaces.comeback(workspaceId))
+    throw retryAfter(renderPlaces.retryAfter_ms(workspaceId))
   }
   const design = execution.design as Design
   const sources = await loadSources(deps, workspaceId, design)
@@ -149,7 +149,7 @@ async function attempt(
     try {
       await texts.renderWanted(signal)
     } catch (err) {
-      throw err instanceof RendererBusy ? comeAgain(renderPlaces.comeback(workspaceId)) : err
+      throw err instanceof RendererBusy ? retryAfter(renderPlaces.retryAfter_ms(workspaceId)) : err
     } finally {
       // The try after one that was given up may have written the segment by now.
       if (!signal.aborted) keptTexts.keep(id, kept)

@@ -50,7 +50,7 @@ interface WalkFrom {
   called: CallResult | null
   mail: SegmentTools
   /** Records the contact's mail events of that name that are still in the outbox. */
-  hear: (eventName: string, byExecution: string) => Promise<void>
+  recordEvents: (eventName: string, byExecution: string) => Promise<void>
   /** Carries out an effect of a node, in the segment's transaction. */
   perform: (effect: Effect, facts: SegmentFacts) => Promise<EffectResult>
   marked: Marked
@@ -146,13 +146,13 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
 /** The event from before a wait that ends it at once. @param taken events that ended waits of this segment */
 async function look(
   trx: Trx,
-  { execution, hear, marked }: WalkFrom,
+  { execution, recordEvents, marked }: WalkFrom,
   wait: EventWait & { nodeId: string },
   facts: SegmentFacts,
   taken: readonly string[],
 ) {
   // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
-  await hear(wait.eventName, execution.id)
+  await recordEvents(wait.eventName, execution.id)
   const of = { ...execution, taken }
   return findRecentEvent(trx, of, wait, facts, (work) => marked(wait.nodeId, work))
 }

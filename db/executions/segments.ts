@@ -192,7 +192,7 @@ export async function insertSegment(
       update execution_steps set handle = ${left?.handle ?? null}, why = coalesce(${left?.why ?? null}, why)
       from live where execution_id = live.id and seq = ${left?.seq ?? -1}
     ),
-    timed_out as (
+    past_waits as (
       delete from event_waits using live
       where execution_id = live.id and segment = ${segment - 1} and consumed_by is null
     ),

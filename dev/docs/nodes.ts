@@ -39,7 +39,7 @@ function dataSchema({ type }: NodeKind, registry: NodeRegistry): JsonObject {
 function handlesTable({ handleTexts, handles, role }: NodeKind): string {
   const texts = Object.entries(handleTexts)
   if (texts.length === 0) {
-    return role === 'drawn' ? 'It has no handles.' : 'It has no handles: nothing follows it.'
+    return role === 'note' ? 'It has no handles.' : 'It has no handles: nothing follows it.'
   }
   const { optional } = handles({})
   return markdownTable(

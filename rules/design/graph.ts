@@ -11,7 +11,7 @@ type Nodes = ReadonlyMap<string, ShapeNode>
 /** Why nothing may lead to a node, by the role of its kind; null where an edge may. */
 const noEntry: Record<NodeRole, { code: ProblemCode; why: string } | null> = {
   start: { code: 'edge_into_trigger', why: 'a trigger, to which no edge may lead' },
-  drawn: { code: 'edge_into_note', why: 'a note, which never runs' },
+  note: { code: 'edge_into_note', why: 'a note, which never runs' },
   goal: null,
   step: null,
 }
@@ -111,7 +111,7 @@ function reachProblems(shape: Shape, registry: NodeRegistry): Problem[] {
     open.push(...(targets.get(id) ?? []))
   }
   return shape.nodes
-    .filter((node) => roleOf(node, registry) !== 'drawn' && !reached.has(node.id))
+    .filter((node) => roleOf(node, registry) !== 'note' && !reached.has(node.id))
     .map((node) =>
       nodeProblem(node, 'unreachable_node', 'no path of edges leads from a trigger to this node'),
     )

@@ -34,10 +34,10 @@ export type NamedOutside = Partial<
 >
 
 /**
- * `start`: executions begin there and nothing leads to it. `goal`: executions jump there, and edges may lead to it. `drawn`:
+ * `start`: executions begin there and nothing leads to it. `goal`: executions jump there, and edges may lead to it. `note`:
  * it is there for the reader and never runs.
  */
-export type NodeRole = 'start' | 'goal' | 'step' | 'drawn'
+export type NodeRole = 'start' | 'goal' | 'step' | 'note'
 
 /** When a trigger starts executions by itself, and for whom. */
 export interface EntrySchedule {

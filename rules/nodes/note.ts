@@ -7,7 +7,7 @@ export const note = defineNode({
   type: 'note',
   summary: 'A note for people who read the design. It never runs, and no edge touches it.',
   data: z.object({ text: z.string().describe('Anything').exactOptional() }),
-  role: 'drawn',
+  role: 'note',
   handles: always(),
   handleTexts: {},
   waits: never,

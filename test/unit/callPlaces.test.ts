@@ -24,8 +24,8 @@ test('a host has so many, whatever the workspaces', () => {
 
 test('who has no place comes again later each time, and not all at once', () => {
   const at = (random: number) => {
-    const { comeback } = createCallPlaces(() => random)
-    return [1, 2, 10, 1_000].map(comeback)
+    const { retryAfter_ms } = createCallPlaces(() => random)
+    return [1, 2, 10, 1_000].map(retryAfter_ms)
   }
   expect(at(0)).toEqual([250, 500, 2_500, 15_000])
   expect(at(0.999)).toEqual([750, 1_499, 7_495, 44_970])

@@ -46,7 +46,7 @@ test('as many as are inside may wait, and no more', async () => {
 test('they come again at the pace at which places become free, and the last of many not hours later', async () => {
   const bounds = { each: 1, again_ms: 0, apart_ms: 1, dense_after_ms: 10_000, dense_ms: 3 }
   const places = createRenderPlaces(bounds)
-  const first = places.comeback(a)
+  const first = places.retryAfter_ms(a)
   // Each is inside for some 50 ms.
   for (let n = 0; n < 20; n++) {
     const leave = await places.take(a)
@@ -54,19 +54,19 @@ test('they come again at the pace at which places become free, and the last of m
     while (performance.now() - began < 50);
     leave?.()
   }
-  const paced = Array.from({ length: 100 }, () => places.comeback(a))
+  const paced = Array.from({ length: 100 }, () => places.retryAfter_ms(a))
   const apart = ((paced.at(-1) ?? 0) - (paced[0] ?? 0)) / 99
   expect(first).toBeLessThan(50)
   expect(apart).toBeGreaterThan(35)
-  const many = Array.from({ length: 10_000 }, () => places.comeback(a))
+  const many = Array.from({ length: 10_000 }, () => places.retryAfter_ms(a))
   expect(many.at(-1)).toBeGreaterThan(10_000)
   expect(many.at(-1)).toBeLessThan(10_000 + 10_000 * 3 + 1_000)
 })
 
 test('however many are turned away, so many a second of one workspace come again', () => {
   const places = createRenderPlaces({ again_ms: 4_000, apart_ms: 50 })
-  const after = Array.from({ length: 10_000 }, () => places.comeback(a))
+  const after = Array.from({ length: 10_000 }, () => places.retryAfter_ms(a))
   expect(Math.min(...after)).toBeGreaterThanOrEqual(3_999)
   expect(Math.max(...after)).toBeGreaterThan(490_000)
-  expect(places.comeback(b)).toBeLessThan(4_100)
+  expect(places.retryAfter_ms(b)).toBeLessThan(4_100)
 })
