@@ -1,14 +1,12 @@
 // Sends each contact one of several ways, by a draw that never changes.
 import { z } from 'zod'
-import { type CheckAt, problemAt } from '../design/context.ts'
+import { problemAt } from '../design/context.ts'
 import { checkOneOf } from '../design/fieldChecks.ts'
-import type { Problem } from '../design/problem.ts'
-import { idFault, isGraphId } from '../design/shape.ts'
-import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
 import { fnv1a } from '../shard.ts'
-import { shown, typeName } from '../shown.ts'
+import { shown } from '../shown.ts'
 import { defineNode, namesNothing, never, noConditions } from './define.ts'
+import { checkWays, type WayList, wayHandles } from './wayList.ts'
 
 const stickies = ['contact', 'execution'] as const
 
@@ -40,54 +38,16 @@ const data = z.object({
     .exactOptional(),
 })
 
-function listOf({ variants }: JsonObject): Json[] {
-  return Array.isArray(variants) ? variants : []
-}
-
-function check(at: CheckAt): Problem[] {
-  return [...checkVariants(at), ...checkOneOf(at, 'sticky', stickies)]
-}
-
-function checkVariants(at: CheckAt): Problem[] {
-  const variants = listOf(at.data)
-  if (variants.length === 0) {
-    const given = at.data['variants']
-    const came = Array.isArray(given) ? 'an empty array' : typeName(given)
-    const message = `variants must be an array of at least one variant, not ${came}`
-    return problemAt(at, 'variants', 'missing_value', message)
-  }
-  if (variants.length > limits.variantsPerNodeMax) {
-    const most = `${limits.variantsPerNodeMax} variants`
-    const message = `variants must not exceed ${most}, has ${variants.length}`
-    return problemAt(at, 'variants', 'too_many', message)
-  }
-  const seen = new Set<string>()
-  return variants.flatMap((variant, i) => checkOne(at, variant, `variants.${i}`, seen))
-}
-
-function checkOne(at: CheckAt, variant: Json, key: string, seen: Set<string>): Problem[] {
-  if (!isJsonObject(variant)) {
-    const message = `a variant must be an object with id and weight, not ${typeName(variant)}`
-    return problemAt(at, key, 'bad_value', message)
-  }
-  const { id, weight } = variant
-  const problems: Problem[] = []
-  if (typeof weight !== 'number' || !(weight > 0)) {
+const list: WayList = {
+  key: 'variants',
+  item: 'variant',
+  parts: 'id and weight',
+  itemsMax: limits.variantsPerNodeMax,
+  checkItem(at, { weight }, key) {
+    if (typeof weight === 'number' && weight > 0) return []
     const message = `weight must be a number over 0, not ${shown(weight)}`
-    problems.push(...problemAt(at, `${key}.weight`, 'bad_value', message))
-  }
-  if (!isGraphId(id)) return [...problems, ...problemAt(at, `${key}.id`, 'bad_id', idFault(id))]
-  if (seen.has(id)) {
-    const message = `id: ${shown(id)} is that of another variant`
-    problems.push(...problemAt(at, `${key}.id`, 'duplicate_id', message))
-  }
-  seen.add(id)
-  return problems
-}
-
-function variantIds(data: JsonObject): string[] {
-  const ids = listOf(data).map((variant) => (isJsonObject(variant) ? variant['id'] : null))
-  return [...new Set(ids.filter((id) => typeof id === 'string'))]
+    return problemAt(at, `${key}.weight`, 'bad_value', message)
+  },
 }
 
 /**
@@ -126,10 +86,10 @@ export const split = defineNode({
   type: 'split',
   summary: 'Sends each contact one of several ways, by chance and by weight, and always the same.',
   data,
-  handles: (data) => ({ required: variantIds(data), optional: [] }),
+  handles: (data) => ({ required: wayHandles(list, data), optional: [] }),
   handleTexts: { '<variant id>': 'The draw fell on this variant' },
   waits: never,
-  check,
+  check: (at) => [...checkWays(at, list), ...checkOneOf(at, 'sticky', stickies)],
   conditions: noConditions,
   names: namesNothing,
   enter({ variants, sticky }, { nodeId, facts }) {
