@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { checkText, checkWorkflowId } from '../design/fieldChecks.ts'
 import { limits } from '../limits.ts'
-import { defineNode, never, noConditions } from './define.ts'
+import { defineNode, mayFail, never, noConditions } from './define.ts'
 import { workflowId } from './fields.ts'
+import { CHAIN_TOO_LONG, failedText } from './moves.ts'
 
 export const cancelWorkflow = defineNode({
   type: 'cancel_workflow',
@@ -18,11 +19,10 @@ export const cancelWorkflow = defineNode({
       .meta({ default: 'cancelled' })
       .exactOptional(),
   }),
-  handles: () => ({ required: ['default'], optional: ['failed'] }),
+  handles: mayFail,
   handleTexts: {
     default: 'They are cancelled; `why` says how many',
-    failed:
-      'The chain of executions that cause each other is too long. When no edge leaves by it, `settings.on_step_failure` decides',
+    failed: failedText(CHAIN_TOO_LONG),
   },
   waits: never,
   check: (at) => [

@@ -137,8 +137,18 @@ export const always =
   (...required: string[]) =>
   (): Handles => ({ required, optional: [] })
 
+/** Handles of a node that may fail (`failStep`). */
+export const mayFail = (): Handles => ({ required: ['default'], optional: ['failed'] })
+
 /** No time passes, whatever the data says. */
 export const never = (): boolean => false
+
+/** It holds one condition, at `condition`. */
+export const oneCondition =
+  (isRequired: boolean) =>
+  ({ condition }: JsonObject): HeldCondition[] => [
+    { key: 'condition', value: condition, scope: 'node', isRequired },
+  ]
 
 /** It holds no conditions. */
 export const noConditions = (): HeldCondition[] => []

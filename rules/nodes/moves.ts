@@ -20,6 +20,13 @@ export function skip(why: string, place: Place): Move {
   return { handle: place.wired.has('skipped') ? 'skipped' : 'default', why }
 }
 
+/** Why any effect of a node may fail, for readers of the docs. */
+export const CHAIN_TOO_LONG = 'the chain of executions that cause each other is too long'
+
+/** When `failed` is taken, for readers of the docs. @param cause a sentence that begins in lower case, without its full stop */
+export const failedText = (cause: string): string =>
+  `${cause.charAt(0).toUpperCase()}${cause.slice(1)}. When no edge leaves by it, \`settings.on_step_failure\` decides`
+
 /** A step that failed: its own handle first, then what the settings say. */
 export function failStep(why: string, place: Place): Move {
   if (place.wired.has('failed')) return { handle: 'failed', why }

@@ -6,10 +6,10 @@ import { checkEventName } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import { isReservedEventName } from '../eventNames.ts'
 import { shown } from '../shown.ts'
-import { defineNode, namesNothing, never, noConditions } from './define.ts'
+import { defineNode, mayFail, namesNothing, never, noConditions } from './define.ts'
 import { eventName } from './fields.ts'
 import { checkMadeProperties, makeProperties } from './madeProperties.ts'
-import { failStep } from './moves.ts'
+import { CHAIN_TOO_LONG, failedText, failStep } from './moves.ts'
 
 const data = z.object({
   event_name: eventName.describe(
@@ -34,12 +34,12 @@ export const sendEvent = defineNode({
   type: 'send_event',
   summary: 'Records an event for the contact, as if it had been posted.',
   data,
-  handles: () => ({ required: ['default'], optional: ['failed'] }),
+  handles: mayFail,
   handleTexts: {
     default: 'The event was recorded',
-    failed:
-      'It could not be: a text of its properties does not render, or the chain of executions that cause each other is too ' +
-      'long. When no edge leaves by it, `settings.on_step_failure` decides',
+    failed: failedText(
+      `it could not be: a text of its properties does not render, or ${CHAIN_TOO_LONG}`,
+    ),
   },
   waits: never,
   check: (at) => [...checkName(at), ...checkMadeProperties(at)],

@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { anyObject } from '../conditions/schema.ts'
 import { checkWorkflowId } from '../design/fieldChecks.ts'
-import { defineNode, never, noConditions } from './define.ts'
+import { defineNode, mayFail, never, noConditions } from './define.ts'
 import { workflowId } from './fields.ts'
 import { checkMadeProperties, makeProperties } from './madeProperties.ts'
-import { failStep } from './moves.ts'
+import { CHAIN_TOO_LONG, failedText, failStep } from './moves.ts'
 
 export const startWorkflow = defineNode({
   type: 'start_workflow',
@@ -18,13 +18,11 @@ export const startWorkflow = defineNode({
       )
       .exactOptional(),
   }),
-  handles: () => ({ required: ['default'], optional: ['failed'] }),
+  handles: mayFail,
   handleTexts: {
     default:
       'It was started, or refused: it is not active, its `re_entry` says no, or the contact has left it. `why` says which',
-    failed:
-      'A text of its properties does not render, or the chain of executions that cause each other is too long. When no ' +
-      'edge leaves by it, `settings.on_step_failure` decides',
+    failed: failedText(`a text of its properties does not render, or ${CHAIN_TOO_LONG}`),
   },
   waits: never,
   check: (at) => [...checkWorkflowId(at, 'workflow_id'), ...checkMadeProperties(at)],

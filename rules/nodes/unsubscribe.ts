@@ -1,7 +1,8 @@
 // Unsubscribes the contact, from this workflow or from all marketing mail.
 import { z } from 'zod'
 import { checkOneOf } from '../design/fieldChecks.ts'
-import { defineNode, namesNothing, never, noConditions } from './define.ts'
+import { defineNode, mayFail, namesNothing, never, noConditions } from './define.ts'
+import { CHAIN_TOO_LONG, failedText } from './moves.ts'
 
 const scopes = ['workflow', 'workspace'] as const
 
@@ -18,11 +19,10 @@ export const unsubscribe = defineNode({
       .meta({ default: 'workflow' })
       .exactOptional(),
   }),
-  handles: () => ({ required: ['default'], optional: ['failed'] }),
+  handles: mayFail,
   handleTexts: {
     default: 'The contact is unsubscribed and the execution goes on',
-    failed:
-      'The chain of executions that cause each other is too long. When no edge leaves by it, `settings.on_step_failure` decides',
+    failed: failedText(CHAIN_TOO_LONG),
   },
   waits: never,
   check: (at) => checkOneOf(at, 'scope', scopes),
