@@ -10,6 +10,7 @@ import { isVariable, propertyPath } from '../properties/update.ts'
 import { mustBeOneOf, shown, shownText, typeName } from '../shown.ts'
 import { type CheckAt, problemAt } from './context.ts'
 import type { Problem } from './problem.ts'
+import type { ProblemCode } from './problemCodes.ts'
 
 /** Undefined, null and '' all count as absent. */
 export function isGiven(value: Json | undefined): value is Exclude<Json, null> {
@@ -41,6 +42,19 @@ export function checkOneOf(at: CheckAt, key: string, names: readonly string[]): 
   const value = at.data[key]
   if (!isGiven(value) || (typeof value === 'string' && names.includes(value))) return []
   return problemAt(at, key, 'bad_value', `${key} ${mustBeOneOf(names, value)}`)
+}
+
+/** Exactly one of two keys is given. @param codes of none and of both */
+export function checkOnlyOne(
+  at: CheckAt,
+  [one, other]: readonly [string, string],
+  codes: { none: ProblemCode; both: ProblemCode },
+): Problem[] {
+  const given = [one, other].filter((key) => isGiven(at.data[key])).length
+  if (given === 1) return []
+  const came = given === 0 ? 'none' : 'both'
+  const message = `exactly one of ${one} and ${other} is required, not ${came}`
+  return problemAt(at, one, codes[came], message)
 }
 
 /** Whole milliseconds, at most a hundred years. */

@@ -1,7 +1,6 @@
 // Waits for a span of time.
 import { z } from 'zod'
-import { problemAt } from '../design/context.ts'
-import { checkDuration, checkMs, isGiven, isNoTime } from '../design/fieldChecks.ts'
+import { checkDuration, checkMs, checkOnlyOne, isNoTime } from '../design/fieldChecks.ts'
 import { addDuration, parseDuration } from '../duration.ts'
 import { fnv1a } from '../shard.ts'
 import { always, defineNode, namesNothing, noConditions, type Place } from './define.ts'
@@ -32,16 +31,12 @@ export const delay = defineNode({
   handles: always('default'),
   handleTexts: { default: 'The time is over' },
   waits: (data) => !isNoTime(data['duration']) && data['ms'] !== 0,
-  check(at) {
-    const given = [at.data['duration'], at.data['ms']].filter(isGiven).length
-    const message = `exactly one of duration and ms is required, not ${given === 0 ? 'none' : 'both'}`
-    return [
-      ...(given === 1 ? [] : problemAt(at, 'duration', 'bad_duration', message)),
-      ...checkDuration(at, 'duration'),
-      ...checkMs(at, 'ms'),
-      ...checkMs(at, 'jitter_ms'),
-    ]
-  },
+  check: (at) => [
+    ...checkOnlyOne(at, ['duration', 'ms'], { none: 'bad_duration', both: 'bad_duration' }),
+    ...checkDuration(at, 'duration'),
+    ...checkMs(at, 'ms'),
+    ...checkMs(at, 'jitter_ms'),
+  ],
   conditions: noConditions,
   names: namesNothing,
   enter(data, place) {

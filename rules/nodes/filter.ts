@@ -2,14 +2,11 @@
 import { z } from 'zod'
 import { evaluate, explain } from '../conditions/evaluate.ts'
 import { conditionSchema } from '../conditions/schema.ts'
-import { checkConditions, type HeldCondition } from '../design/fieldChecks.ts'
-import type { JsonObject } from '../json.ts'
-import { always, defineNode, namesNothing, never } from './define.ts'
+import { checkConditions } from '../design/fieldChecks.ts'
+import { always, defineNode, namesNothing, never, oneCondition } from './define.ts'
 import { completed } from './moves.ts'
 
-const conditions = ({ condition }: JsonObject): HeldCondition[] => [
-  { key: 'condition', value: condition, scope: 'node', isRequired: true },
-]
+const conditions = oneCondition(true)
 
 export const filter = defineNode({
   type: 'filter',

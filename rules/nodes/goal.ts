@@ -1,15 +1,8 @@
 // A goal: an execution jumps here, out of whatever it waits for, when the condition holds or the event comes.
 import { z } from 'zod'
 import { conditionSchema } from '../conditions/schema.ts'
-import { problemAt } from '../design/context.ts'
-import {
-  checkConditions,
-  checkEventName,
-  type HeldCondition,
-  isGiven,
-} from '../design/fieldChecks.ts'
-import type { JsonObject } from '../json.ts'
-import { always, defineNode, namesNothing, never } from './define.ts'
+import { checkConditions, checkEventName, checkOnlyOne, isGiven } from '../design/fieldChecks.ts'
+import { always, defineNode, namesNothing, never, oneCondition } from './define.ts'
 import { eventName } from './fields.ts'
 
 const data = z
@@ -24,9 +17,7 @@ const data = z
   })
   .describe('Either a condition or the name of an event')
 
-const conditions = ({ condition }: JsonObject): HeldCondition[] => [
-  { key: 'condition', value: condition, scope: 'node', isRequired: false },
-]
+const conditions = oneCondition(false)
 
 export const goal = defineNode({
   type: 'goal',
@@ -37,15 +28,14 @@ export const goal = defineNode({
   handles: always('default'),
   handleTexts: { default: 'The goal was reached, or an edge led here' },
   waits: never,
-  check(at) {
-    const given = [at.data['condition'], at.data['event_name']].filter(isGiven).length
-    const message = `exactly one of condition and event_name is required, not ${given === 0 ? 'none' : 'both'}`
-    return [
-      ...(given === 1 ? [] : problemAt(at, 'condition', 'missing_value', message)),
-      ...(isGiven(at.data['event_name']) ? checkEventName(at, 'event_name') : []),
-      ...checkConditions(at, conditions(at.data)),
-    ]
-  },
+  check: (at) => [
+    ...checkOnlyOne(at, ['condition', 'event_name'], {
+      none: 'missing_value',
+      both: 'missing_value',
+    }),
+    ...(isGiven(at.data['event_name']) ? checkEventName(at, 'event_name') : []),
+    ...checkConditions(at, conditions(at.data)),
+  ],
   conditions,
   names: namesNothing,
   enter: (_, { cameBy }) => ({ handle: 'default', why: cameBy ?? null }),

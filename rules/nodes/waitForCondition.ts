@@ -3,30 +3,20 @@ import { z } from 'zod'
 import { evaluate, explain } from '../conditions/evaluate.ts'
 import { conditionSchema } from '../conditions/schema.ts'
 import { nextTurn } from '../conditions/turns.ts'
-import {
-  checkConditions,
-  checkDuration,
-  type HeldCondition,
-  isGiven,
-} from '../design/fieldChecks.ts'
+import { checkConditions, checkDuration } from '../design/fieldChecks.ts'
 import { addDuration, parseDuration } from '../duration.ts'
-import type { JsonObject } from '../json.ts'
-import { defineNode, namesNothing, never } from './define.ts'
-import { duration } from './fields.ts'
+import { defineNode, namesNothing, never, oneCondition } from './define.ts'
 import { failed } from './moves.ts'
+import { timeout, timeoutText, waitHandles } from './timeout.ts'
 
 const data = z.object({
   condition: conditionSchema.describe(
     'Looked at when the node is entered, and at each change of what it reads',
   ),
-  timeout: duration
-    .describe('How long it waits, as `PT30M` or `P3D`; absent: without end')
-    .exactOptional(),
+  timeout,
 })
 
-const conditions = ({ condition }: JsonObject): HeldCondition[] => [
-  { key: 'condition', value: condition, scope: 'node', isRequired: true },
-]
+const conditions = oneCondition(true)
 
 export const waitForCondition = defineNode({
   type: 'wait_for_condition',
@@ -34,14 +24,10 @@ export const waitForCondition = defineNode({
     'Waits until a condition holds. Nothing is polled: it is looked at when what it reads changes.',
   data,
   leaves: { condition: 'met', timer: 'timeout' },
-  handles: (data) =>
-    isGiven(data['timeout'])
-      ? { required: ['met', 'timeout'], optional: [] }
-      : { required: ['met'], optional: ['timeout'] },
+  handles: waitHandles('met'),
   handleTexts: {
     met: 'The condition holds; at once when it did so on entering',
-    timeout:
-      'The time ran out. An edge must leave by it when `timeout` is set; without `timeout` it is never taken',
+    timeout: timeoutText,
   },
   // What holds on entering passes at once.
   waits: never,

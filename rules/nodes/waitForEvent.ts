@@ -20,8 +20,9 @@ import { isJsonObject, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
 import { shown, typeName } from '../shown.ts'
 import { defineNode, namesNothing } from './define.ts'
-import { duration, eventName, ms } from './fields.ts'
+import { eventName, ms } from './fields.ts'
 import { failed } from './moves.ts'
+import { timeout, timeoutText, waitHandles } from './timeout.ts'
 
 const path = z.string().max(limits.pathCharsMax)
 
@@ -42,9 +43,7 @@ const data = z.object({
     .max(limits.matchRowsPerNodeMax)
     .describe('Only events in which each of these properties equals that field')
     .exactOptional(),
-  timeout: duration
-    .describe('How long it waits, as `PT30M` or `P3D`; absent: without end')
-    .exactOptional(),
+  timeout,
   lookback_ms: ms
     .describe('An event that came up to this many ms before the wait began ends it at once')
     .meta({ default: 0 })
@@ -85,14 +84,10 @@ export const waitForEvent = defineNode({
   data,
   records: 'wait_events',
   leaves: { event: 'received', timer: 'timeout' },
-  handles: (data) =>
-    isGiven(data['timeout'])
-      ? { required: ['received', 'timeout'], optional: [] }
-      : { required: ['received'], optional: ['timeout'] },
+  handles: waitHandles('received'),
   handleTexts: {
     received: 'The event came',
-    timeout:
-      'The time ran out. An edge must leave by it when `timeout` is set; without `timeout` it is never taken',
+    timeout: timeoutText,
   },
   // Looking back, a wait can find the same event again and again; with no time to wait, it never does wait.
   waits: (data) => !isGiven(data['lookback_ms']) && !isNoTime(data['timeout']),

@@ -1,7 +1,7 @@
 // Waits until a moment: one that the design names, or a date of the contact.
 import { z } from 'zod'
 import { type CheckAt, problemAt } from '../design/context.ts'
-import { checkOneOf, isGiven, isPropertyPath } from '../design/fieldChecks.ts'
+import { checkOneOf, checkOnlyOne, isGiven, isPropertyPath } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
 import type { Settings } from '../design/settings.ts'
 import { checkMoment, checkTimeOfDay, checkTimezone } from '../design/timeChecks.ts'
@@ -71,14 +71,11 @@ const data = z.xor([
 type WaitUntilData = z.infer<typeof data>
 
 function check(at: CheckAt): Problem[] {
-  const { at: moment, property_path, offset_ms } = at.data
-  const given = [moment, property_path].filter(isGiven).length
-  const code = given === 0 ? 'missing_value' : 'bad_value'
-  const message = `exactly one of at and property_path is required, not ${given === 0 ? 'none' : 'both'}`
+  const { offset_ms } = at.data
   const isOffset =
     !isGiven(offset_ms) || (Number.isInteger(offset_ms) && Math.abs(Number(offset_ms)) <= spanMsMax)
   return [
-    ...(given === 1 ? [] : problemAt(at, 'at', code, message)),
+    ...checkOnlyOne(at, ['at', 'property_path'], { none: 'missing_value', both: 'bad_value' }),
     ...checkMoment(at, 'at'),
     ...checkPath(at),
     ...(isOffset ? [] : problemAt(at, 'offset_ms', 'bad_value', offsetFault(offset_ms))),
