@@ -9,7 +9,7 @@ import { code, codes, markdownTable } from './markdown.ts'
 
 const statuses: Record<ExecutionStatus, string> = {
   IN_PROGRESS:
-    'It was started, or its wait is over, and its next steps run now. This takes moments',
+    'It was started, or its wait is over, and its next steps run now. This takes moments, or as long as the tries of an `http_request`',
   WAITING: 'It waits at the node `current_step_id`, until `wait_until` or for an event',
   COMPLETED: 'It reached its end',
   FAILED: 'A step failed; `error` says which and why',
@@ -25,6 +25,12 @@ const reasons: Record<CancelCode, string> = {
   terminated: 'Somebody ended the run in the Temporal Web UI',
 }
 
+/** A text of the service itself, under the code `cancelled`. */
+const held = [
+  code('held'),
+  'Its workflow was paused and held it, and was made active again with `"held": "cancel"`',
+]
+
 function statusesTable(): string {
   return markdownTable(
     ['status', 'meaning', 'next'],
@@ -39,7 +45,7 @@ function statusesTable(): string {
 function reasonsTable(): string {
   return markdownTable(
     ['`cancellation_reason`', 'what happened'],
-    cancelCodes.map((reason) => [code(reason), reasons[reason]]),
+    [...cancelCodes.map((reason) => [code(reason), reasons[reason]]), held],
   )
 }
 

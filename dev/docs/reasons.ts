@@ -23,6 +23,7 @@ const MAIL = 'activities/segment/mail.ts'
 const EFFECTS = 'activities/segment/effects.ts'
 const START = 'commands/executions/startFromNode.ts'
 const PROPERTIES = 'rules/properties/update.ts'
+const HTTP = '`http_request`'
 
 const whys: Reason[] = [
   {
@@ -207,8 +208,27 @@ const whys: Reason[] = [
   {
     text: '`template: html: …`',
     from: [MAIL, 'template: '],
-    more: `${EMAIL}, \`send_event\`, \`start_workflow\``,
+    more: `${EMAIL}, \`send_event\`, \`start_workflow\`, ${HTTP}`,
     meaning: 'Failed: the Liquid of that part could not be rendered; the rest says why',
+  },
+  {
+    text: '`properties …`',
+    from: ['rules/nodes/madeProperties.ts', 'why: `properties ${'],
+    more: '`send_event`, `start_workflow`',
+    meaning: 'Failed: the properties that it made would be too large or too deep',
+  },
+  {
+    text: '`200`, `503 after 5 tries`, `private_address` and others',
+    from: ['rules/callOutcome.ts', ' tries`'],
+    more: HTTP,
+    meaning: 'What came of the request: [each of them](#http_request)',
+  },
+  {
+    text: '`there is no secrets.CRM_KEY`',
+    from: [MAIL, 'why: `there is no ${'],
+    more: HTTP,
+    meaning:
+      'No request was made: the secret was deleted since the design became active. Store it again',
   },
   {
     text: '`event.plan is missing`',
@@ -251,6 +271,12 @@ const errors: Reason[] = [
     from: ['activities/segment/giveUp.ts', 'times while it ran this node alone'],
     meaning: 'What that node does with the data of this contact is too much for a worker',
     more: 'Make the node simpler, or the properties that it reads smaller',
+  },
+  {
+    text: '`what the nodes after NODE write cannot be stored (SQLSTATE 22003)`',
+    from: ['activities/segment/refused.ts', 'write cannot be stored (SQLSTATE '],
+    meaning: 'Postgres refused it each time. Nothing is kept of what these nodes did',
+    more: 'Look at the values that these nodes write; the log of the worker has the words of Postgres',
   },
   {
     text: '`The execution was ended from outside`',
