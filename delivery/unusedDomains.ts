@@ -2,6 +2,7 @@
 // written to.
 import { transact } from '../commands/transact.ts'
 import { deleteUnusedDomains } from '../db/recipient-domains/writes.ts'
+import { repeat } from '../runtime/repeat.ts'
 import type { DeliveryDeps } from './deps.ts'
 
 const EVERY_MS = 60_000
@@ -28,19 +29,10 @@ export function createForgetting(deps: Deps, page: number = PAGE): () => Promise
 export function startForgetting(deps: Deps & Pick<DeliveryDeps, 'log'>): {
   stop: () => Promise<void>
 } {
-  const forget = createForgetting(deps)
-  let running: Promise<unknown> = Promise.resolve()
-  const timer = setInterval(() => {
-    running = running
-      .then(forget)
-      .catch((err: unknown) =>
-        deps.log.warn({ err }, 'unused domains of recipients were not deleted; tried again'),
-      )
-  }, EVERY_MS)
-  return {
-    async stop() {
-      clearInterval(timer)
-      await running
-    },
-  }
+  return repeat({
+    every_ms: EVERY_MS,
+    work: createForgetting(deps),
+    onFailure: (err) =>
+      deps.log.warn({ err }, 'unused domains of recipients were not deleted; tried again'),
+  })
 }

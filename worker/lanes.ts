@@ -4,6 +4,7 @@ import type { Db } from '../db/connect.ts'
 import { findLaneCount } from '../db/lanes/reads.ts'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../rules/wire.ts'
 import type { Log } from '../runtime/log.ts'
+import { repeat } from '../runtime/repeat.ts'
 import type { DeliveryLaneInput } from '../workflows/messages.ts'
 
 const EVERY_MS = 60_000
@@ -71,18 +72,10 @@ export function keepLanes(
   deps: { db: Db; client: Client; log: Log },
   configured: number,
 ): { stop: () => Promise<void> } {
-  let running = Promise.resolve()
-  const timer = setInterval(() => {
-    running = running
-      .then(() => startMissingLanes(deps, configured))
-      .catch((err: unknown) =>
-        deps.log.warn({ err }, 'missing lanes could not be started; tried again in a minute'),
-      )
-  }, EVERY_MS)
-  return {
-    async stop() {
-      clearInterval(timer)
-      await running
-    },
-  }
+  return repeat({
+    every_ms: EVERY_MS,
+    work: () => startMissingLanes(deps, configured),
+    onFailure: (err) =>
+      deps.log.warn({ err }, 'missing lanes could not be started; tried again in a minute'),
+  })
 }
