@@ -111,6 +111,11 @@ export const forTemporal = sql`kind not in ('mail_event', 'leave')`
 export const ofLines = (refused: boolean) =>
   sql`kind <> 'mail_event' and ${refusedOnce} = ${refused ? 1 : 0}::int`
 
+/** Whether a row about an execution, a domain or a schedule waits for Temporal. One look into the index for each id. */
+export const isQueued = (id: RawBuilder<unknown>) =>
+  sql<boolean>`coalesce((select true from outbox o where o.execution_id = ${id}
+        and o.kind <> 'mail_event' limit 1), false)`
+
 const LINES_MAX = 1_000
 
 /**

@@ -78,7 +78,7 @@ async function lookAtExecutions(
         after: { contact_id: last.contact_id, workflow_id: last.workflow_id, id: last.id },
       }
     : { in: 'domains', after: '' }
-  const asked = rows.filter((row) => !row.is_told)
+  const asked = rows.filter((row) => !row.is_queued)
   const found = await statusesOf(
     deps.client,
     asked.map(({ id }) => id),
@@ -96,7 +96,7 @@ async function lookAtDomains(deps: LookDeps, after: string, space: Namespace): P
   const rows = await listCheckedDomains(deps.db, after, LOOKED_AT)
   const last = rows.length === LOOKED_AT ? rows.at(-1) : undefined
   const idOf = ({ id }: CheckedDomain) => workflowIds.domain(id)
-  const asked = rows.filter((row) => !row.is_told)
+  const asked = rows.filter((row) => !row.is_queued)
   const found = await statusesOf(deps.client, asked.map(idOf))
   const domains = await lookAgain(deps, asked, found, { idOf, isLost: isOver, space })
   const next: WalkPosition = last
@@ -114,7 +114,7 @@ async function lookAtSchedules(
   const last = rows.length === LOOKED_AT ? rows.at(-1) : undefined
   const idOf = ({ workflow_id, node_id }: LiveSchedule) =>
     workflowIds.schedule(workflow_id, node_id)
-  const asked = rows.filter((row) => !row.is_told)
+  const asked = rows.filter((row) => !row.is_queued)
   const found = await statusesOf(deps.client, asked.map(idOf))
   const schedules = await lookAgain(deps, asked, found, { idOf, isLost: isOver, space })
   const next: WalkPosition | null = last

@@ -2,12 +2,13 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
+import { isQueued } from '../outbox.ts'
 
 export interface CheckedDomain {
   id: string
   workspace_id: WorkspaceId
-  /** Whether Temporal is still to be told something about it. */
-  is_told: boolean
+  /** Whether a row about it is in the outbox: Temporal is still to be told something. */
+  is_queued: boolean
 }
 
 /** Domains of all workspaces that are checked until they are deleted or have failed, by id. */
@@ -18,8 +19,7 @@ export async function listCheckedDomains(
 ): Promise<CheckedDomain[]> {
   const { rows } = await sql<CheckedDomain>`
     select d.id, d.workspace_id,
-      coalesce((select true from outbox o where o.execution_id = d.id
-        and o.kind <> 'mail_event' limit 1), false) as is_told
+      ${isQueued(sql`d.id`)} as is_queued
     from domains d
     where d.id > ${after} and d.deleted_at is null and d.checking_since is not null
       and d.status <> 'FAILED'

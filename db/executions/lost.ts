@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
+import { isQueued } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 import { isLive } from './live.ts'
 
@@ -14,8 +15,8 @@ export interface LivePosition {
 
 export interface LiveRow extends LivePosition {
   workspace_id: WorkspaceId
-  /** Whether Temporal is still to be told something about it. */
-  is_told: boolean
+  /** Whether a row about it is in the outbox: Temporal is still to be told something. */
+  is_queued: boolean
 }
 
 /** Executions that have not ended, of all workspaces, in the order of the index of live ones. One look into the outbox for each. */
@@ -29,8 +30,7 @@ export async function listLiveRows(
     : sql`true`
   const { rows } = await sql<LiveRow>`
     select e.id, e.workspace_id, e.workflow_id, e.contact_id,
-      coalesce((select true from outbox o where o.execution_id = e.id
-        and o.kind <> 'mail_event' limit 1), false) as is_told
+      ${isQueued(sql`e.id`)} as is_queued
     from executions e
     where ${isLive('e')} and ${beyond}
     order by e.contact_id, e.workflow_id, e.id limit ${limit}
@@ -80,7 +80,7 @@ export async function findRestart(
       select segment, result, created_at from execution_segments
       where execution_id = e.id order by segment desc limit 1) s on true
     where e.workspace_id = ${workspaceId} and e.id = ${executionId} and ${isLive('e')}
-      and not exists (select from outbox o where o.execution_id = e.id and o.kind <> 'mail_event')
+      and not ${isQueued(sql`e.id`)}
   `.execute(db)
   return rows[0]
 }

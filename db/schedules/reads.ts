@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
-import { ofLines, startsOf } from '../outbox.ts'
+import { isQueued, ofLines, startsOf } from '../outbox.ts'
 import type { Row } from '../schema.ts'
 
 export type ScheduleRow = Row<'schedules'>
@@ -103,8 +103,8 @@ export interface LiveSchedule
   extends SchedulePosition,
     Pick<ScheduleRow, 'schedule' | 'handled_until' | 'due_at' | 'paged_at'> {
   workspace_id: WorkspaceId
-  /** Whether Temporal is still to be told something about it. */
-  is_told: boolean
+  /** Whether a row about it is in the outbox: Temporal is still to be told something. */
+  is_queued: boolean
 }
 
 /** Schedules of all workspaces that have times left, in their order. */
@@ -115,8 +115,7 @@ export async function listLiveSchedules(
 ): Promise<LiveSchedule[]> {
   const { rows } = await sql<LiveSchedule>`
     select s.workflow_id, s.node_id, s.workspace_id, s.schedule, s.handled_until, s.due_at, s.paged_at,
-      coalesce((select true from outbox o where o.execution_id = s.workflow_id || '/' || s.node_id
-        and o.kind <> 'mail_event' limit 1), false) as is_told
+      ${isQueued(sql`s.workflow_id || '/' || s.node_id`)} as is_queued
     from schedules s
     where not s.is_over
       and (s.workflow_id, s.node_id) > (${after?.workflow_id ?? ''}, ${after?.node_id ?? ''})

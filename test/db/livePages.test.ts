@@ -40,7 +40,7 @@ test('each live execution is on one page, and a page reads no others', async () 
     .where('ended_status', 'is', null)
     .execute()
   expect(found.map(({ id }) => id).sort()).toEqual(live.map(({ id }) => id).sort())
-  expect(found.filter((row) => row.is_told)).toHaveLength(ROWS / 100)
+  expect(found.filter((row) => row.is_queued)).toHaveLength(ROWS / 100)
 
   expect(asked.length).toBeGreaterThan(3)
   for (const { sql, parameters } of asked) {

@@ -68,7 +68,7 @@ export async function createLeaverHistory(given: {
     if (!isReceipt) person.last = written
   }
   for (let i = 0; i < 3; i++) {
-    const nobody = { emailId: '', deliveryId: 0, token: '' }
+    const nobody = { emailId: '', deliveryId: 0, token: '', copyIds: [] }
     const person: Person = {
       ...(await leaver()),
       left: null,
