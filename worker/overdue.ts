@@ -29,9 +29,9 @@ export async function tellOverdue(deps: OverdueDeps): Promise<void> {
 }
 
 async function tellIfOverdue(deps: OverdueDeps, row: LiveSchedule): Promise<void> {
-  const { workflow_id, node_id, is_told } = row
+  const { workflow_id, node_id, is_queued } = row
   try {
-    if (is_told || !isOverdue(row, deps.now()) || !(await startScheduleAgain(deps, row))) return
+    if (is_queued || !isOverdue(row, deps.now()) || !(await startScheduleAgain(deps, row))) return
     deps.log.warn({ workflow_id, node_id }, 'a schedule is late; its workflow function is told')
   } catch (err) {
     deps.log.warn({ err, workflow_id, node_id }, 'a schedule that is late could not be told')
