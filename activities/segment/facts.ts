@@ -66,14 +66,18 @@ export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
       : {},
     execution: { step_count: previous?.step_count ?? 0 },
     eventTimes: needs.eventNames.length
-      ? ((await listEventTimes(trx, execution.workspace_id, [contact.id], needs.eventNames)).get(contact.id) ?? {})
+      ? ((await listEventTimes(trx, execution.workspace_id, [contact.id], needs.eventNames)).get(
+          contact.id,
+        ) ?? {})
       : {},
     emailActivity: needs.emailActivity
       ? ((await listEmailActivity(trx, execution.workspace_id, [execution.id])).get(execution.id) ??
         {})
       : {},
     audiences: needs.audienceIds.length
-      ? ((await listMemberships(trx, contact.workspace_id, [contact.email], needs.audienceIds)).get(contact.email) ?? [])
+      ? ((await listMemberships(trx, contact.workspace_id, [contact.email], needs.audienceIds)).get(
+          contact.email,
+        ) ?? [])
       : [],
     marketingSent: cap
       ? await listMarketingTimes(trx, contact.workspace_id, {

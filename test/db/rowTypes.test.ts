@@ -167,7 +167,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => insertEvent(trx, ws, event, made),
   (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),
   (trx) => listEventTimes(trx, ws, [id], ['user.left']),
-  (trx) => listEntered(trx, ws, { ...entries, liveOnly: true, since: at, key: { path: ['a'], value: 1 } }),
+  (trx) =>
+    listEntered(trx, ws, { ...entries, liveOnly: true, since: at, key: { path: ['a'], value: 1 } }),
   (trx) => listEntered(trx, ws, { ...entries, liveOnly: false, since: null, key: null }),
   (trx) => listEnteredOften(trx, ws, { ...entries, since: at, times: 2 }),
   (trx) => listEmailActivity(trx, ws, [id]),
