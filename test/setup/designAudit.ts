@@ -105,7 +105,12 @@ async function readLeft(
   const steps = db.selectFrom('execution_steps').select(['seq', 'node_id', 'handle', 'why'])
   const mails = db.selectFrom('emails').select(['node_id', 'subject'])
   const members = db.selectFrom('audience_contacts').select('audience_id')
-  const optOuts = db.selectFrom('opt_outs').select('scope').where('address_hmac', '=', hmac)
+  // Who leaves the workspace leaves each of their audiences too.
+  const optOuts = db
+    .selectFrom('opt_outs')
+    .select('scope')
+    .where('address_hmac', '=', hmac)
+    .where('scope', '<>', 'audience')
   const others = db.selectFrom('executions').select(['workflow_id', 'ended_status'])
   const events = await sql<{ event_name: string; count: number }>`
     select event_name, count(*)::int as count from automation_events
