@@ -30,8 +30,16 @@ export function endColumns(
 }
 
 /**
- * Steps of a `with` that end matching live executions at their last logged step and delete their open waits and what
- * they are suspected of. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones.
+ * The statement that forgets the requests of ended executions that nobody has answered, and nobody makes any more: they hold values
+ * of contacts and secrets. @param ids a `select` of the executions' ids, as `id`
+ */
+export const forgetRequests = (ids: RawBuilder<unknown>): RawBuilder<unknown> =>
+  sql`update http_calls c set request = null from (${ids}) as done
+      where c.execution_id = done.id and c.request is not null`
+
+/**
+ * Steps of a `with` that end matching live executions at their last logged step and delete their open waits, requests that are
+ * still to be made and what they are suspected of. The relation `ended` (id, workspace_id, workflow_id, contact_id) has the ended ones.
  * @param fits condition on `executions x`
  */
 export function endLive(
@@ -57,5 +65,5 @@ export function endLive(
     ), unwaited as (
       delete from event_waits w using ended
       where w.execution_id = ended.id and w.consumed_by is null
-    ), cleared as (${cleared(sql`select id from ended`)})`
+    ), uncalled as (${forgetRequests(sql`select id from ended`)}), cleared as (${cleared(sql`select id from ended`)})`
 }

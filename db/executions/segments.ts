@@ -9,7 +9,7 @@ import type { Db, Trx } from '../connect.ts'
 import { isAboutWorkflow, standsFrom } from '../opt-outs/reads.ts'
 import type { JsonObject, Row } from '../schema.ts'
 import { cleared } from '../suspects/writes.ts'
-import { type ExecutionEnd, endColumns } from './end.ts'
+import { type ExecutionEnd, endColumns, forgetRequests } from './end.ts'
 import { isPaused } from './held.ts'
 import { isLive } from './live.ts'
 
@@ -199,6 +199,7 @@ export async function insertSegment(
     ended as (
       ${end ? endOf(end, writes.depth, now) : depthOf(writes.depth)}
     ),
+    ${end ? sql`uncalled as (${forgetRequests(sql`select id from live`)}),` : sql``}
     cleared as (${cleared(sql`select id from live`)})
     insert into execution_segments (execution_id, segment, result, engine, created_at)
     select live.id, ${segment}::int, ${JSON.stringify(writes.result)}::jsonb, ${ENGINE}::smallint, ${now}::timestamptz

@@ -13,7 +13,7 @@ export interface HttpCallsTable {
   lap: number
   /** The name by which its answer is kept. */
   store_as: string | null
-  /** What is sent, encrypted; null once the call is over. */
+  /** What is sent, encrypted; null once the call or its execution is over. */
   request: Buffer | null
   tries: Defaulted<number>
   /** The handle that it leaves by; null until it is over. */
