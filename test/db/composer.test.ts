@@ -1,5 +1,6 @@
 // Composing from real rows: in one round trip, with long bodies, and with tracked links that are stored before
 // sending.
+// Long because every case is composed by the same composer over the same rows.
 
 import { tmpdir } from 'node:os'
 import { sql } from 'kysely'

@@ -1,4 +1,5 @@
 // frequency_cap: when one more mail fits, and what the interpreter does with one that does not.
+// Long because each way in which a cap and a mail meet is one row.
 import { describe, expect, test } from 'vitest'
 import { capEnds, type FrequencyCap } from '../../../rules/design/frequencyCap.ts'
 import type { Settings } from '../../../rules/design/settings.ts'
