@@ -130,13 +130,15 @@ export function createSegmentMail(
     if (!text) return { ok: true, text: '' }
     const { rendered } = text
     // Liquid quotes what it cannot read, and a secret is shown to nobody.
-    const isSecret = isOfRequest && secretNamesIn(source).length > 0
+    const isSecret = isOfRequest && /\bsecrets\b/.test(source)
     if (!rendered.ok) {
       const fault = isSecret ? 'a text with a secret does not render' : failureText(rendered)
       return { ok: false, why: `template: ${fault}` }
     }
     const unknown = isSecret ? rendered.missing.find((name) => name.startsWith('secrets.')) : null
-    if (unknown) return { ok: false, why: `there is no ${unknown}` }
+    // Of a name that the text has made, too: it may be the value of a secret.
+    const isWritten = secretNamesIn(source).includes(unknown?.slice('secrets.'.length) ?? '')
+    if (unknown) return { ok: false, why: `there is no ${isWritten ? unknown : 'such secret'}` }
     return { ok: true, text: toStorableText(rendered.text ?? rendered.subject) }
   }
 

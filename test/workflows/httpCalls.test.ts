@@ -359,6 +359,9 @@ describe('secrets', () => {
         step: 'error template: a text with a secret does not render',
       })
       expect(await everything(broken.id)).not.toContain('sk_live')
+      const byValue = await runToEnd({ url: `${server.url}/not?k={{ secrets[secrets.KEY] }}` })
+      expect(byValue).toMatchObject({ outcome: 'bad', step: 'error there is no such secret' })
+      expect(await everything(byValue.id)).not.toContain('sk_live')
       expect(server.came('/not')).toEqual([])
     },
     TEST_MS,
