@@ -30,6 +30,15 @@ export function splitUrl(url: string): { origin: string; rest: string } | null {
   return origin !== undefined && URL.canParse(origin) ? { origin, rest } : null
 }
 
+/** A segment of a path that URLs leave out together with the one before, as they are parsed. */
+const DOT_SEGMENT = /(^|[/\\])(\.|%2e){1,2}(?=$|[/\\])/i
+
+/** Whether values, which are one segment of a path or a part of it, have made one of those that change where a path leads. */
+export const isLedElsewhere = (rendered: string, source: string): boolean =>
+  hasDotSegment(rendered) && !hasDotSegment(source)
+
+const hasDotSegment = (rest: string): boolean => DOT_SEGMENT.test(rest.split(/[?#]/, 1)[0] ?? '')
+
 export const isHeaderName = (name: string): boolean => HEADER_NAME.test(name)
 
 /** Whether the service sets that header itself. */

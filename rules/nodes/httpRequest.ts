@@ -11,7 +11,7 @@ import { resolveObject } from '../properties/update.ts'
 import { secretNamesIn } from '../secretNames.ts'
 import { mustBeOneOf, shown, shownText, typeName } from '../shown.ts'
 import { always, defineNode, namesNothing, never, noConditions, type Place } from './define.ts'
-import { isHeaderName, isOwnHeader, splitUrl } from './httpParts.ts'
+import { isHeaderName, isLedElsewhere, isOwnHeader, splitUrl } from './httpParts.ts'
 import { checkPlaces, createTexts, placesOf } from './madeProperties.ts'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -136,7 +136,8 @@ type Made<T> = { ok: true; value: T } | { ok: false; why: string }
 function makeCall(given: HttpRequestData, place: Place): Made<HttpCall> {
   const texts = createTexts(place)
   const { origin, rest } = splitUrl(given.url) ?? { origin: '', rest: '' }
-  const url = origin + texts.render(rest, 'request_url')
+  const to = texts.render(rest, 'request_url')
+  if (isLedElsewhere(to, rest)) return { ok: false, why: 'a value makes the path lead elsewhere' }
   const headers = Object.entries(given.headers ?? {}).map(
     ([name, value]) => [name.toLowerCase(), texts.render(value, 'request_line')] as const,
   )
@@ -147,7 +148,7 @@ function makeCall(given: HttpRequestData, place: Place): Made<HttpCall> {
   if (why !== null) return { ok: false, why }
   const call = {
     method: given.method,
-    url,
+    url: origin + to,
     headers: { ...(type === null ? {} : { 'content-type': type }), ...Object.fromEntries(headers) },
     body,
     timeout_ms: given.timeout_ms || limits.httpTimeoutMs,

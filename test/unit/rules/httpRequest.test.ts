@@ -108,6 +108,38 @@ describe('entering it', () => {
   })
 })
 
+describe('a value in the path', () => {
+  const asking = (url: string, value: string) => {
+    const renderText = (_nodeId: string, source: string) => ({
+      ok: true as const,
+      text: source.replaceAll('{{ id }}', encodeURIComponent(value)),
+    })
+    const around_ = around({ ...get, method: 'DELETE', url: `https://api.acme.test${url}` })
+    const { steps, next } = walkSegment(around_, start, factsOf(), { ...tools(), renderText })
+    return next.kind === 'call' ? next.call.url.slice(21) : steps[1]?.why
+  }
+
+  test.each([
+    ['/users/{{ id }}', '..'],
+    ['/users/{{ id }}/orders?of=1', '..'],
+    ['/users/{{ id }}#top', '.'],
+    ['/users/.{{ id }}', '.'],
+    ['/users/{{ id }}%2e/orders', '.'],
+  ])('%s leads nowhere else with %s', (url, value) => {
+    expect(asking(url, value)).toBe('a value makes the path lead elsewhere')
+  })
+
+  test.each([
+    ['/users/{{ id }}', '...', '/users/...'],
+    ['/users/{{ id }}', '../..', '/users/..%2F..'],
+    ['/users/{{ id }}.json', '.a', '/users/.a.json'],
+    ['/users?up=/{{ id }}/', '..', '/users?up=/../'],
+    ['/users/../{{ id }}', 'a', '/users/../a'],
+  ])('%s may be with %s', (url, value, expected) => {
+    expect(asking(url, value)).toBe(expected)
+  })
+})
+
 describe('after its call', () => {
   const called = (handle: 'success' | 'error', why: string) =>
     ({ kind: 'called', nodeId: 'ask', result: { handle, why } }) as const
