@@ -23,17 +23,25 @@ export async function releaseHeld(
   { workflowId, page = PAGE }: { workflowId: string; page?: number },
 ): Promise<{ more: boolean }> {
   const rows = await listHeld(deps.db, workflowId, page)
-  for (const row of rows) await letGo(deps, row)
+  for (const row of rows) await letGo(deps, workflowId, row)
   return { more: rows.length === page }
 }
 
-/** One execution, in a commit of its own: a contact that somebody holds keeps no other execution waiting for its lock. */
-function letGo(deps: Deps, held: HeldRow): Promise<void> {
-  const { execution_id: executionId, workspace_id: workspaceId, contact_id, action } = held
+/**
+ * One execution, in a commit of its own: a contact that somebody holds keeps no other execution waiting for its lock. Since the page was
+ * read a goal may have taken it out of its hold, or the workflow may be paused again.
+ */
+function letGo(
+  deps: Deps,
+  workflowId: string,
+  { execution_id: executionId, workspace_id: workspaceId, contact_id }: HeldRow,
+): Promise<void> {
   return transact(deps, async ({ db: trx, now, wake }) => {
     await lockContact(trx, workspaceId, contact_id)
     await lockExecution(trx, workspaceId, executionId)
-    if (action === 'release') await releaseExecution(trx, workspaceId, executionId, now())
+    const [held] = await listHeld(trx, workflowId, 1, executionId)
+    if (!held) return
+    if (held.action === 'release') await releaseExecution(trx, workspaceId, executionId, now())
     else {
       await cancelExecutions(trx, workspaceId, { executionId }, REASON, now())
       await stopMailOfExecutions(trx, workspaceId, [executionId], now())

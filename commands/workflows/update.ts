@@ -78,6 +78,12 @@ export function updateWorkflow(
   })
 }
 
+/** What becomes of the held. Whoever changes something else of an active workflow says nothing about those that are left. */
+const heldNow = ({ status, held }: WorkflowRow, change: WorkflowChange): HeldAction => {
+  if (change.status !== 'active') return held
+  return change.held ?? (status === 'active' ? held : 'release')
+}
+
 async function storedDesign(trx: Trx, workflow: WorkflowRow): Promise<JsonObject> {
   const { id, workspace_id, current_version } = workflow
   const stored = await findWorkflowVersion(trx, workspace_id, id, current_version)
@@ -108,7 +114,7 @@ async function write(
     status,
     current_version: version,
     active_version: activates ? version : workflow.active_version,
-    held: change.status === 'active' ? (change.held ?? 'release') : workflow.held,
+    held: heldNow(workflow, change),
   }
   const row = await updateRow(db, workspace_id, id, columns, at)
   if (isNew) await insertVersion(db, row, { design: given, createdBy: changedBy, at })

@@ -52,14 +52,23 @@ export interface HeldRow {
   action: HeldAction
 }
 
-/** Executions that a workflow holds although it is active again, oldest first, and what is to become of them. */
-export async function listHeld(db: Db, workflowId: string, limit: number): Promise<HeldRow[]> {
+/**
+ * Executions that a workflow holds although it is active again, oldest first, and what is to become of them.
+ * @param executionId of these that one alone
+ */
+export async function listHeld(
+  db: Db,
+  workflowId: string,
+  limit: number,
+  executionId: string | null = null,
+): Promise<HeldRow[]> {
   const { rows } = await sql<HeldRow>`
     select w.execution_id, w.workspace_id, w.contact_id,
       case when x.archived_at is null then x.held else 'release' end as action
     from event_waits w join workflows x on x.id = w.held_workflow_id
     where w.held_workflow_id = ${workflowId} and w.ended_by is null
       and (x.status = 'active' or x.archived_at is not null)
+      and (${executionId}::text is null or w.execution_id = ${executionId})
     order by w.execution_id limit ${limit}
   `.execute(db)
   return rows

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { releaseHeld } from '../../commands/workflows/releaseHeld.ts'
 import { listHolding, lockPaused } from '../../db/executions/held.ts'
+import { lockExecution } from '../../db/executions/writes.ts'
 import { createTestApi } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { now } from '../setup/harness.ts'
@@ -15,7 +16,7 @@ const { create, patch } = createWorkflowClient(api)
 const deps = { db, now, wake: () => undefined }
 
 /** Writes an execution of the workflow that is held, in the transaction. */
-async function insertHeld(trx: typeof db, workflowId: string, n: number) {
+async function insertHeld(trx: typeof db, workflowId: string, n: number): Promise<string> {
   const id = `exe_${workflowId}_${n}`
   await sql`insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id, created_at, updated_at)
     values (${id}, ${workspaceId}, ${workflowId}, 1, 'ct_1', 'a@b.test', 'start', now(), now())`.execute(
@@ -23,6 +24,7 @@ async function insertHeld(trx: typeof db, workflowId: string, n: number) {
   )
   await sql`insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, held_workflow_id, created_at)
     values (${id}, 0, 'end', ${workspaceId}, 'ct_1', ${workflowId}, now())`.execute(trx)
+  return id
 }
 
 const endedBy = async (workflowId: string) => {
@@ -70,4 +72,54 @@ test('a page ends what it finds once, oldest first, and nothing of a workflow th
   expect(await told.execute()).toEqual(
     Array.from({ length: 4 }, () => ({ kind: 'signal', payload: { segment: 0 } })),
   )
+})
+
+/** Two executions that are held and to be cancelled; the page that does so waits for the first while `meanwhile` runs. */
+async function cancelling(meanwhile: (ids: string[], workflowId: string) => Promise<unknown>) {
+  const { workflow_id: id } = await create({ design: exitDesign('z'), status: 'active' })
+  const ids = [await insertHeld(db, id, 1), await insertHeld(db, id, 2)]
+  await patch(id, { status: 'paused' })
+  expect(await patch(id, { status: 'active', held: 'cancel' })).toMatchObject({ status: 200 })
+  let page: Promise<unknown> = Promise.resolve()
+  await transact(deps, async ({ db: trx }) => {
+    await lockExecution(trx, workspaceId, ids[0] ?? '')
+    page = releaseHeld(deps, { workflowId: id })
+    await eventually(async () => {
+      const { rows } = await sql`select from pg_locks where not granted`.execute(db)
+      expect(rows).not.toEqual([])
+    })
+    await meanwhile(ids, id)
+  })
+  await page
+  const rows = db.selectFrom('executions').select('ended_status').where('workflow_id', '=', id)
+  return (await rows.orderBy('id').execute()).map(({ ended_status }) => ended_status)
+}
+
+test('what has left its hold after the page was read is not cancelled', async () => {
+  const ends = cancelling(([, left = '']) =>
+    sql`update event_waits set ended_by = 'goal', leads_to = 'end' where execution_id = ${left}`.execute(
+      db,
+    ),
+  )
+  expect(await ends).toEqual(['CANCELLED', null])
+})
+
+test('a workflow that is paused while a page is done keeps what it holds still, and the next `held` decides', async () => {
+  const ends = cancelling(async (_ids, id) => {
+    await patch(id, { status: 'paused' })
+    await patch(id, { status: 'active' })
+  })
+  expect(await ends).toEqual([null, null])
+  expect(await cancelling((_ids, id) => patch(id, { status: 'paused' }))).toEqual([null, null])
+})
+
+test('a later change of an active workflow leaves what becomes of the held as it was said', async () => {
+  const { workflow_id: id } = await create({ design: exitDesign('w'), status: 'paused' })
+  await patch(id, { status: 'active', held: 'cancel' })
+  await patch(id, { status: 'active', name: 'Renamed' })
+  const held = () =>
+    db.selectFrom('workflows').select('held').where('id', '=', id).executeTakeFirstOrThrow()
+  expect(await held()).toEqual({ held: 'cancel' })
+  await patch(id, { status: 'active', held: 'release' })
+  expect(await held()).toEqual({ held: 'release' })
 })
