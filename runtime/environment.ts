@@ -187,7 +187,9 @@ export const Variables = z.object({
     .meta(besides('`a:` and the mail host')),
   DNS_SERVERS: dnsServers
     .default([])
-    .describe('Worker: resolvers for MX records and domain checks, `ip` or `ip:port` with commas')
+    .describe(
+      'Worker: resolvers for MX records, domain checks and requests of nodes, `ip` or `ip:port` with commas',
+    )
     .meta(besides('those of the system')),
   MX_PORT: port
     .default(25)
