@@ -1,4 +1,5 @@
 // The node http_request in the interpreter: the request that it asks for, and where it goes on by what came back.
+// Long because what a design may say of a request is one table.
 import { describe, expect, test } from 'vitest'
 import type { Node } from '../../../rules/design/types.ts'
 import { walkSegment } from '../../../rules/interpreter.ts'
