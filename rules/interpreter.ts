@@ -123,7 +123,14 @@ function step(walk: Walk, { id, since, cameBy, heldSince }: Here): Here | Next {
   const node = walk.drawn.nodes.get(id)
   if (!node) return failed(`the design has no node ${id}`)
   const isJump = cameBy !== undefined
-  if (isHeld(walk) && since === undefined && !isJump) return hold(walk, node, heldSince)
+  if (isHeld(walk) && !isJump) {
+    if (since === undefined) return hold(walk, node, heldSince)
+    // A mail that was put off goes no more than another; its node is a step already.
+    if (kindOf(node, walk.registry).records === 'email_activity') {
+      walk.left = { handle: null, why: HELD }
+      return hold(walk, node, since)
+    }
+  }
   if (walk.visited.has(id)) throw new LoopWithoutTime(id)
   walk.visited.add(id)
   const kind = kindOf(node, walk.registry)

@@ -103,6 +103,38 @@ test('a mail that is one too many is skipped, and says why', async () => {
   expect(await run(strict, newContact())).toMatchObject({ outcome: 'sent' })
 })
 
+test('a mail that was put off is held while its workflow is paused, and waits on when it is active again', async () => {
+  const eventName = uniqueName('event')
+  const graph = design(
+    { start: onEvent(eventName), hello: mail(eventName), sent: ['exit', { outcome: 'sent' }] },
+    [
+      ['start', 'hello'],
+      ['hello', 'sent'],
+    ],
+  )
+  const workflowId = await flow({ ...graph, settings: { ...cap('wait'), on_pause: 'hold' } })
+  const setStatus = (status: string) =>
+    api.request('PATCH', `/v1/workflows/${workflowId}`, { status })
+  const email = newContact()
+  await run(free, email)
+  const [id = ''] = await post(eventName, email)
+  await engine().waiting(id, 'hello')
+  const lastLine = async () => (await stepLines(id)).at(-1)
+  expect(await setStatus('paused')).toMatchObject({ status: 200 })
+  await engine().client.workflow.getHandle(id).signal(fire)
+  await expect.poll(lastLine, { timeout: 60_000 }).toBe('hello - held')
+  expect(await engine().subjects(id)).toEqual([])
+  expect(await setStatus('active')).toMatchObject({ status: 200 })
+  await expect.poll(lastLine, { timeout: 60_000 }).toBe('hello - frequency_cap')
+  await expect
+    .poll(async () => (await engine().waiting(id, 'hello')).waitUntil, { timeout: 60_000 })
+    .toBeLessThanOrEqual(Date.now() + DAY_MS)
+  await engine().client.workflow.getHandle(id).signal(fire)
+  expect(await engine().ended(id, 'COMPLETED')).toMatchObject({ outcome: 'sent', step_count: 3 })
+  expect((await stepLines(id)).slice(1)).toEqual(['hello default frequency_cap', 'sent -'])
+  expect(await engine().subjects(id)).toEqual([eventName])
+})
+
 test('of two that wait for the same moment one goes, and the other waits for its own', async () => {
   const email = newContact()
   await run(free, email)

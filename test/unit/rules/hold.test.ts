@@ -75,6 +75,15 @@ describe('a paused workflow', () => {
     expect(walk(holding, again, facts()).next).toMatchObject({ for: 'nothing', nodeId: 'rest' })
   })
 
+  test('sends no mail that a cap has put off, which is the step before which it is held', () => {
+    const putOff = { kind: 'again', nodeId: 'hello', since: now - 1_000 } as const
+    const walked = walk(holding, putOff, facts())
+    expect(walked).toMatchObject({ steps: [], left: { handle: null, why: 'held' }, sent: [] })
+    expect(walked.next).toEqual(hold('hello', { since: now - 1_000 }))
+    expect(walked.count).toBe(facts().execution.step_count)
+    expect(walk(holding, putOff, facts({}, { isPaused: false })).sent).toHaveLength(1)
+  })
+
   test('lets an execution end where nothing follows', () => {
     const last: Design = { ...designOf([rest], 't>rest'), settings: { on_pause: 'hold' } }
     expect(walk(last, afterRest, facts()).next).toEqual(ended('completed'))
