@@ -231,6 +231,19 @@ const whys: Reason[] = [
       'No request was made: the secret was deleted since the design became active. Store it again',
   },
   {
+    text: '`there is no such secret`',
+    from: [MAIL, "'such secret'"],
+    more: HTTP,
+    meaning:
+      'No request was made: its text reads a secret by a name that a value gave, and there is none',
+  },
+  {
+    text: '`a value makes the path lead elsewhere`',
+    from: ['rules/nodes/httpRequest.ts', 'a value makes the path lead elsewhere'],
+    more: HTTP,
+    meaning: 'No request was made: a value made `.` or `..` of a part of the path',
+  },
+  {
     text: '`event.plan is missing`',
     from: [PROPERTIES, ' is missing`'],
     more: '`update_contact`',
