@@ -34,7 +34,7 @@ const whys: Reason[] = [
   },
   {
     text: '`properties.plan eq "pro" is true`',
-    from: ['rules/conditions/evaluate.ts', 'describe(condition)} is '],
+    from: ['rules/conditions/evaluate.ts', 'described(condition)} is '],
     more: '`condition`, `filter`, `wait_for_condition`',
     meaning: 'The condition, and whether it held',
   },
