@@ -92,7 +92,8 @@ async function listStartable(
   if (contacts.length === 0) return []
   const { workspace_id: workspaceId, workflow_id: workflowId, due_at } = row
   const macs = new Map(contacts.map(({ id, email }) => [id, addressMac(workspaceId, email)]))
-  const left = await listLeft(trx, workspaceId, { workflowId, hmacs: [...macs.values()] })
+  const of = { workflowId, audienceId: row.audience_id, hmacs: [...macs.values()] }
+  const left = await listLeft(trx, workspaceId, of)
   const properties = { scheduled_at: due_at.getTime() }
   const holds = await createFilter(trx, row, contacts, { properties, now })
   const asking = contacts.filter(

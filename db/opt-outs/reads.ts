@@ -50,18 +50,28 @@ export async function hasLeftWorkflow(
   return (await findLeft(db, workspaceId, of)) !== undefined
 }
 
-/** Those of the addresses, by their HMACs in hex, that have left the workflow as `findLeft` finds it. */
+/**
+ * Those of the addresses, by their HMACs in hex, that have left the workflow as `findLeft` finds it, or the audience whose members
+ * it starts for: a list may have brought back a row of theirs, and takes back no opt-out.
+ */
 export async function listLeft(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { workflowId, hmacs }: { workflowId: string; hmacs: readonly Buffer[] },
+  {
+    workflowId,
+    audienceId,
+    hmacs,
+  }: { workflowId: string; audienceId: string; hmacs: readonly Buffer[] },
 ): Promise<ReadonlySet<string>> {
   const rows = await trx
     .selectFrom('opt_outs as o')
     .select('o.address_hmac')
     .where('o.workspace_id', '=', workspaceId)
     .where('o.address_hmac', 'in', hmacs)
-    .where(isAboutWorkflow(sql`${workflowId}`))
+    .where(
+      sql<boolean>`(${isAboutWorkflow(sql`${workflowId}`)}
+        or (o.scope = 'audience' and o.target_id = ${audienceId}))`,
+    )
     .execute()
   return new Set(rows.map(({ address_hmac }) => address_hmac.toString('hex')))
 }

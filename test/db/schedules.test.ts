@@ -201,6 +201,29 @@ test('once: it has no time left afterwards', async () => {
   expect(await turnAll(id)).toEqual({ kind: 'over' })
 })
 
+const leave = (email: string, scope: 'workflow' | 'audience', target_id: string) =>
+  db
+    .insertInto('opt_outs')
+    .values({
+      id: newId('optOut'),
+      workspace_id: workspaceId,
+      scope,
+      target_id,
+      address_hmac: addressMac(workspaceId, email),
+      source: 'api',
+      created_at: now(),
+    })
+    .execute()
+
+test('who has left the audience and was brought back by a list is passed over', async () => {
+  const { id, audience_id } = await make(3)
+  // A list brings back the row, and takes back no opt-out.
+  await leave(memberEmail(1), 'audience', audience_id)
+  setClock('2026-03-02T09:00:00Z')
+  await turnAll(id)
+  expect(await started(id)).toEqual([`${memberEmail(0)} 09:00`, `${memberEmail(2)} 09:00`])
+})
+
 test('who has unsubscribed, left the workflow, fails the filter or may not enter again is passed over', async () => {
   const audience_id = await insertAudience(db, workspace, 5)
   const filter = {
@@ -224,18 +247,7 @@ test('who has unsubscribed, left the workflow, fails the filter or may not enter
     .where('audience_id', '=', audience_id)
     .where('email', '=', memberEmail(0))
     .execute()
-  await db
-    .insertInto('opt_outs')
-    .values({
-      id: newId('optOut'),
-      workspace_id: workspaceId,
-      scope: 'workflow',
-      target_id: id,
-      address_hmac: addressMac(workspaceId, memberEmail(1)),
-      source: 'api',
-      created_at: now(),
-    })
-    .execute()
+  await leave(memberEmail(1), 'workflow', id)
   for (const hour of ['09', '10']) {
     setClock(`2026-03-02T${hour}:00:00Z`)
     await turnAll(id)
