@@ -134,8 +134,33 @@ function isEmpty(field: Json): boolean {
   return isJsonObject(field) && Object.keys(field).length === 0
 }
 
-const isIn = (field: Json, { value, ci }: Given): boolean =>
-  Array.isArray(value) && value.some((item) => equals(field, item, ci))
+/** The values of a list: plain ones by what they are, since a field may have a hundred thousand elements to look for. */
+interface Listed {
+  plain: ReadonlySet<Json>
+  others: readonly Json[]
+}
+
+/** Lists of designs do not change while a condition is evaluated; those of texts in lower case stand beside the others. */
+const exactLists = new WeakMap<readonly Json[], Listed>()
+const foldedLists = new WeakMap<readonly Json[], Listed>()
+
+function listedIn(value: readonly Json[], ci: boolean): Listed {
+  const lists = ci ? foldedLists : exactLists
+  const known = lists.get(value)
+  if (known) return known
+  const isPlain = (item: Json) => typeof item !== 'object' || item === null
+  const plain = new Set(value.filter(isPlain).map((item) => fold(item, ci) ?? null))
+  const found = { plain, others: value.filter((item) => !isPlain(item)) }
+  lists.set(value, found)
+  return found
+}
+
+function isIn(field: Json, { value, ci }: Given): boolean {
+  if (!Array.isArray(value)) return false
+  const { plain, others } = listedIn(value, ci)
+  if (typeof field !== 'object' || field === null) return plain.has(fold(field, ci) ?? null)
+  return others.some((item) => jsonEquals(field, item))
+}
 
 /** The opposite of a row, for a missing field too. */
 function not(row: OperatorRow): OperatorRow {

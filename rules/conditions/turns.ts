@@ -7,8 +7,14 @@ import { parseField, readField } from './fields.ts'
 import { operatorRow } from './operators.ts'
 import type { Condition, ConditionFacts } from './types.ts'
 
-/** Instants of one search; after the last of them somebody looks again. */
+/**
+ * Instants of one search; after the last of them somebody looks again. The more there are, the longer each takes, since they come
+ * from lists of dates that are read at each: so the search is of fewer then.
+ */
 const INSTANTS_MAX = 200
+const INSTANTS_MIN = 10
+/** Instants of one search, times all that there are. */
+const INSTANTS_PRODUCT_MAX = 100_000
 /** Months are counted from another day forwards than backwards: a span ends at most so long around its sum. */
 const CALENDAR_MS = 5 * 86_400_000
 /** No look comes sooner after another. */
@@ -26,11 +32,13 @@ export function nextTurn(conditions: readonly Condition[], facts: ConditionFacts
     .sort((one, other) => one - other)
   const look = (at: number): number =>
     Math.min(Math.max(at, facts.now + LOOK_MS_MIN), facts.now + spanMsMax)
-  for (const at of instants.slice(0, INSTANTS_MAX)) {
+  const fitting = Math.floor(INSTANTS_PRODUCT_MAX / Math.max(1, instants.length))
+  const tried = Math.max(INSTANTS_MIN, Math.min(INSTANTS_MAX, fitting))
+  for (const at of instants.slice(0, tried)) {
     const then = { ...facts, now: at }
     if (conditions.some((condition) => evaluate(condition, then))) return look(at)
   }
-  const further = instants[INSTANTS_MAX]
+  const further = instants[tried]
   return further === undefined ? null : look(further)
 }
 

@@ -1,11 +1,12 @@
-// The search of texts in texts: the same answers as the engine's, and no texts that keep it busy.
+// Searches of conditions in texts and lists: the same answers as the engine's, and none that keeps it busy.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { evaluate } from '../../../rules/conditions/evaluate.ts'
 import { holdsText } from '../../../rules/conditions/search.ts'
-import { withProperties } from './builders.ts'
+import { nextTurn } from '../../../rules/conditions/turns.ts'
+import { now, withProperties } from './builders.ts'
 
-/** It takes some ms for each rule; the engine's own search took a second and more for each. */
+/** It takes some ms for each rule; a search that compares each with each took a second and more for each. */
 const HUNG_MS = 60_000
 
 describe('long texts of few characters', () => {
@@ -47,6 +48,42 @@ test(
       value: `${'a'.repeat(10_000 + i)}b${'a'.repeat(10_000)}`,
     }))
     expect(evaluate({ type: 'or', rules }, facts)).toBe(false)
+  },
+  HUNG_MS,
+)
+
+test(
+  'a condition over a long list and a long list of values is decided at once',
+  () => {
+    const facts = withProperties({ x: Array.from({ length: 120_000 }, () => 1) })
+    const rules = Array.from({ length: 100 }, (_, i) => ({
+      type: 'rule' as const,
+      field: 'properties.x[]',
+      operator: 'in' as const,
+      value: Array.from({ length: 1_000 }, (_, n) => n + i + 2),
+    }))
+    expect(evaluate({ type: 'or', rules }, facts)).toBe(false)
+  },
+  HUNG_MS,
+)
+
+test(
+  'when rules over a long list of dates turn is found at once',
+  () => {
+    const from = now - 60_000
+    const facts = {
+      ...withProperties({ x: Array.from({ length: 19_000 }, (_, i) => from + i) }),
+      now,
+    }
+    const rules = Array.from({ length: 20 }, () => ({
+      type: 'rule' as const,
+      field: 'properties.x[]',
+      operator: 'older_than' as const,
+      value: 'P1D',
+    }))
+    const isNeverSo = { type: 'rule' as const, field: 'properties.z', operator: 'exists' as const }
+    const turn = nextTurn([{ type: 'and', rules: [{ type: 'or', rules }, isNeverSo] }], facts)
+    expect(turn).toBeGreaterThan(now)
   },
   HUNG_MS,
 )
