@@ -31,6 +31,7 @@ import type {
   SoftBouncesTable,
   SuppressionsTable,
 } from './tables/mail.ts'
+import type { SegmentFillsTable, SegmentMembersTable, SegmentsTable } from './tables/segments.ts'
 import type {
   ApiKeysTable,
   AudienceChangesTable,
@@ -78,6 +79,9 @@ export interface Database {
   workflow_versions: WorkflowVersionsTable
   workflow_triggers: WorkflowTriggersTable
   schedules: SchedulesTable
+  segments: SegmentsTable
+  segment_members: SegmentMembersTable
+  segment_fills: SegmentFillsTable
   executions: ExecutionsTable
   execution_segments: ExecutionSegmentsTable
   execution_steps: ExecutionStepsTable

@@ -17,6 +17,9 @@ export const happenings = {
   /** These two are events of the contact, too. */
   audienceJoined: 'audience.joined',
   audienceLeft: 'audience.left',
+  /** These are recorded for members of segments that an active workflow begins at. */
+  segmentEntered: 'contact.segment_entered',
+  segmentLeft: 'contact.segment_left',
 } as const
 
 /** What an event name is made of, for messages. */

@@ -5,6 +5,7 @@ export const idPrefixes = {
   template: 'tpl',
   audience: 'aud',
   audienceContact: 'ac',
+  segment: 'seg',
   domain: 'dom',
   domainKey: 'dk',
   workflow: 'wf',

@@ -104,6 +104,8 @@ export const limits = {
   conditionDepthMax: 20,
   conditionRulesMax: 200,
   conditionListMax: 1000,
+  /** Segments that the condition of one reads, by way of others too. */
+  segmentsReadMax: 20,
   pathCharsMax: 255,
   /** `{"var"}` values of one update: each may copy all of a contact's properties. */
   variablesPerNodeMax: 200,

@@ -54,6 +54,15 @@ interface RefusalFacts {
   /** By the rule of this trigger. */
   re_entry_refused: { nodeId: string; mode: string }
   reserved_event_name: { eventName: string }
+  /** What is wrong with the condition of a segment. */
+  segment_condition_invalid: { problems: readonly Problem[] }
+  /** The segment names itself, by way of these others, which may be none. */
+  segment_cycle: { by: readonly string[] }
+  /** A segment or a workflow names the segment: the id of one. */
+  segment_in_use: { by: 'segment' | 'workflow'; id: string }
+  segment_not_found: { id: string }
+  /** With those that it names, and these name, it reads more segments than this. */
+  segment_too_wide: { most: number }
   secret_not_found: { name: string }
   /** Neither the email nor its template has a subject. */
   subject_missing: NoFacts

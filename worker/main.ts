@@ -41,6 +41,7 @@ import { watchOutbox } from './outboxMetrics.ts'
 import { startPump } from './pump.ts'
 import { startReleases } from './releases.ts'
 import { startRounds } from './rounds.ts'
+import { startSegments } from './segments.ts'
 import { startStarter } from './starter.ts'
 import { temporalLogger } from './temporalLogger.ts'
 
@@ -135,6 +136,7 @@ if (roles.includes('executions')) {
   closers.add('pump', startPump({ ...told, log, onMailEvents }).stop)
   closers.add('opt-outs', startOptOuts({ ...told, log }).stop)
   closers.add('audience counts', startFolding({ ...told, log }).stop)
+  closers.add('segments', startSegments({ ...told, log }).stop)
 }
 if (config.unusedInbound.length > 0) {
   const settings = config.unusedInbound

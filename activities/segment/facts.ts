@@ -11,6 +11,8 @@ import {
 } from '../../db/executions/facts.ts'
 import type { SegmentRow, SegmentState } from '../../db/executions/segments.ts'
 import type { Row } from '../../db/schema.ts'
+import { findSegmentConditions } from '../../db/segments/reads.ts'
+import { withSegments } from '../../rules/conditions/needs.ts'
 import { designNeeds } from '../../rules/design/needs.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { SegmentFacts } from '../../rules/interpreterTypes.ts'
@@ -38,7 +40,10 @@ export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
   const { execution, design, contact, state, now, previous, called, hmac } = from
   const { frequency_cap: cap } = design.settings ?? {}
   const moment = timeOf(now, state, previous)
-  const needs = designNeeds(design)
+  const ofDesign = designNeeds(design)
+  const { segmentIds } = ofDesign
+  const segments = await findSegmentConditions(trx, execution.workspace_id, segmentIds)
+  const needs = withSegments(ofDesign, segments)
   const names = goalEventNames(design)
   const since = state.entered_at
   const butId = execution.trigger_event_id
@@ -79,6 +84,7 @@ export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
           contact.email,
         ) ?? [])
       : [],
+    segments,
     marketingSent: cap
       ? await listMarketingTimes(trx, contact.workspace_id, {
           hmac,

@@ -14,6 +14,18 @@ const answers: Answers = {
     conflict(`alias: another template has ${shown(alias)} already`, 'alias_taken'),
   api_key_not_found: ({ id }) => notFound(`API key ${shownText(id)} not found`),
   audience_not_found: ({ id }) => notFound(`Audience ${shownText(id)} not found`),
+  // No operation changes segments yet: the codes of these come with the first one.
+  segment_condition_invalid: ({ problems }) =>
+    badRequest('The condition of the segment is invalid', 'invalid_request', { problems }),
+  segment_cycle: ({ by }) =>
+    badRequest(
+      `condition: the segment names itself${by.length > 0 ? ` by way of ${by.join(', ')}` : ''}`,
+    ),
+  segment_in_use: ({ by, id }) =>
+    new ApiError(409, null, `The ${by} ${shownText(id)} uses this segment`),
+  segment_not_found: ({ id }) => notFound(`Segment ${shownText(id)} not found`),
+  segment_too_wide: ({ most }) =>
+    badRequest(`condition: a segment must not read more than ${most} others, by way of others too`),
   secret_not_found: ({ name }) => notFound(`Secret ${shownText(name)} not found`),
   too_many_secrets: () =>
     badRequest(

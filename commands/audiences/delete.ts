@@ -4,16 +4,22 @@ import { deleteAudience as deleteRow } from '../../db/audiences/writes.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { fillReadersOf } from '../segments/keep.ts'
 import { transact } from '../transact.ts'
 
-/** Deletes the audience and its contacts in one statement. No `audience.left` is recorded for the contacts. */
+/**
+ * Deletes the audience and its contacts in one statement. No `audience.left` is recorded for the contacts, and segments that read the
+ * audience find their members anew, silently.
+ */
 export function deleteAudience(
   deps: CommandDeps,
   workspaceId: WorkspaceId,
   { id }: { id: string },
 ): Promise<undefined | Refusal<'audience_not_found'>> {
-  return transact.one(deps, async ({ db }) => {
-    const known = isId('audience', id) && (await deleteRow(db, workspaceId, id))
-    return known ? undefined : refuse('audience_not_found', { id })
+  return transact(deps, async (inTrx) => {
+    const known = isId('audience', id) && (await deleteRow(inTrx.db, workspaceId, id))
+    if (!known) return refuse('audience_not_found', { id })
+    await fillReadersOf(inTrx, workspaceId, id)
+    return undefined
   })
 }

@@ -2,7 +2,8 @@
 import type { Trx } from '../../db/connect.ts'
 import type { ArrivedEvent } from '../../db/events/receivers.ts'
 import { listEventTimes, listMemberships } from '../../db/executions/facts.ts'
-import { conditionNeeds } from '../../rules/conditions/needs.ts'
+import { findSegmentConditions } from '../../db/segments/reads.ts'
+import { type ConditionNeeds, conditionNeeds, withSegments } from '../../rules/conditions/needs.ts'
 import type { Condition, ConditionFacts } from '../../rules/conditions/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
@@ -29,7 +30,19 @@ export async function loadFactsOfContacts(
   all: readonly Happened[],
   conditions: readonly Condition[],
 ): Promise<(one: Happened) => ConditionFacts> {
-  const { eventNames, audienceIds } = conditionNeeds(...conditions)
+  const needs = conditionNeeds(...conditions)
+  const segments = await findSegmentConditions(trx, workspaceId, needs.segmentIds)
+  return loadNeededFacts(trx, workspaceId, all, withSegments(needs, segments), segments)
+}
+
+/** The same where it is known what is read. @param segments conditions of those that are named, by way of others too */
+export async function loadNeededFacts(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  all: readonly Happened[],
+  { eventNames, audienceIds }: Pick<ConditionNeeds, 'eventNames' | 'audienceIds'>,
+  segments: Readonly<Record<string, Condition>>,
+): Promise<(one: Happened) => ConditionFacts> {
   const ids = all.map(({ contact }) => contact.id)
   const emails = all.map(({ email }) => email)
   const times =
@@ -47,5 +60,6 @@ export async function loadFactsOfContacts(
     eventTimes: times?.get(contact.id) ?? {},
     emailActivity: {},
     audiences: audiences?.get(email) ?? [],
+    segments,
   })
 }

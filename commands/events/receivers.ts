@@ -34,7 +34,10 @@ export async function findReceivers(
   event: ArrivedEvent,
 ): Promise<EventReceivers> {
   const candidates = await findCandidates(trx, workspaceId, event)
-  if (candidates.triggers.length === 0 && candidates.waits.length === 0) return NOBODY
+  const { segmentKeys } = candidates
+  if (candidates.triggers.length === 0 && candidates.waits.length === 0) {
+    return { ...NOBODY, segmentKeys }
+  }
   const facts = await loadContactFacts(
     trx,
     workspaceId,
@@ -65,11 +68,11 @@ export async function findReceivers(
     if (await isEnteredTooOften(trx, workspaceId, entry)) continue
     triggers.push({ workflow_id, node_id, version, properties })
   }
-  return { triggers, waits }
+  return { triggers, waits, segmentKeys }
 }
 
 /** Nothing starts and nothing wakes. */
-export const NOBODY: EventReceivers = { triggers: [], waits: [] }
+export const NOBODY: EventReceivers = { triggers: [], waits: [], segmentKeys: null }
 
 /** What ends a wait now; null if nothing does. */
 function endOfWait(

@@ -10,6 +10,8 @@ import {
   insertEvent,
   type NewAutomationEvent,
 } from '../../db/events/writes.ts'
+import { findKeptKeys } from '../../db/segments/kept.ts'
+import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { findJsonFault } from '../../rules/jsonFault.ts'
@@ -17,6 +19,7 @@ import { limits } from '../../rules/limits.ts'
 import { mergeProperties } from '../../rules/properties/merge.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { type Changed, type Move, moveMembers } from '../segments/move.ts'
 import type { InTrx } from '../transact.ts'
 import { findReceivers, NOBODY } from './receivers.ts'
 
@@ -47,8 +50,9 @@ export interface RecordedEvent {
 export class EventIdRace extends Error {}
 
 /**
- * Locks the contact, counts and stores the event, starts matching workflows, ends waits for it and writes the
- * outbox. An event that tells of the past starts nothing and ends no wait.
+ * Locks the contact, counts and stores the event, starts matching workflows, ends waits for it, writes the
+ * outbox, and moves the contact in and out of kept segments. An event that tells of the past starts nothing, ends no wait, and moves
+ * silently.
  * @returns null if there is no such contact and none may be made. Only an event with contact properties or with an
  * event_id of the caller's can be refused; the caller must return the refusal, so that the transaction rolls back.
  * @throws EventIdRace
@@ -81,29 +85,14 @@ export async function recordAutomationEvent(
     return refuse('contact_properties_refused', facts)
   }
 
-  // A separate statement: only a snapshot that is taken under the lock shows every wait of this contact.
-  const receivers = event.historical
-    ? NOBODY
-    : await findReceivers(trx, workspaceId, {
-        ...event,
-        contact: {
-          id: stored.contact_id,
-          firstSeen: stored.first_seen,
-          properties,
-          before: stored.properties,
-          isNew: stored.is_new === true,
-        },
-        hmac: deps.addressMac(workspaceId, event.email),
-        now,
-      })
-  const executionIds = await tellReceivers(deps, workspaceId, receivers, {
-    eventRowId: id,
-    contactId: stored.contact_id,
-    email: event.email,
-    properties: changed ? properties : null,
-    depth: depthOf(event),
-    now,
-  })
+  const contact = {
+    id: stored.contact_id,
+    firstSeen: stored.first_seen,
+    properties,
+    before: stored.properties,
+    isNew: stored.is_new === true,
+  }
+  const executionIds = await carryOut(deps, workspaceId, event, { eventRowId: id, contact, now })
   return {
     id,
     eventId,
@@ -115,6 +104,39 @@ export async function recordAutomationEvent(
     executionIds,
     deduplicated: false,
   }
+}
+
+/** Does what follows from an event that is stored. @returns the executions that it starts, in order */
+async function carryOut(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  event: NewAutomationEvent,
+  { eventRowId, contact, now }: Pick<Changed, 'contact' | 'now'> & { eventRowId: string },
+): Promise<string[]> {
+  const { db: trx } = deps
+  const { email } = event
+  const depth = depthOf(event)
+  // A separate statement: only a snapshot that is taken under the lock shows every wait of this contact.
+  const receivers = event.historical
+    ? { ...NOBODY, segmentKeys: await findKeptKeys(trx, workspaceId) }
+    : await findReceivers(trx, workspaceId, {
+        ...event,
+        contact,
+        hmac: deps.addressMac(workspaceId, email),
+        now,
+      })
+  const executionIds = await tellReceivers(deps, workspaceId, receivers, {
+    eventRowId,
+    contactId: contact.id,
+    email,
+    properties: contact.properties === contact.before ? null : contact.properties,
+    depth,
+    now,
+  })
+  const changed = { ...event, contact, now }
+  const moves = await moveMembers(trx, workspaceId, receivers.segmentKeys, changed)
+  if (!event.historical) await recordMoves(deps, workspaceId, moves, { ...event, depth })
+  return executionIds
 }
 
 /** A change of a contact's properties that no event brought. */
@@ -142,25 +164,62 @@ export async function recordContactChange(
 ): Promise<void> {
   if (after === before) return
   const now = deps.now()
-  const receivers = await findReceivers(deps.db, workspaceId, {
+  const changed: Changed = {
     eventName: null,
     email,
     properties: {},
     contact: { id: contactId, firstSeen, properties: after, before, isNew: false },
-    hmac: deps.addressMac(workspaceId, email),
     now,
+    at: null,
+  }
+  const receivers = await findReceivers(deps.db, workspaceId, {
+    ...changed,
+    hmac: deps.addressMac(workspaceId, email),
     byExecution,
   })
   await updateContactProperties(deps.db, workspaceId, contactId, after, now)
   const change = { eventRowId: null, contactId, email, properties: null, depth, now }
   await tellReceivers(deps, workspaceId, receivers, change)
+  const moves = await moveMembers(deps.db, workspaceId, receivers.segmentKeys, changed)
+  await recordMoves(deps, workspaceId, moves, { email, depth, byExecution })
+}
+
+/**
+ * Records that a contact has entered and left segments, as events whose depth is one more than that of their cause. At the end of a
+ * chain nothing is recorded.
+ * @param cause without `depth`: time alone
+ */
+export async function recordMoves(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  moves: readonly Move[],
+  {
+    email,
+    depth,
+    byExecution,
+  }: { email: string; depth?: number; byExecution?: string | undefined },
+): Promise<void> {
+  if (depth !== undefined && depth >= limits.executionChainMax) return
+  for (const { segmentId, entered } of moves) {
+    await recordAutomationEvent(deps, workspaceId, {
+      eventId: null,
+      eventName: entered ? happenings.segmentEntered : happenings.segmentLeft,
+      email,
+      properties: { segment_id: segmentId },
+      at: deps.now(),
+      contactProperties: null,
+      createContact: false,
+      ...(depth === undefined ? {} : { chainDepth: depth }),
+      byExecution,
+    })
+  }
 }
 
 /** Writes what a change has as consequences. @returns the executions that it starts, in order */
 async function tellReceivers(
   { db, newId, wake }: RecordDeps,
   workspaceId: WorkspaceId,
-  { triggers, waits }: EventReceivers,
+  { triggers, waits }: Pick<EventReceivers, 'triggers' | 'waits'>,
   change: Omit<Consequences, 'starts' | 'waits'>,
 ): Promise<string[]> {
   const starts =

@@ -1,7 +1,7 @@
 // Starts the executions of one time of a schedule for the next members of its audience, in one commit.
 import type { Trx } from '../../db/connect.ts'
 import type { ContactRow } from '../../db/contacts/reads.ts'
-import { insertMissingContacts, lockContactsByEmail } from '../../db/contacts/writes.ts'
+import { insertMissingContacts, lockContactsBy } from '../../db/contacts/writes.ts'
 import { listLeft } from '../../db/opt-outs/reads.ts'
 import { listMemberEmails, listMembersAmong, type ScheduleRow } from '../../db/schedules/reads.ts'
 import { insertScheduledStarts, lockSchedule, updateSchedule } from '../../db/schedules/writes.ts'
@@ -10,6 +10,7 @@ import { matchTrigger } from '../../rules/design/triggers.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
 import { loadFactsOfContacts } from '../events/contactFacts.ts'
 import { listRefused, listTooOften } from '../events/reEntry.ts'
+import { lookAtNew } from '../segments/lookAtNew.ts'
 import { type InTrx, transact } from '../transact.ts'
 import { isLongPause, isOther, type TurnDeps } from './row.ts'
 
@@ -31,7 +32,15 @@ export async function startMembers(deps: TurnDeps, row: DueSchedule): Promise<bo
   const [first] = emails
   if (first === undefined) return true
   const made = emails.map((email) => ({ id: deps.newId('contact'), email }))
-  await transact.one(deps, ({ db, now }) => insertMissingContacts(db, workspaceId, made, now()))
+  await transact(deps, async (inTrx) => {
+    const now = inTrx.now()
+    await lookAtNew(
+      inTrx,
+      workspaceId,
+      await insertMissingContacts(inTrx.db, workspaceId, made, now),
+      now,
+    )
+  })
   if (await startPage(deps, row, emails, 'skip')) return false
   await startPage(deps, row, [first], 'wait')
   return false
@@ -48,7 +57,7 @@ function startPage(
   const key = { workflowId: workflow_id, nodeId: node_id }
   return transact(deps, async (inTrx) => {
     const { db: trx } = inTrx
-    const locked = await lockContactsByEmail(trx, workspaceId, emails, held)
+    const locked = await lockContactsBy(trx, workspaceId, 'email', emails, held)
     const byEmail = new Map(locked.map((contact) => [contact.email, contact]))
     const firstHeld = held === 'skip' ? emails.findIndex((email) => !byEmail.has(email)) : -1
     const through = firstHeld < 0 ? emails : emails.slice(0, firstHeld)

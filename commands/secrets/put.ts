@@ -1,5 +1,6 @@
 // Stores a secret of a workspace, encrypted.
-import { findSecretNames, listSecrets } from '../../db/secrets/reads.ts'
+import { findKnown } from '../../db/known.ts'
+import { listSecrets } from '../../db/secrets/reads.ts'
 import { upsertSecret } from '../../db/secrets/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
@@ -19,9 +20,9 @@ export function putSecret(
   { name, value }: PutSecretInput,
 ): Promise<undefined | Refusal<'too_many_secrets'>> {
   return transact(deps, async ({ db, secrets, now }) => {
-    const known = await findSecretNames(db, workspaceId, [name])
+    const known = await findKnown(db, workspaceId, 'secret', [name])
     // Two at once may make one too many, which does no harm.
-    const count = known.length > 0 ? 0 : (await listSecrets(db, workspaceId)).length
+    const count = known.size > 0 ? 0 : (await listSecrets(db, workspaceId)).length
     if (count >= limits.secretsPerWorkspaceMax) return refuse('too_many_secrets', {})
     const encrypted = secrets.encrypt('secret', Buffer.from(value, 'utf8'))
     await upsertSecret(db, workspaceId, { name, value: encrypted, now: now() })

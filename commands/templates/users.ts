@@ -2,7 +2,7 @@
 
 import type { Db } from '../../db/connect.ts'
 import { findTemplateFacts, type TemplateRow } from '../../db/templates/reads.ts'
-import { listSendingDesignsHolding } from '../../db/workflows/reads.ts'
+import { listUsedDesignsHolding } from '../../db/workflows/reads.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import { designReferences } from '../../rules/design/references.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -15,7 +15,7 @@ import { boundDomainName, checkSender } from '../domains/sender.ts'
  * @param names its id and its aliases
  */
 export async function findDesignsSending(db: Db, workspaceId: WorkspaceId, names: string[]) {
-  const designs = await listSendingDesignsHolding(db, workspaceId, names)
+  const designs = await listUsedDesignsHolding(db, workspaceId, names)
   return designs.flatMap(({ id, isActive, design }) => {
     const { templateIds, fromAddresses } = designReferences(design)
     return templateIds.some((name) => names.includes(name)) ? [{ id, isActive, fromAddresses }] : []

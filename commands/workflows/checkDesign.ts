@@ -1,10 +1,8 @@
 // Checks designs, with the rules for a draft or with those for an active workflow.
 
-import { findAudienceIds } from '../../db/audiences/reads.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
-import { findSecretNames } from '../../db/secrets/reads.ts'
+import { findKnown } from '../../db/known.ts'
 import { findTemplateFacts } from '../../db/templates/reads.ts'
-import { findWorkflowIds } from '../../db/workflows/reads.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import type { Problem } from '../../rules/design/problem.ts'
@@ -30,28 +28,30 @@ export async function findDesignProblems(
 ): Promise<Problem[]> {
   const { workspaceId, domainId } = reach
   const named = designReferences(design)
-  const { templateIds, audienceIds, workflowIds } = named
+  const { templateIds, audienceIds, segmentIds, workflowIds } = named
   const templates = await findTemplateFacts(db, workspaceId, templateIds)
   const ofTemplates = [...templates.values()].flatMap(({ from }) => from ?? [])
   const addresses = [...named.fromAddresses, ...named.teamAddresses, ...ofTemplates]
   const domainNames = addresses.flatMap((address) => senderDomain(address) ?? [])
-  const [domains, audiences, workflows] = await Promise.all([
+  const [domains, audiences, segments, workflows, secrets] = await Promise.all([
     listSendingDomains(db, workspaceId, [...new Set(domainNames)]),
-    findAudienceIds(db, workspaceId, audienceIds),
-    findWorkflowIds(db, workspaceId, workflowIds),
+    findKnown(db, workspaceId, 'audience', audienceIds),
+    findKnown(db, workspaceId, 'segment', segmentIds),
+    findKnown(db, workspaceId, 'workflow', workflowIds),
+    findKnown(db, workspaceId, 'secret', secretNamesIn([design as Json])),
   ])
   const sending = [...domains].filter(
     ([, domain]) =>
       (domain.verified || config.allowUnverifiedDomains) &&
       (domainId === null || domain.id === domainId),
   )
-  const secrets = await findSecretNames(db, workspaceId, secretNamesIn([design as Json]))
   return validateDesign(design, {
     templates,
-    secrets: new Set(secrets),
+    secrets,
     verifiedDomains: new Set(sending.map(([name]) => name)),
     isBound: domainId !== null,
     audiences,
+    segments,
     workflows,
     now: now().getTime(),
     liquidProblem(source) {

@@ -57,19 +57,3 @@ export function findAudience(
     .where('a.id', '=', id)
     .executeTakeFirst()
 }
-
-/** Those of the ids that are audiences of the workspace. */
-export async function findAudienceIds(
-  db: Db,
-  workspaceId: WorkspaceId,
-  ids: string[],
-): Promise<Set<string>> {
-  if (ids.length === 0) return new Set()
-  const rows = await db
-    .selectFrom('audiences')
-    .select('id')
-    .where('workspace_id', '=', workspaceId)
-    .where('id', 'in', ids)
-    .execute()
-  return new Set(rows.map((row) => row.id))
-}

@@ -77,14 +77,14 @@ export async function updateContactProperties(
     .execute()
 }
 
-/** Makes contacts that no event has made yet; those that there are stay as they are. @param contacts `email` in lower case */
+/** Makes contacts that no event has made yet; those that there are stay as they are. @param contacts `email` in lower case @returns those that it made */
 export async function insertMissingContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
   contacts: readonly { id: string; email: string }[],
   now: Date,
-): Promise<void> {
-  await sql`
+): Promise<{ id: string; email: string }[]> {
+  const { rows } = await sql<{ id: string; email: string }>`
     insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at,
       updated_at)
     select id, ${workspaceId}, email, ${now}::timestamptz, ${now}::timestamptz, '',
@@ -95,21 +95,25 @@ export async function insertMissingContacts(
       where known.workspace_id = ${workspaceId} and known.email = c.email)
     order by email
     on conflict (workspace_id, email) do nothing
+    returning id, email
   `.execute(trx)
+  return rows
 }
 
-/** Locks contacts by their addresses, in the order of ids. @param held what becomes of those that somebody holds */
-export function lockContactsByEmail(
+/** Locks contacts by their ids or addresses, in the order of ids. @param held what becomes of those that somebody holds */
+export async function lockContactsBy(
   trx: Trx,
   workspaceId: WorkspaceId,
-  emails: readonly string[],
+  column: 'id' | 'email',
+  values: readonly string[],
   held: 'wait' | 'skip',
 ): Promise<ContactRow[]> {
+  if (values.length === 0) return []
   const which = trx
     .selectFrom('contacts')
     .selectAll()
     .where('workspace_id', '=', workspaceId)
-    .where('email', 'in', emails)
+    .where(column, 'in', values)
     .orderBy('id')
     .forUpdate()
   return (held === 'skip' ? which.skipLocked() : which).execute()

@@ -9,6 +9,7 @@ import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
 import { isLive } from '../executions/live.ts'
 import type { JsonObject } from '../schema.ts'
+import { keptKeys } from '../segments/kept.ts'
 import { findTriggers, type TriggerRow, triggerKeys } from './triggers.ts'
 
 export interface EventReceivers {
@@ -21,6 +22,8 @@ export interface EventReceivers {
     properties: JsonObject | null
   }[]
   waits: EndedWait[]
+  /** Of the segments whose members are kept (`keptKeys`). */
+  segmentKeys: string | null
 }
 
 /** A wait and what ends it. */
@@ -110,7 +113,7 @@ export async function findCandidates(
   trx: Trx,
   workspaceId: WorkspaceId,
   { eventName, contact, hmac, byExecution = '' }: ArrivedEvent,
-): Promise<{ triggers: TriggerRow[]; waits: WaitRow[] }> {
+): Promise<{ triggers: TriggerRow[]; waits: WaitRow[]; segmentKeys: string | null }> {
   const names = [
     ...(eventName === null ? [] : [eventName]),
     ...(contact.isNew ? [happenings.contactCreated] : []),
@@ -122,6 +125,7 @@ export async function findCandidates(
   const { rows } = await sql<Found>`
     select
       (${triggerKeys(workspaceId, names)}) as trigger_keys,
+      (${keptKeys(workspaceId)}) as segment_keys,
       coalesce((
         select json_agg(case o.scope when 'workflow' then o.target_id end) from opt_outs o
         where o.workspace_id = ${workspaceId} and o.address_hmac = ${hmac} and o.scope in ('workflow', 'workspace')
@@ -145,7 +149,7 @@ export async function findCandidates(
       coalesce((${interruptsOfWaits(workspaceId, isOpen)}), '[]') as versions
   `.execute(trx)
   const [found] = rows
-  if (!found) return { triggers: [], waits: [] }
+  if (!found) return { triggers: [], waits: [], segmentKeys: null }
   const { trigger_keys: keys, left_ids: left } = found
   const triggers =
     keys === null || left.includes(null)
@@ -154,6 +158,7 @@ export async function findCandidates(
   return {
     triggers: triggers.filter((trigger) => !left.includes(trigger.workflow_id)),
     waits: withInterrupts(found),
+    segmentKeys: found.segment_keys,
   }
 }
 
@@ -171,6 +176,7 @@ const interruptsOfWaits = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>
 interface Found {
   /** Null if there are no triggers. */
   trigger_keys: string | null
+  segment_keys: string | null
   /** The workflows that the contact has left; null among them: all. */
   left_ids: (string | null)[]
   waits: (Omit<WaitRow, 'interrupts'> & { version: number; watched: boolean })[]
@@ -188,8 +194,8 @@ function withInterrupts({ waits, versions }: Found): WaitRow[] {
 }
 
 /**
- * The contacts with a trigger or an open wait for their event. A trigger of the workspace counts for every
- * contact.
+ * The contacts with a trigger or an open wait for their event, or a kept segment that counts such events. A trigger and a segment of
+ * the workspace count for every contact.
  */
 export async function listAwaited(
   trx: Trx,
@@ -204,6 +210,8 @@ export async function listAwaited(
     select distinct contact_id from given e
     where exists (select from workflow_triggers t
         where t.workspace_id = ${workspaceId} and t.event_name = e.name)
+      or exists (select from segments s
+        where s.workspace_id = ${workspaceId} and s.kept and e.name = any(s.event_names))
       or exists (select from event_waits w
         where w.contact_id = e.contact_id and (w.event_name = e.name or w.watched)
           and w.consumed_by is null and w.ended_by is null)

@@ -28,19 +28,3 @@ export function listSecretValues(
     .where('name', 'in', names)
     .execute()
 }
-
-/** Those of these names that there are. */
-export async function findSecretNames(
-  db: Db,
-  workspaceId: WorkspaceId,
-  names: readonly string[],
-): Promise<string[]> {
-  if (names.length === 0) return []
-  const rows = await db
-    .selectFrom('secrets')
-    .select('name')
-    .where('workspace_id', '=', workspaceId)
-    .where('name', 'in', names)
-    .execute()
-  return rows.map(({ name }) => name)
-}

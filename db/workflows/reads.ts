@@ -74,23 +74,6 @@ export async function isWorkflowKnown(
   return row !== undefined
 }
 
-/** Those of the ids that are workflows of the workspace and not archived. */
-export async function findWorkflowIds(
-  db: Db,
-  workspaceId: WorkspaceId,
-  ids: string[],
-): Promise<Set<string>> {
-  if (ids.length === 0) return new Set()
-  const rows = await db
-    .selectFrom('workflows')
-    .select('id')
-    .where('workspace_id', '=', workspaceId)
-    .where('id', 'in', ids)
-    .where('archived_at', 'is', null)
-    .execute()
-  return new Set(rows.map((row) => row.id))
-}
-
 /** A version of a workflow with its design, also of an archived one. */
 export function findWorkflowVersion(
   db: Db,
@@ -126,12 +109,12 @@ export function listWorkflowVersions(
 }
 
 /**
- * The designs that can send mail now or again, and contain one of these texts as a value or a key: the active version of
+ * The designs that run now or may again, and contain one of these texts as a value or a key: the active version of
  * each workflow that is or was active, and the versions that executions still run, also of archived workflows. The
  * caller checks what the text means there.
  * @param texts of letters, digits, `_` and `-`, which JSON writes as they are
  */
-export function listSendingDesignsHolding(
+export function listUsedDesignsHolding(
   db: Db,
   workspaceId: WorkspaceId,
   texts: string[],

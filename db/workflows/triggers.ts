@@ -36,6 +36,23 @@ export async function replaceTriggers(
     .execute()
 }
 
+/** What triggers of a workflow of these names are about. */
+export async function listTriggersAbout(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  workflowId: string,
+  names: readonly string[],
+): Promise<string[]> {
+  const rows = await trx
+    .selectFrom('workflow_triggers')
+    .select('about')
+    .where('workspace_id', '=', workspaceId)
+    .where('workflow_id', '=', workflowId)
+    .where('event_name', 'in', names)
+    .execute()
+  return rows.flatMap(({ about }) => about ?? [])
+}
+
 /** Whether an active workflow begins at that name about that, such as `audience.joined` and an audience. */
 export async function isTriggerAbout(
   db: Db,

@@ -195,6 +195,7 @@ export const conditionTables = {
   'condition:event_count': partTable('event_count'),
   'condition:email_activity': partTable('email_activity'),
   'condition:audience': partTable('audience'),
+  'condition:segment': partTable('segment'),
   'condition-fields': fieldsKnownTable,
   operators: operatorsTable,
   'operators-missing': missingLine,

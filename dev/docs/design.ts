@@ -50,6 +50,7 @@ const bounds: [what: string, most: string][] = [
   ['conditions in one condition, those that join others included', count(limits.conditionRulesMax)],
   ['levels of conditions inside each other', count(limits.conditionDepthMax)],
   ['values of the list of `in` and `not_in`', count(limits.conditionListMax)],
+  ['segments that one reads, by way of others too', count(limits.segmentsReadMax)],
   ['length of a field or dot path', `${limits.pathCharsMax} characters`],
   ['length of a delay, a timeout or any other duration', `${limits.durationYearsMax} years`],
   [

@@ -26,10 +26,29 @@ export function evaluate(condition: Condition, facts: ConditionFacts): boolean {
       return hasActivity(condition, facts)
     case 'audience':
       return facts.audiences.includes(condition.audience_id) === condition.member
+    case 'segment':
+      return isInSegment(condition.segment_id, facts) === condition.member
     default:
       condition satisfies never
       return false
   }
+}
+
+/** What was found of segments by the facts that it was found by: several conditions, and each other, may name them. */
+const found = new WeakMap<ConditionFacts, Map<string, boolean>>()
+
+/** Whether the condition of a segment holds. Nobody is in a segment that there is not (any more). */
+function isInSegment(id: string, facts: ConditionFacts): boolean {
+  const known = found.get(facts) ?? new Map<string, boolean>()
+  found.set(facts, known)
+  const before = known.get(id)
+  if (before !== undefined) return before
+  // Ends what cannot be stored: a segment that names itself.
+  known.set(id, false)
+  const condition = Object.hasOwn(facts.segments ?? {}, id) ? facts.segments?.[id] : undefined
+  const holds = condition !== undefined && evaluate(condition, facts)
+  known.set(id, holds)
+  return holds
 }
 
 type Rule = Extract<Condition, { type: 'rule' }>
@@ -130,5 +149,7 @@ function describe(condition: Condition): string {
       return `mail of ${condition.node_id} ${condition.status}`
     case 'audience':
       return `${condition.member ? 'member' : 'no member'} of ${condition.audience_id}`
+    case 'segment':
+      return `${condition.member ? 'in' : 'not in'} ${condition.segment_id}`
   }
 }

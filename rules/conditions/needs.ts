@@ -3,24 +3,52 @@ import { parseField } from './fields.ts'
 import type { Condition } from './types.ts'
 
 export interface ConditionNeeds {
+  /** Whether a field of the contact, or of anything else, is read. */
+  fields: boolean
   /** Names whose `eventTimes` are read. */
   eventNames: string[]
   emailActivity: boolean
   /** Whether answers that nodes have kept are read. */
   steps: boolean
   audienceIds: string[]
+  /** Segments that are named; what their conditions read comes beside it (`withSegments`). */
+  segmentIds: string[]
 }
 
 /** What one condition, or several together, read beyond the contact, the event and the execution. */
 export function conditionNeeds(...conditions: Condition[]): ConditionNeeds {
   const leaves = conditions.flatMap(leavesOf)
   return {
+    fields: leaves.some((leaf) => leaf.type === 'rule'),
     eventNames: unique(
       leaves.map((leaf) => (leaf.type === 'event_count' ? leaf.event_name : null)),
     ),
     emailActivity: leaves.some((leaf) => leaf.type === 'email_activity'),
     steps: leaves.some((leaf) => leaf.type === 'rule' && parseField(leaf.field)?.root === 'steps'),
     audienceIds: unique(leaves.map((leaf) => (leaf.type === 'audience' ? leaf.audience_id : null))),
+    segmentIds: unique(leaves.map((leaf) => (leaf.type === 'segment' ? leaf.segment_id : null))),
+  }
+}
+
+/** The needs, with what segments read that are named and were loaded. */
+export function withSegments(
+  needs: ConditionNeeds,
+  segments: Readonly<Record<string, Condition>>,
+): ConditionNeeds {
+  return joinNeeds(needs, conditionNeeds(...Object.values(segments)))
+}
+
+/** What all of them read together. */
+export function joinNeeds(...all: Partial<ConditionNeeds>[]): ConditionNeeds {
+  const names = (key: 'eventNames' | 'audienceIds' | 'segmentIds') =>
+    unique(all.flatMap((one) => one[key] ?? []))
+  return {
+    eventNames: names('eventNames'),
+    audienceIds: names('audienceIds'),
+    segmentIds: names('segmentIds'),
+    fields: all.some((one) => one.fields),
+    emailActivity: all.some((one) => one.emailActivity),
+    steps: all.some((one) => one.steps),
   }
 }
 

@@ -98,6 +98,14 @@ const audience = z
   })
   .describe('Asks whether the contact is in an audience')
 
+const segment = z
+  .object({
+    type: z.literal('segment').describe('Asks about a segment'),
+    segment_id: z.string().min(1).describe('The id of a segment of this workspace'),
+    member: z.boolean().describe('`true`: the contact must be in it; `false`: must not be in it'),
+  })
+  .describe('Asks whether the contact is in a segment, by what its condition says now')
+
 /** A condition, with conditions inside it. */
 export const conditionSchema: z.ZodType<Condition> = z.discriminatedUnion('type', [
   connective,
@@ -106,4 +114,5 @@ export const conditionSchema: z.ZodType<Condition> = z.discriminatedUnion('type'
   eventCount,
   emailActivity,
   audience,
+  segment,
 ])

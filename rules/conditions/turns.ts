@@ -43,8 +43,19 @@ export function nextTurn(conditions: readonly Condition[], facts: ConditionFacts
 }
 
 /** Instants at which a rule of time within the condition may turn. */
-function turnsOf(condition: Condition, facts: ConditionFacts): number[] {
-  if ('rules' in condition) return condition.rules.flatMap((rule) => turnsOf(rule, facts))
+function turnsOf(
+  condition: Condition,
+  facts: ConditionFacts,
+  seen: Set<string> = new Set(),
+): number[] {
+  if ('rules' in condition) return condition.rules.flatMap((rule) => turnsOf(rule, facts, seen))
+  if (condition.type === 'segment') {
+    const { segment_id: id } = condition
+    const { segments = {} } = facts
+    const named = Object.hasOwn(segments, id) && !seen.has(id) ? segments[id] : undefined
+    seen.add(id)
+    return named ? turnsOf(named, facts, seen) : []
+  }
   if (condition.type === 'event_count') {
     const { event_name, within_ms } = condition
     if (within_ms === undefined) return []

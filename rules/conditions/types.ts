@@ -52,6 +52,7 @@ export type Condition =
       status: (typeof activityStatuses)[number]
     }
   | { type: 'audience'; audience_id: string; member: boolean }
+  | { type: 'segment'; segment_id: string; member: boolean }
 
 /** What a condition writes as its `type`. */
 export const conditionTypes = [
@@ -62,6 +63,7 @@ export const conditionTypes = [
   'event_count',
   'email_activity',
   'audience',
+  'segment',
 ] as const satisfies Condition['type'][]
 
 /** Everything that a condition can look at; loaded before it is evaluated, so that evaluating is pure. */
@@ -83,4 +85,6 @@ export interface ConditionFacts {
   emailActivity: Record<string, string[]>
   /** Ids of the audiences that hold the contact. */
   audiences: string[]
+  /** Conditions of the segments that conditions name, and of those that these name, by id; absent: none is named. */
+  segments?: Readonly<Record<string, Condition>>
 }

@@ -10,14 +10,15 @@ import { type Field, type FieldRoot, fieldsOf, parseField } from './fields.ts'
 import { valueFault } from './operatorValues.ts'
 import { activityStatuses, conditionTypes, countOperators, operators } from './types.ts'
 
-/** A trigger's filter runs before there is an execution; only a wait's filter knows `trigger.*`. */
-export type ConditionScope = 'node' | 'trigger_filter' | 'wait_filter'
+/** A trigger's filter runs before there is an execution, and a segment is asked without any event; only a wait's filter knows `trigger.*`. */
+export type ConditionScope = 'node' | 'trigger_filter' | 'wait_filter' | 'segment'
 
 /** What a field may begin with, by where the condition stands. */
 const rootsKnown: Record<ConditionScope, readonly FieldRoot[]> = {
   node: ['contact', 'properties', 'event', 'wait_events', 'steps', 'execution'],
   trigger_filter: ['contact', 'properties', 'event'],
   wait_filter: ['contact', 'properties', 'event', 'trigger', 'wait_events', 'steps', 'execution'],
+  segment: ['contact', 'properties'],
 }
 
 export interface ConditionContext {
@@ -31,12 +32,14 @@ export interface ConditionContext {
   storedNames?: ReadonlySet<string>
   /** Ids of the workspace's audiences that the caller found; absent: not checked. */
   audiences?: ReadonlySet<string>
+  /** Ids of its segments that the caller found; absent: not checked. */
+  segments?: ReadonlySet<string>
 }
 
 /**
  * Every problem of a condition; `path` is the dotted path of the condition itself. Total: takes any JSON.
  * Codes: empty_condition, unknown_condition_type, unknown_operator, unknown_field, bad_value, unknown_node,
- * unknown_audience, condition_too_deep, condition_too_large.
+ * unknown_audience, unknown_segment, condition_too_deep, condition_too_large.
  */
 export function validateCondition(
   condition: unknown,
@@ -86,7 +89,9 @@ function checkCondition(value: unknown, at: Place): Problem[] {
     case 'email_activity':
       return checkEmailActivity(value, at)
     case 'audience':
-      return checkAudience(value, at)
+      return checkMembership(value, at, 'audience')
+    case 'segment':
+      return checkMembership(value, at, 'segment')
     default:
       return problem(
         at,
@@ -188,9 +193,9 @@ function checkEmailActivity(value: JsonObject, at: Place): Problem[] {
   const { scope, sendNodes } = at.context
   const problems: Problem[] = []
   const node = value['node_id']
-  if (scope === 'trigger_filter') {
-    const message =
-      'type email_activity asks after mail of an execution, and a filter of a trigger has none'
+  if (scope === 'trigger_filter' || scope === 'segment') {
+    const who = scope === 'segment' ? 'a segment' : 'a filter of a trigger'
+    const message = `type email_activity asks after mail of an execution, and ${who} has none`
     problems.push(...problem(at, '', 'unknown_field', message))
   } else if (typeof node !== 'string' || (node !== 'any' && sendNodes?.has(node) === false)) {
     problems.push(...problem(at, 'node_id', 'unknown_node', noSendNode(node, sendNodes)))
@@ -208,21 +213,17 @@ function noSendNode(id: unknown, sendNodes: ReadonlySet<string> | undefined): st
   return `node_id must be the id of a send_email node${known} or any, not ${shown(id)}${hint}`
 }
 
-function checkAudience(value: JsonObject, at: Place): Problem[] {
+function checkMembership(value: JsonObject, at: Place, of: 'audience' | 'segment'): Problem[] {
   const problems: Problem[] = []
-  const id = value['audience_id']
+  const key = `${of}_id`
+  const id = value[key]
+  const known = of === 'audience' ? at.context.audiences : at.context.segments
   if (typeof id !== 'string' || id === '') {
-    problems.push(
-      ...problem(
-        at,
-        'audience_id',
-        'bad_value',
-        `audience_id must be the id of an audience, not ${shown(id)}`,
-      ),
-    )
-  } else if (at.context.audiences?.has(id) === false) {
-    const message = `audience_id: this workspace has no audience ${shown(id)}`
-    problems.push(...problem(at, 'audience_id', 'unknown_audience', message))
+    const message = `${key} must be the id of ${of === 'audience' ? 'an' : 'a'} ${of}, not ${shown(id)}`
+    problems.push(...problem(at, key, 'bad_value', message))
+  } else if (known?.has(id) === false) {
+    const message = `${key}: this workspace has no ${of} ${shown(id)}`
+    problems.push(...problem(at, key, `unknown_${of}`, message))
   }
   if (typeof value['member'] !== 'boolean') {
     const message = `member must be true or false, not ${shown(value['member'])}`

@@ -21,6 +21,8 @@ export interface DesignContext {
   isBound?: boolean
   /** Ids of audiences that exist. */
   audiences: ReadonlySet<string>
+  /** Ids of segments that exist; absent: not checked. */
+  segments?: ReadonlySet<string>
   /** Ids of workflows that exist and are not archived. */
   workflows: ReadonlySet<string>
   /** Names of the workspace's secrets; absent: not checked. */

@@ -123,7 +123,7 @@ export function checkSenderDomain(at: CheckAt, key: string, from: string): Probl
   return problemAt(at, key, 'domain_not_verified', message)
 }
 
-/** A condition that a node's data holds: from this come its checks, the facts it reads and the audiences it names. */
+/** A condition that a node's data holds: from this come its checks, the facts it reads, and the audiences and segments it names. */
 export interface HeldCondition {
   /** Dotted path within the data. */
   key: string
@@ -144,33 +144,38 @@ export function checkConditions(at: CheckAt, held: readonly HeldCondition[]): Pr
           storedNames: at.storedNames,
           sendNodes: at.sendNodes,
           audiences: at.context.audiences,
+          ...(at.context.segments ? { segments: at.context.segments } : {}),
         })
       : [],
   )
 }
 
 /** A required id of a workflow that exists. */
-export function checkWorkflowId(at: CheckAt, key: string): Problem[] {
-  const value = at.data[key]
-  if (typeof value !== 'string' || value === '') {
-    const message = `${key} must be the id of a workflow, not ${shown(value)}`
-    return problemAt(at, key, 'bad_value', message)
-  }
-  if (at.context.workflows.has(value)) return []
-  const message = `${key}: this workspace has no workflow ${shown(value)}`
-  return problemAt(at, key, 'unknown_workflow', message)
-}
+export const checkWorkflowId = (at: CheckAt, key: string): Problem[] =>
+  checkKnownId(at, key, 'workflow', at.context.workflows)
 
 /** A required id of an audience that exists. */
-export function checkAudienceId(at: CheckAt, key: string): Problem[] {
+export const checkAudienceId = (at: CheckAt, key: string): Problem[] =>
+  checkKnownId(at, key, 'audience', at.context.audiences)
+
+/** A required id of a segment that exists. */
+export const checkSegmentId = (at: CheckAt, key: string): Problem[] =>
+  checkKnownId(at, key, 'segment', at.context.segments)
+
+function checkKnownId(
+  at: CheckAt,
+  key: string,
+  of: 'workflow' | 'audience' | 'segment',
+  known: ReadonlySet<string> | undefined,
+): Problem[] {
   const value = at.data[key]
   if (typeof value !== 'string' || value === '') {
-    const message = `${key} must be the id of an audience, not ${shown(value)}`
+    const message = `${key} must be the id of ${of === 'audience' ? 'an' : 'a'} ${of}, not ${shown(value)}`
     return problemAt(at, key, 'bad_value', message)
   }
-  if (at.context.audiences.has(value)) return []
-  const message = `${key}: this workspace has no audience ${shown(value)}`
-  return problemAt(at, key, 'unknown_audience', message)
+  if (known?.has(value) !== false) return []
+  const message = `${key}: this workspace has no ${of} ${shown(value)}`
+  return problemAt(at, key, `unknown_${of}`, message)
 }
 
 /** The path of a `{"var"}`. */

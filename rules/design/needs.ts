@@ -1,5 +1,5 @@
 // Which facts the segments of a design read, so that those are loaded and no more.
-import { type ConditionNeeds, conditionNeeds } from '../conditions/needs.ts'
+import { type ConditionNeeds, conditionNeeds, joinNeeds } from '../conditions/needs.ts'
 import type { Condition } from '../conditions/types.ts'
 import type { JsonObject } from '../json.ts'
 import { nodeRegistry } from '../nodes/index.ts'
@@ -22,15 +22,5 @@ export function designNeeds(design: Graph, registry: NodeRegistry = nodeRegistry
   }
   const exits = exitConditions((design.settings ?? {}) as JsonObject)
   const asked = conditionNeeds(...conditions, ...exits.map(({ value }) => value as Condition))
-  if (more.length === 0) return asked
-  const all = [asked, ...more]
-  const names = (key: 'eventNames' | 'audienceIds') => [
-    ...new Set(all.flatMap((one) => one[key] ?? [])),
-  ]
-  return {
-    eventNames: names('eventNames'),
-    audienceIds: names('audienceIds'),
-    emailActivity: all.some((one) => one.emailActivity),
-    steps: all.some((one) => one.steps),
-  }
+  return more.length === 0 ? asked : joinNeeds(asked, ...more)
 }

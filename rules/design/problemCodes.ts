@@ -43,7 +43,7 @@ const codes = {
   unknown_audience:
     'The workspace has no audience with that id. List them with `GET /v1/audiences`.',
   unknown_condition_type:
-    'The `type` of a condition is `and`, `or`, `not`, `rule`, `event_count`, `email_activity` or `audience`.',
+    'The `type` of a condition is `and`, `or`, `not`, `rule`, `event_count`, `email_activity`, `audience` or `segment`.',
   unknown_field: 'The name is not one that can be read at this place. The message says which can.',
   unknown_handle: 'The node has no such handle. The message lists those that it has.',
   unknown_node: 'No node of the design has that id, or it is of another type than is needed here.',
@@ -51,6 +51,7 @@ const codes = {
   unknown_operator: 'There is no such operator. The message lists those that there are.',
   unknown_secret:
     'The workspace has no secret of that name. Store it with `PUT /v1/automation/secrets/{name}`.',
+  unknown_segment: 'The workspace has no segment with that id.',
   unknown_setting: 'There is no such setting. The message lists those that there are.',
   unknown_template:
     'The workspace has no template with that id or alias. List them with `GET /v1/templates`.',

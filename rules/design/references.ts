@@ -13,6 +13,7 @@ interface DesignReferences {
   /** Addresses of the team as written, to which mail goes. */
   teamAddresses: string[]
   audienceIds: string[]
+  segmentIds: string[]
   workflowIds: string[]
 }
 
@@ -30,17 +31,19 @@ export function designReferences(
   const workflowIds = nodes.flatMap(
     ({ type, data }) => (data && registry.find(type)?.names(data).workflowIds) ?? [],
   )
-  const audienceIds = nodes.flatMap(({ type, data }) => {
-    const kind = registry.find(type)
-    if (!kind || !data) return []
-    const asked = kind.conditions(data).flatMap(({ value }) => audiencesIn(value))
-    return [...asked, ...(kind.names(data).audienceIds ?? [])]
-  })
-  const exits = exitConditions(settings).flatMap(({ value }) => audiencesIn(value))
+  const conditions = [
+    ...nodes.flatMap(({ type, data }) => (data && registry.find(type)?.conditions(data)) ?? []),
+    ...exitConditions(settings),
+  ].map(({ value }) => value)
+  const named = (key: 'audienceIds' | 'segmentIds', leaf: 'audience' | 'segment') => [
+    ...conditions.flatMap((condition) => namedIn(condition, leaf)),
+    ...nodes.flatMap(({ type, data }) => (data && registry.find(type)?.names(data)[key]) ?? []),
+  ]
   const ofMail = mailReferences({ nodes, settings }, registry)
   return {
     ...ofMail,
-    audienceIds: texts([...audienceIds, ...exits]),
+    audienceIds: texts(named('audienceIds', 'audience')),
+    segmentIds: texts(named('segmentIds', 'segment')),
     workflowIds: texts(workflowIds),
   }
 }
@@ -66,12 +69,12 @@ export function mailReferences(
   }
 }
 
-/** Ids in `audience` conditions anywhere below a value; readShape has bounded its depth. */
-function audiencesIn(value: unknown): unknown[] {
-  if (Array.isArray(value)) return value.flatMap(audiencesIn)
+/** What conditions of that type name, anywhere below a value whose depth is bounded; it may be no text. */
+export function namedIn(value: unknown, leaf: 'audience' | 'segment'): unknown[] {
+  if (Array.isArray(value)) return value.flatMap((item) => namedIn(item, leaf))
   if (!isJsonObject(value)) return []
-  const here = value['type'] === 'audience' ? [value['audience_id']] : []
-  return [...here, ...Object.values(value).flatMap(audiencesIn)]
+  const here = value['type'] === leaf ? [value[`${leaf}_id`]] : []
+  return [...here, ...Object.values(value).flatMap((item) => namedIn(item, leaf))]
 }
 
 function texts(values: unknown[]): string[] {

@@ -28,7 +28,12 @@ export interface Handles {
 /** What a design names outside itself, as it is written; anything but text is passed over. */
 export type NamedOutside = Partial<
   Record<
-    'templateIds' | 'fromAddresses' | 'teamAddresses' | 'audienceIds' | 'workflowIds',
+    | 'templateIds'
+    | 'fromAddresses'
+    | 'teamAddresses'
+    | 'audienceIds'
+    | 'segmentIds'
+    | 'workflowIds',
     unknown[]
   >
 >
@@ -55,7 +60,7 @@ export interface EntrySchedule {
 export interface Entry {
   /** The event that starts one, or a name of `happenings`; null: a call of the API does, or the schedule. */
   event_name: string | null
-  /** What it is about beside the name: an audience, the path of a property; null: nothing more. */
+  /** What it is about beside the name: an audience, a segment, the path of a property; null: nothing more. */
   about: string | null
   /** Only events for which it holds. */
   filter: Condition | null
@@ -116,7 +121,7 @@ export interface NodeKind<Type extends string = string, Data extends object = ob
   /** Every problem of the data, those of its conditions among them. */
   check(at: CheckAt): Problem[]
   conditions(data: JsonObject): HeldCondition[]
-  /** Besides the audiences of its conditions. */
+  /** Besides the audiences and segments of its conditions. */
   names(data: JsonObject): NamedOutside
   /** Facts that it reads beyond those of its conditions. */
   facts?(data: JsonObject): Partial<ConditionNeeds>

@@ -9,6 +9,7 @@ import {
   checkConditions,
   checkEventName,
   checkOneOf,
+  checkSegmentId,
   checkText,
   type HeldCondition,
   isGiven,
@@ -38,6 +39,8 @@ const kinds = {
   contact_created: '`contact_created`: the contact is new',
   property_changed: '`property_changed`: a property of the contact has another value than before',
   email_event: '`email_event`: something becomes of a mail to the contact',
+  segment_entered: '`segment_entered`: the contact enters a segment',
+  segment_left: '`segment_left`: the contact leaves a segment',
   schedule: '`schedule`: a time has come, for each member of an audience',
 } as const
 type TriggerKind = keyof typeof kinds
@@ -49,6 +52,7 @@ const filter = (event: string) =>
   conditionSchema.describe(`Only when it holds; \`event.*\` is ${event}`).exactOptional()
 const re_entry = reEntry.exactOptional()
 const audience_id = z.string().describe('Id of the audience')
+const segment_id = z.string().describe('Id of the segment')
 
 const data = z.discriminatedUnion('kind', [
   z
@@ -103,6 +107,22 @@ const data = z.discriminatedUnion('kind', [
       re_entry,
     })
     .describe('Starts when something becomes of a mail'),
+  z
+    .object({
+      kind: kind('segment_entered'),
+      segment_id,
+      filter: filter('`{segment_id}`'),
+      re_entry,
+    })
+    .describe('Starts when the contact enters a segment: by a change of what it reads, or by time'),
+  z
+    .object({
+      kind: kind('segment_left'),
+      segment_id,
+      filter: filter('`{segment_id}`'),
+      re_entry,
+    })
+    .describe('Starts when the contact leaves a segment: by a change of what it reads, or by time'),
   z
     .object({
       kind: kind('schedule'),
@@ -163,6 +183,9 @@ function checkOwn(at: CheckAt, kind: TriggerKind): Problem[] {
     case 'audience_joined':
     case 'audience_left':
       return checkAudienceId(at, 'audience_id')
+    case 'segment_entered':
+    case 'segment_left':
+      return checkSegmentId(at, 'segment_id')
     case 'property_changed': {
       const { path } = at.data
       if (isPropertyPath(path)) return []
@@ -233,6 +256,9 @@ function ownConditions(data: Data): Condition[] {
     case 'audience_joined':
     case 'audience_left':
       return [isEqual('event.audience_id', data.audience_id)]
+    case 'segment_entered':
+    case 'segment_left':
+      return [isEqual('event.segment_id', data.segment_id)]
     case 'property_changed':
       return [
         ...(data.from === undefined ? [] : [isEqual('event.from', data.from)]),
@@ -271,6 +297,10 @@ function nameOf(data: Data): Pick<Entry, 'event_name' | 'about'> {
       return { event_name: happenings.audienceJoined, about: data.audience_id }
     case 'audience_left':
       return { event_name: happenings.audienceLeft, about: data.audience_id }
+    case 'segment_entered':
+      return { event_name: happenings.segmentEntered, about: data.segment_id }
+    case 'segment_left':
+      return { event_name: happenings.segmentLeft, about: data.segment_id }
     case 'contact_created':
       return { event_name: happenings.contactCreated, about: null }
     case 'property_changed':
@@ -319,7 +349,10 @@ export const trigger = defineNode({
   waits: never,
   check,
   conditions,
-  names: ({ audience_id }) => ({ audienceIds: [audience_id] }),
+  names: ({ audience_id, segment_id }) => ({
+    audienceIds: [audience_id],
+    segmentIds: [segment_id],
+  }),
   entry,
   enter: (data) => ({
     handle: 'default',

@@ -7,6 +7,16 @@ import type { Trx } from '../../db/connect.ts'
 import { listMarketingTimes } from '../../db/executions/facts.ts'
 import { findExecutionsByIds } from '../../db/executions/reads.ts'
 import type { Database } from '../../db/schema.ts'
+import { claimFill, deleteMembers, listContactIds } from '../../db/segments/fills.ts'
+import { findKept, findKeptKeys } from '../../db/segments/kept.ts'
+import {
+  claimDueLooks,
+  listMemberRows,
+  listPageFacts,
+  writeMembers,
+} from '../../db/segments/members.ts'
+import { findSegmentConditions } from '../../db/segments/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestApi } from '../setup/api.ts'
 import { expectGolden } from '../setup/golden.ts'
 import { seedListRows } from '../setup/listRows.ts'
@@ -28,6 +38,33 @@ const operations = await readOperations(api)
 
 /** The HMAC of an address that gets much marketing mail, among many others. */
 const capped = Buffer.alloc(16, 1)
+
+const of26 = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+const soon = new Date(Date.UTC(2026, 0, 1, 2))
+const some = [1, 2, 3].map((n) => of26('seg', n))
+
+/** What is asked of segments beside the lists of the API. */
+const segmentQueries: Record<string, (trx: Trx, workspaceId: WorkspaceId) => Promise<unknown>> = {
+  'those that are kept': async (trx, ws) => findKept(trx, ws, await findKeptKeys(trx, ws)),
+  'conditions by way of others': (trx, ws) => findSegmentConditions(trx, ws, some),
+  'what is known of a contact': (trx, ws) => listMemberRows(trx, ws, of26('ct', 500), some),
+  'those who are due': (trx) => claimDueLooks(trx, { now: soon, until: soon, limit: 100 }),
+  'a fill that is due': (trx) => claimFill(trx, { now: soon, until: soon }),
+  'contacts of a page': (trx, ws) =>
+    listContactIds(trx, ws, { after: of26('ct', 3_000), limit: 100 }),
+  'facts of a page': (trx, ws) => {
+    const contacts = [501, 502].map((n) => ({ id: of26('ct', n), email: `c-${n}@example.test` }))
+    const asked = { id: of26('seg', 1), generation: 1, eventNames: ['e'], audienceIds: ['aud_1'] }
+    return listPageFacts(trx, ws, contacts, asked)
+  },
+  'members of a page': (trx, ws) => {
+    const row = { contact_id: of26('ct', 501), segment_id: of26('seg', 1), generation: 2 }
+    const found = { ...row, is_member: true, next_look_at: null, is_row: true }
+    return writeMembers(trx, ws, [found, { ...found, contact_id: of26('ct', 502), is_row: false }])
+  },
+  'members that are forgotten': (trx, ws) =>
+    deleteMembers(trx, ws, of26('seg', 1), [of26('ct', 501), of26('ct', 502)]),
+}
 
 interface PlanNode {
   'Node Type': string
@@ -113,6 +150,11 @@ async function readEverything(): Promise<Map<string, CompiledQuery[]>> {
   const look = { hmac: capped, since: new Date(Date.UTC(2025, 0)), limit: 3 }
   expect(await listMarketingTimes(db as unknown as Trx, tenant.workspaceId, look)).toHaveLength(3)
   found.set('marketing mail that a cap counts', [...asked])
+  for (const [name, ask] of Object.entries(segmentQueries)) {
+    asked.length = 0
+    await ask(db as unknown as Trx, tenant.workspaceId)
+    found.set(`segments: ${name}`, [...asked])
+  }
   return found
 }
 

@@ -4,6 +4,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { foldAudienceChanges } from '../../db/audiences/changes.ts'
 import type { Trx } from '../../db/connect.ts'
+import { insertMissingContacts } from '../../db/contacts/writes.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, listExpiredLeases, listMarked } from '../../db/deliveries/leases.ts'
 import * as mailEvents from '../../db/deliveries/mailEventClaims.ts'
@@ -32,6 +33,7 @@ import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
+import { findKnown } from '../../db/known.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
 import * as takeOver from '../../db/opt-outs/takeOver.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
@@ -41,6 +43,11 @@ import { findRefusedSummary, listRefused, listWaitingKinds } from '../../db/outb
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { listLiveSchedules } from '../../db/schedules/reads.ts'
+import { claimFill } from '../../db/segments/fills.ts'
+import { findKept, findKeptKeys } from '../../db/segments/kept.ts'
+import { claimDueLooks, listPageFacts } from '../../db/segments/members.ts'
+import { findSegmentConditions } from '../../db/segments/reads.ts'
+import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
@@ -79,6 +86,7 @@ const arrived = {
   hmac,
   now: at,
 }
+const pageAsked = { id, generation: 1, eventNames: ['a'], audienceIds: [id] }
 const made = { id, eventId: id, contactId: id, now: at }
 const suppression = {
   email: 'a@b.test',
@@ -186,6 +194,16 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => findRestart(trx, ws, id),
   (trx) => listCheckedDomains(trx, '', 1),
   (trx) => listLiveSchedules(trx, null, 1),
+  (trx) => findKnown(trx, ws, 'workflow', [id]),
+  (trx) => insertMissingContacts(trx, ws, [{ id, email: 'a@b.test' }], at),
+  (trx) => claimFill(trx, { now: at, until: at }),
+  (trx) => findKeptKeys(trx, ws),
+  (trx) => findKept(trx, ws, 'none'),
+  (trx) => claimDueLooks(trx, { now: at, until: at, limit: 1 }),
+  (trx) => listPageFacts(trx, ws, [{ id, email: 'a@b.test' }], pageAsked),
+  (trx) => findSegmentConditions(trx, ws, [id]),
+  (trx) => listKeeping(trx, ws, [id], ['a']),
+  (trx) => listKeptReading(trx, ws, id),
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
   (trx) => cancelAgain(trx, ws, { executionId: id, code: 'cancelled' }, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),

@@ -155,3 +155,31 @@ select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $
 
 -- marketing mail that a cap counts
 select "created_at" from "deliveries" where "workspace_id" = $1 and "address_hmac" = $2 and "marketing" = true and "to_team" = $3 and "created_at" > $4 and "state" not in ($5, $6) order by "created_at" desc limit $7;
+
+-- segments: those that are kept
+select ( select string_agg(s.id || '/' || s.xmin::text, ',' order by s.id) from segments s where s.workspace_id = $1 and s.kept) as keys;
+with recursive named (root, id) as ( select s.id, unnest(s.named_ids) from segments s where s.workspace_id = $1 and s.kept union select n.root, unnest(s.named_ids) from named n cross join lateral (select x.id, x.condition, x.named_ids from segments x where x.workspace_id = $2 and x.id = n.id limit 1) as s ), conditions as ( select n.root, json_object_agg(s.id, s.condition) as named from named n cross join lateral (select x.id, x.condition, x.named_ids from segments x where x.workspace_id = $3 and x.id = n.id limit 1) as s group by n.root ) select s.id || '/' || s.xmin::text as key, s.id, s.generation, s.filled, s.condition, coalesce(c.named, '{}') as named from segments s left join conditions c on c.root = s.id where s.workspace_id = $4 and s.kept order by s.id;
+
+-- segments: conditions by way of others
+with recursive named (id) as ( select unnest($1::text[]) union select unnest(s.named_ids) from named n cross join lateral (select x.id, x.condition, x.named_ids from segments x where x.workspace_id = $2 and x.id = n.id limit 1) as s ) select s.id, s.condition from named n cross join lateral (select x.id, x.condition, x.named_ids from segments x where x.workspace_id = $3 and x.id = n.id limit 1) as s;
+
+-- segments: what is known of a contact
+select "segment_id", "generation", "is_member", "next_look_at" from "segment_members" where "workspace_id" = $1 and "contact_id" = $2 and "segment_id" in ($3, $4, $5);
+
+-- segments: those who are due
+with taken as ( update segment_members m set next_look_at = $1::timestamptz where m.ctid = any(array( select d.ctid from segment_members d where d.next_look_at <= $2::timestamptz order by d.next_look_at limit $3 for update skip locked)) returning m.workspace_id, m.contact_id, m.segment_id ) select workspace_id, contact_id, array_agg(segment_id order by segment_id) as segment_ids from taken group by workspace_id, contact_id order by contact_id;
+
+-- segments: a fill that is due
+update segment_fills f set next_at = $1::timestamptz, fence = coalesce(f.fence, pg_snapshot_xmax(pg_current_snapshot())) where f.segment_id = ( select segment_id from segment_fills where next_at <= $2::timestamptz order by next_at limit 1 for update skip locked) returning f.segment_id, f.workspace_id, f.generation, f.after_contact_id, f.fence, f.next_at, f.fence <= pg_snapshot_xmin(pg_current_snapshot()) as is_clear;
+
+-- segments: contacts of a page
+select "id" from "contacts" where "workspace_id" = $1 and "id" > $2 order by "id" limit $3;
+
+-- segments: facts of a page
+select c.id as contact_id, coalesce(( select json_object_agg(n.name, array( select (extract(epoch from a.at) * 1000)::float8 from automation_events a where a.workspace_id = $1 and a.contact_id = c.id and a.event_name = n.name order by a.at desc limit $2)) from unnest($3::text[]) as n (name)), '{}') as event_times, array( select m.audience_id from audience_contacts m where m.workspace_id = $4 and m.email = c.email and m.audience_id = any($5::text[])) as audiences, exists ( select from segment_members k where k.contact_id = c.id and k.segment_id = $6 and k.workspace_id = $7 and k.generation = $8::int) as is_known from unnest($9::text[], $10::text[]) as c (id, email);
+
+-- segments: members of a page
+with given as ( select * from jsonb_to_recordset($1::jsonb) as g (contact_id text, segment_id text, generation int, is_member boolean, next_look_at timestamptz(3), is_row boolean) ), gone as ( delete from segment_members m using given g where not g.is_row and m.workspace_id = $2 and m.contact_id = g.contact_id and m.segment_id = g.segment_id ) insert into segment_members (contact_id, segment_id, workspace_id, generation, is_member, next_look_at) select contact_id, segment_id, $3, generation, is_member, next_look_at from given where is_row order by contact_id, segment_id on conflict (contact_id, segment_id) do update set generation = excluded.generation, is_member = excluded.is_member, next_look_at = excluded.next_look_at;
+
+-- segments: members that are forgotten
+delete from "segment_members" where "workspace_id" = $1 and "segment_id" = $2 and "contact_id" in ($3, $4);

@@ -41,6 +41,7 @@ const typeNames: Record<string, BaseType> = {
   timestamptz: 'Date',
   uuid: 'string',
   varchar: 'string',
+  xid8: 'string',
 }
 
 /** Opens a connection. @returns a function that describes statements, and one that closes the connection */

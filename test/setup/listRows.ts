@@ -75,6 +75,15 @@ function statements(o: Owners): string[] {
     select ${own(o.workflow, 'wf')}, n + 1, ${workspace}, '{}', 'u', ${at}`,
     `contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
     select ${id('ct')}, ${workspace}, ${email}, ${at}, ${at}, 'e', ${at}, ${at}`,
+    `segments (id, workspace_id, name, condition, named_ids, kept, event_names, created_at, updated_at)
+    select ${id('seg')}, ${workspace}, 'S', '{"type": "or", "rules": []}',
+      case when n % 2 = 0 then array['seg_' || lpad((n - 1)::text, 26, '0')] else '{}' end, n % 300 = 0,
+      array['e'], ${at}, ${at}`,
+    `segment_members (contact_id, segment_id, workspace_id, generation, is_member, next_look_at)
+    select case when n <= ${OWN} then '${o.contact}' else ${id('ct')} end, ${id('seg')}, ${workspace}, 1, true,
+      case when n % 3 = 0 then ${at} end`,
+    `segment_fills (segment_id, workspace_id, generation, next_at)
+    select ${id('seg')}, ${workspace}, 1, ${at}`,
     `automation_events (id, workspace_id, contact_id, event_id, event_name, email, at, created_at)
     select ${id('evt')}, ${workspace}, ${own(o.contact, 'ct')}, ${id('evt')}, 'e', ${email}, ${at}, ${at}`,
     `executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id, ended_status,

@@ -38,8 +38,6 @@ const looked: Record<string, string> = {
   'mail/dns/resolver.ts createDns': 'one short function for each type of record',
   'mail/content/pool/pool.ts createPool': 'what one pool keeps, and the functions that share it',
   'db/deliveries/settle.ts settleDeliveries': 'one statement, whose parts are one commit',
-  'commands/events/record.ts recordAutomationEvent':
-    'one command, step by step in the order of its locks',
   'delivery/compose/composer.ts createComposer':
     'what one composer keeps, and the functions that share it',
   'delivery/lane/run.ts createRunning': 'what one lane keeps, and the functions that share it',

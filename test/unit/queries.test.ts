@@ -33,6 +33,10 @@ const exceptions: Record<string, string[]> = {
     'tracking/insertEmailLinks',
   ],
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
+  'workers fill the segments of all workspaces, and look at their contacts': [
+    'segments/claimDueLooks',
+    'segments/claimFill',
+  ],
   'it sets something for the transaction': ['idle/endWhenIdle'],
   'a lane has mail of all workspaces': [
     'lanes/findLaneCount',
@@ -217,6 +221,8 @@ const unscoped: [statement: RegExp, reason: string][] = [
     /from "execution_steps" where "execution_id"/,
     'the execution was found in the workspace just before',
   ],
+  [/update segment_members m set next_look_at/, 'workers look at the contacts of all workspaces'],
+  [/update segment_fills f set next_at/, 'workers fill the segments of all workspaces'],
   [/from "temporal_namespaces"/, 'a namespace of Temporal has runs of all workspaces'],
 ]
 

@@ -137,6 +137,7 @@ test('every operator, and every kind of condition, is in an example', () => {
     'event_count',
     'email_activity',
     'audience',
+    'segment',
   ]
   const types = new Set(all.flatMap(conditionTypesIn))
   expect(kinds.filter((type) => !types.has(type))).toEqual([])

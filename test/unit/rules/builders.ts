@@ -124,6 +124,7 @@ export const welcomeContext: DesignContext = {
   ]),
   verifiedDomains: new Set(['demo.test']),
   audiences: new Set(['aud_1']),
+  segments: new Set(['seg_1']),
   workflows: new Set(['wf_1']),
 }
 

@@ -136,19 +136,24 @@ test('conditionNeeds names what must be loaded, once', () => {
       count,
       { type: 'not', rules: [count] },
       { type: 'or', rules: [{ type: 'audience', audience_id: 'aud_1', member: true }] },
+      { type: 'segment', segment_id: 'seg_1', member: false },
       { type: 'email_activity', node_id: 'any', status: 'opened' },
       rule('trigger.x', 'exists'),
     ],
   }
   expect(conditionNeeds(condition)).toEqual({
+    fields: true,
     eventNames: ['a'],
     audienceIds: ['aud_1'],
+    segmentIds: ['seg_1'],
     emailActivity: true,
     steps: false,
   })
   expect(designNeeds(welcomeDesign())).toEqual({
+    fields: true,
     eventNames: [],
     audienceIds: [],
+    segmentIds: [],
     emailActivity: false,
     steps: false,
   })

@@ -103,6 +103,7 @@ const samples: Record<(typeof nodeKinds)[number]['type'], object[]> = {
   trigger: [
     { kind: 'event', event_name: 'a' },
     { kind: 'audience_joined', audience_id: 'aud_1' },
+    { kind: 'segment_left', segment_id: 'seg_1' },
     { kind: 'property_changed', path: 'a' },
     { kind: 'email_event', status: 'opened' },
     { kind: 'schedule', cron: '0 9 * * *', audience_id: 'aud_1' },

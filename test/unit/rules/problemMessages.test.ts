@@ -204,7 +204,7 @@ const rows: Record<ProblemCode, Row> = {
   unknown_condition_type: [
     asked({ type: 'rul' }),
     'nodes.1.data.condition.type',
-    'type must be one of and, or, not, rule, event_count, email_activity, audience, not "rul"; did you mean rule?',
+    'type must be one of and, or, not, rule, event_count, email_activity, audience, segment, not "rul"; did you mean rule?',
   ],
   unknown_field: [
     rule({ field: 'plan' }),
@@ -248,6 +248,11 @@ const rows: Record<ProblemCode, Row> = {
     'nodes.1.data',
     'this workspace has no secret "KEE"',
   ],
+  unknown_segment: [
+    asked({ type: 'segment', segment_id: 'seg_2', member: true }),
+    'nodes.1.data.condition.segment_id',
+    'segment_id: this workspace has no segment "seg_2"',
+  ],
   unknown_setting: [
     withKeys({ settings: { on_unsubscibe: 'cancel' } }),
     'settings.on_unsubscibe',
@@ -283,7 +288,7 @@ const rows: Record<ProblemCode, Row> = {
     { nodes: [{ id: 't', type: 'trigger', data: { kind: 'cron' } }], edges: [] },
     'nodes.0.data.kind',
     'kind must be one of event, manual, audience_joined, audience_left, contact_created, property_changed, email_event, ' +
-      'schedule, not "cron"',
+      'segment_entered, segment_left, schedule, not "cron"',
   ],
   unwired_handle: [
     { ...asked(nested(1)), edges: edgesOf('t>n', 'n.true>x') },

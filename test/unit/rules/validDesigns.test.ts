@@ -170,4 +170,20 @@ describe('triggers and settings', () => {
     const design = designAround('condition', { condition }, 'true', 'false')
     expect(codesOf(design)).toEqual([`nodes.1.data.condition.audience_id unknown_audience`])
   })
+  test('a segment must exist, of a condition and of a trigger', () => {
+    const condition = { type: 'segment', segment_id: 'seg_2', member: true }
+    const design = designAround('condition', { condition }, 'true', 'false')
+    expect(codesOf(design)).toEqual([`nodes.1.data.condition.segment_id unknown_segment`])
+    for (const kind of ['segment_entered', 'segment_left']) {
+      const problemsAt = (segment_id: unknown) => {
+        const { nodes, ...rest } = designAround('delay', { ms: 5 }, 'default')
+        const [, ...others] = nodes as object[]
+        const begins = { id: 't', type: 'trigger', data: { kind, segment_id } }
+        return codesOf({ ...rest, nodes: [begins, ...others] })
+      }
+      expect(problemsAt('seg_2')).toEqual(['nodes.0.data.segment_id unknown_segment'])
+      expect(problemsAt(7)).toEqual(['nodes.0.data.segment_id bad_value'])
+      expect(problemsAt('seg_1')).toEqual([])
+    }
+  })
 })

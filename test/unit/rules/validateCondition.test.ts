@@ -11,6 +11,7 @@ const context: ConditionContext = {
   waitNodes: new Set(['paid']),
   sendNodes: new Set(['hello']),
   audiences: new Set(['aud_1']),
+  segments: new Set(['seg_1']),
 }
 
 function problems(condition: unknown, scope: ConditionContext['scope'] = 'node'): string[] {
@@ -44,6 +45,7 @@ describe('accepted', () => {
     [{ type: 'email_activity', node_id: 'hello', status: 'opened' }],
     [{ type: 'email_activity', node_id: 'any', status: 'sent' }],
     [{ type: 'audience', audience_id: 'aud_1', member: false }],
+    [{ type: 'segment', segment_id: 'seg_1', member: true }],
     [nested(limits.conditionDepthMax - 1)],
   ])('%j', (condition) => {
     expect(problems(condition)).toEqual([])
@@ -61,7 +63,7 @@ describe('refused', () => {
     ['an empty inner rule', { type: 'or', rules: [{}] }, ['c.rules.0 empty_condition']],
     ['two under not', { type: 'not', rules: [rule({}), rule({})] }, ['c.rules bad_value']],
     ['an unknown type', { type: 'xor', rules: [] }, ['c.type unknown_condition_type']],
-    ['a segment', { type: 'segment', segment_id: 's' }, ['c.type unknown_condition_type']],
+    ['a member', { type: 'member', segment_id: 's' }, ['c.type unknown_condition_type']],
     ['an unknown operator', rule({ operator: 'like' }), ['c.operator unknown_operator']],
     ['an inherited operator', rule({ operator: 'toString' }), ['c.operator unknown_operator']],
     ['an unknown root', rule({ field: 'user.name' }), ['c.field unknown_field']],
@@ -121,6 +123,12 @@ describe('refused', () => {
       { type: 'audience', audience_id: 'aud_9', member: true },
       ['c.audience_id unknown_audience'],
     ],
+    [
+      'an unknown segment',
+      { type: 'segment', segment_id: 'seg_9', member: true },
+      ['c.segment_id unknown_segment'],
+    ],
+    ['an empty segment', { type: 'segment' }, ['c.segment_id bad_value', 'c.member bad_value']],
     ['an empty audience', { type: 'audience' }, ['c.audience_id bad_value', 'c.member bad_value']],
     [
       'too deep',
@@ -148,10 +156,13 @@ test('each scope has its own fields', () => {
   }
   const activity = { type: 'email_activity', node_id: 'any', status: 'sent' }
   expect(problems(activity, 'trigger_filter')).toEqual(['c unknown_field'])
+  expect(problems(activity, 'segment')).toEqual(['c unknown_field'])
+  expect(problems(rule({ field: 'event.a' }), 'segment')).toEqual(['c.field unknown_field'])
+  expect(problems(rule({ field: 'properties.a' }), 'segment')).toEqual([])
 })
 
 test('takes any JSON', () => {
-  const types = ['and', 'or', 'not', 'rule', 'event_count', 'email_activity', 'audience']
+  const types = ['and', 'or', 'not', 'rule', 'event_count', 'email_activity', 'audience', 'segment']
   const node = fc.record(
     {
       type: fc.oneof(fc.constantFrom(...types), fc.jsonValue()),

@@ -1,0 +1,148 @@
+// Finds who enters and leaves the kept segments by a change of a contact, and keeps it.
+import type { Trx } from '../../db/connect.ts'
+import type { ArrivedEvent } from '../../db/events/receivers.ts'
+import { findKept, type KeptSegment } from '../../db/segments/kept.ts'
+import { type FoundMember, listMemberRows, writeMembers } from '../../db/segments/members.ts'
+import { evaluate } from '../../rules/conditions/evaluate.ts'
+import { nextTurn } from '../../rules/conditions/turns.ts'
+import type { Condition, ConditionFacts } from '../../rules/conditions/types.ts'
+import { happenings } from '../../rules/eventNames.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { loadNeededFacts } from '../events/contactFacts.ts'
+
+/** A change of a contact that is written already, or the passing of time. */
+export interface Changed
+  extends Pick<ArrivedEvent, 'eventName' | 'email' | 'properties' | 'contact' | 'now'> {
+  /** The time of the event; null: no event. */
+  at: Date | null
+  /** Only these segments, whatever has changed; absent: those that read what has changed. */
+  segmentIds?: readonly string[]
+}
+
+/** Somebody has entered a segment, or left it. */
+export interface Move {
+  segmentId: string
+  entered: boolean
+}
+
+/**
+ * Looks at the contact again for each kept segment that reads what has changed. A contact whom the filling of a segment has not come to
+ * yet was in it before when its condition held before the change. The caller holds the contact's lock.
+ * @param keys of the kept segments, as `keptKeys` gave them in the same transaction
+ */
+export async function moveMembers(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  keys: string | null,
+  changed: Changed,
+): Promise<Move[]> {
+  const kept = await findKept(trx, workspaceId, keys)
+  const { segmentIds } = changed
+  const asked = kept.filter((segment) =>
+    segmentIds ? segmentIds.includes(segment.id) : isReadBy(segment, changed),
+  )
+  if (asked.length === 0) return []
+  const contactId = changed.contact.id
+  const ids = asked.map(({ id }) => id)
+  const rows = new Map(
+    (await listMemberRows(trx, workspaceId, contactId, ids)).map((row) => [row.segment_id, row]),
+  )
+  const load = await loadNeededFacts(
+    trx,
+    workspaceId,
+    [changed],
+    {
+      eventNames: [...new Set(asked.flatMap(({ reads }) => reads.eventNames))],
+      audienceIds: [...new Set(asked.flatMap(({ reads }) => reads.audienceIds))],
+    },
+    Object.assign({}, ...asked.map(({ named }) => named)),
+  )
+  const facts = load(changed)
+  const moves: Move[] = []
+  const found: FoundMember[] = []
+  for (const segment of asked) {
+    const row = rows.get(segment.id)
+    const known = row?.generation === segment.generation ? row : undefined
+    const was = known ? known.is_member : wasMember(segment, changed, facts)
+    const now = toMember(segment, contactId, facts)
+    if (now.is_member !== was) moves.push({ segmentId: segment.id, entered: now.is_member })
+    const isSame = known
+      ? known.is_member === now.is_member &&
+        (known.next_look_at?.getTime() ?? null) === now.next_look_at
+      : row === undefined && !now.is_row
+    if (!isSame) found.push(now)
+  }
+  await writeMembers(trx, workspaceId, found)
+  return moves
+}
+
+/** Whether the condition of a segment holds for a contact now, and when that may change by time alone. */
+export function toMember(
+  { id: segment_id, generation, condition }: KeptSegment,
+  contact_id: string,
+  facts: ConditionFacts,
+): FoundMember {
+  const is_member = evaluate(condition, facts)
+  const turning: Condition = is_member ? { type: 'not', rules: [condition] } : condition
+  const next_look_at = nextTurn([turning], facts)
+  const is_row = is_member || next_look_at !== null
+  return { contact_id, segment_id, generation, is_member, next_look_at, is_row }
+}
+
+function isReadBy(
+  { reads }: KeptSegment,
+  { contact, eventName, properties, at }: Changed,
+): boolean {
+  if (contact.isNew) return true
+  const isFieldChanged =
+    contact.properties !== contact.before || contact.firstSeen.getTime() === at?.getTime()
+  if (reads.fields && isFieldChanged) return true
+  if (eventName === null) return false
+  if (reads.eventNames.includes(eventName)) return true
+  const ofAudience = [happenings.audienceJoined, happenings.audienceLeft] as string[]
+  return (
+    ofAudience.includes(eventName) && reads.audienceIds.includes(String(properties['audience_id']))
+  )
+}
+
+/** Whether somebody of whom nothing is known was a member before the change. */
+function wasMember(
+  { filled, condition }: KeptSegment,
+  changed: Changed,
+  facts: ConditionFacts,
+): boolean {
+  if (filled || changed.contact.isNew) return false
+  return evaluate(condition, factsBefore(changed, facts))
+}
+
+/** What the facts were before the change. */
+function factsBefore(
+  { eventName, properties, contact, at }: Changed,
+  facts: ConditionFacts,
+): ConditionFacts {
+  const { eventTimes, audiences } = facts
+  const id = String(properties['audience_id'])
+  const others = audiences.filter((other) => other !== id)
+  return {
+    ...facts,
+    contact: { ...facts.contact, properties: contact.before },
+    eventTimes: eventName && at ? withoutOne(eventTimes, eventName, at.getTime()) : eventTimes,
+    audiences:
+      eventName === happenings.audienceJoined
+        ? others
+        : eventName === happenings.audienceLeft
+          ? [...others, id]
+          : audiences,
+  }
+}
+
+function withoutOne(
+  times: ConditionFacts['eventTimes'],
+  name: string,
+  at: number,
+): ConditionFacts['eventTimes'] {
+  if (!Object.hasOwn(times, name)) return times
+  const of = times[name] ?? []
+  const i = of.indexOf(at)
+  return i < 0 ? times : { ...times, [name]: of.toSpliced(i, 1) }
+}

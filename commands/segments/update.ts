@@ -1,0 +1,51 @@
+// Changes a segment of contacts: its name, or its condition, by which all its members are found anew.
+import { findSegmentRow } from '../../db/segments/reads.ts'
+import { lockSegments, updateSegmentRow } from '../../db/segments/writes.ts'
+import type { Condition } from '../../rules/conditions/types.ts'
+import { isId, type WorkspaceId } from '../../rules/ids.ts'
+import type { Json } from '../../rules/json.ts'
+import { jsonEquals } from '../../rules/paths.ts'
+import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
+import { readersOf } from '../../rules/segments/links.ts'
+import type { CommandDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+import { requireCondition } from './condition.ts'
+import { fillAgain } from './keep.ts'
+
+export interface UpdateSegmentInput {
+  id: string
+  /** Undefined leaves it as it is. */
+  name?: string | undefined
+  /** Any JSON: what is no condition of a segment is refused. Undefined leaves it as it is. */
+  condition?: unknown
+}
+
+/**
+ * A changed condition moves members silently: nobody enters or leaves by it, those who are in segments that name this one neither.
+ * It counts from the commit on, wherever the segment is named; a wait that looks at it does so at the contact's next change.
+ */
+export function updateSegment(
+  deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
+  workspaceId: WorkspaceId,
+  { id, name, condition }: UpdateSegmentInput,
+): Promise<
+  | undefined
+  | Refusal<
+      'segment_not_found' | 'segment_condition_invalid' | 'segment_cycle' | 'segment_too_wide'
+    >
+> {
+  return transact(deps, async (inTrx) => {
+    const { db: trx } = inTrx
+    await lockSegments(trx, workspaceId)
+    const stored = isId('segment', id) ? await findSegmentRow(trx, workspaceId, id) : undefined
+    if (!stored) return refuse('segment_not_found', { id })
+    const before = stored.condition as Condition
+    const checked = await requireCondition(trx, workspaceId, id, condition ?? before)
+    if (isRefusal(checked)) return checked
+    const at = inTrx.now()
+    await updateSegmentRow(trx, workspaceId, { id, name: name ?? stored.name, ...checked, at })
+    if (jsonEquals(checked.condition as Json, before as Json)) return undefined
+    await fillAgain(inTrx, workspaceId, [id, ...readersOf(checked.links, id)])
+    return undefined
+  })
+}

@@ -1,0 +1,146 @@
+// Who is in the kept segments: rows of members, and of contacts who may become one by time alone.
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
+import type { Db, Trx } from '../connect.ts'
+import type { Row } from '../schema.ts'
+
+type MemberRow = Row<'segment_members'>
+
+/** What is known of a contact and kept segments, of those that have a row. */
+export function listMemberRows(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+  segmentIds: readonly string[],
+): Promise<Omit<MemberRow, 'workspace_id' | 'contact_id'>[]> {
+  return trx
+    .selectFrom('segment_members')
+    .select(['segment_id', 'generation', 'is_member', 'next_look_at'])
+    .where('workspace_id', '=', workspaceId)
+    .where('contact_id', '=', contactId)
+    .where('segment_id', 'in', segmentIds)
+    .execute()
+}
+
+/** What was found of a contact and a segment; without `isRow` it needs no row. */
+export interface FoundMember {
+  contact_id: string
+  segment_id: string
+  generation: number
+  is_member: boolean
+  /** ms */
+  next_look_at: number | null
+  is_row: boolean
+}
+
+/** Writes rows, and deletes those that are needed no more. The caller holds the locks of the contacts. */
+export async function writeMembers(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  found: readonly FoundMember[],
+): Promise<void> {
+  if (found.length === 0) return
+  const rows = found.map((row) => ({
+    ...row,
+    next_look_at: row.next_look_at === null ? null : new Date(row.next_look_at),
+  }))
+  await sql`
+    with given as (
+      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g (contact_id text,
+        segment_id text, generation int, is_member boolean, next_look_at timestamptz(3), is_row boolean)
+    ), gone as (
+      delete from segment_members m using given g
+      where not g.is_row and m.workspace_id = ${workspaceId}
+        and m.contact_id = g.contact_id and m.segment_id = g.segment_id
+    )
+    insert into segment_members (contact_id, segment_id, workspace_id, generation, is_member, next_look_at)
+    select contact_id, segment_id, ${workspaceId}, generation, is_member, next_look_at
+    from given where is_row order by contact_id, segment_id
+    on conflict (contact_id, segment_id) do update set generation = excluded.generation,
+      is_member = excluded.is_member, next_look_at = excluded.next_look_at
+  `.execute(trx)
+}
+
+/** A contact and segments in which time may have changed something. */
+export interface DueLook {
+  workspace_id: WorkspaceId
+  contact_id: string
+  segment_ids: string[]
+}
+
+/**
+ * Takes rows of all workspaces whose look is due, the oldest first, until `until`: then they are due again, unless whoever has them wrote
+ * when the next look is. Those that another worker takes at this moment are passed over.
+ */
+export async function claimDueLooks(
+  db: Db,
+  { now, until, limit }: { now: Date; until: Date; limit: number },
+): Promise<DueLook[]> {
+  const { rows } = await sql<DueLook>`
+    with taken as (
+      update segment_members m set next_look_at = ${until}::timestamptz
+      where m.ctid = any(array(
+        select d.ctid from segment_members d where d.next_look_at <= ${now}::timestamptz
+        order by d.next_look_at limit ${limit} for update skip locked))
+      returning m.workspace_id, m.contact_id, m.segment_id
+    )
+    select workspace_id, contact_id, array_agg(segment_id order by segment_id) as segment_ids
+    from taken group by workspace_id, contact_id order by contact_id
+  `.execute(db)
+  return rows
+}
+
+/** Sets when looks that were taken are due again, because the contact could not be looked at. */
+export async function putOffLooks(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { contact_id, segment_ids }: Omit<DueLook, 'workspace_id'>,
+  until: Date,
+): Promise<void> {
+  await trx
+    .updateTable('segment_members')
+    .set({ next_look_at: until })
+    .where('workspace_id', '=', workspaceId)
+    .where('contact_id', '=', contact_id)
+    .where('segment_id', 'in', segment_ids)
+    .execute()
+}
+
+/** What conditions read of a contact of a page, beyond the row. */
+interface PageFacts {
+  contact_id: string
+  /** ms, by name; of each the latest `eventTimesCountedMax`. */
+  event_times: Record<string, number[]>
+  audiences: string[]
+  /** Whether something has looked at the contact since the segment began to be filled. */
+  is_known: boolean
+}
+
+/** For locked contacts, in one statement. */
+export async function listPageFacts(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contacts: readonly { id: string; email: string }[],
+  segment: { id: string; generation: number; eventNames: string[]; audienceIds: string[] },
+): Promise<Map<string, PageFacts>> {
+  const { rows } = await sql<PageFacts>`
+    select c.id as contact_id,
+      coalesce((
+        select json_object_agg(n.name, array(
+          select (extract(epoch from a.at) * 1000)::float8 from automation_events a
+          where a.workspace_id = ${workspaceId} and a.contact_id = c.id and a.event_name = n.name
+          order by a.at desc limit ${limits.eventTimesCountedMax}))
+        from unnest(${segment.eventNames}::text[]) as n (name)), '{}') as event_times,
+      array(
+        select m.audience_id from audience_contacts m
+        where m.workspace_id = ${workspaceId} and m.email = c.email
+          and m.audience_id = any(${segment.audienceIds}::text[])) as audiences,
+      exists (
+        select from segment_members k where k.contact_id = c.id and k.segment_id = ${segment.id}
+          and k.workspace_id = ${workspaceId} and k.generation = ${segment.generation}::int) as is_known
+    from unnest(${contacts.map(({ id }) => id)}::text[], ${contacts.map(({ email }) => email)}::text[])
+      as c (id, email)
+  `.execute(trx)
+  return new Map(rows.map((row) => [row.contact_id, row]))
+}

@@ -1,0 +1,237 @@
+// Filling segments beside everything else: several workers, held contacts, transactions that do not know of it, changed conditions.
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { deleteAudience } from '../../commands/audiences/delete.ts'
+import type { CommandDeps } from '../../commands/deps.ts'
+import { recordAutomationEvent } from '../../commands/events/record.ts'
+import { fillNext } from '../../commands/segments/fill.ts'
+import { lookAtDue } from '../../commands/segments/lookDue.ts'
+import { transact } from '../../commands/transact.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { createSegmentWorld } from '../setup/contactSegments.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { insertAudience } from '../setup/schedules.ts'
+
+const { db } = await createTestDatabase()
+
+const isEven = { type: 'rule', field: 'properties.even', operator: 'is_true' }
+const CONTACTS = 450
+const emailOf = (n: number) => `n${String(n).padStart(4, '0')}@example.test`
+const evens = (from = 1) =>
+  Array.from({ length: CONTACTS }, (_, i) => i + 1)
+    .filter((n) => n >= from && n % 2 === 0)
+    .map(emailOf)
+
+/** Contacts in the order of their numbers; those of even ones say so. */
+async function insertContacts(workspaceId: WorkspaceId, at: Date): Promise<void> {
+  await sql`
+    insert into contacts (id, workspace_id, email, properties, first_seen, last_seen, last_event, created_at,
+      updated_at)
+    select 'ct_' || right(${workspaceId}, 20) || lpad(n::text, 6, '0'), ${workspaceId},
+      'n' || lpad(n::text, 4, '0') || '@example.test', jsonb_build_object('even', n % 2 = 0),
+      ${at}::timestamptz, ${at}::timestamptz, 'e', ${at}::timestamptz, ${at}::timestamptz
+    from generate_series(1, ${CONTACTS}) as n`.execute(db)
+}
+
+/** A promise that the test keeps. */
+function gate() {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
+
+const movesOf = (workspaceId: WorkspaceId) =>
+  db
+    .selectFrom('automation_events')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('event_name', 'like', 'contact.segment_%')
+    .execute()
+
+test('several workers fill a segment once, silently', async () => {
+  const { segment, begin, fill, members, workspaceId, deps } = await createSegmentWorld(db)
+  await insertContacts(workspaceId, deps.now())
+  const id = await segment(isEven)
+  await begin('segment_entered', id)
+  await Promise.all(Array.from({ length: 4 }, () => fillNext(deps, () => false)))
+  await fill()
+  expect(await members(id)).toEqual(evens())
+  expect(await movesOf(workspaceId)).toEqual([])
+})
+
+test('a worker that ends in the middle leaves whole pages, and another goes on there', async () => {
+  const { segment, begin, fill, members, workspaceId, deps } = await createSegmentWorld(db)
+  await insertContacts(workspaceId, deps.now())
+  const id = await segment(isEven)
+  await begin('segment_entered', id)
+  let pages = 0
+  const progress = () =>
+    db
+      .selectFrom('segment_fills')
+      .select('after_contact_id')
+      .where('segment_id', '=', id)
+      .executeTakeFirstOrThrow()
+  while ((await progress()).after_contact_id === '') {
+    await db.updateTable('segment_fills').set({ next_at: deps.now() }).execute()
+    await fillNext(deps, () => pages++ > 0)
+  }
+  expect(await members(id)).toEqual(evens().slice(0, 50))
+  // It is the first worker's until its lease is over.
+  expect(await fillNext(deps, () => false)).toBe(false)
+  await fill()
+  expect(await members(id)).toEqual(evens())
+})
+
+test('a condition that changes in the middle fills it anew', async () => {
+  const { segment, begin, change, fill, members, workspaceId, deps } = await createSegmentWorld(db)
+  await insertContacts(workspaceId, deps.now())
+  const id = await segment(isEven)
+  await begin('segment_entered', id)
+  let pages = 0
+  await fillNext(deps, () => pages++ > 1)
+  await change(id, { type: 'not', rules: [isEven] })
+  await fill()
+  expect(await members(id)).toHaveLength(CONTACTS / 2)
+  expect(await members(id)).not.toContain(emailOf(2))
+  const old = db.selectFrom('segment_members').select('contact_id').where('generation', '=', 2)
+  expect(await old.where('segment_id', '=', id).execute()).toEqual([])
+  expect(await movesOf(workspaceId)).toEqual([])
+})
+
+test('a contact that somebody holds is waited for alone, and found as they leave it', async () => {
+  const { segment, begin, fill, members, workspaceId, deps } = await createSegmentWorld(db)
+  await insertContacts(workspaceId, deps.now())
+  const id = await segment(isEven)
+  await begin('segment_entered', id)
+  // Past the fence, which would wait for the holder.
+  let pages = 0
+  await fillNext(deps, () => pages++ > 0)
+  const held = emailOf(301)
+  const holds = gate()
+  const release = gate()
+  const holding = db.transaction().execute(async (trx) => {
+    await sql`update contacts set properties = '{"even": true}'
+      where workspace_id = ${workspaceId} and email = ${held}`.execute(trx)
+    holds.resolve()
+    await release.promise
+  })
+  await holds.promise
+  await db.updateTable('segment_fills').set({ next_at: deps.now() }).execute()
+  const filling = fillNext(deps, () => false)
+  const isWaited = async () => {
+    const { rows } = await sql<{ waits: boolean }>`
+      select exists (select from pg_locks where not granted) as waits`.execute(db)
+    return rows[0]?.waits
+  }
+  await expect.poll(isWaited, { timeout: 60_000 }).toBe(true)
+  // Those before are through, and nobody else is held.
+  expect((await members(id)).at(-1)).toBe(emailOf(300))
+  release.resolve()
+  await holding
+  await filling
+  await fill()
+  expect(await members(id)).toEqual([...evens(), held].sort())
+})
+
+test('a contact is found whom a transaction makes that does not know of the segment', async () => {
+  const { segment, begin, fill, members, moves, patch, workspaceId, deps } =
+    await createSegmentWorld(db)
+  const id = await segment(isEven)
+  const email = 'new@example.test'
+  const made = gate()
+  const release = gate()
+  const making = transact(deps, async (inTrx) => {
+    await recordAutomationEvent(inTrx, workspaceId, {
+      eventId: null,
+      eventName: 'seen',
+      email,
+      properties: {},
+      at: deps.now(),
+      contactProperties: { even: true },
+      createContact: true,
+    })
+    made.resolve()
+    await release.promise
+  })
+  await made.promise
+  await begin('segment_entered', id)
+  for (let tries = 0; tries < 3; tries++) {
+    await db.updateTable('segment_fills').set({ next_at: deps.now() }).execute()
+    await fillNext(deps, () => false)
+  }
+  const row = db.selectFrom('segments').select('filled').where('id', '=', id)
+  expect(await row.executeTakeFirst()).toEqual({ filled: false })
+  release.resolve()
+  await making
+  await fill()
+  expect(await members(id)).toEqual([email])
+  await patch(email, { even: false })
+  expect(await moves(email)).toEqual([`left ${id}`])
+})
+
+test('several workers look at those who are due, each of whom moves once; a held one later', async () => {
+  const { segment, begin, fill, look, moves, post, clock, workspaceId, deps } =
+    await createSegmentWorld(db)
+  const id = await segment({
+    type: 'rule',
+    field: 'properties.seen_at',
+    operator: 'older_than',
+    value: 60_000,
+  })
+  await begin('segment_entered', id)
+  await fill()
+  const emails = Array.from({ length: 30 }, (_, n) => emailOf(n))
+  for (const email of emails)
+    await post(email, 'seen', { contact_properties: { seen_at: clock.ms } })
+  clock.ms += 60_001
+  const held = emailOf(7)
+  await db.transaction().execute(async (trx) => {
+    await sql`select from contacts where workspace_id = ${workspaceId} and email = ${held} for update`.execute(
+      trx,
+    )
+    const onError = (err: unknown) => {
+      throw err
+    }
+    await Promise.all([lookAtDue(deps, onError), lookAtDue(deps, onError)])
+  })
+  const moved = async () =>
+    (await Promise.all(emails.map(moves))).filter((found) => found.length === 1).length
+  expect([await moved(), await moves(held)]).toEqual([29, []])
+  clock.ms += 1_000
+  await look()
+  expect(await moved()).toBe(30)
+})
+
+test('who is deleted is forgotten', async () => {
+  const { segment, begin, fill, members, workspaceId, deps } = await createSegmentWorld(db)
+  await insertContacts(workspaceId, deps.now())
+  const id = await segment(isEven)
+  await begin('segment_entered', id)
+  await fill()
+  await db
+    .deleteFrom('contacts')
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', emailOf(2))
+    .execute()
+  expect(await members(id)).toEqual(evens(3))
+  const rows = db.selectFrom('segment_members').select('contact_id').where('segment_id', '=', id)
+  expect(await rows.execute()).toHaveLength(CONTACTS / 2 - 1)
+})
+
+test('an audience that is deleted moves silently those whose segment reads it', async () => {
+  const { segment, begin, fill, members, moves, post, workspaceId, workspace, deps } =
+    await createSegmentWorld(db)
+  const audience_id = await insertAudience(db, workspace, 2)
+  const email = 'm00001@example.test'
+  await post(email, 'seen')
+  const inner = await segment({ type: 'audience', audience_id, member: true })
+  const id = await segment({ type: 'segment', segment_id: inner, member: true })
+  await begin('segment_left', id)
+  await fill()
+  expect(await members(id)).toEqual([email])
+  await deleteAudience(deps as unknown as CommandDeps, workspaceId, { id: audience_id })
+  await fill()
+  expect([await members(id), await moves(email)]).toEqual([[], []])
+})
