@@ -4,6 +4,7 @@ import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
 import { createActivities } from '../activities/index.ts'
 import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
+import { createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
 import { waitForSchema } from '../db/migrate.ts'
@@ -53,7 +54,11 @@ const config = readConfig(process.env)
 lowerPriority(config.workerNice)
 const log = createLog('worker', config.logLevel)
 const closers = createClosers(log)
-const now = () => new Date()
+const clock = createDatabaseClock((ahead_ms) => {
+  if (ahead_ms === 0) log.info('the clock of this machine is right again')
+  else log.warn({ ahead_ms }, 'the clock of this machine is off; that of Postgres counts')
+})
+const { now } = clock
 const secrets = createSecrets(config.secretKey, config.secretKeysPrevious)
 const newId = createNewId(now)
 const stopping = new AbortController()
@@ -90,10 +95,8 @@ const spare = (name: string) => {
 
 let polling = false
 const registry = createMetrics('worker')
-const isDatabaseThere = shareLook(
-  createDatabaseLook(spare('dripline-worker-ready')),
-  limits.readinessKeptMs,
-)
+const looking = spare('dripline-worker-ready')
+const isDatabaseThere = shareLook(createDatabaseLook(looking), limits.readinessKeptMs)
 const metrics = await serveMetrics(
   {
     host: config.host,
@@ -121,6 +124,9 @@ await waitForSchema(db, {
     return true
   },
 })
+
+await clock.follow(looking)
+closers.add('clock', clock.stop)
 
 const addressMac = await prepareOptOuts({ db, secrets, now, newId, wake }, stopping.signal)
 
