@@ -120,6 +120,12 @@ async function countAll(
     const name = `${ended_status} ${outcome ?? ''}`.trim()
     by[name] = (by[name] ?? 0) + 1
   }
+  const held = await db
+    .selectFrom('execution_segments')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('execution_id', 'in', ids)
+    .where((eb) => eb(eb.ref('result', '->').key('next').key('held'), 'is not', null))
+    .executeTakeFirstOrThrow()
   const types = running.flatMap(({ drawn }) => drawn.design.nodes.map(({ type }) => type))
   return {
     kills: kills.length,
@@ -127,6 +133,7 @@ async function countAll(
     ended: by,
     kinds: new Set(types).size,
     segments: await count('execution_segments'),
+    held: Number(held.count),
     steps: await count('execution_steps'),
     mails: await count('emails'),
     calls: new Set(came.map(({ headers }) => headers['idempotency-key'])).size,
