@@ -56,7 +56,7 @@ export async function measureAccepted(
   servers.add(() => http.stop())
   servers.add(() => direct.stop())
 
-  const statements = await direct.call('prepare', {
+  const { statements, requests } = await direct.call('prepare', {
     kind,
     databaseUrl,
     key: workspace.key,
@@ -64,7 +64,7 @@ export async function measureAccepted(
   })
   say(`a request is ${statements.length} statements: ${statements.map(firstWords).join('; ')}`)
 
-  let total = 1
+  let total = requests
   const counted = async (run: () => Promise<LoadResult>) => {
     const result = await run()
     total += result.done

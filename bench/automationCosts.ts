@@ -1,6 +1,7 @@
 // What an event costs beside many workflows and filters, a contact's change beside many waits, and the interpreter alone.
 import { type RawBuilder, sql } from 'kysely'
 import { updateContactProperties } from '../commands/contacts/updateProperties.ts'
+import { createEventGroups } from '../commands/events/groups.ts'
 import { postAutomationEvent } from '../commands/events/post.ts'
 import type { Postgres } from '../dev/servers/postgres.ts'
 import { isRefusal } from '../rules/refusals.ts'
@@ -140,7 +141,8 @@ const depsOf = ({ db, addressMac }: Workspace) => ({
 
 /** Posts events one after the other. @returns events per second */
 async function post(workspace: Workspace, event_name: string, count: number): Promise<number> {
-  const deps = depsOf(workspace)
+  const own = depsOf(workspace)
+  const deps = { ...own, eventGroups: createEventGroups(own) }
   const begin = performance.now()
   for (let i = 0; i < count; i++) {
     const email = `contact-${Math.floor(Math.random() * CONTACTS)}@example.test`

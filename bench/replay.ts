@@ -21,7 +21,7 @@ type Fill = (run: Run) => unknown
 
 /**
  * Compiles sessions into a function that sends them again. A parameter whose captured value came from the first
- * row of an earlier statement is taken from that row of the replay.
+ * row of an earlier statement is taken from that row of the replay, and so is an id of such a row in a parameter's JSON.
  */
 export function createReplay(
   pool: pg.Pool,
@@ -72,22 +72,40 @@ function compile(value: unknown, renewal: Renewal, before: Record<string, unknow
   if (typeof value !== 'string') return () => value
   const index = renewal.made.findIndex((made) => made.value === value)
   if (index >= 0) return (run) => run.made[index]
-  const parts = splitAtMade(value, renewal)
-  if (parts.length > 1) return (run) => parts.map((part) => part(run)).join('')
-  return readBefore(value, before) ?? (() => value)
+  const whole = readBefore(value, before)
+  if (whole) return whole
+  const parts = splitAtKnown(value, renewal, before)
+  return parts.length > 1 ? (run) => parts.map((part) => part(run)).join('') : () => value
 }
 
-/** Splits a text (such as JSON) at the values that are replaced. */
-function splitAtMade(text: string, renewal: Renewal): Fill[] {
-  let pieces: (string | number)[] = [text]
-  for (const [index, { value }] of renewal.made.entries()) {
+/** An id that the service makes. */
+const ID = /^[a-z]+_[0-9A-Z]{26}$/
+
+/** Splits a text (such as JSON) at the values that are replaced, and at ids in the first rows of earlier statements. */
+function splitAtKnown(
+  text: string,
+  renewal: Renewal,
+  before: Record<string, unknown>[][],
+): Fill[] {
+  const known: [value: string, fill: Fill][] = renewal.made.map(({ value }, index) => [
+    value,
+    (run) => run.made[index],
+  ])
+  for (const rows of before) {
+    for (const value of Object.values(rows[0] ?? {})) {
+      if (typeof value !== 'string' || !ID.test(value)) continue
+      if (!known.some(([one]) => one === value)) known.push([value, readBefore(value, before) ?? (() => value)])
+    }
+  }
+  let pieces: (string | Fill)[] = [text]
+  for (const [value, fill] of known) {
     pieces = pieces.flatMap((piece) =>
-      typeof piece === 'number'
-        ? [piece]
-        : piece.split(value).flatMap((rest, i) => (i === 0 ? [rest] : [index, rest])),
+      typeof piece === 'string'
+        ? piece.split(value).flatMap((rest, i) => (i === 0 ? [rest] : [fill, rest]))
+        : [piece],
     )
   }
-  return pieces.map((piece) => (typeof piece === 'number' ? (run) => run.made[piece] : () => piece))
+  return pieces.map((piece) => (typeof piece === 'string' ? () => piece : piece))
 }
 
 function readBefore(value: string, before: Record<string, unknown>[][]): Fill | undefined {

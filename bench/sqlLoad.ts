@@ -4,6 +4,7 @@ import { sendEmail } from '../api/emails/send.ts'
 import { NewAutomationEvent } from '../api/events/schemas.ts'
 import type { RequestKey } from '../api/http/keyCache.ts'
 import { createEmailGroups } from '../commands/emails/groups.ts'
+import { createEventGroups } from '../commands/events/groups.ts'
 import { postAutomationEvent } from '../commands/events/post.ts'
 import { connect } from '../db/connect.ts'
 import { createWake } from '../db/wake.ts'
@@ -21,8 +22,10 @@ import { createReplay, type Renewal } from './replay.ts'
 import { SECRET_KEY } from './servers.ts'
 import { addressMacOf } from './workspace.ts'
 
-/** Number of the first request, which is captured. */
+/** Number of the request that is captured. */
 const CAPTURED_SERIAL = 0
+/** An event that comes before it reads the triggers, which a process does once. */
+const FIRST_SERIAL = 1
 
 /** The parsers and pool settings of the API. */
 const connectLikeApi = (url: string, poolSize: number) =>
@@ -30,50 +33,69 @@ const connectLikeApi = (url: string, poolSize: number) =>
 
 let replay: ((serial: number) => Promise<void>) | undefined
 
+/** What the API's commands need, over a pool of its own. What they make with it and whom they wake is kept. */
+async function openDeps({ databaseUrl, poolSize }: { databaseUrl: string; poolSize: number }) {
+  const config = parseConfig({
+    DATABASE_URL: databaseUrl,
+    SECRET_KEY,
+    SMTP_URL: 'smtp://127.0.0.1:1',
+  })
+  const { db, pool } = connectLikeApi(databaseUrl, poolSize)
+  const now = new Date()
+  const makeId = createNewId(() => new Date())
+  const made: Renewal['made'] = []
+  const keepMade = (kindOfId: IdKind) => {
+    const value = makeId(kindOfId)
+    made.push({ value, make: () => makeId(kindOfId) })
+    return value
+  }
+  const newId = keepMade as NewId
+  const woken: WakeChannel[] = []
+  const addressMac = await addressMacOf(db)
+  const deps = {
+    db,
+    addressMac,
+    newId,
+    now: () => now,
+    wake: (channel: WakeChannel) => void woken.push(channel),
+    config,
+    renderer: createRenderer({ warn: () => undefined }),
+  }
+  return { deps, pool, made, woken }
+}
+
 const handlers = {
   /**
    * Runs the API's command for one request over a recording pool. Later calls of `run` replay its statements over
    * a pool of `poolSize`, and its NOTIFY, which like in the API is sent separately and one at a time.
-   * @returns the statements, in order
+   * @returns the statements, in order, and how many requests it ran
    */
   async prepare(input: {
     kind: LoadKind
     databaseUrl: string
     key: RequestKey
     poolSize: number
-  }): Promise<string[]> {
-    const { kind, databaseUrl, key, poolSize } = input
-    const config = parseConfig({
-      DATABASE_URL: databaseUrl,
-      SECRET_KEY,
-      SMTP_URL: 'smtp://127.0.0.1:1',
-    })
-    const { db, pool } = connectLikeApi(databaseUrl, poolSize)
-    const now = new Date()
-    const makeId = createNewId(() => new Date())
-    const made: Renewal['made'] = []
-    const keepMade = (kindOfId: IdKind) => {
-      const value = makeId(kindOfId)
-      made.push({ value, make: () => makeId(kindOfId) })
-      return value
-    }
-    const newId = keepMade as NewId
-    const woken: WakeChannel[] = []
-    const addressMac = await addressMacOf(db)
+  }): Promise<{ statements: string[]; requests: number }> {
+    const { kind, key } = input
+    const { deps, pool, made, woken } = await openDeps(input)
+    const now = deps.now()
+    const eventGroups = createEventGroups(deps)
+    const postEvent = (event: ReturnType<typeof eventBody>) =>
+      postAutomationEvent(
+        { ...deps, eventGroups },
+        key.workspace_id,
+        NewAutomationEvent.parse(event),
+      )
+    if (kind === 'events') await postEvent(eventBody(FIRST_SERIAL))
+    made.length = 0
+    woken.length = 0
     const capture = captureSessions(pool)
-    const deps = {
-      db,
-      addressMac,
-      newId,
-      now: () => now,
-      wake: (channel: WakeChannel) => void woken.push(channel),
-      config,
-      renderer: createRenderer({ warn: () => undefined }),
-    }
     if (kind === 'events') {
       const event = eventBody(CAPTURED_SERIAL)
       made.push({ value: event.email, make: (serial) => eventBody(serial).email })
-      await postAutomationEvent(deps, key.workspace_id, NewAutomationEvent.parse(event))
+      // Times of rows that are written from JSON.
+      made.push({ value: now.toISOString(), make: () => new Date().toISOString() })
+      await postEvent(event)
     } else {
       const email = emailBody(CAPTURED_SERIAL)
       made.push({ value: email.to, make: (serial) => emailBody(serial).to })
@@ -87,10 +109,11 @@ const handlers = {
       await send(serial)
       for (const channel of woken) wake(channel)
     }
-    return [
+    const statements = [
       ...sessions.flat().map(({ name, text }) => `${name ? 'prepared ' : ''}${text.trim()}`),
       ...woken.map((channel) => `notify ${channel}`),
     ]
+    return { statements, requests: kind === 'events' ? 2 : 1 }
   },
 
   async run(input: { bounds: LoadBounds; from: number }): Promise<LoadResult> {

@@ -47,7 +47,7 @@ class RolledBack extends Error {
  * Locks are taken in one order everywhere, so that transactions wait for each other and do not deadlock:
  * 1. the advisory lock of an email's tracking, or of a workspace's mail events (nobody waits for the latter);
  * 2. audiences by id, because their counts are written under the audience's lock;
- * 3. contacts by id (the pump and due leaves skip contacts that are locked);
+ * 3. contacts by id (the pump, due leaves and groups of events skip contacts that are locked);
  * 4. executions by id, and their waits;
  * 5. deliveries that wait, by id; whoever leaves passes over those that somebody holds, because the claim looks again;
  * 6. suppressions;

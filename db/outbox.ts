@@ -23,8 +23,12 @@ type NewOutboxRow = Pick<
  * @param rows a `select` of the columns `kind, execution_id, workspace_id, workflow_id, contact_id, payload`
  * (jsonb),
  *   by these names; rows are numbered in the order of `kind, execution_id`
+ * @param at when they are written: one time, or a further column of `rows`
  */
-export function outboxRows(rows: RawBuilder<unknown>, at: Date): RawBuilder<unknown> {
+export function outboxRows(
+  rows: RawBuilder<unknown>,
+  at: Date | RawBuilder<unknown>,
+): RawBuilder<unknown> {
   return sql`insert into outbox (kind, execution_id, workspace_id, workflow_id, contact_id, payload,
       next_at, due_at, created_at)
     select kind, execution_id, workspace_id, workflow_id, contact_id, payload,

@@ -27,6 +27,7 @@ const keepalives: Settings = {
  * The connections of the API. A lock is waited for as long as a caller waits without giving up; a statement may
  * take long enough for 39 MB of html on a slow disk and for a long list, and no longer, since its connection serves
  * nobody else.
+ * Every query of the API that reads what grows has an index; a plan that was cached while the tables were small must use it too.
  */
 export const apiSettings: Settings = {
   lock_timeout: limits.lockWaitMsMax,
@@ -34,6 +35,7 @@ export const apiSettings: Settings = {
   idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
   ...keepalives,
   client_connection_check_interval: CLIENT_LOOK_MS,
+  enable_seqscan: 'off',
 }
 
 /**

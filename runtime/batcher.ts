@@ -6,17 +6,23 @@ import { setTimeout as delay } from 'node:timers/promises'
  */
 const STREAM_MIN = 4
 
+interface BatcherOptions<T> {
+  /** Under load, how long a group waits for more. */
+  gather_ms?: number
+  /** Items of one group have no key in common: those that have come in different groups, in their order. */
+  keysOf?: (item: T) => readonly string[]
+}
+
 /**
  * Makes a function that runs `work` over groups of items, one group at a time. A single item goes at once, and
  * items that arrive meanwhile share the next round trip.
  * @param work takes a group and returns one result for each item, in order; if it throws, every item of the group
  * fails
- * @param gather_ms under load, how long a group waits for more
  */
 export function createBatcher<T, R>(
   work: (items: T[]) => Promise<R[]>,
   maxItems: number,
-  gather_ms = 0,
+  { gather_ms = 0, keysOf }: BatcherOptions<T> = {},
 ): (item: T) => Promise<R> {
   interface Waiting {
     item: T
@@ -30,7 +36,9 @@ export function createBatcher<T, R>(
     let last = 0
     while (waiting.length > 0) {
       if (gather_ms > 0 && last >= STREAM_MIN && waiting.length < maxItems) await delay(gather_ms)
-      const group = waiting.splice(0, maxItems)
+      const group = keysOf
+        ? takeApart(waiting, maxItems, ({ item }) => keysOf(item))
+        : waiting.splice(0, maxItems)
       last = group.length
       try {
         const results = await work(group.map((w) => w.item))
@@ -53,6 +61,21 @@ export function createBatcher<T, R>(
     })
 }
 
+/** Removes the first items that have no key in common with an earlier one, whether that is taken or stays. */
+function takeApart<T>(waiting: T[], maxItems: number, keysOf: (item: T) => readonly string[]): T[] {
+  const [taken, left]: [T[], T[]] = [[], []]
+  const seen = new Set<string>()
+  for (const item of waiting) {
+    const keys = keysOf(item)
+    const isApart = taken.length < maxItems && !keys.some((key) => seen.has(key))
+    for (const key of keys) seen.add(key)
+    if (isApart) taken.push(item)
+    else left.push(item)
+  }
+  waiting.splice(0, waiting.length, ...left)
+  return taken
+}
+
 /**
  * Makes a function like that of `createBatcher`, with groups of their own for each key: those of one key do not wait for
  * those of another. A key takes memory only while something of it is under way.
@@ -60,12 +83,13 @@ export function createBatcher<T, R>(
 export function createBatchers<K, T, R>(
   work: (key: K, items: T[]) => Promise<R[]>,
   maxItems: number,
+  options: BatcherOptions<T> = {},
 ): (key: K, item: T) => Promise<R> {
   const batchers = new Map<K, { submit: (item: T) => Promise<R>; pending: number }>()
   return async (key, item) => {
     const found = batchers.get(key)
     const own = found ?? {
-      submit: createBatcher((items: T[]) => work(key, items), maxItems),
+      submit: createBatcher((items: T[]) => work(key, items), maxItems, options),
       pending: 0,
     }
     if (!found) batchers.set(key, own)

@@ -1,5 +1,6 @@
 // Posts automation events, which make contacts, start workflows and end waits.
 
+import { createEventGroups } from '../../commands/events/groups.ts'
 import { postAutomationEvent } from '../../commands/events/post.ts'
 import { reservedEventPrefixes } from '../../rules/eventNames.ts'
 import { limits } from '../../rules/limits.ts'
@@ -44,11 +45,12 @@ const postRoute = defineOperation({
 export function automationEventRoutes(deps: ApiDeps) {
   const app = createRoutes()
   const inTurn = createContactTurns()
+  const posting = { ...deps, eventGroups: createEventGroups(deps) }
 
   app.openapi(postRoute, async (c) => {
     const { workspaceId } = c.var
     const input = c.req.valid('json')
-    const post = () => postAutomationEvent(deps, workspaceId, input)
+    const post = () => postAutomationEvent(posting, workspaceId, input)
     const recorded = orThrow(await inTurn(workspaceId, input.email, post))
     return c.json(toAcceptedAutomationEvent(workspaceId, recorded), 202)
   })

@@ -4,11 +4,9 @@ import type { NewEmail } from '../../db/emails/insert.ts'
 import { insertEmails, isPlain, type PlainEmail } from '../../db/emails/insertMany.ts'
 import { type AskedSendFacts, listSendFacts, type SendFacts } from '../../db/emails/sendFacts.ts'
 import { isUnavailable } from '../../db/failures.ts'
-import { currentScope, inScope, whenAllAbort } from '../../db/scope.ts'
-import { ClientGone } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { createBatchers } from '../../runtime/batcher.ts'
 import type { CommandDeps } from '../deps.ts'
+import { grouped } from '../grouped.ts'
 import { transact } from '../transact.ts'
 import { macsOf, writeEmail } from './write.ts'
 
@@ -31,11 +29,13 @@ export interface EmailGroups {
  * when all of its clients have gone; one who goes while the group waits is left out of it.
  */
 export function createEmailGroups(deps: Deps): EmailGroups {
-  const findFacts = grouped((workspaceId, asked: AskedSendFacts[]) =>
-    listSendFacts(deps.db, workspaceId, asked),
+  const findFacts = grouped(
+    (workspaceId, asked: AskedSendFacts[]) => listSendFacts(deps.db, workspaceId, asked),
+    GROUP_MAX,
   )
-  const writeGrouped = grouped((workspaceId, group: PlainEmail[]) =>
-    writeEach(deps, workspaceId, group),
+  const writeGrouped = grouped(
+    (workspaceId, group: PlainEmail[]) => writeEach(deps, workspaceId, group),
+    GROUP_MAX,
   )
   return {
     findFacts,
@@ -45,44 +45,6 @@ export function createEmailGroups(deps: Deps): EmailGroups {
       const fault = await writeGrouped(workspaceId, email)
       if (fault) throw fault.error
     },
-  }
-}
-
-/** In place of a result, for a client that went away before its group began. */
-const LEFT_OUT = Symbol('left out')
-
-interface Asked<T> {
-  item: T
-  /** Aborted when its client has gone. */
-  signal: AbortSignal | null
-}
-
-/** Makes a function that does the work of several clients of a workspace together. */
-function grouped<T, R>(
-  work: (workspaceId: WorkspaceId, items: T[]) => Promise<R[]>,
-): (workspaceId: WorkspaceId, item: T) => Promise<R> {
-  const run = async (
-    workspaceId: WorkspaceId,
-    asked: Asked<T>[],
-  ): Promise<(R | typeof LEFT_OUT)[]> => {
-    const staying = asked.filter(({ signal }) => !signal?.aborted)
-    if (staying.length === 0) return asked.map(() => LEFT_OUT)
-    const signal = whenAllAbort(staying.map((one) => one.signal))
-    const scope = { owner: { kind: 'workspace', workspaceId }, signal } as const
-    const results = await inScope(scope, () =>
-      work(
-        workspaceId,
-        staying.map(({ item }) => item),
-      ),
-    )
-    const found = new Map(staying.map((one, place) => [one, results[place] as R]))
-    return asked.map((one) => (found.has(one) ? (found.get(one) as R) : LEFT_OUT))
-  }
-  const submit = createBatchers(run, GROUP_MAX)
-  return async (workspaceId, item) => {
-    const result = await submit(workspaceId, { item, signal: currentScope().signal })
-    if (result === LEFT_OUT) throw new ClientGone('the client went away while its group waited')
-    return result
   }
 }
 

@@ -1,4 +1,4 @@
-// Accepts an automation event of the API, in one commit. A new contact is made with it.
+// Accepts an automation event of the API. A new contact is made with it.
 
 import { isReservedEventName } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -6,8 +6,8 @@ import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
-import { transact } from '../transact.ts'
-import { EventIdRace, type RecordedEvent, recordAutomationEvent } from './record.ts'
+import type { EventGroups } from './groups.ts'
+import type { RecordedEvent } from './record.ts'
 
 export interface PostedEvent {
   event_name: string
@@ -27,15 +27,12 @@ export interface PostedEvent {
   event_id?: string | undefined
 }
 
-/** Tries of a commit that lost a race for its event_id. The next try finds the recorded event. */
-const TRIES = 3
-
 /**
- * Records an event. If its event_id was recorded before with the same name and address, returns that event. Cannot
- * run inside another transaction, because it tries again in a new one after a race for the event_id.
+ * Records an event. If its event_id was recorded before with the same name and address, returns that event. It
+ * may share its commit with other events of the workspace, and so cannot run inside another transaction.
  */
 export async function postAutomationEvent(
-  deps: Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>,
+  deps: Pick<CommandDeps, 'now'> & { eventGroups: EventGroups },
   workspaceId: WorkspaceId,
   input: PostedEvent,
 ): Promise<
@@ -58,18 +55,8 @@ export async function postAutomationEvent(
     properties: input.properties ?? {},
     at: new Date(timestamp),
     contactProperties: input.contact_properties ?? null,
-    createContact: true,
+    createContact: true as const,
     historical: input.historical === true || timestamp < now.getTime() - limits.eventBehindMsMax,
   }
-  for (let tries = 1; ; tries++) {
-    try {
-      const recorded = await transact({ ...deps, now: () => now }, (inTrx) =>
-        recordAutomationEvent(inTrx, workspaceId, event),
-      )
-      if (!recorded) throw new Error('an event for a contact that may be made was not recorded')
-      return recorded
-    } catch (err) {
-      if (!(err instanceof EventIdRace) || tries >= TRIES) throw err
-    }
-  }
+  return deps.eventGroups.record(workspaceId, event, now)
 }

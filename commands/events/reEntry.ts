@@ -1,6 +1,7 @@
 // Decides by the trigger's re_entry rule whether contacts may enter a workflow again.
 
 import type { Trx } from '../../db/connect.ts'
+import { type AskedEntry, listAdmissions } from '../../db/executions/admissions.ts'
 import { listEntered, listEnteredOften } from '../../db/executions/entries.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
@@ -82,6 +83,33 @@ export async function isEnteredTooOften(
   entry: Entry,
 ): Promise<boolean> {
   return (await listTooOften(trx, workspaceId, toEntries(entry))).size > 0
+}
+
+/** A contact who is about to enter, with the rule of the trigger and the triggering properties. */
+export interface RuledEntry extends Entry {
+  reEntry: ReEntry | null
+  properties: JsonObject
+}
+
+/** Whether each of these may enter (`mayEnter`), and has not entered too often: by one statement. */
+export async function listAdmitted(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  entries: readonly RuledEntry[],
+): Promise<boolean[]> {
+  if (entries.length === 0) return []
+  const entered = await listAdmissions(trx, workspaceId, entries.map(askOf))
+  return entered.map(({ earlier, often }) => !earlier && !often)
+}
+
+function askOf({ contactId, workflowId, now, reEntry, properties }: RuledEntry): AskedEntry {
+  const oftenSince = new Date(now.getTime() - HOUR_MS)
+  const asked = { contactId, workflowId, oftenSince }
+  const mode = reEntry?.mode ?? 'every'
+  if (!reEntry || mode === 'every') return { ...asked, earlier: null, key: null }
+  const since = new Date(now.getTime() - (reEntry.min_interval_ms ?? 0))
+  const earlier = mode === 'interval' ? { since } : mode === 'after_exit' ? 'live' : 'any'
+  return { ...asked, earlier, key: keyOf(reEntry.key_path, properties) }
 }
 
 function keyOf(keyPath: string | undefined, properties: JsonObject) {

@@ -1,10 +1,11 @@
-// Decides which workflows an arriving event starts and which waits it ends.
+// Decides which workflows arriving events start and which waits they end.
 import type { Trx } from '../../db/connect.ts'
 import {
   type ArrivedEvent,
+  type Candidates,
   type EndedWait,
   type EventReceivers,
-  findCandidates,
+  listCandidates,
   type WaitRow,
 } from '../../db/events/receivers.ts'
 import type { TriggerRow } from '../../db/events/triggers.ts'
@@ -21,8 +22,8 @@ import { interruption } from '../../rules/interrupts.ts'
 import type { Json, JsonObject } from '../../rules/json.ts'
 import { jsonEquals, own } from '../../rules/paths.ts'
 import { propertyPath } from '../../rules/properties/update.ts'
-import { loadContactFacts } from './contactFacts.ts'
-import { isEnteredTooOften, mayEnter } from './reEntry.ts'
+import { loadFactsOfContacts } from './contactFacts.ts'
+import { listAdmitted, type RuledEntry } from './reEntry.ts'
 
 /**
  * The caller holds the contact's lock. An event still ends a wait whose deadline has passed, as long as no segment
@@ -33,43 +34,88 @@ export async function findReceivers(
   workspaceId: WorkspaceId,
   event: ArrivedEvent,
 ): Promise<EventReceivers> {
-  const candidates = await findCandidates(trx, workspaceId, event)
-  const { segmentKeys } = candidates
-  if (candidates.triggers.length === 0 && candidates.waits.length === 0) {
-    return { ...NOBODY, segmentKeys }
-  }
-  const facts = await loadContactFacts(
+  const [found] = await listReceivers(trx, workspaceId, [event])
+  return found ?? NOBODY
+}
+
+/**
+ * What `findReceivers` finds for each of these, by as many statements as for one. No two are of the same contact: an
+ * event may change what the next one of its contact meets.
+ */
+export async function listReceivers(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  events: readonly ArrivedEvent[],
+): Promise<EventReceivers[]> {
+  if (events.length === 0) return []
+  const candidates = await listCandidates(trx, workspaceId, events)
+  const met = candidates.flatMap((found, place) => {
+    const event = events[place]
+    return event && found.triggers.length + found.waits.length > 0
+      ? [{ ...found, event, place }]
+      : []
+  })
+  const receivers = candidates.map(
+    ({ segmentKeys }): EventReceivers => ({ triggers: [], waits: [], segmentKeys }),
+  )
+  if (met.length === 0) return receivers
+  const factsOf = await loadFactsOfContacts(
     trx,
     workspaceId,
-    event,
-    ...candidates.triggers.flatMap(({ filter }) => filter ?? []),
-    ...candidates.waits.flatMap(conditionsOf),
+    met.map(({ event }) => event),
+    met.flatMap(({ triggers, waits }) => [
+      ...triggers.flatMap(({ filter }) => filter ?? []),
+      ...waits.flatMap(conditionsOf),
+    ]),
   )
-
-  const waits: EventReceivers['waits'] = []
-  const read = await loadRead(trx, workspaceId, candidates.waits)
-  for (const wait of candidates.waits) {
-    const waiting = factsOfWait(wait, facts, read)
-    const end = endOfWait(wait, event, waiting)
-    if (!end) continue
-    const { execution_id, workflow_id, segment, node_id } = wait
-    waits.push({ execution_id, workflow_id, segment, node_id, ...end })
+  const all = met.map((one) => ({ ...one, facts: factsOf(one.event) }))
+  const read = await loadRead(
+    trx,
+    workspaceId,
+    all.flatMap(({ waits }) => waits),
+  )
+  const entering = all.flatMap(findEntering)
+  const admitted = await listAdmitted(trx, workspaceId, entering)
+  for (const one of all) receivers[one.place]?.waits.push(...findEnded(one, read))
+  for (const [i, { place, start }] of entering.entries()) {
+    if (admitted[i]) receivers[place]?.triggers.push(start)
   }
+  return receivers
+}
 
-  const triggers: EventReceivers['triggers'] = []
-  for (const ofWorkflow of groupByWorkflow(candidates.triggers)) {
+/** An event that meets triggers or waits. */
+interface Met extends Candidates {
+  event: ArrivedEvent
+  facts: ConditionFacts
+  /** Among the events that have arrived together. */
+  place: number
+}
+
+/** The waits that it ends. */
+const findEnded = ({ waits, event, facts }: Met, read: Read): EndedWait[] =>
+  waits.flatMap((wait) => {
+    const end = endOfWait(wait, event, factsOfWait(wait, facts, read))
+    if (!end) return []
+    const { execution_id, workflow_id, segment, node_id } = wait
+    return [{ execution_id, workflow_id, segment, node_id, ...end }]
+  })
+
+/** The workflows that its contact enters if they may. */
+const findEntering = ({ triggers, event, facts, place }: Met) =>
+  groupByWorkflow(triggers).flatMap((ofWorkflow) => {
     const found = findTrigger(ofWorkflow, event, facts)
-    if (!found) continue
+    if (!found) return []
     const { trigger, properties } = found
     const { workflow_id, node_id, version, re_entry } = trigger
-    const entry = { contactId: event.contact.id, workflowId: workflow_id, now: event.now }
-    const entered = properties ?? event.properties
-    if (!(await mayEnter(trx, workspaceId, entry, re_entry, entered))) continue
-    if (await isEnteredTooOften(trx, workspaceId, entry)) continue
-    triggers.push({ workflow_id, node_id, version, properties })
-  }
-  return { triggers, waits, segmentKeys }
-}
+    const entry: RuledEntry = {
+      contactId: event.contact.id,
+      workflowId: workflow_id,
+      now: event.now,
+      reEntry: re_entry,
+      properties: properties ?? event.properties,
+    }
+    return [{ ...entry, place, start: { workflow_id, node_id, version, properties } }]
+  })
 
 /** Nothing starts and nothing wakes. */
 export const NOBODY: EventReceivers = { triggers: [], waits: [], segmentKeys: null }

@@ -21,7 +21,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type Changed, type Move, moveMembers } from '../segments/move.ts'
 import type { InTrx } from '../transact.ts'
-import { findReceivers, NOBODY } from './receivers.ts'
+import { findReceivers, listReceivers, NOBODY } from './receivers.ts'
 
 export type RecordDeps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>
 
@@ -76,68 +76,113 @@ export async function recordAutomationEvent(
   }
   if (!stored.contact_id || !stored.properties || !stored.first_seen) return null
   if (!stored.inserted) throw new EventIdRace(eventId)
-
-  const properties = mergeProperties(stored.properties, event.contactProperties ?? {})
-  const changed = properties !== stored.properties
-  const fault = changed ? findJsonFault(properties, limits.propertiesBytesMax) : null
-  if (fault) {
-    const facts = { field: 'contact_properties', text: fault.message } as const
-    return refuse('contact_properties_refused', facts)
-  }
-
   const contact = {
     id: stored.contact_id,
+    properties: stored.properties,
     firstSeen: stored.first_seen,
-    properties,
-    before: stored.properties,
     isNew: stored.is_new === true,
   }
-  const executionIds = await carryOut(deps, workspaceId, event, { eventRowId: id, contact, now })
-  return {
-    id,
-    eventId,
-    eventName: event.eventName,
-    email: event.email,
-    at: event.at,
-    createdAt: now,
-    contactId: stored.contact_id,
-    executionIds,
-    deduplicated: false,
-  }
+  const [recorded] = await recordStored(deps, workspaceId, [{ event, id, eventId, now, contact }])
+  return recorded ?? null
 }
 
-/** Does what follows from an event that is stored. @returns the executions that it starts, in order */
-async function carryOut(
+/** An event that was stored just now, under the lock of its contact. */
+interface StoredArrival {
+  event: NewAutomationEvent
+  /** automation_events.id */
+  id: string
+  eventId: string
+  now: Date
+  /** As it was when the event came. */
+  contact: { id: string; properties: JsonObject; firstSeen: Date; isNew: boolean }
+}
+
+/**
+ * Does what follows from stored events, no two of which are of the same contact: changes properties, starts workflows, ends waits
+ * and writes the outbox. One that is refused has no consequences; the caller rolls back.
+ */
+export async function recordStored(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
-  event: NewAutomationEvent,
-  { eventRowId, contact, now }: Pick<Changed, 'contact' | 'now'> & { eventRowId: string },
-): Promise<string[]> {
-  const { db: trx } = deps
-  const { email } = event
-  const depth = depthOf(event)
-  // A separate statement: only a snapshot that is taken under the lock shows every wait of this contact.
-  const receivers = event.historical
-    ? { ...NOBODY, segmentKeys: await findKeptKeys(trx, workspaceId) }
-    : await findReceivers(trx, workspaceId, {
-        ...event,
-        contact,
-        hmac: deps.addressMac(workspaceId, email),
-        now,
-      })
-  const executionIds = await tellReceivers(deps, workspaceId, receivers, {
-    eventRowId,
-    contactId: contact.id,
-    email,
-    properties: contact.properties === contact.before ? null : contact.properties,
-    depth,
-    now,
+  arrivals: readonly StoredArrival[],
+): Promise<(RecordedEvent | Refusal<'contact_properties_refused'>)[]> {
+  const merged = arrivals.map(({ event, contact }) => {
+    const properties = mergeProperties(contact.properties, event.contactProperties ?? {})
+    return { properties, fault: properties === contact.properties ? null : faultOf(properties) }
   })
-  const changed = { ...event, contact, now }
-  const moves = await moveMembers(trx, workspaceId, receivers.segmentKeys, changed)
-  if (!event.historical) await recordMoves(deps, workspaceId, moves, { ...event, depth })
-  return executionIds
+  const fit = arrivals.flatMap((arrival, place) => {
+    const { properties = {}, fault } = merged[place] ?? {}
+    const contact = { ...arrival.contact, properties, before: arrival.contact.properties }
+    return fault ? [] : [{ ...arrival, place, contact }]
+  })
+  const awake = fit.filter(({ event }) => !event.historical)
+  // A separate statement: only a snapshot that is taken under the lock shows every wait of these contacts.
+  const found = await listReceivers(
+    deps.db,
+    workspaceId,
+    awake.map(({ event, contact, now }) => ({
+      ...event,
+      contact,
+      hmac: deps.addressMac(workspaceId, event.email),
+      now,
+    })),
+  )
+  // The past changes who is in a segment, and nobody hears of it.
+  const ofPast: EventReceivers | null =
+    awake.length < fit.length
+      ? { ...NOBODY, segmentKeys: await findKeptKeys(deps.db, workspaceId) }
+      : null
+  const receivers = new Map(awake.map(({ place }, i) => [place, found[i] ?? NOBODY]))
+  const receiversOf = (place: number) => receivers.get(place) ?? ofPast ?? NOBODY
+  const started = await tellReceivers(
+    deps,
+    workspaceId,
+    fit.map(({ place, event, id, contact, now }) => ({
+      ...receiversOf(place),
+      eventRowId: id,
+      contactId: contact.id,
+      email: event.email,
+      properties: contact.properties === contact.before ? null : contact.properties,
+      depth: depthOf(event),
+      now,
+    })),
+  )
+  for (const { place, event, contact, now } of fit) {
+    const { segmentKeys } = receiversOf(place)
+    const moves = await moveMembers(deps.db, workspaceId, segmentKeys, { ...event, contact, now })
+    if (event.historical) continue
+    await recordMoves(deps, workspaceId, moves, { ...event, depth: depthOf(event) })
+  }
+  const executionIds = new Map(fit.map(({ place }, i) => [place, started[i] ?? []]))
+  return arrivals.map(
+    (arrival, place) => merged[place]?.fault ?? toNew(arrival, executionIds.get(place) ?? []),
+  )
 }
+
+function faultOf(properties: JsonObject): Refusal<'contact_properties_refused'> | null {
+  const fault = findJsonFault(properties, limits.propertiesBytesMax)
+  if (!fault) return null
+  return refuse('contact_properties_refused', {
+    field: 'contact_properties',
+    text: fault.message,
+  } as const)
+}
+
+/** The answer for an event that was recorded now. */
+const toNew = (
+  { event, id, eventId, now, contact }: StoredArrival,
+  executionIds: string[],
+): RecordedEvent => ({
+  id,
+  eventId,
+  eventName: event.eventName,
+  email: event.email,
+  at: event.at,
+  createdAt: now,
+  contactId: contact.id,
+  executionIds,
+  deduplicated: false,
+})
 
 /** A change of a contact's properties that no event brought. */
 export interface ContactChange {
@@ -179,7 +224,7 @@ export async function recordContactChange(
   })
   await updateContactProperties(deps.db, workspaceId, contactId, after, now)
   const change = { eventRowId: null, contactId, email, properties: null, depth, now }
-  await tellReceivers(deps, workspaceId, receivers, change)
+  await tellReceivers(deps, workspaceId, [{ ...receivers, ...change }])
   const moves = await moveMembers(deps.db, workspaceId, receivers.segmentKeys, changed)
   await recordMoves(deps, workspaceId, moves, { email, depth, byExecution })
 }
@@ -215,23 +260,26 @@ export async function recordMoves(
   }
 }
 
-/** Writes what a change has as consequences. @returns the executions that it starts, in order */
+/** What changes have as consequences, no two of the same contact. @returns the executions that each starts, in order */
 async function tellReceivers(
   { db, newId, wake }: RecordDeps,
   workspaceId: WorkspaceId,
-  { triggers, waits }: Pick<EventReceivers, 'triggers' | 'waits'>,
-  change: Omit<Consequences, 'starts' | 'waits'>,
-): Promise<string[]> {
-  const starts =
-    change.depth > limits.executionChainMax
-      ? []
-      : triggers.map((trigger) => ({ ...trigger, id: newId('execution') }))
-  const tells = starts.length > 0 || waits.length > 0
-  if (tells || change.properties !== null) {
-    await insertConsequences(db, workspaceId, { ...change, starts, waits })
-  }
-  if (tells) wake('dripline_outbox')
-  return starts.map(({ id }) => id)
+  changes: readonly (Pick<EventReceivers, 'triggers' | 'waits'> &
+    Omit<Consequences, 'starts' | 'waits'>)[],
+): Promise<string[][]> {
+  const consequences = changes.map(({ triggers, ...change }) => ({
+    ...change,
+    starts:
+      change.depth > limits.executionChainMax
+        ? []
+        : triggers.map((trigger) => ({ ...trigger, id: newId('execution') })),
+  }))
+  const tells = ({ starts, waits }: Pick<Consequences, 'starts' | 'waits'>) =>
+    starts.length > 0 || waits.length > 0
+  const effective = consequences.filter((one) => tells(one) || one.properties !== null)
+  if (effective.length > 0) await insertConsequences(db, workspaceId, effective)
+  if (effective.some(tells)) wake('dripline_outbox')
+  return consequences.map(({ starts }) => starts.map(({ id }) => id))
 }
 
 /** The answer for an event that was recorded before. */

@@ -10,7 +10,7 @@ import type { Trx } from '../connect.ts'
 import { isLive } from '../executions/live.ts'
 import type { JsonObject } from '../schema.ts'
 import { keptKeys } from '../segments/kept.ts'
-import { findTriggers, type TriggerRow, triggerKeys } from './triggers.ts'
+import { listTriggers, type TriggerRow, triggerKeys } from './triggers.ts'
 
 export interface EventReceivers {
   /** At most one for each workflow. */
@@ -105,32 +105,77 @@ const latestOfNamed = (wait: RawBuilder<unknown>, interrupts: RawBuilder<unknown
     where d.execution_id = ${wait}.execution_id and d.node_id = named.node_id
     order by d.segment desc limit 1) as latest`
 
+export interface Candidates {
+  triggers: TriggerRow[]
+  waits: WaitRow[]
+  /** Of the kept segments, as `keptKeys` gives them. */
+  segmentKeys: string | null
+}
+
 /**
- * Finds triggers of that name, and waits for it or for any change. Their filters are not evaluated here, and triggers of workflows
- * that the contact has left are not returned.
+ * Finds for each of these the triggers of that name, and the waits for it or for any change. Their filters are not evaluated
+ * here, and triggers of workflows that the contact has left are not returned. It begins with `with`, so that each connection plans
+ * it once; what depends on one contact stands in subqueries, which have their indexes whatever the tables hold.
  */
-export async function findCandidates(
+export async function listCandidates(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { eventName, contact, hmac, byExecution = '' }: ArrivedEvent,
-): Promise<{ triggers: TriggerRow[]; waits: WaitRow[]; segmentKeys: string | null }> {
-  const names = [
-    ...(eventName === null ? [] : [eventName]),
-    ...(contact.isNew ? [happenings.contactCreated] : []),
-    ...(contact.properties === contact.before ? [] : [happenings.propertyChanged]),
-  ]
-  const isOpen = sql`w.workspace_id = ${workspaceId} and w.contact_id = ${contact.id}
+  events: readonly ArrivedEvent[],
+): Promise<Candidates[]> {
+  const namesOf = events.map(happeningNames)
+  const asked = events.map(({ eventName, contact, hmac, byExecution = '' }, place) => ({
+    place,
+    contact_id: contact.id,
+    event_name: eventName,
+    names: namesOf[place],
+    hmac: hmac.toString('hex'),
+    but_id: byExecution,
+  }))
+  const isOpen = sql`w.workspace_id = ${workspaceId} and w.contact_id = g.contact_id
           and w.consumed_by is null and w.ended_by is null and ${isLive('x')}
-          and w.execution_id <> ${byExecution}`
+          and w.execution_id <> g.but_id`
   const { rows } = await sql<Found>`
+    with given as (
+      select * from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as g(place integer,
+        contact_id text, event_name text, names text[], hmac text, but_id text)
+    ), keys as materialized (
+      select n.names, (${triggerKeys(workspaceId, sql`n.names`)}) as keys
+      from (select distinct names from given) as n
+    ), segments_kept as materialized (
+      select (${keptKeys(workspaceId)}) as keys
+    )
     select
-      (${triggerKeys(workspaceId, names)}) as trigger_keys,
-      (${keptKeys(workspaceId)}) as segment_keys,
+      (select k.keys from keys k where k.names = g.names) as trigger_keys,
+      (select keys from segments_kept) as segment_keys,
       coalesce((
         select json_agg(case o.scope when 'workflow' then o.target_id end) from opt_outs o
-        where o.workspace_id = ${workspaceId} and o.address_hmac = ${hmac} and o.scope in ('workflow', 'workspace')
+        where o.workspace_id = ${workspaceId} and o.address_hmac = decode(g.hmac, 'hex')
+          and o.scope in ('workflow', 'workspace')
       ), '[]') as left_ids,
-      coalesce((
+      coalesce((${openWaits(isOpen)}), '[]') as waits,
+      coalesce((${interruptsOfWaits(workspaceId, isOpen)}), '[]') as versions
+    from given g order by g.place
+  `.execute(trx)
+  const triggers = await listTriggers(
+    trx,
+    workspaceId,
+    // Who has left all workflows needs no triggers.
+    rows.map(({ trigger_keys: keys, left_ids: left }, place) => ({
+      names: namesOf[place] ?? [],
+      keys: left.includes(null) ? null : keys,
+    })),
+  )
+  return rows.map((found, place) => ({
+    triggers: (triggers[place] ?? []).filter(
+      ({ workflow_id }) => !found.left_ids.includes(workflow_id),
+    ),
+    waits: withInterrupts(found),
+    segmentKeys: found.segment_keys,
+  }))
+}
+
+/** A `select` of one JSON: the open waits for an event of the row `g`, and those that are watched. */
+const openWaits = (isOpen: RawBuilder<unknown>) => sql`
         select json_agg(json_build_object('execution_id', w.execution_id,
           'workflow_id', x.workflow_id, 'version', x.version, 'watched', w.watched,
           'segment', w.segment, 'node_id', w.node_id,
@@ -144,23 +189,14 @@ export async function findCandidates(
           'wait_events', (${latestOfNamed(sql`w`, INTERRUPTS)}))
           order by w.execution_id, w.segment)
         from event_waits w join executions x on x.id = w.execution_id
-        where ${isOpen} and (w.event_name = ${eventName}::text or w.watched)
-      ), '[]') as waits,
-      coalesce((${interruptsOfWaits(workspaceId, isOpen)}), '[]') as versions
-  `.execute(trx)
-  const [found] = rows
-  if (!found) return { triggers: [], waits: [], segmentKeys: null }
-  const { trigger_keys: keys, left_ids: left } = found
-  const triggers =
-    keys === null || left.includes(null)
-      ? []
-      : await findTriggers(trx, workspaceId, { names, keys })
-  return {
-    triggers: triggers.filter((trigger) => !left.includes(trigger.workflow_id)),
-    waits: withInterrupts(found),
-    segmentKeys: found.segment_keys,
-  }
-}
+        where ${isOpen} and (w.event_name = g.event_name or w.watched)`
+
+/** The names of triggers that what has happened may fire. */
+const happeningNames = ({ eventName, contact }: ArrivedEvent): string[] => [
+  ...(eventName === null ? [] : [eventName]),
+  ...(contact.isNew ? [happenings.contactCreated] : []),
+  ...(contact.properties === contact.before ? [] : [happenings.propertyChanged]),
+]
 
 /** What may interrupt the executions of open watched waits, by version. */
 const interruptsOfWaits = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>) => sql`

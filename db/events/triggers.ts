@@ -29,35 +29,56 @@ const kept = new LRUCache<string, TriggerRow>({
 /** The key of a row holds the transaction that wrote it. Neither part has a comma in it. */
 const keyOf = sql`t.workflow_id || '/' || t.node_id || '/' || t.xmin::text`
 
-const where = (workspaceId: WorkspaceId, names: readonly string[]) =>
-  sql`t.workspace_id = ${workspaceId} and t.event_name = any(${names}::text[])`
+const where = (workspaceId: WorkspaceId, names: RawBuilder<unknown>) =>
+  sql`t.workspace_id = ${workspaceId} and t.event_name = any(${names})`
 
-/** A `select` of one text: the keys of the triggers of these names, in order, with a comma between; null if there are none. */
+/**
+ * A `select` of one text: the keys of the triggers of these names, in order, with a comma between; null if there are none.
+ * @param names an expression of type text[]
+ */
 export const triggerKeys = (
   workspaceId: WorkspaceId,
-  names: readonly string[],
+  names: RawBuilder<unknown>,
 ): RawBuilder<unknown> => sql`
         select string_agg(${keyOf}, ',' order by t.workflow_id, t.position)
         from workflow_triggers t where ${where(workspaceId, names)}`
 
+/** Event names, and what `triggerKeys` gave for them in the same transaction. */
+interface AskedTriggers {
+  names: readonly string[]
+  /** Null if there are no triggers. */
+  keys: string | null
+}
+
 /**
- * The triggers of these names, in the order of `triggerKeys`.
- * @param of `keys` as `triggerKeys` gave them in the same transaction. If one of them is not known, all are read again, as they
- *   are then: a workflow that was changed meanwhile is seen before the change or after it, never without triggers.
+ * The triggers of each of these, in the order of `triggerKeys`. If one of them is not known, all of such names are read again, as
+ * they are then: a workflow that was changed meanwhile is seen before the change or after it, never without triggers.
  */
-export async function findTriggers(
+export async function listTriggers(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { names, keys }: { names: readonly string[]; keys: string },
-): Promise<TriggerRow[]> {
-  const found = keys.split(',').map((key) => kept.get(key))
-  if (found.every((row) => row !== undefined)) return found
+  asked: readonly AskedTriggers[],
+): Promise<TriggerRow[][]> {
+  const known = asked.map(({ keys }) => knownOf(keys))
+  const unknown = new Set(asked.flatMap(({ names }, place) => (known[place] ? [] : names)))
+  if (unknown.size === 0) return known.map((rows) => rows ?? [])
   const { rows } = await sql<TriggerRow & { key: string }>`
     select ${keyOf} as key, t.workflow_id, t.node_id, t.version, t.event_name, t.about, t.filter, t.re_entry
-    from workflow_triggers t where ${where(workspaceId, names)} order by t.workflow_id, t.position
+    from workflow_triggers t where ${where(workspaceId, sql`${[...unknown]}::text[]`)}
+    order by t.workflow_id, t.position
   `.execute(trx)
-  return rows.map(({ key, ...row }) => {
+  const read = rows.map(({ key, ...row }) => {
     kept.set(key, row)
     return row
   })
+  return asked.map(
+    ({ names }, place) => known[place] ?? read.filter((row) => names.includes(row.event_name)),
+  )
+}
+
+/** The rows of these keys; null if one is not known. */
+function knownOf(keys: string | null): TriggerRow[] | null {
+  if (keys === null) return []
+  const found = keys.split(',').map((key) => kept.get(key))
+  return found.every((row) => row !== undefined) ? found : null
 }

@@ -41,9 +41,9 @@ interface StoredEvent {
 /**
  * Assignments of an update of `contacts` that count events: their number, first and last time, and the last name.
  */
-const counted = (
+export const counted = (
   events: Record<'count' | 'first' | 'last' | 'name', RawBuilder<unknown>>,
-  now: Date,
+  now: Date | RawBuilder<unknown>,
 ) => sql`
     event_count = contacts.event_count + ${events.count},
     first_seen = least(contacts.first_seen, ${events.first}),
@@ -161,59 +161,85 @@ export interface Consequences {
 }
 
 /**
- * Writes the executions that the event starts, the waits that it ends, the contact's changed properties, and the
- * outbox. An execution is locked before its waits, as in a cancellation.
+ * Writes the executions that events start, the waits that they end, the changed properties of their contacts, and the
+ * outbox. No two are of the same contact. An execution is locked before its waits, as in a cancellation.
  */
 export async function insertConsequences(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { eventRowId, contactId, email, properties, starts, waits, depth, now }: Consequences,
+  consequences: readonly Consequences[],
 ): Promise<void> {
+  const { given, starts, waits, changed, waiting } = rowsOf(consequences)
   await sql`
-    with merged as (
-      update contacts set properties = ${JSON.stringify(properties ?? {})}::jsonb
-      where id = ${contactId} and workspace_id = ${workspaceId} and ${properties !== null}::boolean
+    with given as (
+      select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(event_row_id text, contact_id text,
+        email text, properties jsonb, depth smallint, at timestamptz)
+    ), merged as (
+      update contacts set properties = g.properties from given g
+      where contacts.id = any(${changed}::text[]) and contacts.workspace_id = ${workspaceId}
+        and g.contact_id = contacts.id
     ), started as (
       insert into executions (id, workspace_id, workflow_id, version, contact_id, email,
         trigger_node_id, trigger_event_id, properties, chain_depth, created_at, updated_at)
-      select s.id, ${workspaceId}, s.workflow_id, s.version, ${contactId}, ${email}, s.node_id,
-        case when s.properties is null then ${eventRowId}::text end, s.properties, ${depth}::smallint,
-        ${now}::timestamptz, ${now}::timestamptz
-      from jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
-        as s(id text, workflow_id text, version int, node_id text, properties jsonb)
-      returning id, workflow_id
+      select s.id, ${workspaceId}, s.workflow_id, s.version, g.contact_id, g.email, s.node_id,
+        case when s.properties is null then g.event_row_id end, s.properties, g.depth, g.at, g.at
+      from given g join jsonb_to_recordset(${JSON.stringify(starts)}::jsonb)
+        as s(id text, contact_id text, workflow_id text, version int, node_id text, properties jsonb)
+        on s.contact_id = g.contact_id
+      returning id, workflow_id, contact_id, created_at as at
     ), waiting as (
       select x.id from executions x
-      where x.workspace_id = ${workspaceId} and ${isLive('x')}
-        and x.id = any(${waits.map((wait) => wait.execution_id)}::text[])
+      where x.workspace_id = ${workspaceId} and ${isLive('x')} and x.id = any(${waiting}::text[])
       order by x.id for no key update
     ), consumed as (
       update event_waits w set
-        consumed_by = case when k.ended_by = 'event' then ${eventRowId}::text end,
+        consumed_by = case when k.ended_by = 'event' then g.event_row_id end,
         ended_by = case when k.ended_by <> 'event' then k.ended_by end, leads_to = k.leads_to
       from waiting join jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
-        as k(execution_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text)
+        as k(execution_id text, contact_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text)
         on k.execution_id = waiting.id
-      where w.workspace_id = ${workspaceId} and w.execution_id = k.execution_id
+        join given g on g.contact_id = k.contact_id
+      where w.workspace_id = ${workspaceId} and w.execution_id = any(${waiting}::text[])
+        and w.execution_id = k.execution_id
         and w.segment = k.segment and w.node_id = k.node_id and w.consumed_by is null and w.ended_by is null
-      returning w.execution_id, k.workflow_id, w.segment
+      returning w.execution_id, k.workflow_id, w.segment, g.event_row_id, g.contact_id, g.depth, g.at
     ), deepened as (
-      update executions x set chain_depth = case when ${depth}::smallint = 0 then 0
-          else greatest(x.chain_depth, ${depth}::smallint) end
-      from consumed c where x.id = c.execution_id and x.workspace_id = ${workspaceId}
-        and x.chain_depth <> ${depth}::smallint
+      update executions x set chain_depth = case when c.depth = 0 then 0
+          else greatest(x.chain_depth, c.depth) end
+      from consumed c where x.id = any(${waiting}::text[]) and x.id = c.execution_id
+        and x.workspace_id = ${workspaceId} and x.chain_depth <> c.depth
     )
     ${outboxRows(
       sql`
-      select kind, execution_id, ${workspaceId} as workspace_id, workflow_id,
-        ${contactId} as contact_id, payload
+      select kind, execution_id, ${workspaceId} as workspace_id, workflow_id, contact_id, payload, at
       from (
-        select 'start' as kind, id as execution_id, workflow_id, '{}'::jsonb as payload from started
+        select 'start' as kind, id as execution_id, workflow_id, contact_id, '{}'::jsonb as payload, at
+        from started
         union all
-        select 'signal', execution_id, workflow_id,
-          jsonb_build_object('segment', segment, 'eventId', ${eventRowId}::text) from consumed
+        select 'signal', execution_id, workflow_id, contact_id,
+          jsonb_build_object('segment', segment, 'eventId', event_row_id), at from consumed
       ) as each`,
-      now,
+      sql`at`,
     )}
   `.execute(trx)
+}
+
+/** The rows that consequences are written from. */
+function rowsOf(consequences: readonly Consequences[]) {
+  const given = consequences.map(({ eventRowId, contactId, email, properties, depth, now }) => ({
+    event_row_id: eventRowId,
+    contact_id: contactId,
+    email,
+    properties,
+    depth,
+    at: now,
+  }))
+  const [starts, waits] = (['starts', 'waits'] as const).map((which) =>
+    consequences.flatMap((one) =>
+      one[which].map((each) => ({ ...each, contact_id: one.contactId })),
+    ),
+  )
+  const changed = given.flatMap((one) => (one.properties === null ? [] : one.contact_id))
+  const waiting = consequences.flatMap((one) => one.waits.map((wait) => wait.execution_id))
+  return { given, starts, waits, changed, waiting }
 }

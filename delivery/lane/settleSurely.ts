@@ -26,7 +26,7 @@ export function createSettler(deps: DeliveryDeps, leaseToken: string) {
       return settleEach(deps, group, leaseToken)
     },
     GROUP_MAX,
-    SETTLE_GATHER_MS,
+    { gather_ms: SETTLE_GATHER_MS },
   )
   return async (settlement: Settlement): Promise<void> => {
     for (let tries = 1; ; tries++) {

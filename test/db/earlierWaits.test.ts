@@ -2,7 +2,7 @@
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
-import { findCandidates } from '../../db/events/receivers.ts'
+import { listCandidates } from '../../db/events/receivers.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
 import type { Database } from '../../db/schema.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -57,9 +57,9 @@ async function readWith(filter: object | null) {
   asked.length = 0
   const event = { eventName: 'moved', email: 'a@b.test', properties: {}, contact, now: at }
   const hmac = Buffer.alloc(16)
-  const found = await findCandidates(watched as unknown as Trx, ws, { ...event, hmac })
+  const [found] = await listCandidates(watched as unknown as Trx, ws, [{ ...event, hmac }])
   const read = await rowsRead('event_waits', 'automation_events')
-  return { earlier: found.waits[0]?.wait_events, read }
+  return { earlier: found?.waits[0]?.wait_events, read }
 }
 
 /** How many rows of these tables the first statement that was asked reads. */

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { findReceivers } from '../../commands/events/receivers.ts'
 import { transact } from '../../commands/transact.ts'
-import { findCandidates } from '../../db/events/receivers.ts'
+import { listCandidates } from '../../db/events/receivers.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import { interruptsOf } from '../../rules/interrupts.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -58,16 +58,19 @@ async function insertWaiting(
 test('what may interrupt the executions of a version is read once for all of their waits', async () => {
   const eventName = uniqueName('paid')
   const { email, contactId } = await insertWaiting(20, eventName)
-  const { waits } = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
-    findCandidates(trx, workspaceId, {
-      eventName,
-      email,
-      properties: {},
-      contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
-      hmac: Buffer.alloc(16),
-      now: new Date(),
-    }),
+  const [found] = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
+    listCandidates(trx, workspaceId, [
+      {
+        eventName,
+        email,
+        properties: {},
+        contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
+        hmac: Buffer.alloc(16),
+        now: new Date(),
+      },
+    ]),
   )
+  const waits = found?.waits ?? []
   expect(waits).toHaveLength(20)
   expect(waits[0]?.interrupts).toMatchObject({ exits: [{ field: 'properties.gone' }] })
   expect(new Set(waits.map(({ interrupts }) => interrupts)).size).toBe(1)

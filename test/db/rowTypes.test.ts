@@ -23,9 +23,11 @@ import { listExecutionEmails, listWorkflowEmails } from '../../db/emails/ofExecu
 import { listEmails } from '../../db/emails/reads.ts'
 import { listSendFacts } from '../../db/emails/sendFacts.ts'
 import { readLongBody } from '../../db/emails/sliceReads.ts'
-import { findCandidates, listAwaited } from '../../db/events/receivers.ts'
-import { findTriggers } from '../../db/events/triggers.ts'
+import { insertEventGroup } from '../../db/events/groupWrites.ts'
+import { listAwaited, listCandidates } from '../../db/events/receivers.ts'
+import { listTriggers } from '../../db/events/triggers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
+import { listAdmissions } from '../../db/executions/admissions.ts'
 import { listEntered, listEnteredOften } from '../../db/executions/entries.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
 import { listHeld, listHolding, lockPaused } from '../../db/executions/held.ts'
@@ -87,6 +89,18 @@ const arrived = {
   now: at,
 }
 const pageAsked = { id, generation: 1, eventNames: ['a'], audienceIds: [id] }
+const grouped = {
+  id,
+  event_id: id,
+  event_name: 'user.left',
+  email: 'a@b.test',
+  properties: {},
+  at,
+  historical: false,
+  contact_id: id,
+  now: at,
+}
+const entry = { contactId: id, workflowId: id, earlier: null, key: null, oftenSince: at }
 const made = { id, eventId: id, contactId: id, now: at }
 const suppression = {
   email: 'a@b.test',
@@ -170,10 +184,12 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listExecutionEmails(trx, reach, id),
   (trx) => listEmails(trx, reach, page),
   (trx) => listSendFacts(trx, ws, [{ domainName: 'b.test', addresses: ['a@b.test'] }]),
-  (trx) => findCandidates(trx, ws, arrived),
-  (trx) => findTriggers(trx, ws, { names: ['user.left'], keys: 'none' }),
+  (trx) => listCandidates(trx, ws, [arrived]),
+  (trx) => listTriggers(trx, ws, [{ names: ['user.left'], keys: 'none' }]),
   (trx) => insertEvent(trx, ws, event, made),
   (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),
+  (trx) => insertEventGroup(trx, ws, [grouped]),
+  (trx) => listAdmissions(trx, ws, [entry]),
   (trx) => listEventTimes(trx, ws, [id], ['user.left']),
   (trx) =>
     listEntered(trx, ws, { ...entries, liveOnly: true, since: at, key: { path: ['a'], value: 1 } }),

@@ -1,6 +1,7 @@
 // A workspace whose segments of contacts are kept by hand, on a clock that the test sets.
 import { expect } from 'vitest'
 import { updateContactProperties } from '../../commands/contacts/updateProperties.ts'
+import { createEventGroups } from '../../commands/events/groups.ts'
 import { type PostedEvent, postAutomationEvent } from '../../commands/events/post.ts'
 import { createSegment } from '../../commands/segments/create.ts'
 import { fillNext } from '../../commands/segments/fill.ts'
@@ -36,6 +37,7 @@ export async function createSegmentWorld(db: Db, startMs = Date.UTC(2026, 0, 1))
   const now = () => new Date(clock.ms)
   const addressMac = await addressMacOf(db)
   const deps = { db, newId, now, addressMac, wake: () => undefined }
+  const posting = { ...deps, eventGroups: createEventGroups(deps) }
 
   const set = (workflowId: string, given: object | null) =>
     transact(deps, (inTrx) =>
@@ -77,7 +79,7 @@ export async function createSegmentWorld(db: Db, startMs = Date.UTC(2026, 0, 1))
       while (await lookAtDue(deps, onError));
     },
     async post(email: string, event_name: string, more: Partial<PostedEvent> = {}) {
-      return done(await postAutomationEvent(deps, workspaceId, { email, event_name, ...more }))
+      return done(await postAutomationEvent(posting, workspaceId, { email, event_name, ...more }))
     },
     async patch(email: string, properties: PostedEvent['properties']): Promise<void> {
       done(

@@ -1,6 +1,8 @@
 // Executions of drawn designs, whose worker is killed at each trace point of a segment and of a call, and the audit of what they leave.
+
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { expect, inject } from 'vitest'
 import type { SegmentPoint } from '../../activities/points.ts'
 import { isAlive } from '../../dev/processes/processes.ts'
@@ -124,7 +126,7 @@ async function countAll(
     .selectFrom('execution_segments')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('execution_id', 'in', ids)
-    .where((eb) => eb(eb.ref('result', '->').key('next').key('held'), 'is not', null))
+    .where(sql<boolean>`result -> 'next' -> 'held' is not null`)
     .executeTakeFirstOrThrow()
   const types = running.flatMap(({ drawn }) => drawn.design.nodes.map(({ type }) => type))
   return {

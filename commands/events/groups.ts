@@ -1,0 +1,156 @@
+// Lets events of one workspace that are posted at the same time share their round trips and their commit.
+
+import { insertEventGroup } from '../../db/events/groupWrites.ts'
+import type { NewAutomationEvent } from '../../db/events/writes.ts'
+import { isUnavailable } from '../../db/failures.ts'
+import { ClientGone, NoPlace } from '../../db/shares.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { isRefusal, type Refusal } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { grouped } from '../grouped.ts'
+import { transact } from '../transact.ts'
+import {
+  EventIdRace,
+  type RecordDeps,
+  type RecordedEvent,
+  recordAutomationEvent,
+  recordStored,
+} from './record.ts'
+
+type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
+
+/** Events of one commit. */
+const GROUP_MAX = 50
+/** Longer JSON of one event goes to Postgres alone, so that it delays no others. */
+const JSON_LENGTH_MAX = 20_000
+/** Tries of a commit that lost a race for its event_id. The next try finds the recorded event. */
+const TRIES = 3
+
+/** An event that no execution caused. It makes its contact. */
+export type GroupedEvent = NewAutomationEvent & { createContact: true; chainDepth?: never }
+
+type Recorded = RecordedEvent | Refusal<'contact_properties_refused' | 'event_id_reused'>
+
+export interface EventGroups {
+  /**
+   * Commits an event as `recordAutomationEvent` does.
+   * @param now when it came
+   * @throws what its own statements throw: the fault of another event of the group is not passed on
+   */
+  record(workspaceId: WorkspaceId, event: GroupedEvent, now: Date): Promise<Recorded>
+}
+
+interface Arrived {
+  event: GroupedEvent
+  now: Date
+}
+
+/** In place of a result: the event is recorded alone, by who asked for it, so that the next group need not wait. */
+const ALONE = Symbol('alone')
+
+/** Thrown to roll back a group of which one cannot be recorded with the others. */
+class Unfit extends Error {}
+
+/**
+ * The first event goes at once; those that come while its commit is under way share the next one. One group has one event of a
+ * contact and of an event_id at most: what one does the next one meets. An event goes alone whose contact is held by somebody
+ * else, so no other waits for that contact, and one whose event_id was recorded before. All go alone when one of them is
+ * refused, or when Postgres refuses the group.
+ */
+export function createEventGroups(deps: Deps): EventGroups {
+  const recordGrouped = grouped(
+    (workspaceId, group: Arrived[]) => recordGroup(deps, workspaceId, group),
+    GROUP_MAX,
+    ({ event: { email, eventId } }) => [
+      `email ${email}`,
+      ...(eventId === null ? [] : [`id ${eventId}`]),
+    ],
+  )
+  return {
+    async record(workspaceId, event, now) {
+      const recorded = isSmall(event) ? await recordGrouped(workspaceId, { event, now }) : ALONE
+      return recorded === ALONE ? recordAlone(deps, workspaceId, { event, now }) : recorded
+    },
+  }
+}
+
+const isSmall = ({ properties, contactProperties }: GroupedEvent): boolean =>
+  JSON.stringify([properties, contactProperties]).length <= JSON_LENGTH_MAX
+
+/** Commits a group. @returns what each was recorded as, in order, or that it goes alone */
+async function recordGroup(
+  deps: Deps,
+  workspaceId: WorkspaceId,
+  group: Arrived[],
+): Promise<(RecordedEvent | typeof ALONE)[]> {
+  try {
+    return await transact(deps, (inTrx) => recordTogether(inTrx, workspaceId, group))
+  } catch (error) {
+    // Whether it was committed may be unknown then: an event without an event_id would be recorded twice. Who got no connection
+    // has waited for one already.
+    if (isUnavailable(error) || error instanceof NoPlace || error instanceof ClientGone) throw error
+    return group.map(() => ALONE)
+  }
+}
+
+async function recordTogether(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  group: Arrived[],
+): Promise<(RecordedEvent | typeof ALONE)[]> {
+  const made = group.map(({ event, now }) => {
+    const id = deps.newId('automationEvent')
+    return { event, now, id, eventId: event.eventId ?? id }
+  })
+  const stored = await insertEventGroup(
+    deps.db,
+    workspaceId,
+    made.map(({ event, id, eventId, now }) => ({
+      id,
+      event_id: eventId,
+      event_name: event.eventName,
+      email: event.email,
+      properties: event.properties,
+      at: event.at,
+      historical: event.historical === true,
+      contact_id: deps.newId('contact'),
+      now,
+    })),
+  )
+  if (!stored) throw new Unfit('another transaction recorded an event_id of the group')
+  const arrivals = made.map((one, place) => {
+    const found = stored[place]
+    if (!found) return null
+    const { contact_id: id, properties, first_seen: firstSeen, is_new: isNew } = found
+    return { ...one, contact: { id, properties, firstSeen, isNew } }
+  })
+  const recorded = await recordStored(
+    deps,
+    workspaceId,
+    arrivals.filter((arrival) => arrival !== null),
+  )
+  return arrivals.map((arrival) => {
+    const one = arrival ? recorded.shift() : ALONE
+    if (one === undefined || isRefusal(one)) throw new Unfit('an event of the group is refused')
+    return one
+  })
+}
+
+/** Commits one event, and waits for its contact if somebody holds it. */
+async function recordAlone(
+  deps: Deps,
+  workspaceId: WorkspaceId,
+  { event, now }: Arrived,
+): Promise<Recorded> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const recorded = await transact({ ...deps, now: () => now }, (inTrx) =>
+        recordAutomationEvent(inTrx, workspaceId, event),
+      )
+      if (!recorded) throw new Error('an event for a contact that may be made was not recorded')
+      return recorded
+    } catch (err) {
+      if (!(err instanceof EventIdRace) || tries >= TRIES) throw err
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// Does the work of several clients of a workspace together, for those of them that stay.
+
+import { currentScope, inScope, whenAllAbort } from '../db/scope.ts'
+import { ClientGone } from '../db/shares.ts'
+import type { WorkspaceId } from '../rules/ids.ts'
+import { createBatchers } from '../runtime/batcher.ts'
+
+/** In place of a result, for a client that went away before its group began. */
+const LEFT_OUT = Symbol('left out')
+
+interface Asked<T> {
+  item: T
+  /** Aborted when its client has gone. */
+  signal: AbortSignal | null
+}
+
+/**
+ * Makes a function that does the work of several clients of a workspace together. The first item goes at once; those that
+ * come while its group is under way share the next one. A group is given up when all of its clients have gone; one who
+ * goes while the group waits is left out of it, and gets a `ClientGone`.
+ * @param work gives one result for each item, in order; if it throws, every item of the group fails
+ * @param keysOf items of one group have no key in common; those that have come in different groups, in their order
+ */
+export function grouped<T, R>(
+  work: (workspaceId: WorkspaceId, items: T[]) => Promise<R[]>,
+  maxItems: number,
+  keysOf?: (item: T) => readonly string[],
+): (workspaceId: WorkspaceId, item: T) => Promise<R> {
+  const run = async (
+    workspaceId: WorkspaceId,
+    asked: Asked<T>[],
+  ): Promise<(R | typeof LEFT_OUT)[]> => {
+    const staying = asked.filter(({ signal }) => !signal?.aborted)
+    if (staying.length === 0) return asked.map(() => LEFT_OUT)
+    const signal = whenAllAbort(staying.map((one) => one.signal))
+    const scope = { owner: { kind: 'workspace', workspaceId }, signal } as const
+    const results = await inScope(scope, () =>
+      work(
+        workspaceId,
+        staying.map(({ item }) => item),
+      ),
+    )
+    const found = new Map(staying.map((one, place) => [one, results[place] as R]))
+    return asked.map((one) => (found.has(one) ? (found.get(one) as R) : LEFT_OUT))
+  }
+  const submit = createBatchers(
+    run,
+    maxItems,
+    keysOf ? { keysOf: ({ item }: Asked<T>) => keysOf(item) } : {},
+  )
+  return async (workspaceId, item) => {
+    const result = await submit(workspaceId, { item, signal: currentScope().signal })
+    if (result === LEFT_OUT) throw new ClientGone('the client went away while its group waited')
+    return result
+  }
+}
