@@ -1,0 +1,240 @@
+// Events that are posted at the same time: they share a commit, have the consequences that each would have after the other,
+// and none waits for the contact of another.
+
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { createEventGroups, type GroupedEvent } from '../../commands/events/groups.ts'
+import { EventIdRace, recordAutomationEvent } from '../../commands/events/record.ts'
+import { transact } from '../../commands/transact.ts'
+import type { Db } from '../../db/connect.ts'
+import { inScope } from '../../db/scope.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { isRefusal } from '../../rules/refusals.ts'
+import { addressMacOf } from '../setup/addressMac.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import {
+  type BurstEvent,
+  listWritten,
+  makeBurst,
+  seedBurstWorkspace,
+} from '../setup/eventBursts.ts'
+import { eventually } from '../setup/eventually.ts'
+import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
+import { newId, now, seedWorkspace } from '../setup/harness.ts'
+import { createRandom } from '../setup/random.ts'
+import { openSession } from '../setup/session.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const { db, url } = await createTestDatabase({ poolSize: 20 })
+const addressMac = await addressMacOf(db)
+const depsOf = (handle: Db) => ({ db: handle, newId, now, addressMac, wake: () => undefined })
+const deps = depsOf(db)
+
+const eventOf = (change: Partial<GroupedEvent> = {}): GroupedEvent => ({
+  eventId: null,
+  eventName: 'ordered',
+  email: `${uniqueName('c')}@example.test`,
+  properties: {},
+  at: now(),
+  contactProperties: null,
+  createContact: true,
+  ...change,
+})
+
+/** Counts the statements that it sends, without begin and commit. */
+function counting() {
+  const sent: string[] = []
+  const counted = db.withPlugin({
+    transformQuery({ node }) {
+      sent.push(node.kind)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  return { sent, db: counted }
+}
+
+/** The transactions that wrote the events of a workspace. */
+async function listCommits(workspaceId: WorkspaceId): Promise<{ xmin: string; events: number }[]> {
+  const { rows } = await sql<{ xmin: string; events: number }>`
+    select xmin::text, count(*)::int as events from automation_events where workspace_id = ${workspaceId}
+    group by xmin::text order by 2`.execute(db)
+  return rows
+}
+
+/** What an event was recorded as, without ids. */
+type Outcome = { refused: string } | { email: string; executions: number; deduplicated: boolean }
+type Recorded = Awaited<ReturnType<ReturnType<typeof createEventGroups>['record']>>
+const outcomeOf = (recorded: Recorded): Outcome =>
+  isRefusal(recorded)
+    ? { refused: recorded.code }
+    : {
+        email: recorded.email,
+        executions: recorded.executionIds.length,
+        deduplicated: recorded.deduplicated,
+      }
+
+/** Records an event in a transaction of its own. */
+async function recordOne(workspaceId: WorkspaceId, { event, now }: BurstEvent): Promise<Recorded> {
+  const recorded = await transact({ ...deps, now: () => now }, (inTrx) =>
+    recordAutomationEvent(inTrx, workspaceId, event),
+  )
+  if (!recorded) throw new Error('a contact was not made')
+  return recorded
+}
+
+test.each([1, 2, 3, 4, 5, 6])(
+  'bursts of events are recorded as the same events one after the other, seed %i',
+  { timeout: 180_000 },
+  async (seed) => {
+    const at = new Date(Date.now() - 10_000)
+    const together = await seedBurstWorkspace(db, at)
+    const apart = await seedBurstWorkspace(db, at)
+    const random = createRandom(seed)
+    const groups = createEventGroups(deps)
+    for (let turn = 0; turn < 3; turn++) {
+      const begin = new Date(at.getTime() + turn * 1_000)
+      const burst = makeBurst(random, { at: begin, count: 40, name: `s${seed}t${turn}` })
+      const held = random.between(0, together.contactIds.length - 1)
+      const holder = await openSession(url)
+      await holder.run(
+        `begin; select from contacts where id = '${together.contactIds[held]}' for update`,
+      )
+      const isHeld = ({ event }: BurstEvent) => event.email === `c${held}@example.test`
+      // An event_id of the held contact is nobody else's, who would wait for it.
+      for (const one of burst) if (isHeld(one)) one.event.eventId = null
+      const ended: [BurstEvent, Outcome][] = []
+      const record = (one: BurstEvent) =>
+        groups
+          .record(together.workspaceId, one.event, one.now)
+          .then((recorded) => ended.push([one, outcomeOf(recorded)]))
+      const all = burst.map((one) => ({ one, end: record(one) }))
+      // While the contact is held.
+      await Promise.all(all.filter(({ one }) => !isHeld(one)).map(({ end }) => end))
+      expect(ended.every(([one]) => !isHeld(one))).toBe(true)
+      await holder.end()
+      await Promise.all(all.map(({ end }) => end))
+      const after: Outcome[] = []
+      for (const [one] of ended) after.push(outcomeOf(await recordOne(apart.workspaceId, one)))
+      expect(ended.map(([, outcome]) => outcome)).toEqual(after)
+      expect(await listWritten(db, together.workspaceId)).toEqual(
+        await listWritten(db, apart.workspaceId),
+      )
+    }
+    const commits = await listCommits(together.workspaceId)
+    expect(commits.at(-1)?.events).toBeGreaterThan(3)
+  },
+)
+
+test('twenty events at once take as many statements as one, and one commit', async () => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
+  const graph = design({ start: onEvent('ordered'), end: ['exit', {}] }, [['start', 'end']])
+  await insertFlow(db, workspace, graph)
+  const asked = async (events: GroupedEvent[]) => {
+    const { db: counted, sent } = counting()
+    const groups = createEventGroups(depsOf(counted))
+    const all = await Promise.all(events.map((one) => groups.record(workspaceId, one, now())))
+    for (const one of all) expect(outcomeOf(one)).toMatchObject({ executions: 1 })
+    return sent.length
+  }
+  // The first one reads the triggers.
+  await asked([eventOf()])
+  const one = await asked([eventOf()])
+  expect(one).toBeLessThan(5)
+  const known = eventOf()
+  await recordEvent(db, workspaceId, { ...known, eventName: 'other' })
+  expect(await asked([known, ...Array.from({ length: 19 }, () => eventOf())])).toBe(one)
+  expect((await listCommits(workspaceId)).at(-1)?.events).toBe(20)
+})
+
+test('events of one contact, and those of one event_id, come into different groups in their order', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const groups = createEventGroups(deps)
+  const email = `${uniqueName('c')}@example.test`
+  const events = [
+    ...[1, 2, 3].map((step) => eventOf({ email, contactProperties: { step } })),
+    ...[1, 2, 3].map(() => eventOf({ eventId: 'theirs' })),
+    eventOf(),
+  ]
+  const recorded = await Promise.all(events.map((one) => groups.record(workspaceId, one, now())))
+  const same = { refused: 'event_id_reused' }
+  expect(recorded.map(outcomeOf).slice(3, 6)).toEqual([
+    expect.objectContaining({ deduplicated: false }),
+    same,
+    same,
+  ])
+  const contact = await db
+    .selectFrom('contacts')
+    .select(['properties', 'event_count'])
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .executeTakeFirstOrThrow()
+  expect(contact).toEqual({ properties: { step: 3 }, event_count: 3 })
+  expect((await listCommits(workspaceId)).map(({ events }) => events)).toEqual([1, 1, 3])
+})
+
+test('an event whose contact is being made elsewhere, or whose event_id is recorded there, takes no other with it', {
+  timeout: 90_000,
+}, async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const groups = createEventGroups(deps)
+  const [made, known] = [eventOf(), eventOf({ eventId: 'raced' })]
+  const holder = await openSession(url)
+  await holder.run(`begin; insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at,
+      updated_at) values ('con_held', '${workspaceId}', '${made.email}', now(), now(), 'x', now(), now());
+    insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email, at, created_at)
+      values ('evt_raced', '${workspaceId}', 'con_held', 'raced', 'ordered', '${known.email}', now(), now())`)
+  const slow = [made, known].map((one) => groups.record(workspaceId, one, now()))
+  const others = Array.from({ length: 5 }, () => groups.record(workspaceId, eventOf(), now()))
+  for (const one of await Promise.all(others)) expect(outcomeOf(one)).toHaveProperty('email')
+  await eventually(async () => expect(await holder.waiting()).toBe(2), { deadline_ms: 60_000 })
+  await holder.run('commit')
+  expect((await Promise.all(slow)).map(outcomeOf)).toEqual([
+    { email: made.email, executions: 0, deduplicated: false },
+    { email: known.email, executions: 0, deduplicated: true },
+  ])
+})
+
+test('one that Postgres refuses takes no other with it, and gets its own fault', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const groups = createEventGroups(deps)
+  const events = [eventOf(), eventOf({ properties: { a: 'a\u0000b' } }), eventOf()]
+  const ends = await Promise.allSettled(events.map((one) => groups.record(workspaceId, one, now())))
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(ends[1]).toMatchObject({ reason: { code: '22P05' } })
+  expect((await listCommits(workspaceId)).map(({ events }) => events)).toEqual([1, 1])
+})
+
+test('who goes away while a group waits is left out of it', { timeout: 90_000 }, async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const groups = createEventGroups(deps)
+  const holder = await openSession(url)
+  await holder.run('begin; lock table automation_events in exclusive mode')
+  const first = groups.record(workspaceId, eventOf(), now())
+  await eventually(async () => expect(await holder.waiting()).toBe(1), { deadline_ms: 60_000 })
+  const gone = new AbortController()
+  const scope = { owner: { kind: 'workspace', workspaceId }, signal: gone.signal } as const
+  const left = inScope(scope, () => groups.record(workspaceId, eventOf(), now()))
+  const leaving = expect(left).rejects.toThrow('went away')
+  const stays = groups.record(workspaceId, eventOf(), now())
+  gone.abort()
+  await holder.end()
+  await Promise.all([first, stays, leaving])
+  const commits = await listCommits(workspaceId)
+  expect(commits.map(({ events }) => events).reduce((sum, count) => sum + count)).toBe(2)
+})
+
+test('an event_id that somebody else records at the same moment is not recorded twice', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const event = eventOf({ eventId: 'mine' })
+  const processes = Array.from({ length: 4 }, () => createEventGroups(deps))
+  const recorded = await Promise.all(
+    processes.map((groups) => groups.record(workspaceId, event, now())),
+  )
+  expect(recorded.map(outcomeOf).filter((one) => 'email' in one && !one.deduplicated)).toHaveLength(
+    1,
+  )
+  expect(new Set(recorded.map((one) => (isRefusal(one) ? '' : one.id)))).toHaveProperty('size', 1)
+  expect(recorded).not.toContainEqual(expect.any(EventIdRace))
+})
