@@ -82,11 +82,7 @@ function compile(value: unknown, renewal: Renewal, before: Record<string, unknow
 const ID = /^[a-z]+_[0-9A-Z]{26}$/
 
 /** Splits a text (such as JSON) at the values that are replaced, and at ids in the first rows of earlier statements. */
-function splitAtKnown(
-  text: string,
-  renewal: Renewal,
-  before: Record<string, unknown>[][],
-): Fill[] {
+function splitAtKnown(text: string, renewal: Renewal, before: Record<string, unknown>[][]): Fill[] {
   const known: [value: string, fill: Fill][] = renewal.made.map(({ value }, index) => [
     value,
     (run) => run.made[index],
@@ -94,7 +90,8 @@ function splitAtKnown(
   for (const rows of before) {
     for (const value of Object.values(rows[0] ?? {})) {
       if (typeof value !== 'string' || !ID.test(value)) continue
-      if (!known.some(([one]) => one === value)) known.push([value, readBefore(value, before) ?? (() => value)])
+      if (!known.some(([one]) => one === value))
+        known.push([value, readBefore(value, before) ?? (() => value)])
     }
   }
   let pieces: (string | Fill)[] = [text]

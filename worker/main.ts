@@ -1,4 +1,5 @@
 // The worker process: runs executions and delivery lanes, and empties the outbox. Any number of workers may run.
+// Long because it starts each part of a worker in its order.
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'

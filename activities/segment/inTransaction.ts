@@ -58,13 +58,7 @@ export async function runInTransaction(
   passPoint('locked', input)
   // The clock is read under the lock, so that no event of the contact is later than the time of this segment.
   const now = deps.now()
-  // A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait.
-  const recordEvents = async (eventName: string, byExecution?: string) => {
-    if (!contact) return
-    if (await tellLockedContact(deps, workspaceId, contact.id, eventName, byExecution)) return
-    const about = { execution_id: execution.id, event_name: eventName }
-    deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
-  }
+  const recordEvents = mailEventRecorder(deps, execution, contact?.id ?? null)
   const waitedAt = previous && previous.next.kind !== 'end' ? previous.next.nodeId : ''
   const awaitedName = awaitedEventName(design, waitedAt)
   if (awaitedName !== null) await recordEvents(awaitedName)
@@ -108,6 +102,17 @@ export async function runInTransaction(
   passPoint('written', input)
   return outcome.result
 }
+
+/** A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait. */
+const mailEventRecorder =
+  (deps: InTrx<ActivityDeps>, execution: SegmentRow, contactId: string | null) =>
+  async (eventName: string, byExecution?: string): Promise<void> => {
+    if (contactId === null) return
+    const { workspace_id: workspaceId } = execution
+    if (await tellLockedContact(deps, workspaceId, contactId, eventName, byExecution)) return
+    const about = { execution_id: execution.id, event_name: eventName }
+    deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
+  }
 
 /** Writes the emails of the segment, and the request in which it ended. */
 async function writeMade(

@@ -1,7 +1,6 @@
 // The emails of a segment: loads templates and domains beforehand, then renders each email that the segment sends.
 
 import { newEmail } from '../../commands/emails/newEmail.ts'
-import { toTemplateContact } from '../../commands/templates/contact.ts'
 import type { Trx } from '../../db/connect.ts'
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
@@ -9,7 +8,6 @@ import { countRecentMails } from '../../db/executions/facts.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listPublishedTemplates } from '../../db/templates/published.ts'
 import { failureText, type TemplateParts } from '../../mail/content/template.ts'
-import { withoutToken } from '../../mail/tracking/tokens.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import { mailReferences } from '../../rules/design/references.ts'
 import type { Design } from '../../rules/design/types.ts'
@@ -21,7 +19,6 @@ import type {
   SendOutcome,
   TextForm,
 } from '../../rules/interpreterTypes.ts'
-import type { JsonObject } from '../../rules/json.ts'
 import { toStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { categoryOf, isToTeam } from '../../rules/nodes/teamAddresses.ts'
@@ -30,8 +27,8 @@ import type { SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { addressMail } from './addressed.ts'
 import { loadSecrets } from './calls.ts'
+import { renderMail, scopeOf } from './mailContent.ts'
 import type { SegmentTexts } from './texts.ts'
-import { renderUtm, tagLinks } from './utm.ts'
 
 type Sources = Awaited<ReturnType<typeof loadSources>>
 
@@ -71,12 +68,6 @@ export async function countSent(
   if (stepsBefore + design.nodes.length <= most) return 0
   const since = new Date(now.getTime() - DAY_MS)
   return countRecentMails(trx, execution.workspace_id, { executionId: execution.id, since, most })
-}
-
-interface RenderedContent {
-  subject: string
-  html: string | null
-  text: string | null
 }
 
 export interface SegmentMailContext {
@@ -152,21 +143,6 @@ function partsOf(source: string, form: TextForm): TemplateParts {
   return { subject: '', html: null, text: source, ...(isUrl ? { text_mode: 'url' as const } : {}) }
 }
 
-/** What Liquid reads. */
-const scopeOf = (
-  { workflow_id, version }: SegmentRow,
-  { contact, event, waitEvents, steps }: SegmentFacts,
-  vars: JsonObject,
-) => ({
-  contact: toTemplateContact(contact.email, contact.properties),
-  properties: contact.properties,
-  event,
-  wait_events: waitEvents,
-  steps,
-  vars,
-  workflow: { id: workflow_id, version },
-})
-
 /** Returns the email to write, or a text that says why there is none; null when it has to be rendered first. */
 function composeEmail(
   deps: Pick<ActivityDeps, 'newId' | 'config'>,
@@ -220,48 +196,4 @@ function findDomain(
   return domain.verified || config.allowUnverifiedDomains
     ? domain
     : `domain ${name} is not verified`
-}
-
-type Template = Sources['templates'] extends ReadonlyMap<string, infer One> ? One : never
-
-/** What a mail says, or a text that says why it cannot; null when it has to be rendered first. */
-function renderMail(
-  { config }: Pick<ActivityDeps, 'config'>,
-  { execution, texts }: SegmentMailContext,
-  mail: {
-    data: MailContent
-    template: Template | null
-    facts: SegmentFacts
-    domain: { tracking_host: string | null }
-  },
-): { content: RenderedContent; unsubscribeToken: string | null } | string | null {
-  const { data, template, facts, domain } = mail
-  const scope = scopeOf(execution, facts, data.variables ?? {})
-  const utm = renderUtm(texts, data.utm, scope)
-  const text = texts.take(
-    {
-      subject: data.subject ?? template?.subject ?? '',
-      html: data.html ?? template?.html ?? null,
-      text: data.text ?? template?.text ?? null,
-      preview_text: data.preview_text ?? template?.preview_text ?? null,
-    },
-    scope,
-  )
-  if (typeof utm === 'string') return `template: ${utm}`
-  if (!text || !utm) return null
-  const { rendered, token } = text
-  if (!rendered.ok) return `template: ${failureText(rendered)}`
-  const at = { publicUrl: config.publicUrl, trackingHost: domain.tracking_host }
-  const content = toStorableContent({ ...rendered, html: tagLinks(rendered.html, utm, at) })
-  if (!isToTeam(data)) return { content, unsubscribeToken: token }
-  return { content: withoutToken(content, token), unsubscribeToken: null }
-}
-
-/** A filter such as `split` can leave half a surrogate pair, which jsonb refuses: the subject goes into `email.sent`. */
-function toStorableContent({ subject, html, text }: RenderedContent): RenderedContent {
-  return {
-    subject: toStorableText(subject),
-    html: html === null ? null : toStorableText(html),
-    text: text === null ? null : toStorableText(text),
-  }
 }

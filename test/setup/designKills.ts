@@ -1,4 +1,5 @@
 // Executions of drawn designs, whose worker is killed at each trace point of a segment and of a call, and the audit of what they leave.
+// Long because its world, its service and its kills are one story.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,6 @@
 // What changes under an execution: a template, a property or an audience is deleted, its contact leaves while a segment runs, the worker's
 // clock jumps. And very long ones.
+// Long because each bad day has a design of its own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { takeUnsubscribe } from '../../commands/unsubscribes/takeMail.ts'
 import { limits } from '../../rules/limits.ts'

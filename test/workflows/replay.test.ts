@@ -7,6 +7,7 @@ import { signals, taskQueues, workflowIds, workflowTypes } from '../../rules/wir
 import { loadWorkflowBundle } from '../../worker/createWorker.ts'
 import type {
   DeliveryLaneInput,
+  ReleaseHeldInput,
   RunScheduleInput,
   VerifyDomainInput,
 } from '../../workflows/messages.ts'
@@ -25,6 +26,8 @@ let workflowBundle: WorkflowBundleOption
 let checks = 0
 /** Of the one schedule. */
 let turns = 0
+/** Of the one release. */
+let pages = 0
 
 beforeAll(async () => {
   workflowBundle = await loadWorkflowBundle(sdkLogger)
@@ -34,6 +37,7 @@ beforeAll(async () => {
     around: () => ({
       checkDomain: async () => ({ next_ms: checks++ === 0 ? 20 : null }),
       turnSchedule: async () => ({ next_ms: [20, 0][turns++] ?? null }),
+      releaseHeldPage: async () => ({ more: pages++ === 0 }),
     }),
   })
 })
@@ -132,7 +136,16 @@ async function runSchedule(): Promise<string> {
   return workflowId
 }
 
-/** Each runs an execution of one shape, or a lane, a domain or a schedule, to its end and returns its id. */
+/** A release of two pages. */
+async function runHeld(): Promise<string> {
+  const input: ReleaseHeldInput = { workflowId: 'wf_1' }
+  const workflowId = workflowIds.held(input.workflowId)
+  const start = { workflowId, taskQueue: taskQueues.executions, args: [input] }
+  await (await engine.client.workflow.start(workflowTypes.releaseHeld, start)).result()
+  return workflowId
+}
+
+/** Each runs an execution of one shape, or a lane, a domain, a schedule or a release, to its end and returns its id. */
 const shapes: Record<string, () => Promise<string>> = {
   async straight() {
     const { id } = await engine.run(straight)
@@ -179,6 +192,7 @@ const shapes: Record<string, () => Promise<string>> = {
   lane: runLane,
   domain: runDomain,
   schedule: runSchedule,
+  held: runHeld,
 }
 
 test.each(Object.keys(shapes))('%s: recorded now, it replays', async (name) => {

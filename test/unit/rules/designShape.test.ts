@@ -80,6 +80,7 @@ test('designReferences names what must be loaded', () => {
     fromAddresses: ['Shop <shop@demo.test>'],
     teamAddresses: [],
     audienceIds: ['aud_1'],
+    segmentIds: [],
     workflowIds: [],
   })
   expect(designReferences('x')).toEqual({
@@ -87,6 +88,7 @@ test('designReferences names what must be loaded', () => {
     fromAddresses: [],
     teamAddresses: [],
     audienceIds: [],
+    segmentIds: [],
     workflowIds: [],
   })
 })

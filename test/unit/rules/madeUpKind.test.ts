@@ -81,11 +81,14 @@ test('the things that it refers to and reads are loaded', () => {
     fromAddresses: [],
     teamAddresses: [],
     audienceIds: ['aud_1'],
+    segmentIds: [],
     workflowIds: [],
   })
   expect(designNeeds(draw(), registry)).toEqual({
+    fields: false,
     eventNames: ['ticket.bought'],
     audienceIds: ['aud_1'],
+    segmentIds: [],
     emailActivity: true,
     steps: false,
   })
