@@ -12,18 +12,7 @@ interface Happened extends Pick<ArrivedEvent, 'email' | 'properties' | 'now'> {
   contact: Pick<ArrivedEvent['contact'], 'id' | 'firstSeen' | 'properties'>
 }
 
-/** Loads only what the conditions read: most need only the contact and the event. */
-export async function loadContactFacts(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  happened: Happened,
-  ...conditions: Condition[]
-): Promise<ConditionFacts> {
-  const facts = await loadFactsOfContacts(trx, workspaceId, [happened], conditions)
-  return facts(happened)
-}
-
-/** Loads for many contacts at once. @returns the facts of each of them */
+/** Loads for many contacts at once only what the conditions read. @returns the facts of each of them */
 export async function loadFactsOfContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
