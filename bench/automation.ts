@@ -3,6 +3,7 @@ import { Connection } from '@temporalio/client'
 import { measureCosts } from './automationCosts.ts'
 import { type Scenario, scenarios } from './automationScenarios.ts'
 import { checkSameRows, complete, type Machinery, startSide } from './automationSides.ts'
+import { measureFirstMail } from './firstMail.ts'
 import { describePostgres } from './machine.ts'
 import { type Bench, type BenchOptions, type Figure, figure } from './report.ts'
 import { interleave } from './rounds.ts'
@@ -24,6 +25,7 @@ export const automation: Bench = (options) =>
     for (const scenario of scenarios) {
       figures.push(await measure(machinery, scenario, { ...options, rounds }))
     }
+    figures.push(await measureFirstMail(machinery, options))
     const [first, ...others] = figures
     if (!first) throw new Error('there is no scenario')
     return {
