@@ -51,8 +51,8 @@ interface RefusalFacts {
   not_suppressed: { email: string }
   /** Too much is being rendered at this moment. */
   renderer_busy: NoFacts
-  /** By the rule of this trigger. */
-  re_entry_refused: { nodeId: string; mode: string }
+  /** By the rule of this trigger; `mode` null: the contact has entered the workflow too often within an hour. */
+  re_entry_refused: { nodeId: string; mode: string | null }
   reserved_event_name: { eventName: string }
   /** What is wrong with the condition of a segment. */
   segment_condition_invalid: { problems: readonly Problem[] }

@@ -123,7 +123,7 @@ const codes = {
   },
   re_entry_refused: {
     status: 409,
-    help: 'The `re_entry` of the trigger keeps this contact out, for now or for ever. Wait, or change the rule in the design.',
+    help: 'The `re_entry` of the trigger keeps this contact out, for now or for ever, or they have entered the workflow 100 times within an hour. Wait, or change the rule in the design.',
   },
   reserved_event_name: {
     status: 400,

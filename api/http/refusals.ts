@@ -98,7 +98,12 @@ const answers: Answers = {
   invalid_template: ({ text, at }) => badRequest(text, 'invalid_template', at ? { ...at } : {}),
   not_suppressed: ({ email }) => notFound(`Address ${shownText(email)} is not suppressed`),
   re_entry_refused: ({ mode, nodeId }) =>
-    conflict(`re_entry ${mode} of the trigger ${nodeId} keeps the contact out`, 're_entry_refused'),
+    conflict(
+      mode === null
+        ? `the contact has entered the workflow ${limits.entriesPerHourMax} times within an hour`
+        : `re_entry ${mode} of the trigger ${nodeId} keeps the contact out`,
+      're_entry_refused',
+    ),
   renderer_busy: () => serviceUnavailable('rendering'),
   reserved_event_name: ({ eventName }) =>
     badRequest(

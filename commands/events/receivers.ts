@@ -23,7 +23,7 @@ import type { Json, JsonObject } from '../../rules/json.ts'
 import { jsonEquals, own } from '../../rules/paths.ts'
 import { propertyPath } from '../../rules/properties/update.ts'
 import { loadFactsOfContacts } from './contactFacts.ts'
-import { listAdmitted, type RuledEntry } from './reEntry.ts'
+import { type Entry, listEntryRefusals } from './reEntry.ts'
 
 /**
  * The caller holds the contact's lock. An event still ends a wait whose deadline has passed, as long as no segment
@@ -75,10 +75,10 @@ export async function listReceivers(
     all.flatMap(({ waits }) => waits),
   )
   const entering = all.flatMap(findEntering)
-  const admitted = await listAdmitted(trx, workspaceId, entering)
+  const refusals = await listEntryRefusals(trx, workspaceId, entering)
   for (const one of all) receivers[one.place]?.waits.push(...findEnded(one, read))
   for (const [i, { place, start }] of entering.entries()) {
-    if (admitted[i]) receivers[place]?.triggers.push(start)
+    if (!refusals[i]) receivers[place]?.triggers.push(start)
   }
   return receivers
 }
@@ -107,7 +107,7 @@ const findEntering = ({ triggers, event, facts, place }: Met) =>
     if (!found) return []
     const { trigger, properties } = found
     const { workflow_id, node_id, version, re_entry } = trigger
-    const entry: RuledEntry = {
+    const entry: Entry = {
       contactId: event.contact.id,
       workflowId: workflow_id,
       now: event.now,

@@ -12,7 +12,7 @@ import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { recordAutomationEvent } from '../events/record.ts'
-import { mayEnter } from '../events/reEntry.ts'
+import { findEntryRefusal } from '../events/reEntry.ts'
 import { transact } from '../transact.ts'
 import { findForeignSenders } from '../workflows/checkDesign.ts'
 
@@ -63,20 +63,23 @@ export async function startExecution(
     const { db: trx, wake } = inTrx
     const id = inTrx.newId('execution')
     const contactId = await recordStart(inTrx, workspaceId, { id, workflowId, email })
-    const entry = { workflowId, contactId }
     const hmac = inTrx.addressMac(workspaceId, email)
     if (await hasLeftWorkflow(trx, workspaceId, { workflowId, hmac }))
       return refuse('contact_unsubscribed', {})
-    if (!(await mayEnter(trx, workspaceId, { ...entry, now: at }, trigger.re_entry, properties))) {
-      const mode = trigger.re_entry?.mode ?? 'every'
-      return refuse('re_entry_refused', { nodeId: trigger.node_id, mode })
+    const { re_entry: reEntry, node_id: nodeId } = trigger
+    const entry = { workflowId, contactId, now: at, reEntry, properties }
+    const refusal = await findEntryRefusal(trx, workspaceId, entry)
+    if (refusal) {
+      const mode = refusal === 're_entry' ? (reEntry?.mode ?? 'every') : null
+      return refuse('re_entry_refused', { nodeId, mode })
     }
     const start = {
       id,
-      ...entry,
+      workflowId,
+      contactId,
       version,
       email,
-      triggerNodeId: trigger.node_id,
+      triggerNodeId: nodeId,
       properties,
       now: at,
     }

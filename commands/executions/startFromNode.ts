@@ -7,7 +7,7 @@ import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { CommandDeps } from '../deps.ts'
-import { isEnteredTooOften, mayEnter } from '../events/reEntry.ts'
+import { findEntryRefusal } from '../events/reEntry.ts'
 import type { InTrx } from '../transact.ts'
 
 export interface StartFromNode {
@@ -47,11 +47,10 @@ export async function startFromNode(
   const hmac = addressMac(workspaceId, email)
   if (await hasLeftWorkflow(trx, workspaceId, { workflowId, hmac })) return 'unsubscribed'
   const at = now()
-  const entry = { contactId, workflowId, now: at }
-  if (!(await mayEnter(trx, workspaceId, entry, trigger.re_entry, properties))) {
-    return 're_entry_refused'
-  }
-  if (await isEnteredTooOften(trx, workspaceId, entry)) return 'entered too often within an hour'
+  const entry = { contactId, workflowId, now: at, reEntry: trigger.re_entry, properties }
+  const refusal = await findEntryRefusal(trx, workspaceId, entry)
+  if (refusal === 're_entry') return 're_entry_refused'
+  if (refusal) return 'entered too often within an hour'
   await insertManualStart(trx, workspaceId, {
     id: newId('execution'),
     workflowId,

@@ -9,7 +9,7 @@ import type { Condition } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
 import { loadFactsOfContacts } from '../events/contactFacts.ts'
-import { listRefused, listTooOften } from '../events/reEntry.ts'
+import { listEntryRefusals } from '../events/reEntry.ts'
 import { lookAtNew } from '../segments/lookAtNew.ts'
 import { type InTrx, transact } from '../transact.ts'
 import { isLongPause, isOther, type TurnDeps } from './row.ts'
@@ -109,11 +109,10 @@ async function listStartable(
     (contact) => !left.has(macs.get(contact.id)?.toString('hex') ?? '') && holds(contact),
   )
   if (asking.length === 0) return []
-  const entries = { contactIds: asking.map(({ id }) => id), workflowId, now }
-  const rule = row.re_entry as ReEntry | null
-  const refused = await listRefused(trx, workspaceId, entries, rule, properties)
-  const tooOften = await listTooOften(trx, workspaceId, entries)
-  return asking.filter(({ id }) => !refused.has(id) && !tooOften.has(id))
+  const reEntry = row.re_entry as ReEntry | null
+  const entries = asking.map(({ id }) => ({ contactId: id, workflowId, now, reEntry, properties }))
+  const refusals = await listEntryRefusals(trx, workspaceId, entries)
+  return asking.filter((_, i) => !refusals[i])
 }
 
 /** Makes the function that says whether the filter of the schedule holds for a contact. */

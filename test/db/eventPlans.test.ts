@@ -64,7 +64,9 @@ beforeAll(async () => {
   for (const { sql: text } of asked) {
     if (/^\s*with\s/.test(text)) statements.set(text.replace(/\s+/g, ' ').slice(0, 60), text)
   }
-  await sql`truncate contacts, automation_events, executions, event_waits, outbox`.execute(db)
+  await sql`truncate contacts, automation_events, executions, event_waits, outbox cascade`.execute(
+    db,
+  )
 })
 
 /** How the statements read the tables, planned without their parameters. */

@@ -28,7 +28,6 @@ import { listAwaited, listCandidates } from '../../db/events/receivers.ts'
 import { listTriggers } from '../../db/events/triggers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
 import { listAdmissions } from '../../db/executions/admissions.ts'
-import { listEntered, listEnteredOften } from '../../db/executions/entries.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
 import { listHeld, listHolding, lockPaused } from '../../db/executions/held.ts'
 import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost.ts'
@@ -70,7 +69,6 @@ const reach = wholeWorkspace(ws)
 const id = 'id_1'
 const at = new Date(0)
 const page = { after: null, limit: 2 }
-const entries = { contactIds: [id], workflowId: id }
 const delivery = { id: 1, email_id: id, workspace_id: ws, recipient: 'a@b.test', to_team: false }
 const event = {
   eventId: null,
@@ -191,10 +189,6 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => insertEventGroup(trx, ws, [grouped]),
   (trx) => listAdmissions(trx, ws, [entry]),
   (trx) => listEventTimes(trx, ws, [id], ['user.left']),
-  (trx) =>
-    listEntered(trx, ws, { ...entries, liveOnly: true, since: at, key: { path: ['a'], value: 1 } }),
-  (trx) => listEntered(trx, ws, { ...entries, liveOnly: false, since: null, key: null }),
-  (trx) => listEnteredOften(trx, ws, { ...entries, since: at, times: 2 }),
   (trx) => listEmailActivity(trx, ws, [id]),
   (trx) => listEndedExecutions(trx, ws, { workflowId: id }, { ...page, status: null }),
   (trx) =>

@@ -2,13 +2,16 @@
 
 import { sql } from 'kysely'
 import type { GroupedEvent } from '../../commands/events/groups.ts'
+import { recordAutomationEvent } from '../../commands/events/record.ts'
+import { transact } from '../../commands/transact.ts'
 import type { Db } from '../../db/connect.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
 import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { isRefusal } from '../../rules/refusals.ts'
 import { addressMacOf } from './addressMac.ts'
-import { design, insertFlow, onEvent, recordEvent } from './flows.ts'
+import { design, insertFlow, onEvent } from './flows.ts'
 import { newId, seedWorkspace } from './harness.ts'
 import type { createRandom } from './random.ts'
 
@@ -102,15 +105,23 @@ export async function seedBurstWorkspace(db: Db, at: Date): Promise<BurstWorkspa
     .where('workflow_id', '=', waiting)
     .execute()
   const contactIds: string[] = []
+  const addressMac = await addressMacOf(db)
   for (let n = 0; n < KNOWN; n++) {
     const properties = { kind: 'seed', n }
-    const seeded = await recordEvent(db, workspaceId, {
-      eventName: 'seeded',
-      email: emailOf(n),
-      properties,
-      at,
-      contactProperties: n % 2 ? { plan: 'free' } : {},
-    })
+    const seeded = await transact(
+      { db, newId, now: () => at, addressMac, wake: () => undefined },
+      (inTrx) =>
+        recordAutomationEvent(inTrx, workspaceId, {
+          eventId: null,
+          eventName: 'seeded',
+          email: emailOf(n),
+          properties,
+          at,
+          contactProperties: n % 2 ? { plan: 'free' } : {},
+          createContact: true,
+        }),
+    )
+    if (!seeded || isRefusal(seeded)) throw new Error('a contact was not made')
     contactIds.push(seeded.contactId)
     await insertWaits(db, workspaceId, waiting, {
       at,
@@ -120,7 +131,6 @@ export async function seedBurstWorkspace(db: Db, at: Date): Promise<BurstWorkspa
     })
   }
   await enterOften(db, workspaceId, flows[0] ?? '', contactIds[OFTEN] ?? '', at)
-  const addressMac = await addressMacOf(db)
   await sql`insert into opt_outs (id, workspace_id, scope, target_id, address_hmac, source, created_at) values
     (${newId('workflow')}, ${workspaceId}, 'workflow', ${flows[1]}, ${addressMac(workspaceId, emailOf(1))}, 'api', now()),
     (${newId('workflow')}, ${workspaceId}, 'workspace', '', ${addressMac(workspaceId, emailOf(2))}, 'api', now())`.execute(
