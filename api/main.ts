@@ -1,6 +1,7 @@
 // The API process: connects to Postgres and Temporal, listens, and closes everything in reverse order.
 import { Connection } from '@temporalio/client'
 import { prepareOptOutsLater } from '../commands/opt-outs/prepare.ts'
+import { createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
 import { waitForSchema } from '../db/migrate.ts'
 import { apiSettings } from '../db/settings.ts'
@@ -29,7 +30,11 @@ const DRAIN_MS = 10_000
 const config = readConfig(process.env)
 const log = createLog('api', config.logLevel)
 const closers = createClosers(log)
-const now = () => new Date()
+const clock = createDatabaseClock((ahead_ms) => {
+  if (ahead_ms === 0) log.info('the clock of this machine is right again')
+  else log.warn({ ahead_ms }, 'the clock of this machine is off; that of Postgres counts')
+})
+const { now } = clock
 const secrets = createSecrets(config.secretKey, config.secretKeysPrevious)
 
 const onIdleError = (err: Error) => log.warn({ err }, 'a database connection broke while idle')
@@ -82,6 +87,10 @@ const keyNews = listenForKeys(config.databaseUrl, (err) =>
 )
 closers.add('key news', keyNews.stop)
 
+const looking = spare('dripline-api-ready')
+// Workers go by this clock, too: what the API says is due must not lie ahead of it.
+await clock.follow(looking)
+closers.add('clock', async () => clock.stop())
 const newId = createNewId(now)
 const wake = createWake(spare('dripline-api-wake'), (err) =>
   log.warn({ err }, 'workers were not woken; they poll'),
@@ -102,7 +111,7 @@ const app = createApp({
   now,
   newId,
   temporal: createTemporalReads(connection, config.temporalNamespace),
-  isDatabaseThere: createDatabaseLook(spare('dripline-api-ready')),
+  isDatabaseThere: createDatabaseLook(looking),
   wake,
   secrets,
   addressMac: optOuts.addressMac,

@@ -1,8 +1,10 @@
 // Does the work of several clients of a workspace together, for those of them that stay.
 
+import { isUnavailable } from '../db/failures.ts'
 import { currentScope, inScope, whenAllAbort } from '../db/scope.ts'
-import { ClientGone } from '../db/shares.ts'
+import { ClientGone, NoPlace } from '../db/shares.ts'
 import type { WorkspaceId } from '../rules/ids.ts'
+import { limits } from '../rules/limits.ts'
 import { createBatchers } from '../runtime/batcher.ts'
 
 /** In place of a result, for a client that went away before its group began. */
@@ -43,11 +45,13 @@ export function grouped<T, R>(
     const found = new Map(staying.map((one, place) => [one, results[place] as R]))
     return asked.map((one) => (found.has(one) ? (found.get(one) as R) : LEFT_OUT))
   }
-  const submit = createBatchers(
-    run,
-    maxItems,
-    keysOf ? { keysOf: ({ item }: Asked<T>) => keysOf(item) } : {},
-  )
+  const submit = createBatchers(run, maxItems, {
+    // As many as may wait for a connection: who comes later is told at once.
+    full: { most: limits.placesWaitedForMax, error: () => new NoPlace('too many wait already') },
+    // Those that wait have written nothing, and would wait for as long each.
+    failsAll: (err) => isUnavailable(err) || err instanceof NoPlace,
+    ...(keysOf ? { keysOf: ({ item }: Asked<T>) => keysOf(item) } : {}),
+  })
   return async (workspaceId, item) => {
     const result = await submit(workspaceId, { item, signal: currentScope().signal })
     if (result === LEFT_OUT) throw new ClientGone('the client went away while its group waited')

@@ -6,6 +6,8 @@ const ASK_EVERY_MS = 10_000
 const ANSWER_MS_MAX = 1_000
 /** A machine's clock is off that differs by more than this; else it counts, since an answer takes some time too. */
 const OFF_MS = 5_000
+/** It is right again below this, so that one at the limit does not count now and then. */
+const RIGHT_MS = OFF_MS / 2
 
 export interface DatabaseClock {
   /** The time of the machine where that is right, else that of Postgres. Until Postgres has answered that of the machine. */
@@ -39,7 +41,7 @@ export function createDatabaseClock(onOff: (ahead_ms: number) => void): Database
     const postgres = row.now.getTime() + (answered - asked) / 2
     const ahead_ms = Math.round(machine - postgres)
     const wasOff = isOff
-    isOff = Math.abs(ahead_ms) > OFF_MS
+    isOff = Math.abs(ahead_ms) > (wasOff ? RIGHT_MS : OFF_MS)
     origin = (isOff ? postgres : machine) - answered
     if (isOff !== wasOff) onOff(isOff ? ahead_ms : 0)
   }

@@ -8,6 +8,10 @@ const UNAVAILABLE_CODES = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'EAI_AGAIN',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
   '57P01', // admin_shutdown
   '57P02', // crash_shutdown
   '57P03', // cannot_connect_now
@@ -46,6 +50,12 @@ export function dataFaultOf(err: unknown): string | null {
   if (!(err instanceof Error) || !('code' in err)) return null
   const code = String(err.code)
   return /^2[23]...$/.test(code) ? code : null
+}
+
+/** True if Postgres itself has refused a statement: what it was part of is not committed. */
+export function isRefusedByPostgres(err: unknown): boolean {
+  if (!(err instanceof Error) || !('code' in err) || isUnavailable(err)) return false
+  return /^[0-9A-Z]{5}$/.test(String(err.code))
 }
 
 /** True if the same transaction may succeed when it runs again: after a deadlock or a serialization failure. */

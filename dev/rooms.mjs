@@ -60,6 +60,7 @@ export const mayImport = {
 
 /** What a room that writes by commands alone may import of db/: reads, and how a process comes to a database. */
 const dbReads = [
+  'clock.ts',
   'connect.ts',
   'failures.ts',
   'listen.ts',

@@ -11,6 +11,10 @@ interface BatcherOptions<T> {
   gather_ms?: number
   /** Items of one group have no key in common: those that have come in different groups, in their order. */
   keysOf?: (item: T) => readonly string[]
+  /** Of one key, how many may be under way or wait, and with what another one fails. */
+  full?: { most: number; error: () => Error }
+  /** Whether a failure of a group is that of all that wait, too. */
+  failsAll?: (err: unknown) => boolean
 }
 
 /**
@@ -22,7 +26,7 @@ interface BatcherOptions<T> {
 export function createBatcher<T, R>(
   work: (items: T[]) => Promise<R[]>,
   maxItems: number,
-  { gather_ms = 0, keysOf }: BatcherOptions<T> = {},
+  { gather_ms = 0, keysOf, failsAll = () => false }: BatcherOptions<T> = {},
 ): (item: T) => Promise<R> {
   interface Waiting {
     item: T
@@ -44,7 +48,8 @@ export function createBatcher<T, R>(
         const results = await work(group.map((w) => w.item))
         for (const [i, w] of group.entries()) w.resolve(results[i] as R)
       } catch (err) {
-        for (const w of group) w.reject(err)
+        const failed = failsAll(err) ? [...group, ...waiting.splice(0)] : group
+        for (const w of failed) w.reject(err)
       }
     }
     running = false
@@ -61,18 +66,21 @@ export function createBatcher<T, R>(
     })
 }
 
+/** Items that are looked at for each one that a group may have: the others behind them wait. */
+const LOOKED_AT = 10
+
 /** Removes the first items that have no key in common with an earlier one, whether that is taken or stays. */
 function takeApart<T>(waiting: T[], maxItems: number, keysOf: (item: T) => readonly string[]): T[] {
   const [taken, left]: [T[], T[]] = [[], []]
   const seen = new Set<string>()
-  for (const item of waiting) {
+  for (const item of waiting.splice(0, maxItems * LOOKED_AT)) {
     const keys = keysOf(item)
     const isApart = taken.length < maxItems && !keys.some((key) => seen.has(key))
     for (const key of keys) seen.add(key)
     if (isApart) taken.push(item)
     else left.push(item)
   }
-  waiting.splice(0, waiting.length, ...left)
+  waiting.unshift(...left)
   return taken
 }
 
@@ -92,6 +100,8 @@ export function createBatchers<K, T, R>(
       submit: createBatcher((items: T[]) => work(key, items), maxItems, options),
       pending: 0,
     }
+    const { full } = options
+    if (full && own.pending >= full.most) throw full.error()
     if (!found) batchers.set(key, own)
     own.pending += 1
     try {

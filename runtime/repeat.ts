@@ -8,11 +8,16 @@ interface Repeated {
   onFailure: (err: unknown) => void
 }
 
-/** Begins to repeat. Work never runs beside itself: what is due meanwhile follows it. @returns `stop` waits for what runs */
+/** Begins to repeat. Work never runs beside itself: what is due while it runs is left out. @returns `stop` waits for what runs */
 export function repeat({ every_ms, work, onFailure }: Repeated): { stop: () => Promise<void> } {
-  let running: Promise<unknown> = Promise.resolve()
+  let running: Promise<unknown> | null = null
   const timer = setInterval(() => {
-    running = running.then(work).catch(onFailure)
+    running ??= Promise.resolve()
+      .then(work)
+      .catch(onFailure)
+      .finally(() => {
+        running = null
+      })
   }, every_ms)
   return {
     async stop() {

@@ -2,8 +2,7 @@
 
 import { insertEventGroup } from '../../db/events/groupWrites.ts'
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
-import { isUnavailable } from '../../db/failures.ts'
-import { ClientGone, NoPlace } from '../../db/shares.ts'
+import { isRefusedByPostgres } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal, type Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -54,7 +53,7 @@ class Unfit extends Error {}
 /**
  * The first event goes at once; those that come while its commit is under way share the next one. One group has one event of a
  * contact and of an event_id at most: what one does the next one meets. An event goes alone whose contact is held by somebody
- * else, so no other waits for that contact, and one whose event_id was recorded before. All go alone when one of them is
+ * else or has large properties, so no other waits for that contact, and one whose event_id was recorded before. All go alone when one of them is
  * refused, or when Postgres refuses the group.
  */
 export function createEventGroups(deps: Deps): EventGroups {
@@ -86,10 +85,9 @@ async function recordGroup(
   try {
     return await transact(deps, (inTrx) => recordTogether(inTrx, workspaceId, group))
   } catch (error) {
-    // Whether it was committed may be unknown then: an event without an event_id would be recorded twice. Who got no connection
-    // has waited for one already.
-    if (isUnavailable(error) || error instanceof NoPlace || error instanceof ClientGone) throw error
-    return group.map(() => ALONE)
+    if (error instanceof Unfit || isRefusedByPostgres(error)) return group.map(() => ALONE)
+    // Whether it was committed may be unknown: an event without an event_id would be recorded twice.
+    throw error
   }
 }
 

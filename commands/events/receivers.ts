@@ -1,4 +1,6 @@
 // Decides which workflows arriving events start and which waits they end.
+// Long because one event and many go the same way from candidates to receivers.
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Trx } from '../../db/connect.ts'
 import {
   type ArrivedEvent,
@@ -58,30 +60,48 @@ export async function listReceivers(
   const receivers = candidates.map(
     ({ segmentKeys }): EventReceivers => ({ triggers: [], waits: [], segmentKeys }),
   )
-  if (met.length === 0) return receivers
-  const factsOf = await loadFactsOfContacts(
-    trx,
-    workspaceId,
-    met.map(({ event }) => event),
-    met.flatMap(({ triggers, waits }) => [
-      ...triggers.flatMap(({ filter }) => filter ?? []),
-      ...waits.flatMap(conditionsOf),
-    ]),
-  )
-  const all = met.map((one) => ({ ...one, facts: factsOf(one.event) }))
-  const read = await loadRead(
-    trx,
-    workspaceId,
-    all.flatMap(({ waits }) => waits),
-  )
-  const entering = all.flatMap(findEntering)
-  const refusals = await listEntryRefusals(trx, workspaceId, entering)
-  for (const one of all) receivers[one.place]?.waits.push(...findEnded(one, read))
-  for (const [i, { place, start }] of entering.entries()) {
-    if (!refusals[i]) receivers[place]?.triggers.push(start)
+  // A contact may have thousands of events, so those of few contacts are counted at once.
+  const isCounting = conditionNeeds(...met.flatMap(askedBy)).eventNames.length > 0
+  const size = isCounting ? COUNTED_AT_ONCE : Math.max(met.length, 1)
+  for (let from = 0; from < met.length; from += size) {
+    await addReceivers(trx, workspaceId, met.slice(from, from + size), receivers)
   }
   return receivers
 }
+
+/** Contacts whose events are counted at once. */
+const COUNTED_AT_ONCE = 5
+
+/** @param receivers by the places of the events, to which what is found is added */
+async function addReceivers(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  met: readonly Omit<Met, 'facts'>[],
+  receivers: readonly EventReceivers[],
+): Promise<void> {
+  const happened = met.map(({ event }) => event)
+  const factsOf = await loadFactsOfContacts(trx, workspaceId, happened, met.flatMap(askedBy))
+  const waits = met.flatMap((one) => one.waits)
+  const read = await loadRead(trx, workspaceId, waits)
+  const entering: ReturnType<typeof findEntering> = []
+  for (const one of met) {
+    const ready = { ...one, facts: factsOf(one.event) }
+    entering.push(...findEntering(ready))
+    receivers[one.place]?.waits.push(...findEnded(ready, read))
+    // One may meet a thousand filters; others of the process come in between.
+    await turn()
+  }
+  const refusals = await listEntryRefusals(trx, workspaceId, entering)
+  for (const [i, { place, start }] of entering.entries()) {
+    if (!refusals[i]) receivers[place]?.triggers.push(start)
+  }
+}
+
+/** The conditions that an event asks. */
+const askedBy = ({ triggers, waits }: Pick<Met, 'triggers' | 'waits'>): Condition[] => [
+  ...triggers.flatMap(({ filter }) => filter ?? []),
+  ...waits.flatMap(conditionsOf),
+]
 
 /** An event that meets triggers or waits. */
 interface Met extends Candidates {

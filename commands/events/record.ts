@@ -1,4 +1,5 @@
 // Records an automation event, starts workflows and ends waits, in the caller's transaction.
+// Long because what follows from an event may record further ones: all of it is one circle.
 
 import { updateContactProperties } from '../../db/contacts/writes.ts'
 import { findRecordedEvent, type RecordedEventRow } from '../../db/events/reads.ts'

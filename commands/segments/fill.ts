@@ -7,6 +7,7 @@ import {
   deleteMembers,
   endFill,
   type FillRow,
+  giveBackFill,
   listContactIds,
   lockFill,
   type TakenFill,
@@ -22,6 +23,8 @@ export type FillDeps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
 
 /** Contacts that are locked together. */
 const PAGE = 100
+/** Then it is the turn of the fill that waits longest. */
+const PAGES_OF_TURN = 50
 /** How long a fill is its worker's: another one goes on with what a dead worker has left. Each page renews it. */
 const LEASE_MS = 15_000
 /** How soon it is asked again whether those have ended who may not know of the fill. */
@@ -30,7 +33,7 @@ const FENCE_MS = 200
 const after = (now: Date, ms: number) => new Date(now.getTime() + ms)
 
 /**
- * Takes a fill that is due, and does its pages until it is through, or `isStopping`.
+ * Takes the fill that is due longest, and does some of its pages, or fewer when it is through, or `isStopping`.
  * @returns whether there was one
  */
 export async function fillNext(deps: FillDeps, isStopping: () => boolean): Promise<boolean> {
@@ -39,9 +42,17 @@ export async function fillNext(deps: FillDeps, isStopping: () => boolean): Promi
     claimFill(db, { now, until: after(now, LEASE_MS) }),
   )
   if (!taken) return false
-  for (let at: FillRow | null = taken; at !== null && !isStopping(); ) {
+  const { workspace_id: workspaceId, segment_id: segmentId } = taken
+  let at: FillRow | null = taken
+  for (let pages = 0; at !== null && pages < PAGES_OF_TURN && !isStopping(); pages++) {
     at = await fillPage(deps, { ...taken, ...at })
     await turn()
+  }
+  if (at !== null && !isStopping()) {
+    const { generation, after_contact_id } = at
+    await transact.one(deps, ({ db }) =>
+      giveBackFill(db, workspaceId, { segmentId, generation, after_contact_id, at: deps.now() }),
+    )
   }
   return true
 }
@@ -77,7 +88,7 @@ function writePage(
     const now = inTrx.now()
     const kept = await findKept(trx, workspaceId, await findKeptKeys(trx, workspaceId))
     const segment = kept.find(({ id }) => id === segmentId)
-    if (segment && !fill.is_clear) {
+    if (!fill.is_clear) {
       await updateFill(trx, workspaceId, segmentId, { next_at: after(now, FENCE_MS) })
       return null
     }

@@ -50,9 +50,9 @@ export async function fillReadersOf(
   workspaceId: WorkspaceId,
   audienceId: string,
 ): Promise<void> {
-  const ids = await listKeptReading(deps.db, workspaceId, audienceId)
-  if (ids.length === 0) return
+  // First: a segment may come to read it at this moment.
   await lockSegments(deps.db, workspaceId)
+  const ids = await listKeptReading(deps.db, workspaceId, audienceId)
   await fillAgain(deps, workspaceId, ids)
 }
 

@@ -64,7 +64,7 @@ export async function moveMembers(
     const row = rows.get(segment.id)
     const known = row?.generation === segment.generation ? row : undefined
     const was = known ? known.is_member : wasMember(segment, changed, facts)
-    const now = toMember(segment, contactId, facts)
+    const now = lookingSoon(segment, changed, toMember(segment, contactId, facts))
     if (now.is_member !== was) moves.push({ segmentId: segment.id, entered: now.is_member })
     const isSame = known
       ? known.is_member === now.is_member &&
@@ -74,6 +74,23 @@ export async function moveMembers(
   }
   await writeMembers(trx, workspaceId, found)
   return moves
+}
+
+/** Longer than a commit takes. */
+const SOON_MS = 5_000
+
+/**
+ * Who joins or leaves an audience while somebody else makes them a contact is seen by neither: a new contact is looked at once
+ * more where a segment reads audiences.
+ */
+function lookingSoon(
+  { reads }: KeptSegment,
+  { contact, now }: Changed,
+  found: FoundMember,
+): FoundMember {
+  if (!contact.isNew || reads.audienceIds.length === 0) return found
+  const soon = now.getTime() + SOON_MS
+  return { ...found, is_row: true, next_look_at: Math.min(found.next_look_at ?? soon, soon) }
 }
 
 /** Whether the condition of a segment holds for a contact now, and when that may change by time alone. */
@@ -93,6 +110,8 @@ function isReadBy(
   { reads }: KeptSegment,
   { contact, eventName, properties, at }: Changed,
 ): boolean {
+  // A segment that counted these would change by its own changes, without end.
+  if (eventName === happenings.segmentEntered || eventName === happenings.segmentLeft) return false
   if (contact.isNew) return true
   const isFieldChanged =
     contact.properties !== contact.before || contact.firstSeen.getTime() === at?.getTime()

@@ -9,6 +9,9 @@ import { counted } from './writes.ts'
 /** How long a group waits for what it cannot pass over, such as a contact that is being made: then each goes alone. */
 const LOCK_WAIT_MS = 200
 
+/** Contacts with more properties are not among a group, whose work stays that of some small ones. */
+const PROPERTIES_BYTES_MAX = 20_000
+
 /** An event that no execution caused, and which may make its contact. */
 interface GroupedEvent {
   id: string
@@ -25,7 +28,7 @@ interface GroupedEvent {
   now: Date
 }
 
-/** Null if the event is not written: its contact is held, or its event_id was recorded before. */
+/** Null if the event is not written: its contact is held or has large properties, or its event_id was recorded before. */
 type StoredOfGroup = {
   contact_id: string
   properties: JsonObject
@@ -82,6 +85,7 @@ export async function insertEventGroup(
     ), locked as materialized (
       select id, email from contacts
       where workspace_id = ${workspaceId} and email = any(${emails}::text[])
+        and octet_length(properties::text) <= ${PROPERTIES_BYTES_MAX}::int
       order by id for no key update skip locked
     ), fit as materialized (
       select g.*, l.id as locked_id from given g left join locked l on l.email = g.email

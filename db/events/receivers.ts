@@ -1,4 +1,5 @@
 // Finds triggers of active workflows and open waits of a contact for an event.
+// Long because one statement reads all that an event may meet.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Condition } from '../../rules/conditions/types.ts'
@@ -7,7 +8,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Interrupts } from '../../rules/interrupts.ts'
 import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
-import { isLive } from '../executions/live.ts'
+import { isFoundLive } from '../executions/live.ts'
 import type { JsonObject } from '../schema.ts'
 import { keptKeys } from '../segments/kept.ts'
 import { listTriggers, type TriggerRow, triggerKeys } from './triggers.ts'
@@ -132,7 +133,7 @@ export async function listCandidates(
     but_id: byExecution,
   }))
   const isOpen = sql`w.workspace_id = ${workspaceId} and w.contact_id = g.contact_id
-          and w.consumed_by is null and w.ended_by is null and ${isLive('x')}
+          and w.consumed_by is null and w.ended_by is null and ${isFoundLive('x')}
           and w.execution_id <> g.but_id`
   const { rows } = await sql<Found>`
     with given as (

@@ -3,7 +3,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
-import { isLive } from '../executions/live.ts'
+import { isFoundLive } from '../executions/live.ts'
 import { outboxRows } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 import type { EventReceivers } from './receivers.ts'
@@ -189,7 +189,7 @@ export async function insertConsequences(
       returning id, workflow_id, contact_id, created_at as at
     ), waiting as (
       select x.id from executions x
-      where x.workspace_id = ${workspaceId} and ${isLive('x')} and x.id = any(${waiting}::text[])
+      where x.workspace_id = ${workspaceId} and ${isFoundLive('x')} and x.id = any(${waiting}::text[])
       order by x.id for no key update
     ), consumed as (
       update event_waits w set

@@ -5,7 +5,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Json } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import type { Trx } from '../connect.ts'
-import { isLive } from './live.ts'
+import { isFoundLive } from './live.ts'
 
 export interface AskedEntry {
   contactId: string
@@ -40,8 +40,8 @@ export async function listAdmissions(
     key_value: key?.value === undefined ? null : JSON.stringify(key.value),
     often_since: oftenSince,
   }))
-  const isOfContact = sql`x.workspace_id = ${workspaceId}
-    and x.contact_id = g.contact_id and x.workflow_id = g.workflow_id`
+  const isOfContact = sql`x.workspace_id = ${workspaceId} and x.contact_id = g.contact_id`
+  const isOfWorkflow = sql`x.workflow_id = g.workflow_id`
   const isSuch = (which: RawBuilder<unknown>) => sql`exists (select from executions x
     where ${isOfContact} and ${which} and (g.key_path is null or (coalesce(
         (select a.properties from automation_events a where a.id = x.trigger_event_id), x.properties) #> g.key_path)
@@ -52,9 +52,9 @@ export async function listAdmissions(
         workflow_id text, look text, since timestamptz, key_path text[], key_value text, often_since timestamptz)
     )
     select
-      coalesce(case g.look when 'any' then ${isSuch(sql`true`)} when 'live' then ${isSuch(isLive('x'))}
-        when 'since' then ${isSuch(sql`x.created_at > g.since`)} end, false) as earlier,
-      coalesce((select x.created_at from executions x where ${isOfContact}
+      coalesce(case g.look when 'any' then ${isSuch(isOfWorkflow)} when 'live' then ${isSuch(sql`${isOfWorkflow} and ${isFoundLive('x')}`)}
+        when 'since' then ${isSuch(sql`${isOfWorkflow} and x.created_at > g.since`)} end, false) as earlier,
+      coalesce((select x.created_at from executions x where ${isOfContact} and ${isOfWorkflow}
         order by x.created_at desc offset ${limits.entriesPerHourMax - 1}::int limit 1) >= g.often_since, false) as often
     from given g order by g.place
   `.execute(trx)

@@ -9,3 +9,10 @@ import { type SqlBool, sql } from 'kysely'
  */
 export const isLive = (alias?: string) =>
   sql<SqlBool>`${sql.ref(alias === undefined ? 'ended_status' : `${alias}.ended_status`)} is null`
+
+/**
+ * The same for rows that are found by their ids or their contacts: no partial index is taken for it. A plan that is made once, while
+ * the tables are empty, would read the index of all that is live.
+ */
+export const isFoundLive = (alias: string) =>
+  sql<SqlBool>`coalesce(${sql.ref(`${alias}.ended_status`)}, '') = ''`

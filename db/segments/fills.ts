@@ -9,14 +9,20 @@ export type FillRow = Row<'segment_fills'>
 /** A fill that a worker has taken, and whether every transaction has ended that may not know yet that the segment is kept. */
 export type TakenFill = FillRow & { is_clear: boolean }
 
-/** Takes a fill of any workspace that is due, until `until`. Those that another worker takes at this moment are passed over. */
+/**
+ * Takes a fill of any workspace that is due, until `until`. Those that another worker takes at this moment are passed over. A fence
+ * from the cluster that a backup was taken of may lie ahead of every transaction, so it is set again.
+ */
 export async function claimFill(
   db: Db,
   { now, until }: { now: Date; until: Date },
 ): Promise<TakenFill | undefined> {
   const { rows } = await sql<TakenFill>`
     update segment_fills f set next_at = ${until}::timestamptz,
-      fence = coalesce(f.fence, pg_snapshot_xmax(pg_current_snapshot()))
+      fence = case
+        when f.fence is null or f.fence > pg_snapshot_xmax(pg_current_snapshot())
+          then pg_snapshot_xmax(pg_current_snapshot())
+        else f.fence end
     where f.segment_id = (
       select segment_id from segment_fills where next_at <= ${now}::timestamptz
       order by next_at limit 1 for update skip locked)
@@ -53,6 +59,22 @@ export async function updateFill(
     .set(progress)
     .where('workspace_id', '=', workspaceId)
     .where('segment_id', '=', segmentId)
+    .execute()
+}
+
+/** Makes a fill due, unless another worker has moved it on, or it has begun anew. */
+export async function giveBackFill(
+  db: Db,
+  workspaceId: WorkspaceId,
+  fill: { segmentId: string; generation: number; after_contact_id: string; at: Date },
+): Promise<void> {
+  await db
+    .updateTable('segment_fills')
+    .set({ next_at: fill.at })
+    .where('workspace_id', '=', workspaceId)
+    .where('segment_id', '=', fill.segmentId)
+    .where('generation', '=', fill.generation)
+    .where('after_contact_id', '=', fill.after_contact_id)
     .execute()
 }
 

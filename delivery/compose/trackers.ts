@@ -42,7 +42,11 @@ export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config'
     if (!html || html.length > HTML_CHARS_MAX || (!opens && !clicks)) return null
     const base = tracking_host === null ? config.publicUrl : `https://${tracking_host}`
     const ownUrls = [`${config.publicUrl}/u/`, `${base}/u/`]
-    const isOwnUrl = (url: string) => ownUrls.some((own) => url.startsWith(own))
+    const { unsubscribe_token: leaveToken } = email
+    // A link that carries the token elsewhere would lead whoever clicks in a copy to the contact's page.
+    const isOwnUrl = (url: string) =>
+      ownUrls.some((own) => url.startsWith(own)) ||
+      (leaveToken !== null && url.includes(leaveToken))
     const plan = watched(() => planTracking(html, { opens, clicks, isOwnUrl }))
     if (plan.urls.length > 0) await store({ email_id: email.id, urls: plan.urls })
     return {

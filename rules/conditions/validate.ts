@@ -2,7 +2,7 @@
 
 import type { Problem } from '../design/problem.ts'
 import type { ProblemCode } from '../design/problemCodes.ts'
-import { eventNameFault, isEventName } from '../eventNames.ts'
+import { eventNameFault, happenings, isEventName } from '../eventNames.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
 import { didYouMean, listed, mustBeOneOf, shown, typeName } from '../shown.ts'
@@ -164,11 +164,21 @@ function checkOperator(value: JsonObject, at: Place): Problem[] {
   return [...problems, ...problem(at, 'value', 'bad_value', message)]
 }
 
+/** What happens when somebody enters or leaves a segment. */
+const segmentMoves: ReadonlySet<string> = new Set([
+  happenings.segmentEntered,
+  happenings.segmentLeft,
+])
+
 function checkEventCount(value: JsonObject, at: Place): Problem[] {
   const problems: Problem[] = []
   const name = value['event_name']
   if (!isEventName(name)) {
     problems.push(...problem(at, 'event_name', 'bad_value', `event_name ${eventNameFault(name)}`))
+  }
+  if (at.context.scope === 'segment' && segmentMoves.has(String(name))) {
+    const message = `event_name must not be ${shown(name)} in a segment, which would change by its own changes`
+    problems.push(...problem(at, 'event_name', 'bad_value', message))
   }
   if (!countOperators.some((name) => name === value['operator'])) {
     const message = `operator ${mustBeOneOf(countOperators, value['operator'])}`

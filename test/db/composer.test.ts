@@ -216,6 +216,25 @@ describe('a copy for the team', () => {
   )
 })
 
+test('a link that carries the token of the contact leads nobody to it by a copy, tracked or not', async () => {
+  const use = createUse()
+  const token = 'a-token-that-is-long-enough'
+  const id = await accept({
+    html: `<a href="https://acme.test/prefs?u=https%3A%2F%2Fmail.test%2Fu%2F${token}">x</a> <a href="https://acme.test/other">y</a>`,
+    category: 'marketing',
+    unsubscribe_token: token,
+    track_clicks: true,
+  })
+  const copy = await use(id, async ({ bytes }) => bytes, 2, true)
+  expect(Object.values(bodiesOf(copy)).join('\n')).not.toContain(token)
+  const { urls } = await db
+    .selectFrom('email_links')
+    .select('urls')
+    .where('email_id', '=', id)
+    .executeTakeFirstOrThrow()
+  expect(urls).toEqual(['https://acme.test/other'])
+})
+
 test('the body of a large mail is compressed with lz4 where Postgres has it', async () => {
   const known = await sql<{ methods: string[] }>`
     select enumvals as methods from pg_settings where name = 'default_toast_compression'`.execute(

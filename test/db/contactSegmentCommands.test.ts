@@ -32,6 +32,18 @@ test('a condition that is none of a segment is refused, with its places', async 
     'condition.rules.2.segment_id unknown_segment',
     'condition.rules.3.audience_id unknown_audience',
   ])
+  // It would change by its own changes, without end.
+  const own = ['contact.segment_entered', 'contact.segment_left'].map((event_name) => ({
+    type: 'event_count',
+    event_name,
+    operator: 'eq',
+    value: 0,
+    within_ms: 1_000,
+  }))
+  expect(await problemsOf({ type: 'or', rules: own })).toEqual([
+    'condition.rules.0.event_name bad_value',
+    'condition.rules.1.event_name bad_value',
+  ])
   expect(await problemsOf(undefined)).toEqual(['condition bad_value'])
   expect(await problemsOf({})).toEqual(['condition empty_condition'])
   expect(await problemsOf({ ...isPro, value: '\0' })).toEqual(['condition bad_value'])

@@ -66,7 +66,6 @@ test('a worker that ends in the middle leaves whole pages, and another goes on t
   await insertContacts(workspaceId, deps.now())
   const id = await segment(isEven)
   await begin('segment_entered', id)
-  let pages = 0
   const progress = () =>
     db
       .selectFrom('segment_fills')
@@ -75,6 +74,8 @@ test('a worker that ends in the middle leaves whole pages, and another goes on t
       .executeTakeFirstOrThrow()
   while ((await progress()).after_contact_id === '') {
     await db.updateTable('segment_fills').set({ next_at: deps.now() }).execute()
+    // One page, as soon as its fence lets it.
+    let pages = 0
     await fillNext(deps, () => pages++ > 0)
   }
   expect(await members(id)).toEqual(evens().slice(0, 50))

@@ -1,5 +1,6 @@
 // Events that are posted at the same time: they share a commit, have the consequences that each would have after the other,
 // and none waits for the contact of another.
+// Long because each thing that goes alone has its own burst.
 
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
@@ -110,14 +111,16 @@ test.each([1, 2, 3, 4, 5, 6])(
     const groups = createEventGroups(deps)
     for (let turn = 0; turn < 3; turn++) {
       const begin = new Date(at.getTime() + turn * 1_000)
-      const burst = makeBurst(random, { at: begin, count: 40, name: `s${seed}t${turn}` })
+      const made = makeBurst(random, { at: begin, count: 40, name: `s${seed}t${turn}` })
       const held = random.between(0, together.contactIds.length - 1)
       const holder = await openSession(url)
       await holder.run(
         `begin; select from contacts where id = '${together.contactIds[held]}' for update`,
       )
       const isHeld = ({ event }: BurstEvent) => event.email === `c${held}@example.test`
-      // An event_id of the held contact is nobody else's, who would wait for it.
+      const ofHeld = made.filter(isHeld)
+      // One event alone waits for the held contact: of two nobody knows which is first. Its event_id is nobody else's.
+      const burst = made.filter((one) => !isHeld(one) || one === ofHeld[0])
       for (const one of burst) if (isHeld(one)) one.event.eventId = null
       const ended: [BurstEvent, Outcome][] = []
       const record = (one: BurstEvent) =>
@@ -210,6 +213,32 @@ test('an event whose contact is being made elsewhere, or whose event_id is recor
   expect((await Promise.all(slow)).map(outcomeOf)).toEqual([
     { email: made.email, executions: 0, deduplicated: false },
     { email: known.email, executions: 0, deduplicated: true },
+  ])
+})
+
+test('one whose properties would be too large is refused, and the others of its group are recorded', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const groups = createEventGroups(deps)
+  const email = `${uniqueName('c')}@example.test`
+  const large = (key: string) => ({ [key]: 'x'.repeat(15_000) })
+  for (let n = 0; n < 17; n++) {
+    await recordEvent(db, workspaceId, {
+      eventName: 'grew',
+      email,
+      contactProperties: large(`k${n}`),
+    })
+  }
+  const all = await Promise.all(
+    [
+      eventOf({ email, contactProperties: large('more') }),
+      eventOf(),
+      eventOf({ contactProperties: { a: 1 } }),
+    ].map((one) => groups.record(workspaceId, one, now())),
+  )
+  expect(all.map(outcomeOf)).toEqual([
+    { refused: 'contact_properties_refused' },
+    expect.objectContaining({ deduplicated: false }),
+    expect.objectContaining({ deduplicated: false }),
   ])
 })
 

@@ -170,7 +170,7 @@ select "segment_id", "generation", "is_member", "next_look_at" from "segment_mem
 with taken as ( update segment_members m set next_look_at = $1::timestamptz where m.ctid = any(array( select d.ctid from segment_members d where d.next_look_at <= $2::timestamptz order by d.next_look_at limit $3 for update skip locked)) returning m.workspace_id, m.contact_id, m.segment_id ) select workspace_id, contact_id, array_agg(segment_id order by segment_id) as segment_ids from taken group by workspace_id, contact_id order by contact_id;
 
 -- segments: a fill that is due
-update segment_fills f set next_at = $1::timestamptz, fence = coalesce(f.fence, pg_snapshot_xmax(pg_current_snapshot())) where f.segment_id = ( select segment_id from segment_fills where next_at <= $2::timestamptz order by next_at limit 1 for update skip locked) returning f.segment_id, f.workspace_id, f.generation, f.after_contact_id, f.fence, f.next_at, f.fence <= pg_snapshot_xmin(pg_current_snapshot()) as is_clear;
+update segment_fills f set next_at = $1::timestamptz, fence = case when f.fence is null or f.fence > pg_snapshot_xmax(pg_current_snapshot()) then pg_snapshot_xmax(pg_current_snapshot()) else f.fence end where f.segment_id = ( select segment_id from segment_fills where next_at <= $2::timestamptz order by next_at limit 1 for update skip locked) returning f.segment_id, f.workspace_id, f.generation, f.after_contact_id, f.fence, f.next_at, f.fence <= pg_snapshot_xmin(pg_current_snapshot()) as is_clear;
 
 -- segments: contacts of a page
 select "id" from "contacts" where "workspace_id" = $1 and "id" > $2 order by "id" limit $3;

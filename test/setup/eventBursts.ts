@@ -1,4 +1,5 @@
 // A workspace whose contacts wait for events in many ways, bursts of events for it, and all that such a burst wrote.
+// Long because the workspace, its bursts and what they write are one model.
 
 import { sql } from 'kysely'
 import type { GroupedEvent } from '../../commands/events/groups.ts'
@@ -188,7 +189,7 @@ export interface BurstEvent {
   now: Date
 }
 
-/** Random events for known and for new contacts; some come twice, some are refused, some tell of the past. */
+/** Random events for known and for new contacts; some come twice, some tell of the past. None makes its group go alone, in any order. */
 export function makeBurst(
   random: ReturnType<typeof createRandom>,
   { at, count, name }: { at: Date; count: number; name: string },
@@ -203,7 +204,6 @@ export function makeBurst(
       ...(chance(0.6) ? { plan: random.pick(['free', 'pro', 'max']) } : {}),
       ...(chance(0.2) ? { due: random.between(1, 3) } : {}),
       ...(chance(0.1) ? { gone: true } : {}),
-      ...(chance(0.05) ? { [`large${n}`]: 'x'.repeat(140_000) } : {}),
     }
     return {
       now,

@@ -1,0 +1,45 @@
+// How much a batcher lets wait, and what becomes of those that wait when a group fails.
+import { expect, test } from 'vitest'
+import { createBatchers } from '../../runtime/batcher.ts'
+
+class Full extends Error {}
+
+test('of one key no more are let in than may wait, and those of another key are', async () => {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const submit = createBatchers(
+    async (_key: string, items: number[]) => {
+      await held
+      return items
+    },
+    2,
+    { full: { most: 3, error: () => new Full('full') } },
+  )
+  const all = [1, 2, 3].map((item) => submit('a', item))
+  await expect(submit('a', 4)).rejects.toBeInstanceOf(Full)
+  const other = submit('b', 5)
+  release()
+  expect(await Promise.all([...all, other])).toEqual([1, 2, 3, 5])
+  expect(await submit('a', 6)).toBe(6)
+})
+
+test('a failure that is that of all ends those that wait, too, and another one does not', async () => {
+  const asked: number[][] = []
+  const submit = createBatchers(
+    async (_key: string, items: number[]) => {
+      asked.push(items)
+      throw new Error(items.includes(1) ? 'gone' : 'its own')
+    },
+    1,
+    { failsAll: (err) => err instanceof Error && err.message === 'gone' },
+  )
+  const settle = (items: number[]) => Promise.allSettled(items.map((item) => submit('a', item)))
+  const messages = (all: PromiseSettledResult<unknown>[]) =>
+    all.map((one) => (one.status === 'rejected' ? (one.reason as Error).message : one.value))
+  expect(messages(await settle([1, 2, 3]))).toEqual(['gone', 'gone', 'gone'])
+  expect(asked).toEqual([[1]])
+  expect(messages(await settle([2, 3]))).toEqual(['its own', 'its own'])
+  expect(asked).toEqual([[1], [2], [3]])
+})
