@@ -69,8 +69,9 @@ export async function insertEventGroup(
   const given = events.map((event, place) => ({ ...event, place }))
   const emails = events.map(({ email }) => email)
   const theirs = events.flatMap(({ id, event_id }) => (event_id === id ? [] : event_id))
+  // Planned at each call (it begins with a comment, so it gets no name): a plan for few contacts would read all of many.
   const { rows } = await sql<GroupRow>`
-    with bound as materialized (
+    /* group */ with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, true)
     ), given as materialized (
       select g.* from bound, jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(place integer, id text,

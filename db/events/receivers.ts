@@ -102,7 +102,8 @@ const latestOfNamed = (wait: RawBuilder<unknown>, interrupts: RawBuilder<unknown
     from regexp_matches(concat_ws(' ', ${wait}.filter::text, ${wait}.condition::text,
       case when ${wait}.watched then ${interrupts}::text end), 'wait_events[.]([A-Za-z0-9_-]+)', 'g') as found) as named
   cross join lateral (
-    select a.properties from event_waits d join automation_events a on a.id = d.consumed_by
+    select a.properties from event_waits d
+    join automation_events a on a.id = d.consumed_by and a.contact_id = d.contact_id
     where d.execution_id = ${wait}.execution_id and d.node_id = named.node_id
     order by d.segment desc limit 1) as latest`
 
@@ -115,8 +116,8 @@ export interface Candidates {
 
 /**
  * Finds for each of these the triggers of that name, and the waits for it or for any change. Their filters are not evaluated
- * here, and triggers of workflows that the contact has left are not returned. It begins with `with`, so that each connection plans
- * it once; what depends on one contact stands in subqueries, which have their indexes whatever the tables hold.
+ * here, and triggers of workflows that the contact has left are not returned. Planned at each call: a plan for empty tables would
+ * read full ones as a whole.
  */
 export async function listCandidates(
   trx: Trx,
@@ -136,7 +137,7 @@ export async function listCandidates(
           and w.consumed_by is null and w.ended_by is null and ${isFoundLive('x')}
           and w.execution_id <> g.but_id`
   const { rows } = await sql<Found>`
-    with given as (
+    /* candidates */ with given as (
       select * from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as g(place integer,
         contact_id text, event_name text, names text[], hmac text, but_id text)
     ), keys as materialized (
@@ -186,7 +187,8 @@ const openWaits = (isOpen: RawBuilder<unknown>) => sql`
           'step_count', case when w.watched or w.filter is not null then (
             select max(s.seq) from execution_steps s where s.execution_id = x.id) end,
           'trigger', case when w.watched or w.filter is not null then coalesce(x.properties, (
-            select a.properties from automation_events a where a.id = x.trigger_event_id)) end,
+            select a.properties from automation_events a
+            where a.id = x.trigger_event_id and a.contact_id = x.contact_id)) end,
           'wait_events', (${latestOfNamed(sql`w`, INTERRUPTS)}))
           order by w.execution_id, w.segment)
         from event_waits w join executions x on x.id = w.execution_id

@@ -44,10 +44,11 @@ export async function listAdmissions(
   const isOfWorkflow = sql`x.workflow_id = g.workflow_id`
   const isSuch = (which: RawBuilder<unknown>) => sql`exists (select from executions x
     where ${isOfContact} and ${which} and (g.key_path is null or (coalesce(
-        (select a.properties from automation_events a where a.id = x.trigger_event_id), x.properties) #> g.key_path)
+        (select a.properties from automation_events a where a.id = x.trigger_event_id and a.contact_id = x.contact_id), x.properties) #> g.key_path)
       is not distinct from g.key_value::jsonb))`
+  // Planned at each call: a plan for an empty table would read a full one as a whole.
   const { rows } = await sql<Admission>`
-    with given as (
+    /* admissions */ with given as (
       select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(place integer, contact_id text,
         workflow_id text, look text, since timestamptz, key_path text[], key_value text, often_since timestamptz)
     )
