@@ -1,7 +1,7 @@
 // The API process: connects to Postgres and Temporal, listens, and closes everything in reverse order.
 import { Connection } from '@temporalio/client'
 import { prepareOptOutsLater } from '../commands/opt-outs/prepare.ts'
-import { createDatabaseClock } from '../db/clock.ts'
+import { clockTeller, createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
 import { waitForSchema } from '../db/migrate.ts'
 import { apiSettings } from '../db/settings.ts'
@@ -30,10 +30,7 @@ const DRAIN_MS = 10_000
 const config = readConfig(process.env)
 const log = createLog('api', config.logLevel)
 const closers = createClosers(log)
-const clock = createDatabaseClock((ahead_ms) => {
-  if (ahead_ms === 0) log.info('the clock of this machine is right again')
-  else log.warn({ ahead_ms }, 'the clock of this machine is off; that of Postgres counts')
-})
+const clock = createDatabaseClock(clockTeller(log))
 const { now } = clock
 const secrets = createSecrets(config.secretKey, config.secretKeysPrevious)
 

@@ -56,3 +56,11 @@ export function createDatabaseClock(onOff: (ahead_ms: number) => void): Database
     stop: () => clearInterval(timer),
   }
 }
+
+/** Makes what tells a log that the clock of the machine is off, or right again. */
+export const clockTeller =
+  (log: { info(text: string): void; warn(about: { ahead_ms: number }, text: string): void }) =>
+  (ahead_ms: number): void => {
+    if (ahead_ms === 0) log.info('the clock of this machine is right again')
+    else log.warn({ ahead_ms }, 'the clock of this machine is off; that of Postgres counts')
+  }

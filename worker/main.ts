@@ -5,7 +5,7 @@ import { Client } from '@temporalio/client'
 import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
 import { createActivities } from '../activities/index.ts'
 import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
-import { createDatabaseClock } from '../db/clock.ts'
+import { clockTeller, createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
 import { listen } from '../db/listen.ts'
 import { waitForSchema } from '../db/migrate.ts'
@@ -55,10 +55,7 @@ const config = readConfig(process.env)
 lowerPriority(config.workerNice)
 const log = createLog('worker', config.logLevel)
 const closers = createClosers(log)
-const clock = createDatabaseClock((ahead_ms) => {
-  if (ahead_ms === 0) log.info('the clock of this machine is right again')
-  else log.warn({ ahead_ms }, 'the clock of this machine is off; that of Postgres counts')
-})
+const clock = createDatabaseClock(clockTeller(log))
 const { now } = clock
 const secrets = createSecrets(config.secretKey, config.secretKeysPrevious)
 const newId = createNewId(now)

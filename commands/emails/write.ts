@@ -34,11 +34,7 @@ export async function writeEmail(
     const mail = {
       workspace_id: workspaceId,
       email: contact.email,
-      email_id: row.id,
-      subject: row.subject,
-      workflow_id: row.workflow_id,
-      execution_id: row.execution_id,
-      node_id: row.node_id,
+      ...mailOf(email),
       chain_depth: contact.chainDepth,
     }
     await recordSentMail({ ...deps, now: () => at }, mail, at)
@@ -64,22 +60,27 @@ export async function writeEmails(
     await insertOne(deps, workspaceId, one)
   }
   const forContact = emails.filter(({ recipients, team }) => recipients.length > team.length)
-  const sent = forContact.map(({ row }) => ({
+  const sent = forContact.map((one) => ({
     contact_id: contact.id,
     email: contact.email,
-    email_id: row.id,
-    subject: row.subject,
-    workflow_id: row.workflow_id,
-    execution_id: row.execution_id,
-    node_id: row.node_id,
+    ...mailOf(one),
     chain_depth: contact.chainDepth,
     name: 'sent' as const,
-    at: row.created_at,
+    at: one.row.created_at,
     data: { recipient: contact.email },
-    byExecution: row.execution_id ?? undefined,
+    byExecution: one.row.execution_id ?? undefined,
   }))
   await recordMailEvents(deps, workspaceId, sent)
 }
+
+/** What `email.sent` tells of an email. */
+const mailOf = ({ row }: NewEmail) => ({
+  email_id: row.id,
+  subject: row.subject,
+  workflow_id: row.workflow_id,
+  execution_id: row.execution_id,
+  node_id: row.node_id,
+})
 
 /** Makes a function that gives the HMACs for the recipients of marketing mail; none of other mail. */
 export const macsOf =

@@ -42,6 +42,14 @@ export async function listScheduleNodes(
   return rows.map((row) => row.node_id)
 }
 
+const subscribedEmails = (db: Db, workspaceId: WorkspaceId, audienceId: string) =>
+  db
+    .selectFrom('audience_contacts')
+    .select('email')
+    .where('workspace_id', '=', workspaceId)
+    .where('audience_id', '=', audienceId)
+    .where('is_subscribed', '=', true)
+
 /** Addresses of subscribed members of an audience, in their order, from the one after `after` on. */
 export async function listMemberEmails(
   db: Db,
@@ -49,12 +57,7 @@ export async function listMemberEmails(
   audienceId: string,
   page: { after: string; limit: number },
 ): Promise<string[]> {
-  const rows = await db
-    .selectFrom('audience_contacts')
-    .select('email')
-    .where('workspace_id', '=', workspaceId)
-    .where('audience_id', '=', audienceId)
-    .where('is_subscribed', '=', true)
+  const rows = await subscribedEmails(db, workspaceId, audienceId)
     .where('email', '>', page.after)
     .orderBy('email')
     .limit(page.limit)
@@ -69,13 +72,8 @@ export async function listMembersAmong(
   audienceId: string,
   emails: readonly string[],
 ): Promise<string[]> {
-  const rows = await db
-    .selectFrom('audience_contacts')
-    .select('email')
-    .where('workspace_id', '=', workspaceId)
-    .where('audience_id', '=', audienceId)
+  const rows = await subscribedEmails(db, workspaceId, audienceId)
     .where('email', 'in', emails)
-    .where('is_subscribed', '=', true)
     .execute()
   return rows.map((row) => row.email)
 }
