@@ -7,6 +7,12 @@ import type { WorkspaceId } from '../rules/ids.ts'
 import { limits } from '../rules/limits.ts'
 import { createBatchers } from '../runtime/batcher.ts'
 
+/**
+ * Groups of a workspace that may be under way together. Where a busy machine makes each commit slow, one after the other would be too few
+ * for what comes; each takes a connection of the workspace's share.
+ */
+const AT_ONCE = 3
+
 /** In place of a result, for a client that went away before its group began. */
 const LEFT_OUT = Symbol('left out')
 
@@ -18,7 +24,7 @@ interface Asked<T> {
 
 /**
  * Makes a function that does the work of several clients of a workspace together. The first item goes at once; those that
- * come while its group is under way share the next one. A group is given up when all of its clients have gone; one who
+ * come while its group is under way share the next one, and where more wait than one group may have, up to three are under way. A group is given up when all of its clients have gone; one who
  * goes while the group waits is left out of it, and gets a `ClientGone`.
  * @param work gives one result for each item, in order; if it throws, every item of the group fails
  * @param keysOf items of one group have no key in common; those that have come in different groups, in their order
@@ -46,6 +52,7 @@ export function grouped<T, R>(
     return asked.map((one) => (found.has(one) ? (found.get(one) as R) : LEFT_OUT))
   }
   const submit = createBatchers(run, maxItems, {
+    atOnce: AT_ONCE,
     // As many as may wait for a connection: who comes later is told at once.
     full: { most: limits.placesWaitedForMax, error: () => new NoPlace('too many wait already') },
     // Those that wait have written nothing, and would wait for as long each.

@@ -2,7 +2,7 @@
 import type { CallResult } from './interpreterTypes.ts'
 import { limits } from './limits.ts'
 
-/** What one try gave. Faults are those of the client; `forbidden`: the host has no address that may be connected to. */
+/** What one try gave. Faults are those of the client; `forbidden`: the host has no address, or the URL no port, that may be connected to. */
 export type CallTry =
   | { kind: 'answer'; status: number; isCut: boolean; retryAfter: string | null }
   | { kind: 'fault'; fault: 'forbidden' | 'unknown_host' | 'timeout' | 'connection' }

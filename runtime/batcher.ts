@@ -9,7 +9,9 @@ const STREAM_MIN = 4
 interface BatcherOptions<T> {
   /** Under load, how long a group waits for more. */
   gather_ms?: number
-  /** Items of one group have no key in common: those that have come in different groups, in their order. */
+  /** Groups that may be under way together: a further one begins only when as many items wait as it may have. One unless given. */
+  atOnce?: number
+  /** Items that are under way together have no key in common: those that have come in different groups, in their order. */
   keysOf?: (item: T) => readonly string[]
   /** Of one key, how many may be under way or wait, and with what another one fails. */
   full?: { most: number; error: () => Error }
@@ -18,7 +20,7 @@ interface BatcherOptions<T> {
 }
 
 /**
- * Makes a function that runs `work` over groups of items, one group at a time. A single item goes at once, and
+ * Makes a function that runs `work` over groups of items, one group at a time unless very many wait. A single item goes at once, and
  * items that arrive meanwhile share the next round trip.
  * @param work takes a group and returns one result for each item, in order; if it throws, every item of the group
  * fails
@@ -26,7 +28,7 @@ interface BatcherOptions<T> {
 export function createBatcher<T, R>(
   work: (items: T[]) => Promise<R[]>,
   maxItems: number,
-  { gather_ms = 0, keysOf, failsAll = () => false }: BatcherOptions<T> = {},
+  { gather_ms = 0, atOnce = 1, keysOf = () => [], failsAll = () => false }: BatcherOptions<T> = {},
 ): (item: T) => Promise<R> {
   interface Waiting {
     item: T
@@ -34,45 +36,66 @@ export function createBatcher<T, R>(
     reject: (err: unknown) => void
   }
   const waiting: Waiting[] = []
-  let running = false
+  /** Keys of what is under way. */
+  const busy = new Set<string>()
+  let running = 0
+
+  const runGroup = async (group: Waiting[]) => {
+    const keys = group.flatMap(({ item }) => keysOf(item))
+    for (const key of keys) busy.add(key)
+    try {
+      const results = await work(group.map((w) => w.item))
+      for (const [i, w] of group.entries()) w.resolve(results[i] as R)
+    } catch (err) {
+      const failed = failsAll(err) ? [...group, ...waiting.splice(0)] : group
+      for (const w of failed) w.reject(err)
+    } finally {
+      for (const key of keys) busy.delete(key)
+    }
+  }
 
   const run = async () => {
     let last = 0
     while (waiting.length > 0) {
       if (gather_ms > 0 && last >= STREAM_MIN && waiting.length < maxItems) await delay(gather_ms)
-      const group = keysOf
-        ? takeApart(waiting, maxItems, ({ item }) => keysOf(item))
-        : waiting.splice(0, maxItems)
+      const group = takeApart(waiting, maxItems, { keysOf: ({ item }) => keysOf(item), busy })
+      // What is left waits for keys that are under way: who has them goes on with it.
+      if (group.length === 0) break
       last = group.length
-      try {
-        const results = await work(group.map((w) => w.item))
-        for (const [i, w] of group.entries()) w.resolve(results[i] as R)
-      } catch (err) {
-        const failed = failsAll(err) ? [...group, ...waiting.splice(0)] : group
-        for (const w of failed) w.reject(err)
-      }
+      startFurther()
+      await runGroup(group)
     }
-    running = false
+    running -= 1
+  }
+
+  const start = () => {
+    running += 1
+    // Waiting for one turn of the event loop lets items of the same turn share the first group.
+    setImmediate(() => void run())
+  }
+  const startFurther = () => {
+    if (running < atOnce && waiting.length >= maxItems) start()
   }
 
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      // Waiting for one turn of the event loop lets items of the same turn share the first group.
-      if (!running) {
-        running = true
-        setImmediate(() => void run())
-      }
+      if (running === 0) start()
+      else startFurther()
     })
 }
 
 /** Items that are looked at for each one that a group may have: the others behind them wait. */
 const LOOKED_AT = 10
 
-/** Removes the first items that have no key in common with an earlier one, whether that is taken or stays. */
-function takeApart<T>(waiting: T[], maxItems: number, keysOf: (item: T) => readonly string[]): T[] {
+/** Removes the first items that have no key in common with an earlier one, whether that is taken or stays, or with what is busy. */
+function takeApart<T>(
+  waiting: T[],
+  maxItems: number,
+  { keysOf, busy }: { keysOf: (item: T) => readonly string[]; busy: ReadonlySet<string> },
+): T[] {
   const [taken, left]: [T[], T[]] = [[], []]
-  const seen = new Set<string>()
+  const seen = new Set(busy)
   for (const item of waiting.splice(0, maxItems * LOOKED_AT)) {
     const keys = keysOf(item)
     const isApart = taken.length < maxItems && !keys.some((key) => seen.has(key))

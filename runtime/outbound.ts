@@ -4,6 +4,7 @@ import { lookup as systemLookup } from 'node:dns/promises'
 import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
 import { request as tlsRequest } from 'node:https'
 import { isIP } from 'node:net'
+import { isHttpPort } from '../rules/httpPorts.ts'
 
 export interface OutboundRequest {
   method: string
@@ -28,7 +29,7 @@ export interface OutboundAnswer {
   isCut: boolean
 }
 
-/** Why there is no answer. `forbidden`: every address of the host is one that must not be connected to. */
+/** Why there is no answer. `forbidden`: the port, or every address of the host, is one that must not be connected to. */
 export type OutboundFault = 'forbidden' | 'unknown_host' | 'timeout' | 'connection'
 
 /** There is no answer. The message names no address and no part of the URL. */
@@ -77,10 +78,12 @@ export function createOutbound({ mayConnect, lookup = systemAddresses }: Outboun
 
 /** The one address that is connected to: the first of the host that may be. @throws OutboundError */
 async function addressOf(
-  { hostname }: URL,
+  url: URL,
   lookup: Lookup,
   mayConnect: OutboundDeps['mayConnect'],
 ): Promise<string> {
+  const { hostname } = url
+  if (!isHttpPort(url)) throw new OutboundError('forbidden')
   const host = hostname.replace(/^\[|\]$/g, '')
   const addresses = isIP(host) ? [host] : await lookup(host).catch(unknownHost)
   if (addresses.length === 0) unknownHost()

@@ -155,7 +155,7 @@ function composeEmail(
   const template = data.template_id === undefined ? null : sources.templates.get(data.template_id)
   if (template === undefined) return `template ${data.template_id} is not published`
   const from = data.from || template?.from || design.settings?.default_from
-  if (!from) return 'no domain of this workspace for want of a from address'
+  if (!from) return 'no from address: the node, its template and default_from name none'
   const domain = findDomain(deps, sources, 'from', from)
   if (typeof domain === 'string') return domain
   const addressed = addressMail(data, facts.contact.email, (key, address) => {

@@ -178,8 +178,8 @@ function findTrigger(
   for (const trigger of triggers) {
     const properties = happeningOf(trigger, eventName, contact)
     if (properties === undefined) continue
-    const event = properties ?? facts.event
-    if (matchTrigger([trigger], { ...facts, event })) return { trigger, properties }
+    const asked = properties === null ? facts : { ...facts, event: properties }
+    if (matchTrigger([trigger], asked)) return { trigger, properties }
   }
   return null
 }
@@ -244,12 +244,19 @@ const conditionsOf = ({ filter, condition, interrupts }: WaitRow): Condition[] =
     ...(interrupts?.goals ?? []).map((goal) => goal.condition ?? null),
   ].filter((one) => one !== null)
 
-function groupByWorkflow(triggers: TriggerRow[]): TriggerRow[][] {
+/** Of each list, which is the same from event to event while no workflow changes. */
+const grouped = new WeakMap<readonly TriggerRow[], readonly TriggerRow[][]>()
+
+function groupByWorkflow(triggers: readonly TriggerRow[]): readonly TriggerRow[][] {
+  const before = grouped.get(triggers)
+  if (before) return before
   const groups = new Map<string, TriggerRow[]>()
   for (const trigger of triggers) {
     const group = groups.get(trigger.workflow_id)
     if (group) group.push(trigger)
     else groups.set(trigger.workflow_id, [trigger])
   }
-  return [...groups.values()]
+  const found = [...groups.values()]
+  grouped.set(triggers, found)
+  return found
 }

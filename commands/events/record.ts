@@ -20,7 +20,7 @@ import { limits } from '../../rules/limits.ts'
 import { mergeProperties } from '../../rules/properties/merge.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
-import { type Changed, type Move, moveMembers } from '../segments/move.ts'
+import { type Changed, type Move, moveEach, moveMembers } from '../segments/move.ts'
 import type { InTrx } from '../transact.ts'
 import { findReceivers, listReceivers, NOBODY } from './receivers.ts'
 
@@ -148,11 +148,14 @@ export async function recordStored(
       now,
     })),
   )
-  for (const { place, event, contact, now } of fit) {
-    const { segmentKeys } = receiversOf(place)
-    const moves = await moveMembers(deps.db, workspaceId, segmentKeys, { ...event, contact, now })
-    if (event.historical) continue
-    await recordMoves(deps, workspaceId, moves, { ...event, depth: depthOf(event) })
+  for (const keys of new Set(fit.map(({ place }) => receiversOf(place).segmentKeys))) {
+    const looked = fit.filter(({ place }) => receiversOf(place).segmentKeys === keys)
+    const changes = looked.map(({ event, contact, now }) => ({ ...event, contact, now }))
+    const moves = await moveEach(deps.db, workspaceId, keys, changes)
+    for (const [i, { event }] of looked.entries()) {
+      if (event.historical) continue
+      await recordMoves(deps, workspaceId, moves[i] ?? [], { ...event, depth: depthOf(event) })
+    }
   }
   const executionIds = new Map(fit.map(({ place }, i) => [place, started[i] ?? []]))
   return arrivals.map(

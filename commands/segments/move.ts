@@ -36,44 +36,109 @@ export async function moveMembers(
   keys: string | null,
   changed: Changed,
 ): Promise<Move[]> {
+  const [moves] = await moveEach(trx, workspaceId, keys, [changed])
+  return moves ?? []
+}
+
+/** Contacts whose events are counted at once: one may have thousands. */
+const COUNTED_AT_ONCE = 5
+
+/** The same for changes of several contacts, no two of the same, by as many statements as for one. @returns the moves of each */
+export async function moveEach(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  keys: string | null,
+  all: readonly Changed[],
+): Promise<Move[][]> {
   const kept = await findKept(trx, workspaceId, keys)
-  const { segmentIds } = changed
-  const asked = kept.filter((segment) =>
-    segmentIds ? segmentIds.includes(segment.id) : isReadBy(segment, changed),
+  const looks = all.map((changed): Look => ({ changed, asked: askedBy(changed, kept), moves: [] }))
+  const looking = looks.filter(({ asked }) => asked.length > 0)
+  const isCounting = looking.some(({ asked }) =>
+    asked.some(({ reads }) => reads.eventNames.length > 0),
   )
-  if (asked.length === 0) return []
-  const contactId = changed.contact.id
-  const ids = asked.map(({ id }) => id)
-  const rows = new Map(
-    (await listMemberRows(trx, workspaceId, contactId, ids)).map((row) => [row.segment_id, row]),
+  const size = isCounting ? COUNTED_AT_ONCE : Math.max(looking.length, 1)
+  for (let from = 0; from < looking.length; from += size) {
+    await lookAtEach(trx, workspaceId, looking.slice(from, from + size))
+  }
+  return looks.map(({ moves }) => moves)
+}
+
+/** A change, the segments for which its contact is looked at, and, when they were, what came of it. */
+interface Look {
+  changed: Changed
+  asked: readonly KeptSegment[]
+  moves: Move[]
+}
+
+const askedBy = (changed: Changed, kept: readonly KeptSegment[]): KeptSegment[] =>
+  kept.filter((segment) =>
+    changed.segmentIds ? changed.segmentIds.includes(segment.id) : isReadBy(segment, changed),
   )
+
+async function lookAtEach(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  looks: readonly Look[],
+): Promise<void> {
+  const segments = [...new Set(looks.flatMap(({ asked }) => asked))]
+  const keyOf = (contactId: string, segmentId: string) => `${contactId} ${segmentId}`
+  const known = await listMemberRows(
+    trx,
+    workspaceId,
+    looks.map(({ changed }) => changed.contact.id),
+    segments.map(({ id }) => id),
+  )
+  const rows = new Map(known.map((row) => [keyOf(row.contact_id, row.segment_id), row]))
   const load = await loadNeededFacts(
     trx,
     workspaceId,
-    [changed],
+    looks.map(({ changed }) => changed),
     {
-      eventNames: [...new Set(asked.flatMap(({ reads }) => reads.eventNames))],
-      audienceIds: [...new Set(asked.flatMap(({ reads }) => reads.audienceIds))],
+      eventNames: [...new Set(segments.flatMap(({ reads }) => reads.eventNames))],
+      audienceIds: [...new Set(segments.flatMap(({ reads }) => reads.audienceIds))],
     },
-    Object.assign({}, ...asked.map(({ named }) => named)),
+    Object.assign({}, ...segments.map(({ named }) => named)),
   )
-  const facts = load(changed)
-  const moves: Move[] = []
   const found: FoundMember[] = []
-  for (const segment of asked) {
-    const row = rows.get(segment.id)
-    const known = row?.generation === segment.generation ? row : undefined
-    const was = known ? known.is_member : wasMember(segment, changed, facts)
-    const now = lookingSoon(segment, changed, toMember(segment, contactId, facts))
-    if (now.is_member !== was) moves.push({ segmentId: segment.id, entered: now.is_member })
-    const isSame = known
-      ? known.is_member === now.is_member &&
-        (known.next_look_at?.getTime() ?? null) === now.next_look_at
-      : row === undefined && !now.is_row
-    if (!isSame) found.push(now)
+  for (const { changed, asked, moves } of looks) {
+    const facts = load(changed)
+    for (const segment of asked) {
+      const row = rows.get(keyOf(changed.contact.id, segment.id))
+      const now = lookAt(segment, changed, facts, row)
+      const was = isOf(row, segment) ? row.is_member : wasMember(segment, changed, facts)
+      if (now.is_member !== was) moves.push({ segmentId: segment.id, entered: now.is_member })
+      if (!isSame(now, row)) found.push(now)
+    }
   }
   await writeMembers(trx, workspaceId, found)
-  return moves
+}
+
+type MemberRow = Awaited<ReturnType<typeof listMemberRows>>[number]
+
+/** Whether a row is of the segment as it is now. */
+const isOf = (row: MemberRow | undefined, { generation }: KeptSegment): row is MemberRow =>
+  row?.generation === generation
+
+function lookAt(
+  segment: KeptSegment,
+  changed: Changed,
+  facts: ConditionFacts,
+  row: MemberRow | undefined,
+): FoundMember {
+  // The clock of a process that is a little behind must not undo a turn of time, which would start workflows.
+  const before = isOf(row, segment) ? (row.looked_at?.getTime() ?? 0) : 0
+  const then = before > facts.now ? { ...facts, now: before } : facts
+  return lookingSoon(segment, changed, toMember(segment, changed.contact.id, then))
+}
+
+/** Whether the row says what was found. */
+function isSame(found: FoundMember, row: MemberRow | undefined): boolean {
+  if (row === undefined) return !found.is_row
+  return (
+    row.generation === found.generation &&
+    row.is_member === found.is_member &&
+    (row.next_look_at?.getTime() ?? null) === found.next_look_at
+  )
 }
 
 /** Longer than a commit takes. */
@@ -103,7 +168,8 @@ export function toMember(
   const turning: Condition = is_member ? { type: 'not', rules: [condition] } : condition
   const next_look_at = nextTurn([turning], facts)
   const is_row = is_member || next_look_at !== null
-  return { contact_id, segment_id, generation, is_member, next_look_at, is_row }
+  const looked_at = facts.now
+  return { contact_id, segment_id, generation, is_member, next_look_at, looked_at, is_row }
 }
 
 function isReadBy(

@@ -39,11 +39,16 @@ export function updateSegment(
     await lockSegments(trx, workspaceId)
     const stored = isId('segment', id) ? await findSegmentRow(trx, workspaceId, id) : undefined
     if (!stored) return refuse('segment_not_found', { id })
+    const renamed = { id, name: name ?? stored.name, at: inTrx.now() }
     const before = stored.condition as Condition
-    const checked = await requireCondition(trx, workspaceId, id, condition ?? before)
+    if (condition === undefined) {
+      const same = { condition: before, namedIds: stored.named_ids }
+      await updateSegmentRow(trx, workspaceId, { ...renamed, ...same })
+      return undefined
+    }
+    const checked = await requireCondition(trx, workspaceId, id, condition)
     if (isRefusal(checked)) return checked
-    const at = inTrx.now()
-    await updateSegmentRow(trx, workspaceId, { id, name: name ?? stored.name, ...checked, at })
+    await updateSegmentRow(trx, workspaceId, { ...renamed, ...checked })
     if (jsonEquals(checked.condition as Json, before as Json)) return undefined
     await fillAgain(inTrx, workspaceId, [id, ...readersOf(checked.links, id)])
     return undefined

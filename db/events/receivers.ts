@@ -108,7 +108,7 @@ const latestOfNamed = (wait: RawBuilder<unknown>, interrupts: RawBuilder<unknown
     order by d.segment desc limit 1) as latest`
 
 export interface Candidates {
-  triggers: TriggerRow[]
+  triggers: readonly TriggerRow[]
   waits: WaitRow[]
   /** Of the kept segments, as `keptKeys` gives them. */
   segmentKeys: string | null
@@ -168,13 +168,20 @@ export async function listCandidates(
     })),
   )
   return rows.map((found, place) => ({
-    triggers: (triggers[place] ?? []).filter(
-      ({ workflow_id }) => !found.left_ids.includes(workflow_id),
-    ),
+    triggers: butLeft(triggers[place] ?? [], found.left_ids),
     waits: withInterrupts(found),
     segmentKeys: found.segment_keys,
   }))
 }
+
+/** Without those of workflows that the contact has left. */
+const butLeft = (
+  triggers: readonly TriggerRow[],
+  leftIds: Found['left_ids'],
+): readonly TriggerRow[] =>
+  leftIds.length === 0
+    ? triggers
+    : triggers.filter(({ workflow_id }) => !leftIds.includes(workflow_id))
 
 /** A `select` of one JSON: the open waits for an event of the row `g`, and those that are watched. */
 const openWaits = (isOpen: RawBuilder<unknown>) => sql`

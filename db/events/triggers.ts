@@ -18,12 +18,12 @@ export interface TriggerRow {
   re_entry: ReEntry | null
 }
 
-const KEPT_CHARS = 8 * 1024 * 1024
+const KEPT_CHARS = 16 * 1024 * 1024
 
-/** By key. A row that is written anew has another key, so what is kept here is never out of date. */
-const kept = new LRUCache<string, TriggerRow>({
+/** By their keys. A row that is written anew has another key, so what is kept here is never out of date. */
+const kept = new LRUCache<string, readonly TriggerRow[]>({
   maxSize: KEPT_CHARS,
-  sizeCalculation: (row, key) => key.length + JSON.stringify(row).length,
+  sizeCalculation: (rows, keys) => keys.length + JSON.stringify(rows).length,
 })
 
 /** The key of a row holds the transaction that wrote it. Neither part has a comma in it. */
@@ -51,15 +51,16 @@ interface AskedTriggers {
 }
 
 /**
- * The triggers of each of these, in the order of `triggerKeys`. If one of them is not known, all of such names are read again, as
- * they are then: a workflow that was changed meanwhile is seen before the change or after it, never without triggers.
+ * The triggers of each of these, in the order of `triggerKeys`; the same list as long as they stay the same. Where they are not known, all
+ * of such names are read again, as they are then: a workflow that was changed meanwhile is seen before the change or after it, never
+ * without triggers.
  */
 export async function listTriggers(
   trx: Trx,
   workspaceId: WorkspaceId,
   asked: readonly AskedTriggers[],
-): Promise<TriggerRow[][]> {
-  const known = asked.map(({ keys }) => knownOf(keys))
+): Promise<(readonly TriggerRow[])[]> {
+  const known = asked.map(({ keys }) => (keys === null ? [] : kept.get(keys)))
   const unknown = new Set(asked.flatMap(({ names }, place) => (known[place] ? [] : names)))
   if (unknown.size === 0) return known.map((rows) => rows ?? [])
   const { rows } = await sql<TriggerRow & { key: string }>`
@@ -67,18 +68,16 @@ export async function listTriggers(
     from workflow_triggers t where ${where(workspaceId, sql`${[...unknown]}::text[]`)}
     order by t.workflow_id, t.position
   `.execute(trx)
-  const read = rows.map(({ key, ...row }) => {
-    kept.set(key, row)
-    return row
-  })
-  return asked.map(
-    ({ names }, place) => known[place] ?? read.filter((row) => names.includes(row.event_name)),
-  )
+  return asked.map(({ names }, place) => known[place] ?? keep(rows, names))
 }
 
-/** The rows of these keys; null if one is not known. */
-function knownOf(keys: string | null): TriggerRow[] | null {
-  if (keys === null) return []
-  const found = keys.split(',').map((key) => kept.get(key))
-  return found.every((row) => row !== undefined) ? found : null
+/** Those of the names, which are kept by their keys. */
+function keep(
+  rows: readonly (TriggerRow & { key: string })[],
+  names: readonly string[],
+): readonly TriggerRow[] {
+  const named = rows.filter((row) => names.includes(row.event_name))
+  const triggers = named.map(({ key: _, ...row }) => row)
+  kept.set(named.map(({ key }) => key).join(','), triggers)
+  return triggers
 }

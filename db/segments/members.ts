@@ -7,18 +7,18 @@ import type { Row } from '../schema.ts'
 
 type MemberRow = Row<'segment_members'>
 
-/** What is known of a contact and kept segments, of those that have a row. */
+/** What is known of contacts and kept segments, of those that have a row. */
 export function listMemberRows(
   trx: Trx,
   workspaceId: WorkspaceId,
-  contactId: string,
+  contactIds: readonly string[],
   segmentIds: readonly string[],
-): Promise<Omit<MemberRow, 'workspace_id' | 'contact_id'>[]> {
+): Promise<Omit<MemberRow, 'workspace_id'>[]> {
   return trx
     .selectFrom('segment_members')
-    .select(['segment_id', 'generation', 'is_member', 'next_look_at'])
+    .select(['contact_id', 'segment_id', 'generation', 'is_member', 'next_look_at', 'looked_at'])
     .where('workspace_id', '=', workspaceId)
-    .where('contact_id', '=', contactId)
+    .where('contact_id', 'in', contactIds)
     .where('segment_id', 'in', segmentIds)
     .execute()
 }
@@ -31,6 +31,8 @@ export interface FoundMember {
   is_member: boolean
   /** ms */
   next_look_at: number | null
+  /** ms; the clock by which it was found. */
+  looked_at: number
   is_row: boolean
 }
 
@@ -44,21 +46,24 @@ export async function writeMembers(
   const rows = found.map((row) => ({
     ...row,
     next_look_at: row.next_look_at === null ? null : new Date(row.next_look_at),
+    looked_at: new Date(row.looked_at),
   }))
   await sql`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g (contact_id text,
-        segment_id text, generation int, is_member boolean, next_look_at timestamptz(3), is_row boolean)
+        segment_id text, generation int, is_member boolean, next_look_at timestamptz(3),
+        looked_at timestamptz(3), is_row boolean)
     ), gone as (
       delete from segment_members m using given g
       where not g.is_row and m.workspace_id = ${workspaceId}
         and m.contact_id = g.contact_id and m.segment_id = g.segment_id
     )
-    insert into segment_members (contact_id, segment_id, workspace_id, generation, is_member, next_look_at)
-    select contact_id, segment_id, ${workspaceId}, generation, is_member, next_look_at
+    insert into segment_members (contact_id, segment_id, workspace_id, generation, is_member, next_look_at,
+      looked_at)
+    select contact_id, segment_id, ${workspaceId}, generation, is_member, next_look_at, looked_at
     from given where is_row order by contact_id, segment_id
     on conflict (contact_id, segment_id) do update set generation = excluded.generation,
-      is_member = excluded.is_member, next_look_at = excluded.next_look_at
+      is_member = excluded.is_member, next_look_at = excluded.next_look_at, looked_at = excluded.looked_at
   `.execute(trx)
 }
 

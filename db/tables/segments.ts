@@ -33,6 +33,8 @@ export interface SegmentMembersTable {
   is_member: boolean
   /** When time alone may change it; null: it does not. A worker that looks puts it off. */
   next_look_at: Date | null
+  /** By which clock it was found; null: by a release that did not keep it. */
+  looked_at: Defaulted<Date | null>
 }
 
 /** A segment whose contacts are looked at one after another: to find its members, or to forget them. */

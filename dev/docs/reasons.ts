@@ -193,6 +193,13 @@ const whys: Reason[] = [
     meaning: 'Failed: the template was deleted since the design became active',
   },
   {
+    text: '`no from address: the node, its template and default_from name none`',
+    from: [MAIL, 'no from address: the node'],
+    more: EMAIL,
+    meaning:
+      'Failed: the template that named the sender was changed since the design became active',
+  },
+  {
     text: '`no domain of this workspace for the from address`',
     from: [MAIL, 'no domain of this workspace for'],
     more: EMAIL,

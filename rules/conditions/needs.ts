@@ -15,9 +15,23 @@ export interface ConditionNeeds {
   segmentIds: string[]
 }
 
+/** Of each condition: an event may meet the filters of a thousand workflows, which stay the same from event to event. */
+const known = new WeakMap<Condition, ConditionNeeds>()
+
 /** What one condition, or several together, read beyond the contact, the event and the execution. */
 export function conditionNeeds(...conditions: Condition[]): ConditionNeeds {
-  const leaves = conditions.flatMap(leavesOf)
+  return joinNeeds(...conditions.map(needsOf))
+}
+
+function needsOf(condition: Condition): ConditionNeeds {
+  const before = known.get(condition)
+  if (before) return before
+  const needs = readNeeds(leavesOf(condition))
+  known.set(condition, needs)
+  return needs
+}
+
+function readNeeds(leaves: readonly Condition[]): ConditionNeeds {
   return {
     fields: leaves.some((leaf) => leaf.type === 'rule'),
     eventNames: unique(

@@ -58,13 +58,12 @@ export function checkOnlyOne(
 }
 
 /** Whole milliseconds, at most a hundred years. */
-export function checkMs(at: CheckAt, key: string): Problem[] {
+export function checkMs(at: CheckAt, key: string, least = 0): Problem[] {
   const value = at.data[key]
   if (!isGiven(value)) return []
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= spanMsMax) {
-    return []
-  }
-  const most = `0 to ${spanMsMax} (${limits.durationYearsMax} years)`
+  const isWhole = typeof value === 'number' && Number.isInteger(value)
+  if (isWhole && value >= least && value <= spanMsMax) return []
+  const most = `${least} to ${spanMsMax} (${limits.durationYearsMax} years)`
   const message = `${key} must be a whole number of milliseconds from ${most}, not ${shown(value)}`
   return problemAt(at, key, 'bad_value', message)
 }

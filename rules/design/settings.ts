@@ -98,7 +98,7 @@ export function settingsProblems(at: CheckAt): Problem[] {
     ...checkOneOf(at, 'on_pause', onPause),
     ...checkSender(at, 'default_from'),
     ...checkExits(at),
-    ...checkMs(at, 'max_duration_ms'),
+    ...checkMs(at, 'max_duration_ms', 1),
     ...checkFrequencyCap(at),
     ...checkZone(at, 'timezone'),
   ]

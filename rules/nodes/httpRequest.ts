@@ -4,6 +4,7 @@ import { anyJson } from '../conditions/schema.ts'
 import { type CheckAt, problemAt } from '../design/context.ts'
 import { checkLiquid, checkOneOf, isGiven } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
+import { isHttpPort } from '../httpPorts.ts'
 import type { HttpCall } from '../interpreterTypes.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { limits } from '../limits.ts'
@@ -58,6 +59,11 @@ function checkUrl(at: CheckAt): Problem[] {
   if (typeof url !== 'string' || !parts) {
     const rule = 'an http or https URL whose scheme, host and port have no Liquid and no password'
     return problemAt(at, 'url', 'bad_value', `url must be ${rule}, not ${shown(url)}`)
+  }
+  const origin = new URL(parts.origin)
+  if (!isHttpPort(origin)) {
+    const message = `url must not lead to port ${origin.port}, which is another protocol's`
+    return problemAt(at, 'url', 'bad_value', message)
   }
   if (url.length > limits.httpUrlCharsMax) {
     const message = `url must not exceed ${limits.httpUrlCharsMax} characters, has ${url.length}`

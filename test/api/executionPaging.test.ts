@@ -17,8 +17,8 @@ const api = await createTestApi()
 
 const LAPS = 3
 /** Three pages. */
-const FIRST = 120
-const ROUNDS = 3
+const FIRST = 105
+const ROUNDS = 2
 /** Events that are posted at once. */
 const AT_ONCE = 8
 const TEST_MS = 600_000

@@ -9,8 +9,8 @@ import { createTestWorker } from '../setup/lanes.ts'
 import { auditMail } from '../setup/ledger.ts'
 import { type SmtpSink, startSmtp } from '../setup/smtp.ts'
 
-const MAILS = 200
-const STEP_MS = 1_000
+const MAILS = 100
+const STEP_MS = 2_000
 const DEADLINE_MS = 120_000
 const TEST_MS = 300_000
 

@@ -110,6 +110,28 @@ describe('time alone', () => {
     expect(await moves(email)).toHaveLength(3)
   })
 
+  test('is not turned back by an event whose clock is behind', async () => {
+    const { begin, clock, fill, look, moves, post, segment } = await createSegmentWorld(db)
+    const id = await segment(rule('properties.seen_at', 'older_than', HOUR))
+    await begin('segment_entered', id)
+    await begin('segment_left', id)
+    await fill()
+    const email = newContact()
+    const seen = clock.ms
+    await post(email, 'seen', { contact_properties: { seen_at: seen } })
+    clock.ms = seen + HOUR + 1
+    await look()
+    clock.ms -= 10
+    await post(email, 'seen', { contact_properties: { more: 1 } })
+    clock.ms += 20
+    await look()
+    await post(email, 'seen', { contact_properties: { more: 2 } })
+    expect(await moves(email)).toEqual([`entered ${id}`])
+    // A change that does take them out is seen all the same.
+    await post(email, 'seen', { contact_properties: { seen_at: clock.ms } })
+    expect(await moves(email)).toEqual([`entered ${id}`, `left ${id}`])
+  })
+
   test('counts for those who were found by filling', async () => {
     const { begin, clock, fill, look, moves, post, segment } = await createSegmentWorld(db)
     const email = newContact()

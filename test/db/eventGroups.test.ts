@@ -12,6 +12,7 @@ import { inScope } from '../../db/scope.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { addressMacOf } from '../setup/addressMac.ts'
+import { createSegmentWorld } from '../setup/contactSegments.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import {
   type BurstEvent,
@@ -166,6 +167,31 @@ test('twenty events at once take as many statements as one, and one commit', asy
   await recordEvent(db, workspaceId, { ...known, eventName: 'other' })
   expect(await asked([known, ...Array.from({ length: 19 }, () => eventOf())])).toBe(one)
   expect((await listCommits(workspaceId)).at(-1)?.events).toBe(20)
+})
+
+test('twenty events of contacts who are looked at for a segment take as many statements as one', async () => {
+  const { begin, fill, segment, workspaceId, members } = await createSegmentWorld(db)
+  const isPro = { type: 'rule', field: 'properties.plan', operator: 'eq', value: 'pro' }
+  const id = await segment({ type: 'or', rules: [isPro, { ...isPro, value: 'max' }] })
+  await begin('segment_left', id)
+  await fill()
+  const asked = async (events: GroupedEvent[]) => {
+    const { db: counted, sent } = counting()
+    const groups = createEventGroups(depsOf(counted))
+    await Promise.all(events.map((one) => groups.record(workspaceId, one, now())))
+    return sent.length
+  }
+  const some = (count: number, plan: string) =>
+    Array.from({ length: count }, () => eventOf({ contactProperties: { plan } }))
+  const inside = some(20, 'pro')
+  for (const one of inside) await recordEvent(db, workspaceId, one)
+  const stay = inside.map((one) => ({ ...one, contactProperties: { plan: 'max' } }))
+  await asked(some(1, 'free'))
+  const [first, ...others] = stay
+  if (!first) throw new Error('nobody is inside')
+  const one = await asked([first])
+  expect(await asked(others)).toBe(one)
+  expect(await members(id)).toHaveLength(20)
 })
 
 test('events of one contact, and those of one event_id, come into different groups in their order', async () => {

@@ -47,7 +47,7 @@ const some = [1, 2, 3].map((n) => of26('seg', n))
 const segmentQueries: Record<string, (trx: Trx, workspaceId: WorkspaceId) => Promise<unknown>> = {
   'those that are kept': async (trx, ws) => findKept(trx, ws, await findKeptKeys(trx, ws)),
   'conditions by way of others': (trx, ws) => findSegmentConditions(trx, ws, some),
-  'what is known of a contact': (trx, ws) => listMemberRows(trx, ws, of26('ct', 500), some),
+  'what is known of a contact': (trx, ws) => listMemberRows(trx, ws, [of26('ct', 500)], some),
   'those who are due': (trx) => claimDueLooks(trx, { now: soon, until: soon, limit: 100 }),
   'a fill that is due': (trx) => claimFill(trx, { now: soon, until: soon }),
   'contacts of a page': (trx, ws) =>
@@ -59,7 +59,7 @@ const segmentQueries: Record<string, (trx: Trx, workspaceId: WorkspaceId) => Pro
   },
   'members of a page': (trx, ws) => {
     const row = { contact_id: of26('ct', 501), segment_id: of26('seg', 1), generation: 2 }
-    const found = { ...row, is_member: true, next_look_at: null, is_row: true }
+    const found = { ...row, is_member: true, next_look_at: null, looked_at: 0, is_row: true }
     return writeMembers(trx, ws, [found, { ...found, contact_id: of26('ct', 502), is_row: false }])
   },
   'members that are forgotten': (trx, ws) =>

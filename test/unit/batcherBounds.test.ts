@@ -43,3 +43,54 @@ test('a failure that is that of all ends those that wait, too, and another one d
   expect(messages(await settle([2, 3]))).toEqual(['its own', 'its own'])
   expect(asked).toEqual([[1], [2], [3]])
 })
+
+test('where more wait than one group may have, further groups are under way, none with a key of another', async () => {
+  const underWay = new Set<string>()
+  const groups: string[][] = []
+  const releases: (() => void)[] = []
+  const submit = createBatchers(
+    async (_key: string, items: string[]) => {
+      for (const item of items) {
+        if (underWay.has(item)) throw new Error(`${item} is under way twice`)
+        underWay.add(item)
+      }
+      groups.push(items)
+      await new Promise<void>((resolve) => releases.push(resolve))
+      for (const item of items) underWay.delete(item)
+      return items
+    },
+    2,
+    { atOnce: 3, keysOf: (item) => [item] },
+  )
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  const all = ['a', 'b', 'a', 'c', 'd', 'e', 'f', 'g', 'h', 'a'].map((item) => submit('key', item))
+  for (let n = 0; n < 5; n++) await turn()
+  expect(groups).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+    ['e', 'f'],
+  ])
+  while (releases.length > 0) {
+    releases.shift()?.()
+    await turn()
+  }
+  expect(await Promise.all(all)).toEqual(['a', 'b', 'a', 'c', 'd', 'e', 'f', 'g', 'h', 'a'])
+  expect(groups.flat().filter((item) => item === 'a')).toHaveLength(3)
+})
+
+test('fewer than one group may have wait for the one that is under way', async () => {
+  const groups: number[][] = []
+  const submit = createBatchers(
+    async (_key: string, items: number[]) => {
+      groups.push(items)
+      await new Promise((resolve) => setImmediate(resolve))
+      return items
+    },
+    3,
+    { atOnce: 3 },
+  )
+  const first = submit('key', 1)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(await Promise.all([first, submit('key', 2), submit('key', 3)])).toEqual([1, 2, 3])
+  expect(groups).toEqual([[1], [2, 3]])
+})

@@ -11,7 +11,7 @@ const world: World = {
   child: 'wf_1',
   parked: 'wf_2',
   template: 'welcome',
-  url: 'http://127.0.0.1:1',
+  url: 'http://127.0.0.1:8080',
   now,
 }
 const context = {

@@ -127,3 +127,12 @@ describe('takes any JSON', () => {
     )
   })
 })
+
+test.each([
+  [0, ['settings.max_duration_ms bad_value']],
+  [1, []],
+])('a longest duration of %i ms', (max_duration_ms, expected) => {
+  const design = { ...welcomeDesign(), settings: { ...welcomeDesign().settings, max_duration_ms } }
+  const found = validateDesign(design, welcomeContext)
+  expect(found.map(({ path, code }) => `${path} ${code}`)).toEqual(expected)
+})

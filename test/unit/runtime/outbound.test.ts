@@ -103,7 +103,11 @@ describe('faults', () => {
     expect(await faultOf(get(`http://127.0.0.1:${port}/`))).toBe('connection')
   })
   test('a port at which nobody listens', async () => {
-    expect(await faultOf(get('http://127.0.0.1:1/'))).toBe('connection')
+    const free = createServer()
+    await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve))
+    const { port: unused } = free.address() as AddressInfo
+    await new Promise((resolve) => free.close(resolve))
+    expect(await faultOf(get(`http://127.0.0.1:${unused}/`))).toBe('connection')
   })
   test('a host that nobody knows', async () => {
     const lookup = () => Promise.reject(new Error('ENOTFOUND'))
@@ -163,6 +167,21 @@ describe('addresses that are not public', () => {
     const deps = { ...guarded, lookup: async () => addresses }
     expect(await faultOf(get(`http://inside.test:${port}/`, deps))).toBe('forbidden')
   })
+
+  test.each([22, 25, 465, 587, 993, 2049, 6667])(
+    'port %i of a public host is refused',
+    async (other) => {
+      const asked: string[] = []
+      const lookup = async (host: string) => {
+        asked.push(host)
+        return ['127.0.0.1']
+      }
+      expect(await faultOf(get(`http://a.test:${other}/`, { ...anything, lookup }))).toBe(
+        'forbidden',
+      )
+      expect(asked).toEqual([])
+    },
+  )
 
   test('a name is looked up once, and what was judged is connected to', async () => {
     answer = (res) => res.end('ok')
