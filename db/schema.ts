@@ -40,6 +40,7 @@ import type {
   DomainDaysTable,
   DomainKeysTable,
   DomainsTable,
+  FormerTokensTable,
   TemplatesTable,
   TemplateVersionsTable,
   UsersTable,
@@ -53,6 +54,7 @@ export interface Database {
   workspaces: WorkspacesTable
   users: UsersTable
   api_keys: ApiKeysTable
+  former_tokens: FormerTokensTable
   domains: DomainsTable
   domain_keys: DomainKeysTable
   domain_days: DomainDaysTable

@@ -53,6 +53,8 @@ export const limits = {
   statementMsMax: 20_000,
   /** How long an answer of `/readyz` is given again before the servers behind are asked anew. */
   readinessKeptMs: 1_000,
+  /** How long the token before a rotation may live on. */
+  keyGraceMsMax: 7 * 24 * 60 * 60 * 1000,
   requestIdCharsMax: 128,
   audienceContactsBatchMax: 1000,
   /** Names and other short texts without a limit of their own. */

@@ -33,6 +33,11 @@ export function mayCall(permission: KeyPermission, need: Need): boolean {
   return granted[permission].includes(need)
 }
 
+/** Whether a key with the permission `own` may all that one with `other` may. */
+export function mayAllThat(own: KeyPermission, other: KeyPermission): boolean {
+  return granted[other].every((need) => mayCall(own, need))
+}
+
 /** The permissions that allow calls of that need. */
 export function permittedBy(need: Need): KeyPermission[] {
   return permissions.filter((permission) => mayCall(permission, need))

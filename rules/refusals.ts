@@ -1,6 +1,7 @@
 // All reasons why a command can refuse, as a closed union. Each caller gives a refusal its own form (HTTP answer,
 // SMTP reply, line of a job).
 import type { Problem } from './design/problem.ts'
+import type { KeyPermission } from './permissions.ts'
 import type { ExecutionStatus, WorkflowStatus } from './states.ts'
 
 /** A code without further facts. */
@@ -9,7 +10,15 @@ type NoFacts = Record<never, never>
 /** The facts of each code. */
 interface RefusalFacts {
   alias_taken: { alias: string }
+  /** The end that is asked for has come already; both in ms. */
+  api_key_ends_before: { given: number; now: number }
+  /** The key that is rotated has expired. */
+  api_key_expired: { id: string }
   api_key_not_found: { id: string }
+  /** The key would live longer than the caller's, which ends then, in ms. */
+  api_key_outlives: { end: number }
+  /** The key would have a permission that allows more than the caller's. */
+  api_key_stronger: { permission: KeyPermission; asked: KeyPermission }
   audience_not_found: { id: string }
   /** The audience has no contact with this address. */
   audience_contact_not_found: { email: string }

@@ -1,15 +1,38 @@
-// API keys: list and revoke. The first one comes from the command line.
+// API keys: make, list, rotate and revoke. The first one comes from the command line.
 import { z } from '@hono/zod-openapi'
+import { createKeyByKey } from '../../commands/api-keys/createByKey.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
+import { rotateApiKey } from '../../commands/api-keys/rotate.ts'
 import { listApiKeys } from '../../db/api-keys/reads.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
-import { createRoutes, jsonBody } from '../http/openapi.ts'
+import type { RequestKey } from '../http/keyCache.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
 import { apiKeyExamples } from './examples.ts'
-import { ApiKeyList, toApiKey } from './schemas.ts'
+import { ApiKeyList, MadeApiKey, NewApiKey, RotateApiKey, toApiKey } from './schemas.ts'
+
+const params = z.object({ id: z.string().openapi({ description: 'The id of the key' }) })
+
+const postRoute = defineOperation({
+  method: 'post',
+  path: '/',
+  permission: 'manage',
+  bound: 'carries',
+  errors: 'message',
+  tags: ['API keys'],
+  summary: 'Make an API key',
+  description:
+    'Makes another key of the workspace, for the user of the key that asks. A key gives no more than it has: the new one ' +
+    'has no more permission, is for the same domain where the key that asks is for one, and ends no later. Its `token` is ' +
+    'in this answer alone; only its hash is stored.',
+  codes: ['not_found'],
+  example: apiKeyExamples.create,
+  request: { body: jsonRequest(NewApiKey) },
+  responses: { 201: jsonBody(MadeApiKey, 'The key, with its token') },
+})
 
 const listRoute = defineOperation({
   method: 'get',
@@ -20,11 +43,29 @@ const listRoute = defineOperation({
   tags: ['API keys'],
   summary: 'List API keys',
   description:
-    'The keys that were not revoked, newest first. A key itself is shown once, when it is made by ' +
-    '`npm run key:create`; only its hash is stored.',
+    'The keys that were not revoked, newest first; those that have expired are among them. `last_used_at` says which are ' +
+    'in use. A token is shown once, when it is made; only its hash is stored.',
   example: apiKeyExamples.list,
   request: { query: PageQuery },
   responses: { 200: jsonBody(ApiKeyList, 'Live keys, newest first') },
+})
+
+const rotateRoute = defineOperation({
+  method: 'post',
+  path: '/{id}/rotate',
+  permission: 'manage',
+  bound: 'own',
+  errors: 'message',
+  tags: ['API keys'],
+  summary: 'Rotate an API key',
+  description:
+    'Gives the key a new token. Everything else of it stays, its id too. The token before works for `grace_ms` more, ' +
+    'so that all who have it can be given the new one; tokens of earlier rotations keep what is left of their time. ' +
+    'A key may rotate itself.',
+  codes: ['not_found', 'api_key_expired'],
+  example: apiKeyExamples.rotate,
+  request: { params, body: jsonRequest(RotateApiKey) },
+  responses: { 201: jsonBody(MadeApiKey, 'The key, with its new token') },
 })
 
 const revokeRoute = defineOperation({
@@ -36,17 +77,31 @@ const revokeRoute = defineOperation({
   tags: ['API keys'],
   summary: 'Revoke an API key',
   description:
-    'Requests with the key are refused, within a second everywhere. There is no way back: make another ' +
-    'key. A key may revoke itself.',
+    'Requests with the key are refused, within a second everywhere, with its tokens from before a rotation too. There is ' +
+    'no way back: make another key. A key may revoke itself.',
   codes: ['not_found'],
   example: apiKeyExamples.revoke,
-  request: { params: z.object({ id: z.string().openapi({ description: 'The id of the key' }) }) },
+  request: { params },
   responses: { 204: { description: 'The key works no more' } },
+})
+
+const makerOf = (key: RequestKey) => ({
+  userId: key.user_id,
+  permission: key.permission,
+  expiresAt: key.expires_at,
 })
 
 export function apiKeyRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
+
+  app.openapi(postRoute, async (c) => {
+    const { name, permission, domain_id: domainId, expires_at: expiresAt } = c.req.valid('json')
+    const input = { name, permission, domainId, expiresAt }
+    const maker = makerOf(c.var.key)
+    const { row, token } = orThrow(await createKeyByKey(deps, c.var.reach, maker, input))
+    return c.json({ ...toApiKey(row), token }, 201)
+  })
 
   app.openapi(listRoute, async (c) => {
     const { workspaceId } = c.var
@@ -59,6 +114,13 @@ export function apiKeyRoutes(deps: ApiDeps) {
       toItem: toApiKey,
     })
     return c.json(page, 200)
+  })
+
+  app.openapi(rotateRoute, async (c) => {
+    const input = { ...c.req.valid('param'), ...c.req.valid('json') }
+    const maker = makerOf(c.var.key)
+    const { row, token } = orThrow(await rotateApiKey(deps, c.var.reach, maker, input))
+    return c.json({ ...toApiKey(row), token }, 201)
   })
 
   app.openapi(revokeRoute, async (c) => {

@@ -1,19 +1,49 @@
-// Schemas of API keys. The token is never shown.
+// Schemas of API keys. The token is shown once, by the operation that makes it.
 import { z } from '@hono/zod-openapi'
 import type { listApiKeys } from '../../db/api-keys/reads.ts'
+import { limits } from '../../rules/limits.ts'
 import { permissions } from '../../rules/permissions.ts'
-import { pageFields } from '../http/fields.ts'
+import { nameField, pageFields, textField } from '../http/fields.ts'
+
+const permissionField = z.enum(permissions).openapi({
+  description:
+    '`full_access`: everything. `sending_access`: send mail, and read what became of one. `events_only`: post events. ' +
+    '`read_only`: read everything but keys.',
+})
+
+/** The last moment that every reader of a timestamp can write: the end of the year 9999. */
+const END_MAX = 253_402_300_799_999
+
+export const NewApiKey = z
+  .object({
+    name: nameField.openapi({ description: 'For whoever reads the list; several may have one name' }),
+    permission: permissionField,
+    domain_id: textField(limits.nameCharsMax).min(1).nullable().optional().openapi({
+      description:
+        'The only domain that it is for. Absent or null: that of the key that asks, which may be for all of them',
+    }),
+    expires_at: z.int().max(END_MAX).nullable().optional().openapi({
+      description:
+        'When it ends, in milliseconds since 1970 (UTC). Absent or null: with the key that asks, which may have no end',
+    }),
+  })
+  .openapi('NewApiKey')
+
+export const RotateApiKey = z
+  .object({
+    grace_ms: z.int().min(0).max(limits.keyGraceMsMax).openapi({
+      description:
+        'How long the token before works beside the new one, up to seven days; 0: it is refused at once',
+    }),
+  })
+  .openapi('RotateApiKey')
 
 export const ApiKey = z
   .object({
     id: z.string(),
     name: z.string(),
     prefix: z.string().openapi({ description: 'The first characters of the token' }),
-    permission: z.enum(permissions).openapi({
-      description:
-        '`full_access`: everything. `sending_access`: send and read mail. `events_only`: post events. `read_only`: ' +
-        'read everything.',
-    }),
+    permission: permissionField,
     domain_id: z
       .string()
       .nullable()
@@ -29,6 +59,11 @@ export const ApiKey = z
   })
   .openapi('ApiKey')
 export type ApiKey = z.infer<typeof ApiKey>
+
+/** The key with its token, which no other answer has. */
+export const MadeApiKey = ApiKey.extend({
+  token: z.string().openapi({ description: 'The key itself. Store it now: it is shown this once' }),
+}).openapi('MadeApiKey')
 
 type ApiKeyRow = Awaited<ReturnType<typeof listApiKeys>>[number]
 

@@ -17,6 +17,10 @@ const codes = {
     status: 409,
     help: 'Another template of the workspace has this alias. Choose another alias, or change that template.',
   },
+  api_key_expired: {
+    status: 409,
+    help: 'The key has come to its end, and a new token would end with it. Make another key with `POST /v1/api-keys`.',
+  },
   attachments_too_large: {
     status: 400,
     help: `The attachments of one email are over ${limits.attachmentsBytesMax / MEBIBYTE} MB together, decoded. Send fewer, or link to the files.`,

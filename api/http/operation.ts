@@ -14,9 +14,9 @@ import type { ErrorShape } from './errors.ts'
 /**
  * What an operation is to a key that is bound to one domain. `same`: what it reads or changes is the workspace's.
  * `own`: what is of another domain does not exist. `sender`: it may make nothing that sends from another domain.
- * `refused`: it may not be called.
+ * `carries`: what it makes is for its domain too. `refused`: it may not be called.
  */
-export type BoundEffect = 'same' | 'own' | 'sender' | 'refused'
+export type BoundEffect = 'same' | 'own' | 'sender' | 'carries' | 'refused'
 
 /** The rules of an operation. */
 export interface OperationRules {

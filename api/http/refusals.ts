@@ -12,7 +12,23 @@ type Answers = { [C in RefusalCode]: (refusal: Refusal<C>) => ApiError }
 const answers: Answers = {
   alias_taken: ({ alias }) =>
     conflict(`alias: another template has ${shown(alias)} already`, 'alias_taken'),
+  api_key_ends_before: ({ given, now }) =>
+    badRequest(`expires_at must be in the future, after ${now}, not ${given}`),
+  api_key_expired: ({ id }) =>
+    conflict(`API key ${shownText(id)} has expired: make another one`, 'api_key_expired'),
   api_key_not_found: ({ id }) => notFound(`API key ${shownText(id)} not found`),
+  api_key_outlives: ({ end }) =>
+    new ApiError(
+      403,
+      'restricted_api_key',
+      `This API key ends at ${end}, and gives no token that works longer`,
+    ),
+  api_key_stronger: ({ permission, asked }) =>
+    new ApiError(
+      403,
+      'restricted_api_key',
+      `This API key has the permission ${permission}, and gives no token that has ${asked}`,
+    ),
   audience_not_found: ({ id }) => notFound(`Audience ${shownText(id)} not found`),
   // No operation changes segments yet: the codes of these come with the first one.
   segment_condition_invalid: ({ problems }) =>

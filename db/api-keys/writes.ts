@@ -52,6 +52,39 @@ export async function updateApiKeyRevoked(
   return result.numUpdatedRows > 0n
 }
 
+/**
+ * Gives a locked key another token.
+ * @param next `formerUntil`: how long the token that it has lives on, but never past the key's end; null: it is refused at once
+ */
+export async function replaceToken(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  id: string,
+  next: { prefix: string; hash: Buffer; formerUntil: Date | null; now: Date },
+): Promise<void> {
+  const { prefix, hash, formerUntil, now } = next
+  await trx
+    .deleteFrom('former_tokens')
+    .where('workspace_id', '=', workspaceId)
+    .where('key_id', '=', id)
+    .where('expires_at', '<=', now)
+    .execute()
+  if (formerUntil) {
+    await sql`
+      insert into former_tokens (token_hash, workspace_id, key_id, expires_at)
+      select token_hash, workspace_id, id, least(expires_at, ${formerUntil}::timestamptz)
+      from api_keys where workspace_id = ${workspaceId} and id = ${id}
+    `.execute(trx)
+  }
+  await trx
+    .updateTable('api_keys')
+    .set({ token_hash: hash, prefix })
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .execute()
+  await tellRevoked(trx)
+}
+
 /** Tells every process that remembers keys, when this commits. */
 async function tellRevoked(trx: Trx): Promise<void> {
   await sql`notify dripline_api_keys`.execute(trx)

@@ -36,6 +36,15 @@ export interface ApiKeysTable {
   created_at: Date
 }
 
+/** Tokens of keys from before their rotation. */
+export interface FormerTokensTable {
+  /** SHA-256 of the whole token, 32 bytes. */
+  token_hash: Buffer
+  workspace_id: WorkspaceId
+  key_id: string
+  expires_at: Date
+}
+
 export interface DomainsTable {
   id: string
   workspace_id: WorkspaceId

@@ -33,6 +33,7 @@ const boundWords: Readonly<Record<BoundEffect, string>> = {
   same: 'the same',
   own: "its domain's",
   sender: 'sends from its domain',
+  carries: 'makes keys for its domain',
   refused: 'refused',
 }
 

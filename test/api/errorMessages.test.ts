@@ -52,6 +52,12 @@ beforeAll(async () => {
   made['draft'] = await make('/v1/templates', { name: 'Draft', alias: 'draft' })
   made['used'] = await make('/v1/templates', { name: 'Used', subject: 'S', text: 'T' })
   await api.request('POST', `/v1/templates/${made['used']}/publish`)
+  made['expired'] = await make('/v1/api-keys', {
+    name: 'Old',
+    permission: 'events_only',
+    expires_at: timestamp,
+  })
+  await runSql(api.url, `update api_keys set expires_at = now() where id = '${made['expired']}'`)
   const [start, , , , end] = welcomeDesign.nodes
   const data = { template_id: made['used'], from: 'a@sender.test' }
   const edges = [
@@ -91,6 +97,10 @@ const rows: Record<ErrorCode, Row> = {
     name: 'Other',
     alias: 'draft',
   }),
+  api_key_expired: {
+    asks: () => ['POST', `/v1/api-keys/${made['expired']}/rotate`, { grace_ms: 0 }],
+    text: /^API key key_\w{26} has expired: make another one$/,
+  },
   attachments_too_large: row(
     'attachments together must not exceed 25MB, have 27.00MB',
     ...emails({

@@ -123,6 +123,24 @@ const checks: Record<string, (route: TestRoute, token: string | undefined) => Pr
     } else expect(foreign).toMatchObject({ status: 403, body: { code: 'domain_not_found' } })
     succeeds(await call(route, own, token))
   },
+  'makes keys for its domain': async (route, token) => {
+    const ask = (domain_id?: string | undefined) =>
+      api.request(
+        route.method,
+        fillPath(route, own),
+        { ...bodyOf(route), domain_id },
+        {
+          authorization: `Bearer ${token}`,
+        },
+      )
+    expect(await ask(other.ids['domains'])).toMatchObject({ status: 404 })
+    for (const given of [undefined, own.ids['domains']]) {
+      expect(await ask(given)).toMatchObject({
+        status: 201,
+        body: { domain_id: own.ids['domains'] },
+      })
+    }
+  },
   refused: async (route, token) => {
     for (const side of [own, other])
       expect(await call(route, side, token)).toMatchObject(restricted)

@@ -92,7 +92,7 @@ async function ask(
   expect([path, response.status, response.status === 200 ? '' : text]).toEqual([path, 200, ''])
   // The look-up of the API key belongs to no list, nor the note of its use, which follows some answer or other.
   const isOfKey = (text: string) =>
-    text.includes('"token_hash"') || text.startsWith('update "api_keys" set "last_used_at"')
+    text.includes('token_hash') || text.startsWith('update "api_keys" set "last_used_at"')
   const queries = asked.filter((query) => !isOfKey(query.sql))
   return { queries, cursor: JSON.parse(text).cursor ?? null }
 }

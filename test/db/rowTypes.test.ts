@@ -2,6 +2,8 @@
 // Long because it calls every raw statement, in each of its branches.
 
 import { afterAll, expect, test } from 'vitest'
+import { findApiKeysByHashes } from '../../db/api-keys/reads.ts'
+import { replaceToken } from '../../db/api-keys/writes.ts'
 import { foldAudienceChanges } from '../../db/audiences/changes.ts'
 import type { Trx } from '../../db/connect.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
@@ -137,6 +139,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
       now: at,
       owner,
     }),
+  (trx) => findApiKeysByHashes(trx, [hmac], at),
+  (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
   (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),
   (trx) => learnDestination(trx, learned, at),

@@ -62,6 +62,12 @@ const html = '<p>Hello {{ name }}</p>'
 
 /** A valid body for each route that takes one. A new route needs an entry here. */
 const bodies: Record<string, JsonObject> = {
+  'POST /v1/api-keys': {
+    name: 'Web shop',
+    permission: 'sending_access',
+    expires_at: 4_000_000_000_000,
+  },
+  'POST /v1/api-keys/:id/rotate': { grace_ms: 60_000 },
   'POST /v1/emails': {
     from: 'Shop <hello@sender.test>',
     to: ['ada@example.test'],

@@ -2,10 +2,8 @@
 // tells Ada that an order has left, and puts its templates, suppressions and keys in order.
 import { expect } from 'vitest'
 import { exampleIds, exampleOwner } from '../../api/http/exampleIds.ts'
-import { createApiKey } from '../../commands/api-keys/create.ts'
 import { eventually } from './eventually.ts'
 import type { Step } from './examples.ts'
-import { newId, now } from './harness.ts'
 import type { NameServer } from './nameServer.ts'
 
 type Harness = Parameters<NonNullable<Step['before']>>[0]
@@ -47,22 +45,13 @@ function zoneLine({ name, type, value, priority }: DnsRecord): string {
   return `${name} TXT ${chunks.map((chunk) => `"${chunk}"`).join(' ')}`
 }
 
-/** A key of a web shop beside the one that asks, which has been used. */
-async function addKeys(h: Harness): Promise<void> {
-  const { name: workspaceName } = await h.db
-    .selectFrom('workspaces')
-    .select('name')
-    .where('id', '=', h.workspaceId)
-    .executeTakeFirstOrThrow()
+/** The key that asks has the name that the list shows. */
+async function nameKey(h: Harness): Promise<void> {
   await h.db
     .updateTable('api_keys')
     .set({ name: 'Backend' })
     .where('workspace_id', '=', h.workspaceId)
     .execute()
-  await createApiKey(
-    { db: h.db, newId, now },
-    { workspaceName, name: 'Web shop', permission: 'sending_access' },
-  )
 }
 
 /** @param names the name server that the service asks, with the zone example.com */
@@ -102,7 +91,9 @@ export const sendingStory = (names: NameServer): Step[] => [
   { name: 'POST /v1/suppressions' },
   { name: 'GET /v1/suppressions' },
   { name: 'DELETE /v1/suppressions/{email}' },
-  { name: 'GET /v1/api-keys', before: addKeys },
+  { name: 'POST /v1/api-keys', before: nameKey },
+  { name: 'POST /v1/api-keys/{id}/rotate' },
+  { name: 'GET /v1/api-keys' },
   { name: 'DELETE /v1/api-keys/{id}' },
   { name: 'PATCH /v1/domains/{id}' },
   { name: 'POST /v1/domains/{id}/rotate-dkim' },

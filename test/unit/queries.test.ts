@@ -174,6 +174,7 @@ test('every query takes the workspace as second parameter, except those with a r
 /** Queries of mail, domains and keys by a request, whose key may be bound to one domain. */
 const reaching = [
   'api-keys/listApiKeys',
+  'api-keys/lockApiKey',
   'api-keys/updateApiKeyRevoked',
   'deliveries/listEmailAttempts',
   'domains/findDomain',

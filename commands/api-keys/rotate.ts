@@ -1,0 +1,49 @@
+// Gives an API key another token; the one before may live on for a while.
+
+import { lockApiKey } from '../../db/api-keys/reads.ts'
+import { replaceToken } from '../../db/api-keys/writes.ts'
+import type { Row } from '../../db/schema.ts'
+import { isId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { RevokingDeps } from '../deps.ts'
+import { transact } from '../transact.ts'
+import { checkPower, type KeyMaker } from './power.ts'
+import { newApiKeyToken } from './token.ts'
+
+interface RotateApiKeyInput {
+  id: string
+  /** How long the token before lives on, but never past the key's end; 0: it is refused at once. */
+  grace_ms: number
+}
+
+type RotateRefusal = Refusal<
+  'api_key_not_found' | 'api_key_expired' | 'api_key_stronger' | 'api_key_outlives'
+>
+
+/**
+ * Gives a live key a new token. Tokens of earlier rotations keep what is left of their grace. Refused when the key may more
+ * than the caller's, or lives longer: its token would give the caller what they do not have.
+ * @returns the key's row and its token, which is shown once and stored nowhere
+ */
+export function rotateApiKey(
+  deps: RevokingDeps,
+  reach: Reach,
+  maker: Pick<KeyMaker, 'permission' | 'expiresAt'>,
+  { id, grace_ms }: RotateApiKeyInput,
+): Promise<{ row: Row<'api_keys'>; token: string } | RotateRefusal> {
+  const { workspaceId } = reach
+  return transact(deps, async ({ db, now, keysRevoked }) => {
+    const at = now()
+    const key = isId('apiKey', id) ? await lockApiKey(db, reach, id) : undefined
+    if (!key) return refuse('api_key_not_found', { id })
+    if (key.expires_at && key.expires_at <= at) return refuse('api_key_expired', { id })
+    const beyond = checkPower(maker, { permission: key.permission, expiresAt: key.expires_at })
+    if (beyond) return beyond
+    const { token, prefix, hash } = newApiKeyToken()
+    const formerUntil = grace_ms > 0 ? new Date(at.getTime() + grace_ms) : null
+    await replaceToken(db, workspaceId, id, { prefix, hash, formerUntil, now: at })
+    keysRevoked(workspaceId)
+    return { row: { ...key, prefix, token_hash: hash }, token }
+  })
+}
