@@ -4,6 +4,7 @@ import { sendEmail } from '../api/emails/send.ts'
 import { NewAutomationEvent } from '../api/events/schemas.ts'
 import type { RequestKey } from '../api/http/keyCache.ts'
 import { createEmailGroups } from '../commands/emails/groups.ts'
+import { createDailyLimit } from '../commands/limits/daily.ts'
 import { createEventGroups } from '../commands/events/groups.ts'
 import { postAutomationEvent } from '../commands/events/post.ts'
 import { connect } from '../db/connect.ts'
@@ -64,6 +65,9 @@ async function openDeps({ databaseUrl, poolSize }: { databaseUrl: string; poolSi
   return { deps, pool, made, woken }
 }
 
+/** Nothing is limited, as by default. */
+const noLimits = { of: () => undefined, fresh: async () => undefined, forget: () => undefined }
+
 const handlers = {
   /**
    * Runs the API's command for one request over a recording pool. Later calls of `run` replay its statements over
@@ -99,7 +103,8 @@ const handlers = {
     } else {
       const email = emailBody(CAPTURED_SERIAL)
       made.push({ value: email.to, make: (serial) => emailBody(serial).to })
-      await sendEmail({ ...deps, emailGroups: createEmailGroups(deps) }, key, email)
+      const daily = createDailyLimit(deps, noLimits)
+      await sendEmail({ ...deps, daily, emailGroups: createEmailGroups(deps) }, key, email)
     }
     capture.stop()
     const { sessions } = capture

@@ -17,6 +17,7 @@ import type {
   WorkflowVersionsTable,
 } from './tables/automation.ts'
 import type { HttpCallsTable, SecretsTable } from './tables/calls.ts'
+import type { EmailDaysTable, RateLimitsTable } from './tables/limits.ts'
 import type {
   AddressKeysTable,
   DeliveriesTable,
@@ -55,6 +56,8 @@ export interface Database {
   users: UsersTable
   api_keys: ApiKeysTable
   former_tokens: FormerTokensTable
+  rate_limits: RateLimitsTable
+  email_days: EmailDaysTable
   domains: DomainsTable
   domain_keys: DomainKeysTable
   domain_days: DomainDaysTable

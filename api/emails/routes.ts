@@ -52,6 +52,7 @@ const sendRoute = defineOperation({
     'template_too_slow',
     'domain_not_found',
     'domain_not_verified',
+    'daily_limit',
   ],
   texts: {
     400: [

@@ -17,10 +17,10 @@ import { readDetails } from './parseDetails.ts'
  * @throws ApiError
  */
 export async function sendEmail(
-  deps: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac'> & {
+  deps: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac' | 'daily'> & {
     emailGroups: EmailGroups
   },
-  key: Pick<RequestKey, 'workspace_id' | 'domain_id' | 'permission'>,
+  key: Pick<RequestKey, 'id' | 'workspace_id' | 'domain_id' | 'permission'>,
   given: unknown,
 ): Promise<{ id: string; status: 'queued' }> {
   const reach = reachOf(key)
@@ -30,7 +30,8 @@ export async function sendEmail(
   const template = asked && orThrow(await findEmailTemplate(deps, reach.workspaceId, asked))
   const mayReadContacts = mayCall(key.permission, 'read')
   const [html, text] = [storedOf(body.html), storedOf(body.text)]
-  const input = { ...body, ...readDetails(body), html, text, template, mayReadContacts }
+  const content = { html, text, template, mayReadContacts }
+  const input = { ...body, ...readDetails(body), ...content, keyId: key.id }
   const { id } = orThrow(await acceptEmail(deps, reach, input))
   return { id, status: 'queued' }
 }

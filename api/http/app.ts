@@ -3,13 +3,15 @@
 import { randomUUID } from 'node:crypto'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono/types'
+import { createLimitBook } from '../../commands/limits/book.ts'
+import { createDailyLimit } from '../../commands/limits/daily.ts'
 import { limits } from '../../rules/limits.ts'
 import { shownText } from '../../rules/shown.ts'
 import { mountPublic, mountV1 } from '../routes.ts'
 import { type AnswerRules, answerRules } from './answers.ts'
 import { type BodyRules, bodyRules } from './bodies/rules.ts'
 import { describeApi } from './describe.ts'
-import type { ApiDeps, ApiEnv } from './env.ts'
+import type { ApiDeps, ApiEnv, AppDeps } from './env.ts'
 import { createErrorHandler } from './errorHandler.ts'
 import { ApiError, notFound } from './errors.ts'
 import { createGuard } from './guard.ts'
@@ -17,6 +19,7 @@ import { createKeyCache } from './keyCache.ts'
 import { methodsOf } from './methods.ts'
 import { createRoutes } from './openapi.ts'
 import { mountMark } from './operation.ts'
+import { createRequestLimit } from './requestLimit.ts'
 import { keyedScope, publicScope } from './scopes.ts'
 
 const OPENAPI_PATH = '/v1/openapi.json'
@@ -36,18 +39,21 @@ const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
  * @param rules how bodies are read, and how much of answers may wait for their clients
  */
 export function createApp(
-  given: Omit<ApiDeps, 'keysRevoked'>,
+  given: AppDeps,
   rules: BodyRules & AnswerRules = { ...bodyRules, ...answerRules },
 ): OpenAPIHono<ApiEnv> {
   const keyCache = createKeyCache(given.now, given.keyNews)
-  const deps: ApiDeps = { ...given, keysRevoked: keyCache.forget }
+  const book = createLimitBook(given, (err) => given.log.warn({ err }, 'limits were not read'))
+  given.keyNews?.onChange(book.forget)
+  const daily = createDailyLimit(given, book)
+  const deps: ApiDeps = { ...given, keysRevoked: keyCache.forget, daily }
   const app = createRoutes()
 
   app.onError(createErrorHandler(deps))
   app.use(requestId)
   app.use(publicScope)
   mountPublic(app, deps)
-  app.use('/v1/*', createGuard(deps, keyCache, rules))
+  app.use('/v1/*', createGuard(deps, keyCache, createRequestLimit(deps.now, book), rules))
   app.use('/v1/*', keyedScope)
   app.use(OPENAPI_PATH, mountMark({ permission: null, errors: 'message' }))
   mountV1(app, deps)

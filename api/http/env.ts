@@ -1,6 +1,7 @@
 // The dependencies and variables of every route.
 
 import type { RevokingDeps } from '../../commands/deps.ts'
+import type { DailyLimit } from '../../commands/limits/daily.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Config } from '../../runtime/config.ts'
@@ -22,7 +23,12 @@ export interface ApiDeps extends RevokingDeps {
   /** Without it keys are cached for a second. */
   keyNews?: KeyNews
   apiMetrics: ApiMetrics
+  /** Counts the emails of this application. */
+  daily: DailyLimit
 }
+
+/** What an application is made from; the rest of its dependencies it makes itself. */
+export type AppDeps = Omit<ApiDeps, 'keysRevoked' | 'daily'>
 
 export interface ApiEnv {
   Variables: {

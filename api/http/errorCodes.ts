@@ -45,6 +45,10 @@ const codes = {
     status: 400,
     help: 'The email has nothing to send. Give it `html`, `text` or a `template_id`.',
   },
+  daily_limit: {
+    status: 429,
+    help: 'The workspace or the key has sent as many emails today (UTC) as the operator allows. `Retry-After` says when tomorrow begins.',
+  },
   domain_exists: {
     status: 409,
     help: 'The workspace has registered this domain already. Read it with `GET /v1/domains`.',
@@ -124,6 +128,10 @@ const codes = {
   not_found: {
     status: 404,
     help: 'There is no such thing in this workspace, or no such path. Check the id, the path, and whose key it is.',
+  },
+  rate_limited: {
+    status: 429,
+    help: 'The workspace or the key makes more requests than the operator allows. Wait as many seconds as `Retry-After` says; nothing was done.',
   },
   re_entry_refused: {
     status: 409,

@@ -25,6 +25,7 @@ const ofKeys = [
   'invalid_authorization_header',
   'invalid_api_key',
   'restricted_api_key',
+  'rate_limited',
 ] as const satisfies ErrorCode[]
 
 const ofBodies = [

@@ -1,4 +1,4 @@
-// Enforces the rules of a route before its operation: key, permission, room for an answer, media type, body, in this order.
+// Enforces the rules of a route before its operation: key, limit of requests, permission, room for an answer, media type, body, in this order.
 
 import type { HttpBindings } from '@hono/node-server'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -13,15 +13,17 @@ import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError } from './errors.ts'
 import { type KeyCache, reachOf } from './keyCache.ts'
 import { rulesOf } from './operation.ts'
+import type { RequestLimit } from './requestLimit.ts'
 
 /**
  * Middleware for every `/v1` path, also for unknown ones.
- * @throws ApiError 403 for the key, `restricted_api_key` for its permission, 503 while answers are not read, 415, and what
+ * @throws ApiError 403 for the key, 429 `rate_limited`, 403 `restricted_api_key` for its permission, 503 while answers are not read, 415, and what
  * reading a body throws
  */
 export function createGuard(
   deps: Pick<ApiDeps, 'db' | 'now' | 'log' | 'wake' | 'config' | 'apiMetrics'>,
   keyCache: KeyCache,
+  limitRequest: RequestLimit,
   limits: BodyRules & AnswerRules,
 ): MiddlewareHandler<ApiEnv> {
   const findKey = createKeyFinder(deps, keyCache)
@@ -37,6 +39,7 @@ export function createGuard(
     c.set('errors', rules.errors)
     if (rules.permission !== null) {
       const key = await findKey(c.req.header('authorization'), addressOf(c))
+      await limitRequest(c, key)
       if (!mayCall(key.permission, rules.permission)) {
         const text = `This API key has the permission ${key.permission}; this needs ${permittedBy(rules.permission).join(' or ')}`
         throw new ApiError(403, 'restricted_api_key', text)

@@ -61,6 +61,13 @@ const answers: Answers = {
     ),
   contact_unsubscribed: () =>
     conflict('The contact has unsubscribed from this workflow', 'contact_unsubscribed'),
+  daily_limit: ({ limit, ofKey, retry_after_s }) =>
+    new ApiError(
+      429,
+      'daily_limit',
+      `This ${ofKey ? 'API key' : 'workspace'} may send ${limit} emails a day (UTC), and has; try again tomorrow`,
+      { headers: { 'Retry-After': String(retry_after_s) } },
+    ),
   domain_exists: ({ name }) =>
     conflict(
       `name: domain ${shownText(name)} is registered in this workspace already`,

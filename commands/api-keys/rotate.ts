@@ -1,7 +1,6 @@
 // Gives an API key another token; the one before may live on for a while.
 
-import { lockApiKey } from '../../db/api-keys/reads.ts'
-import { replaceToken } from '../../db/api-keys/writes.ts'
+import { lockApiKey, replaceToken } from '../../db/api-keys/writes.ts'
 import type { Row } from '../../db/schema.ts'
 import { isId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'

@@ -1,5 +1,6 @@
 // Accepts an email: checks the sending domain, renders Liquid, and commits the email with its deliveries.
 
+import { isUnavailable } from '../../db/failures.ts'
 import type { PublishedTemplate } from '../../db/templates/published.ts'
 import { addressDomain } from '../../rules/addresses.ts'
 import type { JsonObject } from '../../rules/json.ts'
@@ -7,6 +8,7 @@ import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import { maySendFrom } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
+import type { DailyLimit } from '../limits/daily.ts'
 import { transact } from '../transact.ts'
 import type { EmailGroups } from './groups.ts'
 import { type Attachment, newEmail } from './newEmail.ts'
@@ -38,11 +40,14 @@ export interface AcceptEmail {
   attachments: Attachment[]
   /** Overrides the settings of the domain. */
   tracking: { opens?: boolean; clicks?: boolean }
+  /** The key that asks, whose emails may be limited; null: none does. */
+  keyId: string | null
   /** False: Liquid that reads a contact is refused. */
   mayReadContacts: boolean
 }
 
 export type AcceptRefusal = Refusal<
+  | 'daily_limit'
   | 'domain_not_found'
   | 'domain_not_of_key'
   | 'domain_not_verified'
@@ -58,6 +63,7 @@ type AcceptDeps = Pick<
   'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac'
 > & {
   emailGroups: EmailGroups
+  daily: DailyLimit
 }
 
 /**
@@ -98,8 +104,16 @@ export async function acceptEmail(
     unsubscribeToken: null,
   })
   const contacts = facts.contactEmails.map((address) => ({ email: address }))
-  if (contacts.length === 0) await deps.emailGroups.write(workspaceId, email)
-  else await transact(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts))
+  const places = await deps.daily.take(workspaceId, input.keyId, 1)
+  if (isRefusal(places)) return places
+  try {
+    if (contacts.length === 0) await deps.emailGroups.write(workspaceId, email)
+    else await transact(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts))
+  } catch (err) {
+    // It may be committed all the same.
+    if (!isUnavailable(err)) places.giveBack()
+    throw err
+  }
   return { id: email.row.id }
 }
 

@@ -1,7 +1,7 @@
 // Reads API keys.
 import { sql } from 'kysely'
 import type { Reach } from '../../rules/reach.ts'
-import type { Db, Trx } from '../connect.ts'
+import type { Db } from '../connect.ts'
 import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
 
@@ -36,23 +36,6 @@ export async function findApiKeysByHashes(db: Db, hashes: Buffer[], now: Date) {
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
   `.execute(db)
   return rows
-}
-
-/** Locks a key that the caller reaches and that was not revoked. */
-export function lockApiKey(
-  trx: Trx,
-  { workspaceId, domainId }: Reach,
-  id: string,
-): Promise<Row<'api_keys'> | undefined> {
-  return trx
-    .selectFrom('api_keys')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
-    .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
 }
 
 /** Keys that were not revoked, to a bound caller those for its domain alone; newest first, after the id `after`. */

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Trx } from '../connect.ts'
-import type { NewRow } from '../schema.ts'
+import type { NewRow, Row } from '../schema.ts'
 
 /** Writes an API key. Only the hash of its token is stored. */
 export async function insertApiKey(
@@ -50,6 +50,23 @@ export async function updateApiKeyRevoked(
     .executeTakeFirst()
   await tellRevoked(trx)
   return result.numUpdatedRows > 0n
+}
+
+/** Locks a key that the caller reaches and that was not revoked. */
+export function lockApiKey(
+  trx: Trx,
+  { workspaceId, domainId }: Reach,
+  id: string,
+): Promise<Row<'api_keys'> | undefined> {
+  return trx
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
 }
 
 /**

@@ -80,18 +80,17 @@ export interface PlacedDelivery {
   expires_at: Date | null
 }
 
-/** What is stored as the last response of mail that waits for a place, and was never tried. */
-const WAITS = 'it waits: its sending domain is warming up and has no place for it today'
-
 /**
  * Writes the places of claimed deliveries. A delivery without a place returns to its former state, its attempt does not
  * count, and it expires when its place says, but not earlier than before. If that is before the time at which it would be
  * due, it is due a moment before it expires: too late to be tried once more.
+ * @param why the last response of mail that waits and was never tried
  */
 export async function placeDeliveries(
   trx: Trx,
   placed: readonly (PlacedDelivery & { was: WaitingState })[],
   leaseToken: string,
+  why: string,
 ): Promise<void> {
   const which = sql`lease_token = ${leaseToken}::uuid and ${isUnmarked}`
   const expires = sql`greatest(d.expires_at, p.expires_at)`
@@ -107,7 +106,7 @@ export async function placeDeliveries(
     update deliveries d
     set slot_day = null, ready = false, state = p.was, attempt = d.attempt - 1,
         next_at = least(p.next_at, ${expires} - interval '1 ms'), expires_at = ${expires},
-        last_response = coalesce(d.last_response, ${WAITS}),
+        last_response = coalesce(d.last_response, ${why}),
         lease_until = null, lease_token = null
     from place p join held on held.id = p.id
     where d.id = p.id and p.next_at is not null

@@ -106,6 +106,18 @@ export async function listEmailCategories(db: Db, ids: string[]) {
   )
 }
 
+/** Which of these emails no workflow sent: they came from the API. */
+export async function listOwnEmails(db: Db, ids: string[]): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('emails')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('type', '=', 'transactional')
+    .where('workflow_id', 'is', null)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** Whether an email is sent once more after an unknown outcome. */
 export function isTransactional(email: Pick<EmailContent, 'type' | 'category'>): boolean {
   return email.type === 'transactional' && email.category === 'transactional'

@@ -1,7 +1,11 @@
 // The lanes that this process owns. Temporal starts owners; one that Temporal lost sight of goes on until somebody else
 // has taken its lane.
-import { createComposer, type UseEmail } from '../compose/composer.ts'
+import { createLimitBook } from '../../commands/limits/book.ts'
+import { createDailyLimit } from '../../commands/limits/daily.ts'
+import { createComposer } from '../compose/composer.ts'
 import type { DeliveryDeps } from '../deps.ts'
+import type { LanesShare } from './admission.ts'
+import { createPlacedEmails } from './dayLimit.ts'
 import type { Lane } from './ownership.ts'
 import { type LaneRun, runLane } from './run.ts'
 
@@ -17,9 +21,14 @@ export interface OwnedLane {
 
 export type LaneOwners = ReturnType<typeof createLaneOwners>
 
-/** Makes the set of lanes of this process; they share the memory for composed mail. */
+/** Makes the set of lanes of this process; they share the memory for composed mail, and the places of a day. */
 export function createLaneOwners(deps: DeliveryDeps) {
-  const useEmail: UseEmail = createComposer(deps)
+  const book = createLimitBook(deps, (err) => deps.log.warn({ err }, 'limits were not read'))
+  const shared: LanesShare = {
+    useEmail: createComposer(deps),
+    daily: createDailyLimit(deps, book),
+    placed: createPlacedEmails(),
+  }
   const owned = new Map<number, OwnedLane>()
   const settling = new Set<Promise<void>>()
 
@@ -28,7 +37,7 @@ export function createLaneOwners(deps: DeliveryDeps) {
     const before = owned.get(lane.lane)
     await before?.offer()
     const stop = new AbortController()
-    const { ended, settled, offer } = await runLane(deps, lane, stop.signal, useEmail)
+    const { ended, settled, offer } = await runLane(deps, lane, stop.signal, shared)
     const settles = settled.finally(() => settling.delete(settles))
     settling.add(settles)
     const end = async () => {

@@ -6,9 +6,9 @@ import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import { createPulse } from '../../runtime/pulse.ts'
 import { createDelivery } from '../attempt.ts'
-import type { UseEmail } from '../compose/composer.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
+import { createAdmission, type LanesShare } from './admission.ts'
 import { createAttempts } from './attempts.ts'
 import { recoverExpired, settleMarked } from './expiredLeases.ts'
 import { createInFlight } from './inFlight.ts'
@@ -18,7 +18,6 @@ import { type Lane, type Ownership, own } from './ownership.ts'
 import { createReady, READY_MS } from './ready.ts'
 import { createRooms } from './rooms.ts'
 import { laneShards } from './shards.ts'
-import { createWarmUp } from './warmUp.ts'
 
 const POLL_MS = 1_000
 /** How often a full lane checks whether deliveries under way have become slow and make room. */
@@ -50,11 +49,11 @@ export async function runLane(
   deps: DeliveryDeps,
   lane: Lane,
   stop: AbortSignal,
-  useEmail: UseEmail,
+  shared: LanesShare,
 ): Promise<LaneRun> {
   const ownership = await own(deps, lane)
   const shards = laneShards(lane.lane, lane.lanes)
-  const running = createRunning(deps, shards, ownership, useEmail)
+  const running = createRunning(deps, shards, ownership, shared)
   const over = AbortSignal.any([stop, deps.stopping, ownership.lost])
   const upkeep = setInterval(
     () => void running.quietly('upkeep', () => running.keepUp(!over.aborted)),
@@ -107,7 +106,7 @@ function createRunning(
   deps: DeliveryDeps,
   shards: ShardRange,
   { epoch, look }: Ownership,
-  useEmail: UseEmail,
+  shared: LanesShare,
 ) {
   const { log, now, config, metrics } = deps
   const leases = createLeases({ owner: epoch, shards }, config.leaseMs, now)
@@ -117,7 +116,7 @@ function createRunning(
   const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax })
   const lines = createLines(shards)
   const rooms = createRooms(deps.transport, deps)
-  const admit = createWarmUp(deps, leaseToken)
+  const admit = createAdmission(deps, shared, leaseToken)
   const pulse = createPulse()
   const late = timeAfter(deps.stopping, config.drainMs)
   /** Whether the lane waits for deliveries to end. Otherwise a claim after each of them would find nothing. */
@@ -147,7 +146,7 @@ function createRunning(
   const attempts = createAttempts({
     inFlight,
     rooms,
-    deliver: createDelivery(deps, leases, useEmail, onLost),
+    deliver: createDelivery(deps, leases, shared.useEmail, onLost),
     release,
     onEnded,
     onGivenBack: pulse.beat,

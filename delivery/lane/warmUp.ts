@@ -29,6 +29,8 @@ const REMEMBERED_MAX = 10_000
 /** A place stays valid for so long after its day, for deliveries that were about to be sent at midnight. */
 const GRACE_MS = 60 * 60 * 1000
 const TRANSACTIONAL = placeOfClass('transactional')
+/** What is stored as the last response of mail that waits for a place, and was never tried. */
+const WAITS = 'it waits: its sending domain is warming up and has no place for it today'
 
 type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config' | 'metrics'> & {
   breakers: Pick<Breakers, 'heldFor'>
@@ -117,7 +119,7 @@ function reserve(
       next_at: nextAt,
       expires_at: nextAt && movedExpiry(delivery, nextAt.getTime() - now.getTime()),
     }))
-    await placeDeliveries(trx, rows, leaseToken)
+    await placeDeliveries(trx, rows, leaseToken, WAITS)
     return placed
   })
 }

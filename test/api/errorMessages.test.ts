@@ -11,6 +11,8 @@ import { limits } from '../../rules/limits.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { welcomeDesign } from '../setup/designs.ts'
 import { fencesOf } from '../setup/docs.ts'
+import { eventually } from '../setup/eventually.ts'
+import { limitTo } from '../setup/limits.ts'
 import { listen } from '../setup/listening.ts'
 import { head, openRaw } from '../setup/rawHttp.ts'
 import { runSql } from '../setup/template.ts'
@@ -58,6 +60,16 @@ beforeAll(async () => {
     expires_at: timestamp,
   })
   await runSql(api.url, `update api_keys set expires_at = now() where id = '${made['expired']}'`)
+  const [spent, hasty] = [await api.createKey(), await api.createKey()]
+  made['spent'] = spent.token
+  made['hasty'] = hasty.token
+  await limitTo(api.db, api.workspaceId, { emailsPerDay: 0 }, spent.keyId)
+  await limitTo(api.db, api.workspaceId, { perSecond: 0.001 }, hasty.keyId)
+  await eventually(async () => {
+    const authorization = `Bearer ${hasty.token}`
+    const { status } = await api.request('GET', '/v1/emails', undefined, { authorization })
+    expect(status).toBe(429)
+  })
   const [start, , , , end] = welcomeDesign.nodes
   const data = { template_id: made['used'], from: 'a@sender.test' }
   const edges = [
@@ -126,6 +138,10 @@ const rows: Record<ErrorCode, Row> = {
     text: 'The contact has unsubscribed from this workflow',
   },
   content_required: row('html, text or template_id is required', ...emails({ text: '' })),
+  daily_limit: {
+    asks: () => ['POST', '/v1/emails', mail, { authorization: `Bearer ${made['spent']}` }],
+    text: 'This API key may send 0 emails a day (UTC), and has; try again tomorrow',
+  },
   domain_exists: row(
     'name: domain sender.test is registered in this workspace already',
     ...(['POST', '/v1/domains', { name: 'sender.test' }] satisfies Ask),
@@ -214,6 +230,10 @@ const rows: Record<ErrorCode, Row> = {
     ...(['PUT', '/v1/emails', {}] satisfies Ask),
   ),
   not_found: row('Audience x not found', 'GET', '/v1/audiences/x'),
+  rate_limited: {
+    asks: () => ['GET', '/v1/emails', undefined, { authorization: `Bearer ${made['hasty']}` }],
+    text: /^This API key may make 0.001 requests a second, 1 at once; try again in \d+ s$/,
+  },
   re_entry_refused: {
     asks: () => ['POST', `/v1/workflows/${made['once']}/executions`, { email: own.contact }],
     text: 're_entry once of the trigger start keeps the contact out',

@@ -1,7 +1,6 @@
 // A revoked key stops working when the command has committed, whoever called the command.
 import { expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
-import type { ApiDeps } from '../../api/http/env.ts'
 import { listenForKeys } from '../../api/http/keyNews.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
 import { deleteDomain } from '../../commands/domains/delete.ts'
@@ -70,8 +69,7 @@ it('the hook runs after the commit, for each workspace, and not after a rollback
 })
 
 it('two applications over the same deps do not share remembered keys', async () => {
-  const deps: Omit<ApiDeps, 'keysRevoked'> = api.deps
-  const other = createApp(deps)
+  const other = createApp(api.deps)
   const { token, keyId } = await api.createKey()
   const headers = { authorization: `Bearer ${token}` }
   expect((await other.request('/v1/emails', { headers })).status).toBe(200)

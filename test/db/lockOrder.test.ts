@@ -68,7 +68,7 @@ const statements: Record<string, (which: number[]) => Promise<unknown>> = {
       which.map((id) => ({ id, was: 'queued' as const })),
       TOKEN,
     ),
-  place: (which) => placeDeliveries(trx, which.map(place), TOKEN),
+  place: (which) => placeDeliveries(trx, which.map(place), TOKEN, 'it waits'),
   settle,
 }
 

@@ -38,6 +38,8 @@ import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
 import { findKnown } from '../../db/known.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
+import { countDayPlaces } from '../../db/limits/reads.ts'
+import { takeDayPlaces } from '../../db/limits/writes.ts'
 import * as takeOver from '../../db/opt-outs/takeOver.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import { listOutboxLines } from '../../db/outbox.ts'
@@ -140,6 +142,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
       owner,
     }),
   (trx) => findApiKeysByHashes(trx, [hmac], at),
+  (trx) => takeDayPlaces(trx, ws, { subject: id, day: '2026-01-01', limit: 1, wanted: 1 }),
+  (trx) => countDayPlaces(trx, ws, id, '2026-01-01'),
   (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
   (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),

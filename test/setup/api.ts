@@ -5,7 +5,7 @@ import { Registry } from 'prom-client'
 import { afterAll, inject } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { createCursors } from '../../api/http/cursor.ts'
-import type { ApiDeps } from '../../api/http/env.ts'
+import type { AppDeps } from '../../api/http/env.ts'
 import { createApiMetrics } from '../../api/http/metrics.ts'
 import { type CreateApiKeyInput, createApiKey } from '../../commands/api-keys/create.ts'
 import { prepareOptOuts } from '../../commands/opt-outs/prepare.ts'
@@ -79,7 +79,7 @@ export async function createTestApi(options: TestApiOptions = {}) {
   afterAll(() => renderer.close())
   /** Channels that were woken, in order. */
   const woken: WakeChannel[] = []
-  const deps: Omit<ApiDeps, 'keysRevoked'> = {
+  const deps: AppDeps = {
     db,
     config,
     log,

@@ -28,6 +28,7 @@ const exceptions: Record<string, string[]> = {
     'domains/setWarmedUp',
     'emails/listEmailContents',
     'emails/listEmailCategories',
+    'emails/listOwnEmails',
     'emails/readHeavyParts',
     'emails/readLongBody',
     'tracking/insertEmailLinks',
@@ -92,6 +93,8 @@ const exceptions: Record<string, string[]> = {
     'recipient-domains/upsertMissingDomains',
   ],
   'an operator names a domain of whichever workspace': ['domains/listWarmUps'],
+  'an operator names a workspace or a key of whichever workspace': ['limits/findSubject'],
+  'each process knows the limits of all workspaces': ['limits/listLimits'],
   'domains of all workspaces, when a worker starts': ['domains/startMissingChecks'],
   'the key tells whose request it is': ['api-keys/findApiKeysByHashes'],
   'a signed token names the row; who asks belongs to no workspace': [

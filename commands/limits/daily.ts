@@ -1,0 +1,77 @@
+// Counts the emails of a day against the limit of their workspace and of the key that sends them: never more than that.
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import type { LimitBook } from './book.ts'
+import { createDayPlaces, type GivenPlaces } from './dayPlaces.ts'
+
+/** Places that were taken for emails which are accepted now. */
+interface TakenPlaces {
+  /** Call it when they were surely not accepted: others of this process may have the places. */
+  giveBack(): void
+}
+
+export interface DailyLimit {
+  /** Resolves when the limits that are known are at most two seconds old. */
+  fresh(): Promise<void>
+  /** Whether the emails of a workspace are limited. */
+  isLimited(workspaceId: WorkspaceId): boolean
+  /** Takes places of today for emails of a request, all or none of them. @param keyId null: no key asks */
+  take(
+    workspaceId: WorkspaceId,
+    keyId: string | null,
+    emails: number,
+  ): Promise<TakenPlaces | Refusal<'daily_limit'>>
+  /** Takes up to so many places of the workspace's day. @returns how many */
+  takeUpTo(workspaceId: WorkspaceId, emails: number): Promise<number>
+}
+
+/**
+ * Makes the count of a process.
+ * @param deps `db`: the database itself, no transaction of a caller
+ */
+export function createDailyLimit(
+  deps: Pick<CommandDeps, 'db' | 'now'>,
+  book: LimitBook,
+): DailyLimit {
+  const takePlaces = createDayPlaces(deps)
+  const limitOf = (subject: string) => book.of(subject)?.emails_per_day ?? null
+
+  return {
+    fresh: book.fresh,
+    isLimited: (workspaceId) => limitOf(workspaceId) !== null,
+    async takeUpTo(workspaceId, wanted) {
+      const limit = limitOf(workspaceId)
+      if (limit === null) return wanted
+      return (await takePlaces(workspaceId, { subject: workspaceId, limit, wanted })).count
+    },
+    async take(workspaceId, keyId, wanted) {
+      await book.fresh()
+      const given: GivenPlaces[] = []
+      const giveBack = () => {
+        for (const one of given.splice(0)) one.giveBack()
+      }
+      for (const subject of keyId === null ? [workspaceId] : [workspaceId, keyId]) {
+        const limit = limitOf(subject)
+        if (limit === null) continue
+        const places = await takePlaces(workspaceId, { subject, limit, wanted }).catch(
+          (err: unknown) => {
+            giveBack()
+            throw err
+          },
+        )
+        given.push(places)
+        if (places.count === wanted) continue
+        giveBack()
+        const retry_after_s = secondsLeft(deps.now())
+        return refuse('daily_limit', { limit, ofKey: subject === keyId, retry_after_s })
+      }
+      return { giveBack }
+    },
+  }
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** Until the next day (UTC) begins. */
+const secondsLeft = (at: Date): number => Math.ceil((DAY_MS - (at.getTime() % DAY_MS)) / 1000)

@@ -1,0 +1,77 @@
+// Places of a day for emails, which this process takes from Postgres in blocks and gives out from memory.
+import { takeDayPlaces } from '../../db/limits/writes.ts'
+import { inScope } from '../../db/scope.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { dayOf } from '../../rules/mail/warmUp.ts'
+import type { CommandDeps } from '../deps.ts'
+
+/** What this process has of a subject's day. */
+interface Pool {
+  day: string
+  left: number
+  /** The limit at which the day had nothing left: it is not asked again. */
+  fullAt: number | null
+  /** The last one who asked Postgres; others wait for them. */
+  last: Promise<unknown>
+}
+
+/** Places that were given out. */
+export interface GivenPlaces {
+  count: number
+  /** Call it when they were surely not used: others of this process may have them. */
+  giveBack(): void
+}
+
+export interface DayPlacesAsked {
+  /** The id of a workspace or key. */
+  subject: string
+  /** Of its day. */
+  limit: number
+  wanted: number
+}
+
+/**
+ * Makes a function that gives out up to as many places of today as are wanted. What a process has left of a block when it
+ * ends is lost for that day: so there are never more than the limit, and up to a hundredth fewer for each process.
+ * @param deps `db`: the database itself, no transaction of a caller
+ */
+export function createDayPlaces({ db, now }: Pick<CommandDeps, 'db' | 'now'>) {
+  const pools = new Map<string, Pool>()
+  const scope = { owner: { kind: 'process' }, signal: null } as const
+
+  const poolOf = (subject: string): Pool => {
+    const day = dayOf(now().getTime())
+    const known = pools.get(subject)
+    if (known?.day === day) return known
+    const pool: Pool = { day, left: 0, fullAt: null, last: Promise.resolve() }
+    pools.set(subject, pool)
+    return pool
+  }
+
+  /** Others, who find enough, take from the pool while Postgres is asked: so it may be asked again. */
+  async function fill(pool: Pool, workspaceId: WorkspaceId, asked: DayPlacesAsked) {
+    const { subject, limit, wanted } = asked
+    while (pool.left < wanted && pool.fullAt !== limit) {
+      const ask = { subject, day: pool.day, limit, wanted: wanted - pool.left }
+      const granted = await inScope(scope, () => takeDayPlaces(db, workspaceId, ask))
+      pool.left += granted
+      if (granted < ask.wanted) pool.fullAt = limit
+    }
+  }
+
+  return async (workspaceId: WorkspaceId, asked: DayPlacesAsked): Promise<GivenPlaces> => {
+    const pool = poolOf(asked.subject)
+    const grab = (): GivenPlaces => {
+      const count = Math.min(asked.wanted, pool.left)
+      pool.left -= count
+      const giveBack = () => {
+        pool.left += count
+      }
+      return { count, giveBack }
+    }
+    if (pool.left >= asked.wanted) return grab()
+    const turn = pool.last.then(() => fill(pool, workspaceId, asked)).then(grab)
+    pool.last = turn.catch(() => undefined)
+    return turn
+  }
+}

@@ -1,0 +1,94 @@
+// Writes limits, and gives out the places of a day.
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Db, Trx } from '../connect.ts'
+import type { LimitRow } from './reads.ts'
+
+type Values = Pick<LimitRow, 'per_second' | 'burst' | 'emails_per_day'>
+
+/** A limit that is set, locked; undefined if none is. */
+export function lockLimit(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  subject: string,
+): Promise<Values | undefined> {
+  return trx
+    .selectFrom('rate_limits')
+    .select(['per_second', 'burst', 'emails_per_day'])
+    .where('workspace_id', '=', workspaceId)
+    .where('subject', '=', subject)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Sets the limits of a subject. Tells every API process when this commits. */
+export async function upsertLimit(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  subject: string,
+  values: Values,
+  now: Date,
+): Promise<void> {
+  const set = { ...values, updated_at: now }
+  await trx
+    .insertInto('rate_limits')
+    .values({ subject, workspace_id: workspaceId, ...set })
+    .onConflict((oc) => oc.column('subject').doUpdateSet(set))
+    .execute()
+  await tellChanged(trx)
+}
+
+/** Removes the limits of a subject. Tells every API process when this commits. */
+export async function deleteLimit(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  subject: string,
+): Promise<void> {
+  await trx
+    .deleteFrom('rate_limits')
+    .where('workspace_id', '=', workspaceId)
+    .where('subject', '=', subject)
+    .execute()
+  await tellChanged(trx)
+}
+
+/** Processes that remember keys listen there, and read limits again too. */
+async function tellChanged(trx: Trx): Promise<void> {
+  await sql`notify dripline_api_keys`.execute(trx)
+}
+
+/** How many places one process takes at most beyond what it needs now. */
+const BLOCK_MAX = 1_000
+/** Of what a day has left one process takes so much: 1/100. */
+const BLOCK_OF = 100
+
+/**
+ * Gives out places of a day, in one statement that commits at once: as many as are wanted, or a hundredth of what the day
+ * has left if that is more, so that the row is written for each hundredth and not for each email. The days of the
+ * subject that are over for a week are deleted.
+ * @param db no transaction: what a process was given must stay given, and the row must not stay locked
+ * @returns how many; 0 when the day has none left
+ */
+export async function takeDayPlaces(
+  db: Db,
+  workspaceId: WorkspaceId,
+  { subject, day, limit, wanted }: { subject: string; day: string; limit: number; wanted: number },
+): Promise<number> {
+  const given = (left: ReturnType<typeof sql>) =>
+    sql`greatest(0, least(${left}, greatest(${wanted}::int, least(${BLOCK_MAX}::int, ${left} / ${BLOCK_OF}::int))))`
+  const { rows } = await sql<{ granted: number }>`
+    with past as (
+      delete from email_days
+      where workspace_id = ${workspaceId} and subject = ${subject} and day < ${day}::date - 7
+    )
+    insert into email_days as d (subject, workspace_id, day, emails, granted)
+    select ${subject}::text, ${workspaceId}::text, ${day}::date, ${given(sql`${limit}::int`)},
+      ${given(sql`${limit}::int`)}
+    on conflict (subject, day) do update
+    set granted = ${given(sql`(${limit}::int - d.emails)`)},
+      emails = d.emails + ${given(sql`(${limit}::int - d.emails)`)}
+    where d.emails < ${limit}::int
+    returning granted
+  `.execute(db)
+  return rows[0]?.granted ?? 0
+}

@@ -1,0 +1,124 @@
+// Emails of a day: never more than the limit, over all processes, and again the next day.
+import { afterEach, expect, it } from 'vitest'
+import { createApp } from '../../api/http/app.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { limitTo } from '../setup/limits.ts'
+
+const NOON = Date.UTC(2026, 4, 4, 12)
+const DAY_MS = 24 * 3_600_000
+let time = NOON
+const api = await createTestApi({ now: () => new Date(time) })
+const { db, workspaceId } = api
+await insertTestDomain(api, 'sender.test')
+await insertTestDomain(api, 'new.test', 'NOT_STARTED')
+
+/** Each test has days of its own. */
+afterEach(async () => {
+  time += 10 * DAY_MS
+  await db.deleteFrom('rate_limits').execute()
+})
+
+const mail = { from: 'a@sender.test', to: 'you@example.test', subject: 'Hi', text: 'Hi' }
+
+async function send(app: typeof api.app, change: object = {}, token = api.key) {
+  const answer = await app.request('/v1/emails', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...mail, ...change }),
+  })
+  const body = (await answer.json()) as Record<string, unknown>
+  return { status: answer.status, body, retryAfter: answer.headers.get('retry-after') }
+}
+
+const countToday = async () => {
+  const since = new Date(time - (time % DAY_MS))
+  const rows = await db.selectFrom('emails').select('id').where('created_at', '>=', since).execute()
+  return rows.length
+}
+const statuses = (answers: { status: number }[]) => {
+  const count = (status: number) => answers.filter((one) => one.status === status).length
+  return { accepted: count(200), refused: count(429) }
+}
+
+it('accepts the limit, refuses what is beyond it, and begins anew with the day', async () => {
+  await limitTo(db, workspaceId, { emailsPerDay: 3 })
+  const app = createApp(api.deps)
+  // What is refused for another reason takes no place.
+  for (let i = 0; i < 5; i++) expect((await send(app, { from: 'a@new.test' })).status).toBe(403)
+  for (let i = 0; i < 3; i++) expect((await send(app)).status).toBe(200)
+  const refused = await send(app)
+  expect(refused).toEqual({
+    status: 429,
+    body: {
+      message: 'This workspace may send 3 emails a day (UTC), and has; try again tomorrow',
+      code: 'daily_limit',
+    },
+    retryAfter: String(12 * 3_600),
+  })
+  expect(await countToday()).toBe(3)
+  // Another process knows it too.
+  expect((await send(createApp(api.deps))).status).toBe(429)
+  time += DAY_MS / 2 - 1
+  expect((await send(app)).retryAfter).toBe('1')
+  time += 1
+  expect((await send(app)).status).toBe(200)
+  expect((await db.selectFrom('email_days').selectAll().execute()).length).toBe(2)
+})
+
+it('of none a day it accepts none, and a higher limit opens the day again', async () => {
+  await limitTo(db, workspaceId, { emailsPerDay: 0 })
+  expect((await send(createApp(api.deps))).status).toBe(429)
+  await limitTo(db, workspaceId, { emailsPerDay: 1 })
+  const app = createApp(api.deps)
+  expect((await send(app)).status).toBe(200)
+  expect((await send(app)).status).toBe(429)
+  expect(await countToday()).toBe(1)
+})
+
+it('counts a key beside its workspace', async () => {
+  const { token, keyId } = await api.createKey({ permission: 'sending_access' })
+  await limitTo(db, workspaceId, { emailsPerDay: 3 })
+  await limitTo(db, workspaceId, { emailsPerDay: 1 }, keyId)
+  const app = createApp(api.deps)
+  expect((await send(app, {}, token)).status).toBe(200)
+  const refused = await send(app, {}, token)
+  expect([refused.status, refused.body['message']]).toEqual([
+    429,
+    'This API key may send 1 emails a day (UTC), and has; try again tomorrow',
+  ])
+  // What the key's limit refused takes no place of the workspace.
+  expect((await send(app)).status).toBe(200)
+  expect((await send(app)).status).toBe(200)
+  expect((await send(app)).status).toBe(429)
+})
+
+it('many at once, of several processes: never more than the limit', async () => {
+  const limit = 250
+  await limitTo(db, workspaceId, { emailsPerDay: limit })
+  const apps = Array.from({ length: 3 }, () => createApp(api.deps))
+  const answers = await Promise.all(
+    Array.from({ length: 400 }, (_, i) => send(apps[i % 3] ?? api.app)),
+  )
+  const { accepted, refused } = statuses(answers)
+  expect(accepted + refused).toBe(400)
+  expect(await countToday()).toBe(accepted)
+  expect(accepted).toBeLessThanOrEqual(limit)
+  // Each process may keep a hundredth of what was left when it asked.
+  expect(accepted).toBeGreaterThanOrEqual(limit - apps.length * Math.ceil(limit / 100))
+})
+
+it('one process gives out every place', async () => {
+  const limit = 250
+  await limitTo(db, workspaceId, { emailsPerDay: limit })
+  const app = createApp(api.deps)
+  const answers = await Promise.all(Array.from({ length: 300 }, () => send(app)))
+  expect(statuses(answers)).toEqual({ accepted: limit, refused: 300 - limit })
+})
+
+it('writes the row of a day for a block of emails, not for each', async () => {
+  await limitTo(db, workspaceId, { emailsPerDay: 100_000 })
+  const app = createApp(api.deps)
+  for (let i = 0; i < 5; i++) expect((await send(app)).status).toBe(200)
+  const [row] = await db.selectFrom('email_days').select(['emails']).where('emails', '>', 250).execute()
+  expect(row).toEqual({ emails: 1_000 })
+})
