@@ -19,6 +19,7 @@ import { unsubscribeRoutes } from './public/unsubscribe.ts'
 import { secretRoutes } from './secrets/routes.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
+import { templateTestRoutes } from './templates/testRoutes.ts'
 import { workflowExecutionRoutes } from './workflows/executionRoutes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { workflowVersionRoutes } from './workflows/versionRoutes.ts'
@@ -57,7 +58,7 @@ const mounts: Mount[] = [
     rules: { permission: { read: 'read_status', write: 'send' }, errors: 'message' },
     resources: [emailRoutes, emailAttemptRoutes],
   },
-  { path: '/v1/templates', rules: plain, resources: [templateRoutes] },
+  { path: '/v1/templates', rules: plain, resources: [templateRoutes, templateTestRoutes] },
   { path: '/v1/audiences', rules: plain, resources: [audienceRoutes, audienceContactRoutes] },
   { path: '/v1/domains', rules: plain, resources: [domainRoutes] },
   { path: '/v1/suppressions', rules: plain, resources: [suppressionRoutes] },

@@ -26,6 +26,7 @@ import type {
   EmailEventsTable,
   EmailLinksTable,
   EmailsTable,
+  EmailTagsTable,
   LanesTable,
   OptOutsTable,
   RecipientDomainsTable,
@@ -68,6 +69,7 @@ export interface Database {
   emails: EmailsTable
   email_attachments: EmailAttachmentsTable
   email_links: EmailLinksTable
+  email_tags: EmailTagsTable
   deliveries: DeliveriesTable
   lanes: LanesTable
   audience_changes: AudienceChangesTable

@@ -61,8 +61,7 @@ const changes = Object.keys(change).length > 0
 const { workspace, key } = values
 if (workspace !== undefined && key !== undefined)
   failUsage('Name a workspace or a key, not both', USAGE)
-const which =
-  workspace !== undefined ? { workspace } : key !== undefined ? { key } : undefined
+const which = workspace !== undefined ? { workspace } : key !== undefined ? { key } : undefined
 if (changes && !which) failUsage('Name the --workspace or the --key whose limits these are', USAGE)
 
 const config = readOperatorConfig(process.env, ['databaseUrl'])

@@ -31,6 +31,24 @@ export function isId(kind: IdKind, text: string): boolean {
   return text.startsWith(`${idPrefixes[kind]}_`) && /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/.test(text)
 }
 
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const TIME_MAX = 2 ** 48 - 1
+
+/** The text form of a 48-bit time in ms: 10 Crockford characters. */
+export function encodeTime(ms: number): string {
+  let text = ''
+  for (let i = 0, rest = ms; i < 10; i++) {
+    text = ALPHABET[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+/** No id of that kind that is made then or later sorts before it; the earliest or the last one for times beyond. */
+export function firstIdAt(kind: IdKind, ms: number): string {
+  return `${idPrefixes[kind]}_${encodeTime(Math.min(Math.max(ms, 0), TIME_MAX))}${'0'.repeat(16)}`
+}
+
 declare const workspace: unique symbol
 
 /** The id of a workspace, taken from an API key or a row. The type keeps other strings from being used as one. */

@@ -80,6 +80,8 @@ interface RefusalFacts {
   subject_too_long: { chars: number }
   template_empty: NoFacts
   template_in_use: { workflowId: string }
+  /** What a template needs to be sent as a test. */
+  template_lacks: { field: 'from' | 'html or text' }
   /** The caller is bound to one domain, and a workflow that uses the template sends from this other one. */
   template_not_of_key: { workflowId: string; name: string }
   /** Rendering that part (subject, html, text or preview_text) took longer than this, twice. */

@@ -1,19 +1,9 @@
 // Makes ids that sort by time.
 import { randomFillSync } from 'node:crypto'
-import { type IdKind, idPrefixes, type NewId } from '../rules/ids.ts'
+import { encodeTime, type IdKind, idPrefixes, type NewId } from '../rules/ids.ts'
 
 const POOL_BYTES = 16 * 256
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
-
-/** The text form of a 48-bit time in ms: 10 Crockford characters. */
-function encodeTime(ms: number): string {
-  let text = ''
-  for (let i = 0, rest = ms; i < 10; i++) {
-    text = ALPHABET[rest % 32] + text
-    rest = Math.floor(rest / 32)
-  }
-  return text
-}
 
 /**
  * Makes `newId`: `newId('email')` is `em_`, 10 characters of time and 16 random ones. Ids of one process always

@@ -16,7 +16,9 @@ const END_MAX = 253_402_300_799_999
 
 export const NewApiKey = z
   .object({
-    name: nameField.openapi({ description: 'For whoever reads the list; several may have one name' }),
+    name: nameField.openapi({
+      description: 'For whoever reads the list; several may have one name',
+    }),
     permission: permissionField,
     domain_id: textField(limits.nameCharsMax).min(1).nullable().optional().openapi({
       description:

@@ -1,10 +1,10 @@
 // Schemas of email events, and of what happened to each recipient.
 import { z } from '@hono/zod-openapi'
 
-const statuses = ['sent', 'delivered', 'opened', 'clicked', 'bounced'] as const
-export type EmailStatus = (typeof statuses)[number]
+export const emailStatuses = ['sent', 'delivered', 'opened', 'clicked', 'bounced'] as const
+export type EmailStatus = (typeof emailStatuses)[number]
 
-const statusField = z.enum(statuses).openapi({
+const statusField = z.enum(emailStatuses).openapi({
   description:
     '`sent`: accepted by this service. `delivered`: the receiving server took it. `opened`, `clicked`: by a person; ' +
     'what machines fetch is left out. `bounced`: it will not arrive.',

@@ -10,13 +10,14 @@ import { shownText } from '../../rules/shown.ts'
 import { idCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { notFound } from '../http/errors.ts'
-import { ExpandQuery, PageQuery } from '../http/fields.ts'
+import { ExpandQuery } from '../http/fields.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { addUnchecked, defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { emailExamples } from './examples.ts'
 import { answerInPieces } from './largeEmail.ts'
 import { emailLargeFields } from './largeFields.ts'
+import { asGiven, EmailsQuery, filterOf } from './listQuery.ts'
 import { Email, EmailList, toEmail, toEmailListItem } from './schemas.ts'
 import { sendEmail } from './send.ts'
 import { SendEmail, SentEmail } from './sendSchemas.ts'
@@ -83,9 +84,10 @@ const listRoute = defineOperation({
   summary: 'List sent emails',
   description:
     'The emails of the workspace, newest first, with the latest event of each recipient and without their bodies. ' +
-    'The cursor is the id of the last email of the page.',
+    'Without a filter the cursor is the id of the last email of the page; with one, it holds for the same filter alone. ' +
+    'Several filters find what fits all of them.',
   example: emailExamples.list,
-  request: { query: PageQuery.extend(ExpandQuery.shape) },
+  request: { query: EmailsQuery },
   responses: { 200: jsonBody(EmailList, 'Emails, newest first') },
 })
 
@@ -121,12 +123,17 @@ export function emailRoutes(deps: ApiDeps) {
   })
 
   app.openapi(listRoute, async (c) => {
-    const { cursor, expand } = c.req.valid('query')
+    const query = c.req.valid('query')
+    const { cursor, expand } = query
+    const filter = filterOf(query)
+    const scope = { list: 'emails', workspaceId: c.var.workspaceId }
     const page = await readPage({
       key: 'emails',
-      cursors: idCursors('email'),
+      cursors: filter
+        ? deps.cursors.of<string>({ ...scope, filter: asGiven(filter) })
+        : idCursors('email'),
       cursor,
-      find: (page) => listEmails(db, c.var.reach, page),
+      find: (page) => listEmails(db, c.var.reach, filter ? { ...page, filter } : page),
       positionOf: ({ id }) => id,
       toItem: (row) => toEmailListItem(row, expand === 'details'),
     })

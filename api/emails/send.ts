@@ -17,7 +17,10 @@ import { readDetails } from './parseDetails.ts'
  * @throws ApiError
  */
 export async function sendEmail(
-  deps: Pick<ApiDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac' | 'daily'> & {
+  deps: Pick<
+    ApiDeps,
+    'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac' | 'daily'
+  > & {
     emailGroups: EmailGroups
   },
   key: Pick<RequestKey, 'id' | 'workspace_id' | 'domain_id' | 'permission'>,

@@ -26,6 +26,7 @@ export const exampleIds = {
   templateCopy: id('tpl', '8A'),
   /** The key of a web shop, which may only send. */
   sendingKey: id('key', '8B'),
+  testEmail: id('em', '8C'),
 } as const
 
 /** The contact of the examples. */

@@ -138,6 +138,8 @@ const answers: Answers = {
     badRequest(`subject must not exceed ${limits.subjectCharsMax} characters, has ${chars}`),
   template_empty: () =>
     badRequest('html or text is required before a template is published', 'template_empty'),
+  template_lacks: ({ field }) =>
+    badRequest(`The template has no ${field}: give it one before it is sent as a test`),
   template_not_of_key: ({ workflowId, name }) =>
     new ApiError(
       403,

@@ -13,7 +13,10 @@ export interface BucketSize {
 }
 
 /** A bucket that nobody has used. */
-export const fullBucket = ({ burst }: BucketSize, now: number): Bucket => ({ tokens: burst, at: now })
+export const fullBucket = ({ burst }: BucketSize, now: number): Bucket => ({
+  tokens: burst,
+  at: now,
+})
 
 /** The bucket as it is now. A clock that was set back refills nothing. */
 export function refilled(bucket: Bucket, { perSecond, burst }: BucketSize, now: number): Bucket {

@@ -9,6 +9,7 @@ import type {
   TemplateChange,
   TemplateList,
 } from './schemas.ts'
+import type { SentTest, TestTemplate } from './testSchemas.ts'
 
 const params = { id: exampleIds.template }
 const html = '<h1>Welcome, {{ contact.first_name }}</h1><p>Your plan: {{ plan }}</p>'
@@ -58,6 +59,11 @@ export const templateExamples = {
       text: null,
       missing: [],
     } satisfies z.infer<typeof RenderedTemplate>,
+  },
+  test: {
+    params,
+    body: { to: exampleAddress, variables: { plan: 'Pro' } } satisfies z.input<typeof TestTemplate>,
+    answer: { id: exampleIds.testEmail } satisfies z.infer<typeof SentTest>,
   },
   publish: {
     params,

@@ -58,7 +58,7 @@ export type AcceptRefusal = Refusal<
   | 'subject_too_long'
 >
 
-type AcceptDeps = Pick<
+export type AcceptDeps = Pick<
   CommandDeps,
   'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac'
 > & {

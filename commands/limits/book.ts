@@ -5,13 +5,14 @@ import type { CommandDeps } from '../deps.ts'
 
 /** What is older is read again, while the old one is used. */
 const FRESH_MS = 1_000
-/** What is older is not used before it was read again. */
+/** What is older is not used before it was read again, or Postgres was waited for so long. */
 const STALE_MS = 2_000
+const WAIT_MS = 1_000
 
-export type Limit = Pick<LimitRow, 'per_second' | 'burst' | 'emails_per_day'>
+type Limit = Pick<LimitRow, 'per_second' | 'burst' | 'emails_per_day'>
 
 export interface LimitBook {
-  /** Resolves when what is known is at most two seconds old, or cannot be read. */
+  /** Resolves when what is known is at most two seconds old, or cannot be read soon. */
   fresh(): Promise<void>
   /** The limit of a workspace or key, by its id; undefined: none. */
   of(subject: string): Limit | undefined
@@ -31,6 +32,7 @@ export function createLimitBook(
   let known: ReadonlyMap<string, Limit> = new Map()
   // Not by the clock of the service, which may be moved: then it would be read too late.
   let readAt = Number.NEGATIVE_INFINITY
+  let isRead = false
   let changes = 0
   let reading: Promise<void> | undefined
 
@@ -40,6 +42,7 @@ export function createLimitBook(
     reading ??= inScope(scope, () => listLimits(db))
       .then((rows) => {
         known = new Map(rows.map(({ subject, ...limit }) => [subject, limit]))
+        isRead = true
       })
       .catch(onFailure)
       .finally(() => {
@@ -55,7 +58,8 @@ export function createLimitBook(
       const age = performance.now() - readAt
       if (age < FRESH_MS) return
       const done = read()
-      if (age >= STALE_MS) await done
+      if (!isRead) await done
+      else if (age >= STALE_MS) await soon(done)
     },
     of: (subject) => known.get(subject),
     forget() {
@@ -63,4 +67,14 @@ export function createLimitBook(
       readAt = Number.NEGATIVE_INFINITY
     },
   }
+}
+
+/** Resolves with the read, or without it when Postgres is slow: what was known holds then. */
+async function soon(done: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, WAIT_MS)
+  })
+  await Promise.race([done, late])
+  clearTimeout(timer)
 }

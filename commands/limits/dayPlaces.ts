@@ -22,7 +22,7 @@ export interface GivenPlaces {
   giveBack(): void
 }
 
-export interface DayPlacesAsked {
+interface DayPlacesAsked {
   /** The id of a workspace or key. */
   subject: string
   /** Of its day. */

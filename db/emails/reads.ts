@@ -4,9 +4,11 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Db, Trx } from '../connect.ts'
-import { newestFirst } from '../listOrder.ts'
 import type { Row } from '../schema.ts'
+import { boundsOf, type EmailFilter, joinsOf, ofEmails } from './filters.ts'
 import type { LongColumn } from './sliceReads.ts'
+
+export type { EmailFilter }
 
 export type EmailEventRow = Pick<
   Row<'email_events'>,
@@ -51,22 +53,21 @@ const columns = [
   'created_at',
 ] as const
 
-/** A page of emails after the id `after`, newest first. */
+/** A page of emails after the id `after`, newest first; without a filter all of them. */
 export async function listEmails(
   db: Db,
   { workspaceId, domainId }: Reach,
-  page: { after: string | null; limit: number },
+  page: { after: string | null; limit: number; filter?: EmailFilter },
 ): Promise<EmailListRow[]> {
-  const rows = await db
-    .selectFrom('emails')
-    .select(columns)
-    .select(isOpen.as('open'))
-    .where('workspace_id', '=', workspaceId)
-    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
-    .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
-    .orderBy('id', newestFirst)
-    .limit(page.limit)
-    .execute()
+  const { after, limit, filter = {} } = page
+  const bounds = boundsOf(filter, after)
+  const own = domainId === null ? sql`true` : sql`emails.domain_id = ${domainId}`
+  const { rows } = await sql<Omit<EmailListRow, 'latest'>>`
+    select ${sql.join(columns.map((column) => sql.ref(`emails.${column}`)))}, ${isOpen} as open
+    from emails ${joinsOf(workspaceId, filter, bounds)}
+    where emails.workspace_id = ${workspaceId} and ${own} and ${ofEmails(filter, bounds)}
+    order by emails.id desc nulls last limit ${limit}
+  `.execute(db)
   const events = await listLatestEvents(
     db,
     workspaceId,

@@ -46,9 +46,11 @@ export async function findSubject(
   const workspace = await db
     .selectFrom('workspaces')
     .select(['id', 'name'])
-    .where((eb) => eb.or([eb('name', '=', which.workspace), eb('id', '=', which.workspace)]))
+    .where((eb) =>
+      eb.or([eb('name', '=', which.workspace), eb('id', '=', which.workspace as WorkspaceId)]),
+    )
     .executeTakeFirst()
   if (!workspace) return undefined
-  const id = workspace.id as WorkspaceId
-  return { subject: id, workspace_id: id, name: workspace.name }
+  const { id, name } = workspace
+  return { subject: id, workspace_id: id, name }
 }

@@ -152,6 +152,13 @@ export interface LanesTable {
   until: Date
 }
 
+/** The tags of emails as `key:value`, written by a trigger. */
+export interface EmailTagsTable {
+  workspace_id: WorkspaceId
+  tag: string
+  email_id: string
+}
+
 export type EmailStatus = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced'
 
 export interface EmailEventsTable {

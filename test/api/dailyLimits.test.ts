@@ -119,6 +119,10 @@ it('writes the row of a day for a block of emails, not for each', async () => {
   await limitTo(db, workspaceId, { emailsPerDay: 100_000 })
   const app = createApp(api.deps)
   for (let i = 0; i < 5; i++) expect((await send(app)).status).toBe(200)
-  const [row] = await db.selectFrom('email_days').select(['emails']).where('emails', '>', 250).execute()
+  const [row] = await db
+    .selectFrom('email_days')
+    .select(['emails'])
+    .where('emails', '>', 250)
+    .execute()
   expect(row).toEqual({ emails: 1_000 })
 })

@@ -93,7 +93,8 @@ async function ask(
   // The look-ups of the API key and of limits belong to no list, nor the note of the key's use, which follows some answer or other.
   const isOfKey = (text: string) =>
     text.includes('token_hash') ||
-    text.includes('"rate_limits"') || text.startsWith('update "api_keys" set "last_used_at"')
+    text.includes('"rate_limits"') ||
+    text.startsWith('update "api_keys" set "last_used_at"')
   const queries = asked.filter((query) => !isOfKey(query.sql))
   return { queries, cursor: JSON.parse(text).cursor ?? null }
 }
@@ -111,6 +112,21 @@ const narrowed = new Set(
     .map(({ method, path }) => `${method} ${path}`),
 )
 
+/** Filters beside those by a status, of which the description lists the values. */
+const furtherFilters: Record<string, string[]> = {
+  'GET /v1/emails': [
+    'to=own@example.test',
+    'from=own@b.test',
+    `domain_id=${tenant.ids['domains']}`,
+    'tag=k:v',
+    'type=broadcast',
+    'type=transactional',
+    `workflow_id=${tenant.ids['workflows']}`,
+    'since=0&until=4000000000000',
+    'status=bounced&to=own@example.test&from=own@b.test&tag=k:v&type=broadcast&since=0',
+  ],
+}
+
 /** First pages, later pages and each filter of these reading operations. */
 async function readAll(
   asking: readonly Operation[],
@@ -122,7 +138,11 @@ async function readAll(
     const path = fillPath(operation, tenant)
     const queries: CompiledQuery[] = []
     const statuses = parameters.find((one) => one.name === 'status')?.schema.enum ?? []
-    for (const query of ['?', ...statuses.map((status) => `?status=${status}&`)]) {
+    const filters = [
+      ...statuses.map((status) => `status=${status}`),
+      ...(furtherFilters[name] ?? []),
+    ]
+    for (const query of ['?', ...filters.map((filter) => `?${filter}&`)]) {
       let cursor: string | null = null
       for (let page = 0; page < PAGES; page++) {
         const more = cursor ? `cursor=${encodeURIComponent(cursor)}` : ''

@@ -189,6 +189,17 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listWorkflowEmails(trx, reach, id, { ...page, after: id }),
   (trx) => listExecutionEmails(trx, reach, id),
   (trx) => listEmails(trx, reach, page),
+  (trx) => {
+    const filter = {
+      status: 'bounced',
+      to: 'a',
+      from: 'a',
+      tag: 'k:v',
+      since: 0,
+      until: 1,
+    } as const
+    return listEmails(trx, { ...reach, domainId: id }, { ...page, filter })
+  },
   (trx) => listSendFacts(trx, ws, [{ domainName: 'b.test', addresses: ['a@b.test'] }]),
   (trx) => listCandidates(trx, ws, [arrived]),
   (trx) => listTriggers(trx, ws, [{ names: ['user.left'], keys: 'none' }]),

@@ -29,16 +29,23 @@ interface Owners {
   domain: string
 }
 
+/** Half of the owner's mail is of a broadcast: with two filters the rows that one finds and the other drops are read. */
 function statements(o: Owners): string[] {
   const workspace = `case when n <= ${WORKSPACE} then '${o.workspaceId}' else 'ws_other' end`
   return [
     `emails (id, workspace_id, type, category, "from", "to", subject, html, domain_id, message_id, workflow_id,
       execution_id, node_id, created_at)
-    select ${id('em')}, ${workspace}, 'transactional', 'transactional', 'a@b.test', array[${email}], 'Subject',
+    select ${id('em')}, ${workspace}, case when n <= ${OWN / 2} then 'broadcast' else 'transactional' end,
+      'transactional', case when n <= ${OWN} then 'Own <own@b.test>' else 'a@b.test' end, array[${email}], 'Subject',
       '<p>x</p>', ${own(o.domain, 'dom')}, n, ${own(o.workflow, 'wf')}, ${own(o.execution, 'exe')}, 'mail', ${at}`,
     `deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at,
       settled_at)
-    select ${id('em')}, ${workspace}, 'dom', ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}`,
+    select ${id('em')}, ${workspace}, 'dom', case when n <= ${OWN} then 'own@example.test' else ${email} end, 1,
+      'delivered', ${at}, ${at}, ${at}, ${at}`,
+    `email_tags (workspace_id, tag, email_id)
+    select ${workspace}, ${own('k:v', 'k:')}, ${id('em')}`,
+    `email_events (email_id, workspace_id, recipient, status, at)
+    select ${id('em')}, ${workspace}, ${email}, case when n <= ${OWN} then 'bounced' else 'delivered' end, ${at}`,
     `deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at,
       settled_at, marketing, address_hmac)
     select 'm' || n, ${workspace}, 'dom', ${email}, 1, 'delivered', ${at}, ${at}, ${at}, ${at}, true,

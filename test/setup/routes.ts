@@ -127,6 +127,7 @@ const bodies: Record<string, JsonObject> = {
     text: 'Hello',
   },
   'POST /v1/templates/:id/render': { variables: { name: 'Ada' }, email: 'ada@example.test' },
+  'POST /v1/templates/:id/test': { to: ['ada@example.test'], variables: { name: 'Ada' } },
   'POST /v1/workflows': { name: 'Welcome', design: welcomeDesign, status: 'draft' },
   'PATCH /v1/workflows/:id': {
     name: 'Welcome',

@@ -83,6 +83,7 @@ export const sendingStory = (names: NameServer): Step[] => [
   { name: 'POST /v1/templates' },
   { name: 'PATCH /v1/templates/{id}' },
   { name: 'POST /v1/templates/{id}/render' },
+  { name: 'POST /v1/templates/{id}/test' },
   { name: 'POST /v1/templates/{id}/publish' },
   { name: 'GET /v1/templates/{id}' },
   { name: 'GET /v1/templates' },

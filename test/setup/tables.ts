@@ -16,5 +16,7 @@ export async function describeTables(db: Db): Promise<string> {
   const found = await sql<{ name: string; rows: number; hash: string }>`
     ${sql.join(parts, sql` union all `)}
   `.execute(db)
-  return found.rows.map(({ name, rows: count, hash }) => `${name} ${count} ${hash}`).join('\n')
+  // Postgres may read the parts at once, and then gives them in the order in which they are done.
+  const lines = found.rows.map(({ name, rows: count, hash }) => `${name} ${count} ${hash}`)
+  return lines.sort().join('\n')
 }

@@ -110,6 +110,6 @@ it('forgets a key at its end', async () => {
   await find('h', key)
   pass(4_999)
   expect(await find('h', undefined)).toEqual(key)
-  pass(2)
+  pass(1)
   expect(await find('h', undefined)).toBeUndefined()
 })

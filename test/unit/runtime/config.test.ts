@@ -117,6 +117,7 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
     'mail/content/pool/child.ts',
     'operate/createKey.ts',
     'operate/lanes.ts',
+    'operate/limits.ts',
     'operate/migrate.ts',
     'operate/outbox.ts',
     'operate/reEncrypt.ts',
