@@ -7,6 +7,7 @@ import type { Wake } from '../db/wake.ts'
 import type { WorkspaceId } from '../rules/ids.ts'
 import { isRefusal } from '../rules/refusals.ts'
 import type { WakeChannel } from '../rules/wire.ts'
+import { currentHeldCommit } from './heldCommit.ts'
 
 const TRIES = 3
 
@@ -44,7 +45,11 @@ class RolledBack extends Error {
  * that turns such an error into a refusal or tries again (a name that is taken, an `EventIdRace`) does so around
  * the outermost `transact`, and so cannot be called inside another transaction.
  *
+ * For a request with an Idempotency-Key the transaction stays open until the answer is stored in it (`once.ts`), and its
+ * wake-ups wait for that; such a request may call `transact` once with success.
+ *
  * Locks are taken in one order everywhere, so that transactions wait for each other and do not deadlock:
+ * 0. the advisory lock of an Idempotency-Key, which is tried, never waited for;
  * 1. the advisory lock of an email's tracking, or of a workspace's mail events (nobody waits for the latter);
  * 2. audiences by id, because their counts are written under the audience's lock;
  * 3. contacts by id (the pump, due leaves and groups of events skip contacts that are locked);
@@ -65,19 +70,21 @@ export async function transact<D extends Opening, T>(
   work: (deps: InTrx<D>) => Promise<T>,
 ): Promise<T> {
   if (deps.db.isTransaction) return work(deps as unknown as InTrx<D>)
-  return withRetries(deps, (hooks) =>
-    deps.db
-      .transaction()
-      .execute(async (trx) => {
-        const answer = await work({ ...deps, ...hooks, db: trx as Trx })
-        if (isRefusal(answer)) throw new RolledBack(answer)
-        return answer
-      })
-      .catch((err: unknown) => {
-        if (err instanceof RolledBack) return err.refusal as T
-        throw err
-      }),
-  )
+  const held = currentHeldCommit()
+  return withRetries(deps, async (hooks) => {
+    const inTrx = async (trx: Trx) => {
+      const answer = await work({ ...deps, ...hooks, db: trx })
+      if (isRefusal(answer)) throw new RolledBack(answer)
+      return answer
+    }
+    try {
+      if (held) return await held.transaction(deps.db, inTrx)
+      return await deps.db.transaction().execute((trx) => inTrx(trx as Trx))
+    } catch (err) {
+      if (err instanceof RolledBack) return err.refusal as T
+      throw err
+    }
+  })
 }
 
 /** Like `transact`, for work of one statement, which commits by itself and saves two round trips. */
@@ -85,7 +92,8 @@ transact.one = async <D extends Opening, T>(
   deps: D,
   work: (deps: InTrx<D>) => Promise<T>,
 ): Promise<T> => {
-  if (deps.db.isTransaction) return work(deps as unknown as InTrx<D>)
+  // The statement and the answer that is stored with it are two.
+  if (deps.db.isTransaction || currentHeldCommit()) return transact(deps, work)
   return withRetries(deps, (hooks) => work({ ...deps, ...hooks, db: deps.db as unknown as Trx }))
 }
 
@@ -101,8 +109,13 @@ async function withRetries<T>(deps: Opening, run: (hooks: Hooks) => Promise<T>):
       // Nothing was written: the transaction was rolled back, and in `transact.one` a refusal comes before the
       // statement.
       if (isRefusal(answer)) return answer
-      for (const channel of woken) wake(channel)
-      for (const workspaceId of revoked) keysRevoked?.(workspaceId)
+      const tell = () => {
+        for (const channel of woken) wake(channel)
+        for (const workspaceId of revoked) keysRevoked?.(workspaceId)
+      }
+      const held = currentHeldCommit()
+      if (held) held.afterCommit(tell)
+      else tell()
       return answer
     } catch (err) {
       // It may be committed all the same. To wake somebody for nothing does no harm.

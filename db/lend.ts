@@ -87,7 +87,10 @@ function lend(
       if (text === 'rollback') return NOTHING
       throw new ClientGone('the client has gone')
     }
-    if (text === 'begin') began = scope.inTransaction = true
+    if (text === 'begin') {
+      began = scope.inTransaction = true
+      scope.connection = lent
+    }
     if (text === 'commit') committing = true
     const name = nameOf(text)
     try {
@@ -101,12 +104,16 @@ function lend(
   const release = () => {
     clearTimeout(grace)
     signal?.removeEventListener('abort', onAbort)
-    if (began) scope.inTransaction = false
+    if (began) {
+      scope.inTransaction = false
+      scope.connection = null
+    }
     client.release(ending !== undefined)
     if (ending) void ending.then(giveBack)
     else giveBack()
   }
-  return { query: query as PostgresPoolClient['query'], release }
+  const lent: PostgresPoolClient = { query: query as PostgresPoolClient['query'], release }
+  return lent
 }
 
 /**
@@ -118,6 +125,9 @@ export function lendFrom(pool: pg.Pool, shares: Shares | null): PostgresPool {
   return {
     async connect() {
       const scope = currentScope()
+      // What is read for the answer is read in the transaction that waits for it.
+      const { connection, answering } = scope
+      if (connection && answering) return { query: connection.query, release: () => undefined }
       // It would hold one connection and wait for another one. When all of a share is held like that, nobody in it
       // ever gets the second one.
       if (scope.inTransaction) throw new Error('a transaction is open here: use it')

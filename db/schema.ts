@@ -33,6 +33,7 @@ import type {
   SoftBouncesTable,
   SuppressionsTable,
 } from './tables/mail.ts'
+import type { IdempotencyKeysTable } from './tables/requests.ts'
 import type { SegmentFillsTable, SegmentMembersTable, SegmentsTable } from './tables/segments.ts'
 import type {
   ApiKeysTable,
@@ -54,6 +55,7 @@ export type { EmailStatus } from './tables/mail.ts'
 
 export interface Database {
   workspaces: WorkspacesTable
+  idempotency_keys: IdempotencyKeysTable
   users: UsersTable
   api_keys: ApiKeysTable
   former_tokens: FormerTokensTable

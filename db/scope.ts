@@ -1,5 +1,6 @@
 // On whose behalf code runs, so that the pool knows whose share a connection counts in and when nobody waits for it.
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { PostgresPoolClient } from 'kysely'
 import type { WorkspaceId } from '../rules/ids.ts'
 
 /**
@@ -20,19 +21,34 @@ export interface Scope {
 export interface Running extends Scope {
   /** Whether a connection of this scope is inside a transaction. */
   inTransaction: boolean
+  /** That connection; null if there is none. */
+  connection: PostgresPoolClient | null
+  /**
+   * Whether the work of the transaction is done, and its commit waits for the answer (`commands/heldCommit.ts`): what else
+   * the scope reads it reads over the same connection then.
+   */
+  answering: boolean
 }
 
 const running = new AsyncLocalStorage<Running>()
 const ofProcess: Scope = { owner: { kind: 'process' }, signal: null }
 
+const runningIn = ({ owner, signal }: Scope): Running => ({
+  owner,
+  signal,
+  inTransaction: false,
+  connection: null,
+  answering: false,
+})
+
 /** Runs `work`, and all that it waits for, on behalf of somebody. */
-export function inScope<T>({ owner, signal }: Scope, work: () => T): T {
-  return running.run({ owner, signal, inTransaction: false }, work)
+export function inScope<T>(scope: Scope, work: () => T): T {
+  return running.run(runningIn(scope), work)
 }
 
 /** The scope of the code that asks; outside of every scope that of the process, new at each call. */
 export function currentScope(): Running {
-  return running.getStore() ?? { ...ofProcess, inTransaction: false }
+  return running.getStore() ?? runningIn(ofProcess)
 }
 
 /** A signal that is aborted when all of these are; null if one of them is null, which never is. */

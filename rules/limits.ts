@@ -56,6 +56,9 @@ export const limits = {
   /** How long the token before a rotation may live on. */
   keyGraceMsMax: 7 * 24 * 60 * 60 * 1000,
   requestIdCharsMax: 128,
+  idempotencyKeyCharsMax: 256,
+  /** How long the answer of a request with an Idempotency-Key is kept. */
+  idempotencyKeptMs: 24 * 60 * 60 * 1000,
   audienceContactsBatchMax: 1000,
   /** Names and other short texts without a limit of their own. */
   nameCharsMax: 255,

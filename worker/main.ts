@@ -36,6 +36,7 @@ import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { listenForMail } from './inbound.ts'
+import { startForgettingAnswers } from './keptAnswers.ts'
 import { ensureLanes, keepLanes } from './lanes.ts'
 import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
@@ -141,6 +142,7 @@ if (roles.includes('executions')) {
   closers.add('opt-outs', startOptOuts({ ...told, log }).stop)
   closers.add('audience counts', startFolding({ ...told, log }).stop)
   closers.add('segments', startSegments({ ...told, log }).stop)
+  closers.add('kept answers', startForgettingAnswers({ ...told, log }).stop)
 }
 if (config.unusedInbound.length > 0) {
   const settings = config.unusedInbound

@@ -38,7 +38,7 @@ const sendRoute = defineOperation({
     'recorded, even if every process dies right after the answer. All recipients get the same message and see `to` ' +
     'and `cc`; to write to people one by one, make one request for each. A suppressed recipient is recorded as ' +
     '`bounced` and does not stop the others. Read the outcome with `GET /v1/emails/{id}`. Repeating a request that ' +
-    'got no answer may send the mail twice. A key with the permission `sending_access` reads nobody: with it, a template ' +
+    'got no answer may send the mail twice, unless it has an `Idempotency-Key`. A key with the permission `sending_access` reads nobody: with it, a template ' +
     'or Liquid that reads `contact` or `properties` is a 403 `restricted_api_key`.',
   codes: [
     'content_required',

@@ -15,6 +15,7 @@ import type { ApiDeps, ApiEnv, AppDeps } from './env.ts'
 import { createErrorHandler } from './errorHandler.ts'
 import { ApiError, notFound } from './errors.ts'
 import { createGuard } from './guard.ts'
+import { createIdempotency } from './idempotency.ts'
 import { createKeyCache } from './keyCache.ts'
 import { methodsOf } from './methods.ts'
 import { createRoutes } from './openapi.ts'
@@ -55,6 +56,7 @@ export function createApp(
   mountPublic(app, deps)
   app.use('/v1/*', createGuard(deps, keyCache, createRequestLimit(deps.now, book), rules))
   app.use('/v1/*', keyedScope)
+  app.use('/v1/*', createIdempotency(deps))
   app.use(OPENAPI_PATH, mountMark({ permission: null, errors: 'message' }))
   mountV1(app, deps)
 

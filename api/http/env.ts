@@ -2,6 +2,7 @@
 
 import type { RevokingDeps } from '../../commands/deps.ts'
 import type { DailyLimit } from '../../commands/limits/daily.ts'
+import type { NamedRequest } from '../../commands/once.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Config } from '../../runtime/config.ts'
@@ -38,6 +39,8 @@ export interface ApiEnv {
     workspaceId: WorkspaceId
     /** For mail, domains, keys, and whatever sends: the key may be bound to one domain. */
     reach: Reach
+    /** A request with an Idempotency-Key; absent for all others. */
+    namedRequest?: NamedRequest
     /** The error shape of the request; absent for public routes, which have shape A. */
     errors?: ErrorShape
     /** The contract's text for an unexpected failure of this operation. */

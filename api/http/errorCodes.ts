@@ -73,6 +73,14 @@ const codes = {
     status: 409,
     help: 'The execution has ended, so it can no longer be cancelled. There is nothing to do.',
   },
+  idempotency_in_progress: {
+    status: 409,
+    help: 'A request with this `Idempotency-Key` is being done at this moment. Send it again a little later, with the same key.',
+  },
+  idempotency_key_reused: {
+    status: 409,
+    help: 'A request with this `Idempotency-Key` and another body succeeded within the last 24 hours. Nothing was done. Use a new key for each request.',
+  },
   internal_error: {
     status: 500,
     help: 'Something failed in the service. Try again; if it stays, give the operator the `request_id`, which its log has too.',
@@ -108,6 +116,10 @@ const codes = {
   invalid_header: {
     status: 400,
     help: 'A name or value in `headers` cannot stand in a mail. The text names the header and what is wrong with it.',
+  },
+  invalid_idempotency_key: {
+    status: 400,
+    help: `The \`Idempotency-Key\` is empty, has over ${limits.idempotencyKeyCharsMax} characters, or others than visible ASCII. A UUID is a good one.`,
   },
   invalid_json: {
     status: 400,

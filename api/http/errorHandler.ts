@@ -1,11 +1,13 @@
 // Turns every error into an answer, in one of the two shapes of the contract.
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
+import { KeyTaken } from '../../commands/once.ts'
 import { busyReason, isUnavailable } from '../../db/failures.ts'
 import { ClientGone } from '../../db/shares.ts'
 import { TemporalUnavailable } from '../../runtime/temporalReads.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError, type ErrorShape, invalidJson, unsupportedMediaType } from './errors.ts'
+import { keyInProgress } from './idempotency.ts'
 import { Refused, type RefusedReason, serviceUnavailable } from './unavailable.ts'
 
 /**
@@ -32,6 +34,8 @@ export function createErrorHandler(deps: Pick<ApiDeps, 'log' | 'apiMetrics'>) {
       return errorResponse(c, refused)
     }
     if (err instanceof ApiError) return errorResponse(c, err)
+    // Unless the answer of that request is there already: then it takes the place of this one.
+    if (err instanceof KeyTaken) return errorResponse(c, keyInProgress())
     const known = err instanceof HTTPException ? fromHttpException(err, c) : null
     if (known) return errorResponse(c, known)
     const requestId = c.var.requestId

@@ -16,6 +16,8 @@ export interface ErrorFacts {
   /** Texts of the contract, which come without a code, by status. */
   texts: Readonly<Partial<Record<number, readonly string[]>>>
   failureText?: string | undefined
+  /** Whether it takes an Idempotency-Key. */
+  idempotent: boolean
   hasBody: boolean
   hasQuery: boolean
   hasCursor: boolean
@@ -37,12 +39,19 @@ const ofBodies = [
   'unsupported_media_type',
 ] as const satisfies ErrorCode[]
 
+const ofIdempotencyKeys = [
+  'invalid_idempotency_key',
+  'idempotency_in_progress',
+  'idempotency_key_reused',
+] as const satisfies ErrorCode[]
+
 function codesOf(facts: ErrorFacts): ErrorCode[] {
   const codes: ErrorCode[] = [
     ...(facts.hasBody ? ofBodies : []),
     ...(facts.hasQuery ? (['invalid_request'] as const) : []),
     ...(facts.hasCursor ? (['invalid_cursor'] as const) : []),
     ...facts.codes,
+    ...(facts.idempotent ? ofIdempotencyKeys : []),
     ...ofKeys,
     ...(facts.failureText === undefined ? (['internal_error'] as const) : []),
     'service_unavailable',

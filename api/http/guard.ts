@@ -1,4 +1,5 @@
-// Enforces the rules of a route before its operation: key, limit of requests, permission, room for an answer, media type, body, in this order.
+// Enforces the rules of a route before its operation: key, limit of requests, permission, room for an answer, media type, Idempotency-Key,
+// body, in this order.
 
 import type { HttpBindings } from '@hono/node-server'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -11,13 +12,15 @@ import type { BodyRules } from './bodies/rules.ts'
 import { createClientIp, peerOf } from './clientIp.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError } from './errors.ts'
+import { nameRequest } from './idempotency.ts'
 import { type KeyCache, reachOf } from './keyCache.ts'
 import { rulesOf } from './operation.ts'
 import type { RequestLimit } from './requestLimit.ts'
 
 /**
  * Middleware for every `/v1` path, also for unknown ones.
- * @throws ApiError 403 for the key, 429 `rate_limited`, 403 `restricted_api_key` for its permission, 503 while answers are not read, 415, and what
+ * @throws ApiError 403 for the key, 429 `rate_limited`, 403 `restricted_api_key` for its permission, 503 while answers are not read, 415,
+ * 400 for the Idempotency-Key, and what
  * reading a body throws
  */
 export function createGuard(
@@ -59,7 +62,9 @@ export function createGuard(
     requireJson(c)
     if (rules.failureText !== undefined) c.set('failureText', rules.failureText)
     if (rules.permission === null || reads) return next()
-    const body = await bodies.read(c, c.var.workspaceId, rules)
+    const named = rules.idempotent ? nameRequest(c) : undefined
+    const body = await bodies.read(c, c.var.workspaceId, { ...rules, seen: named?.seen })
+    if (named) c.set('namedRequest', named.name())
     // What is not JSON is said when the operation asks for it: some check their path first.
     c.req.text = async () => body.text()
     c.req.json = async <T>() => body.json() as T

@@ -28,6 +28,12 @@ An error has a text, in \`message\` or, for workflows, executions and \`/v1/auto
 does not change, unless the text itself is the contract. Each operation lists its codes. After a 5xx
 the request may have been done or not; a 503 carries \`Retry-After\`. Every answer carries \`X-Request-Id\`: yours, if you send one.
 
+## Repeating a request
+
+Every POST takes an \`Idempotency-Key\`: a name of your own for the request, 1-${limits.idempotencyKeyCharsMax} visible ASCII
+characters. Sent again with the same body within 24 hours it gets the first answer, with \`Idempotent-Replayed: true\`, and
+nothing is done twice.
+
 ## What a 2xx means
 
 It is committed. An email that was accepted is sent, or its failure is recorded; an event that was accepted starts

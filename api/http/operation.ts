@@ -10,6 +10,7 @@ import type { ApiEnv } from './env.ts'
 import type { ErrorCode } from './errorCodes.ts'
 import { errorResponses } from './errorResponses.ts'
 import type { ErrorShape } from './errors.ts'
+import { withIdempotencyKey } from './idempotencyHeaders.ts'
 
 /**
  * What an operation is to a key that is bound to one domain. `same`: what it reads or changes is the workspace's.
@@ -29,6 +30,8 @@ export interface OperationRules {
   bodyBytesMax?: number
   /** The fields whose texts may be large: of a body over `limits.requestBytesMax` they come as `LargeText`. */
   largeFields?: LargeFields
+  /** Whether it takes an Idempotency-Key; if absent, a POST does. */
+  idempotent?: boolean
   /** The contract's text for an unexpected failure, if it has one. */
   failureText?: string
 }
@@ -66,7 +69,7 @@ export interface MountRules {
 }
 
 /** The rules of an operation with defaults. */
-type CompleteRules = OperationRules & { bodyBytesMax: number }
+type CompleteRules = OperationRules & { bodyBytesMax: number; idempotent: boolean }
 
 /** The rules that hold for one request. */
 type RulesOfRequest = Omit<CompleteRules, 'permission'> & {
@@ -92,13 +95,16 @@ export function defineOperation<
   P extends string,
   R extends Described<P> & OperationRules & OperationGuide,
 >(operation: R) {
-  const { permission, bound, errors, bodyBytesMax, largeFields, failureText, ...guided } = operation
+  const { permission, bound, errors, bodyBytesMax, largeFields, failureText, ...further } =
+    operation
+  const { idempotent = operation.method === 'post', ...guided } = further
   const { codes, withoutCodes, texts, example, ...described } = guided
   const rules = {
     bodyBytesMax: bodyBytesMax ?? limits.requestBytesMax,
     permission,
     bound,
     errors,
+    idempotent,
     ...(largeFields === undefined ? {} : { largeFields }),
     ...(failureText === undefined ? {} : { failureText }),
   }
@@ -109,14 +115,14 @@ export function defineOperation<
     withoutCodes: withoutCodes ?? [],
     texts: texts ?? {},
     failureText,
+    idempotent,
     hasBody: body !== undefined,
     hasQuery: query !== undefined,
     hasCursor: query instanceof z.ZodObject && 'cursor' in query.shape,
   }
   const responses = { ...described.responses, ...errorResponses(facts) }
   const route = {
-    ...described,
-    responses,
+    ...(idempotent ? withIdempotencyKey({ ...described, responses }) : { ...described, responses }),
     [EXAMPLE]: example,
     middleware: mark(ofOperations, rules),
   }
@@ -151,7 +157,13 @@ export function rulesOf(c: Context): RulesOfRequest {
   }
   const reads = c.req.method === 'GET' || c.req.method === 'HEAD'
   const permission = mount.permission?.[reads ? 'read' : 'write'] ?? null
-  return { permission, bound: 'same', errors: mount.errors, bodyBytesMax: limits.requestBytesMax }
+  return {
+    permission,
+    bound: 'same',
+    errors: mount.errors,
+    bodyBytesMax: limits.requestBytesMax,
+    idempotent: false,
+  }
 }
 
 /** Every operation of an application by its method and path, with its rules. */

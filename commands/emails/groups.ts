@@ -7,6 +7,7 @@ import { isUnavailable } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import { grouped } from '../grouped.ts'
+import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
 import { macsOf, writeEmail } from './write.ts'
 
@@ -40,7 +41,8 @@ export function createEmailGroups(deps: Deps): EmailGroups {
   return {
     findFacts,
     async write(workspaceId, email) {
-      if (email.row.category !== 'transactional' || !isPlain(email))
+      // One whose answer is stored with it has a commit of its own.
+      if (email.row.category !== 'transactional' || !isPlain(email) || currentHeldCommit())
         return writeOne(deps, workspaceId, email)
       const fault = await writeGrouped(workspaceId, email)
       if (fault) throw fault.error

@@ -7,6 +7,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal, type Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { grouped } from '../grouped.ts'
+import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
 import {
   EventIdRace,
@@ -67,7 +68,9 @@ export function createEventGroups(deps: Deps): EventGroups {
   )
   return {
     async record(workspaceId, event, now) {
-      const recorded = isSmall(event) ? await recordGrouped(workspaceId, { event, now }) : ALONE
+      // One whose answer is stored with it has a commit of its own.
+      const mayShare = isSmall(event) && !currentHeldCommit()
+      const recorded = mayShare ? await recordGrouped(workspaceId, { event, now }) : ALONE
       return recorded === ALONE ? recordAlone(deps, workspaceId, { event, now }) : recorded
     },
   }

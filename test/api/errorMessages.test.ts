@@ -93,6 +93,7 @@ beforeAll(async () => {
     values ('opt_1', '${api.workspaceId}', 'workflow', '${made['left']}', '\\x${hmac}', 'link', now())`
   const end_ = `update executions set ended_status = 'COMPLETED', completed_at = now()
     where id = '${executions}'`
+  await api.request('POST', '/v1/audiences', { name: 'A' }, { 'idempotency-key': 'used' })
   for (const statement of [unsubscribe, end_]) await runSql(api.url, statement)
 })
 
@@ -164,6 +165,15 @@ const rows: Record<ErrorCode, Row> = {
     'POST',
     `/v1/executions/${executions}/cancel`,
   ),
+  // Asked below while another one is being done.
+  idempotency_in_progress: row(
+    'Idempotency-Key: a request with this key is being done now; ask again in a moment',
+    ...(['POST', '/v1/audiences', { name: 'A' }, { 'idempotency-key': 'under-way' }] satisfies Ask),
+  ),
+  idempotency_key_reused: row(
+    'Idempotency-Key: this key came with another body before; use a new key for each request',
+    ...(['POST', '/v1/audiences', { name: 'B' }, { 'idempotency-key': 'used' }] satisfies Ask),
+  ),
   // Both of these need a fault behind the API: see below.
   internal_error: row('Something failed on our side', 'GET', '/v1/automation/contacts'),
   service_unavailable: row('Cannot reach the database now; try again shortly', 'GET', '/v1/emails'),
@@ -212,6 +222,10 @@ const rows: Record<ErrorCode, Row> = {
   invalid_header: row(
     'headers: the value of X-Key must not hold line breaks or other control characters',
     ...emails({ headers: { 'X-Key': 'S3CRET\r\n' } }),
+  ),
+  invalid_idempotency_key: row(
+    'Idempotency-Key must be 1-256 visible ASCII characters',
+    ...(['POST', '/v1/audiences', { name: 'A' }, { 'idempotency-key': 'a b' }] satisfies Ask),
   ),
   invalid_json: row('Invalid JSON payload', 'POST', '/v1/audiences', '{"name":'),
   invalid_request: row(
@@ -331,8 +345,21 @@ async function askWithoutDatabase(...[method, path]: Ask) {
 
 const askFor = (code: ErrorCode, ask: Ask) => {
   if (code === 'body_too_slow') return askSlowly()
+  if (code === 'idempotency_in_progress') return askTwiceAtOnce(ask)
   if (code === 'internal_error') return whileBroken(() => api.request(...ask))
   return code === 'service_unavailable' ? askWithoutDatabase(...ask) : api.request(...ask)
+}
+
+/** Asks the same twice while the first one waits for a lock. @returns the answer that comes at once */
+async function askTwiceAtOnce(ask: Ask) {
+  const client = await api.pool.connect()
+  await client.query('begin; lock table audiences in exclusive mode')
+  const asked = [api.request(...ask), api.request(...ask)]
+  const first = await Promise.race(asked)
+  await client.query('rollback')
+  client.release()
+  await Promise.all(asked)
+  return first
 }
 
 /** Sends the first byte of a body and no more. */

@@ -36,6 +36,7 @@ import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
+import { deleteOldAnswers, tryLockIdempotencyKey } from '../../db/idempotency-keys/writes.ts'
 import { findKnown } from '../../db/known.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
 import { countDayPlaces } from '../../db/limits/reads.ts'
@@ -146,6 +147,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => countDayPlaces(trx, ws, id, '2026-01-01'),
   (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
+  (trx) => tryLockIdempotencyKey(trx, ws, hmac),
+  (trx) => deleteOldAnswers(trx, { until: at, limit: 1 }),
   (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),
   (trx) => learnDestination(trx, learned, at),
   (trx) => moveLines(trx, learned, learned, { move: 1, perLine: 1, inAll: 1 }),

@@ -34,6 +34,7 @@ const exceptions: Record<string, string[]> = {
     'tracking/insertEmailLinks',
   ],
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
+  'workers delete old answers of all workspaces': ['idempotency-keys/deleteOldAnswers'],
   'workers fill the segments of all workspaces, and look at their contacts': [
     'segments/claimDueLooks',
     'segments/claimFill',

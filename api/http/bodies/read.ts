@@ -33,6 +33,8 @@ export interface Body {
 export interface BodyLimits {
   bodyBytesMax: number
   largeFields?: LargeFields | undefined
+  /** Gets each piece of the body as it comes. */
+  seen?: ((piece: Buffer) => void) | undefined
 }
 
 /** Makes the reader of all bodies of a process. */
@@ -55,7 +57,7 @@ export function createBodyReader(rules: BodyRules) {
     async read(
       c: Context<ApiEnv>,
       owner: string,
-      { bodyBytesMax, largeFields }: BodyLimits,
+      { bodyBytesMax, largeFields, seen }: BodyLimits,
     ): Promise<Body> {
       const stated = statedBytes(c)
       if (stated !== undefined && stated > bodyBytesMax) throw tooLarge(bodyBytesMax)
@@ -66,7 +68,11 @@ export function createBodyReader(rules: BodyRules) {
       try {
         // It has not sent anything, and does so when it is asked to.
         if (stated !== undefined && isAsked(c)) await memory.hold(stated)
-        const pieces = piecesOf(sourceOf(c, memory.isInTheWay), memory, { stated, bodyBytesMax })
+        const pieces = piecesOf(sourceOf(c, memory.isInTheWay), memory, {
+          stated,
+          bodyBytesMax,
+          seen,
+        })
         const begun: Buffer[] = []
         let bytes = 0
         for (let piece = await pieces(); piece; piece = await pieces()) {
@@ -97,7 +103,11 @@ type Pieces = () => Promise<Buffer | null>
 function piecesOf(
   source: BodySource,
   memory: BodyMemory,
-  { stated, bodyBytesMax }: { stated: number | undefined; bodyBytesMax: number },
+  {
+    stated,
+    bodyBytesMax,
+    seen,
+  }: Pick<BodyLimits, 'bodyBytesMax' | 'seen'> & { stated: number | undefined },
 ): Pieces {
   let bytes = 0
   return async () => {
@@ -107,6 +117,7 @@ function piecesOf(
     bytes += piece?.length ?? 0
     if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
     await memory.hold(bytes)
+    if (piece) seen?.(piece)
     return piece
   }
 }

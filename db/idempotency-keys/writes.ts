@@ -1,0 +1,66 @@
+// Locks the keys of requests, keeps their answers, and deletes those that are too old.
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+
+/** Takes the lock of a key until the transaction ends. @returns false if another transaction holds it */
+export async function tryLockIdempotencyKey(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  keyHash: Buffer,
+): Promise<boolean> {
+  const name = `idempotency:${workspaceId}:${keyHash.toString('hex')}`
+  const { rows } = await sql<{ ours: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as ours
+  `.execute(trx)
+  return rows[0]?.ours ?? false
+}
+
+interface NewAnswer {
+  keyHash: Buffer
+  fingerprint: Buffer
+  status: number
+  body: string
+  at: Date
+  /** An answer that is older is replaced. */
+  since: Date
+}
+
+/** Keeps an answer. The caller holds the lock of its key. @returns false if one is kept already */
+export async function insertKeptAnswer(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { keyHash, fingerprint, status, body, at, since }: NewAnswer,
+): Promise<boolean> {
+  const kept = { fingerprint, status, body, created_at: at }
+  const { numInsertedOrUpdatedRows } = await trx
+    .insertInto('idempotency_keys')
+    .values({ workspace_id: workspaceId, key_hash: keyHash, ...kept })
+    .onConflict((oc) =>
+      oc
+        .columns(['workspace_id', 'key_hash'])
+        .doUpdateSet(kept)
+        .where('idempotency_keys.created_at', '<=', since),
+    )
+    .executeTakeFirst()
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/** Deletes answers of all workspaces, the oldest first. Rows that others have locked are left. @returns how many */
+export async function deleteOldAnswers(
+  trx: Trx,
+  { until, limit }: { until: Date; limit: number },
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    with old as (
+      select workspace_id, key_hash from idempotency_keys where created_at <= ${until}
+      order by created_at limit ${limit} for update skip locked
+    ), gone as (
+      delete from idempotency_keys k using old
+      where k.workspace_id = old.workspace_id and k.key_hash = old.key_hash
+      returning 1
+    )
+    select count(*)::int as count from gone
+  `.execute(trx)
+  return rows[0]?.count ?? 0
+}
