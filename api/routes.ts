@@ -6,6 +6,7 @@ import { audienceRoutes } from './audiences/routes.ts'
 import { automationContactRoutes, missingContactRoutes } from './contacts/routes.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { emailAttemptRoutes } from './emails/attemptRoutes.ts'
+import { emailBatchRoutes } from './emails/batchRoutes.ts'
 import { emailRoutes } from './emails/routes.ts'
 import { automationEventRoutes } from './events/routes.ts'
 import { executionRoutes } from './executions/routes.ts'
@@ -56,7 +57,7 @@ const mounts: Mount[] = [
   {
     path: '/v1/emails',
     rules: { permission: { read: 'read_status', write: 'send' }, errors: 'message' },
-    resources: [emailRoutes, emailAttemptRoutes],
+    resources: [emailRoutes, emailBatchRoutes, emailAttemptRoutes],
   },
   { path: '/v1/templates', rules: plain, resources: [templateRoutes, templateTestRoutes] },
   { path: '/v1/audiences', rules: plain, resources: [audienceRoutes, audienceContactRoutes] },

@@ -54,7 +54,7 @@ export const events: Bench = (options) =>
   })
 
 /** Inserts the contacts beforehand, so that rounds do not differ in how many contacts are new. */
-async function insertContacts({ db, workspaceId }: Workspace): Promise<void> {
+export async function insertContacts({ db, workspaceId }: Workspace): Promise<void> {
   const emails = Array.from({ length: CONTACTS }, (_, i) => contactEmail(i))
   await sql`
     insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen, last_event,

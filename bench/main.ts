@@ -13,6 +13,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   smtp: async () => (await import('./smtp.ts')).smtp,
   memory: async () => (await import('./memory.ts')).memory,
   fairness: async () => (await import('./fairness.ts')).fairness,
+  batch: async () => (await import('./batch.ts')).batch,
   claims: async () => (await import('./claims.ts')).claims,
   isolation: async () => (await import('./isolation.ts')).isolation,
 }
@@ -20,7 +21,7 @@ const benches: Record<string, () => Promise<Bench>> = {
 const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [options]
   --quick              small sizes: shows that it works, measures little
   --rounds N           interleaved rounds (5)
-  --seconds N          length of one measurement (events, emails, isolation, claims, fairness)
+  --seconds N          length of one measurement (events, emails, batch, isolation, claims, fairness)
   --count N            operations of one measurement (automation, smtp, memory); emails and events a second (isolation)
   --rows N             rows of each list (lists), or deliveries (claims, fairness); 1000000
   --temporal server    the real server on Postgres, built once with Go (automation; the default)

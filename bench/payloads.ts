@@ -37,3 +37,9 @@ export const HTML = `<!doctype html><html><body style="font-family: sans-serif">
 ).join(
   '\n',
 )}<p><a href="https://shop.example.test/orders">See all your orders</a></p></body></html>`
+
+/** Items of one batch: as many as the statements of its reference have rows. */
+export const BATCH = 100
+
+/** An email of a batch: two kilobytes of html and of text. */
+export const batchEmail = (serial: number) => ({ ...emailBody(serial), text: HTML.slice(0, 2_048) })

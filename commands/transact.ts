@@ -142,3 +142,12 @@ export async function inSavepoint(trx: Trx, work: () => Promise<unknown>): Promi
     return false
   }
 }
+
+/** Runs work in a savepoint: if it refuses, its writes are undone and the transaction goes on. */
+export async function undoIfRefused<T>(trx: Trx, work: () => Promise<T>): Promise<T> {
+  await sql`savepoint refusable`.execute(trx)
+  const answer = await work()
+  if (isRefusal(answer)) await sql`rollback to savepoint refusable`.execute(trx)
+  else await sql`release savepoint refusable`.execute(trx)
+  return answer
+}

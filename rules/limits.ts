@@ -60,6 +60,8 @@ export const limits = {
   /** How long the answer of a request with an Idempotency-Key is kept. */
   idempotencyKeptMs: 24 * 60 * 60 * 1000,
   audienceContactsBatchMax: 1000,
+  eventsBatchMax: 500,
+  emailsBatchMax: 100,
   /** Names and other short texts without a limit of their own. */
   nameCharsMax: 255,
   subjectCharsMax: 998,

@@ -20,6 +20,7 @@ import { emailLargeFields } from './largeFields.ts'
 import { asGiven, EmailsQuery, filterOf } from './listQuery.ts'
 import { Email, EmailList, toEmail, toEmailListItem } from './schemas.ts'
 import { sendEmail } from './send.ts'
+import { sendCodes } from './sendCodes.ts'
 import { SendEmail, SentEmail } from './sendSchemas.ts'
 
 const tags = ['Emails']
@@ -40,21 +41,7 @@ const sendRoute = defineOperation({
     '`bounced` and does not stop the others. Read the outcome with `GET /v1/emails/{id}`. Repeating a request that ' +
     'got no answer may send the mail twice, unless it has an `Idempotency-Key`. A key with the permission `sending_access` reads nobody: with it, a template ' +
     'or Liquid that reads `contact` or `properties` is a 403 `restricted_api_key`.',
-  codes: [
-    'content_required',
-    'template_not_published',
-    'scheduling_not_available',
-    'invalid_address',
-    'text_too_large',
-    'attachments_too_large',
-    'invalid_header',
-    'reserved_header',
-    'invalid_template',
-    'template_too_slow',
-    'domain_not_found',
-    'domain_not_verified',
-    'daily_limit',
-  ],
+  codes: sendCodes,
   texts: {
     400: [
       'from field is required',

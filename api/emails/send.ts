@@ -1,6 +1,6 @@
 // Reads the body of POST /v1/emails and accepts the email. The order of the checks: those of the contract on the
 // body, the template, further checks of the body, then sender and rendering.
-import { acceptEmail } from '../../commands/emails/accept.ts'
+import { type AcceptEmail, acceptEmail } from '../../commands/emails/accept.ts'
 import type { EmailGroups } from '../../commands/emails/groups.ts'
 import { findEmailTemplate } from '../../commands/emails/template.ts'
 import { mayCall } from '../../rules/permissions.ts'
@@ -11,32 +11,45 @@ import { orThrow } from '../http/refusals.ts'
 import { readBody } from './parseBody.ts'
 import { readDetails } from './parseDetails.ts'
 
+type SendDeps = Pick<
+  ApiDeps,
+  'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac' | 'daily'
+>
+type SendingKey = Pick<RequestKey, 'id' | 'workspace_id' | 'domain_id' | 'permission'>
+
 /**
  * Accepts an email for the workspace of the key. When it returns, the email is committed.
  * @param given the parsed JSON
  * @throws ApiError
  */
 export async function sendEmail(
-  deps: Pick<
-    ApiDeps,
-    'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac' | 'daily'
-  > & {
-    emailGroups: EmailGroups
-  },
-  key: Pick<RequestKey, 'id' | 'workspace_id' | 'domain_id' | 'permission'>,
+  deps: SendDeps & { emailGroups: EmailGroups },
+  key: SendingKey,
   given: unknown,
 ): Promise<{ id: string; status: 'queued' }> {
-  const reach = reachOf(key)
+  const input = await readEmail(deps, key, given)
+  const { id } = orThrow(await acceptEmail(deps, reachOf(key), input))
+  return { id, status: 'queued' }
+}
+
+/**
+ * Checks all of an email but its sender.
+ * @param given the parsed JSON
+ * @throws ApiError
+ */
+export async function readEmail(
+  deps: Pick<SendDeps, 'db'>,
+  key: SendingKey,
+  given: unknown,
+): Promise<AcceptEmail> {
   const body = readBody(given)
   const { templateId: idOrAlias, subject } = body
   const asked = idOrAlias === undefined ? null : { idOrAlias, hasSubject: subject !== undefined }
-  const template = asked && orThrow(await findEmailTemplate(deps, reach.workspaceId, asked))
+  const template = asked && orThrow(await findEmailTemplate(deps, key.workspace_id, asked))
   const mayReadContacts = mayCall(key.permission, 'read')
   const [html, text] = [storedOf(body.html), storedOf(body.text)]
   const content = { html, text, template, mayReadContacts }
-  const input = { ...body, ...readDetails(body), ...content, keyId: key.id }
-  const { id } = orThrow(await acceptEmail(deps, reach, input))
-  return { id, status: 'queued' }
+  return { ...body, ...readDetails(body), ...content, keyId: key.id }
 }
 
 /** As it goes to the database: a large text as its UTF-8, which was never made a string. */

@@ -1,7 +1,13 @@
 // The example of an event: Ada signs up, and the welcome series starts.
-import { exampleAddress, exampleIds, exampleTime } from '../http/exampleIds.ts'
+import type { z } from '@hono/zod-openapi'
+import { exampleAddress, exampleIds, exampleTime, secondAddress } from '../http/exampleIds.ts'
 import type { OperationExample } from '../http/operation.ts'
-import type { AcceptedAutomationEvent, AutomationEvent, NewAutomationEvent } from './schemas.ts'
+import type {
+  AcceptedAutomationEvent,
+  AutomationEvent,
+  AutomationEventBatchResult,
+  NewAutomationEvent,
+} from './schemas.ts'
 
 const signUp = {
   event_id: 'signup-1815',
@@ -15,6 +21,8 @@ const recorded = {
   timestamp: exampleTime,
   created_at: exampleTime,
 }
+
+const viewed = { event_id: 'view-7', event_name: 'page.viewed', email: secondAddress }
 
 /** The event as a contact's list shows it. */
 export const signUpEvent = {
@@ -34,5 +42,32 @@ export const eventExamples = {
       executions: [exampleIds.execution],
       deduplicated: false,
     } satisfies AcceptedAutomationEvent,
+  },
+  batch: {
+    body: {
+      events: [
+        { ...viewed, properties: { path: '/pricing' } } satisfies NewAutomationEvent,
+        { event_name: 'page viewed', email: secondAddress } satisfies NewAutomationEvent,
+      ],
+    },
+    answer: {
+      events: [
+        {
+          ...viewed,
+          workspace_id: exampleIds.workspace,
+          timestamp: exampleTime,
+          created_at: exampleTime,
+          executions: [],
+          deduplicated: false,
+        },
+      ],
+      errors: [
+        {
+          index: 1,
+          message: 'event_name must be 1-128 letters, digits or . _ - : /',
+          code: 'invalid_request',
+        },
+      ],
+    } satisfies z.infer<typeof AutomationEventBatchResult>,
   },
 } satisfies Record<string, OperationExample>

@@ -8,10 +8,13 @@ import type { ApiDeps } from '../http/env.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { orThrow } from '../http/refusals.ts'
+import { postBatch } from './batch.ts'
 import { createContactTurns } from './contactTurns.ts'
 import { eventExamples } from './examples.ts'
 import {
   AcceptedAutomationEvent,
+  AutomationEventBatch,
+  AutomationEventBatchResult,
   NewAutomationEvent,
   toAcceptedAutomationEvent,
 } from './schemas.ts'
@@ -42,6 +45,29 @@ const postRoute = defineOperation({
   },
 })
 
+const batchRoute = defineOperation({
+  method: 'post',
+  path: '/batch',
+  permission: 'post_events',
+  bound: 'same',
+  errors: 'error',
+  tags: ['Automation events'],
+  summary: 'Post events in bulk',
+  description:
+    `Records up to ${limits.eventsBatchMax} events in one commit, by the same rules as one. An event that is refused is listed in ` +
+    '`errors` with its place, and does not keep the others out. Events of one contact are recorded in the order of ' +
+    'the request, and so are those of one `event_id`: the second is deduplicated. Repeat a batch that got no answer with its ' +
+    '`Idempotency-Key`, or give each event an `event_id`.',
+  example: eventExamples.batch,
+  request: { body: jsonRequest(AutomationEventBatch) },
+  responses: {
+    202: jsonBody(
+      AutomationEventBatchResult,
+      'Those of `events` are committed; those of `errors` changed nothing',
+    ),
+  },
+})
+
 export function automationEventRoutes(deps: ApiDeps) {
   const app = createRoutes()
   const inTurn = createContactTurns()
@@ -54,6 +80,10 @@ export function automationEventRoutes(deps: ApiDeps) {
     const recorded = orThrow(await inTurn(workspaceId, input.email, post))
     return c.json(toAcceptedAutomationEvent(workspaceId, recorded), 202)
   })
+
+  app.openapi(batchRoute, async (c) =>
+    c.json(await postBatch(deps, c.var.workspaceId, c.req.valid('json').events), 202),
+  )
 
   return app
 }

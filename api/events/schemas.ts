@@ -5,6 +5,7 @@ import type { AutomationEventRow } from '../../db/events/reads.ts'
 import { timeMax } from '../../rules/dates.ts'
 import { eventNameForm, isEventName } from '../../rules/eventNames.ts'
 import { limits } from '../../rules/limits.ts'
+import { itemErrors } from '../http/batchErrors.ts'
 import { contactEmailField, jsonObjectField, pageFields, textField } from '../http/fields.ts'
 
 const HOUR_MS = 3_600_000
@@ -78,6 +79,27 @@ export const AcceptedAutomationEvent = z
   })
   .openapi('AcceptedAutomationEvent')
 export type AcceptedAutomationEvent = z.infer<typeof AcceptedAutomationEvent>
+
+export const AutomationEventBatch = z
+  .object({
+    events: z
+      .array(z.unknown().openapi({ type: 'object', description: 'A `NewAutomationEvent`' }))
+      .min(1)
+      .max(limits.eventsBatchMax)
+      .openapi({
+        description: `1-${limits.eventsBatchMax}, recorded in this order for each contact`,
+      }),
+  })
+  .openapi('AutomationEventBatch')
+
+export const AutomationEventBatchResult = z
+  .object({
+    events: z
+      .array(AcceptedAutomationEvent)
+      .openapi({ description: 'Those that were taken, in the order of the request' }),
+    errors: itemErrors(['invalid_request', 'reserved_event_name', 'event_id_reused']),
+  })
+  .openapi('AutomationEventBatchResult')
 
 export const AutomationEvent = z
   .object({ ...event, properties: z.record(z.string(), z.unknown()), created_at: recorded })

@@ -25,6 +25,10 @@ const codes = {
     status: 400,
     help: `The attachments of one email are over ${limits.attachmentsBytesMax / MEBIBYTE} MB together, decoded. Send fewer, or link to the files.`,
   },
+  batch_refused: {
+    status: 400,
+    help: 'Something is wrong with an item of a batch, and so nothing was done. `errors` names each such item with its place, text and code. Mend or leave out those, or send `x-batch-validation: permissive`.',
+  },
   body_too_complex: {
     status: 400,
     help: `The body has more than ${number(limits.bodyMarksMax)} of the characters \`{ } [ ] , :\` outside of texts, or more than ${limits.bodyDepthMax} levels. Send less at once, or flatten it.`,

@@ -107,6 +107,13 @@ function bodySchema(
     ...(status >= 500 && code ? { request_id: hasBare ? z.string().optional() : z.string() } : {}),
     ...(status === 500 && failureText ? { details: z.string().optional() } : {}),
     ...(has('invalid_design') ? { problems: z.array(DesignProblem).optional() } : {}),
+    ...(has('batch_refused')
+      ? {
+          errors: z
+            .array(z.object({ index: z.int(), message: z.string(), code: z.string() }))
+            .optional(),
+        }
+      : {}),
     ...(has('invalid_template')
       ? {
           field: z.string().optional(),

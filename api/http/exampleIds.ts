@@ -19,6 +19,9 @@ export const exampleIds = {
   welcomeEmail: id('em', '82'),
   sentEvent: id('evt', '83'),
   deliveredEvent: id('evt', '84'),
+  /** Mails of one batch. */
+  batchEmail: id('em', '8C'),
+  secondBatchEmail: id('em', '8D'),
   /** Grace, whose series was started by hand and cancelled. */
   secondAudienceContact: id('ac', '86'),
   secondExecution: id('exe', '87'),

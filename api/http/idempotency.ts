@@ -44,7 +44,8 @@ export function nameRequest(
   const { url } = c.req
   const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
   // With the key, so that nobody who reads the table can try out what a short body was.
-  const content = createHmac('sha256', key).update(`${query}\n`)
+  const validation = c.req.header('x-batch-validation') ?? ''
+  const content = createHmac('sha256', key).update(`${query}\n${validation}\n`)
   return {
     seen: (piece) => void content.update(piece),
     name: () => ({

@@ -1,6 +1,7 @@
 // Accepts an email: checks the sending domain, renders Liquid, and commits the email with its deliveries.
 
-import { isUnavailable } from '../../db/failures.ts'
+import type { NewEmail } from '../../db/emails/insert.ts'
+import type { AskedSendFacts, SendFacts } from '../../db/emails/sendFacts.ts'
 import type { PublishedTemplate } from '../../db/templates/published.ts'
 import { addressDomain } from '../../rules/addresses.ts'
 import type { JsonObject } from '../../rules/json.ts'
@@ -8,12 +9,12 @@ import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import { maySendFrom } from '../../rules/states.ts'
 import type { CommandDeps } from '../deps.ts'
-import type { DailyLimit } from '../limits/daily.ts'
+import { type DailyLimit, withDayPlaces } from '../limits/daily.ts'
 import { transact } from '../transact.ts'
 import type { EmailGroups } from './groups.ts'
 import { type Attachment, newEmail } from './newEmail.ts'
 import { renderContent } from './render.ts'
-import { writeEmail } from './write.ts'
+import { type ToldContact, writeEmail } from './write.ts'
 
 export interface AcceptEmail {
   /** As recipients see them: addresses with display names. */
@@ -66,23 +67,50 @@ export type AcceptDeps = Pick<
   daily: DailyLimit
 }
 
+/** An email that may be committed, and those of its recipients who are automation contacts. */
+export interface PreparedEmail {
+  email: NewEmail
+  /** In the order of their ids. */
+  contacts: ToldContact[]
+}
+
 /**
  * Commits the email before it returns an id. Without automation contacts among the recipients that is one
  * statement, which it may share with other emails of the workspace; otherwise it is a transaction.
  */
 export async function acceptEmail(
   deps: AcceptDeps,
-  { workspaceId, domainId: onlyDomainId }: Reach,
+  reach: Reach,
   input: AcceptEmail,
 ): Promise<{ id: string } | AcceptRefusal> {
-  const { template, recipients } = input
+  const { workspaceId } = reach
+  const facts = await deps.emailGroups.findFacts(workspaceId, factsAsked(input))
+  const prepared = await prepareEmail(deps, reach, input, facts)
+  if (isRefusal(prepared)) return prepared
+  const { email, contacts } = prepared
+  const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, () =>
+    contacts.length === 0
+      ? deps.emailGroups.write(workspaceId, email)
+      : transact(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts)),
+  )
+  return refusal ?? { id: email.row.id }
+}
+
+/** What must be known to accept an email. */
+export const factsAsked = ({ sender, recipients }: AcceptEmail): AskedSendFacts => ({
+  domainName: addressDomain(sender.address),
+  addresses: recipients.map((address) => address.toLowerCase()),
+})
+
+/** Checks the sender, renders, and makes the rows. Nothing is written. */
+export async function prepareEmail(
+  deps: Omit<AcceptDeps, 'emailGroups' | 'daily'>,
+  { workspaceId, domainId: onlyDomainId }: Reach,
+  input: AcceptEmail,
+  { domain, contactEmails }: SendFacts,
+): Promise<PreparedEmail | AcceptRefusal> {
+  const { template } = input
   const domainName = addressDomain(input.sender.address)
-  const contactKeys = recipients.map((address) => address.toLowerCase())
-  const facts = await deps.emailGroups.findFacts(workspaceId, {
-    domainName,
-    addresses: contactKeys,
-  })
-  const { domain } = facts
   if (onlyDomainId !== null && onlyDomainId !== domain?.id) {
     return refuse('domain_not_of_key', { name: domainName })
   }
@@ -103,18 +131,7 @@ export async function acceptEmail(
     sentBy: null,
     unsubscribeToken: null,
   })
-  const contacts = facts.contactEmails.map((address) => ({ email: address }))
-  const places = await deps.daily.take(workspaceId, input.keyId, 1)
-  if (isRefusal(places)) return places
-  try {
-    if (contacts.length === 0) await deps.emailGroups.write(workspaceId, email)
-    else await transact(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts))
-  } catch (err) {
-    // It may be committed all the same.
-    if (!isUnavailable(err)) places.giveBack()
-    throw err
-  }
-  return { id: email.row.id }
+  return { email, contacts: contactEmails.map((address) => ({ email: address })) }
 }
 
 function replyTo(given: string[], template: PublishedTemplate | null): string[] {

@@ -1,6 +1,7 @@
 // Writes an email with its deliveries, and records `email.sent` for automation contacts, in the caller's
 // transaction.
 
+import { lockContactIds } from '../../db/contacts/writes.ts'
 import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
 import { insertEmails, isPlain } from '../../db/emails/insertMany.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -25,11 +26,19 @@ export async function writeEmail(
   email: NewEmail,
   contacts: ToldContact[],
 ): Promise<void> {
-  const { row } = email
   // Before the statement: if its connection breaks, nobody knows whether it was committed, and the wake-up is sent.
   deps.wake('dripline_deliveries')
   await insertOne(deps, workspaceId, email)
-  const at = row.created_at
+  await tellSent(deps, workspaceId, email, contacts)
+}
+
+async function tellSent(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  email: NewEmail,
+  contacts: readonly ToldContact[],
+): Promise<void> {
+  const at = email.row.created_at
   for (const contact of contacts) {
     const mail = {
       workspace_id: workspaceId,
@@ -38,6 +47,27 @@ export async function writeEmail(
       chain_depth: contact.chainDepth,
     }
     await recordSentMail({ ...deps, now: () => at }, mail, at)
+  }
+}
+
+/**
+ * Writes emails of the API with one statement for those without attachments, and records their `email.sent`.
+ * @param emails contacts may be those of several of them
+ */
+export async function writeEmailsTo(
+  deps: RecordDeps,
+  workspaceId: WorkspaceId,
+  emails: readonly { email: NewEmail; contacts: readonly ToldContact[] }[],
+): Promise<void> {
+  deps.wake('dripline_deliveries')
+  const told = emails.flatMap(({ contacts }) => contacts.map((contact) => contact.email))
+  // All at first, in the order of locks: each email takes its own in that of its recipients.
+  if (told.length > 0) await lockContactIds(deps.db, workspaceId, [...new Set(told)])
+  const plain = emails.map(({ email }) => email).filter(isPlain)
+  if (plain.length > 0) await insertEmails(deps.db, workspaceId, plain, macsOf(deps, workspaceId))
+  for (const { email, contacts } of emails) {
+    if (!isPlain(email)) await insertOne(deps, workspaceId, email)
+    await tellSent(deps, workspaceId, email, contacts)
   }
 }
 

@@ -40,13 +40,13 @@ export interface EventGroups {
   record(workspaceId: WorkspaceId, event: GroupedEvent, now: Date): Promise<Recorded>
 }
 
-interface Arrived {
+export interface Arrived {
   event: GroupedEvent
   now: Date
 }
 
 /** In place of a result: the event is recorded alone, by who asked for it, so that the next group need not wait. */
-const ALONE = Symbol('alone')
+export const ALONE = Symbol('alone')
 
 /** Thrown to roll back a group of which one cannot be recorded with the others. */
 class Unfit extends Error {}
@@ -94,10 +94,15 @@ async function recordGroup(
   }
 }
 
-async function recordTogether(
+/**
+ * Records events by the statements of one, no two of the same contact or event_id.
+ * @returns what each was recorded as, in order, or that it goes alone
+ * @throws Error if one of them is refused, or its event_id is recorded by somebody else meanwhile: then all of it is to be rolled back
+ */
+export async function recordTogether(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
-  group: Arrived[],
+  group: readonly Arrived[],
 ): Promise<(RecordedEvent | typeof ALONE)[]> {
   const made = group.map(({ event, now }) => {
     const id = deps.newId('automationEvent')

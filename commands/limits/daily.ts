@@ -1,6 +1,7 @@
 // Counts the emails of a day against the limit of their workspace and of the key that sends them: never more than that.
+import { isUnavailable } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { type Refusal, refuse } from '../../rules/refusals.ts'
+import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { LimitBook } from './book.ts'
 import { createDayPlaces, type GivenPlaces } from './dayPlaces.ts'
@@ -69,6 +70,30 @@ export function createDailyLimit(
       return { giveBack }
     },
   }
+}
+
+/**
+ * Commits emails if their places of the day are free.
+ * @param commit writes all of them or none
+ * @returns undefined: they are committed
+ */
+export async function withDayPlaces(
+  { daily }: { daily: DailyLimit },
+  workspaceId: WorkspaceId,
+  keyId: string | null,
+  emails: number,
+  commit: () => Promise<void>,
+): Promise<Refusal<'daily_limit'> | undefined> {
+  const places = await daily.take(workspaceId, keyId, emails)
+  if (isRefusal(places)) return places
+  try {
+    await commit()
+  } catch (err) {
+    // It may be committed all the same.
+    if (!isUnavailable(err)) places.giveBack()
+    throw err
+  }
+  return undefined
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -118,3 +118,19 @@ export async function lockContactsBy(
     .forUpdate()
   return (held === 'skip' ? which.skipLocked() : which).execute()
 }
+
+/** Locks contacts by their addresses, in the order of their ids, and reads nothing of them. @param emails in lower case */
+export async function lockContactIds(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  emails: readonly string[],
+): Promise<void> {
+  await trx
+    .selectFrom('contacts')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('email', 'in', emails)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
+}

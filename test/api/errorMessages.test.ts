@@ -120,6 +120,13 @@ const rows: Record<ErrorCode, Row> = {
       attachments: Array(3).fill({ filename: 'a', content: 'A'.repeat(12 * 2 ** 20) }),
     }),
   ),
+  batch_refused: {
+    ...row(
+      'emails[1]: to field is required. Nothing was sent, because x-batch-validation is strict',
+      ...(['POST', '/v1/emails/batch', { emails: [mail, { ...mail, to: [] }] }] satisfies Ask),
+    ),
+    more: { errors: [{ index: 1, message: 'to field is required', code: 'invalid_request' }] },
+  },
   body_too_complex: row(
     'The body must not be nested deeper than 80 levels',
     'POST',

@@ -120,6 +120,9 @@ const checks: Record<string, (route: TestRoute, token: string | undefined) => Pr
     if (route.path.endsWith('/validate')) expect(foreign.body).toMatchObject({ valid: false })
     else if (route.path.startsWith('/v1/workflows')) {
       expect(foreign).toMatchObject({ status: 400, body: { code: 'invalid_design' } })
+    } else if (route.path.endsWith('/batch')) {
+      const body = { code: 'batch_refused', errors: [{ index: 0, code: 'domain_not_found' }] }
+      expect(foreign).toMatchObject({ status: 400, body })
     } else expect(foreign).toMatchObject({ status: 403, body: { code: 'domain_not_found' } })
     succeeds(await call(route, own, token))
   },

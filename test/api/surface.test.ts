@@ -106,8 +106,10 @@ describe.each(guarded)('$name', (route) => {
   it('refuses a valid key without the permission', async () => {
     const allowed = {
       read_only: path.endsWith('/render') || (method === 'GET' && path !== '/v1/api-keys'),
-      sending_access: ['POST /v1/emails', 'GET /v1/emails/:id'].includes(route.name),
-      events_only: path === '/v1/automation/events',
+      sending_access: ['POST /v1/emails', 'POST /v1/emails/batch', 'GET /v1/emails/:id'].includes(
+        route.name,
+      ),
+      events_only: path.startsWith('/v1/automation/events'),
     }
     for (const [permission, mayPass] of Object.entries(allowed)) {
       const { token } = await api.createKey({ permission: permission as keyof typeof allowed })

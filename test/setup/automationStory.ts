@@ -101,4 +101,5 @@ export const automationStory: Step[] = [
   { name: 'POST /v1/workflows/{id}/versions/{n}/restore' },
   { name: 'DELETE /v1/workflows/{id}' },
   { name: 'DELETE /v1/audiences/{id}' },
+  { name: 'POST /v1/automation/events/batch' },
 ]

@@ -85,6 +85,9 @@ const bodies: Record<string, JsonObject> = {
     tags: { kind: 'receipt' },
     metadata: { order: 1 },
   },
+  'POST /v1/emails/batch': {
+    emails: [{ from: 'hello@sender.test', to: 'ada@example.test', subject: 'Hi', text: 'Hello' }],
+  },
   'POST /v1/audiences': { name: 'Readers' },
   'PATCH /v1/audiences/:id': { name: 'Readers' },
   'POST /v1/audiences/:audienceId/contacts': {
@@ -146,6 +149,9 @@ const bodies: Record<string, JsonObject> = {
     timestamp: 1_700_000_000_000,
     historical: true,
     event_id: 'order-1',
+  },
+  'POST /v1/automation/events/batch': {
+    events: [{ event_name: 'order.placed', email: 'ada@example.test', properties: { total: 1 } }],
   },
   'PATCH /v1/automation/contacts/:email': { properties: { plan: 'pro' } },
 }

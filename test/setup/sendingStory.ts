@@ -96,6 +96,7 @@ export const sendingStory = (names: NameServer): Step[] => [
   { name: 'POST /v1/api-keys/{id}/rotate' },
   { name: 'GET /v1/api-keys' },
   { name: 'DELETE /v1/api-keys/{id}' },
+  { name: 'POST /v1/emails/batch' },
   { name: 'PATCH /v1/domains/{id}' },
   { name: 'POST /v1/domains/{id}/rotate-dkim' },
   { name: 'DELETE /v1/domains/{id}' },

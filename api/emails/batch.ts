@@ -1,0 +1,97 @@
+// Takes the emails of a batch: in strict validation all of them or none, else those that are right.
+import { type AcceptEmail, prepareEmail } from '../../commands/emails/accept.ts'
+import { acceptEmails, findSendFacts } from '../../commands/emails/acceptMany.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import type { Reach } from '../../rules/reach.ts'
+import { isRefusal } from '../../rules/refusals.ts'
+import { inParallel } from '../../runtime/parallel.ts'
+import { type ItemError, itemError } from '../http/batchErrors.ts'
+import type { ApiDeps } from '../http/env.ts'
+import { ApiError, badRequest } from '../http/errors.ts'
+import { type RequestKey, reachOf } from '../http/keyCache.ts'
+import { orThrow, toApiError } from '../http/refusals.ts'
+import { readEmail } from './send.ts'
+
+type Deps = Pick<
+  ApiDeps,
+  'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac' | 'daily'
+>
+type Sent = { id: string; status: 'queued' }
+
+/** Emails of one batch that are rendered at once. */
+const AT_ONCE = 4
+
+const validations = ['strict', 'permissive'] as const
+export type Validation = (typeof validations)[number]
+
+/** @param header that of the request @throws ApiError 400 */
+export function validationOf(header: string | undefined): Validation {
+  const found = validations.find((one) => one === (header ?? 'strict'))
+  if (found) return found
+  throw badRequest('x-batch-validation must be strict or permissive')
+}
+
+/**
+ * Commits the emails of a batch, all in one commit.
+ * @param items as they came
+ * @returns what became of each, in order; null for one of `errors`
+ * @throws ApiError 400 `batch_refused` in strict validation if one of them is refused, 429 `daily_limit` if all of them together are too
+ * many, 503
+ */
+export async function sendBatch(
+  deps: Deps,
+  key: Pick<RequestKey, 'id' | 'workspace_id' | 'domain_id' | 'permission'>,
+  items: readonly unknown[],
+  validation: Validation,
+): Promise<{ emails: (Sent | null)[]; errors: ItemError[] }> {
+  const errors: ItemError[] = []
+  const read: Read[] = []
+  for (const [index, item] of items.entries()) {
+    try {
+      read.push({ index, input: await readEmail(deps, key, item) })
+    } catch (err) {
+      errors.push(errorOf(index, err))
+    }
+  }
+  const reach = reachOf(key)
+  const prepared = (await prepareAll(deps, reach, read)).flatMap(({ index, made }) => {
+    if (!isRefusal(made)) return { index, ...made }
+    errors.push(errorOf(index, toApiError(made)))
+    return []
+  })
+  errors.sort((a, b) => a.index - b.index)
+  if (validation === 'strict' && errors.length > 0) throw batchRefused(errors)
+  orThrow(await acceptEmails(deps, reach.workspaceId, key.id, prepared))
+  const emails: (Sent | null)[] = items.map(() => null)
+  for (const { index, email } of prepared) emails[index] = { id: email.row.id, status: 'queued' }
+  return { emails, errors }
+}
+
+interface Read {
+  index: number
+  input: AcceptEmail
+}
+
+async function prepareAll(deps: Deps, reach: Reach, read: readonly Read[]) {
+  if (read.length === 0) return []
+  const inputs = read.map(({ input }) => input)
+  const facts = await findSendFacts(deps, reach.workspaceId, inputs)
+  const known = read.flatMap((one, i) => (facts[i] ? { ...one, facts: facts[i] } : []))
+  return inParallel(known, AT_ONCE, async ({ index, input, facts }) => ({
+    index,
+    made: await prepareEmail(deps, reach, input, facts),
+  }))
+}
+
+/** @throws what is no fault of the item */
+function errorOf(index: number, err: unknown): ItemError {
+  if (!(err instanceof ApiError) || err.status >= 500) throw err
+  return itemError(index, err)
+}
+
+function batchRefused(errors: ItemError[]): ApiError {
+  const [first] = errors
+  const text = `emails[${first?.index}]: ${first?.message}. Nothing was sent, because x-batch-validation is strict`
+  const extra: JsonObject = { errors: errors.map((error) => ({ ...error })) }
+  return badRequest(text, 'batch_refused', extra)
+}
