@@ -21,6 +21,8 @@ import { secretRoutes } from './secrets/routes.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { templateTestRoutes } from './templates/testRoutes.ts'
+import { webhookDeliveryRoutes } from './webhooks/deliveryRoutes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 import { workflowExecutionRoutes } from './workflows/executionRoutes.ts'
 import { workflowRoutes } from './workflows/routes.ts'
 import { workflowVersionRoutes } from './workflows/versionRoutes.ts'
@@ -63,6 +65,7 @@ const mounts: Mount[] = [
   { path: '/v1/audiences', rules: plain, resources: [audienceRoutes, audienceContactRoutes] },
   { path: '/v1/domains', rules: plain, resources: [domainRoutes] },
   { path: '/v1/suppressions', rules: plain, resources: [suppressionRoutes] },
+  { path: '/v1/webhooks', rules: plain, resources: [webhookRoutes, webhookDeliveryRoutes] },
   {
     path: '/v1/workflows',
     rules: ofAutomation,

@@ -5,6 +5,7 @@ import type { Renderer } from '../mail/content/renderer.ts'
 import type { NewId, WorkspaceId } from '../rules/ids.ts'
 import type { AddressMac } from '../rules/mac.ts'
 import type { Secrets } from '../runtime/secrets.ts'
+import type { DomainSettings } from './domains/item.ts'
 
 export interface CommandDeps {
   /** Inside `transact` this is the open transaction, so that a command can pass its deps to another command. */
@@ -17,9 +18,11 @@ export interface CommandDeps {
   /** Wakes workers that wait for new rows. Inside `transact` the wake-up is sent after the commit. */
   wake: Wake
   renderer: Renderer
-  config: {
+  config: DomainSettings & {
     /** Whether mail may be sent from unverified domains, for development. */
     allowUnverifiedDomains: boolean
+    /** Whether webhooks may have any http URL. */
+    allowPrivateWebhooks: boolean
   }
 }
 

@@ -49,6 +49,12 @@ import type {
   UsersTable,
   WorkspacesTable,
 } from './tables/tenants.ts'
+import type {
+  WebhookDeliveriesTable,
+  WebhookEventsTable,
+  WebhookSecretsTable,
+  WebhooksTable,
+} from './tables/webhooks.ts'
 
 export type { JsonObject } from './tables/columns.ts'
 export type { EmailStatus } from './tables/mail.ts'
@@ -101,6 +107,10 @@ export interface Database {
   suspects: SuspectsTable
   temporal_namespaces: TemporalNamespacesTable
   workflow_unsubscribes: WorkflowUnsubscribesTable
+  webhooks: WebhooksTable
+  webhook_secrets: WebhookSecretsTable
+  webhook_events: WebhookEventsTable
+  webhook_deliveries: WebhookDeliveriesTable
 }
 
 export type Row<T extends keyof Database> = Selectable<Database[T]>

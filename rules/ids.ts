@@ -16,6 +16,10 @@ export const idPrefixes = {
   workspace: 'ws',
   user: 'usr',
   optOut: 'opt',
+  webhook: 'wh',
+  /** Is the `webhook-id` of all of its deliveries. */
+  webhookEvent: 'msg',
+  webhookDelivery: 'att',
 } as const
 
 export type IdKind = keyof typeof idPrefixes

@@ -153,6 +153,24 @@ export const limits = {
   /** Calls of one workspace, and calls to one host, that one worker makes at once. */
   httpCallsPerWorkspaceMax: 20,
   httpCallsPerHostMax: 20,
+  webhookUrlCharsMax: 2_048,
+  webhookDescriptionCharsMax: 500,
+  /** Entries of `events` of one webhook. */
+  webhookEventsMax: 100,
+  /** For one try, from looking up the host to the status of the answer. */
+  webhookTimeoutMs: 10_000,
+  /** Of the body of an answer, which is not kept. */
+  webhookAnswerBytesMax: 1_024,
+  /** Tries under way for one endpoint. */
+  webhookUnderWayMax: 8,
+  /** Of one endpoint; one more disables it. */
+  webhookPendingMax: 1_000_000,
+  /** How long an endpoint may fail before it is disabled. */
+  webhookFailingDays: 5,
+  /** How long the secret before is valid after a rotation. */
+  webhookSecretGraceMs: 24 * 60 * 60 * 1000,
+  /** Secrets of before that still sign. */
+  webhookSecretsMax: 10,
   secretNameCharsMax: 64,
   secretBytesMax: 8 * 1024,
   secretsPerWorkspaceMax: 100,

@@ -91,6 +91,12 @@ interface RefusalFacts {
   /** The timestamp is too far in the future; both in ms. */
   timestamp_ahead: { timestamp: number; latest: number }
   too_many_secrets: NoFacts
+  /** Not a type of event, nor a group of them. */
+  webhook_event_unknown: { event: string }
+  webhook_not_found: { id: string }
+  webhook_delivery_not_found: { id: string }
+  /** Not a URL that a webhook may have. */
+  webhook_url_refused: { url: string; allowPrivate: boolean }
   version_conflict: { expected: number; currentVersion: number }
   workflow_not_active: { status: WorkflowStatus }
   workflow_not_found: { id: string }

@@ -125,5 +125,6 @@ export const keyPurposes = [
   'secret',
   'tracking',
   'verp',
+  'webhook',
 ] as const
 export type KeyPurpose = (typeof keyPurposes)[number]

@@ -1,4 +1,5 @@
 // The environment variables of API and worker: what each may be, what it is when it is absent, and what it means.
+// Long because it has every variable with its description.
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -204,6 +205,18 @@ export const Variables = z.object({
     .describe(
       'Worker: let `http_request` nodes call private and loopback addresses, which are refused otherwise. `npm start` sets it unless it is set',
     ),
+  ALLOW_PRIVATE_WEBHOOKS: flag
+    .default(false)
+    .describe(
+      'API and worker: let webhooks have http URLs, any port, and private and loopback addresses, which are refused otherwise. `npm start` sets it unless it is set',
+    ),
+  WEBHOOK_RETENTION_DAYS: z.coerce
+    .number()
+    .int()
+    .min(7)
+    .max(3650)
+    .default(30)
+    .describe('Worker: how long deliveries of webhooks, and the bodies of their events, are kept'),
   INBOUND_PORT: port
     .optional()
     .describe('Worker: port where it takes bounces, complaints and unsubscribes by SMTP')

@@ -1,8 +1,13 @@
 // The HTTP client for URLs that customers choose. Against server-side request forgery (SSRF) it looks the host up once, judges
 // its addresses, and connects to one that it has judged.
 import { lookup as systemLookup } from 'node:dns/promises'
-import { type IncomingHttpHeaders, request as plainRequest } from 'node:http'
-import { request as tlsRequest } from 'node:https'
+import {
+  type Agent as HttpAgent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as plainRequest,
+} from 'node:http'
+import { type Agent as HttpsAgent, request as tlsRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { isHttpPort } from '../rules/httpPorts.ts'
 
@@ -18,6 +23,12 @@ export interface OutboundRequest {
   /** Of the answer's body; what is longer is cut there. */
   bytesMax: number
   signal?: AbortSignal
+  /**
+   * Whether the status is what counts: once it is there, a body that is late, endless or broken takes nothing from the answer.
+   */
+  isStatusEnough?: boolean
+  /** Keep connections for the next request to the same address; absent: the connection is this request's alone. */
+  agents?: { http: HttpAgent; https: HttpsAgent }
 }
 
 export interface OutboundAnswer {
@@ -57,7 +68,7 @@ const systemAddresses: Lookup = async (host) =>
   (await systemLookup(host, { all: true, verbatim: true })).map(({ address }) => address)
 
 /**
- * Makes the client. It follows no redirects, keeps no connections, and knows no proxies.
+ * Makes the client. It follows no redirects, keeps no connections of its own, and knows no proxies.
  * @returns a function that gives the answer, whatever its status. It throws OutboundError, or the reason of the request's
  * own signal
  */
@@ -67,7 +78,12 @@ export function createOutbound({ mayConnect, lookup = systemAddresses }: Outboun
     const signal = AbortSignal.any(request.signal ? [timeout, request.signal] : [timeout])
     try {
       const address = await unlessAborted(addressOf(request.url, lookup, mayConnect), signal)
-      return await unlessAborted(exchange(request, address, signal), signal)
+      const work = exchange(request, address, signal).catch((err: unknown) => {
+        if (!(err instanceof StaleConnection)) throw err
+        const { agents: _, ...fresh } = request
+        return exchange(fresh, address, signal)
+      })
+      return await unlessAborted(work, signal)
     } catch (err) {
       request.signal?.throwIfAborted()
       if (err instanceof OutboundError) throw err
@@ -106,9 +122,15 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   })
 }
 
-/** One request on a connection of its own to that address. The name stands in Host, and in the certificate. */
+/** A connection that was kept has ended, as an idle one may at any moment: the request is made again on a new one. */
+class StaleConnection extends Error {}
+
+/** How long the body of an answer may take whose status is enough. */
+const BODY_MS = 1_000
+
+/** One request on a connection to that address. The name stands in Host, and in the certificate. */
 function exchange(
-  { url, method, headers, body, bytesMax }: OutboundRequest,
+  { url, method, headers, body, bytesMax, isStatusEnough, agents }: OutboundRequest,
   address: string,
   signal: AbortSignal,
 ): Promise<OutboundAnswer> {
@@ -128,34 +150,54 @@ function exchange(
       ...(isTls && isIP(hostname) === 0 && !hostname.startsWith('[')
         ? { servername: hostname }
         : {}),
-      agent: false,
+      agent: agents ? agents[isTls ? 'https' : 'http'] : false,
       signal,
     })
-    sent.on('error', reject)
+    sent.on('error', (err) =>
+      reject(sent.reusedSocket ? new StaleConnection('it had ended', { cause: err }) : err),
+    )
     // An answer 101 that changes the protocol ends the connection, and is neither an answer nor an error.
     const ended = () => reject(new Error('the connection ended without an answer'))
     sent.on('close', ended)
     sent.on('response', (answer) => {
       sent.off('close', ended)
-      const collected = collectUpTo(bytesMax)
-      const done = (isCut: boolean) =>
-        resolve({
-          status: answer.statusCode ?? 0,
-          headers: joined(answer.headers),
-          body: collected.body(),
-          isCut,
-        })
-      answer.on('data', (part: Buffer) => {
-        if (collected.add(part)) return
-        done(true)
-        answer.destroy()
-      })
-      answer.on('end', () => done(false))
-      answer.on('error', reject)
-      answer.on('close', () => reject(new Error('the answer ended early')))
+      readAnswer(answer, { bytesMax, isStatusEnough }).then(resolve, reject)
     })
     // A text would be written together with the headers, and change how their bytes are written.
     sent.end(body === null ? undefined : Buffer.from(body, 'utf8'))
+  })
+}
+
+function readAnswer(
+  answer: IncomingMessage,
+  { bytesMax, isStatusEnough }: { bytesMax: number; isStatusEnough: boolean | undefined },
+): Promise<OutboundAnswer> {
+  return new Promise((resolve, reject) => {
+    const collected = collectUpTo(bytesMax)
+    const done = (isCut: boolean) =>
+      resolve({
+        status: answer.statusCode ?? 0,
+        headers: joined(answer.headers),
+        body: collected.body(),
+        isCut,
+      })
+    answer.on('data', (part: Buffer) => {
+      if (collected.add(part)) return
+      done(true)
+      answer.destroy()
+    })
+    answer.on('end', () => done(false))
+    if (!isStatusEnough) {
+      answer.on('error', reject)
+      answer.on('close', () => reject(new Error('the answer ended early')))
+      return
+    }
+    const late = setTimeout(() => answer.destroy(), BODY_MS)
+    answer.on('error', () => done(true))
+    answer.on('close', () => {
+      clearTimeout(late)
+      done(true)
+    })
   })
 }
 

@@ -47,6 +47,7 @@ import { startRounds } from './rounds.ts'
 import { startSegments } from './segments.ts'
 import { startStarter } from './starter.ts'
 import { temporalLogger } from './temporalLogger.ts'
+import { startWebhooks } from './webhooks.ts'
 
 const TEMPORAL_RETRY_MS = 1_000
 const SMTP_CLOSE_MS = 1_000
@@ -143,6 +144,11 @@ if (roles.includes('executions')) {
   closers.add('audience counts', startFolding({ ...told, log }).stop)
   closers.add('segments', startSegments({ ...told, log }).stop)
   closers.add('kept answers', startForgettingAnswers({ ...told, log }).stop)
+}
+// They need only Postgres, like mail events.
+if (roles.includes('delivery')) {
+  const webhooks = startWebhooks({ db, now, wake, secrets, log, config, registry })
+  closers.add('webhooks', webhooks.stop)
 }
 if (config.unusedInbound.length > 0) {
   const settings = config.unusedInbound

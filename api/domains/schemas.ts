@@ -1,10 +1,10 @@
 // Schemas of sending domains, with the DNS records to publish.
 import { z } from '@hono/zod-openapi'
+import { toDomainItem } from '../../commands/domains/item.ts'
 import type { DomainChange as Change } from '../../commands/domains/update.ts'
 import type { DomainRow } from '../../db/domains/reads.ts'
 import { limits } from '../../rules/limits.ts'
-import { domainRecords, mailSender } from '../../rules/mail/domainRecords.ts'
-import { type DomainStatus, maySendFrom } from '../../rules/states.ts'
+import type { DomainStatus } from '../../rules/states.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { CreatedBy, oneIsGiven, pageFields, textField, toCreatedBy } from '../http/fields.ts'
 
@@ -174,26 +174,8 @@ export const DomainDetails = Domain.extend({
 }).openapi('DomainDetails')
 export type DomainDetails = z.infer<typeof DomainDetails>
 
-/** The RSA key that is shown: the newest one whose record was seen. It may begin to sign later. */
-const shownKey = ({ keys }: DomainRow) =>
-  keys.findLast((key) => key.algorithm === 'rsa' && key.active)
-
 export const toDomainListItem = (row: DomainRow, config: ApiDeps['config']): DomainListItem => ({
-  id: row.id,
-  name: row.name,
-  status: row.status,
-  verified_for_sending_status: maySendFrom(row.status),
-  verification_info: {
-    last_checked_timestamp: row.last_checked_at?.toISOString() ?? null,
-    last_success_timestamp: row.last_success_at?.toISOString() ?? null,
-    error_type: row.error_type,
-    soa_record: row.soa_record,
-  },
-  public_key: shownKey(row)?.public_key ?? '',
-  dns_records: domainRecords(row, 'zone', mailSender(config)),
-  created: row.created_at.getTime(),
-  is_warmed_up: row.is_warmed_up,
-  warmed_up_at: row.warmed_up_at?.getTime() ?? null,
+  ...toDomainItem(row, config),
   created_by: toCreatedBy(row, config),
 })
 

@@ -117,6 +117,10 @@ const codes = {
     status: 400,
     help: 'The address in the path is not one. Write it whole, percent-encoded once: `ada%40example.com`.',
   },
+  invalid_event_type: {
+    status: 400,
+    help: 'An entry of `events` is no type of event. Write a type as `email.delivered`, a group as `email.*`, or `*`.',
+  },
   invalid_header: {
     status: 400,
     help: 'A name or value in `headers` cannot stand in a mail. The text names the header and what is wrong with it.',
@@ -136,6 +140,10 @@ const codes = {
   invalid_template: {
     status: 400,
     help: 'The Liquid of a template does not parse, or cannot be rendered. `field`, `line` and `column` say where it does not parse.',
+  },
+  invalid_url: {
+    status: 400,
+    help: 'The `url` of the webhook is not one that events are sent to. Use https on port 443 or 8443, without a user or a password.',
   },
   method_not_allowed: {
     status: 405,

@@ -30,6 +30,9 @@ export const exampleIds = {
   /** The key of a web shop, which may only send. */
   sendingKey: id('key', '8B'),
   testEmail: id('em', '8C'),
+  webhook: id('wh', '8C'),
+  webhookEvent: id('msg', '8D'),
+  webhookDelivery: id('att', '8E'),
 } as const
 
 /** The contact of the examples. */

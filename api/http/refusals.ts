@@ -167,6 +167,20 @@ const answers: Answers = {
       `expected_version is ${expected}, but the workflow is at version ${currentVersion}`,
       'version_conflict',
     ),
+  webhook_delivery_not_found: ({ id }) => notFound(`Delivery ${shownText(id)} not found`),
+  webhook_event_unknown: ({ event }) =>
+    badRequest(
+      `events must name types of events, groups as email.* or *, not ${shown(event)}`,
+      'invalid_event_type',
+    ),
+  webhook_not_found: ({ id }) => notFound(`Webhook ${shownText(id)} not found`),
+  webhook_url_refused: ({ url, allowPrivate }) =>
+    badRequest(
+      allowPrivate
+        ? `url must be http or https, without a user or a password, not ${shown(url)}`
+        : `url must be https on port 443 or 8443, without a user or a password, not ${shown(url)}`,
+      'invalid_url',
+    ),
   workflow_not_active: ({ status }) =>
     conflict(`The workflow must be active to be started, and is ${status}`, 'workflow_not_active'),
   workflow_not_found: ({ id }) => notFound(`Workflow ${shownText(id)} not found`),

@@ -12,6 +12,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { selectorOf } from './selector.ts'
+import { tellOfDomain } from './tell.ts'
 
 export interface CreateDomainInput {
   name: string
@@ -62,9 +63,11 @@ export async function createDomain(
   }
   const private_key = secrets.encrypt('dkim-key', privateKey)
   try {
-    await transact(deps, async ({ db, wake }) => {
+    await transact(deps, async (inTrx) => {
+      const { db, wake } = inTrx
       await insertDomain(db, workspaceId, row, { ...key, id: newId('domainKey'), private_key })
       await insertDomainTask(db, { kind: 'domain_start', domainId: id, workspaceId, at })
+      await tellOfDomain(inTrx, workspaceId, id, 'created')
       wake('dripline_outbox')
     })
   } catch (err) {

@@ -5,6 +5,7 @@ import { updateDomain } from '../../db/domains/writes.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { RevokingDeps } from '../deps.ts'
+import { tellOfDomain } from './tell.ts'
 import { withDomain } from './withDomain.ts'
 
 /** Deletes a domain: its name is free at once, API keys for it are revoked, accepted mail is still sent. */
@@ -13,7 +14,9 @@ export function deleteDomain(
   reach: Reach,
   { id }: { id: string },
 ): Promise<undefined | Refusal<'domain_id_not_found'>> {
-  return withDomain(deps, reach, id, async ({ db, keysRevoked }, _domain, at) => {
+  return withDomain(deps, reach, id, async (inTrx, _domain, at) => {
+    const { db, keysRevoked } = inTrx
+    await tellOfDomain(inTrx, reach.workspaceId, id, 'deleted')
     await updateDomain(db, reach.workspaceId, id, { deleted_at: at })
     await updateDomainKeysRevoked(db, reach.workspaceId, id, at)
     keysRevoked(reach.workspaceId)

@@ -18,6 +18,7 @@ import {
 } from '../../rules/mail/domainSchedule.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
+import { tellOfDomain } from './tell.ts'
 
 /** What the check found for each record. */
 interface DomainFindings {
@@ -41,15 +42,19 @@ export interface RecordCheckInput {
 
 /** @returns ms until the next check; null if there is none, or if the domain no longer exists */
 export function recordDomainCheck(
-  deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
+  deps: Pick<CommandDeps, 'db' | 'now' | 'wake' | 'config'>,
   workspaceId: WorkspaceId,
   input: RecordCheckInput,
 ): Promise<{ next_ms: number | null }> {
-  return transact(deps, async ({ db, now }) => {
+  return transact(deps, async (inTrx) => {
+    const { db, now } = inTrx
     const current = await lockDomainToCheck(db, workspaceId, input.id)
     if (!current) return { next_ms: null }
     const { outcome, next_ms } = conclude(current, input, now())
     await updateCheckedDomain(db, workspaceId, input.id, outcome)
+    if (outcome.domain.status !== current.status) {
+      await tellOfDomain(inTrx, workspaceId, input.id, 'updated')
+    }
     return { next_ms }
   })
 }

@@ -8,6 +8,7 @@ import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { selectorOf } from './selector.ts'
+import { tellOfDomain } from './tell.ts'
 import { reread, withDomain } from './withDomain.ts'
 
 export interface RotateDkimInput {
@@ -42,6 +43,7 @@ export async function rotateDkim(
         created_at: at,
         activated_at: null,
       })
+      await tellOfDomain(inTrx, reach.workspaceId, id, 'updated')
     }
     return reread(inTrx, reach, id)
   })

@@ -8,6 +8,7 @@ import { mayTrack } from '../../rules/mail/domainRecords.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { tellOfDomain } from './tell.ts'
 import { reread, withDomain } from './withDomain.ts'
 
 /** Undefined leaves a setting as it is. */
@@ -41,6 +42,7 @@ export function updateDomain(
         ? {}
         : { tracking_domain: host, record_states: withoutTracking(domain.record_states) }),
     })
+    await tellOfDomain(inTrx, reach.workspaceId, id, 'updated')
     return reread(inTrx, reach, id)
   })
 }

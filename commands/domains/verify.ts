@@ -5,6 +5,7 @@ import { updateDomain } from '../../db/domains/writes.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { tellOfDomain } from './tell.ts'
 import { reread, withDomain } from './withDomain.ts'
 
 /**
@@ -20,6 +21,7 @@ export function verifyDomain(
     if (domain.status === 'FAILED') {
       const round = { status: 'PENDING', failing_since: null, misses: 0 } as const
       await updateDomain(inTrx.db, reach.workspaceId, id, { ...round, checking_since: at })
+      await tellOfDomain(inTrx, reach.workspaceId, id, 'updated')
     } else if (domain.status === 'NOT_STARTED' || domain.status === 'PENDING') {
       await updateDomain(inTrx.db, reach.workspaceId, id, { checking_since: at })
     }

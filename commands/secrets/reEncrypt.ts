@@ -9,6 +9,11 @@ import {
   type SecretValue,
   type StoredCall,
 } from '../../db/secrets/keys.ts'
+import {
+  listWebhookSecrets,
+  replaceWebhookSecret,
+  type WebhookSecret,
+} from '../../db/webhooks/keys.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
@@ -16,7 +21,7 @@ const PAGE = 200
 
 /**
  * @property unread what no listed key opens, by the id of its domain key, `address-key`, the workspace and name of a secret,
- * or the execution and segment of a call
+ * the execution and segment of a call, or the webhook and number of its secret
  */
 export interface ReEncrypted {
   /** How many values this call encrypted anew. */
@@ -28,7 +33,7 @@ export interface ReEncrypted {
 
 type Deps = Pick<CommandDeps, 'db' | 'secrets' | 'wake'>
 type DomainKey = Awaited<ReturnType<typeof listPrivateKeys>>[number]
-type Purpose = 'dkim-key' | 'address-key' | 'secret' | 'http-request'
+type Purpose = 'dkim-key' | 'address-key' | 'secret' | 'http-request' | 'webhook'
 type Each = (
   purpose: Purpose,
   id: string,
@@ -70,7 +75,7 @@ export async function reEncryptAll(deps: Deps, page: number = PAGE): Promise<ReE
   return done
 }
 
-/** The secrets of workspaces, and the requests that were made with them and are not over. */
+/** The secrets of workspaces, the requests that were made with them and are not over, and the secrets of webhooks. */
 async function reEncryptSecrets(deps: Deps, each: Each, limit: number): Promise<void> {
   const { db } = deps
   await eachRow<SecretValue>(
@@ -85,6 +90,13 @@ async function reEncryptSecrets(deps: Deps, each: Each, limit: number): Promise<
     (row) =>
       each('http-request', `${row.execution_id} ${row.segment}`, row.request, (to) =>
         transact.one(deps, ({ db: trx }) => replaceRequest(trx, row, to)),
+      ),
+  )
+  await eachRow<WebhookSecret>(
+    (after) => listWebhookSecrets(db, { after, limit }),
+    (row) =>
+      each('webhook', `${row.webhook_id} ${row.id}`, row.secret, (to) =>
+        transact.one(deps, ({ db: trx }) => replaceWebhookSecret(trx, row, to)),
       ),
   )
 }

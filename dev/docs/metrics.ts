@@ -9,6 +9,7 @@ import { createRenderMetrics } from '../../runtime/renderMetrics.ts'
 import { createSuspectMetrics } from '../../worker/blame/metrics.ts'
 import { createDeliveryMetrics } from '../../worker/deliveryMetrics.ts'
 import { watchOutbox } from '../../worker/outboxMetrics.ts'
+import { createWebhookMetrics } from '../../worker/webhooks.ts'
 import { code, codes, markdownTable } from './markdown.ts'
 
 /** Each metric with its type, its labels and its help text; those that Node brings are left out. */
@@ -28,6 +29,11 @@ export function metricsTable(): string {
     breakers: { countOpen: () => ({ sender: 0, address: 0, account: 0 }) },
   })
   watchOutbox(registry, { db: {} as Db, log: createLog('docs', 'silent'), now: () => new Date() })
+  createWebhookMetrics(registry, {
+    db: {} as Db,
+    log: createLog('docs', 'silent'),
+    now: () => new Date(),
+  })
   createReportCounter(registry)
   createPostmasterCounter(registry)
   createSuspectMetrics(registry)

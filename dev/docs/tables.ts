@@ -15,6 +15,7 @@ import { statesTable } from './states.ts'
 import { templateNamesTable } from './templateNames.ts'
 import { variablesTable } from './variables.ts'
 import { warmUpTable } from './warmUp.ts'
+import { webhookLaterTable, webhookTypesTable } from './webhookTypes.ts'
 
 /** Each gives a table as Markdown, without a line break at its end. */
 export const docTables: Readonly<Record<string, () => string>> = {
@@ -37,4 +38,6 @@ export const docTables: Readonly<Record<string, () => string>> = {
   'template-names': templateNamesTable,
   variables: variablesTable,
   'warm-up': warmUpTable,
+  'webhook-types': webhookTypesTable,
+  'webhook-types-later': webhookLaterTable,
 }

@@ -92,6 +92,7 @@ async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<Dev
     SMTP_URL: inbox.smtpUrl,
     // On this machine nodes may call a service that is tried out beside this one.
     ALLOW_PRIVATE_HTTP: env['ALLOW_PRIVATE_HTTP'] || 'true',
+    ALLOW_PRIVATE_WEBHOOKS: env['ALLOW_PRIVATE_WEBHOOKS'] || 'true',
   }
   const inbound = { INBOUND_HOST: '127.0.0.1', INBOUND_PORT: String(ports.inbound) }
   await Promise.all([

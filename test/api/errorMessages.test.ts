@@ -226,6 +226,10 @@ const rows: Record<ErrorCode, Row> = {
     'email in the path must be an address such as ada@example.com, not "ada"',
     ...(['DELETE', `/v1/audiences/${audiences}/contacts/ada`] satisfies Ask),
   ),
+  invalid_event_type: row(
+    'events must name types of events, groups as email.* or *, not "email.send"',
+    ...(['POST', '/v1/webhooks', { url: 'https://a.test', events: ['email.send'] }] satisfies Ask),
+  ),
   invalid_header: row(
     'headers: the value of X-Key must not hold line breaks or other control characters',
     ...emails({ headers: { 'X-Key': 'S3CRET\r\n' } }),
@@ -246,6 +250,10 @@ const rows: Record<ErrorCode, Row> = {
     }),
     more: { field: 'html', line: 2, column: 3 },
   },
+  invalid_url: row(
+    'url must be https on port 443 or 8443, without a user or a password, not "http://a.test"',
+    ...(['POST', '/v1/webhooks', { url: 'http://a.test', events: ['*'] }] satisfies Ask),
+  ),
   method_not_allowed: row(
     'The method must be one of GET, HEAD, POST here, not PUT',
     ...(['PUT', '/v1/emails', {}] satisfies Ask),

@@ -33,14 +33,26 @@ async function makeSide(domain: string): Promise<Side> {
   // To the contact, so that it is among their events.
   const mail = { from: `a@${domain}`, to: tenant.contact, subject: 'S', text: 'T' }
   const { id } = (await api.request<{ id: string }>('POST', '/v1/emails', mail)).body
+  const { webhook, delivery } = await makeWebhook(tokens.get('full_access') ?? '')
   return {
     ...tenant,
     domain,
     tokens,
     suppressed,
     secret,
-    ids: { ...tenant.ids, 'api-keys': keyId, emails: id },
+    delivery,
+    ids: { ...tenant.ids, 'api-keys': keyId, emails: id, webhooks: webhook },
   }
+}
+
+/** A webhook of a key, which has been sent an event. */
+async function makeWebhook(token: string): Promise<{ webhook: string; delivery: string }> {
+  const ask = async (path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${token}` }
+    return (await api.request<{ id: string }>('POST', `/v1/webhooks${path}`, body, headers)).body.id
+  }
+  const webhook = await ask('', { url: 'https://hooks.example.test/in', events: ['email.sent'] })
+  return { webhook, delivery: await ask(`/${webhook}/test`) }
 }
 
 const own = await makeSide('sender.test')
@@ -52,7 +64,7 @@ for (const permission of permissions) {
 }
 
 /** The kinds of things that another domain hides from a key for one domain, as paths name them. */
-const kinds = ['emails', 'domains', 'api-keys']
+const kinds = ['emails', 'domains', 'api-keys', 'webhooks']
 const idsOf = ({ ids }: Tenant) => kinds.map((kind) => String(ids[kind]))
 
 // Both sides' mail is in one workflow and one execution, and stands behind suppressions.
@@ -94,6 +106,18 @@ const succeeds = (answer: Answer<object>) => expect(answer.status, answer.text).
 const shown = ({ text }: Answer<object>, side: Side) =>
   idsOf(side).filter((id) => text.includes(id))
 
+/** What a key for one domain makes is its domain's. */
+async function makesOwn(route: TestRoute, token: string | undefined): Promise<void> {
+  const made = await call(route, own, token)
+  succeeds(made)
+  const path = `/v1/webhooks/${(made.body as { id: string }).id}`
+  const read = (side: Side) => {
+    const authorization = `Bearer ${side.tokens.get('read_only')}`
+    return api.request('GET', path, undefined, { authorization })
+  }
+  expect([(await read(own)).status, (await read(other)).status]).toEqual([200, 404])
+}
+
 /** What a key for the domain `own` meets of the other's things, by the word of the table. */
 const checks: Record<string, (route: TestRoute, token: string | undefined) => Promise<void>> = {
   'the same': async (route, token) => {
@@ -109,6 +133,7 @@ const checks: Record<string, (route: TestRoute, token: string | undefined) => Pr
       expect(await call(route, other, token)).toMatchObject({ status: 404 })
       return succeeds(await call(route, own, token))
     }
+    if (route.name === 'POST /v1/webhooks') return makesOwn(route, token)
     const [reached, all] = [await call(route, own, token), await call(route, own, api.key)]
     succeeds(reached)
     expect(shown(reached, other)).toEqual([])

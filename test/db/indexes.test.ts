@@ -106,6 +106,11 @@ await api.db
   .set({ domain_id: tenant.ids['domains'] ?? null })
   .where('id', '=', keyId)
   .execute()
+await api.db
+  .updateTable('webhooks')
+  .set({ domain_id: tenant.ids['domains'] ?? null })
+  .where('id', '=', tenant.ids['webhooks'] ?? '')
+  .execute()
 const narrowed = new Set(
   listOperations(api.app)
     .filter(({ bound }) => bound === 'own')

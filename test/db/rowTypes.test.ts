@@ -57,6 +57,11 @@ import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
+import * as webhookHousekeeping from '../../db/webhooks/housekeeping.ts'
+import * as webhookLanes from '../../db/webhooks/lanes.ts'
+import * as webhookReads from '../../db/webhooks/reads.ts'
+import { settleWebhooks } from '../../db/webhooks/settle.ts'
+import { insertWebhookEvent, replayWebhookDelivery } from '../../db/webhooks/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { captureSql } from '../setup/capturedSql.ts'
@@ -72,6 +77,7 @@ afterAll(close)
 const ws = 'ws_1' as WorkspaceId
 const reach = wholeWorkspace(ws)
 const id = 'id_1'
+const uuid = '00000000-0000-0000-0000-000000000001'
 const at = new Date(0)
 const page = { after: null, limit: 2 }
 const delivery = { id: 1, email_id: id, workspace_id: ws, recipient: 'a@b.test', to_team: false }
@@ -256,6 +262,21 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => takeOver.lockUncopiedWorkflows(trx, 1),
   (trx) => takeOver.lockUncopiedAudiences(trx, 1),
   (trx) => takeOver.lockUnlooked(trx, 1),
+  (trx) => webhookReads.listWebhookDeliveries(trx, ws, { webhookId: id, state: null }, page),
+  (trx) => webhookReads.listWebhookDeliveries(trx, ws, { webhookId: id, state: 'failed' }, page),
+  (trx) => webhookReads.findWebhookDelivery(trx, ws, id, uuid),
+  (trx) => insertWebhookEvent(trx, ws, id, { type: 'webhook.test', at, data: {} }),
+  (trx) => replayWebhookDelivery(trx, ws, id, uuid),
+  (trx) => webhookLanes.walkWebhooks(trx, { after: '', limit: 1 }),
+  (trx) => webhookLanes.listDueWebhooks(trx, [id]),
+  (trx) => webhookLanes.takeWebhooks(trx, [id], { healthy: 1, others: 1 }),
+  (trx) => webhookLanes.renewWebhooks(trx, [{ id, epoch: 1 }]),
+  (trx) => webhookLanes.listDueDeliveries(trx, { id, epoch: 1 }, { but: [uuid], limit: 1 }),
+  (trx) => settleWebhooks(trx, []),
+  (trx) => webhookHousekeeping.disableBacklogs(trx, 1),
+  (trx) => webhookHousekeeping.deleteOldWebhookRows(trx, { before: uuid, limit: 1 }),
+  (trx) => webhookHousekeeping.deleteWebhookRemains(trx, 1),
+  (trx) => webhookHousekeeping.countPendingWebhooks(trx),
   (trx) => takeOver.confirmIfBefore(trx, ws, { optOutId: id, contactId: id }),
 ]
 

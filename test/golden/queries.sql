@@ -62,6 +62,18 @@ select "d".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name"
 select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) order by "created_at" desc, "email" desc limit $3;
 select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) and (created_at, email) < ($3, $4) order by "created_at" desc, "email" desc limit $5;
 
+-- GET /v1/webhooks
+select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "deleted_at" is null order by "id" desc nulls last limit $2;
+select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "deleted_at" is null and "id" < $2 order by "id" desc nulls last limit $3;
+
+-- GET /v1/webhooks/:id
+select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "id" = $2 and "deleted_at" is null;
+
+-- GET /v1/webhooks/:id/deliveries
+select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "id" = $2 and "deleted_at" is null;
+select d.id, d.event_id, d.state, d.attempts, d.next_at, d.response_status, d.response_ms, d.created_at, e.type from ((select * from webhook_deliveries x where x.workspace_id = $1 and x.webhook_id = $2 and x.state = $3 and x.id < $4::uuid order by x.id desc limit $5) union all (select * from webhook_deliveries x where x.workspace_id = $6 and x.webhook_id = $7 and x.state = $8 and x.id < $9::uuid order by x.id desc limit $10) union all (select * from webhook_deliveries x where x.workspace_id = $11 and x.webhook_id = $12 and x.state = $13 and x.id < $14::uuid order by x.id desc limit $15)) d join webhook_events e on e.id = d.event_id order by d.id desc limit $16;
+select d.id, d.event_id, d.state, d.attempts, d.next_at, d.response_status, d.response_ms, d.created_at, e.type from ((select * from webhook_deliveries x where x.workspace_id = $1 and x.webhook_id = $2 and x.state = $3 and x.id < $4::uuid order by x.id desc limit $5)) d join webhook_events e on e.id = d.event_id order by d.id desc limit $6;
+
 -- GET /v1/workflows
 select * from "workflows" where "workspace_id" = $1 and "archived_at" is null order by "id" desc nulls last limit $2;
 select * from "workflows" where "workspace_id" = $1 and "archived_at" is null and "id" < $2 order by "id" desc nulls last limit $3;
@@ -172,6 +184,18 @@ select "d".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name"
 -- GET /v1/suppressions, with a key for one domain
 select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) order by "created_at" desc, "email" desc limit $3;
 select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) and (created_at, email) < ($3, $4) order by "created_at" desc, "email" desc limit $5;
+
+-- GET /v1/webhooks, with a key for one domain
+select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "domain_id" = $2 and "deleted_at" is null order by "id" desc nulls last limit $3;
+select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "domain_id" = $2 and "deleted_at" is null and "id" < $3 order by "id" desc nulls last limit $4;
+
+-- GET /v1/webhooks/:id, with a key for one domain
+select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "domain_id" = $2 and "id" = $3 and "deleted_at" is null;
+
+-- GET /v1/webhooks/:id/deliveries, with a key for one domain
+select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "domain_id" = $2 and "id" = $3 and "deleted_at" is null;
+select d.id, d.event_id, d.state, d.attempts, d.next_at, d.response_status, d.response_ms, d.created_at, e.type from ((select * from webhook_deliveries x where x.workspace_id = $1 and x.webhook_id = $2 and x.state = $3 and x.id < $4::uuid order by x.id desc limit $5) union all (select * from webhook_deliveries x where x.workspace_id = $6 and x.webhook_id = $7 and x.state = $8 and x.id < $9::uuid order by x.id desc limit $10) union all (select * from webhook_deliveries x where x.workspace_id = $11 and x.webhook_id = $12 and x.state = $13 and x.id < $14::uuid order by x.id desc limit $15)) d join webhook_events e on e.id = d.event_id order by d.id desc limit $16;
+select d.id, d.event_id, d.state, d.attempts, d.next_at, d.response_status, d.response_ms, d.created_at, e.type from ((select * from webhook_deliveries x where x.workspace_id = $1 and x.webhook_id = $2 and x.state = $3 and x.id < $4::uuid order by x.id desc limit $5)) d join webhook_events e on e.id = d.event_id order by d.id desc limit $6;
 
 -- GET /v1/workflows/:id/emails, with a key for one domain
 select "id" from "workflows" where "workspace_id" = $1 and "id" = $2;

@@ -79,7 +79,7 @@ const SELECTOR = /drip-[a-z0-9]{10}/g
 
 /** Texts and durations that are other ones each time, told by the name of their key. */
 const VOLATILE =
-  /^(cursor|public_key|token|prefix|host|profile_picture|ip|user_agent|schedule_name|address|at_ms|serial|processing_time_millis)$/
+  /^(cursor|public_key|token|signing_secret|prefix|host|profile_picture|ip|user_agent|schedule_name|address|at_ms|serial|processing_time_millis)$/
 
 /**
  * Compares an answer with its example: the same keys, and the same values but for ids, times and keys. What an id of

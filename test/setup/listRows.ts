@@ -27,6 +27,7 @@ interface Owners {
   contact: string
   audience: string
   domain: string
+  webhook: string
 }
 
 /** Half of the owner's mail is of a broadcast: with two filters the rows that one finds and the other drops are read. */
@@ -72,6 +73,13 @@ function statements(o: Owners): string[] {
     select ${id('tpl')}, 1, ${workspace}, 'S', ${at}`,
     `api_keys (id, workspace_id, user_id, name, prefix, token_hash, permission, created_at)
     select ${id('key')}, ${workspace}, '${o.userId}', 'K', 'dk_', sha256(n::text::bytea), 'read_only', ${at}`,
+    `webhooks (id, workspace_id, domain_id, url, events, status, created_at, updated_at)
+    select ${id('wh')}, ${workspace}, ${own(o.domain, 'dom')}, 'https://a.test', '{*}', 'enabled', ${at}, ${at}`,
+    `webhook_events (id, workspace_id, type, at, data)
+    select md5('e' || n)::uuid, ${workspace}, 'email.sent', ${at}, '{}'`,
+    `webhook_deliveries (id, webhook_id, event_id, workspace_id, state, next_at, created_at)
+    select md5(n::text)::uuid, ${own(o.webhook, 'wh')}, md5('e' || n)::uuid, ${workspace},
+      (array['pending', 'succeeded', 'failed'])[1 + n % 3], case when n % 3 = 0 then ${at} end, ${at}`,
     `secrets (workspace_id, name, value, created_at, updated_at)
     select ${workspace}, 'S' || n, '', ${at}, ${at}`,
     `workflows (id, workspace_id, name, status, current_version, created_by, created_by_type, created_at,
@@ -128,6 +136,7 @@ export async function seedListRows(
     contact: contact.id,
     audience: ids['audiences'] ?? '',
     domain: ids['domains'] ?? '',
+    webhook: ids['webhooks'] ?? '',
   }
   const client = await pool.connect()
   try {

@@ -54,6 +54,7 @@ function parameterOf(path: string, name: string, tenant: Tenant): string | undef
   if (name === 'email') return resource === 'audiences' ? tenant.member : tenant.contact
   if (name === 'n') return '1'
   if (name === 'name') return tenant.secret
+  if (name === 'delivery_id') return tenant.delivery
   if (name === 'audienceId') return tenant.ids['audiences']
   return name === 'id' ? tenant.ids[resource] : undefined
 }
@@ -109,6 +110,17 @@ const bodies: Record<string, JsonObject> = {
   'POST /v1/domains/:id/rotate-dkim': { algorithm: 'rsa' },
   'PUT /v1/automation/secrets/:name': { value: 'sk_live_1' },
   'POST /v1/suppressions': { email: 'gone@example.test' },
+  'POST /v1/webhooks': {
+    url: 'https://hooks.example.test/in',
+    events: ['email.*', 'suppression.created'],
+    description: 'All mail',
+  },
+  'PATCH /v1/webhooks/:id': {
+    url: 'https://hooks.example.test:8443/in',
+    events: ['*'],
+    description: 'All',
+    status: 'enabled',
+  },
   'POST /v1/templates': {
     name: 'Hello',
     alias: 'hello-new',
@@ -160,6 +172,9 @@ const withoutBody = new Set([
   'POST /v1/domains/:id/verify',
   'PATCH /v1/automation/contacts/',
   'POST /v1/templates/:id/publish',
+  'POST /v1/webhooks/:id/rotate-secret',
+  'POST /v1/webhooks/:id/test',
+  'POST /v1/webhooks/:id/deliveries/:delivery_id/replay',
   'POST /v1/templates/:id/duplicate',
   'POST /v1/workflows/:id/duplicate',
   'POST /v1/workflows/:id/versions/:n/restore',

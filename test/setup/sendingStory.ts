@@ -54,6 +54,12 @@ async function nameKey(h: Harness): Promise<void> {
     .execute()
 }
 
+/** Nobody is at its endpoint, so nothing is tried while the examples are asked for. */
+async function disableWebhook(h: Harness, ids: ReadonlyMap<string, string>): Promise<void> {
+  const path = `/v1/webhooks/${ids.get(exampleIds.webhook)}`
+  expect((await h.request('PATCH', path, { status: 'disabled' })).status).toBe(200)
+}
+
 /** @param names the name server that the service asks, with the zone example.com */
 export const sendingStory = (names: NameServer): Step[] => [
   { name: 'POST /v1/domains', before: enterAcme },
@@ -92,6 +98,15 @@ export const sendingStory = (names: NameServer): Step[] => [
   { name: 'POST /v1/suppressions' },
   { name: 'GET /v1/suppressions' },
   { name: 'DELETE /v1/suppressions/{email}' },
+  { name: 'POST /v1/webhooks' },
+  { name: 'GET /v1/webhooks' },
+  { name: 'GET /v1/webhooks/{id}' },
+  { name: 'PATCH /v1/webhooks/{id}' },
+  { name: 'POST /v1/webhooks/{id}/rotate-secret' },
+  { name: 'POST /v1/webhooks/{id}/test', before: disableWebhook },
+  { name: 'GET /v1/webhooks/{id}/deliveries' },
+  { name: 'POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay' },
+  { name: 'DELETE /v1/webhooks/{id}' },
   { name: 'POST /v1/api-keys', before: nameKey },
   { name: 'POST /v1/api-keys/{id}/rotate' },
   { name: 'GET /v1/api-keys' },

@@ -19,6 +19,8 @@ export interface Tenant {
   suppressed: string
   /** The name of a secret. */
   secret: string
+  /** The id of a delivery of the webhook. */
+  delivery: string
 }
 
 /**
@@ -56,6 +58,10 @@ export async function seedTenant(
   await ask('/suppressions', { email: suppressed })
   const secret = `KEY_${workspaceName.replace(/\W/g, '_')}`
   await ask(`/automation/secrets/${secret}`, { value: 'sk_live_1' }, 'PUT')
+  const webhook = idOf(
+    await ask('/webhooks', { url: 'https://hooks.example.test/in', events: ['webhook.disabled'] }),
+  )
+  const delivery = idOf(await ask(`/webhooks/${webhook}/test`, {}))
   const audience = idOf(await ask('/audiences', { name: 'All' }))
   await ask(`/audiences/${audience}/contacts`, { email: member })
   const template = idOf(
@@ -79,10 +85,12 @@ export async function seedTenant(
       domains: domainId,
       workflows: workflow,
       executions: execution ?? '',
+      webhooks: webhook,
     },
     contact,
     member,
     suppressed,
     secret,
+    delivery,
   }
 }

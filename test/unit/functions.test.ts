@@ -8,7 +8,7 @@ const LINES_MAX = 60
 
 /** Functions that are only lists, in any file. */
 const lists: [file: RegExp, name: RegExp, reason: string][] = [
-  [/^db\/migrations\//, /^up$/, 'a migration is one list of statements, and frozen'],
+  [/^db\/migrations\//, /^up$|^tellOf/, 'a migration is one list of statements, and frozen'],
   [
     /^api\/[\w-]+\/\w*[rR]outes\.ts$/,
     /Routes$/,
@@ -41,6 +41,8 @@ const looked: Record<string, string> = {
   'delivery/compose/composer.ts createComposer':
     'what one composer keeps, and the functions that share it',
   'delivery/lane/run.ts createRunning': 'what one lane keeps, and the functions that share it',
+  'delivery/webhooks/run.ts startWebhookSender':
+    'what one worker has of endpoints, and the functions that share it',
   'inbound/reports/listener.ts startInbound': 'the hooks of one SMTP server over what they share',
   'dev/start/parts.ts createParts': 'one short function for each part of npm start',
   'bench/memory.ts memory': 'one figure from its servers to its report',

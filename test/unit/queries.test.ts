@@ -1,5 +1,6 @@
 // Every query takes the workspace, or what the caller reaches of it, as its second parameter, or is listed here with a
 // reason.
+// Long because it lists every query without a workspace.
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
@@ -32,6 +33,19 @@ const exceptions: Record<string, string[]> = {
     'emails/readHeavyParts',
     'emails/readLongBody',
     'tracking/insertEmailLinks',
+  ],
+  'workers send to the webhooks of all workspaces, and clear up after them': [
+    'webhooks/walkWebhooks',
+    'webhooks/listDueWebhooks',
+    'webhooks/takeWebhooks',
+    'webhooks/renewWebhooks',
+    'webhooks/releaseWebhooks',
+    'webhooks/listDueDeliveries',
+    'webhooks/settleWebhooks',
+    'webhooks/disableBacklogs',
+    'webhooks/deleteOldWebhookRows',
+    'webhooks/deleteWebhookRemains',
+    'webhooks/countPendingWebhooks',
   ],
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
   'workers delete old answers of all workspaces': ['idempotency-keys/deleteOldAnswers'],
@@ -120,6 +134,8 @@ const exceptions: Record<string, string[]> = {
     'secrets/replaceSecret',
     'secrets/listOpenCalls',
     'secrets/replaceRequest',
+    'webhooks/listWebhookSecrets',
+    'webhooks/replaceWebhookSecret',
   ],
   'what the release before has written is taken over for all workspaces, row by row': [
     'opt-outs/lockUncopiedWorkflows',
@@ -190,19 +206,26 @@ const reaching = [
   'emails/listEmails',
   'emails/listExecutionEmails',
   'emails/listWorkflowEmails',
+  'webhooks/deleteWebhookRow',
+  'webhooks/findWebhook',
+  'webhooks/listWebhooks',
+  'webhooks/rotateWebhookSecret',
+  'webhooks/updateWebhook',
 ]
 
 /** What the API may ask of mail, domains and keys by the workspace alone, and why. */
 const ofWorkspace: Record<string, string> = {
   'api-keys/findApiKeysByHashes': 'the key tells what the request reaches',
   'emails/listEmailEvents': 'the mail was found within reach just before',
+  'webhooks/findWebhookDelivery': 'the webhook was found within reach just before',
+  'webhooks/listWebhookDeliveries': 'the webhook was found within reach just before',
 }
 
 test('the API reads mail, domains and keys only by queries that take what the key reaches', () => {
   const imported = filesOf(['api']).flatMap((file) => {
     const text = readFileSync(file, 'utf8')
     const pattern =
-      /import \{([^}]*)\} from '[./]*\/db\/(emails|deliveries|domains|api-keys)\/\w+\.ts'/g
+      /import \{([^}]*)\} from '[./]*\/db\/(emails|deliveries|domains|api-keys|webhooks)\/\w+\.ts'/g
     return [...text.matchAll(pattern)].flatMap(([, names = '', folder]) =>
       names.split(',').flatMap((name) => {
         const trimmed = name.trim()

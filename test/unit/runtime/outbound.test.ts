@@ -1,6 +1,13 @@
 // The client for addresses that customers choose: which it connects to, and what it says when it does not.
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isPublicAddress } from '../../../mail/dns/publicAddresses.ts'
@@ -201,5 +208,39 @@ describe('addresses that are not public', () => {
     expect(asked).toEqual(['rebinding.test'])
     expect(judged).toEqual(['192.0.2.1', '127.0.0.1'])
     expect(seen.at(-1)?.headers.host).toBe(`rebinding.test:${port}`)
+  })
+})
+
+describe('an answer whose status is enough', () => {
+  const post = (more = {}) =>
+    get(`http://127.0.0.1:${port}/`, anything, { isStatusEnough: true, bytesMax: 10, ...more })
+
+  test.each<[string, (res: ServerResponse) => void]>([
+    [
+      'ends early',
+      (res) => res.writeHead(200, { 'content-length': '100' }).write('ab', () => res.destroy()),
+    ],
+    ['never ends', (res) => res.writeHead(200, { 'content-length': '100' }).flushHeaders()],
+    ['is longer than it may be', (res) => res.writeHead(200).end('x'.repeat(100))],
+  ])('is one though its body %s', async (_, behave) => {
+    answer = behave
+    expect(await post()).toMatchObject({ status: 200, isCut: true })
+    answer = (res) => res.end('ok')
+    expect(await post()).toMatchObject({ status: 200, isCut: false })
+  })
+
+  test('is made again on a new connection when the one that was kept has ended', async () => {
+    const [http, https] = [new HttpAgent({ keepAlive: true }), new HttpsAgent({ keepAlive: true })]
+    const ask = () => post({ agents: { http, https } })
+    answer = (res) => res.end('ok')
+    await ask()
+    const before = seen.length
+    answer = (res) => {
+      answer = (next) => next.end('ok')
+      res.destroy()
+    }
+    expect(await ask()).toMatchObject({ status: 200 })
+    expect(seen.length - before).toBe(2)
+    http.destroy()
   })
 })

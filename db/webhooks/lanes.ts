@@ -1,0 +1,158 @@
+// What workers do with endpoints: find those that have something due, take one for themselves, read what is due, give it back.
+import { sql } from 'kysely'
+import { limits } from '../../rules/limits.ts'
+import { webhookLeaseMs } from '../../rules/webhooks/outcome.ts'
+import type { Db, Trx } from '../connect.ts'
+
+/** By the clock of Postgres alone: a worker's may be off. */
+const leaseEnd = sql`clock_timestamp() + ${sql.lit(webhookLeaseMs)} * interval '1 ms'`
+
+/** Whether something of the endpoint `w` may be sent now, and is due: one step into the index. */
+const hasDue = sql`w.status = 'enabled' and (w.rests_until is null or w.rests_until <= statement_timestamp())
+      and (w.leased_until is null or w.leased_until <= statement_timestamp())
+      and exists (select from webhook_deliveries d
+        where d.webhook_id = w.id and d.next_at <= statement_timestamp() limit 1)`
+
+/**
+ * The next endpoints in the order of ids that anything waits for, and whether it can be sent now. Of each endpoint one row of the
+ * index is read, however much waits for it.
+ */
+export async function walkWebhooks(
+  db: Db,
+  { after, limit }: { after: string; limit: number },
+): Promise<{ id: string; is_due: boolean }[]> {
+  const { rows } = await sql<{ id: string; is_due: boolean }>`
+    with recursive walk (id, n) as (
+      (select d.webhook_id, 1 from webhook_deliveries d
+        where d.next_at is not null and d.webhook_id > ${after} order by d.webhook_id limit 1)
+      union all
+      select (select d.webhook_id from webhook_deliveries d
+        where d.next_at is not null and d.webhook_id > k.id order by d.webhook_id limit 1), k.n + 1
+      from walk k where k.id is not null and k.n < ${limit}
+    )
+    select coalesce(k.id, '') as id, coalesce(w.is_due, false) as is_due
+    from walk k left join lateral (
+      select ${hasDue} as is_due from webhooks w where w.id = k.id limit 1
+    ) w on true
+    where k.id is not null order by k.n
+  `.execute(db)
+  return rows
+}
+
+/** Of some endpoints those that have something due. */
+export async function listDueWebhooks(db: Db, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const { rows } = await sql<{ id: string }>`
+    select w.id from webhooks w where w.id = any(${[...ids]}::text[]) and ${hasDue}
+  `.execute(db)
+  return rows.map(({ id }) => id)
+}
+
+/** An endpoint that a worker has taken. */
+export interface TakenWebhook {
+  id: string
+  epoch: number
+  failures: number
+  /** Whether a try has ever succeeded. */
+  is_proven: boolean
+}
+
+/**
+ * Takes endpoints, unless another worker has them, so that one worker at a time sends to each. The lease must be renewed.
+ * @param places how many may be taken: of those whose last try has succeeded, and of others
+ */
+export async function takeWebhooks(
+  trx: Trx,
+  ids: readonly string[],
+  places: { healthy: number; others: number },
+): Promise<TakenWebhook[]> {
+  const { rows } = await sql<TakenWebhook>`
+    with wanted as (
+      select w.id, row_number() over (partition by w.succeeded_at is not null and w.failures = 0 order by i.n) as turn,
+        w.succeeded_at is not null and w.failures = 0 as is_healthy
+      from unnest(${[...ids]}::text[]) with ordinality as i (id, n) join webhooks w on w.id = i.id
+      where ${hasDue}
+    ), free as (
+      select w.id from webhooks w join wanted x on x.id = w.id
+      where x.turn <= case when x.is_healthy then ${places.healthy}::int else ${places.others}::int end
+        and (w.leased_until is null or w.leased_until <= statement_timestamp()) and w.status = 'enabled'
+      for no key update of w skip locked
+    )
+    update webhooks w set epoch = w.epoch + 1, leased_until = ${leaseEnd}
+    from free where w.id = free.id
+    returning w.id, w.epoch, w.failures, w.succeeded_at is not null as is_proven
+  `.execute(trx)
+  return rows
+}
+
+/** An endpoint with the epoch in which a worker has it. */
+export type HeldWebhook = Pick<TakenWebhook, 'id' | 'epoch'>
+
+const held = (webhooks: readonly HeldWebhook[]) =>
+  sql`jsonb_to_recordset(${JSON.stringify(webhooks)}::jsonb) as h (id text, epoch bigint)`
+
+/** Renews leases. @returns the ids of those that the worker still has */
+export async function renewWebhooks(trx: Trx, webhooks: readonly HeldWebhook[]): Promise<string[]> {
+  if (webhooks.length === 0) return []
+  const { rows } = await sql<{ id: string }>`
+    with kept as (
+      select w.id from webhooks w join ${held(webhooks)} on h.id = w.id and h.epoch = w.epoch
+      order by w.id for no key update of w
+    )
+    update webhooks w set leased_until = ${leaseEnd} from kept where w.id = kept.id
+    returning w.id
+  `.execute(trx)
+  return rows.map(({ id }) => id)
+}
+
+/** Gives endpoints back, so that another worker need not wait for the end of the lease. */
+export async function releaseWebhooks(trx: Trx, webhooks: readonly HeldWebhook[]): Promise<void> {
+  if (webhooks.length === 0) return
+  await sql`
+    with given as (
+      select w.id from webhooks w join ${held(webhooks)} on h.id = w.id and h.epoch = w.epoch
+      order by w.id for no key update of w
+    )
+    update webhooks w set leased_until = null from given where w.id = given.id
+  `.execute(trx)
+}
+
+/** What is to be sent. Ids are uuids. */
+export interface DueWebhookDelivery {
+  id: string
+  event_id: string
+  workspace_id: string
+  /** Tries that have ended. */
+  attempts: number
+  url: string
+  type: string
+  at: Date
+  /** JSON text. */
+  data: string
+  /** Encrypted; the newest first. */
+  secrets: Buffer[]
+}
+
+/** What is due at an endpoint that the worker has, in the order in which it was. @param but those that the worker has in hand */
+export async function listDueDeliveries(
+  db: Db,
+  { id, epoch }: HeldWebhook,
+  { but, limit }: { but: readonly string[]; limit: number },
+): Promise<DueWebhookDelivery[]> {
+  const { rows } = await sql<DueWebhookDelivery>`
+    select d.id, d.event_id, d.workspace_id, d.attempts, w.url, e.type, e.at, e.data::text as data,
+      array(select s.secret from webhook_secrets s
+        where s.webhook_id = w.id and (s.valid_until is null or s.valid_until > statement_timestamp())
+        order by s.id desc limit ${limits.webhookSecretsMax}) as secrets
+    from webhooks w
+    cross join lateral (
+      select d.* from webhook_deliveries d
+      where d.webhook_id = w.id and d.next_at <= statement_timestamp() and d.id <> all(${[...but]}::uuid[])
+      order by d.next_at, d.id limit ${limit}
+    ) d
+    join webhook_events e on e.id = d.event_id
+    where w.id = ${id} and w.epoch = ${epoch} and w.status = 'enabled'
+    order by d.next_at, d.id
+  `.execute(db)
+  return rows
+}

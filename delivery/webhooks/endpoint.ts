@@ -1,0 +1,127 @@
+// Sends to one endpoint that this worker has: what is due, in order, some at a time, until nothing is or the endpoint has to rest.
+import type { Db } from '../../db/connect.ts'
+import {
+  type DueWebhookDelivery,
+  listDueDeliveries,
+  type TakenWebhook,
+} from '../../db/webhooks/lanes.ts'
+import type { SettledTry } from '../../db/webhooks/settle.ts'
+import { limits } from '../../rules/limits.ts'
+import { restsAfterFailures } from '../../rules/webhooks/outcome.ts'
+
+/** Deliveries that are read at once, and how few are left when the next are. */
+const READ = 32
+const LEFT_MIN = limits.webhookUnderWayMax
+
+export interface EndpointDeps {
+  db: Db
+  attempt: (webhook: TakenWebhook, due: DueWebhookDelivery) => Promise<SettledTry>
+  /** Writes how a try ended. */
+  settle: (one: SettledTry) => Promise<void>
+  /** Whether this worker may begin another try: it has the endpoint and does not stop. */
+  mayBegin: (webhook: TakenWebhook) => boolean
+  /** Takes a place for one more try, without waiting. @returns what gives it back; null: there is none */
+  takePlace: (isHealthy: boolean) => (() => void) | null
+}
+
+/** Tries that have ended and are not written yet, beyond which none is begun. */
+const UNSETTLED_MAX = 200
+
+/**
+ * Sends what is due. One that has never answered well gets one request at a time, so that endpoints where nobody is take few
+ * places. One that fails again and again gets one, after which it rests.
+ * @param firstPlace gives back the place with which it was taken
+ * @returns whether anything has succeeded
+ */
+export async function serveEndpoint(
+  deps: EndpointDeps,
+  webhook: TakenWebhook,
+  firstPlace: () => void,
+): Promise<boolean> {
+  const hand = createHand(deps, webhook)
+  const queue: DueWebhookDelivery[] = []
+  let place: (() => void) | null = firstPlace
+  let isRead = false
+  try {
+    for (;;) {
+      while (hand.room() > 0 && queue.length > 0) {
+        const taken = place ?? deps.takePlace(hand.isHealthy())
+        place = null
+        if (!taken) break
+        const due = queue.shift()
+        if (due) hand.begin(due, taken)
+      }
+      if (hand.mayGoOn() && !isRead && queue.length < LEFT_MIN) {
+        const but = [...hand.ids(), ...queue.map(({ id }) => id)]
+        const found = await listDueDeliveries(deps.db, webhook, { but, limit: READ })
+        queue.push(...found)
+        isRead = found.length < READ
+        if (found.length > 0) continue
+      }
+      if (!hand.isBusy()) return hand.isServed()
+      await hand.change()
+      if (queue.length === 0) isRead = false
+    }
+  } finally {
+    place?.()
+    await hand.empty()
+  }
+}
+
+/** What is under way at an endpoint: requests, and those that have ended and are not written yet. */
+function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
+  const open = new Map<string, Promise<void>>()
+  const unsettled = new Map<string, Promise<void>>()
+  let { failures, is_proven } = webhook
+  let isServed = false
+  let isOver = false
+
+  const note = ({ state, is_gone }: SettledTry) => {
+    const hasSucceeded = state === 'succeeded'
+    failures = hasSucceeded ? 0 : failures + 1
+    is_proven ||= hasSucceeded
+    isServed ||= hasSucceeded
+    if (is_gone || failures >= restsAfterFailures) isOver = true
+  }
+  const settle = (one: SettledTry) => {
+    const work = deps
+      .settle(one)
+      // It is due still, and the worker that has the endpoint next tries it again.
+      .catch(() => {
+        isOver = true
+      })
+      .finally(() => unsettled.delete(one.id))
+    unsettled.set(one.id, work)
+  }
+  const mayGoOn = () => !isOver && deps.mayBegin(webhook)
+
+  return {
+    mayGoOn,
+    isHealthy: () => is_proven && failures === 0,
+    isServed: () => isServed,
+    isBusy: () => open.size + unsettled.size > 0,
+    ids: () => [...open.keys(), ...unsettled.keys()],
+    room() {
+      if (!mayGoOn() || unsettled.size >= UNSETTLED_MAX) return 0
+      const most = is_proven && failures < restsAfterFailures ? limits.webhookUnderWayMax : 1
+      return most - open.size
+    },
+    begin(due: DueWebhookDelivery, giveBack: () => void) {
+      const work = deps.attempt(webhook, due).then((one) => {
+        giveBack()
+        open.delete(due.id)
+        note(one)
+        settle(one)
+      })
+      open.set(due.id, work)
+    },
+    /** Resolves when a request has ended or, where none is open, a try is written. */
+    async change() {
+      await Promise.race(open.size > 0 ? open.values() : unsettled.values())
+    },
+    async empty() {
+      await Promise.allSettled(open.values())
+      await Promise.allSettled(unsettled.values())
+    },
+  }
+}

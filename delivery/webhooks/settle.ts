@@ -1,0 +1,50 @@
+// Writes how tries have ended, many in one commit, and tells other webhooks of those that are disabled by it.
+import { type InTrx, transact } from '../../commands/transact.ts'
+import { toWebhookData } from '../../commands/webhooks/data.ts'
+import { findWebhook } from '../../db/webhooks/reads.ts'
+import { type DisabledWebhook, type SettledTry, settleWebhooks } from '../../db/webhooks/settle.ts'
+import { tellWebhooks } from '../../db/webhooks/writes.ts'
+import { wholeWorkspace } from '../../rules/reach.ts'
+import { createBatcher } from '../../runtime/batcher.ts'
+import type { WebhookDeps } from './deps.ts'
+
+const SETTLED_MAX = 200
+
+type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics'>
+
+/** @returns a function that resolves when the try is committed, and rejects when it was not */
+export function createWebhookSettler(deps: Deps): (one: SettledTry) => Promise<void> {
+  return createBatcher<SettledTry, void>(async (tries) => {
+    const disabled = await transact(deps, async (inTrx) => {
+      const over = await settleWebhooks(inTrx.db, tries)
+      await tellOfDisabled(inTrx, over)
+      return over
+    })
+    noteDisabled(deps, disabled)
+    return tries.map(() => undefined)
+  }, SETTLED_MAX)
+}
+
+/** Writes `webhook.disabled` for others that ask for it. */
+export async function tellOfDisabled(
+  { db, now }: InTrx<Pick<Deps, 'db' | 'now'>>,
+  disabled: readonly DisabledWebhook[],
+): Promise<void> {
+  for (const { id, workspace_id } of disabled) {
+    const row = await findWebhook(db, wholeWorkspace(workspace_id), id)
+    if (!row) continue
+    const event = { type: 'webhook.disabled', at: now(), data: toWebhookData(row) }
+    await tellWebhooks(db, workspace_id, { ...event, domainId: row.domain_id })
+  }
+}
+
+/** Says that webhooks were disabled, after the commit. */
+export function noteDisabled(
+  { log, metrics }: Pick<Deps, 'log' | 'metrics'>,
+  disabled: readonly DisabledWebhook[],
+): void {
+  for (const { id, workspace_id } of disabled) {
+    log.warn({ webhook_id: id, workspace_id }, 'a webhook was disabled')
+    metrics.disabled()
+  }
+}
