@@ -64,7 +64,8 @@ export const eventExamples = {
       errors: [
         {
           index: 1,
-          message: 'event_name must be 1-128 letters, digits or . _ - : /',
+          message:
+            'event_name must be 1-128 letters, digits or . _ - : /, such as order.placed, not "page viewed"',
           code: 'invalid_request',
         },
       ],
