@@ -5,6 +5,7 @@ import { domainActivities } from './checkDomain.ts'
 import { deliveryActivities } from './deliverShards.ts'
 import type { ActivityDeps } from './deps.ts'
 import { holdActivities } from './releaseHeld.ts'
+import { jobActivities } from './runJob.ts'
 import { withClosedFaults } from './segment/failures.ts'
 import { segmentActivities } from './segment/run.ts'
 import { scheduleActivities } from './turnSchedule.ts'
@@ -15,6 +16,7 @@ export function createActivities(deps: ActivityDeps) {
     ...segmentActivities(deps),
     ...holdActivities(deps),
     ...deliveryActivities(deps),
+    ...jobActivities(deps),
     ...domainActivities(deps),
     ...httpActivities(deps),
     ...scheduleActivities(deps),

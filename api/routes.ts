@@ -12,6 +12,7 @@ import { automationEventRoutes } from './events/routes.ts'
 import { executionRoutes } from './executions/routes.ts'
 import type { ApiDeps, ApiEnv } from './http/env.ts'
 import { type MountRules, mountMark } from './http/operation.ts'
+import { jobRoutes } from './jobs/routes.ts'
 import { avatarRoutes } from './public/avatars.ts'
 import { docsRoutes } from './public/docs.ts'
 import { healthRoutes } from './public/health.ts'
@@ -65,6 +66,7 @@ const mounts: Mount[] = [
   { path: '/v1/audiences', rules: plain, resources: [audienceRoutes, audienceContactRoutes] },
   { path: '/v1/domains', rules: plain, resources: [domainRoutes] },
   { path: '/v1/suppressions', rules: plain, resources: [suppressionRoutes] },
+  { path: '/v1/jobs', rules: plain, resources: [jobRoutes] },
   { path: '/v1/webhooks', rules: plain, resources: [webhookRoutes, webhookDeliveryRoutes] },
   {
     path: '/v1/workflows',

@@ -18,6 +18,7 @@ import type {
 } from './tables/automation.ts'
 import type { HttpCallsTable, SecretsTable } from './tables/calls.ts'
 import type { EmailDaysTable, RateLimitsTable } from './tables/limits.ts'
+import type { JobFailuresTable, JobsTable } from './tables/jobs.ts'
 import type {
   AddressKeysTable,
   DeliveriesTable,
@@ -107,6 +108,8 @@ export interface Database {
   suspects: SuspectsTable
   temporal_namespaces: TemporalNamespacesTable
   workflow_unsubscribes: WorkflowUnsubscribesTable
+  jobs: JobsTable
+  job_failures: JobFailuresTable
   webhooks: WebhooksTable
   webhook_secrets: WebhookSecretsTable
   webhook_events: WebhookEventsTable

@@ -16,6 +16,7 @@ export const idPrefixes = {
   workspace: 'ws',
   user: 'usr',
   optOut: 'opt',
+  job: 'job',
   webhook: 'wh',
   /** Is the `webhook-id` of all of its deliveries. */
   webhookEvent: 'msg',

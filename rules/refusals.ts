@@ -2,6 +2,7 @@
 // SMTP reply, line of a job).
 import type { Problem } from './design/problem.ts'
 import type { KeyPermission } from './permissions.ts'
+import type { JobMove, JobStatus } from './jobs.ts'
 import type { ExecutionStatus, WorkflowStatus } from './states.ts'
 
 /** A code without further facts. */
@@ -59,6 +60,9 @@ interface RefusalFacts {
    * rendered.
    */
   invalid_template: { text: string; at: { field: string; line: number; column: number } | null }
+  job_not_found: { id: string }
+  /** The job is in no state from which it may be moved so. */
+  job_not_running: { status: JobStatus; move: JobMove }
   not_suppressed: { email: string }
   /** Too much is being rendered at this moment. */
   renderer_busy: NoFacts

@@ -15,6 +15,7 @@ export const workflowTypes = {
   verifyDomain: 'verifyDomain',
   runSchedule: 'runSchedule',
   releaseHeld: 'releaseHeld',
+  runJob: 'runJob',
 } as const
 
 export const activityTypes = {
@@ -25,6 +26,7 @@ export const activityTypes = {
   checkDomain: 'checkDomain',
   turnSchedule: 'turnSchedule',
   releaseHeldPage: 'releaseHeldPage',
+  runJobPage: 'runJobPage',
 } as const
 
 export const signals = {

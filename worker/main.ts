@@ -37,6 +37,7 @@ import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { listenForMail } from './inbound.ts'
 import { startForgettingAnswers } from './keptAnswers.ts'
+import { startJobs } from './jobs.ts'
 import { ensureLanes, keepLanes } from './lanes.ts'
 import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
@@ -235,6 +236,7 @@ if (roles.includes('executions')) {
   watchOutbox(registry, { db, log, now })
   // Domains that an early release registered have no workflow function for their checks yet.
   closers.add('missing checks', startChecking({ db, log, now, wake }).stop)
+  closers.add('jobs', startJobs({ db, client, log }).stop)
   closers.add('releases', startReleases({ db, client, log }).stop)
   closers.add('rounds', startRounds({ db, client, connection, namespace, log, now, wake }).stop)
 }

@@ -96,6 +96,15 @@ export interface ReleaseHeldResult {
   more: boolean
 }
 
+export interface RunJobInput {
+  jobId: string
+}
+
+export interface RunJobResult {
+  /** Whether there is more to do. */
+  more: boolean
+}
+
 export interface DeliveryLaneInput {
   lane: number
   lanes: number

@@ -145,6 +145,10 @@ const codes = {
     status: 400,
     help: 'The `url` of the webhook is not one that events are sent to. Use https on port 443 or 8443, without a user or a password.',
   },
+  job_not_running: {
+    status: 409,
+    help: 'The job is in a state from which this does not lead on: it is over, or paused already, or not paused. Read it with `GET /v1/jobs/{id}`.',
+  },
   method_not_allowed: {
     status: 405,
     help: 'The path exists, but not with this method. `Allow` lists the methods that it has.',

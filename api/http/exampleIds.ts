@@ -30,6 +30,7 @@ export const exampleIds = {
   /** The key of a web shop, which may only send. */
   sendingKey: id('key', '8B'),
   testEmail: id('em', '8C'),
+  job: id('job', '8F'),
   webhook: id('wh', '8C'),
   webhookEvent: id('msg', '8D'),
   webhookDelivery: id('att', '8E'),

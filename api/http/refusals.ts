@@ -119,6 +119,9 @@ const answers: Answers = {
   invalid_design: ({ problems }) =>
     badRequest('Workflow design is invalid', 'invalid_design', { problems }),
   invalid_template: ({ text, at }) => badRequest(text, 'invalid_template', at ? { ...at } : {}),
+  job_not_found: ({ id }) => notFound(`Job ${shownText(id)} not found`),
+  job_not_running: ({ status, move }) =>
+    conflict(`The job is ${status}, so it cannot ${move}`, 'job_not_running'),
   not_suppressed: ({ email }) => notFound(`Address ${shownText(email)} is not suppressed`),
   re_entry_refused: ({ mode, nodeId }) =>
     conflict(

@@ -1,18 +1,22 @@
 // What was sent to a webhook: the list, one delivery again, and an event for a test.
 import { z } from '@hono/zod-openapi'
 import { replayDelivery } from '../../commands/webhooks/replay.ts'
+import { replaySince } from '../../commands/webhooks/replaySince.ts'
 import { testWebhook } from '../../commands/webhooks/sendTest.ts'
+import { findJob } from '../../db/jobs/reads.ts'
 import { findWebhook, findWebhookDelivery, listWebhookDeliveries } from '../../db/webhooks/reads.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { createRoutes, jsonBody } from '../http/openapi.ts'
+import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { Job, toJob } from '../jobs/schemas.ts'
 import { webhookExamples } from './examples.ts'
 import {
+  ReplayPeriod,
   toWebhookDelivery,
   WebhookDeliveriesQuery,
   WebhookDelivery,
@@ -75,6 +79,23 @@ const replayRoute = defineOperation({
   responses: { 202: jsonBody(WebhookDelivery, 'It is about to be sent') },
 })
 
+const replaySinceRoute = defineOperation({
+  method: 'post',
+  path: '/{id}/replay',
+  permission: 'manage',
+  bound: 'own',
+  errors: 'message',
+  tags,
+  summary: 'Replay a period',
+  description:
+    'Sends once more all that was written for the endpoint since a time, whether it had succeeded or not, each event with its ' +
+    '`webhook-id`. The answer is a job: `GET /v1/jobs/{id}` says how far it is.',
+  codes: ['not_found', 'invalid_event_type'],
+  example: webhookExamples.replaySince,
+  request: { params, body: jsonRequest(ReplayPeriod) },
+  responses: { 202: jsonBody(Job, 'The job') },
+})
+
 export function webhookDeliveryRoutes(deps: ApiDeps) {
   const { db, cursors } = deps
   const app = createRoutes()
@@ -114,6 +135,14 @@ export function webhookDeliveryRoutes(deps: ApiDeps) {
       toItem: toWebhookDelivery,
     })
     return c.json(page, 200)
+  })
+
+  app.openapi(replaySinceRoute, async (c) => {
+    const { reach } = c.var
+    const input = { ...c.req.valid('json'), ...c.req.valid('param') }
+    const id = orThrow(await replaySince(deps, reach, input))
+    const job = await findJob(db, reach, id)
+    return c.json(toJob(orThrow(job ?? refuse('job_not_found', { id }))), 202)
   })
 
   app.openapi(replayRoute, async (c) => {

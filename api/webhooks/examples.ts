@@ -2,8 +2,10 @@
 import type { z } from '@hono/zod-openapi'
 import { exampleIds, exampleTime } from '../http/exampleIds.ts'
 import type { OperationExample } from '../http/operation.ts'
+import { queuedJob } from '../jobs/examples.ts'
 import type {
   NewWebhook,
+  ReplayPeriod,
   Webhook,
   WebhookChange,
   WebhookDelivery,
@@ -73,5 +75,10 @@ export const webhookExamples = {
     >,
   },
   replay: { params: deliveryParams, answer: delivery },
+  replaySince: {
+    params,
+    body: { since: exampleTime, events: ['email.*'] } satisfies z.infer<typeof ReplayPeriod>,
+    answer: queuedJob,
+  },
   remove: { params },
 } satisfies Record<string, OperationExample>

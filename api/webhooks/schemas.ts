@@ -107,6 +107,18 @@ export const WebhookDeliveriesQuery = PageQuery.extend({
     .openapi({ description: 'Only deliveries with this status' }),
 })
 
+export const ReplayPeriod = z
+  .object({
+    since: z.int().min(0).openapi({
+      description: 'Milliseconds since 1970 (UTC): deliveries that were written then or later',
+      example: 1_793_610_000_000,
+    }),
+    events: events
+      .optional()
+      .openapi({ description: 'Of these types alone; all when it is absent' }),
+  })
+  .openapi('ReplayPeriod')
+
 export const toWebhook: (row: WebhookRow) => Webhook = toWebhookData
 
 export const toWebhookDelivery = (row: WebhookDeliveryRow): WebhookDelivery => ({

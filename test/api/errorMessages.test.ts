@@ -254,6 +254,10 @@ const rows: Record<ErrorCode, Row> = {
     'url must be https on port 443 or 8443, without a user or a password, not "http://a.test"',
     ...(['POST', '/v1/webhooks', { url: 'http://a.test', events: ['*'] }] satisfies Ask),
   ),
+  job_not_running: {
+    asks: () => ['POST', `/v1/jobs/${own.ids['jobs']}/resume`],
+    text: 'The job is queued, so it cannot resume',
+  },
   method_not_allowed: row(
     'The method must be one of GET, HEAD, POST here, not PUT',
     ...(['PUT', '/v1/emails', {}] satisfies Ask),

@@ -33,7 +33,7 @@ async function makeSide(domain: string): Promise<Side> {
   // To the contact, so that it is among their events.
   const mail = { from: `a@${domain}`, to: tenant.contact, subject: 'S', text: 'T' }
   const { id } = (await api.request<{ id: string }>('POST', '/v1/emails', mail)).body
-  const { webhook, delivery } = await makeWebhook(tokens.get('full_access') ?? '')
+  const { webhook, delivery, job } = await makeWebhook(tokens.get('full_access') ?? '')
   return {
     ...tenant,
     domain,
@@ -41,18 +41,21 @@ async function makeSide(domain: string): Promise<Side> {
     suppressed,
     secret,
     delivery,
-    ids: { ...tenant.ids, 'api-keys': keyId, emails: id, webhooks: webhook },
+    ids: { ...tenant.ids, 'api-keys': keyId, emails: id, webhooks: webhook, jobs: job },
   }
 }
 
-/** A webhook of a key, which has been sent an event. */
-async function makeWebhook(token: string): Promise<{ webhook: string; delivery: string }> {
+/** A webhook of a key, which has been sent an event, and a job about it. */
+async function makeWebhook(
+  token: string,
+): Promise<{ webhook: string; delivery: string; job: string }> {
   const ask = async (path: string, body?: object) => {
     const headers = { authorization: `Bearer ${token}` }
     return (await api.request<{ id: string }>('POST', `/v1/webhooks${path}`, body, headers)).body.id
   }
   const webhook = await ask('', { url: 'https://hooks.example.test/in', events: ['email.sent'] })
-  return { webhook, delivery: await ask(`/${webhook}/test`) }
+  const job = await ask(`/${webhook}/replay`, { since: 0 })
+  return { webhook, delivery: await ask(`/${webhook}/test`), job }
 }
 
 const own = await makeSide('sender.test')
@@ -64,7 +67,7 @@ for (const permission of permissions) {
 }
 
 /** The kinds of things that another domain hides from a key for one domain, as paths name them. */
-const kinds = ['emails', 'domains', 'api-keys', 'webhooks']
+const kinds = ['emails', 'domains', 'api-keys', 'webhooks', 'jobs']
 const idsOf = ({ ids }: Tenant) => kinds.map((kind) => String(ids[kind]))
 
 // Both sides' mail is in one workflow and one execution, and stands behind suppressions.
@@ -98,7 +101,14 @@ async function call(
     ?.replaceAll('sender.test', side.domain)
     .replaceAll('hello-', `hello-${calls}-`)
   const authorization = `Bearer ${token}`
+  if (route.path.startsWith('/v1/jobs/')) await openJob(String(side.ids['jobs']), route)
   return api.request(route.method, fillPath(route, side), body, { authorization })
+}
+
+/** Brings a job into a state from which the operation leads on. */
+async function openJob(id: string, { path }: TestRoute): Promise<void> {
+  const status = path.endsWith('/resume') ? 'paused' : 'queued'
+  await api.db.updateTable('jobs').set({ status }).where('id', '=', id).execute()
 }
 
 const restricted = { status: 403, body: { code: 'restricted_api_key' } }

@@ -96,7 +96,9 @@ async function ask(
     text.includes('"rate_limits"') ||
     text.startsWith('update "api_keys" set "last_used_at"')
   const queries = asked.filter((query) => !isOfKey(query.sql))
-  return { queries, cursor: JSON.parse(text).cursor ?? null }
+  // A file of CSV has no pages.
+  const isFile = response.headers.get('content-type')?.startsWith('text/csv')
+  return { queries, cursor: isFile ? null : (JSON.parse(text).cursor ?? null) }
 }
 
 /** A key for the tenant's domain alone, and the operations whose queries it changes. */
@@ -110,6 +112,11 @@ await api.db
   .updateTable('webhooks')
   .set({ domain_id: tenant.ids['domains'] ?? null })
   .where('id', '=', tenant.ids['webhooks'] ?? '')
+  .execute()
+await api.db
+  .updateTable('jobs')
+  .set({ domain_id: tenant.ids['domains'] ?? null })
+  .where('id', '=', tenant.ids['jobs'] ?? '')
   .execute()
 const narrowed = new Set(
   listOperations(api.app)

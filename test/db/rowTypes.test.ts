@@ -37,6 +37,7 @@ import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
 import { deleteOldAnswers, tryLockIdempotencyKey } from '../../db/idempotency-keys/writes.ts'
+import { listLiveJobs } from '../../db/jobs/reads.ts'
 import { findKnown } from '../../db/known.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
 import { countDayPlaces } from '../../db/limits/reads.ts'
@@ -60,6 +61,7 @@ import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tra
 import * as webhookHousekeeping from '../../db/webhooks/housekeeping.ts'
 import * as webhookLanes from '../../db/webhooks/lanes.ts'
 import * as webhookReads from '../../db/webhooks/reads.ts'
+import { countReplayed, replayPage } from '../../db/webhooks/replays.ts'
 import { settleWebhooks } from '../../db/webhooks/settle.ts'
 import { insertWebhookEvent, replayWebhookDelivery } from '../../db/webhooks/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -77,6 +79,7 @@ afterAll(close)
 const ws = 'ws_1' as WorkspaceId
 const reach = wholeWorkspace(ws)
 const id = 'id_1'
+const replayed = { webhookId: 'wh_1', since: new Date(0), until: new Date(1), events: ['*'] }
 const uuid = '00000000-0000-0000-0000-000000000001'
 const at = new Date(0)
 const page = { after: null, limit: 2 }
@@ -273,6 +276,11 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => webhookLanes.renewWebhooks(trx, [{ id, epoch: 1 }]),
   (trx) => webhookLanes.listDueDeliveries(trx, { id, epoch: 1 }, { but: [uuid], limit: 1 }),
   (trx) => settleWebhooks(trx, []),
+  (trx) => listLiveJobs(trx, 1),
+  (trx) => countReplayed(trx, ws, replayed),
+  (trx) => countReplayed(trx, ws, { ...replayed, events: null }),
+  (trx) => replayPage(trx, ws, replayed, { after: null, limit: 1 }),
+  (trx) => replayPage(trx, ws, { ...replayed, events: null }, { after: uuid, limit: 1 }),
   (trx) => webhookHousekeeping.disableBacklogs(trx, 1),
   (trx) => webhookHousekeeping.deleteOldWebhookRows(trx, { before: uuid, limit: 1 }),
   (trx) => webhookHousekeeping.deleteWebhookRemains(trx, 1),

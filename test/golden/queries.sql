@@ -62,6 +62,17 @@ select "d".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name"
 select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) order by "created_at" desc, "email" desc limit $3;
 select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) and (created_at, email) < ($3, $4) order by "created_at" desc, "email" desc limit $5;
 
+-- GET /v1/jobs
+select * from "jobs" where "workspace_id" = $1 order by "id" desc nulls last limit $2;
+select * from "jobs" where "workspace_id" = $1 and "id" < $2 order by "id" desc nulls last limit $3;
+
+-- GET /v1/jobs/:id
+select * from "jobs" where "workspace_id" = $1 and "id" = $2;
+
+-- GET /v1/jobs/:id/failures
+select * from "jobs" where "workspace_id" = $1 and "id" = $2;
+select "f"."line", "f"."error" from "job_failures" as "f" inner join "jobs" as "j" on "j"."id" = "f"."job_id" where "j"."workspace_id" = $1 and "f"."job_id" = $2 and "f"."line" > $3 order by "f"."line" limit $4;
+
 -- GET /v1/webhooks
 select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "deleted_at" is null order by "id" desc nulls last limit $2;
 select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "deleted_at" is null and "id" < $2 order by "id" desc nulls last limit $3;
@@ -184,6 +195,17 @@ select "d".*, "u"."email" as "user_email", "u"."first_name" as "user_first_name"
 -- GET /v1/suppressions, with a key for one domain
 select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) order by "created_at" desc, "email" desc limit $3;
 select * from "suppressions" where "workspace_id" = $1 and (expires_at is null or expires_at > $2) and (created_at, email) < ($3, $4) order by "created_at" desc, "email" desc limit $5;
+
+-- GET /v1/jobs, with a key for one domain
+select * from "jobs" where "workspace_id" = $1 and "domain_id" = $2 order by "id" desc nulls last limit $3;
+select * from "jobs" where "workspace_id" = $1 and "domain_id" = $2 and "id" < $3 order by "id" desc nulls last limit $4;
+
+-- GET /v1/jobs/:id, with a key for one domain
+select * from "jobs" where "workspace_id" = $1 and "domain_id" = $2 and "id" = $3;
+
+-- GET /v1/jobs/:id/failures, with a key for one domain
+select * from "jobs" where "workspace_id" = $1 and "domain_id" = $2 and "id" = $3;
+select "f"."line", "f"."error" from "job_failures" as "f" inner join "jobs" as "j" on "j"."id" = "f"."job_id" where "j"."workspace_id" = $1 and "f"."job_id" = $2 and "f"."line" > $3 order by "f"."line" limit $4;
 
 -- GET /v1/webhooks, with a key for one domain
 select "id", "domain_id", "url", "events", "description", "status", "disabled_reason", "created_at", "updated_at" from "webhooks" where "workspace_id" = $1 and "domain_id" = $2 and "deleted_at" is null order by "id" desc nulls last limit $3;

@@ -20,8 +20,12 @@ const validators = new WeakMap<object, ValidateFunction>()
  * What is wrong with an operation's answer; '' when nothing is. Its body may have no key that the description does
  * not name, and an error only a code that the operation lists for the status.
  */
-export function faultOfAnswer({ responses }: Operation, answer: ToldAnswer): string {
+export function faultOfAnswer({ responses, files }: Operation, answer: ToldAnswer): string {
   const { status, text } = answer
+  if (files.has(status)) {
+    const type = answer.headers.get('content-type') ?? 'none'
+    return type.startsWith('text/csv') ? '' : `the content type is ${type}`
+  }
   const schema = responses.get(status)
   if (schema === undefined) return `the status is not described: ${text}`
   if (schema === null) return text === '' ? '' : `a body, and none is described: ${text}`

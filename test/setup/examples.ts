@@ -59,7 +59,9 @@ async function runCurl(source: string, key: string) {
   const { stdout } = await promisify(execFile)('sh', ['-c', script], { env })
   const at = stdout.lastIndexOf('\n')
   const text = stdout.slice(0, at)
-  return { status: Number(stdout.slice(at + 1)), body: text === '' ? undefined : JSON.parse(text) }
+  // A file of CSV has no example.
+  const isJson = /^[[{]/.test(text)
+  return { status: Number(stdout.slice(at + 1)), body: isJson ? JSON.parse(text) : undefined }
 }
 
 async function runTypescript(source: string, key: string) {

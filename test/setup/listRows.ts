@@ -28,6 +28,7 @@ interface Owners {
   audience: string
   domain: string
   webhook: string
+  job: string
 }
 
 /** Half of the owner's mail is of a broadcast: with two filters the rows that one finds and the other drops are read. */
@@ -75,6 +76,10 @@ function statements(o: Owners): string[] {
     select ${id('key')}, ${workspace}, '${o.userId}', 'K', 'dk_', sha256(n::text::bytea), 'read_only', ${at}`,
     `webhooks (id, workspace_id, domain_id, url, events, status, created_at, updated_at)
     select ${id('wh')}, ${workspace}, ${own(o.domain, 'dom')}, 'https://a.test', '{*}', 'enabled', ${at}, ${at}`,
+    `jobs (id, workspace_id, domain_id, kind, status, input, created_at, updated_at)
+    select ${id('job')}, ${workspace}, ${own(o.domain, 'dom')}, 'replay', 'completed', '{}', ${at}, ${at}`,
+    `job_failures (job_id, line, error)
+    select ${own(o.job, 'job')}, n, 'no address'`,
     `webhook_events (id, workspace_id, type, at, data)
     select md5('e' || n)::uuid, ${workspace}, 'email.sent', ${at}, '{}'`,
     `webhook_deliveries (id, webhook_id, event_id, workspace_id, state, next_at, created_at)
@@ -137,6 +142,7 @@ export async function seedListRows(
     audience: ids['audiences'] ?? '',
     domain: ids['domains'] ?? '',
     webhook: ids['webhooks'] ?? '',
+    job: ids['jobs'] ?? '',
   }
   const client = await pool.connect()
   try {

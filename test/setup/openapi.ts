@@ -33,10 +33,12 @@ export interface Operation {
   body: Schema | null
   /** Schema of the answer by status; null if the answer has no body. */
   responses: Map<number, Schema | null>
+  /** Statuses whose answer is a file of CSV. */
+  files: Set<number>
 }
 
 interface Content {
-  content?: { 'application/json'?: { schema: Schema } }
+  content?: { 'application/json'?: { schema: Schema }; 'text/csv'?: object }
 }
 
 interface Described {
@@ -73,6 +75,11 @@ export async function readOperations({ app }: { app: Application }): Promise<Ope
         path: honoPath,
         parameters: described.parameters ?? [],
         body: plain(described.requestBody),
+        files: new Set(
+          Object.entries(described.responses).flatMap(([status, { content }]) =>
+            content?.['text/csv'] ? [Number(status)] : [],
+          ),
+        ),
         responses: new Map(
           Object.entries(described.responses).map(([status, one]) => [Number(status), plain(one)]),
         ),

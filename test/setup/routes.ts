@@ -115,6 +115,7 @@ const bodies: Record<string, JsonObject> = {
     events: ['email.*', 'suppression.created'],
     description: 'All mail',
   },
+  'POST /v1/webhooks/:id/replay': { since: 1_700_000_000_000, events: ['email.*'] },
   'PATCH /v1/webhooks/:id': {
     url: 'https://hooks.example.test:8443/in',
     events: ['*'],
@@ -173,6 +174,9 @@ const withoutBody = new Set([
   'PATCH /v1/automation/contacts/',
   'POST /v1/templates/:id/publish',
   'POST /v1/webhooks/:id/rotate-secret',
+  'POST /v1/jobs/:id/pause',
+  'POST /v1/jobs/:id/resume',
+  'POST /v1/jobs/:id/cancel',
   'POST /v1/webhooks/:id/test',
   'POST /v1/webhooks/:id/deliveries/:delivery_id/replay',
   'POST /v1/templates/:id/duplicate',

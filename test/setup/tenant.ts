@@ -61,6 +61,7 @@ export async function seedTenant(
   const webhook = idOf(
     await ask('/webhooks', { url: 'https://hooks.example.test/in', events: ['webhook.disabled'] }),
   )
+  const job = idOf(await ask(`/webhooks/${webhook}/replay`, { since: 0 }))
   const delivery = idOf(await ask(`/webhooks/${webhook}/test`, {}))
   const audience = idOf(await ask('/audiences', { name: 'All' }))
   await ask(`/audiences/${audience}/contacts`, { email: member })
@@ -86,6 +87,7 @@ export async function seedTenant(
       workflows: workflow,
       executions: execution ?? '',
       webhooks: webhook,
+      jobs: job,
     },
     contact,
     member,

@@ -8,6 +8,7 @@ import { loadWorkflowBundle } from '../../worker/createWorker.ts'
 import type {
   DeliveryLaneInput,
   ReleaseHeldInput,
+  RunJobInput,
   RunScheduleInput,
   VerifyDomainInput,
 } from '../../workflows/messages.ts'
@@ -28,6 +29,8 @@ let checks = 0
 let turns = 0
 /** Of the one release. */
 let pages = 0
+/** Of the one job. */
+let jobPages = 0
 
 beforeAll(async () => {
   workflowBundle = await loadWorkflowBundle(sdkLogger)
@@ -38,6 +41,7 @@ beforeAll(async () => {
       checkDomain: async () => ({ next_ms: checks++ === 0 ? 20 : null }),
       turnSchedule: async () => ({ next_ms: [20, 0][turns++] ?? null }),
       releaseHeldPage: async () => ({ more: pages++ === 0 }),
+      runJobPage: async () => ({ more: jobPages++ === 0 }),
     }),
   })
 })
@@ -145,7 +149,15 @@ async function runHeld(): Promise<string> {
   return workflowId
 }
 
-/** Each runs an execution of one shape, or a lane, a domain, a schedule or a release, to its end and returns its id. */
+/** A job of two pages. */
+async function runJob(): Promise<string> {
+  const input: RunJobInput = { jobId: 'job_1' }
+  const start = { workflowId: input.jobId, taskQueue: taskQueues.executions, args: [input] }
+  await (await engine.client.workflow.start(workflowTypes.runJob, start)).result()
+  return input.jobId
+}
+
+/** Each runs an execution of one shape, or a lane, a domain, a schedule, a release or a job, to its end and returns its id. */
 const shapes: Record<string, () => Promise<string>> = {
   async straight() {
     const { id } = await engine.run(straight)
@@ -193,6 +205,7 @@ const shapes: Record<string, () => Promise<string>> = {
   domain: runDomain,
   schedule: runSchedule,
   held: runHeld,
+  job: runJob,
 }
 
 test.each(Object.keys(shapes))('%s: recorded now, it replays', async (name) => {

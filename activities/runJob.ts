@@ -1,0 +1,12 @@
+// One page of a job.
+import { runJobPage } from '../commands/jobs/runPage.ts'
+import type { RunJobInput, RunJobResult } from '../workflows/messages.ts'
+import type { ActivityDeps } from './deps.ts'
+
+/** The activity of `runJob`. */
+export function jobActivities(deps: Pick<ActivityDeps, 'db' | 'now' | 'wake'>) {
+  return {
+    /** Does the next page; repeating it does the one after. Errors: any is tried again. */
+    runJobPage: ({ jobId }: RunJobInput): Promise<RunJobResult> => runJobPage(deps, { id: jobId }),
+  }
+}

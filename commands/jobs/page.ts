@@ -1,0 +1,19 @@
+// What a page of a job gets, and says.
+import type { CommandDeps } from '../deps.ts'
+import type { InTrx } from '../transact.ts'
+
+export type JobPageDeps = InTrx<Pick<CommandDeps, 'db' | 'now' | 'wake'>>
+
+/** How far a job is after a page. */
+export interface JobPage {
+  /** The last thing that was done; null: nothing was. */
+  place: string | null
+  /** How much was done, in the unit of the work. */
+  done: number
+  /** How much there is in all, where that is known now. */
+  total?: number
+  /** Added to the counts of the job. */
+  counts: Record<string, number>
+  failures: { line: number; error: string }[]
+  isOver: boolean
+}

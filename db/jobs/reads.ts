@@ -1,0 +1,69 @@
+// Reads jobs.
+import { sql } from 'kysely'
+import type { JobKind } from '../../rules/jobs.ts'
+import type { Reach } from '../../rules/reach.ts'
+import type { Db } from '../connect.ts'
+import { newestFirst } from '../listOrder.ts'
+import type { Row } from '../schema.ts'
+
+export type JobRow = Row<'jobs'>
+
+/** To a bound caller those of keys for its domain alone; newest first, after the id `after`. @param kind null: of all kinds */
+export function listJobs(
+  db: Db,
+  { workspaceId, domainId }: Reach,
+  kind: JobKind | null,
+  page: { after: string | null; limit: number },
+): Promise<JobRow[]> {
+  return db
+    .selectFrom('jobs')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
+    .$if(kind !== null, (qb) => qb.where('kind', '=', kind as JobKind))
+    .$if(page.after !== null, (qb) => qb.where('id', '<', page.after as string))
+    .orderBy('id', newestFirst)
+    .limit(page.limit)
+    .execute()
+}
+
+export function findJob(
+  db: Db,
+  { workspaceId, domainId }: Reach,
+  id: string,
+): Promise<JobRow | undefined> {
+  return db
+    .selectFrom('jobs')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Jobs that are to be carried on, of all workspaces, the oldest first. */
+export async function listLiveJobs(db: Db, limit: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select j.id from jobs j where j.status in ('queued', 'running') order by j.id limit ${limit}
+  `.execute(db)
+  return rows.map(({ id }) => id)
+}
+
+/** Lines that were not done, in their order, after one of them. The caller has found the job. */
+export function listJobFailures(
+  db: Db,
+  { workspaceId }: Reach,
+  jobId: string,
+  page: { after: number; limit: number },
+): Promise<{ line: number; error: string }[]> {
+  return db
+    .selectFrom('job_failures as f')
+    .innerJoin('jobs as j', 'j.id', 'f.job_id')
+    .select(['f.line', 'f.error'])
+    .where('j.workspace_id', '=', workspaceId)
+    .where('f.job_id', '=', jobId)
+    .where('f.line', '>', page.after)
+    .orderBy('f.line')
+    .limit(page.limit)
+    .execute()
+}

@@ -1,0 +1,73 @@
+// The replay of a period: deliveries of one webhook, page by page in the order of their ids.
+import { type RawBuilder, sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { deliveryStatuses } from '../../rules/webhooks/states.ts'
+import type { Db, Trx } from '../connect.ts'
+
+export interface ReplayedPeriod {
+  webhookId: string
+  /** Deliveries that were written then or later, and before `until`. */
+  since: Date
+  until: Date
+  /** What `events` of a webhook may hold; null: all. */
+  events: readonly string[] | null
+}
+
+/** @param from the columns of the deliveries, each state by its part of the index */
+const ofPeriod = (
+  workspaceId: WorkspaceId,
+  { webhookId, since, until, events }: ReplayedPeriod,
+  part: { after: string; limit: number | null },
+): RawBuilder<unknown> =>
+  sql.join(
+    deliveryStatuses.map(
+      (
+        state,
+      ) => sql`(select d.id from webhook_deliveries d join webhook_events e on e.id = d.event_id
+        where d.workspace_id = ${workspaceId} and d.webhook_id = ${webhookId} and d.state = ${state}
+          and d.id > ${part.after}::uuid and d.created_at >= ${since} and d.created_at < ${until}
+          ${events === null ? sql`` : sql`and webhook_names(e.type) && ${[...events]}::text[]`}
+        order by d.id ${part.limit === null ? sql`` : sql`limit ${part.limit}`})`,
+    ),
+    sql` union all `,
+  )
+
+const FIRST = '00000000-0000-0000-0000-000000000000'
+
+/** How many deliveries the period has. */
+export async function countReplayed(
+  db: Db,
+  workspaceId: WorkspaceId,
+  period: ReplayedPeriod,
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from (${ofPeriod(workspaceId, period, { after: FIRST, limit: null })}) d
+  `.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+/**
+ * Makes the next deliveries of the period due again, whatever became of them before.
+ * @param after the last of the page before, a uuid; null begins
+ * @returns how many, and the last of them; null: there were none
+ */
+export async function replayPage(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  period: ReplayedPeriod,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<{ count: number; last: string | null }> {
+  const { rows } = await sql<{ id: string }>`
+    with page as (
+      select x.id from (${ofPeriod(workspaceId, period, { after: after ?? FIRST, limit })}) x
+      order by x.id limit ${limit}
+    ), locked as (
+      select d.id from webhook_deliveries d join page on page.id = d.id order by d.id for update of d
+    )
+    update webhook_deliveries d set state = 'pending', attempts = 0, next_at = clock_timestamp()
+    from locked where d.id = locked.id
+    returning d.id
+  `.execute(trx)
+  const ids = rows.map(({ id }) => id).sort()
+  return { count: ids.length, last: ids.at(-1) ?? null }
+}

@@ -1,0 +1,33 @@
+// What jobs are about, and their states.
+
+export const jobKinds = [
+  'import',
+  'stop',
+  'release',
+  'retry',
+  'migration',
+  'backtest',
+  'erasure',
+  'replay',
+] as const
+export type JobKind = (typeof jobKinds)[number]
+
+export const jobStatuses = [
+  'uploading',
+  'queued',
+  'running',
+  'paused',
+  'completed',
+  'failed',
+  'cancelled',
+] as const
+export type JobStatus = (typeof jobStatuses)[number]
+
+/** The moves that a caller may ask for: from which states, and to which. */
+export const jobMoves = {
+  pause: { from: ['queued', 'running'], to: 'paused' },
+  resume: { from: ['paused'], to: 'queued' },
+  cancel: { from: ['uploading', 'queued', 'running', 'paused'], to: 'cancelled' },
+} as const satisfies Record<string, { from: readonly JobStatus[]; to: JobStatus }>
+
+export type JobMove = keyof typeof jobMoves

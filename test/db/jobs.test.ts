@@ -1,0 +1,150 @@
+// Jobs: a page is one commit, none is done twice, and who pauses, resumes or cancels is obeyed at the next one.
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { runJobPage } from '../../commands/jobs/runPage.ts'
+import { createTestApi } from '../setup/api.ts'
+
+interface Job {
+  id: string
+  kind: string
+  status: string
+  progress: { done: number; total: number | null }
+  counts: Record<string, number>
+  completed_at: number | null
+}
+
+let time = Date.UTC(2026, 0, 1)
+const api = await createTestApi({ now: () => new Date(time) })
+const { db, deps, workspaceId } = api
+
+/** A webhook with deliveries that have succeeded, one each minute of a day. */
+async function makeWebhook(count: number): Promise<string> {
+  const url = 'https://hooks.example.test/in'
+  const { body } = await api.request<{ id: string }>('POST', '/v1/webhooks', {
+    url,
+    events: ['webhook.disabled'],
+  })
+  await sql`
+    with event as (
+      insert into webhook_events (id, workspace_id, type, at, data)
+      select webhook_id(), ${workspaceId}, case when n % 2 = 0 then 'email.sent' else 'contact.created' end,
+        ${new Date(time)}::timestamptz + n * interval '1 minute', jsonb_build_object('n', n)
+      from generate_series(1, ${count}) n returning id, at
+    )
+    insert into webhook_deliveries (id, webhook_id, event_id, workspace_id, state, attempts, next_at, created_at)
+    select webhook_id(), ${body.id}, id, ${workspaceId}, 'succeeded', 3, null, at from event order by at
+  `.execute(db)
+  time += 24 * 3_600_000
+  return body.id
+}
+const replay = (id: string, body: object) =>
+  api.request<Job>('POST', `/v1/webhooks/${id}/replay`, body)
+const read = async (id: string) => (await api.request<Job>('GET', `/v1/jobs/${id}`)).body
+const move = (id: string, to: string) => api.request<Job>('POST', `/v1/jobs/${id}/${to}`)
+const page = (id: string) => runJobPage(deps, { id })
+const pending = async (webhookId: string) => {
+  const { rows } = await sql<{ count: number; attempts: number }>`
+    select count(*)::int as count, coalesce(max(attempts), 0)::int as attempts from webhook_deliveries
+    where webhook_id = ${webhookId} and state = 'pending'`.execute(db)
+  return rows[0]
+}
+
+describe('the replay of a period', () => {
+  it('makes all deliveries since then due again, page by page', async () => {
+    const since = time + 100 * 60_000
+    const webhook = await makeWebhook(1_200)
+    const made = await replay(webhook, { since })
+    expect(made.status).toBe(202)
+    expect(made.body).toMatchObject({ kind: 'replay', status: 'queued', progress: { done: 0 } })
+    const { id } = made.body
+    expect(await page(id)).toEqual({ more: true })
+    expect(await read(id)).toMatchObject({
+      status: 'running',
+      progress: { done: 500, total: 1_101 },
+      completed_at: null,
+    })
+    expect(await pending(webhook)).toEqual({ count: 500, attempts: 0 })
+    // Two at once: one after the other, and neither does what the other has done.
+    const both = await Promise.all([page(id), page(id)])
+    expect(both.map(({ more }) => more).sort()).toEqual([false, true])
+    expect(await read(id)).toMatchObject({
+      status: 'completed',
+      progress: { done: 1_101, total: 1_101 },
+      counts: { replayed: 1_101 },
+      completed_at: time,
+    })
+    expect(await pending(webhook)).toEqual({ count: 1_101, attempts: 0 })
+    expect(await page(id)).toEqual({ more: false })
+    expect((await read(id)).progress.done).toBe(1_101)
+  })
+
+  it('of some types alone', async () => {
+    const since = time
+    const webhook = await makeWebhook(20)
+    const { id } = (await replay(webhook, { since, events: ['email.*'] })).body
+    expect(await page(id)).toEqual({ more: false })
+    expect(await pending(webhook)).toMatchObject({ count: 10 })
+  })
+
+  it('is paused, resumed and cancelled between pages', async () => {
+    const since = time
+    const webhook = await makeWebhook(1_200)
+    const { id } = (await replay(webhook, { since })).body
+    await page(id)
+    expect((await move(id, 'pause')).body).toMatchObject({ status: 'paused' })
+    expect(await page(id)).toEqual({ more: false })
+    expect(await pending(webhook)).toMatchObject({ count: 500 })
+    expect((await move(id, 'pause')).body).toMatchObject({ code: 'job_not_running' })
+    expect((await move(id, 'resume')).body).toMatchObject({ status: 'queued' })
+    await page(id)
+    expect((await read(id)).progress.done).toBe(1_000)
+    expect((await move(id, 'cancel')).body).toMatchObject({
+      status: 'cancelled',
+      completed_at: time,
+    })
+    expect(await page(id)).toEqual({ more: false })
+    for (const to of ['pause', 'resume', 'cancel']) {
+      expect([(await move(id, to)).status, (await move(id, to)).body]).toMatchObject([
+        409,
+        { code: 'job_not_running' },
+      ])
+    }
+    expect(await pending(webhook)).toMatchObject({ count: 1_000 })
+  })
+
+  it.each([
+    [{}, 'since'],
+    [{ since: 'yesterday' }, 'since'],
+    [{ since: -1 }, 'since'],
+    [{ since: 1.5 }, 'since'],
+    [{ since: 1, events: [] }, 'events'],
+  ])('%j is refused', async (body, field) => {
+    const webhook = await makeWebhook(1)
+    const answer = await replay(webhook, body)
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(field)])
+    expect((await replay(webhook, { since: 1, events: ['email'] })).body).toMatchObject({
+      code: 'invalid_event_type',
+    })
+  })
+})
+
+it('jobs are listed by kind, newest first, and their failures are a file with a header', async () => {
+  const webhook = await makeWebhook(1)
+  const [first, second] = [
+    (await replay(webhook, { since: 1 })).body.id,
+    (await replay(webhook, { since: 1 })).body.id,
+  ]
+  const list = (query: string) => api.request<{ jobs: Job[] }>('GET', `/v1/jobs${query}`)
+  expect((await list('')).body.jobs.slice(0, 2).map(({ id }) => id)).toEqual([second, first])
+  expect((await list('?kind=replay')).body.jobs[0]?.id).toBe(second)
+  expect((await list('?kind=import')).body.jobs).toEqual([])
+  expect((await list('?kind=other')).status).toBe(400)
+  const file = await api.request('GET', `/v1/jobs/${first}/failures`)
+  expect([file.status, file.text]).toEqual([200, 'line,error\r\n'])
+  expect(file.headers.get('content-type')).toMatch(/^text\/csv/)
+  await sql`insert into job_failures (job_id, line, error) values (${first}, 2, 'no "email", none')`.execute(
+    db,
+  )
+  const told = await api.request('GET', `/v1/jobs/${first}/failures`)
+  expect(told.text).toBe('line,error\r\n2,"no ""email"", none"\r\n')
+})

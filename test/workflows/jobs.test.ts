@@ -1,0 +1,115 @@
+// Jobs on Temporal: carried on when they are new, resumed, ended from outside or interrupted, and no page is done twice.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { moveJob } from '../../commands/jobs/move.ts'
+import { runJobPage } from '../../commands/jobs/runPage.ts'
+import { createWebhook } from '../../commands/webhooks/create.ts'
+import { replaySince } from '../../commands/webhooks/replaySince.ts'
+import { findJob } from '../../db/jobs/reads.ts'
+import { wholeWorkspace } from '../../rules/reach.ts'
+import { isRefusal } from '../../rules/refusals.ts'
+import { parseConfig } from '../../runtime/config.ts'
+import { createLog } from '../../runtime/log.ts'
+import { createSecrets } from '../../runtime/secrets.ts'
+import { startJobs } from '../../worker/jobs.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { type Engine, startEngine } from '../setup/engine.ts'
+import { eventually } from '../setup/eventually.ts'
+import { newId, now } from '../setup/harness.ts'
+import { TEST_SECRET_KEY } from '../setup/processes.ts'
+
+const database = await createTestDatabase()
+const { db } = database
+const config = parseConfig({
+  DATABASE_URL: database.url,
+  SECRET_KEY: TEST_SECRET_KEY,
+  SMTP_URL: 'smtp://127.0.0.1:1',
+})
+const secrets = createSecrets(config.secretKey)
+const deps = { db, newId, now, secrets, wake: () => undefined, config }
+
+let engine: Engine
+/** What comes before each page. */
+let before: (id: string) => Promise<void> = async () => undefined
+let jobs: ReturnType<typeof startJobs>
+beforeAll(async () => {
+  engine = await startEngine(database, {
+    around: () => ({
+      runJobPage: async ({ jobId }) => {
+        await before(jobId)
+        return runJobPage(deps, { id: jobId })
+      },
+    }),
+  })
+  jobs = startJobs({ db, client: engine.client, log: createLog('test', 'silent') })
+})
+afterAll(async () => {
+  await jobs?.stop()
+  await engine?.stop()
+})
+
+const reach = () => wholeWorkspace(engine.workspaceId)
+
+/** A replay of so many deliveries. */
+async function makeJob(count: number): Promise<string> {
+  const made = await createWebhook(deps, reach(), {
+    url: 'https://hooks.example.test/in',
+    events: ['webhook.disabled'],
+  })
+  if (isRefusal(made)) throw new Error(made.code)
+  await sql`
+    with event as (
+      insert into webhook_events (id, workspace_id, type, at, data)
+      select webhook_id(), ${engine.workspaceId}, 'webhook.test', now(), '{}' from generate_series(1, ${count})
+      returning id
+    )
+    insert into webhook_deliveries (id, webhook_id, event_id, workspace_id, state, next_at, created_at)
+    select webhook_id(), ${made.id}, id, ${engine.workspaceId}, 'succeeded', null, now() - interval '1 minute' from event
+  `.execute(db)
+  const id = await replaySince(deps, reach(), { id: made.id, since: 0 })
+  if (typeof id !== 'string') throw new Error(id.code)
+  return id
+}
+const read = (id: string) => findJob(db, reach(), id)
+const becomes = (id: string, shape: object) =>
+  eventually(async () => expect(await read(id)).toMatchObject(shape), { deadline_ms: 60_000 })
+
+test('a new job is carried out', async () => {
+  const id = await makeJob(1_100)
+  await becomes(id, { status: 'completed', done: 1_100, total: 1_100, counts: { replayed: 1_100 } })
+})
+
+test('a page that fails is tried again, and a run that is ended from outside goes on', async () => {
+  let failed = 0
+  let ended = false
+  before = async (id) => {
+    const job = await read(id)
+    if (job?.done === 500 && failed++ === 0) throw new Error('the database is away')
+    if (job?.done === 1_000 && !ended) {
+      ended = true
+      await engine.client.workflow.getHandle(id).terminate()
+      throw new Error('its run is gone')
+    }
+  }
+  const id = await makeJob(1_600)
+  await becomes(id, { status: 'completed', done: 1_600, counts: { replayed: 1_600 } })
+  expect([failed > 0, ended]).toEqual([true, true])
+  before = async () => undefined
+})
+
+test('a paused job stands still until it is resumed', async () => {
+  before = async (id) => {
+    if ((await read(id))?.done !== 500) return
+    await moveJob(deps, reach(), { id, move: 'pause' })
+  }
+  const id = await makeJob(1_100)
+  await becomes(id, { status: 'paused' })
+  await eventually(async () => {
+    const { status } = await engine.client.workflow.getHandle(id).describe()
+    expect(status.name).toBe('COMPLETED')
+  })
+  expect(await read(id)).toMatchObject({ status: 'paused', done: 500 })
+  before = async () => undefined
+  await moveJob(deps, reach(), { id, move: 'resume' })
+  await becomes(id, { status: 'completed', done: 1_100 })
+})
