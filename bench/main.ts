@@ -9,6 +9,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   events: async () => (await import('./events.ts')).events,
   automation: async () => (await import('./automation.ts')).automation,
   emails: async () => (await import('./emails.ts')).emails,
+  submission: async () => (await import('./submission.ts')).submission,
   lists: async () => (await import('./lists.ts')).lists,
   smtp: async () => (await import('./smtp.ts')).smtp,
   memory: async () => (await import('./memory.ts')).memory,
@@ -21,7 +22,7 @@ const benches: Record<string, () => Promise<Bench>> = {
 const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [options]
   --quick              small sizes: shows that it works, measures little
   --rounds N           interleaved rounds (5)
-  --seconds N          length of one measurement (events, emails, batch, isolation, claims, fairness)
+  --seconds N          length of one measurement (events, emails, batch, submission, isolation, claims, fairness)
   --count N            operations of one measurement (automation, smtp, memory); emails and events a second (isolation)
   --rows N             rows of each list (lists), or deliveries (claims, fairness); 1000000
   --temporal server    the real server on Postgres, built once with Go (automation; the default)

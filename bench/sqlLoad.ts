@@ -2,7 +2,7 @@
 
 import { sendEmail } from '../api/emails/send.ts'
 import { NewAutomationEvent } from '../api/events/schemas.ts'
-import type { RequestKey } from '../api/http/keyCache.ts'
+import type { RequestKey } from '../commands/api-keys/keyCache.ts'
 import { createEmailGroups } from '../commands/emails/groups.ts'
 import { createEventGroups } from '../commands/events/groups.ts'
 import { postAutomationEvent } from '../commands/events/post.ts'

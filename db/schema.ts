@@ -17,8 +17,8 @@ import type {
   WorkflowVersionsTable,
 } from './tables/automation.ts'
 import type { HttpCallsTable, SecretsTable } from './tables/calls.ts'
-import type { EmailDaysTable, RateLimitsTable } from './tables/limits.ts'
 import type { JobFailuresTable, JobsTable } from './tables/jobs.ts'
+import type { EmailDaysTable, RateLimitsTable } from './tables/limits.ts'
 import type {
   AddressKeysTable,
   DeliveriesTable,
@@ -26,6 +26,7 @@ import type {
   EmailAttachmentsTable,
   EmailEventsTable,
   EmailLinksTable,
+  EmailSourcesTable,
   EmailsTable,
   EmailTagsTable,
   LanesTable,
@@ -79,6 +80,7 @@ export interface Database {
   email_attachments: EmailAttachmentsTable
   email_links: EmailLinksTable
   email_tags: EmailTagsTable
+  email_sources: EmailSourcesTable
   deliveries: DeliveriesTable
   lanes: LanesTable
   audience_changes: AudienceChangesTable

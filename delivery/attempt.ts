@@ -110,9 +110,10 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
     try {
       return await useEmail(
         delivery.email_id,
-        async ({ message, mailFromDomain, acceptedAt, transactional, readReply }) => {
+        async ({ message, mailFromDomain, octets, acceptedAt, transactional, readReply }) => {
           const from = verpAddress(verpMac, delivery.id, mailFromDomain)
-          const envelope = { ...toRecipient(delivery, leases), from, bytes: message.length }
+          const bytes = message.length
+          const envelope = { ...toRecipient(delivery, leases), from, bytes, octets }
           passPoint('composed', delivery.id)
           const beforeDot = async () => {
             try {

@@ -38,6 +38,8 @@ export interface Envelope {
   to: string
   /** Size of the message, declared as SIZE (RFC 1870). */
   bytes: number
+  /** What the server must offer to take it: 8BITMIME, and for a header outside ASCII SMTPUTF8. Absent: neither. */
+  octets?: 'eight_bit' | 'utf8_header' | undefined
   /** Its class in the line for a connection; absent: transactional. */
   class?: MailClass
   /**

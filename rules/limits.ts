@@ -26,6 +26,8 @@ export const limits = {
   attachmentsBytesMax: 25 * MEBIBYTE,
   /** 40 MB of html may double in size as JSON. */
   emailRequestBytesMax: 128 * MEBIBYTE,
+  /** A whole message that comes by SMTP. */
+  submissionBytesMax: 128 * MEBIBYTE,
   requestBytesMax: 1 * MEBIBYTE,
   /** All of an email's body but `html`, `text` and the contents of attachments. */
   emailRestBytesMax: 1 * MEBIBYTE,

@@ -1,8 +1,8 @@
 // All reasons why a command can refuse, as a closed union. Each caller gives a refusal its own form (HTTP answer,
 // SMTP reply, line of a job).
 import type { Problem } from './design/problem.ts'
-import type { KeyPermission } from './permissions.ts'
 import type { JobMove, JobStatus } from './jobs.ts'
+import type { KeyPermission } from './permissions.ts'
 import type { ExecutionStatus, WorkflowStatus } from './states.ts'
 
 /** A code without further facts. */

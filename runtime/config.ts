@@ -152,6 +152,8 @@ function toConfig(env: z.infer<typeof Variables>) {
     warmUp: warmsUp(env.WARM_UP, env.DELIVERY_MODE),
     /** Where bounces and complaints arrive by SMTP; null: this worker does not listen for them. */
     inbound: toInbound(env),
+    /** Where customers submit mail by SMTP; null: this worker does not listen for it. */
+    submission: toSubmission(env),
     /** Variables that are set and mean nothing without INBOUND_PORT, which is not. */
     unusedInbound: unusedInbound(env),
     /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For header is trusted. */
@@ -184,6 +186,21 @@ function toInbound(env: z.infer<typeof Variables>) {
     fblSigners: env.FBL_SIGNERS,
     /** Where the postmaster's mail goes; null: it is refused. */
     postmaster: env.POSTMASTER ?? null,
+  }
+}
+
+/** How a worker listens for mail that is submitted; null: it does not. */
+function toSubmission(env: z.infer<typeof Variables>) {
+  if (env.SUBMISSION_PORT === undefined) return null
+  const hasOwn = env.SUBMISSION_TLS_CERT !== undefined || env.SUBMISSION_TLS_KEY !== undefined
+  return {
+    host: env.SUBMISSION_HOST ?? env.HOST,
+    port: env.SUBMISSION_PORT,
+    /** With TLS from the first byte; null: there is none. */
+    tlsPort: env.SUBMISSION_TLS_PORT ?? null,
+    /** Files in PEM form; both or none. */
+    tlsCert: (hasOwn ? env.SUBMISSION_TLS_CERT : env.INBOUND_TLS_CERT) ?? null,
+    tlsKey: (hasOwn ? env.SUBMISSION_TLS_KEY : env.INBOUND_TLS_KEY) ?? null,
   }
 }
 

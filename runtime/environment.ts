@@ -247,6 +247,29 @@ export const Variables = z.object({
       'Worker with `INBOUND_PORT`: where mail for postmaster@ of `MAIL_HOST` and of sending domains is forwarded',
     )
     .meta(besides('it is refused')),
+  SUBMISSION_PORT: port
+    .optional()
+    .describe('Worker: port where it takes mail to send by SMTP, from whoever shows an API key')
+    .meta(besides('takes none')),
+  SUBMISSION_HOST: z
+    .string()
+    .optional()
+    .describe('Worker: address for `SUBMISSION_PORT` and `SUBMISSION_TLS_PORT`')
+    .meta(besides('`HOST`')),
+  SUBMISSION_TLS_PORT: port
+    .optional()
+    .describe('Worker with `SUBMISSION_PORT`: a second port, with TLS from the first byte')
+    .meta(besides('none')),
+  SUBMISSION_TLS_CERT: fileName
+    .optional()
+    .describe(
+      'Worker: certificate file (PEM) for both. Without certificate and key, only clients on the same machine can log in',
+    )
+    .meta(besides('`INBOUND_TLS_CERT`')),
+  SUBMISSION_TLS_KEY: fileName
+    .optional()
+    .describe('Worker: key file (PEM) of that certificate')
+    .meta(besides('`INBOUND_TLS_KEY`')),
   TRUSTED_PROXIES: proxies
     .default([])
     .describe('API: addresses and networks, with commas, whose `X-Forwarded-For` is believed')

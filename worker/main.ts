@@ -36,8 +36,8 @@ import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { listenForMail } from './inbound.ts'
-import { startForgettingAnswers } from './keptAnswers.ts'
 import { startJobs } from './jobs.ts'
+import { startForgettingAnswers } from './keptAnswers.ts'
 import { ensureLanes, keepLanes } from './lanes.ts'
 import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
@@ -47,6 +47,7 @@ import { startReleases } from './releases.ts'
 import { startRounds } from './rounds.ts'
 import { startSegments } from './segments.ts'
 import { startStarter } from './starter.ts'
+import { listenForSubmissions } from './submission.ts'
 import { temporalLogger } from './temporalLogger.ts'
 import { startWebhooks } from './webhooks.ts'
 
@@ -160,6 +161,12 @@ if (config.inbound) {
   const inbound = await listenForMail(deps, config.inbound)
   closers.add('inbound', inbound.stop)
   log.info({ port: inbound.port }, 'taking reports')
+}
+if (config.submission) {
+  const deps = { ...told, log, config, registry }
+  const submission = await listenForSubmissions(deps, config.submission)
+  closers.add('submission', submission.stop)
+  log.info({ port: submission.port, tls_port: submission.tlsPort }, 'taking mail by SMTP')
 }
 
 /** Connects to Temporal, trying again until it answers. Everything below waits for it. */

@@ -1,12 +1,12 @@
 // API keys: make, list, rotate and revoke. The first one comes from the command line.
 import { z } from '@hono/zod-openapi'
 import { createKeyByKey } from '../../commands/api-keys/createByKey.ts'
+import type { RequestKey } from '../../commands/api-keys/keyCache.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
 import { rotateApiKey } from '../../commands/api-keys/rotate.ts'
 import { listApiKeys } from '../../db/api-keys/reads.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { PageQuery } from '../http/fields.ts'
-import type { RequestKey } from '../http/keyCache.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'

@@ -1,4 +1,6 @@
 // Takes the emails of a batch: in strict validation all of them or none, else those that are right.
+
+import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import { type AcceptEmail, prepareEmail } from '../../commands/emails/accept.ts'
 import { acceptEmails, findSendFacts } from '../../commands/emails/acceptMany.ts'
 import type { JsonObject } from '../../rules/json.ts'
@@ -8,7 +10,6 @@ import { inParallel } from '../../runtime/parallel.ts'
 import { type ItemError, itemError } from '../http/batchErrors.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { ApiError, badRequest } from '../http/errors.ts'
-import { type RequestKey, reachOf } from '../http/keyCache.ts'
 import { orThrow, toApiError } from '../http/refusals.ts'
 import { readEmail } from './send.ts'
 

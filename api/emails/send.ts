@@ -1,12 +1,13 @@
 // Reads the body of POST /v1/emails and accepts the email. The order of the checks: those of the contract on the
 // body, the template, further checks of the body, then sender and rendering.
+
+import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import { type AcceptEmail, acceptEmail } from '../../commands/emails/accept.ts'
 import type { EmailGroups } from '../../commands/emails/groups.ts'
 import { findEmailTemplate } from '../../commands/emails/template.ts'
 import { mayCall } from '../../rules/permissions.ts'
 import { LargeText } from '../http/bodies/largeText.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { type RequestKey, reachOf } from '../http/keyCache.ts'
 import { orThrow } from '../http/refusals.ts'
 import { readBody } from './parseBody.ts'
 import { readDetails } from './parseDetails.ts'

@@ -71,6 +71,14 @@ function addExample(baseUrl: string, method: string, path: string, operation: Op
   )
   const search = new URLSearchParams(query).toString()
   const url = `${baseUrl}${filled}${search && `?${search}`}`
-  const request = { method: method.toUpperCase(), url, ...(body === undefined ? {} : { body }) }
+  const isFile = Object.entries(operation.responses).some(
+    ([status, { content }]) => status.startsWith('2') && content?.['text/csv'] !== undefined,
+  )
+  const request = {
+    method: method.toUpperCase(),
+    url,
+    isFile,
+    ...(body === undefined ? {} : { body }),
+  }
   Object.assign(operation, { 'x-codeSamples': samplesOf(request) })
 }

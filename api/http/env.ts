@@ -1,5 +1,6 @@
 // The dependencies and variables of every route.
 
+import type { KeyNews, RequestKey } from '../../commands/api-keys/keyCache.ts'
 import type { RevokingDeps } from '../../commands/deps.ts'
 import type { DailyLimit } from '../../commands/limits/daily.ts'
 import type { NamedRequest } from '../../commands/once.ts'
@@ -10,7 +11,6 @@ import type { Log } from '../../runtime/log.ts'
 import type { TemporalReads } from '../../runtime/temporalReads.ts'
 import type { Cursors } from './cursor.ts'
 import type { ErrorShape } from './errors.ts'
-import type { KeyNews, RequestKey } from './keyCache.ts'
 import type { ApiMetrics } from './metrics.ts'
 
 /** The dependencies of commands, and those for reading. */

@@ -3,6 +3,7 @@
 
 import type { HttpBindings } from '@hono/node-server'
 import type { Context, MiddlewareHandler } from 'hono'
+import { type KeyCache, reachOf } from '../../commands/api-keys/keyCache.ts'
 import { mayCall, permittedBy } from '../../rules/permissions.ts'
 import { type AnswerRules, createAnswers } from './answers.ts'
 import { createKeyFinder } from './auth.ts'
@@ -13,7 +14,6 @@ import { createClientIp, peerOf } from './clientIp.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { ApiError } from './errors.ts'
 import { nameRequest } from './idempotency.ts'
-import { type KeyCache, reachOf } from './keyCache.ts'
 import { rulesOf } from './operation.ts'
 import type { RequestLimit } from './requestLimit.ts'
 

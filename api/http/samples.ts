@@ -8,6 +8,8 @@ export interface SampleRequest {
   url: string
   /** Absent: the request has none. */
   body?: unknown
+  /** Whether the answer is a file of text, and no JSON. */
+  isFile?: boolean
 }
 
 /** In the form of OpenAPI's `x-codeSamples`, which documentation pages read. */
@@ -41,7 +43,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 const pretty = (value: unknown) => JSON.stringify(value, null, 2)
 
-function typescript({ method, url, body }: SampleRequest): string {
+function typescript({ method, url, body, isFile = false }: SampleRequest): string {
   const headers = [
     `    Authorization: \`Bearer \${process.env.${KEY}}\`,`,
     ...(body === undefined ? [] : ["    'Content-Type': 'application/json',"]),
@@ -58,6 +60,8 @@ function typescript({ method, url, body }: SampleRequest): string {
     '})',
     'if (!response.ok) throw new Error(await response.text())',
     // These two answer without a body.
-    ...(method === 'DELETE' || method === 'PUT' ? [] : ['const answer = await response.json()']),
+    ...(method === 'DELETE' || method === 'PUT'
+      ? []
+      : [isFile ? 'const file = await response.text()' : 'const answer = await response.json()']),
   ].join('\n')
 }

@@ -6,14 +6,14 @@ import type { PublishedTemplate } from '../../db/templates/published.ts'
 import { addressDomain } from '../../rules/addresses.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { Reach } from '../../rules/reach.ts'
-import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
-import { maySendFrom } from '../../rules/states.ts'
+import { isRefusal, type Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type DailyLimit, withDayPlaces } from '../limits/daily.ts'
 import { transact } from '../transact.ts'
 import type { EmailGroups } from './groups.ts'
 import { type Attachment, newEmail } from './newEmail.ts'
 import { renderContent } from './render.ts'
+import { checkSender, type SenderRefusal } from './sender.ts'
 import { type ToldContact, writeEmail } from './write.ts'
 
 export interface AcceptEmail {
@@ -47,17 +47,16 @@ export interface AcceptEmail {
   mayReadContacts: boolean
 }
 
-export type AcceptRefusal = Refusal<
-  | 'daily_limit'
-  | 'domain_not_found'
-  | 'domain_not_of_key'
-  | 'domain_not_verified'
-  | 'invalid_template'
-  | 'contact_unreadable'
-  | 'template_too_slow'
-  | 'renderer_busy'
-  | 'subject_too_long'
->
+export type AcceptRefusal =
+  | SenderRefusal
+  | Refusal<
+      | 'daily_limit'
+      | 'invalid_template'
+      | 'contact_unreadable'
+      | 'template_too_slow'
+      | 'renderer_busy'
+      | 'subject_too_long'
+    >
 
 export type AcceptDeps = Pick<
   CommandDeps,
@@ -107,17 +106,12 @@ export async function prepareEmail(
   deps: Omit<AcceptDeps, 'emailGroups' | 'daily'>,
   { workspaceId, domainId: onlyDomainId }: Reach,
   input: AcceptEmail,
-  { domain, contactEmails }: SendFacts,
+  { domain: found, contactEmails }: SendFacts,
 ): Promise<PreparedEmail | AcceptRefusal> {
   const { template } = input
   const domainName = addressDomain(input.sender.address)
-  if (onlyDomainId !== null && onlyDomainId !== domain?.id) {
-    return refuse('domain_not_of_key', { name: domainName })
-  }
-  if (!domain) return refuse('domain_not_found', { name: domainName })
-  if (!maySendFrom(domain.status) && !deps.config.allowUnverifiedDomains) {
-    return refuse('domain_not_verified', { name: domainName })
-  }
+  const domain = checkSender(deps, { onlyDomainId, domainName, domain: found })
+  if (isRefusal(domain)) return domain
   const content = await renderContent(deps, workspaceId, input)
   if (isRefusal(content)) return content
   const email = newEmail(deps, {

@@ -46,6 +46,8 @@ export interface EmailParts {
   /** Those of them who are of the team, beside or instead of the contact of `sentBy`. */
   team?: string[]
   attachments?: Attachment[]
+  /** That of a message that came whole, without angle brackets; absent: one is made. */
+  messageId?: string | undefined
 }
 
 /** Makes an email that is due at once. Every category is tried for as long as transactional mail (24 hours). */
@@ -75,7 +77,7 @@ export function newEmail(
       headers: parts.headers ?? {},
       tags: parts.tags ?? {},
       metadata: parts.metadata ?? {},
-      message_id: messageIdOf(id, salt, parts.domainName),
+      message_id: parts.messageId ?? messageIdOf(id, salt, parts.domainName),
       workflow_id: sentBy?.workflowId ?? null,
       execution_id: sentBy?.executionId ?? null,
       node_id: sentBy?.nodeId ?? null,

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 import { readLongBody } from './sliceReads.ts'
+import { sourceColumns } from './sources.ts'
 
 /** Longer bodies are read in slices. */
 const ROW_BYTES_MAX = 1024 * 1024
@@ -33,6 +34,10 @@ type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text'
   html_bytes: number
   text_bytes: number
   attachments_bytes: number
+  /** Size of the whole message; null: it is composed. */
+  source_bytes: number | null
+  /** The whole message; null: it is composed, or long. */
+  source: Buffer | null
   /** How often composing it has ended a worker while it was alone; null: it is no suspect. */
   suspect_deaths: number | null
   /** The same of its deliveries whose replies are suspects, by `suspectDeliveryId`; null: there are none. */
@@ -41,7 +46,8 @@ type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text'
 
 /**
  * The emails with these ids, in any order; deleted ones are left out. Attachments and bodies over a megabyte are
- * not read: `heavy_bytes` is their size, and `readHeavyParts` reads them.
+ * not read: `heavy_bytes` is their size, and `readHeavyParts` reads them. The same holds for a source and `readSource`; bodies
+ * are of no use beside it.
  */
 export async function listEmailContents(db: Db, ids: string[]) {
   const { rows } = await sql<ContentRow>`
@@ -52,16 +58,22 @@ export async function listEmailContents(db: Db, ids: string[]) {
       ${longBytes('e.html')} as html_bytes, ${longBytes('e.text')} as text_bytes,
       coalesce((select sum(octet_length(content)) + count(*) from email_attachments
         where email_id = e.id), 0)::float8 as attachments_bytes,
+      ${sourceColumns},
       (select deaths from suspects where kind = 'email' and id = e.id) as suspect_deaths,
       (select json_object_agg(id, deaths) from suspects
         where kind = 'delivery' and id > e.id || '/' and id < e.id || '0') as suspect_deliveries
     from given join emails e on e.id = given.id
   `.execute(db)
-  return rows.map(({ html_bytes, text_bytes, attachments_bytes, ...email }) => ({
-    ...email,
-    heavy: { html: html_bytes > 0, text: text_bytes > 0, attachments: attachments_bytes > 0 },
-    heavy_bytes: html_bytes + text_bytes + attachments_bytes,
-  }))
+  return rows.map(({ html_bytes, text_bytes, attachments_bytes, ...email }) => {
+    const isCarried = email.source_bytes !== null
+    const composed_bytes = html_bytes + text_bytes + attachments_bytes
+    const carried_bytes = email.source === null ? (email.source_bytes ?? 0) : 0
+    return {
+      ...email,
+      heavy: { html: html_bytes > 0, text: text_bytes > 0, attachments: attachments_bytes > 0 },
+      heavy_bytes: isCarried ? carried_bytes : composed_bytes,
+    }
+  })
 }
 
 export type EmailContent = Awaited<ReturnType<typeof listEmailContents>>[number]

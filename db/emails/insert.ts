@@ -7,6 +7,7 @@ import { type ClassedEmail, mailClass, mailClasses } from '../../rules/mail/clas
 import { shardOf } from '../../rules/shard.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow, Row } from '../schema.ts'
+import { SOURCE_SLICE_BYTES } from './sources.ts'
 
 type NewAttachment = Omit<NewRow<'email_attachments'>, 'email_id' | 'position'>
 
@@ -22,6 +23,8 @@ export interface NewEmail {
   /** Those of them who are of the team, and not the contact for whom an execution sends it. */
   team: string[]
   attachments: NewAttachment[]
+  /** The whole message, which is sent as it is; absent: the message is composed from the row. */
+  source?: Buffer
   /** When its first attempt is due. */
   dueAt: Date
   /** When it is no longer tried. */
@@ -29,7 +32,7 @@ export interface NewEmail {
 }
 
 /**
- * Writes an email with its attachments, one delivery for each recipient (`suppressed` for those on the
+ * Writes an email with its attachments or the first slice of its source (`insertSourceRest` writes the others), one delivery for each recipient (`suppressed` for those on the
  * suppression list, else `queued`), and the email events `sent`, and `bounced` for the suppressed ones.
  * One statement, so one commit where the caller has no transaction of its own. The caller wakes the lanes.
  * @param macs of marketing mail, for each recipient the HMAC of the address that the claim looks for among opt-outs
@@ -70,7 +73,7 @@ export async function insertEmail(
     recipients: sql`select ${row.id}::text as email_id, r.* from unnest(${addresses}::text[], ${domains}::text[],
       ${shards}::smallint[], ${keys}::text[], ${ofTeam}::boolean[], ${[...macs]}::bytea[])
       with ordinality as r(address, domain, shard, key, to_team, mac, position)`,
-    further: attachments(row.id, email.attachments),
+    further: sql`${attachments(row.id, email.attachments)}${firstSlice(row.id, email.source)}`,
   })
 }
 
@@ -161,5 +164,13 @@ function attachments(emailId: string, files: NewAttachment[]) {
   return sql`, attachment as (
       insert into email_attachments (email_id, position, filename, content_type, content_id, content)
       values ${sql.join(rows)}
+    )`
+}
+
+function firstSlice(emailId: string, source: Buffer | undefined) {
+  if (!source) return sql``
+  return sql`, source as (
+      insert into email_sources (email_id, position, content)
+      values (${emailId}, 0, ${source.subarray(0, SOURCE_SLICE_BYTES)})
     )`
 }

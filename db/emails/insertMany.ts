@@ -11,14 +11,20 @@ export type PlainEmail = NewEmail & {
   attachments: []
 }
 
-/** A longer html or text goes to Postgres alone, so that it delays no others. */
+/** A longer html, text or source goes to Postgres alone, so that it delays no others. */
 const BODY_LENGTH_MAX = 50_000
 
 export function isPlain(email: NewEmail): email is PlainEmail {
   const isShort = (body: string | Buffer | null) =>
     body === null || (typeof body === 'string' && body.length <= BODY_LENGTH_MAX)
+  if ((email.source?.length ?? 0) > BODY_LENGTH_MAX) return false
   return email.attachments.length === 0 && isShort(email.row.html) && isShort(email.row.text)
 }
+
+const sources = sql`, source as (
+    insert into email_sources (email_id, position, content)
+    select id, 0, decode(source, 'base64') from given where source is not null
+  )`
 
 /**
  * Writes what `insertEmail` writes, for each of them. If one row is refused, none is written. The caller wakes the
@@ -31,8 +37,9 @@ export async function insertEmails(
   emails: readonly PlainEmail[],
   macsOf: (email: NewEmail) => readonly Buffer[],
 ): Promise<void> {
-  const rows = emails.map(({ row, dueAt, expiresAt }) => ({
+  const rows = emails.map(({ row, source, dueAt, expiresAt }) => ({
     ...row,
+    source: source?.toString('base64') ?? null,
     class: classPlace(row),
     due_at: dueAt,
     expires_at: expiresAt,
@@ -52,8 +59,9 @@ export async function insertEmails(
         subject text, html text, text text, template_id text, domain_id text, headers jsonb, tags jsonb,
         metadata jsonb, message_id text, workflow_id text, execution_id text, node_id text,
         unsubscribe_token text, track_opens boolean, track_clicks boolean, tracking_host text,
-        created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz)`,
+        created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz, source text)`,
     bodies: { html: sql`html`, text: sql`text` },
+    further: emails.some(({ source }) => source) ? sources : sql``,
     recipients: sql`
       select email_id, address, domain, shard, key, to_team, decode(hex, 'hex') as mac, position
       from jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb)

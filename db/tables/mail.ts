@@ -51,6 +51,13 @@ export interface EmailAttachmentsTable {
   content: Buffer
 }
 
+/** A mail that came as a whole message, by SMTP: it is sent as it was written. In slices of a mebibyte, without its signature. */
+export interface EmailSourcesTable {
+  email_id: string
+  position: number
+  content: Buffer
+}
+
 /** The targets of an email's tracked links, in the order of the html. The token of a link has its index here. */
 export interface EmailLinksTable {
   email_id: string

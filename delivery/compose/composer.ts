@@ -7,6 +7,7 @@ import {
   readHeavyParts,
 } from '../../db/emails/contents.ts'
 import { suspectDeliveryId } from '../../db/suspects/writes.ts'
+import type { Octets } from '../../mail/carried/sign.ts'
 import { createBodies } from '../../mail/compose/bodyCache.ts'
 import { composeSigned } from '../../mail/compose/mime.ts'
 import type { Message } from '../../mail/transport.ts'
@@ -14,8 +15,9 @@ import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
+import { createBudget } from '../../runtime/budget.ts'
 import type { DeliveryDeps } from '../deps.ts'
-import { createBudget } from './budget.ts'
+import { prepareCarried } from './carried.ts'
 import { type ReaderOf, toComposeInput, tracked, untracked } from './composeInput.ts'
 import { createHeavyPlaces, NoHeavyPlace } from './heavyPlaces.ts'
 import { createMailGuard, GivenUp, type MailWork } from './mailGuard.ts'
@@ -33,6 +35,8 @@ export interface ComposedEmail {
   /** The domain of the return path. */
   mailFromDomain: string
   transactional: boolean
+  /** What a server must offer to take it. */
+  octets?: Octets
   /**
    * Runs the work that reads the reply to this delivery, which may end the worker, too.
    * @throws NotAlone if the reply cannot be read now
@@ -112,17 +116,22 @@ export function createComposer(
   const prepare = async (email: EmailContent, watched: Watched): Promise<Prepared> => {
     const { domain, keys } = await signers(email.domain_id, email.created_at)
     const mailFromDomain = `${MAIL_FROM_LABEL}.${domain}`
+    const signing = keys.map((key) => ({ ...key, domain, date: email.created_at }))
+    const acceptedAt = email.created_at.getTime()
+    const common = { acceptedAt, mailFromDomain, transactional: isTransactional(email) }
+    if (email.source_bytes !== null) {
+      const carried = await prepareCarried({ ...deps, trackers }, email, signing, watched)
+      return { common: { ...common, octets: carried.octets }, bytesFor: carried.bytesFor }
+    }
     const parts =
       email.heavy_bytes > 0
         ? await readHeavyParts(deps.db, email)
         : { html: email.html, text: email.text, attachments: [] }
     const input = watched(() => toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain))
-    const signing = keys.map((key) => ({ ...key, domain, date: email.created_at }))
     const tracker = await trackers(email, input, watched)
     const plain: { team?: Promise<Buffer>; others?: Promise<Buffer> } = {}
-    const acceptedAt = email.created_at.getTime()
     return {
-      common: { acceptedAt, mailFromDomain, transactional: isTransactional(email) },
+      common,
       bytesFor(delivery, watched) {
         if (tracker === null || delivery === null) {
           const all = delivery?.to_team ? 'team' : 'others'

@@ -37,6 +37,7 @@ export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config'
     email: EmailContent,
     { html, text }: Pick<ComposeInput, 'html' | 'text'>,
     watched: Watched,
+    mayTrack: (url: string) => boolean = () => true,
   ): Promise<Tracker | null> => {
     const { track_opens: opens, track_clicks: clicks, tracking_host } = email
     if (!html || html.length > HTML_CHARS_MAX || (!opens && !clicks)) return null
@@ -45,6 +46,7 @@ export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config'
     const { unsubscribe_token: leaveToken } = email
     // A link that carries the token elsewhere would lead whoever clicks in a copy to the contact's page.
     const isOwnUrl = (url: string) =>
+      !mayTrack(url) ||
       ownUrls.some((own) => url.startsWith(own)) ||
       (leaveToken !== null && url.includes(leaveToken))
     const plan = watched(() => planTracking(html, { opens, clicks, isOwnUrl }))

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import { createApiMetrics } from '../../api/http/metrics.ts'
 import type { Db } from '../../db/connect.ts'
 import { createPostmasterCounter, createReportCounter } from '../../inbound/reports/metrics.ts'
+import { createSubmissionMetrics } from '../../inbound/submission/metrics.ts'
 import { collectEventLoopDelay } from '../../runtime/eventLoopDelay.ts'
 import { createLog } from '../../runtime/log.ts'
 import { createRenderMetrics } from '../../runtime/renderMetrics.ts'
@@ -36,6 +37,7 @@ export function metricsTable(): string {
   })
   createReportCounter(registry)
   createPostmasterCounter(registry)
+  createSubmissionMetrics(registry)
   createSuspectMetrics(registry)
   createRenderMetrics(registry)
   createApiMetrics(registry)

@@ -29,6 +29,7 @@ export function sendingLimitsTable(): string {
         'the same without `html`, `text` and the contents of attachments',
         mebibytes(limits.emailRestBytesMax),
       ],
+      ['a message by SMTP', mebibytes(limits.submissionBytesMax)],
       ['body of every other request', mebibytes(limits.requestBytesMax)],
       [
         'levels of a body, and its characters `{ } [ ] , :` outside of texts',

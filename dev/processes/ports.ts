@@ -8,6 +8,7 @@ const parts = {
   apiMetrics: { preferred: 9463, variable: 'API_METRICS_PORT' },
   workerMetrics: { preferred: 9464, variable: 'METRICS_PORT' },
   inbound: { preferred: 2525, variable: 'INBOUND_PORT' },
+  submission: { preferred: 2587, variable: 'SUBMISSION_PORT' },
   temporal: { preferred: 7233, variable: undefined },
   temporalUi: { preferred: 8233, variable: undefined },
   inboxWeb: { preferred: 1080, variable: undefined },

@@ -38,6 +38,8 @@ export interface DevInfo {
   metrics_url: string
   /** Address at which the worker accepts bounces and complaints. */
   inbound_url: string
+  /** Address at which the worker takes mail to send; the password is `api_key`. */
+  submission_url: string
 }
 
 export type DevFolder = ReturnType<typeof openFolder>

@@ -95,10 +95,11 @@ async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<Dev
     ALLOW_PRIVATE_WEBHOOKS: env['ALLOW_PRIVATE_WEBHOOKS'] || 'true',
   }
   const inbound = { INBOUND_HOST: '127.0.0.1', INBOUND_PORT: String(ports.inbound) }
+  const submission = { SUBMISSION_HOST: '127.0.0.1', SUBMISSION_PORT: String(ports.submission) }
   await Promise.all([
     inbox.ready,
     parts.service('api', shared, `${apiUrl}/readyz`),
-    parts.service('worker', { ...shared, ...inbound }, `${metricsUrl}/readyz`),
+    parts.service('worker', { ...shared, ...inbound, ...submission }, `${metricsUrl}/readyz`),
   ])
   await ensureDemo(apiUrl, apiKey)
   return {
@@ -112,6 +113,7 @@ async function start(folder: DevFolder, ports: Ports, parts: Parts): Promise<Dev
     api_metrics_url: `http://127.0.0.1:${ports.apiMetrics}/metrics`,
     metrics_url: `${metricsUrl}/metrics`,
     inbound_url: `smtp://127.0.0.1:${ports.inbound}`,
+    submission_url: `smtp://127.0.0.1:${ports.submission}`,
   }
 }
 

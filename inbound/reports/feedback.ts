@@ -7,7 +7,7 @@ import { parseVerp } from '../../mail/tracking/mailboxes.ts'
 import type { MacCheck } from '../../rules/mac.ts'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
-import { SmtpRefusal } from './refusal.ts'
+import { SmtpRefusal } from '../refusal.ts'
 import { createWindow } from './window.ts'
 
 export interface FeedbackDeps {

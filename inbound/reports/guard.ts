@@ -1,7 +1,7 @@
 // Limits of one client of the inbound listener: connections, time, unknown recipients.
 import type { Socket } from 'node:net'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
-import { SmtpRefusal } from './refusal.ts'
+import { SmtpRefusal } from '../refusal.ts'
 
 const CONNECTIONS_PER_CLIENT_MAX = 20
 const REFUSED_RECIPIENTS_MAX = 20

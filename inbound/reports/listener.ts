@@ -5,13 +5,13 @@ import { SMTPServer, type SMTPServerDataStream } from 'smtp-server'
 import type { Dns } from '../../mail/dns/resolver.ts'
 import type { Config } from '../../runtime/config.ts'
 import type { Secrets } from '../../runtime/secrets.ts'
-import { openCertificate } from './certificate.ts'
+import { openCertificate } from '../certificate.ts'
+import { SmtpRefusal } from '../refusal.ts'
 import { createFeedback, type FeedbackDeps } from './feedback.ts'
 import { createGuard } from './guard.ts'
 import { createPostmaster, type PostmasterDeps } from './postmaster.ts'
 import { createReceiver, type ReceiverDeps } from './receive.ts'
 import { createMailboxes } from './recipients.ts'
-import { SmtpRefusal } from './refusal.ts'
 
 export const MESSAGE_BYTES_MAX = 1024 * 1024
 /** RFC 5321 section 4.5.3.1.8 asks for a hundred. */

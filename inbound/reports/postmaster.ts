@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { MailTransport, Outcome } from '../../mail/transport.ts'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
+import { SmtpRefusal } from '../refusal.ts'
 import { isLooping, withReceived } from './forwarded.ts'
-import { SmtpRefusal } from './refusal.ts'
 import { createWindow } from './window.ts'
 
 /** Recipients that one client may name in a minute, and mails that all may send. */

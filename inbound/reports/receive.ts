@@ -4,10 +4,11 @@ import type { Taken } from '../../commands/reports/take.ts'
 import { isFeedback, parseReport } from '../../mail/reports/parseReport.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import type { Log } from '../../runtime/log.ts'
+import { SmtpRefusal } from '../refusal.ts'
+import { toAscii } from '../toAscii.ts'
 import type { createFeedback, FeedbackTaken } from './feedback.ts'
 import type { createPostmaster } from './postmaster.ts'
-import { type createMailboxes, type Mailbox, toAscii } from './recipients.ts'
-import { SmtpRefusal } from './refusal.ts'
+import type { createMailboxes, Mailbox } from './recipients.ts'
 
 export interface ReceiverDeps {
   log: Log

@@ -1,7 +1,7 @@
 // The mailboxes of the listener: what a recipient's address stands for.
-import { domainToASCII } from 'node:url'
 import { parseUnsubscribeMailbox, parseVerp } from '../../mail/tracking/mailboxes.ts'
 import type { MacCheck } from '../../rules/mac.ts'
+import { toAscii } from '../toAscii.ts'
 
 export type Mailbox =
   | { kind: 'return_path'; deliveryId: number }
@@ -32,14 +32,4 @@ export function createMailboxes(settings: {
     if (!settings.takesPostmaster || domain === null) return null
     return { kind: 'postmaster', domain: domain ?? '' }
   }
-}
-
-/**
- * An address with its domain in ASCII (RFC 5890): smtp-server turns `xn--` labels into Unicode, and everything of ours is
- * named and signed in ASCII.
- */
-export function toAscii(address: string): string {
-  const at = address.lastIndexOf('@')
-  const domain = domainToASCII(address.slice(at + 1))
-  return at < 0 || domain === '' ? address : `${address.slice(0, at + 1)}${domain}`
 }

@@ -99,6 +99,16 @@ function toCrlf(text: string): string {
   return lines === '' || lines.endsWith('\r\n') ? lines : `${lines}\r\n`
 }
 
+/** Bytes of any length as quoted-printable. Each line end becomes CRLF, and the last line ends. */
+export function quoteBytes(bytes: Buffer): Buffer {
+  const quoted = createQuoted()
+  const pieces: Buffer[] = []
+  for (let start = 0; start < bytes.length; start += SLICE_CHARS) {
+    pieces.push(quoted.add(bytes.subarray(start, start + SLICE_CHARS)))
+  }
+  return Buffer.concat([...pieces, quoted.end()])
+}
+
 interface Encoder {
   add(bytes: Buffer): Buffer
   end(): Buffer

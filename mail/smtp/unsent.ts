@@ -11,10 +11,14 @@ export interface Mail {
 }
 
 /** The parameters after the return path in MAIL. */
-export function mailParameters({ bytes, from, to }: Envelope, capabilities: Capabilities): string {
-  const size = capabilities.has('SIZE') ? ` SIZE=${bytes}` : ''
-  return isAscii(from + to) ? size : `${size} SMTPUTF8`
+export function mailParameters(envelope: Envelope, capabilities: Capabilities): string {
+  const size = capabilities.has('SIZE') ? ` SIZE=${envelope.bytes}` : ''
+  const body = envelope.octets === undefined ? '' : ' BODY=8BITMIME'
+  return `${size}${body}${needsUtf8(envelope) ? ' SMTPUTF8' : ''}`
 }
+
+const needsUtf8 = ({ from, to, octets }: Envelope) =>
+  octets === 'utf8_header' || !isAscii(from + to)
 
 const isAscii = (text: string) => !/[^\p{ASCII}]/u.test(text)
 
@@ -31,9 +35,10 @@ export const NO_RETURN_PATH = 'the return path is not an address'
  * The refusal of a message that no server would accept, in the form of a server's reply; null if it may be sent.
  */
 export function refusedUnsent(
-  { envelope: { from, to, bytes }, message }: Mail,
+  { envelope, message }: Mail,
   capabilities: Capabilities,
 ): Outcome | null {
+  const { from, to, bytes, octets } = envelope
   if (notInAddress.test(from)) {
     return { kind: 'failed', phase: 'mail', error: NO_RETURN_PATH }
   }
@@ -42,6 +47,12 @@ export function refusedUnsent(
   }
   if (!isAscii(from + to) && !capabilities.has('SMTPUTF8')) {
     return rejection('mail', '553 5.6.7 the server takes no addresses outside ASCII (SMTPUTF8)')
+  }
+  if (octets === 'utf8_header' && !capabilities.has('SMTPUTF8')) {
+    return rejection('mail', '554 5.6.7 the server takes no headers outside ASCII (SMTPUTF8)')
+  }
+  if (octets !== undefined && !capabilities.has('8BITMIME')) {
+    return rejection('mail', '554 5.6.3 the server takes no mail with 8-bit characters (8BITMIME)')
   }
   const sizeMax = Number(capabilities.get('SIZE') ?? 0)
   if (sizeMax > 0 && bytes > sizeMax) {

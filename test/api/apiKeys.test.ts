@@ -1,7 +1,7 @@
 // Keys that make and rotate keys: no more power than their own, an end that holds, tokens that live on for their grace.
 import { expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
-import { listenForKeys } from '../../api/http/keyNews.ts'
+import { listenForKeys } from '../../commands/api-keys/keyNews.ts'
 import { hashApiKey } from '../../commands/api-keys/token.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { createBoundKey } from '../setup/boundKey.ts'

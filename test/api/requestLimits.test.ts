@@ -1,7 +1,7 @@
 // Limits of requests: of a key and of a workspace, in every answer's headers, and changed while the API runs.
 import { afterEach, expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
-import { listenForKeys } from '../../api/http/keyNews.ts'
+import { listenForKeys } from '../../commands/api-keys/keyNews.ts'
 import { createTestApi } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { limitTo, off } from '../setup/limits.ts'

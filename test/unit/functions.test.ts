@@ -44,6 +44,10 @@ const looked: Record<string, string> = {
   'delivery/webhooks/run.ts startWebhookSender':
     'what one worker has of endpoints, and the functions that share it',
   'inbound/reports/listener.ts startInbound': 'the hooks of one SMTP server over what they share',
+  'inbound/submission/guard.ts createGuard':
+    'what is counted of clients, and the functions that share it',
+  'inbound/submission/spool.ts createSpool':
+    'what messages take while they come, and the functions that share it',
   'dev/start/parts.ts createParts': 'one short function for each part of npm start',
   'bench/memory.ts memory': 'one figure from its servers to its report',
   'bench/plainActivities.ts sendMail':

@@ -32,6 +32,7 @@ const exceptions: Record<string, string[]> = {
     'emails/listOwnEmails',
     'emails/readHeavyParts',
     'emails/readLongBody',
+    'emails/readSource',
     'tracking/insertEmailLinks',
   ],
   'a workflow function carries on a job of whichever workspace': [
@@ -51,6 +52,7 @@ const exceptions: Record<string, string[]> = {
     'webhooks/deleteWebhookRemains',
     'webhooks/countPendingWebhooks',
   ],
+  'the slices of an email that the same transaction has written': ['emails/insertSourceRest'],
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
   'workers delete old answers of all workspaces': ['idempotency-keys/deleteOldAnswers'],
   'workers fill the segments of all workspaces, and look at their contacts': [

@@ -1,6 +1,6 @@
 // The cache of API keys: for a minute, never past their end, and never past a revocation, even one during a read.
 import { expect, it } from 'vitest'
-import { createKeyCache, type RequestKey } from '../../../api/http/keyCache.ts'
+import { createKeyCache, type RequestKey } from '../../../commands/api-keys/keyCache.ts'
 import type { WorkspaceId } from '../../../rules/ids.ts'
 
 const keyOf = (workspace: string): RequestKey => ({

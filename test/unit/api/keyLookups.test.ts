@@ -1,6 +1,6 @@
 // Look-ups of keys: shared queries, turns of addresses, errors.
 import { expect, it } from 'vitest'
-import { createKeyLookups } from '../../../api/http/keyLookups.ts'
+import { createKeyLookups } from '../../../commands/api-keys/keyLookups.ts'
 
 /** A look-up whose queries end by hand; every hash is found but those that begin with `wrong`. */
 function lookups() {

@@ -1,6 +1,6 @@
 // Wrong keys of one address: some are refused at once, many of them late, and nobody else waits.
 import { expect, it } from 'vitest'
-import { createWrongKeyPause } from '../../../api/http/wrongKeys.ts'
+import { createWrongKeyPause } from '../../../commands/api-keys/wrongKeys.ts'
 
 function setup() {
   let now = 1_000_000

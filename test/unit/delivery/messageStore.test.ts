@@ -4,11 +4,11 @@ import { mkdtempSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createBudget } from '../../../delivery/compose/budget.ts'
 import { createHeavyPlaces, NoHeavyPlace } from '../../../delivery/compose/heavyPlaces.ts'
 import { createMessageStore } from '../../../delivery/compose/messageStore.ts'
 import { dotStuffed } from '../../../mail/smtp/dots.ts'
 import type { StoredMessage } from '../../../mail/transport.ts'
+import { createBudget } from '../../../runtime/budget.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'dripline-store-'))
 const limits = { memoryMax: 1_000, filesMax: 700_000 }

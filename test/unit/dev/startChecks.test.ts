@@ -194,6 +194,7 @@ test('the screen is under 20 lines, and each line but those of a curl fits a ter
     api_metrics_url: `${url(9463)}/metrics`,
     metrics_url: `${url(9464)}/metrics`,
     inbound_url: 'smtp://127.0.0.1:2525',
+    submission_url: 'smtp://127.0.0.1:2587',
   }
   const lines = screen(info, '/home/ada/dripline/.data').trimEnd().split('\n')
   expect(lines.length).toBeLessThan(20)

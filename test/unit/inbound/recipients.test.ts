@@ -1,6 +1,7 @@
 // Recipients of the listener whose domain is not ASCII to a reader: smtp-server hands them over in Unicode.
 import { expect, test } from 'vitest'
-import { createMailboxes, toAscii } from '../../../inbound/reports/recipients.ts'
+import { createMailboxes } from '../../../inbound/reports/recipients.ts'
+import { toAscii } from '../../../inbound/toAscii.ts'
 import { verpAddress } from '../../../mail/tracking/mailboxes.ts'
 import { createSecrets } from '../../../runtime/secrets.ts'
 import { TEST_SECRET_KEY } from '../../setup/processes.ts'

@@ -1,7 +1,7 @@
 // The listener's certificate stays in use while the file system cannot say whether its files have changed.
 import { rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { openCertificate } from '../../../inbound/reports/certificate.ts'
+import { openCertificate } from '../../../inbound/certificate.ts'
 import { anotherCertificate, certificateFiles } from './certificate.ts'
 
 test('a fault of the file system is one line of the log, and the certificate before stays', () => {

@@ -2,9 +2,9 @@
 // bounds.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createBudget } from '../../../delivery/compose/budget.ts'
 import { createBodies } from '../../../mail/compose/bodyCache.ts'
 import { encodeBody } from '../../../mail/compose/bodyEncode.ts'
+import { createBudget } from '../../../runtime/budget.ts'
 
 const SLICE_CHARS = 64 * 1024
 

@@ -7,7 +7,7 @@ import {
   fullBucket,
   refilled,
   secondsUntil,
-} from '../../../api/http/tokenBucket.ts'
+} from '../../../rules/tokenBucket.ts'
 
 /** Asks at these times, in ms. @returns the times at which a token was there */
 function taken(size: BucketSize, times: readonly number[]): number[] {

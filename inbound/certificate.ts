@@ -1,8 +1,8 @@
-// The listener's certificate and key, which are read again when their files change.
+// A listener's certificate and key, which are read again when their files change.
 import { readFileSync, statSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import type { Config } from '../../runtime/config.ts'
-import type { Log } from '../../runtime/log.ts'
+import type { Config } from '../runtime/config.ts'
+import type { Log } from '../runtime/log.ts'
 
 export interface Certificate {
   cert: Buffer
@@ -10,6 +10,9 @@ export interface Certificate {
 }
 
 type Files = Pick<NonNullable<Config['inbound']>, 'tlsCert' | 'tlsKey'>
+
+/** The names of the two settings begin with this. */
+type Settings = 'INBOUND' | 'SUBMISSION'
 
 /**
  * Reads certificate and key. `renewed` gives new ones when a file has changed since: two looks at the file system,
@@ -21,10 +24,13 @@ type Files = Pick<NonNullable<Config['inbound']>, 'tlsCert' | 'tlsKey'>
 export function openCertificate(
   { tlsCert, tlsKey }: Files,
   log: Pick<Log, 'info' | 'warn'>,
+  settings: Settings = 'INBOUND',
 ): { first: Certificate; renewed: () => Certificate | null } | null {
   if (tlsCert === null && tlsKey === null) return null
   if (tlsCert === null || tlsKey === null) {
-    throw new Error('INBOUND_TLS_CERT and INBOUND_TLS_KEY belong together: set both or none')
+    throw new Error(
+      `${settings}_TLS_CERT and ${settings}_TLS_KEY belong together: set both or none`,
+    )
   }
   const look = () => `${stateOf(tlsCert)} ${stateOf(tlsKey)}`
   const read = (): Certificate => {

@@ -13,8 +13,13 @@ const PAUSED_MAX = 5_000
  * Makes a function that returns when the refusal of a wrong key may be answered: at once, or after a second for an
  * address with many. Behind a proxy that is not trusted all clients are one address.
  * @param pause waits so many ms
+ * @param pausedMax answers that are held back at a time
  */
-export function createWrongKeyPause(pause: (ms: number) => Promise<unknown>, now: () => Date) {
+export function createWrongKeyPause(
+  pause: (ms: number) => Promise<unknown>,
+  now: () => Date,
+  pausedMax = PAUSED_MAX,
+) {
   const counts = new LRUCache<string, { since: number; count: number }>({ max: ADDRESSES_MAX })
   let paused = 0
   /** @param address the client's; empty when it is not known, which is never slowed */
@@ -25,7 +30,7 @@ export function createWrongKeyPause(pause: (ms: number) => Promise<unknown>, now
     if (!counted || time - counted.since > WINDOW_MS) counted = { since: time, count: 0 }
     counted.count++
     counts.set(address, counted)
-    if (counted.count <= QUICK_MAX || paused >= PAUSED_MAX) return
+    if (counted.count <= QUICK_MAX || paused >= pausedMax) return
     paused++
     try {
       await pause(PAUSE_MS)

@@ -1,0 +1,34 @@
+// Finds the valid key of a token, whoever shows it: a request, or a mail program.
+import { findApiKeysByHashes } from '../../db/api-keys/reads.ts'
+import type { CommandDeps } from '../deps.ts'
+import type { KeyCache, RequestKey } from './keyCache.ts'
+import { createKeyLookups } from './keyLookups.ts'
+import { noteKeyUse } from './noteUse.ts'
+import { hashApiKey } from './token.ts'
+
+/** @returns the valid key, or undefined; `address` is the client's, by which look-ups take turns */
+export type FindKey = (token: string, address: string) => Promise<RequestKey | undefined>
+
+/**
+ * Makes a function that finds the valid key of a token and stores when it was used. Look-ups of keys that are not cached
+ * take turns by the client's address.
+ * @param onFailure called when the last use of a key could not be stored, which nobody waits for
+ */
+export function createFindKey(
+  deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
+  cache: KeyCache,
+  onFailure: (err: unknown) => void,
+): FindKey {
+  const lookUp = createKeyLookups((hashes) => findApiKeysByHashes(deps.db, hashes, deps.now()))
+  const read = async (hash: Buffer, address: string): Promise<RequestKey | undefined> => {
+    const row = await lookUp(hash, address)
+    if (!row) return undefined
+    const { last_used_at: lastUsedAt, token_hash: _, ...key } = row
+    noteKeyUse(deps, key.workspace_id, { id: key.id, lastUsedAt }).catch(onFailure)
+    return key
+  }
+  return (token, address) => {
+    const hash = hashApiKey(token)
+    return cache.find(hash.toString('latin1'), () => read(hash, address))
+  }
+}

@@ -1,0 +1,87 @@
+// Accepts a whole message, which is sent as it was written: commits the email with its deliveries and its source.
+import { insertSourceRest, SOURCE_SLICE_BYTES } from '../../db/emails/sources.ts'
+import { addressDomain } from '../../rules/addresses.ts'
+import type { JsonObject } from '../../rules/json.ts'
+import type { Reach } from '../../rules/reach.ts'
+import { isRefusal, type Refusal } from '../../rules/refusals.ts'
+import type { CommandDeps } from '../deps.ts'
+import { type DailyLimit, withDayPlaces } from '../limits/daily.ts'
+import { transact } from '../transact.ts'
+import type { EmailGroups } from './groups.ts'
+import { newEmail } from './newEmail.ts'
+import { checkSender, type SenderRefusal } from './sender.ts'
+import { writeEmail } from './write.ts'
+
+export interface SubmitEmail {
+  /** The key that was shown, whose emails may be limited. */
+  keyId: string
+  /** As the message's header has it: addresses with display names. */
+  from: string
+  to: string[]
+  cc: string[]
+  replyTo: string[]
+  /** The bare address of `from`. */
+  sender: { address: string }
+  /** Bare addresses of the envelope, each once. */
+  recipients: string[]
+  /** Those of them whom neither To nor Cc names. */
+  bcc: string[]
+  subject: string
+  /** As the message's parts have them; null: there is none. */
+  html: string | null
+  text: string | null
+  headers: Record<string, string>
+  tags: Record<string, string>
+  metadata: JsonObject
+  tracking: { opens: boolean; clicks: boolean }
+  /** The message's own, without angle brackets; undefined: it has none. */
+  messageId: string | undefined
+  /** Makes the message with what it lacks; `messageId` without angle brackets. */
+  sourceWith: (added: { messageId: string; date: Date }) => Buffer
+}
+
+type SubmitDeps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'addressMac'> & {
+  emailGroups: EmailGroups
+  daily: DailyLimit
+}
+
+/**
+ * Commits the email before it returns an id, as `acceptEmail` does. A source of more than one slice takes a transaction, and a
+ * round trip for each further slice.
+ */
+export async function submitEmail(
+  deps: SubmitDeps,
+  { workspaceId, domainId: onlyDomainId }: Reach,
+  input: SubmitEmail,
+): Promise<{ id: string } | SenderRefusal | Refusal<'daily_limit'>> {
+  const { recipients, subject, html, text } = input
+  const domainName = addressDomain(input.sender.address)
+  const addresses = recipients.map((address) => address.toLowerCase())
+  const facts = await deps.emailGroups.findFacts(workspaceId, { domainName, addresses })
+  const domain = checkSender(deps, { onlyDomainId, domainName, domain: facts.domain })
+  if (isRefusal(domain)) return domain
+  const made = newEmail(deps, {
+    ...input,
+    category: 'transactional',
+    content: { subject, html, text },
+    templateId: null,
+    domain,
+    domainName,
+    sentBy: null,
+    unsubscribeToken: null,
+  })
+  const { id, message_id: messageId, created_at: date } = made.row
+  const source = input.sourceWith({ messageId, date })
+  const email = { ...made, source }
+  const contacts = facts.contactEmails.map((address) => ({ email: address }))
+  const isOneSlice = source.length <= SOURCE_SLICE_BYTES
+  const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, () =>
+    contacts.length === 0 && isOneSlice
+      ? deps.emailGroups.write(workspaceId, email)
+      : transact(deps, async (inTrx) => {
+          await writeEmail(inTrx, workspaceId, email, contacts)
+          await insertSourceRest(inTrx.db, id, source)
+        }),
+  )
+  return refusal ?? { id }
+}

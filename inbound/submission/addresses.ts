@@ -1,0 +1,63 @@
+// Reads the addresses of a message's header and of its envelope.
+import { addressParser, decodeWords } from 'postal-mime'
+import { type Mailbox, parseMailbox } from '../../rules/addresses.ts'
+import { isStorableText } from '../../rules/jsonFault.ts'
+import { limits } from '../../rules/limits.ts'
+import { toAscii } from '../toAscii.ts'
+
+/** Addresses of one header that are read back; the message has them all. */
+const SHOWN_MAX = 1_000
+
+/**
+ * One mailbox: an address, with a phrase before it in angle brackets. Nothing that a careless reader could take for another
+ * address: no list, no comment, no route.
+ */
+const ONE_MAILBOX =
+  /^(?:("(?:[^"\\]|\\.)*"|[^"()<>[\]:;@\\,]*)\s*<([^<>\s]+)>|([^"()<>[\]:;\\,\s]+))$/
+
+/**
+ * Reads From. The phrase may be quoted, or have encoded words, and is only shown.
+ * @returns null unless it is exactly one mailbox with an address of ASCII
+ */
+export function readFrom(value: string): (Mailbox & { shown: string }) | null {
+  const match = ONE_MAILBOX.exec(value.trim())
+  if (!match) return null
+  const [, phrase = '', inBrackets, bare] = match
+  const mailbox = parseMailbox(toAscii(inBrackets ?? bare ?? ''))
+  if (!mailbox) return null
+  const name = cleaned(decodeWords(phrase.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1')).trim())
+  return {
+    name: name || null,
+    address: mailbox.address,
+    shown: shownMailbox(name, mailbox.address),
+  }
+}
+
+/** The addresses of a header as they are read back. What cannot be read as one is left out; groups are their members. */
+export function readList(values: readonly string[]): { address: string; shown: string }[] {
+  return values
+    .flatMap((value) => addressParser(value, { flatten: true }))
+    .flatMap(({ name, address }) => {
+      const mailbox = parseMailbox(toAscii(address ?? ''))
+      if (!mailbox) return []
+      const shown = shownMailbox(cleaned(decodeWords(name)), mailbox.address)
+      return [{ address: mailbox.address, shown }]
+    })
+    .slice(0, SHOWN_MAX)
+}
+
+/** The address of RCPT TO; null for one that the HTTP interface refuses too. */
+export const readRecipient = (address: string): string | null =>
+  parseMailbox(toAscii(address))?.address ?? null
+
+function shownMailbox(name: string, address: string): string {
+  if (name === '') return address
+  const isPlain = /^[\p{L}\p{N} '._-]+$/u.test(name)
+  return `${isPlain ? name : `"${name.replace(/["\\]/g, '\\$&')}"`} <${address}>`
+}
+
+/** A text of a header without what cannot be stored or shown on a line. */
+export function cleaned(text: string): string {
+  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, limits.mailboxCharsMax)
+  return isStorableText(line) ? line.trim() : line.toWellFormed().replaceAll('\0', '').trim()
+}

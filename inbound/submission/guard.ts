@@ -1,0 +1,137 @@
+// Limits of the clients that submit mail: connections, time, wrong keys, recipients.
+import type { Socket } from 'node:net'
+import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
+import type { SmtpRefusal } from '../refusal.ts'
+import { replyOf } from './replies.ts'
+
+/** Connections of one client that have shown no key yet; those that wait for the answer to a wrong one are left out. */
+const STRANGERS_PER_CLIENT_MAX = 100
+const CONNECTIONS_PER_WORKSPACE_MAX = 100
+const WRONG_KEYS_MAX = 3
+/** Recipients over the limit of one connection, before it is closed. */
+const EXCESS_RECIPIENTS_MAX = 1_000
+
+export interface GuardTimes {
+  /** How long a client may take to show a key. */
+  stranger_ms: number
+  /** How long one message may take. */
+  message_ms: number
+}
+
+const TIMES: GuardTimes = { stranger_ms: 60_000, message_ms: 15 * 60_000 }
+
+interface Session {
+  id: string
+  remoteAddress: string
+  remotePort: number
+}
+
+interface Known {
+  /** What its connection counts for: a client or a workspace. */
+  counted: string | null
+  socket: Socket | undefined
+  wrongKeys: number
+  excess: number
+  timer: NodeJS.Timeout | null
+}
+
+const placeOf = (address: string | undefined, port: number | undefined) =>
+  `${(address ?? '').replace(/^::ffff:/, '')} ${port}`
+
+/** Makes the counters. A refusal is the reply to send; one of 421 ends the connection. */
+export function createGuard({ stranger_ms, message_ms }: GuardTimes = TIMES) {
+  const counts = new Map<string, number>()
+  const sessions = new Map<string, Known>()
+  /** Sockets by the address and port of the client: the library does not say which one a session has. */
+  const sockets = new Map<string, Socket>()
+
+  const change = (name: string, by: number): number => {
+    const count = (counts.get(name) ?? 0) + by
+    if (count > 0) counts.set(name, count)
+    else counts.delete(name)
+    return count
+  }
+  const count = (known: Known, name: string | null): number => {
+    if (known.counted !== null) change(known.counted, -1)
+    known.counted = name
+    return name === null ? 0 : change(name, 1)
+  }
+  const limitTime = (known: Known, ms: number | null) => {
+    if (known.timer) clearTimeout(known.timer)
+    known.timer = null
+    if (ms === null) return
+    known.timer = setTimeout(() => known.socket?.destroy(), ms)
+    known.timer.unref()
+  }
+  const clientOf = ({ remoteAddress }: Session) => `client ${clientNetwork(remoteAddress)}`
+
+  return {
+    /** For metrics. */
+    connections: () => sessions.size,
+    onSocket(socket: Socket): void {
+      const place = placeOf(socket.remoteAddress, socket.remotePort)
+      sockets.set(place, socket)
+      socket.once('close', () => {
+        if (sockets.get(place) === socket) sockets.delete(place)
+      })
+    },
+    onConnect(session: Session): SmtpRefusal | null {
+      const socket = sockets.get(placeOf(session.remoteAddress, session.remotePort))
+      const known = { counted: null, socket, wrongKeys: 0, excess: 0, timer: null }
+      sessions.set(session.id, known)
+      limitTime(known, stranger_ms)
+      return count(known, clientOf(session)) > STRANGERS_PER_CLIENT_MAX ? tooMany() : null
+    },
+    /** The client has shown the key of a workspace. */
+    onKey({ id }: Session, workspaceId: string): SmtpRefusal | null {
+      const known = sessions.get(id)
+      if (!known) return null
+      limitTime(known, null)
+      const mine = count(known, `workspace ${workspaceId}`)
+      return mine > CONNECTIONS_PER_WORKSPACE_MAX ? tooMany() : null
+    },
+    /** The client has shown a wrong key. @param pause waits before the answer */
+    async onWrongKey(session: Session, pause: () => Promise<void>): Promise<SmtpRefusal> {
+      const known = sessions.get(session.id)
+      if (known) count(known, null)
+      await pause()
+      if (known && sessions.has(session.id)) count(known, clientOf(session))
+      const isLast = known !== undefined && ++known.wrongKeys >= WRONG_KEYS_MAX
+      return replyOf({
+        reply: isLast ? 421 : 535,
+        enhanced: isLast ? '4.7.0' : '5.7.8',
+        code: 'invalid_api_key',
+        text: 'The API key is unknown, revoked or expired',
+      })
+    },
+    /** The client names more recipients than one message may have. */
+    onExcessRecipient({ id }: Session, max: number): SmtpRefusal {
+      const known = sessions.get(id)
+      if (known && ++known.excess >= EXCESS_RECIPIENTS_MAX) return tooMany('recipients')
+      const text = `Too many recipients. Maximum allowed is ${max}`
+      return replyOf({ reply: 452, enhanced: '4.5.3', code: null, text })
+    },
+    /** A message begins. @returns called at its end */
+    onMessage({ id }: Session): () => void {
+      const known = sessions.get(id)
+      if (!known) return () => undefined
+      limitTime(known, message_ms)
+      return () => limitTime(known, null)
+    },
+    onClose({ id }: Pick<Session, 'id'>): void {
+      const known = sessions.get(id)
+      if (!known) return
+      sessions.delete(id)
+      limitTime(known, null)
+      count(known, null)
+    },
+  }
+}
+
+const tooMany = (what = 'connections') =>
+  replyOf({
+    reply: 421,
+    enhanced: '4.7.0',
+    code: 'rate_limited',
+    text: `Too many ${what}, try again later`,
+  })

@@ -1,0 +1,43 @@
+// Looks at the lines of a message while it comes: nothing in it may be taken for its end by a server on the way.
+
+const LF = 0x0a
+const CR = 0x0d
+/** RFC 5321 section 4.5.3.1.6, without the line end. Longer lines would be cut or refused on the way, and break the signature. */
+const LINE_BYTES_MAX = 998
+
+type LineFault = 'half_line_end' | 'nul' | 'long_line'
+
+/** What a fault is, for the sender. */
+export const lineFaults: Record<LineFault, string> = {
+  half_line_end: 'a line must end with CR and LF, and neither may stand alone',
+  nul: 'the message must not hold a NUL character',
+  long_line: `a line must not exceed ${LINE_BYTES_MAX} bytes: encode the part as quoted-printable or base64`,
+}
+
+/** Makes a watcher. `fault` is the first one, half a line end at the end of the message included. */
+export function watchLines() {
+  let found: LineFault | null = null
+  let isAfterCr = false
+  let column = 0
+
+  function look(chunk: Buffer): LineFault | null {
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i]
+      if ((byte === LF) !== isAfterCr) return 'half_line_end'
+      isAfterCr = byte === CR
+      if (byte === 0) return 'nul'
+      if (byte === LF) column = 0
+      else if (byte !== CR && ++column > LINE_BYTES_MAX) return 'long_line'
+    }
+    return null
+  }
+
+  return {
+    add(chunk: Buffer): void {
+      found ??= look(chunk)
+    },
+    /** Whether the message is refused already, so that nothing more of it needs to be kept. */
+    isFaulty: (): boolean => found !== null,
+    fault: (): LineFault | null => found ?? (isAfterCr ? 'half_line_end' : null),
+  }
+}

@@ -1,0 +1,117 @@
+// The SMTP listener for mail that customers submit: whoever shows an API key sends as over HTTP.
+import { isIPv4 } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+import { limits } from '../../rules/limits.ts'
+import type { Config } from '../../runtime/config.ts'
+import { openCertificate } from '../certificate.ts'
+import { createGuard, type GuardTimes } from './guard.ts'
+import { createHandlers, type HandlerDeps, LOG_IN_FIRST } from './handlers.ts'
+
+const CONNECTIONS_MAX = 1_000
+const COMMAND_LINE_CHARS_MAX = 4_096
+/** RFC 5321 section 4.5.3.2.7. */
+const SILENCE_MS = 5 * 60_000
+/** At a stop, how long open sessions may go on. */
+const CLOSE_MS = 3_000
+const NEVER = ['XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL', 'VRFY', 'EXPN']
+
+interface SubmissionDeps extends HandlerDeps {
+  listen: NonNullable<Config['submission']>
+  /** The name that the listener says. */
+  name: string
+  /** Says how many connections are open. */
+  watch: (connections: () => number) => void
+  times?: GuardTimes
+}
+
+/**
+ * Starts the listener, and a second one with TLS from the first byte where a port for it is set. `stop` refuses new
+ * connections and gives open ones `CLOSE_MS` to end.
+ * @throws Error when a port is taken, or there is a port for TLS and no certificate
+ */
+export async function startSubmission(
+  deps: SubmissionDeps,
+): Promise<{ port: number; tlsPort: number | null; stop: () => Promise<void> }> {
+  const { listen, log } = deps
+  const certificate = openCertificate(listen, log, 'SUBMISSION')
+  if (listen.tlsPort !== null && !certificate) {
+    throw new Error('SUBMISSION_TLS_PORT needs SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY')
+  }
+  const guard = createGuard(deps.times)
+  deps.watch(guard.connections)
+  const shared = { certificate, guard, handlers: createHandlers(deps, guard) }
+  const first = await open(deps, listen.port, { ...shared, secure: false })
+  const second =
+    listen.tlsPort === null ? null : await open(deps, listen.tlsPort, { ...shared, secure: true })
+  return {
+    port: first.port,
+    tlsPort: second?.port ?? null,
+    stop: async () => void (await Promise.all([first.stop(), second?.stop()])),
+  }
+}
+
+interface Opening {
+  certificate: ReturnType<typeof openCertificate>
+  guard: ReturnType<typeof createGuard>
+  handlers: ReturnType<typeof createHandlers>
+  /** TLS from the first byte. */
+  secure: boolean
+}
+
+async function open(
+  { listen, name, log }: SubmissionDeps,
+  port: number,
+  { certificate, guard, handlers, secure }: Opening,
+) {
+  const inClear = certificate ? NEVER : [...NEVER, 'STARTTLS']
+  const server: SMTPServer = new SMTPServer({
+    ...certificate?.first,
+    ...handlers,
+    secure,
+    name,
+    heloResponse: '%s',
+    size: limits.submissionBytesMax,
+    rejectOversized: true,
+    maxClients: CONNECTIONS_MAX,
+    maxCommandLength: COMMAND_LINE_CHARS_MAX,
+    socketTimeout: SILENCE_MS,
+    closeTimeout: CLOSE_MS,
+    authMethods: ['PLAIN', 'LOGIN'],
+    authRequiredMessage: `5.7.0 ${LOG_IN_FIRST}`,
+    // Where AUTH must not come before TLS it is not there before TLS, see `onConnect`.
+    allowInsecureAuth: true,
+    disableReverseLookup: true,
+    disabledCommands: inClear,
+    logger: false,
+    onConnect(session, done) {
+      const renewed = certificate?.renewed()
+      if (renewed) server.updateSecureContext(renewed)
+      const mayLogIn = secure || isLoopback(session.remoteAddress)
+      session.disabledCommands = mayLogIn ? inClear : [...inClear, 'AUTH']
+      done(guard.onConnect(session))
+    },
+    onSecure(_socket, session, done) {
+      session.disabledCommands = NEVER
+      done()
+    },
+  })
+  server.server.on('connection', guard.onSocket)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, listen.host, () => resolve())
+    server.server.once('listening', () => server.removeListener('error', reject))
+  })
+  // A broken connection is no fault of this service, so it is only logged for debugging.
+  server.on('error', (err) => log.debug({ err }, 'a connection of a mail client broke'))
+  const address = server.server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    stop: () => new Promise<void>((end) => server.close(() => end())),
+  }
+}
+
+/** Whether a client is on this machine, where nobody listens in between. */
+function isLoopback(address: string): boolean {
+  const bare = address.replace(/^::ffff:/, '')
+  return bare === '::1' || (isIPv4(bare) && bare.startsWith('127.'))
+}

@@ -1,0 +1,108 @@
+// Reads the header X-Dripline-Options: what the body of POST /v1/emails says beside the message itself.
+import { isJsonObject, type JsonObject } from '../../rules/json.ts'
+import { findJsonFault, isStorableText } from '../../rules/jsonFault.ts'
+import { limits } from '../../rules/limits.ts'
+import { shown, shownText, typeName } from '../../rules/shown.ts'
+import { badMessage } from './replies.ts'
+
+interface SubmissionOptions {
+  tags: Record<string, string>
+  metadata: JsonObject
+  /** Off unless asked for, whatever the domain says: a message is carried as it was written. */
+  tracking: { opens: boolean; clicks: boolean }
+}
+
+const none: SubmissionOptions = {
+  tags: {},
+  metadata: {},
+  tracking: { opens: false, clicks: false },
+}
+
+/**
+ * Reads the options. Unknown keys are ignored, as in a body.
+ * @param value of the header; undefined: there is none
+ * @throws SmtpRefusal with the code that a body with the same fault gets
+ */
+export function readOptions(value: string | undefined): SubmissionOptions {
+  if (value === undefined) return none
+  const given = parse(value)
+  refuseUnavailable(given)
+  return { tags: readTags(given), metadata: readMetadata(given), tracking: readTracking(given) }
+}
+
+/**
+ * What is not there yet. Nothing of it may be passed over in silence: mail would go at once that was meant for later, or twice
+ * that was meant to go once.
+ */
+function refuseUnavailable(given: JsonObject): void {
+  const { scheduled_at: dueAt, idempotency_key: key } = given
+  if (dueAt !== undefined && dueAt !== null) {
+    const text = 'scheduled_at is not available yet: leave it out, mail is sent at once'
+    throw badMessage(text, 'scheduling_not_available')
+  }
+  if (key === undefined || key === null) return
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(key)) {
+    const form = '1-256 visible ASCII characters'
+    throw badMessage(
+      `idempotency_key must be ${form}, not ${shown(key)}`,
+      'invalid_idempotency_key',
+    )
+  }
+  const text = 'idempotency_key is not available yet by SMTP: leave it out'
+  throw badMessage(text, 'idempotency_not_available')
+}
+
+function parse(value: string): JsonObject {
+  let given: unknown
+  try {
+    given = JSON.parse(value)
+  } catch {
+    throw badMessage('X-Dripline-Options: Invalid JSON payload', 'invalid_json')
+  }
+  if (isJsonObject(given)) return given
+  throw badMessage(`X-Dripline-Options must be an object, not ${typeName(given)}`)
+}
+
+function readTags({ tags: value }: JsonObject): Record<string, string> {
+  if (value === undefined || value === null) return {}
+  if (!isJsonObject(value)) {
+    throw badMessage(`tags must be an object of strings, not ${typeName(value)}`)
+  }
+  const entries = Object.entries(value)
+  const max = limits.tagsPerEmailMax
+  if (entries.length > max) {
+    throw badMessage(`tags must not exceed ${max} entries, has ${entries.length}`)
+  }
+  for (const [key, item] of entries) {
+    if (typeof item !== 'string') {
+      throw badMessage(`tags.${shownText(key)} must be a string, not ${typeName(item)}`)
+    }
+    for (const text of [key, item]) {
+      if (text.length > limits.nameCharsMax || !isStorableText(text)) {
+        const form = `up to ${limits.nameCharsMax} characters without NUL`
+        throw badMessage(`tags: keys and values must be ${form}, not ${shown(text)}`)
+      }
+    }
+  }
+  return value as Record<string, string>
+}
+
+function readMetadata({ metadata: value }: JsonObject): JsonObject {
+  if (value === undefined || value === null) return {}
+  if (!isJsonObject(value)) throw badMessage(`metadata must be an object, not ${typeName(value)}`)
+  const fault = findJsonFault(value)
+  if (fault) throw badMessage(`metadata ${fault.message}`)
+  return value
+}
+
+function readTracking({ tracking: value }: JsonObject): SubmissionOptions['tracking'] {
+  if (value === undefined || value === null) return none.tracking
+  if (!isJsonObject(value)) throw badMessage(`tracking must be an object, not ${typeName(value)}`)
+  const wanted = (field: 'opens' | 'clicks'): boolean => {
+    const given = value[field]
+    if (given === undefined || given === null) return false
+    if (typeof given === 'boolean') return given
+    throw badMessage(`tracking.${field} must be true or false, not ${shown(given)}`)
+  }
+  return { opens: wanted('opens'), clicks: wanted('clicks') }
+}

@@ -1,0 +1,78 @@
+// Takes a message that is submitted: keeps it while it comes, reads it, and commits it.
+import type { SMTPServerDataStream } from 'smtp-server'
+import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
+import type { SubmitEmail, submitEmail } from '../../commands/emails/submit.ts'
+import type { Reach } from '../../rules/reach.ts'
+import { isRefusal } from '../../rules/refusals.ts'
+import { createBudget } from '../../runtime/budget.ts'
+import { lineFaults, watchLines } from './lines.ts'
+import { readMessage } from './message.ts'
+import { badMessage, replyOf, toReply } from './replies.ts'
+import { createSpool, type Spooled } from './spool.ts'
+
+export interface SubmissionReceiverDeps {
+  /** Commits an email. */
+  submit: (reach: Reach, input: SubmitEmail) => ReturnType<typeof submitEmail>
+  /** Where large messages stand while they come. */
+  stateFolder: string
+}
+
+/** Smaller messages are read as they are, larger ones when their turn has come. */
+const SMALL_BYTES_MAX = 1024 * 1024
+/** Bytes of large messages that are read at a time, which takes about three times their size. */
+const LARGE_BYTES_MAX = 64 * 1024 * 1024
+
+/**
+ * Makes a function that takes a message for the workspace of a key, and gives the id of its email when it is committed.
+ * The function reads the stream to its end whatever it finds, so that the client hears the reply.
+ */
+export function createReceiver({ submit, stateFolder }: SubmissionReceiverDeps) {
+  const spool = createSpool(stateFolder)
+  const heavily = createBudget(LARGE_BYTES_MAX)
+
+  const commit = async (key: RequestKey, spooled: Spooled, recipients: string[]) => {
+    const input = readMessage(await spooled.read(), recipients)
+    const made = await submit(reachOf(key), { ...input, keyId: key.id })
+    if (isRefusal(made)) throw toReply(made)
+    return made.id
+  }
+
+  /** @throws SmtpRefusal with the reply for a message that is not taken */
+  return async (
+    stream: SMTPServerDataStream,
+    key: RequestKey,
+    recipients: string[],
+  ): Promise<string> => {
+    const spooled = spool.open(key.workspace_id)
+    try {
+      await keep(stream, spooled)
+      const { bytes } = spooled
+      const large = bytes > SMALL_BYTES_MAX ? bytes : 0
+      return await heavily(large, () => commit(key, spooled, recipients))
+    } finally {
+      await spooled.close()
+    }
+  }
+}
+
+/** @throws SmtpRefusal when the message is too large, has lines that no message may have, or does not come whole */
+async function keep(stream: SMTPServerDataStream, spooled: Spooled): Promise<void> {
+  const lines = watchLines()
+  let failure: { err: unknown } | null = null
+  try {
+    for await (const chunk of stream) {
+      lines.add(chunk as Buffer)
+      if (stream.sizeExceeded || failure || lines.isFaulty()) continue
+      await spooled.add(chunk as Buffer).catch((err: unknown) => {
+        failure = { err }
+      })
+    }
+  } catch {
+    throw replyOf({ reply: 451, enhanced: '4.4.2', code: null, text: 'The connection broke' })
+  }
+  // The library replies 552 to this, whatever is thrown.
+  if (stream.sizeExceeded) throw badMessage('the message is too large')
+  if (failure) throw (failure as { err: unknown }).err
+  const fault = lines.fault()
+  if (fault) throw badMessage(lineFaults[fault], 'invalid_message')
+}

@@ -1,0 +1,50 @@
+// Reads the header of a message that came whole. Its fields keep their bytes.
+import type { Field } from '../dkim/canonical.ts'
+
+/** What a header may have: more is an attack on whoever reads it. */
+const HEADER_BYTES_MAX = 256 * 1024
+const FIELDS_MAX = 1_000
+
+const CRLF = '\r\n'
+/** RFC 5322 section 2.2: visible ASCII but the colon; spaces before it were legal once (section 4.5). */
+const FIELD_START = /^[\x21-\x39\x3b-\x7e]+[ \t]*:/
+
+interface Header {
+  fields: Field[]
+  /** The place of the first byte of the body. */
+  bodyAt: number
+}
+
+/**
+ * Reads a header up to the empty line, or to the end of the bytes when there is none.
+ * @param bytes a message or a part of one, with CRLF
+ * @returns a text that says what is wrong, for a header that is none
+ */
+export function readHeader(bytes: Buffer): Header | string {
+  if (bytes[0] === 0x0d && bytes[1] === 0x0a) return { fields: [], bodyAt: CRLF.length }
+  const end = bytes.subarray(0, HEADER_BYTES_MAX).indexOf(CRLF + CRLF)
+  if (end < 0 && bytes.length > HEADER_BYTES_MAX) {
+    return `the header must not exceed ${HEADER_BYTES_MAX / 1024} KB`
+  }
+  const text = bytes.toString('latin1', 0, end < 0 ? bytes.length : end)
+  const lines = text.replace(/\r\n$/, '').split(/\r\n(?![ \t])/)
+  if (lines.length > FIELDS_MAX) return `the header must not exceed ${FIELDS_MAX} fields`
+  if (text === '') return { fields: [], bodyAt: bytes.length }
+  const place = lines.findIndex((line) => !FIELD_START.test(line))
+  if (place >= 0) return `field ${place + 1} of the header is not a name with a colon`
+  const fields = lines.map((raw) => ({ name: nameOf(raw), raw }))
+  return { fields, bodyAt: end < 0 ? bytes.length : end + 2 * CRLF.length }
+}
+
+const nameOf = (raw: string): string => raw.slice(0, raw.indexOf(':')).trim().toLowerCase()
+
+/** The value of a field without its folds, its bytes read as UTF-8. */
+export function fieldValue({ raw }: Field): string {
+  const value = raw.slice(raw.indexOf(':') + 1).replaceAll(CRLF, '')
+  return Buffer.from(value.trim(), 'latin1').toString('utf8')
+}
+
+/** The header as bytes, with the empty line that ends it. */
+export function headerBytes(fields: readonly Field[]): Buffer {
+  return Buffer.from(`${fields.map(({ raw }) => raw + CRLF).join('')}${CRLF}`, 'latin1')
+}

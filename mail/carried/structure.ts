@@ -1,0 +1,142 @@
+// Finds the html and the text of a message that came whole, by their places in it.
+import type { Field } from '../dkim/canonical.ts'
+import { fieldValue, readHeader } from './header.ts'
+import { decodedLength } from './transfer.ts'
+
+/** Multiparts inside each other, and parts in all: what lies beyond is not looked at. */
+const DEPTH_MAX = 10
+const PARTS_MAX = 500
+
+/** A part that readers see as the body. The places are those of the whole message. */
+export interface TextPart {
+  /** Where its header begins; 0 for that of the message. */
+  headerAt: number
+  start: number
+  end: number
+  /** In lower case; '' when it says none. */
+  encoding: string
+  /** In lower case; '' when it says none. */
+  charset: string
+}
+
+interface Structure {
+  /** The first of its kind that is not attached. */
+  html: TextPart | null
+  text: TextPart | null
+  /** Parts of another kind and attached ones: how many, and how many bytes they are decoded. */
+  others: { count: number; bytes: number }
+  /** Whether somebody has signed a part, so that no byte of it may change. */
+  isSigned: boolean
+}
+
+/** Finds the parts. A part whose header cannot be read counts as one of another kind. */
+export function findTextParts(message: Buffer): Structure {
+  const found: Structure = {
+    html: null,
+    text: null,
+    others: { count: 0, bytes: 0 },
+    isSigned: false,
+  }
+  let parts = 0
+  const addOther = (from: number, to: number, encoding: string) => {
+    found.others.count += 1
+    found.others.bytes += decodedLength(message.subarray(from, to), encoding)
+  }
+
+  function walk(from: number, to: number, depth: number): void {
+    parts += 1
+    const header = readHeader(message.subarray(from, to))
+    if (typeof header === 'string' || parts > PARTS_MAX || depth > DEPTH_MAX) {
+      addOther(from, to, '')
+      return
+    }
+    const { fields, bodyAt } = header
+    const start = from + bodyAt
+    const { type, parameters } = contentType(fields)
+    if (/^(multipart\/(signed|encrypted)|application\/(x-)?pkcs7-mime)$/.test(type)) {
+      found.isSigned = true
+    }
+    const boundary = parameters.get('boundary')
+    if (type.startsWith('multipart/') && boundary !== undefined) {
+      for (const [first, last] of segments(message, boundary, start, to)) {
+        walk(first, last, depth + 1)
+      }
+      return
+    }
+    const encoding = tokenOf(fields, 'content-transfer-encoding')
+    const kind = type === 'text/html' ? 'html' : type === 'text/plain' ? 'text' : null
+    if (kind === null || isAttached(fields, parameters) || found[kind]) {
+      addOther(start, to, encoding)
+      return
+    }
+    found[kind] = {
+      headerAt: from,
+      start,
+      end: to,
+      encoding,
+      charset: (parameters.get('charset') ?? '').toLowerCase(),
+    }
+  }
+
+  walk(0, message.length, 0)
+  return found
+}
+
+/** The places of the parts of a multipart: from its boundary to the next one, without the line ends that belong to these. */
+function* segments(
+  message: Buffer,
+  boundary: string,
+  start: number,
+  end: number,
+): Generator<[from: number, to: number]> {
+  const line = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  let from: number | null = null
+  // The line end before the first boundary may be that of the header.
+  for (let at = message.indexOf(line, start - 2); at >= 0 && at < end; ) {
+    const after = at + line.length
+    const isLast = message.toString('latin1', after, after + 2) === '--'
+    const next = isLast ? after : endOfBoundary(message, after)
+    if (next !== null) {
+      if (from !== null && at >= from) yield [from, at]
+      if (isLast) return
+      from = next
+    }
+    at = message.indexOf(line, next === null ? after : next - 2)
+  }
+  if (from !== null && from < end) yield [from, end]
+}
+
+/** Where the line of a boundary ends; null when it goes on, and so is another boundary. */
+function endOfBoundary(message: Buffer, after: number): number | null {
+  let at = after
+  while (message[at] === 0x20 || message[at] === 0x09) at += 1
+  return message[at] === 0x0d && message[at + 1] === 0x0a ? at + 2 : null
+}
+
+const firstOf = (fields: readonly Field[], name: string) => fields.find((one) => one.name === name)
+
+const tokenOf = (fields: readonly Field[], name: string): string => {
+  const field = firstOf(fields, name)
+  return field ? (/^[^\s;]*/.exec(fieldValue(field))?.[0] ?? '').toLowerCase() : ''
+}
+
+const PARAMETER =
+  /;\s*([\w!#$&.^`|~*+-]{1,80})\s*=\s*(?:"((?:[^"\\]|\\.){0,1000})"|([^\s;"]{1,1000}))/g
+
+/** The media type (RFC 2045 section 5.2: text/plain where there is none), and its parameters by name. */
+function contentType(fields: readonly Field[]) {
+  const field = firstOf(fields, 'content-type')
+  const value = field ? fieldValue(field) : ''
+  const type = /^[\w.+-]{1,100}\/[\w.+-]{1,100}/.exec(value)?.[0].toLowerCase()
+  const parameters = new Map<string, string>()
+  for (const [, name = '', quoted, plain] of value.matchAll(PARAMETER)) {
+    const key = name.toLowerCase()
+    if (!parameters.has(key)) parameters.set(key, quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '')
+  }
+  return { type: type ?? (field ? 'application/octet-stream' : 'text/plain'), parameters }
+}
+
+function isAttached(fields: readonly Field[], parameters: ReadonlyMap<string, string>): boolean {
+  const disposition = tokenOf(fields, 'content-disposition')
+  return disposition === 'attachment' || parameters.has('name')
+}

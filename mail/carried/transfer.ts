@@ -1,0 +1,105 @@
+// Transfer encodings (RFC 2045) and character sets of parts of a message that came whole.
+import { TextDecoder } from 'node:util'
+import { quoteBytes } from '../compose/bodyEncode.ts'
+
+const EQUALS = 0x3d
+const LF = 0x0a
+const CR = 0x0d
+const LINE_BYTES_MAX = 998
+const BASE64_LINE = /.{76}(?!$)/g
+
+/** The bytes that a part encodes. What is no valid encoding stays as it is. */
+export function decodeTransfer(bytes: Buffer, encoding: string): Buffer {
+  if (encoding === 'base64') return Buffer.from(bytes.toString('latin1'), 'base64')
+  return encoding === 'quoted-printable' ? decodeQuoted(bytes) : bytes
+}
+
+/** How many bytes a part is decoded; those of quoted-printable count as they are. */
+export function decodedLength(bytes: Buffer, encoding: string): number {
+  if (encoding !== 'base64') return bytes.length
+  let chars = bytes.length
+  for (let at = bytes.indexOf('\r\n'); at >= 0; at = bytes.indexOf('\r\n', at + 2)) chars -= 2
+  const padding = /=*\s*$/.exec(bytes.toString('latin1', Math.max(0, bytes.length - 8)))?.[0] ?? ''
+  return Math.floor(((chars - padding.replace(/\s/g, '').length) * 3) / 4)
+}
+
+function decodeQuoted(bytes: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(bytes.length)
+  let at = 0
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i] ?? 0
+    if (byte !== EQUALS) {
+      decoded[at++] = byte
+      continue
+    }
+    const value = hexOf(bytes[i + 1]) * 16 + hexOf(bytes[i + 2])
+    if (!Number.isNaN(value)) {
+      decoded[at++] = value
+      i += 2
+      continue
+    }
+    const end = softBreakEnd(bytes, i + 1)
+    if (end === null) decoded[at++] = byte
+    else i = end
+  }
+  return decoded.subarray(0, at)
+}
+
+/** The place of the last byte of a soft line break after its `=`; null when it is none. */
+function softBreakEnd(bytes: Buffer, from: number): number | null {
+  let at = from
+  while (bytes[at] === 0x20 || bytes[at] === 0x09) at += 1
+  if (bytes[at] === CR && bytes[at + 1] === LF) return at + 1
+  return at >= bytes.length ? at : null
+}
+
+function hexOf(byte: number | undefined): number {
+  if (byte === undefined) return Number.NaN
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const lower = byte | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : Number.NaN
+}
+
+/**
+ * Encodes bytes as a part had them before they changed.
+ * @param like the encoded bytes before: they say whether the last line ends
+ * @returns the encoding, which is another one only where lines have become too long for the old one
+ */
+export function encodeTransfer(
+  bytes: Buffer,
+  encoding: string,
+  like: Buffer,
+): { encoding: string; bytes: Buffer } {
+  const end = like.at(-1) === LF ? '\r\n' : ''
+  if (encoding === 'base64') {
+    const lines = bytes.toString('base64').replace(BASE64_LINE, '$&\r\n')
+    return { encoding, bytes: Buffer.from(lines + end, 'latin1') }
+  }
+  if (encoding !== 'quoted-printable' && !hasLongLine(bytes)) return { encoding, bytes }
+  const quoted = quoteBytes(bytes)
+  const isEnded = end !== '' || quoted.length < 2
+  return { encoding: 'quoted-printable', bytes: isEnded ? quoted : quoted.subarray(0, -2) }
+}
+
+function hasLongLine(bytes: Buffer): boolean {
+  for (let start = 0; ; ) {
+    const end = bytes.indexOf('\r\n', start)
+    if ((end < 0 ? bytes.length : end) - start > LINE_BYTES_MAX) return true
+    if (end < 0) return false
+    start = end + 2
+  }
+}
+
+/** Text with `\n` line ends, as a reader sees the bytes. An unknown character set is read as UTF-8; NUL becomes U+FFFD. */
+export function readText(bytes: Buffer, charset: string): string {
+  const text = decoderOf(charset).decode(bytes)
+  return text.replaceAll('\r\n', '\n').replaceAll('\0', '\ufffd')
+}
+
+function decoderOf(charset: string): TextDecoder {
+  try {
+    return new TextDecoder(charset === '' || charset === 'us-ascii' ? 'utf-8' : charset)
+  } catch {
+    return new TextDecoder()
+  }
+}
