@@ -1,7 +1,6 @@
 // A revoked key stops working when the command has committed, whoever called the command.
 import { expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
-import type { ApiDeps } from '../../api/http/env.ts'
 import { listenForKeys } from '../../commands/api-keys/keyNews.ts'
 import { revokeApiKey } from '../../commands/api-keys/revoke.ts'
 import { deleteDomain } from '../../commands/domains/delete.ts'
