@@ -6,6 +6,7 @@ import { listenForKeys } from '../commands/api-keys/keyNews.ts'
 import type { CommandDeps } from '../commands/deps.ts'
 import { createEmailGroups } from '../commands/emails/groups.ts'
 import { submitEmail } from '../commands/emails/submit.ts'
+import { submitOnce } from '../commands/emails/submitOnce.ts'
 import { createLimitBook } from '../commands/limits/book.ts'
 import { createDailyLimit } from '../commands/limits/daily.ts'
 import { createRequestCount } from '../commands/limits/requests.ts'
@@ -66,7 +67,12 @@ export async function listenForSubmissions(
     countRequest: createRequestCount(now, book),
     submit: (reach, input) => {
       const owner = { kind: 'workspace', workspaceId: reach.workspaceId } as const
-      return inScope({ owner, signal: null }, () => submitEmail(submitting, reach, input))
+      const { idempotencyKey, ...email } = input
+      return inScope({ owner, signal: null }, () =>
+        idempotencyKey === null
+          ? submitEmail(submitting, reach, email)
+          : submitOnce(submitting, reach, { ...email, idempotencyKey }),
+      )
     },
     stateFolder: config.stateFolder,
     count,

@@ -40,7 +40,10 @@ export interface SubmitEmail {
   sourceWith: (added: { messageId: string; date: Date }) => Buffer
 }
 
-type SubmitDeps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'config' | 'addressMac'> & {
+export type SubmitDeps = Pick<
+  CommandDeps,
+  'db' | 'newId' | 'now' | 'wake' | 'config' | 'addressMac'
+> & {
   emailGroups: EmailGroups
   daily: DailyLimit
 }

@@ -41,12 +41,15 @@ const single = [
 const removed =
   /^(bcc|x-dripline-options|return-path|sender|resent-.*|received-spf|authentication-results|arc-.*|dkim-signature|domainkey-signature|feedback-id)$/
 
+/** What a message says, without the key that was shown. */
+export type ReadMessage = Omit<SubmitEmail, 'keyId'> & { idempotencyKey: string | null }
+
 /**
  * Reads a whole message.
  * @param recipients of the envelope, bare addresses, each once
  * @throws SmtpRefusal for what the HTTP interface refuses of an email, and for what no message may have
  */
-export function readMessage(bytes: Buffer, recipients: string[]): Omit<SubmitEmail, 'keyId'> {
+export function readMessage(bytes: Buffer, recipients: string[]): ReadMessage {
   const header = readHeader(bytes)
   if (typeof header === 'string') throw badMessage(header, 'invalid_header')
   const { fields, bodyAt } = header

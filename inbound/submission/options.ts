@@ -10,12 +10,15 @@ interface SubmissionOptions {
   metadata: JsonObject
   /** Off unless asked for, whatever the domain says: a message is carried as it was written. */
   tracking: { opens: boolean; clicks: boolean }
+  /** null: the mail has none. */
+  idempotencyKey: string | null
 }
 
 const none: SubmissionOptions = {
   tags: {},
   metadata: {},
   tracking: { opens: false, clicks: false },
+  idempotencyKey: null,
 }
 
 /**
@@ -27,29 +30,27 @@ export function readOptions(value: string | undefined): SubmissionOptions {
   if (value === undefined) return none
   const given = parse(value)
   refuseUnavailable(given)
-  return { tags: readTags(given), metadata: readMetadata(given), tracking: readTracking(given) }
+  return {
+    tags: readTags(given),
+    metadata: readMetadata(given),
+    tracking: readTracking(given),
+    idempotencyKey: readKey(given),
+  }
 }
 
-/**
- * What is not there yet. Nothing of it may be passed over in silence: mail would go at once that was meant for later, or twice
- * that was meant to go once.
- */
-function refuseUnavailable(given: JsonObject): void {
-  const { scheduled_at: dueAt, idempotency_key: key } = given
-  if (dueAt !== undefined && dueAt !== null) {
-    const text = 'scheduled_at is not available yet: leave it out, mail is sent at once'
-    throw badMessage(text, 'scheduling_not_available')
-  }
-  if (key === undefined || key === null) return
-  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,256}$/.test(key)) {
-    const form = '1-256 visible ASCII characters'
-    throw badMessage(
-      `idempotency_key must be ${form}, not ${shown(key)}`,
-      'invalid_idempotency_key',
-    )
-  }
-  const text = 'idempotency_key is not available yet by SMTP: leave it out'
-  throw badMessage(text, 'idempotency_not_available')
+/** What is not there yet: mail that was meant for later must not go at once. */
+function refuseUnavailable({ scheduled_at: dueAt }: JsonObject): void {
+  if (dueAt === undefined || dueAt === null) return
+  const text = 'scheduled_at is not available yet: leave it out, mail is sent at once'
+  throw badMessage(text, 'scheduling_not_available')
+}
+
+function readKey({ idempotency_key: key }: JsonObject): string | null {
+  if (key === undefined || key === null) return null
+  const max = limits.idempotencyKeyCharsMax
+  if (typeof key === 'string' && key.length <= max && /^[\x21-\x7e]+$/.test(key)) return key
+  const form = `1-${max} visible ASCII characters`
+  throw badMessage(`idempotency_key must be ${form}, not ${shown(key)}`, 'invalid_idempotency_key')
 }
 
 function parse(value: string): JsonObject {

@@ -1,18 +1,22 @@
 // Takes a message that is submitted: keeps it while it comes, reads it, and commits it.
 import type { SMTPServerDataStream } from 'smtp-server'
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
-import type { SubmitEmail, submitEmail } from '../../commands/emails/submit.ts'
+import type { SubmitEmail } from '../../commands/emails/submit.ts'
+import type { submitOnce } from '../../commands/emails/submitOnce.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { createBudget } from '../../runtime/budget.ts'
 import { lineFaults, watchLines } from './lines.ts'
 import { readMessage } from './message.ts'
-import { badMessage, replyOf, toReply } from './replies.ts'
+import { badMessage, keyReply, replyOf, toReply } from './replies.ts'
 import { createSpool, type Spooled } from './spool.ts'
 
 export interface SubmissionReceiverDeps {
   /** Commits an email. */
-  submit: (reach: Reach, input: SubmitEmail) => ReturnType<typeof submitEmail>
+  submit: (
+    reach: Reach,
+    input: SubmitEmail & { idempotencyKey: string | null },
+  ) => ReturnType<typeof submitOnce>
   /** Where large messages stand while they come. */
   stateFolder: string
 }
@@ -34,6 +38,7 @@ export function createReceiver({ submit, stateFolder }: SubmissionReceiverDeps) 
     const input = readMessage(await spooled.read(), recipients)
     const made = await submit(reachOf(key), { ...input, keyId: key.id })
     if (isRefusal(made)) throw toReply(made)
+    if ('fault' in made) throw keyReply(made.fault)
     return made.id
   }
 

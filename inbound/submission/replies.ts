@@ -1,4 +1,5 @@
 // The SMTP reply for each refusal: its codes, and the text with the code of the HTTP interface.
+import type { KeyFault } from '../../commands/emails/submitOnce.ts'
 import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import type { Refusal, RefusalCode } from '../../rules/refusals.ts'
 import { shownText } from '../../rules/shown.ts'
@@ -134,3 +135,19 @@ export const tryAgain = (): SmtpRefusal =>
     code: 'service_unavailable',
     text: 'The service cannot take mail now, try again later',
   })
+
+/** The reply to a key that came before: another message with it is refused, one whose answer is not there yet comes again. */
+export const keyReply = (fault: KeyFault): SmtpRefusal =>
+  fault === 'reused'
+    ? replyOf({
+        reply: 550,
+        enhanced: '5.6.0',
+        code: 'idempotency_key_reused',
+        text: 'idempotency_key came with another message before; use a new key for each',
+      })
+    : replyOf({
+        reply: 451,
+        enhanced: '4.3.0',
+        code: 'idempotency_in_progress',
+        text: 'a message with this idempotency_key is being taken now; send it again in a moment',
+      })

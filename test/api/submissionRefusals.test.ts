@@ -77,11 +77,6 @@ describe('what is refused, and nothing is written', () => {
     ],
     ['a time', messageOf(options({ scheduled_at: 1 })), /^550 .*scheduling_not_available: /],
     [
-      'an idempotency key',
-      messageOf(options({ idempotency_key: 'a' })),
-      /^550 .*idempotency_not_available: /,
-    ],
-    [
       'a bad idempotency key',
       messageOf(options({ idempotency_key: 'a b' })),
       /^550 .*invalid_idempotency_key: /,

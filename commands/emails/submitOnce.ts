@@ -1,0 +1,57 @@
+// Accepts a whole message that names itself by a key, once.
+import { createHash, createHmac } from 'node:crypto'
+import type { Reach } from '../../rules/reach.ts'
+import { isRefusal } from '../../rules/refusals.ts'
+import { KeyTaken, type NamedRequest, once } from '../once.ts'
+import { type SubmitDeps, type SubmitEmail, submitEmail } from './submit.ts'
+
+/** `reused`: the key came with another message before. `in_progress`: a message with it is being taken now. */
+export type KeyFault = 'reused' | 'in_progress'
+
+/** An answer that is not kept. */
+const REFUSED = { status: 400, body: '' }
+
+/** Accepts it as `submitEmail` does, or gives the id of the email that the same message has made within 24 hours. */
+export async function submitOnce(
+  deps: SubmitDeps,
+  reach: Reach,
+  input: SubmitEmail & { idempotencyKey: string },
+): Promise<Awaited<ReturnType<typeof submitEmail>> | { fault: KeyFault }> {
+  let made: Awaited<ReturnType<typeof submitEmail>> | undefined
+  const outcome = await once(deps, nameOf(reach, input), async () => {
+    try {
+      made = await submitEmail(deps, reach, input)
+    } catch (err) {
+      // The outcome tells of it.
+      if (err instanceof KeyTaken) return REFUSED
+      throw err
+    }
+    if (isRefusal(made)) return REFUSED
+    return { status: 200, body: JSON.stringify({ id: made.id }) }
+  })
+  if (outcome.kind === 'replayed') return JSON.parse(outcome.answer.body) as { id: string }
+  if (outcome.kind !== 'done') return { fault: outcome.kind }
+  if (!made) throw new Error('work was done that gave nothing')
+  return made
+}
+
+/**
+ * The key counts within the workspace, for these recipients: a client that may not name all of them in one mail names the rest in a
+ * second one. Whoever makes a message again makes its date, its id and its boundaries anew, so the message is the same when what is read of
+ * it is.
+ */
+function nameOf(
+  { workspaceId, domainId }: Reach,
+  input: SubmitEmail & { idempotencyKey: string },
+): NamedRequest {
+  const { idempotencyKey: key, recipients, from, to, cc, replyTo, subject, html, text } = input
+  const { tags, metadata, tracking } = input
+  const scope = JSON.stringify(['submission', domainId, key, [...recipients].sort()])
+  const read = [from, to, cc, replyTo, subject, html, text, tags, metadata, tracking]
+  return {
+    workspaceId,
+    keyHash: createHash('sha256').update(scope).digest(),
+    // With the key, so that nobody who reads the table can try out what a short text was.
+    fingerprint: createHmac('sha256', key).update(JSON.stringify(read)).digest(),
+  }
+}

@@ -1,0 +1,53 @@
+// Mail that is submitted with an idempotency key: taken once, by whichever connection it comes, also when it comes many times at once.
+import { expect, test } from 'vitest'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { idOf, messageOf, startTestSubmission, submit } from '../setup/submission.ts'
+
+const api = await createTestApi()
+await insertTestDomain(api, 'sender.test')
+const server = await startTestSubmission(api)
+
+let keys = 0
+const options = (idempotency_key = `order-${keys++}`) => ({
+  'X-Dripline-Options': JSON.stringify({ idempotency_key }),
+})
+const send = (headers: Record<string, string>, to?: string, body?: string) =>
+  submit(server.port, api.key, messageOf(headers, body), to)
+const countEmails = async () => (await api.db.selectFrom('emails').select('id').execute()).length
+
+test('the same message again is the first email, though its date and its id are new', async () => {
+  const key = options()
+  const first = idOf(await send({ ...key, 'Message-ID': '<1@app.test>' }))
+  const before = await countEmails()
+  expect(idOf(await send({ ...key, 'Message-ID': '<2@app.test>' }))).toBe(first)
+  expect(await countEmails()).toBe(before)
+  expect(await send(key, undefined, 'Something else')).toMatch(
+    /^550 5\.6\.0 idempotency_key_reused: /,
+  )
+  expect(await countEmails()).toBe(before)
+})
+
+test('the rest of the recipients are another mail', async () => {
+  const key = options()
+  const first = idOf(await send(key, 'ada@example.test'))
+  const rest = idOf(await send(key, 'grace@example.test'))
+  expect(rest).not.toBe(first)
+  expect(idOf(await send(key, 'grace@example.test'))).toBe(rest)
+})
+
+test('of many at once one is taken, and the others are told so or to come again', async () => {
+  const key = options()
+  const before = await countEmails()
+  const replies = await Promise.all(Array.from({ length: 12 }, () => send(key)))
+  const others = replies.filter((reply) => !reply.startsWith('250'))
+  for (const reply of others) expect(reply).toMatch(/^451 4\.3\.0 idempotency_in_progress: /)
+  const ids = new Set(replies.filter((reply) => reply.startsWith('250')).map(idOf))
+  expect(ids.size).toBe(1)
+  expect(await countEmails()).toBe(before + 1)
+})
+
+test('a message that is refused leaves its key free', async () => {
+  const key = options()
+  expect(await send({ ...key, From: 'hello@other.test' })).toMatch(/^550 5\.7\.1 domain_not_found/)
+  idOf(await send(key))
+})
