@@ -26,6 +26,8 @@ interface RefusalFacts {
   /** The address is not an automation contact. */
   contact_not_found: NoFacts
   /** After the merge the contact's properties would be too large or too deep. */
+  /** An email of a batch, after others that have rendered as much as a batch may. */
+  batch_rendered_too_large: { most_bytes: number }
   contact_properties_refused: { field: 'properties' | 'contact_properties'; text: string }
   /** The template reads a contact, which the caller may not; the variable as the template writes it. */
   contact_unreadable: { field: string; variable: string }

@@ -39,17 +39,21 @@ export function createBatcher<T, R>(
   /** Keys of what is under way. */
   const busy = new Set<string>()
   let running = 0
+  let underWay = 0
 
   const runGroup = async (group: Waiting[]) => {
     const keys = group.flatMap(({ item }) => keysOf(item))
     for (const key of keys) busy.add(key)
+    underWay += 1
     try {
       const results = await work(group.map((w) => w.item))
       for (const [i, w] of group.entries()) w.resolve(results[i] as R)
     } catch (err) {
-      const failed = failsAll(err) ? [...group, ...waiting.splice(0)] : group
+      // Where another group is under way, those that wait may go with it.
+      const failed = failsAll(err) && underWay === 1 ? [...group, ...waiting.splice(0)] : group
       for (const w of failed) w.reject(err)
     } finally {
+      underWay -= 1
       for (const key of keys) busy.delete(key)
     }
   }

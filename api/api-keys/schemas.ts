@@ -64,7 +64,10 @@ export type ApiKey = z.infer<typeof ApiKey>
 
 /** The key with its token, which no other answer has. */
 export const MadeApiKey = ApiKey.extend({
-  token: z.string().openapi({ description: 'The key itself. Store it now: it is shown this once' }),
+  token: z.string().nullable().openapi({
+    description:
+      'The key itself. Store it now: it is shown this once, and is null where an Idempotency-Key gives the answer again',
+  }),
 }).openapi('MadeApiKey')
 
 type ApiKeyRow = Awaited<ReturnType<typeof listApiKeys>>[number]

@@ -4,8 +4,9 @@ import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import { type AcceptEmail, prepareEmail } from '../../commands/emails/accept.ts'
 import { acceptEmails, findSendFacts } from '../../commands/emails/acceptMany.ts'
 import type { JsonObject } from '../../rules/json.ts'
+import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
-import { isRefusal } from '../../rules/refusals.ts'
+import { isRefusal, refuse } from '../../rules/refusals.ts'
 import { inParallel } from '../../runtime/parallel.ts'
 import { type ItemError, itemError } from '../http/batchErrors.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -21,6 +22,8 @@ type Sent = { id: string; status: 'queued' }
 
 /** Emails of one batch that are rendered at once. */
 const AT_ONCE = 4
+/** What a batch may have rendered in all before a further email of it is refused: all of it is kept until the commit. */
+const RENDERED_BYTES_MAX = 16 * MEBIBYTE
 
 const validations = ['strict', 'permissive'] as const
 export type Validation = (typeof validations)[number]
@@ -78,11 +81,18 @@ async function prepareAll(deps: Deps, reach: Reach, read: readonly Read[]) {
   const inputs = read.map(({ input }) => input)
   const facts = await findSendFacts(deps, reach.workspaceId, inputs)
   const known = read.flatMap((one, i) => (facts[i] ? { ...one, facts: facts[i] } : []))
-  return inParallel(known, AT_ONCE, async ({ index, input, facts }) => ({
-    index,
-    made: await prepareEmail(deps, reach, input, facts),
-  }))
+  let bytes = 0
+  return inParallel(known, AT_ONCE, async ({ index, input, facts }) => {
+    const made = bytes > RENDERED_BYTES_MAX ? null : await prepareEmail(deps, reach, input, facts)
+    if (made === null) return { index, made: tooMuch() }
+    if (!isRefusal(made)) bytes += bytesOf(made.email.row.html) + bytesOf(made.email.row.text)
+    return { index, made }
+  })
 }
+
+const bytesOf = (text: string | Buffer | null) => (text === null ? 0 : Buffer.byteLength(text))
+
+const tooMuch = () => refuse('batch_rendered_too_large', { most_bytes: RENDERED_BYTES_MAX })
 
 /** @throws what is no fault of the item */
 function errorOf(index: number, err: unknown): ItemError {

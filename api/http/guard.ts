@@ -64,11 +64,13 @@ export function createGuard(
     if (rules.permission === null || reads) return next()
     const named = rules.idempotent ? nameRequest(c) : undefined
     const body = await bodies.read(c, c.var.workspaceId, { ...rules, seen: named?.seen })
-    if (named) c.set('namedRequest', named.name())
+    if (named && !rules.changesNothing) c.set('namedRequest', named.name())
     // What is not JSON is said when the operation asks for it: some check their path first.
     c.req.text = async () => body.text()
     c.req.json = async <T>() => body.json() as T
     try {
+      // A body may take minutes: a key that was revoked meanwhile does nothing any more.
+      await findKey(c.req.header('authorization'), addressOf(c))
       await next()
     } finally {
       body.release()

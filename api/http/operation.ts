@@ -32,6 +32,8 @@ export interface OperationRules {
   largeFields?: LargeFields
   /** Whether it takes an Idempotency-Key; if absent, a POST does. */
   idempotent?: boolean
+  /** It answers, and nothing is different afterwards: done again it answers the same, so no answer is kept for its Idempotency-Key. */
+  changesNothing?: boolean
   /** The contract's text for an unexpected failure, if it has one. */
   failureText?: string
 }
@@ -69,7 +71,11 @@ export interface MountRules {
 }
 
 /** The rules of an operation with defaults. */
-type CompleteRules = OperationRules & { bodyBytesMax: number; idempotent: boolean }
+type CompleteRules = OperationRules & {
+  bodyBytesMax: number
+  idempotent: boolean
+  changesNothing: boolean
+}
 
 /** The rules that hold for one request. */
 type RulesOfRequest = Omit<CompleteRules, 'permission'> & {
@@ -97,7 +103,7 @@ export function defineOperation<
 >(operation: R) {
   const { permission, bound, errors, bodyBytesMax, largeFields, failureText, ...further } =
     operation
-  const { idempotent = operation.method === 'post', ...guided } = further
+  const { idempotent = operation.method === 'post', changesNothing = false, ...guided } = further
   const { codes, withoutCodes, texts, example, ...described } = guided
   const rules = {
     bodyBytesMax: bodyBytesMax ?? limits.requestBytesMax,
@@ -105,6 +111,7 @@ export function defineOperation<
     bound,
     errors,
     idempotent,
+    changesNothing,
     ...(largeFields === undefined ? {} : { largeFields }),
     ...(failureText === undefined ? {} : { failureText }),
   }
@@ -163,6 +170,7 @@ export function rulesOf(c: Context): RulesOfRequest {
     errors: mount.errors,
     bodyBytesMax: limits.requestBytesMax,
     idempotent: false,
+    changesNothing: false,
   }
 }
 

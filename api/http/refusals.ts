@@ -61,6 +61,11 @@ const answers: Answers = {
     ),
   contact_unsubscribed: () =>
     conflict('The contact has unsubscribed from this workflow', 'contact_unsubscribed'),
+  batch_rendered_too_large: ({ most_bytes }) =>
+    badRequest(
+      `The emails before it have rendered ${most_bytes / MEBIBYTE} MiB, as much as one batch may: send it in another batch`,
+      'text_too_large',
+    ),
   daily_limit: ({ limit, ofKey, retry_after_s }) =>
     new ApiError(
       429,

@@ -154,6 +154,8 @@ const renderRoute = defineOperation({
   method: 'post',
   path: '/{id}/render',
   permission: 'render',
+  changesNothing: true,
+  withoutCodes: ['idempotency_in_progress', 'idempotency_key_reused'],
   bound: 'same',
   errors: 'message',
   tags,

@@ -36,10 +36,14 @@ export const Webhook = z
 export type Webhook = z.infer<typeof Webhook>
 
 export const WebhookWithSecret = Webhook.extend({
-  signing_secret: z.string().openapi({
-    description:
-      '`whsec_` and base64, as Standard Webhooks writes it. It is shown here and never again',
-  }),
+  signing_secret: z
+    .string()
+    .nullable()
+    .openapi({
+      description:
+        '`whsec_` and base64, as Standard Webhooks writes it. It is shown here and never again: it is null where an ' +
+        'Idempotency-Key gives the answer again',
+    }),
 }).openapi('WebhookWithSecret')
 export type WebhookWithSecret = z.infer<typeof WebhookWithSecret>
 

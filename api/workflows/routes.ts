@@ -131,6 +131,8 @@ const validateRoute = defineOperation({
   method: 'post',
   path: '/{id}/validate',
   permission: 'manage',
+  changesNothing: true,
+  withoutCodes: ['idempotency_in_progress', 'idempotency_key_reused'],
   bound: 'sender',
   errors: 'error',
   tags,

@@ -22,7 +22,7 @@ export interface LimitBook {
 
 /**
  * Makes the book of a process. It reads all limits, of which there are few, once a second while it is asked. While they cannot
- * be read, those that were known hold.
+ * be read, those that were known hold; before any were, nothing is let through.
  * @param onFailure hears of a read that failed
  */
 export function createLimitBook(
@@ -33,6 +33,7 @@ export function createLimitBook(
   // Not by the clock of the service, which may be moved: then it would be read too late.
   let readAt = Number.NEGATIVE_INFINITY
   let isRead = false
+  let failure: unknown
   let changes = 0
   let reading: Promise<void> | undefined
 
@@ -44,7 +45,10 @@ export function createLimitBook(
         known = new Map(rows.map(({ subject, ...limit }) => [subject, limit]))
         isRead = true
       })
-      .catch(onFailure)
+      .catch((err: unknown) => {
+        failure = err
+        onFailure(err)
+      })
       .finally(() => {
         reading = undefined
         // A change that was told meanwhile may have come too late for this read.
@@ -56,10 +60,13 @@ export function createLimitBook(
   return {
     async fresh() {
       const age = performance.now() - readAt
-      if (age < FRESH_MS) return
+      if (isRead && age < FRESH_MS) return
       const done = read()
-      if (!isRead) await done
-      else if (age >= STALE_MS) await soon(done)
+      if (!isRead) {
+        await done
+        // Without them nobody would be limited.
+        if (!isRead) throw failure
+      } else if (age >= STALE_MS) await soon(done)
     },
     of: (subject) => known.get(subject),
     forget() {

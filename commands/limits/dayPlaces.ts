@@ -9,6 +9,10 @@ import type { CommandDeps } from '../deps.ts'
 interface Pool {
   day: string
   left: number
+  /** Under which `left` was given. */
+  limit: number
+  /** Rises when what was given out counts for nothing any more. */
+  generation: number
   /** The limit at which the day had nothing left: it is not asked again. */
   fullAt: number | null
   /** The last one who asked Postgres; others wait for them. */
@@ -30,6 +34,37 @@ interface DayPlacesAsked {
   wanted: number
 }
 
+const newPool = (day: string): Pool => ({
+  day,
+  left: 0,
+  limit: 0,
+  generation: 0,
+  fullAt: null,
+  last: Promise.resolve(),
+})
+
+/** What was given under a larger limit counts for nothing: an operator may have lowered it to stop somebody. */
+function obey(pool: Pool, limit: number): void {
+  if (limit < pool.limit) {
+    pool.left = 0
+    pool.generation += 1
+  }
+  pool.limit = limit
+}
+
+/** Takes up to so many of what is there. */
+function grab(pool: Pool, wanted: number): GivenPlaces {
+  const count = Math.min(wanted, pool.left)
+  pool.left -= count
+  const { generation } = pool
+  let isGiven = true
+  const giveBack = () => {
+    if (isGiven && pool.generation === generation) pool.left += count
+    isGiven = false
+  }
+  return { count, giveBack }
+}
+
 /**
  * Makes a function that gives out up to as many places of today as are wanted. What a process has left of a block when it
  * ends is lost for that day: so there are never more than the limit, and up to a hundredth fewer for each process.
@@ -43,7 +78,7 @@ export function createDayPlaces({ db, now }: Pick<CommandDeps, 'db' | 'now'>) {
     const day = dayOf(now().getTime())
     const known = pools.get(subject)
     if (known?.day === day) return known
-    const pool: Pool = { day, left: 0, fullAt: null, last: Promise.resolve() }
+    const pool = newPool(day)
     pools.set(subject, pool)
     return pool
   }
@@ -51,9 +86,12 @@ export function createDayPlaces({ db, now }: Pick<CommandDeps, 'db' | 'now'>) {
   /** Others, who find enough, take from the pool while Postgres is asked: so it may be asked again. */
   async function fill(pool: Pool, workspaceId: WorkspaceId, asked: DayPlacesAsked) {
     const { subject, limit, wanted } = asked
+    obey(pool, limit)
     while (pool.left < wanted && pool.fullAt !== limit) {
+      const { generation } = pool
       const ask = { subject, day: pool.day, limit, wanted: wanted - pool.left }
       const granted = await inScope(scope, () => takeDayPlaces(db, workspaceId, ask))
+      if (pool.generation !== generation) return
       pool.left += granted
       if (granted < ask.wanted) pool.fullAt = limit
     }
@@ -61,16 +99,11 @@ export function createDayPlaces({ db, now }: Pick<CommandDeps, 'db' | 'now'>) {
 
   return async (workspaceId: WorkspaceId, asked: DayPlacesAsked): Promise<GivenPlaces> => {
     const pool = poolOf(asked.subject)
-    const grab = (): GivenPlaces => {
-      const count = Math.min(asked.wanted, pool.left)
-      pool.left -= count
-      const giveBack = () => {
-        pool.left += count
-      }
-      return { count, giveBack }
-    }
-    if (pool.left >= asked.wanted) return grab()
-    const turn = pool.last.then(() => fill(pool, workspaceId, asked)).then(grab)
+    obey(pool, asked.limit)
+    if (pool.left >= asked.wanted) return grab(pool, asked.wanted)
+    const turn = pool.last
+      .then(() => fill(pool, workspaceId, asked))
+      .then(() => grab(pool, asked.wanted))
     pool.last = turn.catch(() => undefined)
     return turn
   }

@@ -3,8 +3,9 @@
 import { LRUCache } from 'lru-cache'
 import type { DailyLimit } from '../../commands/limits/daily.ts'
 import { transact } from '../../commands/transact.ts'
+import type { Trx } from '../../db/connect.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
-import { placeDeliveries } from '../../db/domains/warmUp.ts'
+import { changeDayPlaces, lockColdDomains, placeDeliveries } from '../../db/domains/warmUp.ts'
 import { listOwnEmails } from '../../db/emails/contents.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { placeOfClass } from '../../rules/mail/classes.ts'
@@ -84,10 +85,29 @@ export function createDayLimit(deps: Deps, leaseToken: string) {
       const expires_at = movedExpiry(delivery, wait_ms)
       return { id: delivery.id, was: delivery.was, slot_day: null, next_at: nextAt, expires_at }
     })
-    await transact.one(deps, ({ db }) => placeDeliveries(db, rows, leaseToken, WAITS))
+    await transact(deps, async ({ db: trx }) => {
+      await giveBackPlaces(trx, late)
+      await placeDeliveries(trx, rows, leaseToken, WAITS)
+    })
     const putOff = new Set(late.map(({ id }) => id))
     return claimed.filter(({ id }) => !putOff.has(id))
   }
+}
+
+/** Gives back their places in the warm-up of their domains: without mail a domain does not warm up. */
+async function giveBackPlaces(trx: Trx, late: readonly ClaimedDelivery[]): Promise<void> {
+  const placed = late.flatMap(({ domain_id, slot_day: day }) =>
+    day === null ? [] : [{ domain_id, day }],
+  )
+  if (placed.length === 0) return
+  const cold = await lockColdDomains(trx, [...new Set(placed.map(({ domain_id }) => domain_id))])
+  const changes = new Map<string, { domain_id: string; day: string; change: number }>()
+  for (const { domain_id, day } of placed) {
+    if (!cold.some(({ id }) => id === domain_id)) continue
+    const key = `${domain_id} ${day}`
+    changes.set(key, { domain_id, day, change: (changes.get(key)?.change ?? 0) - 1 })
+  }
+  if (changes.size > 0) await changeDayPlaces(trx, [...changes.values()])
 }
 
 /** By class, and of a class what is due longest. */

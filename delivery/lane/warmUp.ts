@@ -74,7 +74,10 @@ export function createWarmUp(deps: Deps, leaseToken: string) {
       placed.filter((one) => one.nextAt !== null).map(({ delivery }) => delivery.id),
     )
     metrics?.putOff(putOff.size)
-    return claimed.filter((delivery) => !putOff.has(delivery.id))
+    const days = new Map(placed.map(({ delivery, slotDay }) => [delivery.id, slotDay]))
+    return claimed
+      .filter(({ id }) => !putOff.has(id))
+      .map((one) => ({ ...one, slot_day: days.get(one.id) ?? one.slot_day }))
   }
 }
 

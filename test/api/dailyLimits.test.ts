@@ -1,7 +1,9 @@
 // Emails of a day: never more than the limit, over all processes, and again the next day.
 import { afterEach, expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
+import { createLimitBook } from '../../commands/limits/book.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { eventually } from '../setup/eventually.ts'
 import { limitTo } from '../setup/limits.ts'
 
 const NOON = Date.UTC(2026, 4, 4, 12)
@@ -125,4 +127,40 @@ it('writes the row of a day for a block of emails, not for each', async () => {
     .where('emails', '>', 250)
     .execute()
   expect(row).toEqual({ emails: 1_000 })
+})
+
+it('a lowered limit stops what a process has been given before, too', async () => {
+  await limitTo(db, workspaceId, { emailsPerDay: 10_000 })
+  const app = createApp(api.deps)
+  expect((await send(app)).status).toBe(200)
+  await limitTo(db, workspaceId, { emailsPerDay: 0 })
+  await eventually(async () => expect((await send(app)).status).toBe(429))
+  expect(await countToday()).toBeLessThan(1_000)
+  const before = await countToday()
+  expect(statuses(await Promise.all(Array.from({ length: 20 }, () => send(app))))).toEqual({
+    accepted: 0,
+    refused: 20,
+  })
+  expect(await countToday()).toBe(before)
+})
+
+it('nothing is let through while no limit could be read yet', async () => {
+  await limitTo(db, workspaceId, { emailsPerDay: 0 })
+  let isAway = true
+  const book = createLimitBook(
+    {
+      db: db.withPlugin({
+        transformQuery({ node }) {
+          if (isAway) throw Object.assign(new Error('gone'), { code: '57P01' })
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }),
+    },
+    () => undefined,
+  )
+  for (let n = 0; n < 3; n++) await expect(book.fresh()).rejects.toThrow('gone')
+  isAway = false
+  await book.fresh()
+  expect(book.of(workspaceId)).toMatchObject({ emails_per_day: 0 })
 })

@@ -172,3 +172,23 @@ it('is done once with an Idempotency-Key, for one validation', async () => {
   expect((await post([mail(), mail()], { ...headers, ...permissive })).status).toBe(409)
   expect(await storedRows(api.db)).toEqual(before)
 })
+
+it('refuses what comes after as much as a batch may render, and sends what came before', async () => {
+  const { body: template } = await api.request<{ id: string }>('POST', '/v1/templates', {
+    name: 'Large',
+    subject: 'S',
+    html: 'x'.repeat(1_000_000).slice(0, 900_000),
+  })
+  const published = await api.request('POST', `/v1/templates/${template.id}/publish`)
+  expect(published.status).toBe(200)
+  const large = mail({ template_id: template.id, variables: {}, text: undefined })
+  const { body } = await api.request<Batch>(
+    'POST',
+    '/v1/emails/batch',
+    { emails: Array.from({ length: 40 }, () => large) },
+    permissive,
+  )
+  expect(body.errors?.length).toBeGreaterThan(10)
+  for (const { code } of body.errors ?? []) expect(code).toBe('text_too_large')
+  expect(body.emails.filter((email) => email !== null).length).toBeGreaterThan(15)
+})

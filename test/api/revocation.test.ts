@@ -94,3 +94,28 @@ it('another process that remembers the key hears of it', async () => {
   await eventually(async () => expect(await statusThere(token)).toBe(403))
   await news.stop()
 })
+
+it('a key that is revoked while the body of its request comes does nothing any more', async () => {
+  const { token, keyId } = await api.createKey()
+  let send: (text: string) => void = () => undefined
+  let end = () => {}
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      send = (text) => controller.enqueue(new TextEncoder().encode(text))
+      end = () => controller.close()
+    },
+  })
+  const made = api.app.request('/v1/api-keys', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body,
+    duplex: 'half',
+  } as RequestInit)
+  send('{"name": "another", ')
+  expect((await api.request('DELETE', `/v1/api-keys/${keyId}`)).status).toBe(204)
+  send('"permission": "full_access"}')
+  end()
+  expect((await made).status).toBe(403)
+  const others = api.db.selectFrom('api_keys').select('id').where('name', '=', 'another')
+  expect(await others.execute()).toEqual([])
+})

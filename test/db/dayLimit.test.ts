@@ -8,6 +8,7 @@ import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim
 import { releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import { createDayLimit, createPlacedEmails } from '../../delivery/lane/dayLimit.ts'
+import { createWarmUp } from '../../delivery/lane/warmUp.ts'
 import { DAY_MS, HOUR_MS, neverOpen, START_MS, wake } from '../setup/coldDomains.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { seedWorkspace } from '../setup/harness.ts'
@@ -39,6 +40,15 @@ function createWorker(clock: { ms: number }, number = 1, shards = { from: 0, to:
       const asked = { ...allLines(limit, shards), leaseToken, leaseMs: HOUR_MS, now: now() }
       const { deliveries } = await transact.one(deps, (inTrx) => claimDeliveries(inTrx.db, asked))
       return gate(deliveries)
+    },
+    /** The same after the warm-up of domains, as a lane does it. */
+    async claimWarmingUp() {
+      await transact.one(deps, (inTrx) => readyDue(inTrx.db, shards, now(), 10_000))
+      const asked = { ...allLines(1_000, shards), leaseToken, leaseMs: HOUR_MS, now: now() }
+      const { deliveries } = await transact.one(deps, (inTrx) => claimDeliveries(inTrx.db, asked))
+      const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']
+      const warmUp = createWarmUp({ db, now, wake, config, breakers: neverOpen }, leaseToken)
+      return gate(await warmUp(deliveries))
     },
     giveBack: (some: ClaimedDelivery[]) =>
       transact.one(deps, (inTrx) => releaseDeliveries(inTrx.db, some, leaseToken)),
@@ -136,4 +146,15 @@ test('what was given back untried keeps its place; a retry needs none; the mails
   clock.ms = START_MS + 2 * HOUR_MS
   // Of a worker that knows nothing of the places.
   expect(await createWorker(clock, 2).claim()).toHaveLength(4)
+})
+
+test('what has no place today gives that in the warm-up of its domain back: no mail warms nothing up', async () => {
+  const workspaceId = await queued(10, 1)
+  await db.updateTable('domains').set({ is_warmed_up: false, warmed_up_at: null }).execute()
+  await sql`truncate domain_days`.execute(db)
+  await limitTo(db, workspaceId, { emailsPerDay: 3 })
+  expect(await createWorker({ ms: START_MS }).claimWarmingUp()).toHaveLength(3)
+  const { rows } = await sql<{ reserved: number }>`
+    select sum(reserved)::int as reserved from domain_days`.execute(db)
+  expect(rows).toEqual([{ reserved: 3 }])
 })

@@ -94,3 +94,31 @@ test('fewer than one group may have wait for the one that is under way', async (
   expect(await Promise.all([first, submit('key', 2), submit('key', 3)])).toEqual([1, 2, 3])
   expect(groups).toEqual([[1], [2, 3]])
 })
+
+test('while another group is under way a failure that is that of all leaves those that wait to it', async () => {
+  const releases: ((err?: Error) => void)[] = []
+  const submit = createBatchers(
+    (_key: string, items: number[]) =>
+      new Promise<number[]>((resolve, reject) => {
+        releases.push((err) => (err ? reject(err) : resolve(items)))
+      }),
+    2,
+    { atOnce: 2, failsAll: () => true },
+  )
+  const all = [1, 2, 3, 4, 5, 6].map((item) => submit('key', item))
+  const settled = Promise.allSettled(all)
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  for (let n = 0; n < 5; n++) await turn()
+  expect(releases).toHaveLength(2)
+  releases[0]?.(new Error('gone'))
+  for (let n = 0; n < 3; n++) await turn()
+  for (const release of releases.slice(1)) release()
+  expect((await settled).map(({ status }) => status)).toEqual([
+    'rejected',
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+  ])
+})

@@ -18,6 +18,8 @@ const lists: [file: RegExp, name: RegExp, reason: string][] = [
 
 /** `file name`, and why it is so long. */
 const looked: Record<string, string> = {
+  'runtime/batcher.ts createBatcher':
+    'what waits and what is under way, and the functions that share it',
   'mail/smtp/session.ts createSession':
     'the proven state of one SMTP session; cut it only for a fault',
   'mail/smtp/pool.ts createPool': 'the proven state of one pool; cut it only for a fault',
