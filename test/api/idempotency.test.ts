@@ -1,6 +1,7 @@
 // Idempotency-Key: every POST gives its first answer again and does nothing twice, whatever the second one meets.
 import { expect, it } from 'vitest'
 import { listOperations } from '../../api/http/operation.ts'
+import { makeReady } from '../setup/actedOn.ts'
 import { type Answer, createTestApi } from '../setup/api.ts'
 import { createBoundKey } from '../setup/boundKey.ts'
 import { bodyOf, fillPath, guardedRoutes } from '../setup/routes.ts'
@@ -41,13 +42,6 @@ it('is a rule of every POST, and of nothing else', () => {
   )
 })
 
-/** The state that an operation needs of what it acts on, which others may have changed. */
-const before: Record<string, () => Promise<unknown>> = {
-  'POST /v1/jobs/:id/pause': () => api.db.updateTable('jobs').set({ status: 'running' }).execute(),
-  'POST /v1/jobs/:id/resume': () => api.db.updateTable('jobs').set({ status: 'paused' }).execute(),
-  'POST /v1/jobs/:id/cancel': () => api.db.updateTable('jobs').set({ status: 'running' }).execute(),
-}
-
 const nothing = listOperations(api.app)
   .filter(({ changesNothing }) => changesNothing)
   .map(({ method, path }) => `${method} ${path}`)
@@ -71,7 +65,7 @@ it.each(posts.filter(({ name }) => !nothing.includes(name)))(
   async (route) => {
     const path = fillPath(route, tenant)
     const body = bodyOf(route)
-    await before[route.name]?.()
+    await makeReady(api.db, route.name)
     const key = newKey()
     const first = await post(path, body, key)
     expect([first.text, first.status]).toEqual([first.text, expect.toSatisfy((s) => s < 300)])

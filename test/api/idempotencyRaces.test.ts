@@ -1,6 +1,9 @@
 // Twenty times the same request at once, over several API processes: one of them does the work.
 import { expect, it } from 'vitest'
+import { withoutSecrets } from '../../api/http/answerSecrets.ts'
 import { createApp } from '../../api/http/app.ts'
+import { listOperations } from '../../api/http/operation.ts'
+import { makeReady } from '../setup/actedOn.ts'
 import { createTestApi } from '../setup/api.ts'
 import { bodyOf, fillPath, guardedRoutes } from '../setup/routes.ts'
 import { storedRows } from '../setup/storedRows.ts'
@@ -27,7 +30,13 @@ const single = [
   'workflows',
 ]
 
-const posts = guardedRoutes(api).filter(({ method }) => method === 'POST')
+/** Those that change nothing keep no answer. */
+const nothing = listOperations(api.app)
+  .filter(({ changesNothing }) => changesNothing)
+  .map(({ method, path }) => `${method} ${path}`)
+const posts = guardedRoutes(api).filter(
+  ({ method, name }) => method === 'POST' && !nothing.includes(name),
+)
 
 it.each(posts)('$name', async (route) => {
   const path = fillPath(route, tenant)
@@ -47,6 +56,7 @@ it.each(posts)('$name', async (route) => {
     return { status: answer.status, text, replayed: answer.headers.get('idempotent-replayed') }
   }
   for (let round = 0; round < 3; round++) {
+    await makeReady(api.db, route.name)
     const key = uniqueName('race')
     const before = await storedRows(api.db)
     const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, i) => ask(i, key)))
@@ -59,9 +69,10 @@ it.each(posts)('$name', async (route) => {
       continue
     }
     expect(done).toHaveLength(1)
+    const [first] = done
+    const kept = { status: first?.status, text: withoutSecrets(first?.text ?? '') }
     for (const { status, text, replayed } of others) {
-      if (replayed)
-        expect({ status, text }).toEqual({ status: done[0]?.status, text: done[0]?.text })
+      if (replayed) expect({ status, text }).toEqual(kept)
       else expect([status, text]).toEqual([409, expect.stringContaining('idempotency_in_progress')])
     }
     const after = await storedRows(api.db)
@@ -73,7 +84,7 @@ it.each(posts)('$name', async (route) => {
       ])
     }
     const again = await ask(0, key)
-    expect(again).toEqual({ status: done[0]?.status, text: done[0]?.text, replayed: 'true' })
+    expect(again).toEqual({ ...kept, replayed: 'true' })
     expect(await storedRows(api.db)).toEqual(after)
   }
 })
