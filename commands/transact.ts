@@ -49,7 +49,7 @@ class RolledBack extends Error {
  * wake-ups wait for that; such a request may call `transact` once with success.
  *
  * Locks are taken in one order everywhere, so that transactions wait for each other and do not deadlock:
- * 0. the advisory lock of an Idempotency-Key, which is tried, never waited for;
+ * 0. the advisory lock of an Idempotency-Key, which is tried, never waited for; after it alone, that of a workspace's webhooks;
  * 1. the advisory lock of an email's tracking, or of a workspace's mail events (nobody waits for the latter);
  * 2. audiences by id, because their counts are written under the audience's lock;
  * 3. contacts by id (the pump, due leaves and groups of events skip contacts that are locked);

@@ -155,6 +155,8 @@ export const limits = {
   /** Calls of one workspace, and calls to one host, that one worker makes at once. */
   httpCallsPerWorkspaceMax: 20,
   httpCallsPerHostMax: 20,
+  /** Of one workspace, disabled ones among them: each event is written for all that ask for it. */
+  webhooksMax: 50,
   webhookUrlCharsMax: 2_048,
   webhookDescriptionCharsMax: 500,
   /** Entries of `events` of one webhook. */

@@ -97,6 +97,7 @@ interface RefusalFacts {
   /** The timestamp is too far in the future; both in ms. */
   timestamp_ahead: { timestamp: number; latest: number }
   too_many_secrets: NoFacts
+  too_many_webhooks: NoFacts
   /** Not a type of event, nor a group of them. */
   webhook_event_unknown: { event: string }
   webhook_not_found: { id: string }

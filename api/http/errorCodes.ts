@@ -205,6 +205,10 @@ const codes = {
     status: 400,
     help: `The \`text\` of an email is over ${limits.htmlBytesMax / MEBIBYTE} MB. Send a shorter one.`,
   },
+  too_many_webhooks: {
+    status: 409,
+    help: 'The workspace has as many webhooks as one may have. Delete one that is not needed.',
+  },
   unsupported_media_type: {
     status: 415,
     help: 'Send the body with `Content-Type: application/json`.',

@@ -47,6 +47,11 @@ const answers: Answers = {
     badRequest(
       `name: this workspace has ${limits.secretsPerWorkspaceMax} secrets already; delete one that no design reads`,
     ),
+  too_many_webhooks: () =>
+    conflict(
+      `This workspace has ${limits.webhooksMax} webhooks already; delete one first`,
+      'too_many_webhooks',
+    ),
   audience_contact_not_found: ({ email }) =>
     notFound(`Contact ${shownText(email)} not found in this audience`),
   contact_not_found: () =>

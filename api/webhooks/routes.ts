@@ -6,6 +6,7 @@ import { rotateSecret } from '../../commands/webhooks/rotateSecret.ts'
 import { updateWebhook } from '../../commands/webhooks/update.ts'
 import { findWebhook, listWebhooks } from '../../db/webhooks/reads.ts'
 import { isId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { refuse } from '../../rules/refusals.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -52,8 +53,9 @@ const postRoute = defineOperation({
   description:
     'The endpoint is told of events that happen from now on, by a POST that is signed as Standard Webhooks says. The ' +
     '`signing_secret` is shown here alone. A key for one domain makes a webhook that gets the events of that domain: its ' +
-    'mail and the domain itself.',
-  codes: ['invalid_url', 'invalid_event_type'],
+    'mail and the domain itself. A workspace may have ' +
+    `${limits.webhooksMax}.`,
+  codes: ['invalid_url', 'invalid_event_type', 'too_many_webhooks'],
   example: webhookExamples.create,
   request: { body: jsonRequest(NewWebhook) },
   responses: { 201: jsonBody(WebhookWithSecret, 'The webhook, with its secret') },

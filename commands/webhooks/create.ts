@@ -1,7 +1,9 @@
 // Makes a webhook: an endpoint of the customer's that is told of events.
-import { insertWebhook } from '../../db/webhooks/writes.ts'
+import { countWebhooks } from '../../db/webhooks/reads.ts'
+import { insertWebhook, lockWebhooks } from '../../db/webhooks/writes.ts'
+import { limits } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
-import type { Refusal } from '../../rules/refusals.ts'
+import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { webhookFault } from './check.ts'
@@ -24,12 +26,16 @@ export async function createWebhook(
   { workspaceId, domainId }: Reach,
   { url, events, description }: CreateWebhookInput,
 ): Promise<
-  { id: string; secret: string } | Refusal<'webhook_url_refused' | 'webhook_event_unknown'>
+  | { id: string; secret: string }
+  | Refusal<'webhook_url_refused' | 'webhook_event_unknown' | 'too_many_webhooks'>
 > {
   const fault = webhookFault(deps, { url, events })
   if (fault) return fault
   const secret = makeWebhookSecret(deps.secrets)
   return transact(deps, async ({ db, newId, now }) => {
+    await lockWebhooks(db, workspaceId)
+    const count = await countWebhooks(db, workspaceId)
+    if (count >= limits.webhooksMax) return refuse('too_many_webhooks', {})
     const id = newId('webhook')
     const at = now()
     const row = {

@@ -108,3 +108,14 @@ export async function findWebhookDelivery(
   `.execute(db)
   return rows[0]
 }
+
+/** Those that are not deleted, of all keys. */
+export async function countWebhooks(db: Db, workspaceId: WorkspaceId): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhooks')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('workspace_id', '=', workspaceId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}

@@ -7,6 +7,13 @@ import type { WebhookStatus } from '../../rules/webhooks/states.ts'
 import type { Trx } from '../connect.ts'
 import type { JsonObject, NewRow } from '../schema.ts'
 
+/** Keeps others from making webhooks of the workspace until the transaction ends. */
+export async function lockWebhooks(trx: Trx, workspaceId: WorkspaceId): Promise<void> {
+  await sql`
+    select pg_advisory_xact_lock(hashtextextended(${`webhooks:${workspaceId}`}, 0))
+  `.execute(trx)
+}
+
 /** @param secret encrypted */
 export async function insertWebhook(
   trx: Trx,
@@ -23,6 +30,9 @@ export async function insertWebhook(
     .values({ webhook_id: row.id, secret, valid_until: null })
     .execute()
 }
+
+/** What a worker has read of the endpoint counts no more: another one, or the same, takes it anew. */
+const takenBack = { epoch: sql<number>`epoch + 1`, leased_until: null }
 
 /** What may be changed; undefined stays as it is. */
 export interface WebhookColumns {
@@ -49,6 +59,7 @@ export async function updateWebhook(
   const result = await trx
     .updateTable('webhooks')
     .set({ ...given, updated_at: now })
+    .$if(columns.url !== undefined || status !== undefined, (qb) => qb.set(takenBack))
     .$if(status === 'disabled', (qb) =>
       qb.set({
         status: 'disabled',
@@ -84,7 +95,7 @@ export async function deleteWebhookRow(
 ): Promise<boolean> {
   const result = await trx
     .updateTable('webhooks')
-    .set({ status: 'disabled', deleted_at: now })
+    .set({ status: 'disabled', deleted_at: now, ...takenBack })
     .where('workspace_id', '=', workspaceId)
     .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)
@@ -106,6 +117,12 @@ export async function rotateWebhookSecret(
   { secret, until, now }: { secret: Buffer; until: Date; now: Date },
 ): Promise<boolean> {
   if (!(await updateWebhook(trx, reach, id, {}, now))) return false
+  await trx
+    .updateTable('webhooks')
+    .set(takenBack)
+    .where('workspace_id', '=', reach.workspaceId)
+    .where('id', '=', id)
+    .execute()
   await trx
     .updateTable('webhook_secrets')
     .set({ valid_until: until })

@@ -110,6 +110,7 @@ const replies: Replies = {
   template_too_slow: null,
   timestamp_ahead: null,
   too_many_secrets: null,
+  too_many_webhooks: null,
   version_conflict: null,
   webhook_delivery_not_found: null,
   webhook_event_unknown: null,

@@ -1,6 +1,7 @@
 // Every code that an error can carry, asked for by a real request: its status, and a message with the field, what came
 // and what is allowed. Then the texts of the contract, which come without a code.
 // Long because it is one table with a row for each code.
+import { sql } from 'kysely'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { type ErrorCode, errorCodeNames, errorCodes } from '../../api/http/errorCodes.ts'
@@ -63,6 +64,12 @@ beforeAll(async () => {
   const [spent, hasty] = [await api.createKey(), await api.createKey()]
   made['spent'] = spent.token
   made['hasty'] = hasty.token
+  const hooked = await api.createKey({ workspaceName: 'hooked' })
+  made['hooked'] = hooked.token
+  await sql`
+    insert into webhooks (id, workspace_id, url, events, status, created_at, updated_at)
+    select 'wh_' || lpad(n::text, 26, '0'), ${hooked.workspaceId}, 'https://a.test', '{*}', 'disabled', now(), now()
+    from generate_series(1, ${limits.webhooksMax}) n`.execute(api.db)
   await limitTo(api.db, api.workspaceId, { emailsPerDay: 0 }, spent.keyId)
   await limitTo(api.db, api.workspaceId, { perSecond: 0.001 }, hasty.keyId)
   await eventually(async () => {
@@ -315,6 +322,15 @@ const rows: Record<ErrorCode, Row> = {
     'text must not exceed 40MB, has 40.01MB',
     ...emails({ text: 'x'.repeat(limits.htmlBytesMax + 10_000) }),
   ),
+  too_many_webhooks: {
+    asks: () => [
+      'POST',
+      '/v1/webhooks',
+      { url: 'https://a.test', events: ['*'] },
+      { authorization: `Bearer ${made['hooked']}` },
+    ],
+    text: 'This workspace has 50 webhooks already; delete one first',
+  },
   unsupported_media_type: row(
     'Content-Type must be application/json, not "text/plain"',
     ...([

@@ -3,6 +3,7 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { reEncryptAll } from '../../commands/secrets/reEncrypt.ts'
+import { limits } from '../../rules/limits.ts'
 import { webhookEventTypes } from '../../rules/webhooks/eventTypes.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { createTestApi } from '../setup/api.ts'
@@ -262,4 +263,22 @@ it('may have any http URL where the settings say so', async () => {
   const to = (given: string) => lax.request('POST', '/v1/webhooks', { url: given, events: ['*'] })
   expect((await to('http://127.0.0.1:1234/in')).status).toBe(201)
   expect((await to('ftp://127.0.0.1/in')).body).toMatchObject({ code: 'invalid_url' })
+})
+
+it('a workspace has 50 webhooks at most, two at once among them', async () => {
+  const { token, workspaceId } = await api.createKey({ workspaceName: 'many' })
+  await sql`
+    insert into webhooks (id, workspace_id, url, events, status, created_at, updated_at)
+    select 'wh_' || lpad(n::text, 26, '0'), ${workspaceId}, ${url}, '{*}', 'disabled', now(), now()
+    from generate_series(1, ${limits.webhooksMax - 1}) n`.execute(api.db)
+  const headers = { authorization: `Bearer ${token}` }
+  const one = () => api.request<Webhook>('POST', '/v1/webhooks', { url, events: ['*'] }, headers)
+  const answers = await Promise.all([one(), one(), one(), one()])
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
+  expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({
+    code: 'too_many_webhooks',
+  })
+  const id = answers.find(({ status }) => status === 201)?.body.id
+  await api.request('DELETE', `/v1/webhooks/${id}`, undefined, headers)
+  expect((await one()).status).toBe(201)
 })
