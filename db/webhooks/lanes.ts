@@ -1,7 +1,7 @@
 // What workers do with endpoints: find those that have something due, take one for themselves, read what is due, give it back.
 import { sql } from 'kysely'
 import { limits } from '../../rules/limits.ts'
-import { webhookLeaseMs } from '../../rules/webhooks/outcome.ts'
+import { placesOfOneMin, webhookLeaseMs } from '../../rules/webhooks/outcome.ts'
 import type { Db, Trx } from '../connect.ts'
 
 /** By the clock of Postgres alone: a worker's may be off. */
@@ -51,6 +51,7 @@ export async function listDueWebhooks(db: Db, ids: readonly string[]): Promise<s
 /** An endpoint that a worker has taken. */
 export interface TakenWebhook {
   id: string
+  workspace_id: string
   epoch: number
   failures: number
   /** Whether a try has ever succeeded. */
@@ -59,28 +60,37 @@ export interface TakenWebhook {
 
 /**
  * Takes endpoints, unless another worker has them, so that one worker at a time sends to each. The lease must be renewed.
- * @param places how many may be taken: of those whose last try has succeeded, and of others
+ * Workspaces take turns: of one no more than half of the free places are taken, or eight.
+ * @param places how many may be taken: of those whose last try has succeeded, and of others; and the workspaces of which none may be
  */
 export async function takeWebhooks(
   trx: Trx,
   ids: readonly string[],
-  places: { healthy: number; others: number },
+  places: Record<'healthy' | 'others', { free: number; full: readonly string[] }>,
 ): Promise<TakenWebhook[]> {
+  const { healthy, others } = places
   const { rows } = await sql<TakenWebhook>`
-    with wanted as (
-      select w.id, row_number() over (partition by w.succeeded_at is not null and w.failures = 0 order by i.n) as turn,
-        w.succeeded_at is not null and w.failures = 0 as is_healthy
+    with due as (
+      select w.id, w.workspace_id, i.n, w.succeeded_at is not null and w.failures = 0 as is_healthy
       from unnest(${[...ids]}::text[]) with ordinality as i (id, n) join webhooks w on w.id = i.id
       where ${hasDue}
+    ), of_own as (
+      select d.*, p.free, row_number() over (partition by d.is_healthy, d.workspace_id order by d.n) as own_turn
+      from due d join (values (true, ${healthy.free}::int, ${[...healthy.full]}::text[]),
+          (false, ${others.free}::int, ${[...others.full]}::text[])) as p (is_healthy, free, full_ones)
+        on p.is_healthy = d.is_healthy and d.workspace_id <> all(p.full_ones)
+    ), wanted as (
+      select o.id, o.free, row_number() over (partition by o.is_healthy order by o.own_turn, o.n) as turn
+      from of_own o where o.own_turn <= greatest(${sql.lit(placesOfOneMin)}, o.free / 2)
     ), free as (
       select w.id from webhooks w join wanted x on x.id = w.id
-      where x.turn <= case when x.is_healthy then ${places.healthy}::int else ${places.others}::int end
+      where x.turn <= x.free
         and (w.leased_until is null or w.leased_until <= statement_timestamp()) and w.status = 'enabled'
       for no key update of w skip locked
     )
     update webhooks w set epoch = w.epoch + 1, leased_until = ${leaseEnd}
     from free where w.id = free.id
-    returning w.id, w.epoch, w.failures, w.succeeded_at is not null as is_proven
+    returning w.id, w.workspace_id, w.epoch, w.failures, w.succeeded_at is not null as is_proven
   `.execute(trx)
   return rows
 }
@@ -91,12 +101,13 @@ export type HeldWebhook = Pick<TakenWebhook, 'id' | 'epoch'>
 const held = (webhooks: readonly HeldWebhook[]) =>
   sql`jsonb_to_recordset(${JSON.stringify(webhooks)}::jsonb) as h (id text, epoch bigint)`
 
-/** Renews leases. @returns the ids of those that the worker still has */
+/** Renews leases of endpoints that are enabled still. @returns the ids of those that the worker still has */
 export async function renewWebhooks(trx: Trx, webhooks: readonly HeldWebhook[]): Promise<string[]> {
   if (webhooks.length === 0) return []
   const { rows } = await sql<{ id: string }>`
     with kept as (
       select w.id from webhooks w join ${held(webhooks)} on h.id = w.id and h.epoch = w.epoch
+      where w.status = 'enabled'
       order by w.id for no key update of w
     )
     update webhooks w set leased_until = ${leaseEnd} from kept where w.id = kept.id

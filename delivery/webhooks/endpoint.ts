@@ -8,10 +8,10 @@ import {
 import type { SettledTry } from '../../db/webhooks/settle.ts'
 import { limits } from '../../rules/limits.ts'
 import { restsAfterFailures } from '../../rules/webhooks/outcome.ts'
+import type { QueuedBytes } from './queuedBytes.ts'
 
-/** Deliveries that are read at once, and how few are left when the next are. */
-const READ = 32
-const LEFT_MIN = limits.webhookUnderWayMax
+/** How long what was read may wait to be begun: the endpoint may have been changed or deleted since. */
+const FRESH_MS = 1_000
 
 export interface EndpointDeps {
   db: Db
@@ -20,8 +20,10 @@ export interface EndpointDeps {
   settle: (one: SettledTry) => Promise<void>
   /** Whether this worker may begin another try: it has the endpoint and does not stop. */
   mayBegin: (webhook: TakenWebhook) => boolean
+  /** Counts the bodies that this worker has read and not begun. */
+  queued: QueuedBytes
   /** Takes a place for one more try, without waiting. @returns what gives it back; null: there is none */
-  takePlace: (isHealthy: boolean) => (() => void) | null
+  takePlace: (isHealthy: boolean, workspaceId: string) => (() => void) | null
 }
 
 /** Tries that have ended and are not written yet, beyond which none is begun. */
@@ -39,32 +41,69 @@ export async function serveEndpoint(
   firstPlace: () => void,
 ): Promise<boolean> {
   const hand = createHand(deps, webhook)
-  const queue: DueWebhookDelivery[] = []
+  const queue = createQueue(deps.queued)
   let place: (() => void) | null = firstPlace
   let isRead = false
   try {
     for (;;) {
-      while (hand.room() > 0 && queue.length > 0) {
-        const taken = place ?? deps.takePlace(hand.isHealthy())
+      if (queue.dropOld()) isRead = false
+      while (hand.room() > 0 && queue.length() > 0) {
+        const taken = place ?? deps.takePlace(hand.isHealthy(), webhook.workspace_id)
         place = null
         if (!taken) break
         const due = queue.shift()
         if (due) hand.begin(due, taken)
       }
-      if (hand.mayGoOn() && !isRead && queue.length < LEFT_MIN) {
-        const but = [...hand.ids(), ...queue.map(({ id }) => id)]
-        const found = await listDueDeliveries(deps.db, webhook, { but, limit: READ })
-        queue.push(...found)
-        isRead = found.length < READ
+      const limit = deps.queued.limit(hand.isHealthy())
+      const leftMin = Math.min(limit, limits.webhookUnderWayMax)
+      if (hand.mayGoOn() && !isRead && queue.length() < leftMin) {
+        const but = [...hand.ids(), ...queue.ids()]
+        const found = await listDueDeliveries(deps.db, webhook, { but, limit })
+        queue.push(found)
+        isRead = found.length < limit
         if (found.length > 0) continue
       }
       if (!hand.isBusy()) return hand.isServed()
       await hand.change()
-      if (queue.length === 0) isRead = false
+      if (queue.length() === 0) isRead = false
     }
   } finally {
     place?.()
+    queue.drop()
     await hand.empty()
+  }
+}
+
+/** What was read and is not begun, in order. */
+function createQueue(queued: QueuedBytes) {
+  let all: { due: DueWebhookDelivery; read: number }[] = []
+  const drop = () => {
+    for (const { due } of all) queued.add(-due.data.length)
+    all = []
+  }
+  return {
+    drop,
+    length: () => all.length,
+    ids: () => all.map(({ due }) => due.id),
+    push(found: readonly DueWebhookDelivery[]) {
+      const read = performance.now()
+      for (const due of found) {
+        queued.add(due.data.length)
+        all.push({ due, read })
+      }
+    },
+    shift() {
+      const due = all.shift()?.due
+      if (due) queued.add(-due.data.length)
+      return due
+    },
+    /** Forgets all of it when the first was read too long ago. @returns whether it was */
+    dropOld(): boolean {
+      const [first] = all
+      if (!first || performance.now() - first.read <= FRESH_MS) return false
+      drop()
+      return true
+    },
   }
 }
 

@@ -12,6 +12,7 @@ import type { WebhookDeps } from './deps.ts'
 import { type EndpointDeps, serveEndpoint } from './endpoint.ts'
 import { createWebhookLeases } from './leases.ts'
 import { createWebhookPlaces, type WebhookPlaces } from './places.ts'
+import { createQueuedBytes } from './queuedBytes.ts'
 import { createWebhookSettler } from './settle.ts'
 
 const LOOK_MS = 200
@@ -47,6 +48,7 @@ export function startWebhookSender(
     attempt,
     settle: createWebhookSettler(deps),
     mayBegin: (webhook) => !isStopping && leases.mayBegin(webhook),
+    queued: createQueuedBytes(),
     takePlace: places.take,
   }
 
@@ -66,12 +68,12 @@ export function startWebhookSender(
   async function take(ids: readonly string[]): Promise<void> {
     const wanted = ids.filter((id) => !leases.has(id))
     const free = places.free()
-    if (wanted.length === 0 || free.healthy === 0) return
+    if (wanted.length === 0 || free.healthy.free === 0) return
     const asked = performance.now()
     const taken = await transact.one(deps, ({ db }) => takeWebhooks(db, wanted, free))
     for (const webhook of taken) {
       leases.add(webhook, asked)
-      const place = places.take(webhook.is_proven && webhook.failures === 0)
+      const place = places.take(webhook.is_proven && webhook.failures === 0, webhook.workspace_id)
       const work = place ? serve(webhook, place) : leases.release(webhook)
       const tracked = work.finally(() => serving.delete(tracked))
       serving.add(tracked)

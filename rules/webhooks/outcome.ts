@@ -64,3 +64,6 @@ export const restMsMax = 5 * MINUTE
 /** How long a worker has an endpoint without renewing its lease: how long what it sent to waits when the worker dies. */
 export const webhookLeaseMs = 12 * SECOND
 export const webhookRenewMs = 3 * SECOND
+
+/** Places for requests that a workspace may have in a worker though fewer are left for others. */
+export const placesOfOneMin = 8

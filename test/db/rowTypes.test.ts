@@ -272,7 +272,11 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => replayWebhookDelivery(trx, ws, id, uuid),
   (trx) => webhookLanes.walkWebhooks(trx, { after: '', limit: 1 }),
   (trx) => webhookLanes.listDueWebhooks(trx, [id]),
-  (trx) => webhookLanes.takeWebhooks(trx, [id], { healthy: 1, others: 1 }),
+  (trx) =>
+    webhookLanes.takeWebhooks(trx, [id], {
+      healthy: { free: 1, full: [] },
+      others: { free: 1, full: [id] },
+    }),
   (trx) => webhookLanes.renewWebhooks(trx, [{ id, epoch: 1 }]),
   (trx) => webhookLanes.listDueDeliveries(trx, { id, epoch: 1 }, { but: [uuid], limit: 1 }),
   (trx) => settleWebhooks(trx, []),
