@@ -52,6 +52,7 @@ import type {
   WorkspacesTable,
 } from './tables/tenants.ts'
 import type {
+  ComplaintsTable,
   WebhookDeliveriesTable,
   WebhookEventsTable,
   WebhookSecretsTable,
@@ -112,6 +113,7 @@ export interface Database {
   workflow_unsubscribes: WorkflowUnsubscribesTable
   jobs: JobsTable
   job_failures: JobFailuresTable
+  complaints: ComplaintsTable
   webhooks: WebhooksTable
   webhook_secrets: WebhookSecretsTable
   webhook_events: WebhookEventsTable

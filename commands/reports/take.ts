@@ -8,6 +8,7 @@ import { findUnsubscribeToken } from '../../db/emails/reads.ts'
 import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { findUnsubscribeMail } from '../../db/unsubscribes/reads.ts'
+import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { type Bounce, suppressionBy } from '../../rules/mail/bounceRules.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
@@ -95,7 +96,10 @@ async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Tak
   const mail = token === null ? undefined : await findUnsubscribeMail(trx, token)
   if (mail)
     await leaveWorkflow({ ...deps, now: () => at }, workspace_id, { mail, source: 'complaint' })
-  if (email !== null) await suppressFor(trx, delivery, email, 'complaint', at)
+  if (email !== null) {
+    await suppressFor(trx, delivery, email, 'complaint', at)
+    await tellOfComplaint(trx, workspace_id, { deliveryId, emailId: email_id, email, at })
+  }
   return 'taken'
 }
 

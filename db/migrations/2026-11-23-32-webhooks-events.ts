@@ -122,10 +122,6 @@ async function tellOfMail(db: Kysely<unknown>): Promise<void> {
           jsonb_build_object('email', s.email, 'reason', s.reason, 'source_id', s.source_id,
             'created', webhook_ms(s.created_at), 'expires_at', webhook_ms(s.expires_at)), null);
       end if;
-      if tg_op <> 'DELETE' and s.reason = 'complaint'
-          and (tg_op = 'INSERT' or old.reason <> 'complaint' or old.source_id is distinct from s.source_id) then
-        perform tell_of_email('email.complained', s.source_id, s.email, clock_timestamp());
-      end if;
       return null;
     end $$;
     create trigger tell_of_suppression after insert or update or delete on suppressions

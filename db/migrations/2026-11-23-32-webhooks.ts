@@ -65,4 +65,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     where next_at is not null`.execute(db)
   await sql`
     create index webhook_deliveries_list on webhook_deliveries (webhook_id, state, id)`.execute(db)
+  // Without a reference to deliveries, whose rows a complaint must not lock.
+  await sql`
+    create table complaints (
+      delivery_id bigint primary key,
+      workspace_id text collate "C" not null,
+      at timestamptz(3) not null
+    )`.execute(db)
 }

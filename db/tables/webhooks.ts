@@ -67,3 +67,10 @@ export interface WebhookDeliveriesTable {
   response_ms: Defaulted<number | null>
   created_at: Date
 }
+
+/** That somebody has complained about what was delivered, so that webhooks are told of it once. */
+export interface ComplaintsTable {
+  delivery_id: number
+  workspace_id: WorkspaceId
+  at: Date
+}

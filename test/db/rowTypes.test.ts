@@ -58,6 +58,7 @@ import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
+import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import * as webhookHousekeeping from '../../db/webhooks/housekeeping.ts'
 import * as webhookLanes from '../../db/webhooks/lanes.ts'
 import * as webhookReads from '../../db/webhooks/reads.ts'
@@ -285,6 +286,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => countReplayed(trx, ws, { ...replayed, events: null }),
   (trx) => replayPage(trx, ws, replayed, { after: null, limit: 1 }),
   (trx) => replayPage(trx, ws, { ...replayed, events: null }, { after: uuid, limit: 1 }),
+  (trx) => tellOfComplaint(trx, ws, { deliveryId: 1, emailId: id, email: 'a', at }),
   (trx) => webhookHousekeeping.disableBacklogs(trx, 1),
   (trx) => webhookHousekeeping.deleteOldWebhookRows(trx, { before: uuid, limit: 1 }),
   (trx) => webhookHousekeeping.deleteWebhookRemains(trx, 1),

@@ -161,6 +161,20 @@ describe('of mail', () => {
     ])
   })
 
+  it('complained, of a second mail to somebody who is suppressed for the first', async () => {
+    const to = address()
+    const ids = [await send(to), await send(to)]
+    const deliveries: number[] = []
+    for (const emailId of ids) {
+      deliveries.push(...(await bringTo(db, { emailId }, 'delivered', new Date())))
+    }
+    for (const deliveryId of deliveries) {
+      await takeReport(api.deps, deliveryId, { kind: 'complaint', feedbackType: 'abuse' })
+    }
+    const complained = (await told()).filter(({ type }) => type === 'email.complained')
+    expect(complained.map(({ data }) => data['email_id'])).toEqual(ids)
+  })
+
   it('to a key for one domain that of its domain alone', async () => {
     const { token } = await createBoundKey(api, domainId)
     const bound = await makeWebhook(['*'], token)
