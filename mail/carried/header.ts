@@ -38,10 +38,16 @@ export function readHeader(bytes: Buffer): Header | string {
 
 const nameOf = (raw: string): string => raw.slice(0, raw.indexOf(':')).trim().toLowerCase()
 
+const isBlank = (char: string | undefined): boolean => char === ' ' || char === '\t'
+
 /** The value of a field without its folds, its bytes read as UTF-8. */
 export function fieldValue({ raw }: Field): string {
   const value = raw.slice(raw.indexOf(':') + 1).replaceAll(CRLF, '')
-  return Buffer.from(value.trim(), 'latin1').toString('utf8')
+  // `trim` would take the last byte of characters such as "à" for a space.
+  let [from, to] = [0, value.length]
+  while (isBlank(value[from])) from += 1
+  while (to > from && isBlank(value[to - 1])) to -= 1
+  return Buffer.from(value.slice(from, to), 'latin1').toString('utf8')
 }
 
 /** The header as bytes, with the empty line that ends it. */

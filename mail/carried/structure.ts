@@ -6,6 +6,8 @@ import { decodedLength } from './transfer.ts'
 /** Multiparts inside each other, and parts in all: what lies beyond is not looked at. */
 const DEPTH_MAX = 10
 const PARTS_MAX = 500
+/** Lines that may be boundaries, of the whole message: empty parts between them count as none. */
+const BOUNDARIES_MAX = 10_000
 
 /** A part that readers see as the body. The places are those of the whole message. */
 export interface TextPart {
@@ -29,7 +31,7 @@ interface Structure {
   isSigned: boolean
 }
 
-/** Finds the parts. A part whose header cannot be read counts as one of another kind. */
+/** Finds the parts. A part whose header cannot be read, or that is one too many, counts as one of another kind. */
 export function findTextParts(message: Buffer): Structure {
   const found: Structure = {
     html: null,
@@ -38,6 +40,7 @@ export function findTextParts(message: Buffer): Structure {
     isSigned: false,
   }
   let parts = 0
+  const boundaries = { left: BOUNDARIES_MAX }
   const addOther = (from: number, to: number, encoding: string) => {
     found.others.count += 1
     found.others.bytes += decodedLength(message.subarray(from, to), encoding)
@@ -45,8 +48,9 @@ export function findTextParts(message: Buffer): Structure {
 
   function walk(from: number, to: number, depth: number): void {
     parts += 1
-    const header = readHeader(message.subarray(from, to))
-    if (typeof header === 'string' || parts > PARTS_MAX || depth > DEPTH_MAX) {
+    const isTooMany = parts > PARTS_MAX || depth > DEPTH_MAX
+    const header = isTooMany ? '' : readHeader(message.subarray(from, to))
+    if (typeof header === 'string') {
       addOther(from, to, '')
       return
     }
@@ -58,8 +62,10 @@ export function findTextParts(message: Buffer): Structure {
     }
     const boundary = parameters.get('boundary')
     if (type.startsWith('multipart/') && boundary !== undefined) {
-      for (const [first, last] of segments(message, boundary, start, to)) {
-        walk(first, last, depth + 1)
+      for (const [first, last] of segments(message.subarray(0, to), boundary, start, boundaries)) {
+        const isLast = parts >= PARTS_MAX
+        walk(first, isLast ? to : last, depth + 1)
+        if (isLast) break
       }
       return
     }
@@ -82,17 +88,23 @@ export function findTextParts(message: Buffer): Structure {
   return found
 }
 
-/** The places of the parts of a multipart: from its boundary to the next one, without the line ends that belong to these. */
+/**
+ * The places of the parts of a multipart: from its boundary to the next one, without the line ends that belong to these.
+ * @param message up to the end of the multipart
+ * @param boundaries how many may still be looked at; what follows the last is one part
+ */
 function* segments(
   message: Buffer,
   boundary: string,
   start: number,
-  end: number,
+  boundaries: { left: number },
 ): Generator<[from: number, to: number]> {
   const line = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  const end = message.length
   let from: number | null = null
   // The line end before the first boundary may be that of the header.
-  for (let at = message.indexOf(line, start - 2); at >= 0 && at < end; ) {
+  for (let at = message.indexOf(line, start - 2); at >= 0 && boundaries.left > 0; ) {
+    boundaries.left -= 1
     const after = at + line.length
     const isLast = message.toString('latin1', after, after + 2) === '--'
     const next = isLast ? after : endOfBoundary(message, after)

@@ -3,6 +3,7 @@ import { TextDecoder } from 'node:util'
 import { quoteBytes } from '../compose/bodyEncode.ts'
 
 const EQUALS = 0x3d
+const SPACE = 0x20
 const LF = 0x0a
 const CR = 0x0d
 const LINE_BYTES_MAX = 998
@@ -17,10 +18,9 @@ export function decodeTransfer(bytes: Buffer, encoding: string): Buffer {
 /** How many bytes a part is decoded; those of quoted-printable count as they are. */
 export function decodedLength(bytes: Buffer, encoding: string): number {
   if (encoding !== 'base64') return bytes.length
-  let chars = bytes.length
-  for (let at = bytes.indexOf('\r\n'); at >= 0; at = bytes.indexOf('\r\n', at + 2)) chars -= 2
-  const padding = /=*\s*$/.exec(bytes.toString('latin1', Math.max(0, bytes.length - 8)))?.[0] ?? ''
-  return Math.floor(((chars - padding.replace(/\s/g, '').length) * 3) / 4)
+  let chars = 0
+  for (const byte of bytes) if (byte > SPACE && byte !== EQUALS) chars += 1
+  return Math.floor((chars * 3) / 4)
 }
 
 function decodeQuoted(bytes: Buffer): Buffer {

@@ -8,6 +8,7 @@ import { octetsOf } from '../../../mail/carried/sign.ts'
 import { findTextParts } from '../../../mail/carried/structure.ts'
 import { openHtml } from '../../../mail/carried/trackable.ts'
 import { decodedLength, decodeTransfer, readText } from '../../../mail/carried/transfer.ts'
+import { cpuOf } from '../../setup/growth.ts'
 
 const crlf = (text: string) => Buffer.from(text.replaceAll('\n', '\r\n'), 'latin1')
 
@@ -28,6 +29,12 @@ describe('the header', () => {
     expect(header.fields.map(({ name }) => name)).toEqual(['subject', 'x-a'])
     expect(header.fields.map(fieldValue)).toEqual(['one two', 'b'])
     expect(headerBytes(header.fields)).toEqual(bytes.subarray(0, header.bodyAt))
+  })
+
+  test('a value loses spaces at its ends and no byte of a character', () => {
+    const header = readHeader(Buffer.from('Subject: \t Voilà \t\r\nX-A:\r\n\r\n'))
+    if (typeof header === 'string') throw new Error(header)
+    expect(header.fields.map(fieldValue)).toEqual(['Voilà', ''])
   })
 
   test('what is no header is refused; none at all is empty', () => {
@@ -95,6 +102,26 @@ notes`)
       `Content-Type: multipart/mixed; boundary=x\r\n\r\n${'--x\r\n\r\n\r\n'.repeat(100_000)}`,
     )
     expect(findTextParts(many).others.count).toBeGreaterThan(400)
+    expect(findTextParts(many).others.count).toBeLessThan(600)
+    const hidden = `${'--x\r\n'.repeat(100_000)}Content-Type: text/html\r\n\r\n<p>\r\n--x--`
+    const empty = Buffer.from(`Content-Type: multipart/mixed; boundary=x\r\n\r\n${hidden}`)
+    expect(findTextParts(empty)).toMatchObject({ html: null, others: { count: 1 } })
+  })
+
+  test('a boundary is looked for within its part alone', async () => {
+    const inner = 'Content-Type: multipart/mixed; boundary=none\r\n\r\n\r\n'
+    const tail = Buffer.alloc(16 * 1024 * 1024, 'tail of this message\r\n')
+    const messageWith = (parts: number) =>
+      Buffer.concat([
+        Buffer.from('Content-Type: multipart/mixed; boundary=x\r\n\r\n'),
+        Buffer.from(`--x\r\n${inner}`.repeat(parts)),
+        Buffer.from('--x\r\n\r\n'),
+        tail,
+      ])
+    const [few, many] = [messageWith(1), messageWith(400)]
+    const least = await cpuOf(() => findTextParts(few))
+    const most = await cpuOf(() => findTextParts(many))
+    expect(most / Math.max(least, 20)).toBeLessThan(20)
   })
 
   test('a decoded length is that of the decoded bytes', () => {
