@@ -8,24 +8,31 @@ import { toAscii } from '../toAscii.ts'
 /** Addresses of one header that are read back; the message has them all. */
 const SHOWN_MAX = 1_000
 
+/** A mailbox may have at most a third of it; what is longer is not looked at. */
+const FROM_CHARS_MAX = 2_000
+
 /**
  * One mailbox: an address, with a phrase before it in angle brackets. Nothing that a careless reader could take for another
- * address: no list, no comment, no route.
+ * address: no list, no comment, no route. No two repetitions beside each other take the same character, so that it reads
+ * every text once.
  */
 const ONE_MAILBOX =
-  /^(?:("(?:[^"\\]|\\.)*"|[^"()<>[\]:;@\\,]*)\s*<([^<>\s]+)>|([^"()<>[\]:;\\,\s]+))$/
+  /^(?:("(?:[^"\\]|\\.)*"\s*|[^"()<>[\]:;@\\,]*)<([^<>\s]+)>|([^"()<>[\]:;\\,\s]+))$/
 
 /**
  * Reads From. The phrase may be quoted, or have encoded words, and is only shown.
  * @returns null unless it is exactly one mailbox with an address of ASCII
  */
 export function readFrom(value: string): (Mailbox & { shown: string }) | null {
+  if (value.length > FROM_CHARS_MAX) return null
   const match = ONE_MAILBOX.exec(value.trim())
   if (!match) return null
   const [, phrase = '', inBrackets, bare] = match
   const mailbox = parseMailbox(toAscii(inBrackets ?? bare ?? ''))
   if (!mailbox) return null
-  const name = cleaned(decodeWords(phrase.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1')).trim())
+  const name = cleaned(
+    decodeWords(phrase.trim().replace(/^"|"$/g, '').replace(/\\(.)/g, '$1')).trim(),
+  )
   return {
     name: name || null,
     address: mailbox.address,

@@ -15,6 +15,9 @@ import { badMessage, replyOf, toReply } from './replies.ts'
 
 const OPTIONS = 'x-dripline-options'
 const LINE_BYTES_MAX = 998
+/** Of a field that is decoded. Each character of a subject may be a word of its own, and many addresses are shown. */
+const VALUE_CHARS_MAX = 64 * 1024
+const OPTIONS_CHARS_MAX = 128 * 1024
 /** RFC 5321 section 6.3. */
 const HOPS_MAX = 100
 
@@ -58,14 +61,19 @@ export function readMessage(bytes: Buffer, recipients: string[]): ReadMessage {
     const field = fields.find((one) => one.name === name)
     return field && fieldValue(field)
   }
+  const bounded = (name: string, most = VALUE_CHARS_MAX) => {
+    const value = first(name)
+    if (value === undefined || value.length <= most) return value
+    throw badMessage(`${name} must not exceed ${most} characters, has ${value.length}`)
+  }
   const sender = readSender(first('from'))
-  const subject = readSubject(first('subject'))
-  const options = first(OPTIONS)
+  const subject = readSubject(bounded('subject'))
+  const options = bounded(OPTIONS, OPTIONS_CHARS_MAX)
   const read = readOptions(options && decodeWords(options))
   const lists = {
-    to: listOf(first('to')),
-    cc: listOf(first('cc')),
-    replyTo: listOf(first('reply-to')),
+    to: listOf(bounded('to')),
+    cc: listOf(bounded('cc')),
+    replyTo: listOf(bounded('reply-to')),
   }
   const named = new Set([...lists.to, ...lists.cc].map(({ address }) => address.toLowerCase()))
   const shownOf = (list: { shown: string }[]) => list.map(({ shown }) => shown)

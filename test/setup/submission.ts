@@ -9,6 +9,8 @@ import { listenForSubmissions } from '../../worker/submission.ts'
 import { connectInbound, type InboundClient, toWire } from '../unit/inbound/client.ts'
 import type { TestApi } from './api.ts'
 
+export { messageOf } from './messages.ts'
+
 interface Listening {
   host?: string
   tlsPort?: number | null
@@ -78,18 +80,6 @@ export async function submit(
   } finally {
     client.close()
   }
-}
-
-/** A small message of `hello@sender.test`. @param headers further lines, or others of the same name */
-export function messageOf(headers: Record<string, string> = {}, body = 'Hello'): string {
-  const all: Record<string, string> = {
-    From: 'hello@sender.test',
-    To: 'ada@example.test',
-    Subject: 'Hello',
-    ...headers,
-  }
-  const lines = Object.entries(all).filter(([, value]) => value !== '')
-  return `${lines.map(([name, value]) => `${name}: ${value}`).join('\r\n')}\r\n\r\n${body}\r\n`
 }
 
 /** The id in the reply to a message that was taken. @throws Error with any other reply */
