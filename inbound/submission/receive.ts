@@ -55,7 +55,8 @@ export function createReceiver({ submit, stateFolder }: SubmissionReceiverDeps) 
       const large = bytes > SMALL_BYTES_MAX ? bytes : 0
       return await heavily(large, () => commit(key, spooled, recipients))
     } finally {
-      await spooled.close()
+      // The mail may be committed: what becomes of the file must not make its sender send it again.
+      await spooled.close().catch(() => undefined)
     }
   }
 }

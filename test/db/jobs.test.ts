@@ -2,7 +2,9 @@
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
+import { listLiveJobs } from '../../db/jobs/reads.ts'
 import { createTestApi } from '../setup/api.ts'
+import { seedWorkspace } from '../setup/harness.ts'
 
 interface Job {
   id: string
@@ -147,4 +149,18 @@ it('jobs are listed by kind, newest first, and their failures are a file with a 
   )
   const told = await api.request('GET', `/v1/jobs/${first}/failures`)
   expect(told.text).toBe('line,error\r\n2,"no ""email"", none"\r\n')
+})
+
+it('of one workspace two go on together, so that many of one keep nobody else waiting', async () => {
+  await sql`update jobs set status = 'completed' where status in ('queued', 'running')`.execute(db)
+  const webhook = await makeWebhook(3)
+  const own: string[] = []
+  for (let n = 0; n < 4; n++) own.push((await replay(webhook, { since: 0 })).body.id)
+  const { workspaceId: other } = await seedWorkspace(db)
+  const [first = ''] = own
+  const theirs = `${first.slice(0, -1)}${first.endsWith('Z') ? 'Y' : 'Z'}`
+  await sql`
+    insert into jobs select (jsonb_populate_record(j, jsonb_build_object('id', ${theirs}::text,
+      'workspace_id', ${other}::text))).* from jobs j where j.id = ${first}`.execute(db)
+  expect((await listLiveJobs(db, 100)).sort()).toEqual([...own.slice(0, 2), theirs].sort())
 })
