@@ -20,7 +20,7 @@ export const exampleIds = {
   sentEvent: id('evt', '83'),
   deliveredEvent: id('evt', '84'),
   /** Mails of one batch. */
-  batchEmail: id('em', '8C'),
+  batchEmail: id('em', '8G'),
   secondBatchEmail: id('em', '8D'),
   /** Grace, whose series was started by hand and cancelled. */
   secondAudienceContact: id('ac', '86'),

@@ -31,8 +31,8 @@ test('two starts in two folders run beside each other', async () => {
   const ports = starts.flatMap(({ info: { api_key, ...addresses } }) =>
     Object.values(addresses).map((address) => portOf(address ?? '')),
   )
-  expect(ports).toHaveLength(18)
-  expect(new Set(ports).size).toBe(18)
+  expect(ports).toHaveLength(20)
+  expect(new Set(ports).size).toBe(20)
   for (const start of starts) {
     const { child, info, stop } = start
     expect(await statusOf(`${info.api_url}/healthz`)).toBe(200)
