@@ -12,6 +12,7 @@ import { createWorkflow, createWorkspace, type Workspace } from './workspace.ts'
 
 const FIRST_MAIL_MS_MAX = 100
 const EVENTS = 100
+const WARM_UP_EVENTS = 10
 const ROUNDS = 3
 const DEADLINE_MS = 30_000
 
@@ -42,6 +43,7 @@ export async function measureFirstMail(
   }
   const worker = await servers.worker(service)
   const api = await servers.api(service)
+  await postEach(workspace, api.url, WARM_UP_EVENTS)
   const pairs = await interleave({
     rounds: quick ? 1 : ROUNDS,
     unit: 'ms',
