@@ -18,7 +18,10 @@ export const automation: Bench = (options) =>
     const costs = await measureCosts(servers, postgres, options)
     const temporal = await startBenchTemporal(servers, postgres, options)
     say(`Temporal: ${temporal.description}`)
-    const connection = await Connection.connect({ address: temporal.address, connectTimeout: '60 s' })
+    const connection = await Connection.connect({
+      address: temporal.address,
+      connectTimeout: '60 s',
+    })
     servers.add(() => connection.close())
     const machinery = { servers, postgres, connection, temporalAddress: temporal.address }
     const figures: Figure[] = []
