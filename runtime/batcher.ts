@@ -98,17 +98,32 @@ function takeApart<T>(
   maxItems: number,
   { keysOf, busy }: { keysOf: (item: T) => readonly string[]; busy: ReadonlySet<string> },
 ): T[] {
+  const looked = waiting.splice(0, maxItems * LOOKED_AT)
+  const { taken, left } = splitApart(looked, maxItems, keysOf, busy)
+  waiting.unshift(...left)
+  return taken
+}
+
+/**
+ * Splits items, in their order, into up to `maxItems` that have no key in common with an earlier one, whether that is taken or stays, or
+ * with what is busy, and the others.
+ */
+export function splitApart<T>(
+  items: readonly T[],
+  maxItems: number,
+  keysOf: (item: T) => readonly string[],
+  busy: ReadonlySet<string> = new Set(),
+): { taken: T[]; left: T[] } {
   const [taken, left]: [T[], T[]] = [[], []]
   const seen = new Set(busy)
-  for (const item of waiting.splice(0, maxItems * LOOKED_AT)) {
+  for (const item of items) {
     const keys = keysOf(item)
     const isApart = taken.length < maxItems && !keys.some((key) => seen.has(key))
     for (const key of keys) seen.add(key)
     if (isApart) taken.push(item)
     else left.push(item)
   }
-  waiting.unshift(...left)
-  return taken
+  return { taken, left }
 }
 
 /**

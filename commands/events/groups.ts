@@ -10,11 +10,11 @@ import { grouped } from '../grouped.ts'
 import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
 import {
-  EventIdRace,
   type RecordDeps,
   type RecordedEvent,
   recordAutomationEvent,
   recordStored,
+  retryRace,
 } from './record.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
@@ -23,8 +23,6 @@ type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 const GROUP_MAX = 50
 /** Longer JSON of one event goes to Postgres alone, so that it delays no others. */
 const JSON_LENGTH_MAX = 20_000
-/** Tries of a commit that lost a race for its event_id. The next try finds the recorded event. */
-const TRIES = 3
 
 /** An event that no execution caused. It makes its contact. */
 export type GroupedEvent = NewAutomationEvent & { createContact: true; chainDepth?: never }
@@ -45,6 +43,12 @@ export interface Arrived {
   now: Date
 }
 
+/** Events with one of these in common are recorded one after the other. */
+export const keysOfArrived = ({ event: { email, eventId } }: Arrived): string[] => [
+  `email ${email}`,
+  ...(eventId === null ? [] : [`id ${eventId}`]),
+]
+
 /** In place of a result: the event is recorded alone, by who asked for it, so that the next group need not wait. */
 export const ALONE = Symbol('alone')
 
@@ -61,10 +65,7 @@ export function createEventGroups(deps: Deps): EventGroups {
   const recordGrouped = grouped(
     (workspaceId, group: Arrived[]) => recordGroup(deps, workspaceId, group),
     GROUP_MAX,
-    ({ event: { email, eventId } }) => [
-      `email ${email}`,
-      ...(eventId === null ? [] : [`id ${eventId}`]),
-    ],
+    keysOfArrived,
   )
   return {
     async record(workspaceId, event, now) {
@@ -148,15 +149,11 @@ async function recordAlone(
   workspaceId: WorkspaceId,
   { event, now }: Arrived,
 ): Promise<Recorded> {
-  for (let tries = 1; ; tries++) {
-    try {
-      const recorded = await transact({ ...deps, now: () => now }, (inTrx) =>
-        recordAutomationEvent(inTrx, workspaceId, event),
-      )
-      if (!recorded) throw new Error('an event for a contact that may be made was not recorded')
-      return recorded
-    } catch (err) {
-      if (!(err instanceof EventIdRace) || tries >= TRIES) throw err
-    }
-  }
+  const recorded = await retryRace(() =>
+    transact({ ...deps, now: () => now }, (inTrx) =>
+      recordAutomationEvent(inTrx, workspaceId, event),
+    ),
+  )
+  if (!recorded) throw new Error('an event for a contact that may be made was not recorded')
+  return recorded
 }

@@ -3,23 +3,17 @@
 import { lockContactIds } from '../../db/contacts/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal } from '../../rules/refusals.ts'
+import { splitApart } from '../../runtime/batcher.ts'
 import type { CommandDeps } from '../deps.ts'
 import { inSavepoint, transact, undoIfRefused } from '../transact.ts'
-import { ALONE, type Arrived, recordTogether } from './groups.ts'
+import { ALONE, type Arrived, keysOfArrived, recordTogether } from './groups.ts'
 import { type PostedEvent, type PostRefusal, toGroupedEvent } from './post.ts'
-import {
-  EventIdRace,
-  type RecordDeps,
-  type RecordedEvent,
-  recordAutomationEvent,
-} from './record.ts'
+import { type RecordDeps, type RecordedEvent, recordAutomationEvent, retryRace } from './record.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
 /** Events that share statements. */
 const WAVE_MAX = 100
-/** Tries of a commit that lost a race for an event_id. The next try finds the recorded event. */
-const TRIES = 3
 
 /**
  * Records those that are not refused, all in one commit. Events of one contact are recorded in the given order, and so are those
@@ -40,12 +34,10 @@ export async function postAutomationEvents(
     else arrived.push({ place, event, now })
   }
   if (arrived.length === 0) return results
-  for (const [place, recorded] of await commitAll(
-    { ...deps, now: () => now },
-    workspaceId,
-    arrived,
-  ))
-    results[place] = recorded
+  const recorded = await retryRace(() =>
+    transact({ ...deps, now: () => now }, (inTrx) => recordAll(inTrx, workspaceId, arrived)),
+  )
+  for (const [place, one] of recorded) results[place] = one
   return results
 }
 
@@ -55,20 +47,6 @@ interface Placed extends Arrived {
 }
 
 type Recorded = Map<number, RecordedEvent | PostRefusal>
-
-async function commitAll(
-  deps: Deps,
-  workspaceId: WorkspaceId,
-  arrived: readonly Placed[],
-): Promise<Recorded> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await transact(deps, (inTrx) => recordAll(inTrx, workspaceId, arrived))
-    } catch (err) {
-      if (!(err instanceof EventIdRace) || tries >= TRIES) throw err
-    }
-  }
-}
 
 async function recordAll(
   deps: RecordDeps,
@@ -80,28 +58,13 @@ async function recordAll(
   await lockContactIds(deps.db, workspaceId, emails)
   const recorded: Recorded = new Map()
   for (let waiting = arrived; waiting.length > 0; ) {
-    const { wave, rest } = nextWave(waiting)
-    waiting = rest
+    const { taken: wave, left } = splitApart(waiting, WAVE_MAX, keysOfArrived)
+    waiting = left
     for (const one of await recordWave(deps, workspaceId, wave, recorded)) {
       recorded.set(one.place, await recordOne(deps, workspaceId, one))
     }
   }
   return recorded
-}
-
-/** The first ones that have no contact and no event_id in common, whether with each other or with one that they follow. */
-function nextWave(waiting: readonly Placed[]): { wave: Placed[]; rest: Placed[] } {
-  const [wave, rest]: [Placed[], Placed[]] = [[], []]
-  const seen = new Set<string>()
-  for (const one of waiting) {
-    const { email, eventId } = one.event
-    const keys = [`email ${email}`, ...(eventId === null ? [] : [`id ${eventId}`])]
-    const isApart = wave.length < WAVE_MAX && !keys.some((key) => seen.has(key))
-    for (const key of keys) seen.add(key)
-    if (isApart) wave.push(one)
-    else rest.push(one)
-  }
-  return { wave, rest }
 }
 
 /** Records a wave by the statements of one event. @returns those that go alone */

@@ -50,6 +50,20 @@ export interface RecordedEvent {
  */
 export class EventIdRace extends Error {}
 
+/** Tries of a commit that lost a race for an event_id. The next try finds the recorded event. */
+const RACE_TRIES = 3
+
+/** Commits, and again where an event_id was lost to another transaction. @param commit opens a transaction of its own */
+export async function retryRace<T>(commit: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await commit()
+    } catch (err) {
+      if (!(err instanceof EventIdRace) || tries >= RACE_TRIES) throw err
+    }
+  }
+}
+
 /**
  * Locks the contact, counts and stores the event, starts matching workflows, ends waits for it, writes the
  * outbox, and moves the contact in and out of kept segments. An event that tells of the past starts nothing, ends no wait, and moves
