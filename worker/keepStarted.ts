@@ -1,0 +1,69 @@
+// Starts the workflow functions that Postgres says are to run: new ones, and those that were ended from outside or lost.
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
+import { LRUCache } from 'lru-cache'
+import { taskQueues } from '../rules/wire.ts'
+import type { Log } from '../runtime/log.ts'
+
+const EVERY_MS = 1_000
+/** How long nobody asks again for one that was started, or runs. */
+const ASKED_MS = 5_000
+/** Looks whose findings are remembered. */
+const LOOKS = 10
+
+interface Kept {
+  client: Client
+  log: Log
+  /** Ids of those that are to run, up to `max`. */
+  list: (max: number) => Promise<string[]>
+  max: number
+  /** How one is started. */
+  run: (id: string) => { type: string; workflowId: string; input: object }
+  /** What is logged when a look failed; it is tried again. */
+  failed: string
+}
+
+/**
+ * Looks every second. Any number of workers may do it: Temporal runs one workflow function of an id, and Postgres says what is left.
+ * @returns `stop` ends it
+ */
+export function keepStarted({ client, log, list, max, run, failed }: Kept): {
+  stop: () => Promise<void>
+} {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const asked = new LRUCache<string, true>({ max: LOOKS * max, ttl: ASKED_MS })
+  const start = async (id: string) => {
+    const { type, workflowId, input } = run(id)
+    try {
+      await client.workflow.start(type, {
+        workflowId,
+        taskQueue: taskQueues.executions,
+        args: [input],
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      })
+    } catch (err) {
+      if (!(err instanceof WorkflowExecutionAlreadyStartedError)) throw err
+    }
+  }
+  const look = async () => {
+    while (!signal.aborted) {
+      try {
+        for (const id of await list(max)) {
+          if (!asked.has(id)) await start(id)
+          asked.set(id, true, { noUpdateTTL: true })
+        }
+      } catch (err) {
+        log.warn({ err }, failed)
+      }
+      await delay(EVERY_MS, null, { signal }).catch(() => undefined)
+    }
+  }
+  const looking = look()
+  return {
+    stop() {
+      stopping.abort()
+      return looking
+    },
+  }
+}
