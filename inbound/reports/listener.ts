@@ -6,6 +6,7 @@ import type { Dns } from '../../mail/dns/resolver.ts'
 import type { Config } from '../../runtime/config.ts'
 import type { Secrets } from '../../runtime/secrets.ts'
 import { openCertificate } from '../certificate.ts'
+import { listenAt } from '../listen.ts'
 import { SmtpRefusal } from '../refusal.ts'
 import { createFeedback, type FeedbackDeps } from './feedback.ts'
 import { createGuard } from './guard.ts'
@@ -101,19 +102,7 @@ export async function startInbound(
     },
   })
   server.server.on('connection', (socket: Socket) => guard.limitLife(socket))
-
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(listen.port, listen.host, () => resolve())
-    server.server.once('listening', () => server.removeListener('error', reject))
-  })
-  // A broken connection is no fault of this service, so it is only logged for debugging.
-  server.on('error', (err) => log.debug({ err }, 'an inbound connection broke'))
-  const address = server.server.address()
-  return {
-    port: typeof address === 'object' && address ? address.port : listen.port,
-    stop: () => new Promise((resolve) => server.close(() => resolve())),
-  }
+  return listenAt(server, listen, { log, what: 'an inbound connection broke' })
 }
 
 /** The mailboxes, and what is done with mail to them. @throws Error when POSTMASTER is one of them */

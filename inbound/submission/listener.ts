@@ -4,6 +4,7 @@ import { SMTPServer } from 'smtp-server'
 import { limits } from '../../rules/limits.ts'
 import type { Config } from '../../runtime/config.ts'
 import { openCertificate } from '../certificate.ts'
+import { listenAt } from '../listen.ts'
 import { createGuard, type GuardTimes } from './guard.ts'
 import { createHandlers, type HandlerDeps, LOG_IN_FIRST } from './handlers.ts'
 
@@ -96,18 +97,8 @@ async function open(
     },
   })
   server.server.on('connection', guard.onSocket)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, listen.host, () => resolve())
-    server.server.once('listening', () => server.removeListener('error', reject))
-  })
-  // A broken connection is no fault of this service, so it is only logged for debugging.
-  server.on('error', (err) => log.debug({ err }, 'a connection of a mail client broke'))
-  const address = server.server.address()
-  return {
-    port: typeof address === 'object' && address ? address.port : port,
-    stop: () => new Promise<void>((end) => server.close(() => end())),
-  }
+  const what = 'a connection of a mail client broke'
+  return listenAt(server, { host: listen.host, port }, { log, what })
 }
 
 /** Whether a client is on this machine, where nobody listens in between. */

@@ -45,7 +45,6 @@ const looked: Record<string, string> = {
   'delivery/lane/run.ts createRunning': 'what one lane keeps, and the functions that share it',
   'delivery/webhooks/run.ts startWebhookSender':
     'what one worker has of endpoints, and the functions that share it',
-  'inbound/reports/listener.ts startInbound': 'the hooks of one SMTP server over what they share',
   'inbound/submission/guard.ts createGuard':
     'what is counted of clients, and the functions that share it',
   'inbound/submission/spool.ts createSpool':
