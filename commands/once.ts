@@ -22,6 +22,8 @@ export interface NamedRequest {
 /** What the request was answered with. Only what succeeded (2xx) is kept; else `body` is not read. */
 type Answer = Pick<KeptAnswer, 'status' | 'body'>
 
+const NOT_KEPT: Answer = { status: 409, body: '' }
+
 /**
  * `done`: the work was done now, and its answer stands. `replayed`: it was done before, and this was the answer. `reused`: the
  * key was used for another request. `in_progress`: somebody does it at this moment.
@@ -44,7 +46,7 @@ export class KeyTaken extends Error {
  * Does the work of a request unless it was done within the last 24 hours. The transaction of its command (`transact`) takes the
  * lock of the key, which it tries and never waits for, looks for an answer, and stays open until the answer is stored in it.
  * So a crash leaves both or neither. Work that fails or refuses leaves the key free.
- * @param work answers the request; it throws nothing that its caller would have to see
+ * @param work answers the request; what it throws is thrown, but for the `KeyTaken` of this request
  */
 export async function once(
   { db, now }: Pick<CommandDeps, 'db' | 'now'>,
@@ -71,6 +73,7 @@ export async function once(
     const held = holdCommit(check)
     const answer = await work().catch(async (err: unknown) => {
       await held.drop()
+      if (err === takenNow()) return NOT_KEPT
       throw err
     })
     const before = takenNow()

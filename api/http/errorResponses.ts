@@ -18,6 +18,7 @@ export interface ErrorFacts {
   failureText?: string | undefined
   /** Whether it takes an Idempotency-Key. */
   idempotent: boolean
+  changesNothing: boolean
   hasBody: boolean
   hasQuery: boolean
   hasCursor: boolean
@@ -39,8 +40,7 @@ const ofBodies = [
   'unsupported_media_type',
 ] as const satisfies ErrorCode[]
 
-const ofIdempotencyKeys = [
-  'invalid_idempotency_key',
+const ofKeptAnswers = [
   'idempotency_in_progress',
   'idempotency_key_reused',
 ] as const satisfies ErrorCode[]
@@ -51,7 +51,8 @@ function codesOf(facts: ErrorFacts): ErrorCode[] {
     ...(facts.hasQuery ? (['invalid_request'] as const) : []),
     ...(facts.hasCursor ? (['invalid_cursor'] as const) : []),
     ...facts.codes,
-    ...(facts.idempotent ? ofIdempotencyKeys : []),
+    ...(facts.idempotent ? (['invalid_idempotency_key'] as const) : []),
+    ...(facts.idempotent && !facts.changesNothing ? ofKeptAnswers : []),
     ...ofKeys,
     ...(facts.failureText === undefined ? (['internal_error'] as const) : []),
     'service_unavailable',

@@ -123,6 +123,7 @@ export function defineOperation<
     texts: texts ?? {},
     failureText,
     idempotent,
+    changesNothing,
     hasBody: body !== undefined,
     hasQuery: query !== undefined,
     hasCursor: query instanceof z.ZodObject && 'cursor' in query.shape,

@@ -155,7 +155,6 @@ const renderRoute = defineOperation({
   path: '/{id}/render',
   permission: 'render',
   changesNothing: true,
-  withoutCodes: ['idempotency_in_progress', 'idempotency_key_reused'],
   bound: 'same',
   errors: 'message',
   tags,

@@ -132,7 +132,6 @@ const validateRoute = defineOperation({
   path: '/{id}/validate',
   permission: 'manage',
   changesNothing: true,
-  withoutCodes: ['idempotency_in_progress', 'idempotency_key_reused'],
   bound: 'sender',
   errors: 'error',
   tags,

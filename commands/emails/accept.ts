@@ -96,7 +96,10 @@ export async function acceptEmail(
 }
 
 /** What must be known to accept an email. */
-export const factsAsked = ({ sender, recipients }: AcceptEmail): AskedSendFacts => ({
+export const factsAsked = ({
+  sender,
+  recipients,
+}: Pick<AcceptEmail, 'sender' | 'recipients'>): AskedSendFacts => ({
   domainName: addressDomain(sender.address),
   addresses: recipients.map((address) => address.toLowerCase()),
 })

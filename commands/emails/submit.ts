@@ -1,12 +1,12 @@
 // Accepts a whole message, which is sent as it was written: commits the email with its deliveries and its source.
 import { insertSourceRest, SOURCE_SLICE_BYTES } from '../../db/emails/sources.ts'
-import { addressDomain } from '../../rules/addresses.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, type Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { type DailyLimit, withDayPlaces } from '../limits/daily.ts'
 import { transact } from '../transact.ts'
+import { factsAsked } from './accept.ts'
 import type { EmailGroups } from './groups.ts'
 import { newEmail } from './newEmail.ts'
 import { checkSender, type SenderRefusal } from './sender.ts'
@@ -57,10 +57,10 @@ export async function submitEmail(
   { workspaceId, domainId: onlyDomainId }: Reach,
   input: SubmitEmail,
 ): Promise<{ id: string } | SenderRefusal | Refusal<'daily_limit'>> {
-  const { recipients, subject, html, text } = input
-  const domainName = addressDomain(input.sender.address)
-  const addresses = recipients.map((address) => address.toLowerCase())
-  const facts = await deps.emailGroups.findFacts(workspaceId, { domainName, addresses })
+  const { subject, html, text } = input
+  const asked = factsAsked(input)
+  const { domainName } = asked
+  const facts = await deps.emailGroups.findFacts(workspaceId, asked)
   const domain = checkSender(deps, { onlyDomainId, domainName, domain: facts.domain })
   if (isRefusal(domain)) return domain
   const made = newEmail(deps, {

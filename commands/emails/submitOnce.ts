@@ -2,14 +2,11 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
-import { KeyTaken, type NamedRequest, once } from '../once.ts'
+import { type NamedRequest, once } from '../once.ts'
 import { type SubmitDeps, type SubmitEmail, submitEmail } from './submit.ts'
 
 /** `reused`: the key came with another message before. `in_progress`: a message with it is being taken now. */
 export type KeyFault = 'reused' | 'in_progress'
-
-/** An answer that is not kept. */
-const REFUSED = { status: 400, body: '' }
 
 /** Accepts it as `submitEmail` does, or gives the id of the email that the same message has made within 24 hours. */
 export async function submitOnce(
@@ -19,14 +16,9 @@ export async function submitOnce(
 ): Promise<Awaited<ReturnType<typeof submitEmail>> | { fault: KeyFault }> {
   let made: Awaited<ReturnType<typeof submitEmail>> | undefined
   const outcome = await once(deps, nameOf(reach, input), async () => {
-    try {
-      made = await submitEmail(deps, reach, input)
-    } catch (err) {
-      // The outcome tells of it.
-      if (err instanceof KeyTaken) return REFUSED
-      throw err
-    }
-    if (isRefusal(made)) return REFUSED
+    made = await submitEmail(deps, reach, input)
+    // It is not kept.
+    if (isRefusal(made)) return { status: 400, body: '' }
     return { status: 200, body: JSON.stringify({ id: made.id }) }
   })
   if (outcome.kind === 'replayed') return JSON.parse(outcome.answer.body) as { id: string }

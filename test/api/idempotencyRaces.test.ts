@@ -2,10 +2,9 @@
 import { expect, it } from 'vitest'
 import { withoutSecrets } from '../../api/http/answerSecrets.ts'
 import { createApp } from '../../api/http/app.ts'
-import { listOperations } from '../../api/http/operation.ts'
 import { makeReady } from '../setup/actedOn.ts'
 import { createTestApi } from '../setup/api.ts'
-import { bodyOf, fillPath, guardedRoutes } from '../setup/routes.ts'
+import { bodyOf, fillPath, postsOf } from '../setup/routes.ts'
 import { storedRows } from '../setup/storedRows.ts'
 import { seedTenant } from '../setup/tenant.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -30,15 +29,7 @@ const single = [
   'workflows',
 ]
 
-/** Those that change nothing keep no answer. */
-const nothing = listOperations(api.app)
-  .filter(({ changesNothing }) => changesNothing)
-  .map(({ method, path }) => `${method} ${path}`)
-const posts = guardedRoutes(api).filter(
-  ({ method, name }) => method === 'POST' && !nothing.includes(name),
-)
-
-it.each(posts)('$name', async (route) => {
+it.each(postsOf(api).kept)('$name', async (route) => {
   const path = fillPath(route, tenant)
   const body = bodyOf(route)
   const ask = async (place: number, key: string) => {

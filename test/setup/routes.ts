@@ -1,4 +1,5 @@
 // The routes of the application, and a valid request for each of them.
+import { listOperations } from '../../api/http/operation.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import type { TestApi } from './api.ts'
 import { welcomeDesign } from './designs.ts'
@@ -27,6 +28,17 @@ export function routesOf({ app }: Pick<TestApi, 'app'>): TestRoute[] {
 /** The routes that need a key. */
 export const guardedRoutes = (api: Pick<TestApi, 'app'>): TestRoute[] =>
   routesOf(api).filter(({ path }) => path.startsWith('/v1/') && path !== PUBLIC_DESCRIPTION)
+
+/** Every POST, told apart by whether an answer is kept for its Idempotency-Key: those that change nothing keep none. */
+export function postsOf(api: Pick<TestApi, 'app'>): { kept: TestRoute[]; unkept: TestRoute[] } {
+  const operations = listOperations(api.app).filter(({ changesNothing }) => changesNothing)
+  const nothing = new Set(operations.map(({ method, path }) => `${method} ${path}`))
+  const posts = guardedRoutes(api).filter(({ method }) => method === 'POST')
+  return {
+    kept: posts.filter(({ name }) => !nothing.has(name)),
+    unkept: posts.filter(({ name }) => nothing.has(name)),
+  }
+}
 
 export const hasParameter = ({ path }: TestRoute): boolean => path.includes('/:')
 
