@@ -1,5 +1,5 @@
 // A process that posts batches and repeated requests to the API over connections that it keeps open.
-import { type HttpConnection, openHttp, postRequest } from './httpConnection.ts'
+import { createConnections, postRequest } from './httpConnection.ts'
 import { type LoadBounds, type LoadResult, runLoad } from './load.ts'
 import { BATCH, batchEmail, emailBody, eventBody } from './payloads.ts'
 import { serve } from './remote.ts'
@@ -11,13 +11,7 @@ const batches = {
 
 export type BatchKind = keyof typeof batches
 
-let connections: HttpConnection[] = []
-
-async function connectionsOf(port: number, wanted: number): Promise<HttpConnection[]> {
-  connections = connections.filter((connection) => connection.isOpen())
-  while (connections.length < wanted) connections.push(await openHttp(port))
-  return connections
-}
+const connectionsOf = createConnections()
 
 /** The bytes of a request with an Idempotency-Key. */
 function keyedRequest(key: string, name: string, body: string): string {

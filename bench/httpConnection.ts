@@ -88,3 +88,13 @@ export function postRequest(target: { path: string; key: string }, body: string)
 export function getRequest(target: { path: string; key: string }): string {
   return `GET ${target.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${target.key}\r\n\r\n`
 }
+
+/** Makes a function that gives so many connections to a port, which are kept open between runs, as an application does. */
+export function createConnections(): (port: number, wanted: number) => Promise<HttpConnection[]> {
+  let connections: HttpConnection[] = []
+  return async (port, wanted) => {
+    connections = connections.filter((connection) => connection.isOpen())
+    while (connections.length < wanted) connections.push(await openHttp(port))
+    return connections
+  }
+}

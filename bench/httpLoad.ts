@@ -1,5 +1,5 @@
 // A process that posts requests to the API over a given number of connections, which it keeps open.
-import { type HttpConnection, openHttp, postRequest } from './httpConnection.ts'
+import { createConnections, postRequest } from './httpConnection.ts'
 import { type LoadBounds, type LoadResult, runLoad } from './load.ts'
 import { emailBody, eventBody } from './payloads.ts'
 import { serve } from './remote.ts'
@@ -11,13 +11,7 @@ const kinds = {
 
 export type LoadKind = keyof typeof kinds
 
-/** Kept open between runs, as an application does. */
-let connections: HttpConnection[] = []
-
-async function keepConnections(port: number, wanted: number): Promise<void> {
-  connections = connections.filter((connection) => connection.isOpen())
-  while (connections.length < wanted) connections.push(await openHttp(port))
-}
+const connectionsOf = createConnections()
 
 const handlers = {
   /**
@@ -34,7 +28,7 @@ const handlers = {
   }): Promise<LoadResult> {
     const { kind, port, key, bounds, from } = input
     const { path, body, status } = kinds[kind]
-    await keepConnections(port, bounds.loops)
+    const connections = await connectionsOf(port, bounds.loops)
     return runLoad(bounds, async (serial, loop) => {
       const connection = connections[loop]
       if (!connection) throw new Error('more loops than connections')

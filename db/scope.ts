@@ -31,7 +31,8 @@ export interface Running extends Scope {
 }
 
 const running = new AsyncLocalStorage<Running>()
-const ofProcess: Scope = { owner: { kind: 'process' }, signal: null }
+/** What a process does by itself, for nobody who could go away. */
+export const ofProcess: Scope = { owner: { kind: 'process' }, signal: null }
 
 const runningIn = ({ owner, signal }: Scope): Running => ({
   owner,

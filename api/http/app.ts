@@ -8,6 +8,7 @@ import { createLimitBook } from '../../commands/limits/book.ts'
 import { createDailyLimit } from '../../commands/limits/daily.ts'
 import { limits } from '../../rules/limits.ts'
 import { shownText } from '../../rules/shown.ts'
+import { isVisibleAscii } from '../../rules/visibleAscii.ts'
 import { mountPublic, mountV1 } from '../routes.ts'
 import { type AnswerRules, answerRules } from './answers.ts'
 import { type BodyRules, bodyRules } from './bodies/rules.ts'
@@ -27,8 +28,7 @@ const OPENAPI_PATH = '/v1/openapi.json'
 
 const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
   const given = c.req.header('x-request-id') ?? ''
-  const valid = given.length <= limits.requestIdCharsMax && /^[\x21-\x7e]+$/.test(given)
-  const id = valid ? given : `req_${randomUUID()}`
+  const id = isVisibleAscii(given, limits.requestIdCharsMax) ? given : `req_${randomUUID()}`
   c.set('requestId', id)
   c.header('X-Request-Id', id)
   await next()

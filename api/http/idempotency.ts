@@ -4,11 +4,10 @@ import type { Context, MiddlewareHandler } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { type NamedRequest, once } from '../../commands/once.ts'
 import { limits } from '../../rules/limits.ts'
+import { isVisibleAscii } from '../../rules/visibleAscii.ts'
 import { withoutSecrets } from './answerSecrets.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { type ApiError, badRequest, conflict } from './errors.ts'
-
-const VISIBLE = /^[\x21-\x7e]+$/
 
 /** Says that a request with the same key is under way. */
 export const keyInProgress = (): ApiError =>
@@ -21,7 +20,7 @@ export const keyInProgress = (): ApiError =>
 function keyOf(c: Context<ApiEnv>): string | undefined {
   const key = c.req.header('idempotency-key')
   if (key === undefined) return undefined
-  if (key.length <= limits.idempotencyKeyCharsMax && VISIBLE.test(key)) return key
+  if (isVisibleAscii(key, limits.idempotencyKeyCharsMax)) return key
   throw badRequest(
     `Idempotency-Key must be 1-${limits.idempotencyKeyCharsMax} visible ASCII characters`,
     'invalid_idempotency_key',

@@ -1,6 +1,6 @@
 // What this process knows of the limits of workspaces and keys, without a query for each request.
 import { type LimitRow, listLimits } from '../../db/limits/reads.ts'
-import { inScope } from '../../db/scope.ts'
+import { inScope, ofProcess } from '../../db/scope.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /** What is older is read again, while the old one is used. */
@@ -39,8 +39,7 @@ export function createLimitBook(
 
   const read = (): Promise<void> => {
     const [began, before] = [performance.now(), changes]
-    const scope = { owner: { kind: 'process' }, signal: null } as const
-    reading ??= inScope(scope, () => listLimits(db))
+    reading ??= inScope(ofProcess, () => listLimits(db))
       .then((rows) => {
         known = new Map(rows.map(({ subject, ...limit }) => [subject, limit]))
         isRead = true

@@ -1,6 +1,6 @@
 // Places of a day for emails, which this process takes from Postgres in blocks and gives out from memory.
 import { takeDayPlaces } from '../../db/limits/writes.ts'
-import { inScope } from '../../db/scope.ts'
+import { inScope, ofProcess } from '../../db/scope.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { dayOf } from '../../rules/mail/warmUp.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -72,7 +72,6 @@ function grab(pool: Pool, wanted: number): GivenPlaces {
  */
 export function createDayPlaces({ db, now }: Pick<CommandDeps, 'db' | 'now'>) {
   const pools = new Map<string, Pool>()
-  const scope = { owner: { kind: 'process' }, signal: null } as const
 
   const poolOf = (subject: string): Pool => {
     const day = dayOf(now().getTime())
@@ -90,7 +89,7 @@ export function createDayPlaces({ db, now }: Pick<CommandDeps, 'db' | 'now'>) {
     while (pool.left < wanted && pool.fullAt !== limit) {
       const { generation } = pool
       const ask = { subject, day: pool.day, limit, wanted: wanted - pool.left }
-      const granted = await inScope(scope, () => takeDayPlaces(db, workspaceId, ask))
+      const granted = await inScope(ofProcess, () => takeDayPlaces(db, workspaceId, ask))
       if (pool.generation !== generation) return
       pool.left += granted
       if (granted < ask.wanted) pool.fullAt = limit

@@ -1,11 +1,11 @@
 // Writes webhooks and their secrets, and deliveries that somebody asks for.
-import { sql } from 'kysely'
+import { sql, type UpdateObject } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { WebhookStatus } from '../../rules/webhooks/states.ts'
 import type { Trx } from '../connect.ts'
-import type { JsonObject, NewRow } from '../schema.ts'
+import type { Database, JsonObject, NewRow, Row } from '../schema.ts'
 
 /** Keeps others from making webhooks of the workspace until the transaction ends. */
 export async function lockWebhooks(trx: Trx, workspaceId: WorkspaceId): Promise<void> {
@@ -48,7 +48,7 @@ export interface WebhookColumns {
  */
 export async function updateWebhook(
   trx: Trx,
-  { workspaceId, domainId }: Reach,
+  reach: Reach,
   id: string,
   { status, ...columns }: WebhookColumns,
   now: Date,
@@ -56,25 +56,41 @@ export async function updateWebhook(
   const given = Object.fromEntries(
     Object.entries(columns).filter(([, value]) => value !== undefined),
   )
+  return changeRow(trx, reach, id, {
+    ...given,
+    ...(columns.url === undefined && status === undefined ? {} : takenBack),
+    ...(status === undefined ? {} : changesOf[status]),
+    updated_at: now,
+  })
+}
+
+/** What a changed status changes with it. */
+const changesOf = {
+  enabled: {
+    status: 'enabled',
+    disabled_reason: null,
+    failures: 0,
+    failing_since: null,
+    rests_until: null,
+  },
+  disabled: {
+    status: 'disabled',
+    disabled_reason: sql<
+      Row<'webhooks'>['disabled_reason']
+    >`case when status = 'disabled' then disabled_reason else 'manual' end`,
+  },
+} as const
+
+/** @returns false if the caller reaches none of that id */
+async function changeRow(
+  trx: Trx,
+  { workspaceId, domainId }: Reach,
+  id: string,
+  change: UpdateObject<Database, 'webhooks'>,
+): Promise<boolean> {
   const result = await trx
     .updateTable('webhooks')
-    .set({ ...given, updated_at: now })
-    .$if(columns.url !== undefined || status !== undefined, (qb) => qb.set(takenBack))
-    .$if(status === 'disabled', (qb) =>
-      qb.set({
-        status: 'disabled',
-        disabled_reason: sql`case when status = 'disabled' then disabled_reason else 'manual' end`,
-      }),
-    )
-    .$if(status === 'enabled', (qb) =>
-      qb.set({
-        status: 'enabled',
-        disabled_reason: null,
-        failures: 0,
-        failing_since: null,
-        rests_until: null,
-      }),
-    )
+    .set(change)
     .where('workspace_id', '=', workspaceId)
     .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)
@@ -87,22 +103,8 @@ export async function updateWebhook(
  * Marks a webhook as deleted: it gets nothing from now on. Workers delete its deliveries in pages, and then the row.
  * @returns false if the caller reaches none of that id
  */
-export async function deleteWebhookRow(
-  trx: Trx,
-  { workspaceId, domainId }: Reach,
-  id: string,
-  now: Date,
-): Promise<boolean> {
-  const result = await trx
-    .updateTable('webhooks')
-    .set({ status: 'disabled', deleted_at: now, ...takenBack })
-    .where('workspace_id', '=', workspaceId)
-    .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
-    .where('id', '=', id)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
-  return result.numUpdatedRows > 0n
-}
+export const deleteWebhookRow = (trx: Trx, reach: Reach, id: string, now: Date): Promise<boolean> =>
+  changeRow(trx, reach, id, { status: 'disabled', deleted_at: now, ...takenBack })
 
 /**
  * Gives a webhook a new secret; the one of before signs beside it until `until`. The row of the webhook is locked first, so that of
@@ -116,13 +118,7 @@ export async function rotateWebhookSecret(
   id: string,
   { secret, until, now }: { secret: Buffer; until: Date; now: Date },
 ): Promise<boolean> {
-  if (!(await updateWebhook(trx, reach, id, {}, now))) return false
-  await trx
-    .updateTable('webhooks')
-    .set(takenBack)
-    .where('workspace_id', '=', reach.workspaceId)
-    .where('id', '=', id)
-    .execute()
+  if (!(await changeRow(trx, reach, id, { ...takenBack, updated_at: now }))) return false
   await trx
     .updateTable('webhook_secrets')
     .set({ valid_until: until })

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { findJsonFault, isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { shown, shownText, typeName } from '../../rules/shown.ts'
+import { isVisibleAscii } from '../../rules/visibleAscii.ts'
 import { badMessage } from './replies.ts'
 
 interface SubmissionOptions {
@@ -48,7 +49,7 @@ function refuseUnavailable({ scheduled_at: dueAt }: JsonObject): void {
 function readKey({ idempotency_key: key }: JsonObject): string | null {
   if (key === undefined || key === null) return null
   const max = limits.idempotencyKeyCharsMax
-  if (typeof key === 'string' && key.length <= max && /^[\x21-\x7e]+$/.test(key)) return key
+  if (typeof key === 'string' && isVisibleAscii(key, max)) return key
   const form = `1-${max} visible ASCII characters`
   throw badMessage(`idempotency_key must be ${form}, not ${shown(key)}`, 'invalid_idempotency_key')
 }
