@@ -158,7 +158,7 @@ it('of one workspace two go on together, so that many of one keep nobody else wa
   for (let n = 0; n < 4; n++) own.push((await replay(webhook, { since: 0 })).body.id)
   const { workspaceId: other } = await seedWorkspace(db)
   const [first = ''] = own
-  const theirs = `${first.slice(0, -1)}${first.endsWith('Z') ? 'Y' : 'Z'}`
+  const theirs = deps.newId('job')
   await sql`
     insert into jobs select (jsonb_populate_record(j, jsonb_build_object('id', ${theirs}::text,
       'workspace_id', ${other}::text))).* from jobs j where j.id = ${first}`.execute(db)
