@@ -13,6 +13,7 @@ import type {
   TemporalNamespacesTable,
   WorkflowsTable,
   WorkflowTriggersTable,
+  WorkflowTriggerVersionsTable,
   WorkflowUnsubscribesTable,
   WorkflowVersionsTable,
 } from './tables/automation.ts'
@@ -97,6 +98,7 @@ export interface Database {
   workflows: WorkflowsTable
   workflow_versions: WorkflowVersionsTable
   workflow_triggers: WorkflowTriggersTable
+  workflow_trigger_versions: WorkflowTriggerVersionsTable
   schedules: SchedulesTable
   segments: SegmentsTable
   segment_members: SegmentMembersTable

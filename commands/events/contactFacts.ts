@@ -3,7 +3,7 @@ import type { Trx } from '../../db/connect.ts'
 import type { ArrivedEvent } from '../../db/events/receivers.ts'
 import { listEventTimes, listMemberships } from '../../db/executions/facts.ts'
 import { findSegmentConditions } from '../../db/segments/reads.ts'
-import { type ConditionNeeds, conditionNeeds, withSegments } from '../../rules/conditions/needs.ts'
+import { type ConditionNeeds, withSegments } from '../../rules/conditions/needs.ts'
 import type { Condition, ConditionFacts } from '../../rules/conditions/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
@@ -12,14 +12,13 @@ interface Happened extends Pick<ArrivedEvent, 'email' | 'properties' | 'now'> {
   contact: Pick<ArrivedEvent['contact'], 'id' | 'firstSeen' | 'properties'>
 }
 
-/** Loads for many contacts at once only what the conditions read. @returns the facts of each of them */
+/** Loads for many contacts at once only what conditions read. @returns the facts of each of them */
 export async function loadFactsOfContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
   all: readonly Happened[],
-  conditions: readonly Condition[],
+  needs: ConditionNeeds,
 ): Promise<(one: Happened) => ConditionFacts> {
-  const needs = conditionNeeds(...conditions)
   const segments = await findSegmentConditions(trx, workspaceId, needs.segmentIds)
   return loadNeededFacts(trx, workspaceId, all, withSegments(needs, segments), segments)
 }

@@ -14,7 +14,7 @@ import type { TriggerRow } from '../../db/events/triggers.ts'
 import { listAnswers } from '../../db/executions/calls.ts'
 import { listEmailActivity } from '../../db/executions/facts.ts'
 import { evaluate } from '../../rules/conditions/evaluate.ts'
-import { conditionNeeds } from '../../rules/conditions/needs.ts'
+import { type ConditionNeeds, conditionNeeds, joinNeeds } from '../../rules/conditions/needs.ts'
 import type { Condition, ConditionFacts } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
 import { happenings } from '../../rules/eventNames.ts'
@@ -61,7 +61,7 @@ export async function listReceivers(
     ({ segmentKeys }): EventReceivers => ({ triggers: [], waits: [], segmentKeys }),
   )
   // A contact may have thousands of events, so those of few contacts are counted at once.
-  const isCounting = conditionNeeds(...met.flatMap(askedBy)).eventNames.length > 0
+  const isCounting = met.some((one) => needsOf(one).eventNames.length > 0)
   const size = isCounting ? COUNTED_AT_ONCE : Math.max(met.length, 1)
   for (let from = 0; from < met.length; from += size) {
     await addReceivers(trx, workspaceId, met.slice(from, from + size), receivers)
@@ -80,7 +80,12 @@ async function addReceivers(
   receivers: readonly EventReceivers[],
 ): Promise<void> {
   const happened = met.map(({ event }) => event)
-  const factsOf = await loadFactsOfContacts(trx, workspaceId, happened, met.flatMap(askedBy))
+  const factsOf = await loadFactsOfContacts(
+    trx,
+    workspaceId,
+    happened,
+    joinNeeds(...met.map(needsOf)),
+  )
   const waits = met.flatMap((one) => one.waits)
   const read = await loadRead(trx, workspaceId, waits)
   const entering: ReturnType<typeof findEntering> = []
@@ -97,11 +102,9 @@ async function addReceivers(
   }
 }
 
-/** The conditions that an event asks. */
-const askedBy = ({ triggers, waits }: Pick<Met, 'triggers' | 'waits'>): Condition[] => [
-  ...triggers.flatMap(({ filter }) => filter ?? []),
-  ...waits.flatMap(conditionsOf),
-]
+/** What the conditions read that an event asks. */
+const needsOf = ({ triggers, waits }: Pick<Met, 'triggers' | 'waits'>): ConditionNeeds =>
+  joinNeeds(ofList(triggers).needs, conditionNeeds(...waits.flatMap(conditionsOf)))
 
 /** An event that meets triggers or waits. */
 interface Met extends Candidates {
@@ -122,7 +125,7 @@ const findEnded = ({ waits, event, facts }: Met, read: Read): EndedWait[] =>
 
 /** The workflows that its contact enters if they may. */
 const findEntering = ({ triggers, event, facts, place }: Met) =>
-  groupByWorkflow(triggers).flatMap((ofWorkflow) => {
+  ofList(triggers).byWorkflow.flatMap((ofWorkflow) => {
     const found = findTrigger(ofWorkflow, event, facts)
     if (!found) return []
     const { trigger, properties } = found
@@ -244,11 +247,16 @@ const conditionsOf = ({ filter, condition, interrupts }: WaitRow): Condition[] =
     ...(interrupts?.goals ?? []).map((goal) => goal.condition ?? null),
   ].filter((one) => one !== null)
 
-/** Of each list, which is the same from event to event while no workflow changes. */
-const grouped = new WeakMap<readonly TriggerRow[], readonly TriggerRow[][]>()
+interface TriggerList {
+  needs: ConditionNeeds
+  byWorkflow: readonly TriggerRow[][]
+}
 
-function groupByWorkflow(triggers: readonly TriggerRow[]): readonly TriggerRow[][] {
-  const before = grouped.get(triggers)
+/** Of each list, which is the same from event to event while no workflow changes. */
+const known = new WeakMap<readonly TriggerRow[], TriggerList>()
+
+function ofList(triggers: readonly TriggerRow[]): TriggerList {
+  const before = known.get(triggers)
   if (before) return before
   const groups = new Map<string, TriggerRow[]>()
   for (const trigger of triggers) {
@@ -256,7 +264,8 @@ function groupByWorkflow(triggers: readonly TriggerRow[]): readonly TriggerRow[]
     if (group) group.push(trigger)
     else groups.set(trigger.workflow_id, [trigger])
   }
-  const found = [...groups.values()]
-  grouped.set(triggers, found)
+  const needs = conditionNeeds(...triggers.flatMap(({ filter }) => filter ?? []))
+  const found = { needs, byWorkflow: [...groups.values()] }
+  known.set(triggers, found)
   return found
 }

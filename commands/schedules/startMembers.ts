@@ -5,6 +5,7 @@ import { insertMissingContacts, lockContactsBy } from '../../db/contacts/writes.
 import { listLeft } from '../../db/opt-outs/reads.ts'
 import { listMemberEmails, listMembersAmong, type ScheduleRow } from '../../db/schedules/reads.ts'
 import { insertScheduledStarts, lockSchedule, updateSchedule } from '../../db/schedules/writes.ts'
+import { conditionNeeds } from '../../rules/conditions/needs.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
 import type { ReEntry } from '../../rules/design/types.ts'
@@ -128,7 +129,7 @@ async function createFilter(
     email,
     contact: { id, firstSeen, properties },
   })
-  const conditions = [filter as Condition]
-  const factsOf = await loadFactsOfContacts(trx, workspace_id, contacts.map(about), conditions)
+  const needs = conditionNeeds(filter as Condition)
+  const factsOf = await loadFactsOfContacts(trx, workspace_id, contacts.map(about), needs)
   return (contact) => matchTrigger([{ filter }], factsOf(about(contact))) !== null
 }

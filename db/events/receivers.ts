@@ -11,7 +11,7 @@ import type { Trx } from '../connect.ts'
 import { isFoundLive } from '../executions/live.ts'
 import type { JsonObject } from '../schema.ts'
 import { keptKeys } from '../segments/kept.ts'
-import { listTriggers, type TriggerRow, triggerKeys } from './triggers.ts'
+import { listTriggers, type TriggerRow, triggerKey } from './triggers.ts'
 
 export interface EventReceivers {
   /** At most one for each workflow. */
@@ -141,13 +141,13 @@ export async function listCandidates(
       select * from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as g(place integer,
         contact_id text, event_name text, names text[], hmac text, but_id text)
     ), keys as materialized (
-      select n.names, (${triggerKeys(workspaceId, sql`n.names`)}) as keys
+      select n.names, (${triggerKey(workspaceId, sql`n.names`)}) as key
       from (select distinct names from given) as n
     ), segments_kept as materialized (
       select (${keptKeys(workspaceId)}) as keys
     )
     select
-      (select k.keys from keys k where k.names = g.names) as trigger_keys,
+      (select k.key from keys k where k.names = g.names) as trigger_key,
       (select keys from segments_kept) as segment_keys,
       coalesce((
         select json_agg(case o.scope when 'workflow' then o.target_id end) from opt_outs o
@@ -162,9 +162,9 @@ export async function listCandidates(
     trx,
     workspaceId,
     // Who has left all workflows needs no triggers.
-    rows.map(({ trigger_keys: keys, left_ids: left }, place) => ({
+    rows.map(({ trigger_key: key, left_ids: left }, place) => ({
       names: namesOf[place] ?? [],
-      keys: left.includes(null) ? null : keys,
+      key: left.includes(null) ? null : key,
     })),
   )
   return rows.map((found, place) => ({
@@ -221,7 +221,7 @@ const interruptsOfWaits = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>
 
 interface Found {
   /** Null if there are no triggers. */
-  trigger_keys: string | null
+  trigger_key: string | null
   segment_keys: string | null
   /** The workflows that the contact has left; null among them: all. */
   left_ids: (string | null)[]

@@ -1,4 +1,4 @@
-// The triggers of active workflows for an event. An event may meet a thousand of them, so each is read once and kept.
+// The triggers of active workflows for an event. An event may meet a thousand of them, so they are read once and kept.
 
 import { type RawBuilder, sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
@@ -20,64 +20,62 @@ export interface TriggerRow {
 
 const KEPT_CHARS = 16 * 1024 * 1024
 
-/** By their keys. A row that is written anew has another key, so what is kept here is never out of date. */
+/** By key and names. Whatever changes triggers makes another key for their workspace, so what is kept here is never out of date. */
 const kept = new LRUCache<string, readonly TriggerRow[]>({
   maxSize: KEPT_CHARS,
-  sizeCalculation: (rows, keys) => keys.length + JSON.stringify(rows).length,
+  sizeCalculation: (rows, place) => place.length + JSON.stringify(rows).length,
 })
-
-/** The key of a row holds the transaction that wrote it. Neither part has a comma in it. */
-const keyOf = sql`t.workflow_id || '/' || t.node_id || '/' || t.xmin::text`
 
 const where = (workspaceId: WorkspaceId, names: RawBuilder<unknown>) =>
   sql`t.workspace_id = ${workspaceId} and t.event_name = any(${names})`
 
 /**
- * A `select` of one text: the keys of the triggers of these names, in order, with a comma between; null if there are none.
+ * A `select` of one text: what stands for all triggers of the workspace as they are now; null if there are none of these names.
  * @param names an expression of type text[]
  */
-export const triggerKeys = (
+export const triggerKey = (
   workspaceId: WorkspaceId,
   names: RawBuilder<unknown>,
 ): RawBuilder<unknown> => sql`
-        select string_agg(${keyOf}, ',' order by t.workflow_id, t.position)
-        from workflow_triggers t where ${where(workspaceId, names)}`
+        select v.workspace_id || '/' || v.version from workflow_trigger_versions v
+        where v.workspace_id = ${workspaceId}
+          and exists (select from workflow_triggers t where ${where(workspaceId, names)})`
 
-/** Event names, and what `triggerKeys` gave for them in the same transaction. */
+/** Event names, and what `triggerKey` gave for them in the same transaction. */
 interface AskedTriggers {
   names: readonly string[]
   /** Null if there are no triggers. */
-  keys: string | null
+  key: string | null
 }
 
 /**
- * The triggers of each of these, in the order of `triggerKeys`; the same list as long as they stay the same. Where they are not known, all
- * of such names are read again, as they are then: a workflow that was changed meanwhile is seen before the change or after it, never
- * without triggers.
+ * The triggers of each of these, in the order of workflows and designs; the same list as long as the key stays the same. Where they are not
+ * known, all of such names are read again, as they are then: a workflow that was changed meanwhile is seen before the change or after it,
+ * never without triggers.
  */
 export async function listTriggers(
   trx: Trx,
   workspaceId: WorkspaceId,
   asked: readonly AskedTriggers[],
 ): Promise<(readonly TriggerRow[])[]> {
-  const known = asked.map(({ keys }) => (keys === null ? [] : kept.get(keys)))
+  const known = asked.map((one) => (one.key === null ? [] : kept.get(placeOf(one))))
   const unknown = new Set(asked.flatMap(({ names }, place) => (known[place] ? [] : names)))
   if (unknown.size === 0) return known.map((rows) => rows ?? [])
-  const { rows } = await sql<TriggerRow & { key: string }>`
-    select ${keyOf} as key, t.workflow_id, t.node_id, t.version, t.event_name, t.about, t.filter, t.re_entry
+  const { rows } = await sql<TriggerRow>`
+    select t.workflow_id, t.node_id, t.version, t.event_name, t.about, t.filter, t.re_entry
     from workflow_triggers t where ${where(workspaceId, sql`${[...unknown]}::text[]`)}
     order by t.workflow_id, t.position
   `.execute(trx)
-  return asked.map(({ names }, place) => known[place] ?? keep(rows, names))
+  return asked.map((one, place) => known[place] ?? keep(rows, one))
 }
 
-/** Those of the names, which are kept by their keys. */
-function keep(
-  rows: readonly (TriggerRow & { key: string })[],
-  names: readonly string[],
-): readonly TriggerRow[] {
-  const named = rows.filter((row) => names.includes(row.event_name))
-  const triggers = named.map(({ key: _, ...row }) => row)
-  kept.set(named.map(({ key }) => key).join(','), triggers)
-  return triggers
+const placeOf = ({ key, names }: AskedTriggers): string => `${key} ${JSON.stringify(names)}`
+
+/** Those of the names, which are kept. Two events of the same names get the same list. */
+function keep(rows: readonly TriggerRow[], asked: AskedTriggers): readonly TriggerRow[] {
+  const before = kept.get(placeOf(asked))
+  if (before) return before
+  const named = rows.filter((row) => asked.names.includes(row.event_name))
+  kept.set(placeOf(asked), named)
+  return named
 }

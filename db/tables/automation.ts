@@ -81,6 +81,12 @@ export interface WorkflowTriggersTable {
   about: string | null
 }
 
+/** The number of the present state of the triggers of a workspace (`triggerKey`). */
+export interface WorkflowTriggerVersionsTable {
+  workspace_id: WorkspaceId
+  version: string
+}
+
 /** A trigger of an active workflow that starts by itself. */
 export interface SchedulesTable {
   workflow_id: string

@@ -215,7 +215,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   },
   (trx) => listSendFacts(trx, ws, [{ domainName: 'b.test', addresses: ['a@b.test'] }]),
   (trx) => listCandidates(trx, ws, [arrived]),
-  (trx) => listTriggers(trx, ws, [{ names: ['user.left'], keys: 'none' }]),
+  (trx) => listTriggers(trx, ws, [{ names: ['user.left'], key: 'none' }]),
   (trx) => insertEvent(trx, ws, event, made),
   (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),
   (trx) => insertEventGroup(trx, ws, [grouped]),
