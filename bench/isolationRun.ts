@@ -47,8 +47,8 @@ interface Stretch {
   emails: Answered
   events: Answered
   flows: Answered
-  /** From acceptance to delivery, of every mail of the stretch. */
-  delivered: { count: number; p99_ms: number; max_ms: number }
+  /** From acceptance to delivery, of every mail of the stretch; `worst_ms` of those accepted in each second. */
+  delivered: { count: number; p50_ms: number; p99_ms: number; max_ms: number; worst_ms: number[] }
   executions: { completed: number; others: number }
   api: ProcessState
   worker: ProcessState
@@ -210,13 +210,19 @@ async function deliveredOf(
   workspaceId: string,
   since: Date,
 ): Promise<Stretch['delivered']> {
-  const { rows } = await sql<{ count: number; p99_ms: number; max_ms: number }>`
-    select count(*)::int as count,
-      coalesce(percentile_disc(0.99) within group (order by took), 0)::int as p99_ms,
-      coalesce(max(took), 0)::int as max_ms
-    from (select extract(epoch from d.settled_at - e.created_at) * 1000 as took
+  const { rows } = await sql<Stretch['delivered']>`
+    with mails as (
+      select extract(epoch from d.settled_at - e.created_at) * 1000 as took, date_trunc('second', e.created_at) as second
       from emails e join deliveries d on d.email_id = e.id
-      where e.workspace_id = ${workspaceId} and e.created_at >= ${since} and d.state = 'delivered') mails
+      where e.workspace_id = ${workspaceId} and e.created_at >= ${since} and d.state = 'delivered'
+    )
+    select count(*)::int as count,
+      coalesce(percentile_disc(0.5) within group (order by took), 0)::int as p50_ms,
+      coalesce(percentile_disc(0.99) within group (order by took), 0)::int as p99_ms,
+      coalesce(max(took), 0)::int as max_ms,
+      (select coalesce(json_agg(worst order by second), '[]') from (
+        select second, max(took)::int as worst from mails group by second) seconds) as worst_ms
+    from mails
   `.execute(db)
   const [row] = rows
   if (!row) throw new Error('the mail could not be counted')

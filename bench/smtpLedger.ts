@@ -77,22 +77,25 @@ export async function fill(workspace: Workspace, load: LedgerLoad): Promise<void
         'mail-' || n % ${domains}::int || '.example.test' as destination
       from generate_series(2, ${count}::int) n`.execute(trx)
     await sql`
-      insert into emails select (jsonb_populate_record(e, jsonb_build_object('id', c.id,
+      insert into emails select r.*
+      from emails e, copies c, jsonb_populate_record(e, jsonb_build_object('id', c.id,
         'message_id', c.id || '@sender.test', 'subject', e.subject || c.n, 'to', jsonb_build_array(c.recipient),
-        'html', e.html || case when ${distinct} then '<p>' || c.n || '</p>' else '' end))).*
-      from emails e, copies c where e.id = ${id}`.execute(trx)
+        'html', e.html || case when ${distinct} then '<p>' || c.n || '</p>' else '' end)) r
+      where e.id = ${id}`.execute(trx)
     await sql`
       insert into deliveries overriding system value
-      select (jsonb_populate_record(d, jsonb_build_object('id', nextval(pg_get_serial_sequence('deliveries', 'id')),
-        'email_id', c.id, 'recipient', c.recipient, 'shard', coalesce(r.shard, c.n % ${domains}::int % 64),
-        'class', ${load.class ?? 0}::int, 'destination', coalesce(r.destination, c.destination)))).*
-      from deliveries d, copies c left join recipient_domains r on r.domain = c.destination and r.shard is not null
+      select n.*
+      from deliveries d, copies c left join recipient_domains r on r.domain = c.destination and r.shard is not null,
+        lateral jsonb_populate_record(d, jsonb_build_object('id', nextval(pg_get_serial_sequence('deliveries', 'id')),
+          'email_id', c.id, 'recipient', c.recipient, 'shard', coalesce(r.shard, c.n % ${domains}::int % 64),
+          'class', ${load.class ?? 0}::int, 'destination', coalesce(r.destination, c.destination))) n
       where d.email_id = ${id}`.execute(trx)
     await sql`
       insert into email_events overriding system value
-      select (jsonb_populate_record(v, jsonb_build_object(
-        'id', nextval(pg_get_serial_sequence('email_events', 'id')), 'email_id', c.id, 'recipient', c.recipient))).*
-      from email_events v, copies c where v.email_id = ${id}`.execute(trx)
+      select n.*
+      from email_events v, copies c, jsonb_populate_record(v, jsonb_build_object(
+        'id', nextval(pg_get_serial_sequence('email_events', 'id')), 'email_id', c.id, 'recipient', c.recipient)) n
+      where v.email_id = ${id}`.execute(trx)
   })
   await sql`analyze deliveries`.execute(workspace.db)
 }
