@@ -1,5 +1,6 @@
 // Test projects: unit (no servers), real (own Postgres, Temporal and SMTP), soak (long kill rounds).
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/setup/longestFirst.ts'
 
 const servers = {
   globalSetup: ['test/setup/globalSetup.ts'],
@@ -16,6 +17,7 @@ export default defineConfig({
   test: {
     // Most tests wait for servers: two files at a time on two cores, where vitest would run one.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {

@@ -362,10 +362,11 @@ describe('an endpoint that', () => {
   ])(
     '%s is left after ten seconds, and delays nobody',
     async (_, behave) => {
+      // Before the server: it closes first, so that the sender does not wait ten seconds for what it began last.
+      startTestSender(api)
       const { id } = await makeWebhook(await rawServer(behave))
       const { id: other, path } = await makeWebhook()
       await tell(id, 20)
-      startTestSender(api)
       await tell(other, 20)
       await eventually(() => expect(server.came(path)).toHaveLength(20))
       const [first] = await deliveriesOf(api, id)

@@ -123,7 +123,8 @@ test('a segment that ends its worker each time fails after three deaths alone; a
   })
 })
 
-const KILLS = 8
+/** Fifty: npm run soak. */
+const KILLS = 3
 
 test('a worker that is killed again and again under load: nothing fails, and nothing happens twice', {
   timeout: 600_000,

@@ -1,7 +1,9 @@
 // Mail that ends its worker is found and given up; what was merely under way beside it never is.
-import { expect, test } from 'vitest'
+import { Connection, WorkflowClient } from '@temporalio/client'
+import { expect, onTestFinished, test } from 'vitest'
 import { isAlive } from '../../dev/processes/processes.ts'
 import { createTestDatabase } from '../setup/database.ts'
+import { endLane } from '../setup/deliveryKiller.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
 import { expectDrained } from '../setup/ledger.ts'
@@ -17,6 +19,9 @@ test('a mail that ends its worker each time bounces after three deaths alone; al
   })
   const [worker] = h.workers
   if (!worker) throw new Error('there is no worker')
+  const connection = await Connection.connect({ address: h.service.temporalAddress })
+  onTestFinished(() => connection.close())
+  const client = new WorkflowClient({ connection, namespace: h.service.temporalNamespace })
   h.smtp.setScript((rcpt) =>
     rcpt.startsWith('reply@') ? { at: 'rcpt', reply: '550 5.1.1 DIES' } : undefined,
   )
@@ -44,6 +49,7 @@ test('a mail that ends its worker each time bounces after three deaths alone; al
       // The test is the supervisor: whatever ends is started again at once.
       if (!isAlive(worker.pid)) {
         deaths += 1
+        await endLane(client)
         await worker.start({ ready: false })
       }
       await expectDrained(h.db)

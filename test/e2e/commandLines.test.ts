@@ -2,30 +2,14 @@
 // to do.
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { runOperator } from '../setup/operator.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
-
-interface Output {
-  code: number
-  stdout: string
-  stderr: string
-}
 
 const commands = readdirSync('operate').filter((file) =>
   readFileSync(`operate/${file}`, 'utf8').includes('process.env'),
 )
-
-function run(command: string, words: string[], env: Record<string, string> = {}): Promise<Output> {
-  const args = ['--import', 'tsx', `operate/${command}`, ...words]
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      args,
-      { env: { PATH: process.env['PATH'], ...env } },
-      (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
-    )
-  })
-}
 
 test('npm runs all of them', () => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
@@ -39,12 +23,13 @@ test('npm runs all of them', () => {
 
 test.each(commands)(
   '%s says how it is used, and what is wrong with its environment',
-  async (command) => {
+  async (file) => {
+    const command = file.replace(/\.ts$/, '')
     const [bogus, surplus, help, unset] = await Promise.all([
-      run(command, ['--bogus']),
-      run(command, ['surplus']),
-      run(command, ['--help']),
-      run(command, [], { DATABASE_URL: 'mysql://x', SECRET_KEY: TEST_SECRET_KEY }),
+      runOperator(command, ['--bogus']),
+      runOperator(command, ['surplus']),
+      runOperator(command, ['--help']),
+      runOperator(command, [], { DATABASE_URL: 'mysql://x', SECRET_KEY: TEST_SECRET_KEY }),
     ])
     for (const { code, stdout, stderr } of [bogus, surplus]) {
       expect([code, stdout]).toEqual([2, ''])
@@ -57,7 +42,13 @@ test.each(commands)(
   },
 )
 
+test('npm runs one from its source, which says the same', async () => {
+  const run = promisify(execFile)
+  const { stdout } = await run('npm', ['run', '--silent', 'lanes', '--', '--help'])
+  expect(stdout).toBe((await runOperator('lanes', ['--help'])).stdout)
+})
+
 test('an unknown permission exits 2', async () => {
-  const { code, stderr } = await run('createKey.ts', ['--permission', 'everything'])
+  const { code, stderr } = await runOperator('createKey', ['--permission', 'everything'])
   expect([code, stderr.split('\n')[0]]).toEqual([2, 'Unknown permission everything'])
 })

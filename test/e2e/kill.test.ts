@@ -6,7 +6,7 @@ const SEED = 20_261_121
 const ROUNDS = 3
 
 test('each process is killed once under load: every answered request took effect once', {
-  timeout: 180_000,
+  timeout: 420_000,
 }, async () => {
   const { faults, counts } = await killUnderLoad({
     seed: SEED,

@@ -1,22 +1,14 @@
 // Limits that an operator sets while the service runs: the API refuses, mail of workflows waits untried, and both end with them.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { welcomeDesign } from '../setup/designs.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
+import { runOperator } from '../setup/operator.ts'
 
 const database = await createTestDatabase()
 
-async function limits(words: string[]) {
-  const args = ['--import', 'tsx', 'operate/limits.ts', ...words]
-  const env = { PATH: process.env['PATH'], DATABASE_URL: database.url }
-  return promisify(execFile)(process.execPath, args, { env }).then(
-    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-    (err: { code: number; stdout: string; stderr: string }) => err,
-  )
-}
+const limits = (words: string[]) => runOperator('limits', words, { DATABASE_URL: database.url })
 
 const mail = { from: 'a@sender.test', to: 'you@example.test', subject: 'Hi', text: 'Hi' }
 

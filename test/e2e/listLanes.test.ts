@@ -1,35 +1,21 @@
 // `npm run lanes` with a real worker, without one, and without Temporal.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { randomPort } from '../../dev/processes/ports.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
+import { runOperator } from '../setup/operator.ts'
 import type { ServiceEnv } from '../setup/processes.ts'
 
 const database = await createTestDatabase()
 
-interface Output {
-  code: number
-  stdout: string
-  stderr: string
-}
-
-async function listLanes(service: ServiceEnv, env: Record<string, string> = {}): Promise<Output> {
-  const given = {
-    PATH: process.env['PATH'],
+const listLanes = (service: ServiceEnv, env: Record<string, string> = {}) =>
+  runOperator('lanes', [], {
     DATABASE_URL: service.databaseUrl,
     TEMPORAL_ADDRESS: service.temporalAddress,
     TEMPORAL_NAMESPACE: service.temporalNamespace,
     ...env,
-  }
-  const args = ['--import', 'tsx', 'operate/lanes.ts']
-  return promisify(execFile)(process.execPath, args, { env: given }).then(
-    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-    (err: Output) => ({ code: err.code, stdout: err.stdout, stderr: err.stderr }),
-  )
-}
+  })
 
 test('lanes are listed with their shards, worker and queue', async () => {
   const h = await createHarness(database, { env: { DELIVERY_LANES: '2' } })

@@ -1,12 +1,11 @@
 // The mail of a new domain with a real worker: today's places are sent, and transactional mail beyond them; the rest waits for
 // tomorrow without an attempt, and goes out once an operator calls the domain warm.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
+import { runOperator } from '../setup/operator.ts'
 
 const database = await createTestDatabase()
 const HOUR_MS = 3_600_000
@@ -22,14 +21,8 @@ await sql`
   create trigger as_campaign before insert on deliveries for each row
   when (new.recipient like '%@list%') execute function as_campaign()`.execute(database.db)
 
-async function warmUp(url: string, words: string[], env: Record<string, string> = {}) {
-  const args = ['--import', 'tsx', 'operate/warmUp.ts', ...words]
-  const given = { PATH: process.env['PATH'], DATABASE_URL: url, DELIVERY_MODE: 'mx', ...env }
-  return promisify(execFile)(process.execPath, args, { env: given }).then(
-    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-    (err: { code: number; stdout: string; stderr: string }) => err,
-  )
-}
+const warmUp = (url: string, words: string[], env: Record<string, string> = {}) =>
+  runOperator('warmUp', words, { DATABASE_URL: url, DELIVERY_MODE: 'mx', ...env })
 
 test('a new domain sends its first 150 today and its receipts; an operator lets the others go', {
   timeout: 120_000,

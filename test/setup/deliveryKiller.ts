@@ -62,6 +62,17 @@ function untilDead(
 }
 
 /**
+ * Tells Temporal that the lane of a killed worker has ended, since only its silence would say so otherwise, after six seconds:
+ * for tests of what workers do, not of how lanes move. The next worker that starts begins it anew.
+ */
+export async function endLane(client: WorkflowClient): Promise<void> {
+  await client
+    .getHandle(workflowIds.lane(0))
+    .terminate()
+    .catch(() => undefined)
+}
+
+/**
  * Makes what starts and kills the delivery worker.
  * @param given `plan`: the file that killAtPoint.mjs reads
  */
@@ -73,14 +84,10 @@ export function createKiller(given: {
 }) {
   const { smtp, plan, workers, client } = given
 
-  /** Starts the worker of a mode. Temporal is told that its lane has ended, since only its silence would say so otherwise. */
   async function begin(mode: KillMode, when: string, options = { ready: false }) {
     const worker = workers.get(mode)
     if (!worker) throw new Error(`there is no worker for ${mode}`)
-    await client
-      .getHandle(workflowIds.lane(0))
-      .terminate()
-      .catch(() => undefined)
+    await endLane(client)
     writeFileSync(plan, when)
     await worker.start(options)
     return worker

@@ -1,13 +1,17 @@
 // The execution engine in the test's process: a real Temporal worker, activities and starter over the test's
 // database.
+// Long because all parts of a worker are started here, and its runs looked at.
 
+import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import {
+  bundleWorkflowCode,
   DefaultLogger,
   makeTelemetryFilterString,
   NativeConnection,
   Runtime,
+  type WorkflowBundleOption,
 } from '@temporalio/worker'
 import { type Activities, createActivities } from '../../activities/index.ts'
 import { listen } from '../../db/listen.ts'
@@ -62,7 +66,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
   const [connection, reading, workflowBundle, workspace] = await Promise.all([
     NativeConnection.connect({ address }),
     Connection.connect({ address }),
-    options.workflowBundle ?? loadWorkflowBundle(sdkLogger),
+    options.workflowBundle ?? testBundle(),
     seedWorkspace(db),
   ])
   const config = parseConfig({
@@ -223,6 +227,26 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
       await Promise.all([connection.close(), reading.close(), renderer.close()])
     },
   }
+}
+
+const bundles = new Map<string, Promise<WorkflowBundleOption>>()
+
+/**
+ * The workflow functions, which this process bundles once for all its files: each time takes seconds of a processor.
+ * @param timers the file of this folder whose interceptors change how timers pass; absent: none
+ */
+export function testBundle(timers?: 'handTimers' | 'shortTimers'): Promise<WorkflowBundleOption> {
+  const made =
+    bundles.get(timers ?? '') ??
+    (timers === undefined
+      ? loadWorkflowBundle(sdkLogger)
+      : bundleWorkflowCode({
+          workflowsPath: join(import.meta.dirname, '../../workflows/index.ts'),
+          workflowInterceptorModules: [join(import.meta.dirname, `${timers}.ts`)],
+          logger: sdkLogger,
+        }))
+  bundles.set(timers ?? '', made)
+  return made
 }
 
 /** Without this the SDK would log every start and stop of its parts into the test output. */

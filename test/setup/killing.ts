@@ -19,7 +19,8 @@ type Target = (typeof allTargets)[number]
 const HELD_MAX = 3
 /** After this time the lane and the tasks of a killed worker have moved. */
 const PROGRESS_MS = 60_000
-const DRAIN_MS = 90_000
+/** What is left to send may be thousands of mails, on a machine that does other work. */
+const DRAIN_MS = 240_000
 
 const journey = design(
   {

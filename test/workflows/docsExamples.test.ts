@@ -1,10 +1,8 @@
 // Every workflow of docs/workflows.md: valid, active, started as the page says, and run to the end that it shows.
-import { fileURLToPath } from 'node:url'
-import { bundleWorkflowCode } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { drawnVariant } from '../../rules/nodes/split.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
-import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
+import { type Engine, startEngine, testBundle } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { fire } from '../setup/handTimers.ts'
 import { createHttpServer, json } from '../setup/httpServer.ts'
@@ -22,12 +20,7 @@ crm.answer('/v1/people', json(200, { score: 82, owner: 'Grace' }))
 let engine: Engine
 
 beforeAll(async () => {
-  const path = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-  const workflowBundle = await bundleWorkflowCode({
-    workflowsPath: path('../../workflows/index.ts'),
-    workflowInterceptorModules: [path('../setup/handTimers.ts')],
-    logger: sdkLogger,
-  })
+  const workflowBundle = await testBundle('handTimers')
   engine = await startEngine(api, { temporal, workflowBundle })
   await ask('PUT', '/v1/automation/secrets/CRM_KEY', { value: 'sk_live_1' })
 })

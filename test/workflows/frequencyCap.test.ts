@@ -1,20 +1,13 @@
 // How often a contact gets marketing mail: what is one too many waits for its moment or is skipped, whoever sent the others.
-import { fileURLToPath } from 'node:url'
-import { bundleWorkflowCode } from '@temporalio/worker'
 import { expect, test } from 'vitest'
 import { createApiWithEngine } from '../setup/apiEngine.ts'
-import { sdkLogger } from '../setup/engine.ts'
+import { testBundle } from '../setup/engine.ts'
 import { design, mail, onEvent } from '../setup/flows.ts'
 import { fire } from '../setup/handTimers.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const path = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-const workflowBundle = await bundleWorkflowCode({
-  workflowsPath: path('../../workflows/index.ts'),
-  workflowInterceptorModules: [path('../setup/handTimers.ts')],
-  logger: sdkLogger,
-})
+const workflowBundle = await testBundle('handTimers')
 const { api, engine, flow, post, patch, stepLines, newContact } = await createApiWithEngine({
   workflowBundle,
 })

@@ -1,8 +1,7 @@
 // A long execution continues as new at a wait, without a visible difference.
 import { expect, onTestFinished, test } from 'vitest'
-import { loadWorkflowBundle } from '../../worker/createWorker.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { sdkLogger, startEngine } from '../setup/engine.ts'
+import { startEngine, testBundle } from '../setup/engine.ts'
 import { design, mail, onEvent } from '../setup/flows.ts'
 import { record, replay } from '../setup/histories.ts'
 import { startPrivateTemporal } from '../setup/servers.ts'
@@ -41,7 +40,7 @@ const inLaps = design(
 test('continues as new at its waits and keeps status, counters, memo, attributes, events and cancellations', async () => {
   // Every task suggests it, so that each wait begins a new run.
   const temporal = await startPrivateTemporal({ 'limit.historyCount.suggestContinueAsNew': 1 })
-  const workflowBundle = await loadWorkflowBundle(sdkLogger)
+  const workflowBundle = await testBundle()
   const engine = await startEngine(database, {
     temporal: { address: temporal.address, namespace: 'default' },
     workflowBundle,

@@ -1,6 +1,4 @@
 // What Temporal has lost is started again where Postgres has it, and nothing else is.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { expect, inject, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
@@ -9,6 +7,7 @@ import { design, mail, onEvent } from '../setup/flows.ts'
 import { now } from '../setup/harness.ts'
 import { createHttpServer, json } from '../setup/httpServer.ts'
 import { asShown, createLostRuns, waits } from '../setup/lostRuns.ts'
+import { runOperator } from '../setup/operator.ts'
 
 const TEST_MS = 240_000
 
@@ -209,14 +208,12 @@ test(
 
 /** `npm run recover`. @returns what it prints */
 async function recover(...words: string[]): Promise<string> {
-  const env = {
-    PATH: process.env['PATH'],
+  const { code, stdout, stderr } = await runOperator('recover', words, {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: engine().namespace,
-  }
-  const args = ['--import', 'tsx', 'operate/recover.ts', ...words]
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env })
+  })
+  expect(code, stderr).toBe(0)
   return stdout
 }
 

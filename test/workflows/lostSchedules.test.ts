@@ -1,12 +1,11 @@
 // A schedule that Temporal has lost is started again where Postgres has it, and one that has no time left is not.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { expect, inject, test } from 'vitest'
 import { workflowIds } from '../../rules/wire.ts'
 import { tellOverdue } from '../../worker/overdue.ts'
 import { eventually } from '../setup/eventually.ts'
 import { now } from '../setup/harness.ts'
 import { createLostRuns } from '../setup/lostRuns.ts'
+import { runOperator } from '../setup/operator.ts'
 import { insertAudience, insertScheduled, setSchedule } from '../setup/schedules.ts'
 
 const TEST_MS = 240_000
@@ -47,14 +46,12 @@ test(
     await lose(idOf(lost))
     await lose(idOf(over))
     await engine().client.workflow.getHandle(idOf(terminated)).terminate('by hand')
-    const args = ['--import', 'tsx', 'operate/recover.ts']
-    const env = {
-      PATH: process.env['PATH'],
+    const { code, stdout, stderr } = await runOperator('recover', [], {
       DATABASE_URL: database.url,
       TEMPORAL_ADDRESS: inject('temporalAddress'),
       TEMPORAL_NAMESPACE: engine().namespace,
-    }
-    const { stdout } = await promisify(execFile)(process.execPath, args, { env })
+    })
+    expect(code, stderr).toBe(0)
     expect(stdout).toMatch(new RegExp(`schedule +${lost}/start .* at its next time`))
     expect(stdout).toContain('2 that are missing')
     await round()

@@ -4,7 +4,6 @@ import type { WorkflowBundleOption } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cancelExecution } from '../../commands/executions/cancel.ts'
 import { signals, taskQueues, workflowIds, workflowTypes } from '../../rules/wire.ts'
-import { loadWorkflowBundle } from '../../worker/createWorker.ts'
 import type {
   DeliveryLaneInput,
   ReleaseHeldInput,
@@ -13,7 +12,7 @@ import type {
   VerifyDomainInput,
 } from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
+import { type Engine, startEngine, testBundle } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
 import { now } from '../setup/harness.ts'
@@ -33,7 +32,7 @@ let pages = 0
 let jobPages = 0
 
 beforeAll(async () => {
-  workflowBundle = await loadWorkflowBundle(sdkLogger)
+  workflowBundle = await testBundle()
   engine = await startEngine(database, {
     workflowBundle,
     roles: ['executions', 'delivery'],

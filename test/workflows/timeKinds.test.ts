@@ -1,10 +1,8 @@
 // Moments, windows, splits and filters on Temporal: waits that last until the right ms, and what follows them.
-import { fileURLToPath } from 'node:url'
-import { bundleWorkflowCode } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { drawnVariant } from '../../rules/nodes/split.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
+import { type Engine, startEngine, testBundle } from '../setup/engine.ts'
 import { design, mail, onEvent } from '../setup/flows.ts'
 import { fire } from '../setup/handTimers.ts'
 
@@ -14,12 +12,7 @@ const database = await createTestDatabase()
 let engine: Engine
 
 beforeAll(async () => {
-  const path = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-  const workflowBundle = await bundleWorkflowCode({
-    workflowsPath: path('../../workflows/index.ts'),
-    workflowInterceptorModules: [path('../setup/handTimers.ts')],
-    logger: sdkLogger,
-  })
+  const workflowBundle = await testBundle('handTimers')
   engine = await startEngine(database, { workflowBundle })
 })
 afterAll(() => engine?.stop())

@@ -1,9 +1,7 @@
 // Waits: a timeout, an event, both at once, an event from before, and a month.
-import { fileURLToPath } from 'node:url'
-import { bundleWorkflowCode } from '@temporalio/worker'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
-import { type Engine, sdkLogger, startEngine } from '../setup/engine.ts'
+import { type Engine, startEngine, testBundle } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
 
@@ -193,12 +191,7 @@ test('a delay of thirty days is a durable timer: WAITING until then, to the mill
 })
 
 test('after the thirty days the next email is written', async () => {
-  const path = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-  const workflowBundle = await bundleWorkflowCode({
-    workflowsPath: path('../../workflows/index.ts'),
-    workflowInterceptorModules: [path('../setup/shortTimers.ts')],
-    logger: sdkLogger,
-  })
+  const workflowBundle = await testBundle('shortTimers')
   // Its outbox is handed only to the other namespace.
   await engine.stopStarter()
   const quick = await startEngine(database, { workflowBundle })
