@@ -12,6 +12,7 @@ import { reasonTables } from './reasons.ts'
 import { roomsTable } from './rooms.ts'
 import { sendingLimitsTable } from './sendingLimits.ts'
 import { statesTable } from './states.ts'
+import { submissionLimitsTable } from './submissionLimits.ts'
 import { templateNamesTable } from './templateNames.ts'
 import { variablesTable } from './variables.ts'
 import { warmUpTable } from './warmUp.ts'
@@ -35,6 +36,7 @@ export const docTables: Readonly<Record<string, () => string>> = {
   'problem-codes': problemCodesTable,
   'sending-limits': sendingLimitsTable,
   states: statesTable,
+  'submission-limits': submissionLimitsTable,
   'template-names': templateNamesTable,
   variables: variablesTable,
   'warm-up': warmUpTable,

@@ -4,12 +4,14 @@ import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import type { SmtpRefusal } from '../refusal.ts'
 import { replyOf } from './replies.ts'
 
-/** Connections of one client that have shown no key yet; those that wait for the answer to a wrong one are left out. */
-const STRANGERS_PER_CLIENT_MAX = 100
-const CONNECTIONS_PER_WORKSPACE_MAX = 100
-const WRONG_KEYS_MAX = 3
-/** Recipients over the limit of one connection, before it is closed. */
-const EXCESS_RECIPIENTS_MAX = 1_000
+export const guardRules = {
+  /** Connections of one client that have shown no key yet; those that wait for the answer to a wrong one are left out. */
+  strangersPerClientMax: 100,
+  connectionsPerWorkspaceMax: 100,
+  wrongKeysMax: 3,
+  /** Recipients over the limit of one connection, before it is closed. */
+  excessRecipientsMax: 1_000,
+}
 
 export interface GuardTimes {
   /** How long a client may take to show a key. */
@@ -18,7 +20,7 @@ export interface GuardTimes {
   message_ms: number
 }
 
-const TIMES: GuardTimes = { stranger_ms: 60_000, message_ms: 15 * 60_000 }
+export const guardTimes: GuardTimes = { stranger_ms: 60_000, message_ms: 15 * 60_000 }
 
 interface Session {
   id: string
@@ -39,7 +41,7 @@ const placeOf = (address: string | undefined, port: number | undefined) =>
   `${(address ?? '').replace(/^::ffff:/, '')} ${port}`
 
 /** Makes the counters. A refusal is the reply to send; one of 421 ends the connection. */
-export function createGuard({ stranger_ms, message_ms }: GuardTimes = TIMES) {
+export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes) {
   const counts = new Map<string, number>()
   const sessions = new Map<string, Known>()
   /** Sockets by the address and port of the client: the library does not say which one a session has. */
@@ -80,7 +82,7 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = TIMES) {
       const known = { counted: null, socket, wrongKeys: 0, excess: 0, timer: null }
       sessions.set(session.id, known)
       limitTime(known, stranger_ms)
-      return count(known, clientOf(session)) > STRANGERS_PER_CLIENT_MAX ? tooMany() : null
+      return count(known, clientOf(session)) > guardRules.strangersPerClientMax ? tooMany() : null
     },
     /** The client has shown the key of a workspace. */
     onKey({ id }: Session, workspaceId: string): SmtpRefusal | null {
@@ -88,7 +90,7 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = TIMES) {
       if (!known) return null
       limitTime(known, null)
       const mine = count(known, `workspace ${workspaceId}`)
-      return mine > CONNECTIONS_PER_WORKSPACE_MAX ? tooMany() : null
+      return mine > guardRules.connectionsPerWorkspaceMax ? tooMany() : null
     },
     /** The client has shown a wrong key. @param pause waits before the answer */
     async onWrongKey(session: Session, pause: () => Promise<void>): Promise<SmtpRefusal> {
@@ -96,7 +98,7 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = TIMES) {
       if (known) count(known, null)
       await pause()
       if (known && sessions.has(session.id)) count(known, clientOf(session))
-      const isLast = known !== undefined && ++known.wrongKeys >= WRONG_KEYS_MAX
+      const isLast = known !== undefined && ++known.wrongKeys >= guardRules.wrongKeysMax
       return replyOf({
         reply: isLast ? 421 : 535,
         enhanced: isLast ? '4.7.0' : '5.7.8',
@@ -107,7 +109,7 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = TIMES) {
     /** The client names more recipients than one message may have. */
     onExcessRecipient({ id }: Session, max: number): SmtpRefusal {
       const known = sessions.get(id)
-      if (known && ++known.excess >= EXCESS_RECIPIENTS_MAX) return tooMany('recipients')
+      if (known && ++known.excess >= guardRules.excessRecipientsMax) return tooMany('recipients')
       const text = `Too many recipients. Maximum allowed is ${max}`
       return replyOf({ reply: 452, enhanced: '4.5.3', code: null, text })
     },

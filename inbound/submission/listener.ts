@@ -8,10 +8,12 @@ import { listenAt } from '../listen.ts'
 import { createGuard, type GuardTimes } from './guard.ts'
 import { createHandlers, type HandlerDeps, LOG_IN_FIRST } from './handlers.ts'
 
-const CONNECTIONS_MAX = 1_000
 const COMMAND_LINE_CHARS_MAX = 4_096
-/** RFC 5321 section 4.5.3.2.7. */
-const SILENCE_MS = 5 * 60_000
+export const listenerRules = {
+  connectionsMax: 1_000,
+  /** RFC 5321 section 4.5.3.2.7. */
+  silence_ms: 5 * 60_000,
+}
 /** At a stop, how long open sessions may go on. */
 const CLOSE_MS = 3_000
 const NEVER = ['XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL', 'VRFY', 'EXPN']
@@ -73,9 +75,9 @@ async function open(
     heloResponse: '%s',
     size: limits.submissionBytesMax,
     rejectOversized: true,
-    maxClients: CONNECTIONS_MAX,
+    maxClients: listenerRules.connectionsMax,
     maxCommandLength: COMMAND_LINE_CHARS_MAX,
-    socketTimeout: SILENCE_MS,
+    socketTimeout: listenerRules.silence_ms,
     closeTimeout: CLOSE_MS,
     authMethods: ['PLAIN', 'LOGIN'],
     authRequiredMessage: `5.7.0 ${LOG_IN_FIRST}`,

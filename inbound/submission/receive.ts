@@ -3,9 +3,10 @@ import type { SMTPServerDataStream } from 'smtp-server'
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
 import type { submitOnce } from '../../commands/emails/submitOnce.ts'
+import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
-import { createBudget } from '../../runtime/budget.ts'
+import { createFairBudget } from '../../runtime/fairBudget.ts'
 import { lineFaults, watchLines } from './lines.ts'
 import { readMessage } from './message.ts'
 import { badMessage, keyReply, replyOf, toReply } from './replies.ts'
@@ -21,10 +22,17 @@ export interface SubmissionReceiverDeps {
   stateFolder: string
 }
 
-/** Smaller messages are read as they are, larger ones when their turn has come. */
-const SMALL_BYTES_MAX = 1024 * 1024
-/** Bytes of large messages that are read at a time, which takes about three times their size. */
-const LARGE_BYTES_MAX = 64 * 1024 * 1024
+/** Messages up to this size wait for no larger ones. */
+const SMALL_BYTES_MAX = MEBIBYTE
+
+/**
+ * Bytes of messages that are read and committed at a time, which takes about three times their size, and of those of one
+ * workspace. A larger message is taken when nothing else is under way.
+ */
+export const receiving = {
+  small: { bytesMax: 32 * MEBIBYTE, ownerBytesMax: 8 * MEBIBYTE },
+  large: { bytesMax: 64 * MEBIBYTE, ownerBytesMax: 32 * MEBIBYTE },
+}
 
 /**
  * Makes a function that takes a message for the workspace of a key, and gives the id of its email when it is committed.
@@ -32,7 +40,8 @@ const LARGE_BYTES_MAX = 64 * 1024 * 1024
  */
 export function createReceiver({ submit, stateFolder }: SubmissionReceiverDeps) {
   const spool = createSpool(stateFolder)
-  const heavily = createBudget(LARGE_BYTES_MAX)
+  const withSmall = createFairBudget(receiving.small)
+  const withLarge = createFairBudget(receiving.large)
 
   const commit = async (key: RequestKey, spooled: Spooled, recipients: string[]) => {
     const input = readMessage(await spooled.read(), recipients)
@@ -52,8 +61,8 @@ export function createReceiver({ submit, stateFolder }: SubmissionReceiverDeps) 
     try {
       await keep(stream, spooled)
       const { bytes } = spooled
-      const large = bytes > SMALL_BYTES_MAX ? bytes : 0
-      return await heavily(large, () => commit(key, spooled, recipients))
+      const inTurn = bytes > SMALL_BYTES_MAX ? withLarge : withSmall
+      return await inTurn(key.workspace_id, bytes, () => commit(key, spooled, recipients))
     } finally {
       // The mail may be committed: what becomes of the file must not make its sender send it again.
       await spooled.close().catch(() => undefined)

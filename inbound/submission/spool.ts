@@ -14,13 +14,13 @@ interface SpoolLimits {
   filesMax: number
 }
 
-const LIMITS: SpoolLimits = {
+export const spoolLimits: SpoolLimits = {
   messageMemoryMax: 256 * 1024,
   memoryMax: 64 * MEBIBYTE,
   filesMax: 4096 * MEBIBYTE,
 }
 /** The part of all files that one workspace may have; one message may have any size. */
-const WORKSPACE_PART = 1 / 8
+export const WORKSPACE_PART = 1 / 8
 
 /** One message. */
 export interface Spooled {
@@ -34,7 +34,7 @@ export interface Spooled {
 }
 
 /** @param folder where the files are made */
-export function createSpool(folder: string, given: SpoolLimits = LIMITS) {
+export function createSpool(folder: string, given: SpoolLimits = spoolLimits) {
   const used = { memory: 0, files: 0 }
   const ofWorkspace = new Map<string, number>()
 
