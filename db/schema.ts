@@ -34,6 +34,7 @@ import type {
   OptOutsTable,
   RecipientDomainsTable,
   SoftBouncesTable,
+  SubmittedMessageIdsTable,
   SuppressionsTable,
 } from './tables/mail.ts'
 import type { IdempotencyKeysTable } from './tables/requests.ts'
@@ -83,6 +84,7 @@ export interface Database {
   email_links: EmailLinksTable
   email_tags: EmailTagsTable
   email_sources: EmailSourcesTable
+  submitted_message_ids: SubmittedMessageIdsTable
   deliveries: DeliveriesTable
   lanes: LanesTable
   audience_changes: AudienceChangesTable

@@ -21,21 +21,37 @@ export function findReportedDelivery(db: Db, id: number): Promise<ReportedDelive
     .executeTakeFirst()
 }
 
+/** How the reported mail names itself in its header. */
+export interface NamedMail {
+  messageId: string
+  /** The workspace of its Feedback-ID, which no client can set; null: it was cut out. */
+  workspaceId: string | null
+}
+
 /**
  * The only delivery of the mail with that Message-ID, in any workspace: a signed report of a feedback loop names the
- * mail and nothing else. Null for a mail with several recipients, since the report could be about each of them.
+ * mail and nothing else. A client that submits mail may give it whatever Message-ID, also that of another workspace's mail: so the
+ * workspace must be that of Feedback-ID, and where that was cut out nobody else may have such a mail. Null for a mail with
+ * several recipients, too, since the report could be about each of them.
  */
-export async function findSoleDelivery(db: Db, messageId: string): Promise<number | null> {
-  const emailId = emailIdOf(messageId)
-  if (emailId === null) return null
-  const rows = await db
-    .selectFrom('emails as e')
-    .innerJoin('deliveries as d', 'd.email_id', 'e.id')
-    .select('d.id')
-    .where('e.id', '=', emailId)
-    .where('e.message_id', '=', messageId)
-    .limit(2)
-    .execute()
+export async function findSoleDelivery(
+  db: Db,
+  { messageId, workspaceId }: NamedMail,
+): Promise<number | null> {
+  const { rows } = await sql<{ id: number }>`
+    with named as (
+      select id from emails where id = ${emailIdOf(messageId)}::text
+      union all
+      (select email_id from submitted_message_ids
+        where hash = hashtextextended(${messageId}::text, 0)
+          and (${workspaceId}::text is null or workspace_id = ${workspaceId}::text)
+        limit 2)
+    )
+    select d.id from named n
+    join emails e on e.id = n.id and e.message_id = ${messageId}::text
+      and (${workspaceId}::text is null or e.workspace_id = ${workspaceId}::text)
+    join deliveries d on d.email_id = e.id
+    limit 2`.execute(db)
   return rows.length === 1 ? (rows[0]?.id ?? null) : null
 }
 

@@ -58,6 +58,13 @@ export interface EmailSourcesTable {
   content: Buffer
 }
 
+/** The Message-ID of a submitted mail that its client has given it, by its hash (`hashtextextended`). */
+export interface SubmittedMessageIdsTable {
+  hash: string
+  workspace_id: WorkspaceId
+  email_id: string
+}
+
 /** The targets of an email's tracked links, in the order of the html. The token of a link has its index here. */
 export interface EmailLinksTable {
   email_id: string

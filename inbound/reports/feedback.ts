@@ -1,5 +1,6 @@
 // Reports of feedback loops to the mailbox that was registered with them: finds the delivery that one is about.
 import type { Taken } from '../../commands/reports/take.ts'
+import type { NamedMail } from '../../db/deliveries/reads.ts'
 import { verifySigner } from '../../mail/dkim/verify.ts'
 import type { Dns } from '../../mail/dns/resolver.ts'
 import { type Feedback, parseFeedback } from '../../mail/reports/parseFeedback.ts'
@@ -18,8 +19,8 @@ export interface FeedbackDeps {
   signers: readonly string[]
   dns: Pick<Dns, 'txt'>
   now: () => Date
-  /** The delivery of the mail with that Message-ID, if the mail had one recipient. */
-  findSoleDelivery: (messageId: string) => Promise<number | null>
+  /** The delivery of the mail with that Message-ID and workspace, if the mail had one recipient. */
+  findSoleDelivery: (named: NamedMail) => Promise<number | null>
 }
 
 /** `unmatched`: the report acts on nothing, since it names no mail that it may speak about. */
@@ -42,12 +43,12 @@ const SIGNED_MS_MAX = 7 * 24 * 60 * 60_000
 
 /**
  * Makes a function that reads a report and gives the delivery that it is about: that of a return path with a valid MAC
- * in the reported mail, whoever reports; without one that of its Message-ID, where a configured loop has signed the
+ * in the reported mail, whoever reports; without one that of its Message-ID and Feedback-ID, where a configured loop has signed the
  * report, with its To that is this mailbox, in the last seven days, and the mail had one recipient. Null: it acts on nothing.
  */
 export function createFeedback(deps: FeedbackDeps) {
   /** @throws SmtpRefusal when the DNS does not say now whether the signature is valid */
-  async function deliveryOf(raw: Buffer, { returnPaths, messageId }: Feedback) {
+  async function deliveryOf(raw: Buffer, { returnPaths, messageId, workspaceId }: Feedback) {
     const named = new Set(
       returnPaths.flatMap((path) => parseVerp(deps.verpCheck, path)?.deliveryId ?? []),
     )
@@ -65,7 +66,7 @@ export function createFeedback(deps: FeedbackDeps) {
         '4.4.3 The DNS does not answer for your signature, try again later',
       )
     }
-    return verdict.kind === 'signed' ? deps.findSoleDelivery(messageId) : null
+    return verdict.kind === 'signed' ? deps.findSoleDelivery({ messageId, workspaceId }) : null
   }
 
   const clients = createWindow(deps.now)

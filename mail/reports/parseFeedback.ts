@@ -11,6 +11,9 @@ const RETURN_PATHS_MAX = 20
 
 /** What could be a return path of ours, wherever it stands: in Return-Path, Received-SPF, Authentication-Results, … */
 const RETURN_PATH = /b\+\d{1,16}\.[0-9a-f]{20}@[a-z0-9.-]{1,253}[a-z0-9]/gi
+const MESSAGE_ID = /^message-id:[ \t]*<([^<>\s]{1,500})>[ \t]*$/gim
+/** As `feedbackId` makes it. */
+const FEEDBACK_ID = /^feedback-id:[ \t]*[\w-]{1,80}:[\w-]{1,80}:([\w-]{1,80}):dripline[ \t]*$/gim
 /** How Microsoft's reports named the reader before they became reports by RFC 5965 (2026). */
 const MICROSOFT = /^x-hmxmroriginalrecipient:/im
 
@@ -20,6 +23,8 @@ export interface Feedback {
   returnPaths: string[]
   /** Of the reported mail, without angle brackets; null if it has none or several. */
   messageId: string | null
+  /** That Feedback-ID of the reported mail names; null if it has none of ours or several. */
+  workspaceId: string | null
 }
 
 /**
@@ -29,7 +34,7 @@ export interface Feedback {
  */
 export async function parseFeedback(raw: Buffer): Promise<Feedback> {
   const parsed = await parseMail(raw)
-  const nothing = { returnPaths: [], messageId: null }
+  const nothing = { returnPaths: [], messageId: null, workspaceId: null }
   if (parsed === null) return { report: { kind: 'nothing', what: 'unreadable' }, ...nothing }
   const header = headerOf(findPart(parsed.mail, REPORTED_MAIL) ?? '')
   const fields = feedbackFields(parsed.mail)
@@ -37,7 +42,12 @@ export async function parseFeedback(raw: Buffer): Promise<Feedback> {
   // RFC 5965 section 3.2: the return path of the reported mail.
   const texts = `${fields?.get('original-mail-from') ?? ''}\n${header}`
   const returnPaths = [...texts.matchAll(RETURN_PATH)].slice(0, RETURN_PATHS_MAX)
-  return { report, returnPaths: returnPaths.map(([path]) => path), messageId: messageIdIn(header) }
+  return {
+    report,
+    returnPaths: returnPaths.map(([path]) => path),
+    messageId: onlyIn(header, MESSAGE_ID),
+    workspaceId: onlyIn(header, FEEDBACK_ID),
+  }
 }
 
 function withoutFields(header: string): InboundReport {
@@ -53,7 +63,8 @@ function headerOf(message: string): string {
   return text.slice(0, end).replace(/\r?\n(?=[ \t])/g, '')
 }
 
-function messageIdIn(header: string): string | null {
-  const found = [...header.matchAll(/^message-id:[ \t]*<([^<>\s]{1,500})>[ \t]*$/gim)]
+/** What a field says that the header has once; null when it has none of that form, or several. */
+function onlyIn(header: string, field: RegExp): string | null {
+  const found = [...header.matchAll(field)]
   return found.length === 1 ? (found[0]?.[1] ?? null) : null
 }

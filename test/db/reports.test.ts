@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { takeReport } from '../../commands/reports/take.ts'
 import { findSoleDelivery } from '../../db/deliveries/reads.ts'
 import { isSendingDomain } from '../../db/domains/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Bounce, classifyReply } from '../../rules/mail/bounceRules.ts'
 import type { InboundReport } from '../../rules/mail/inboundReport.ts'
 import { type DeliveryState, deliveryTransitions } from '../../rules/states.ts'
@@ -270,7 +271,8 @@ describe('the mail that a Message-ID names', () => {
       .select('id')
       .where('email_id', '=', id)
       .executeTakeFirstOrThrow()
-    expect(await findSoleDelivery(api.db, messageId)).toBe(delivery)
+    const named = { messageId, workspaceId: null }
+    expect(await findSoleDelivery(api.db, named)).toBe(delivery)
     for (const other of [
       messageId.replace(/\.[\w-]{11}@/, '.AAAAAAAAAAA@'),
       messageId.replace('sender', 'other'),
@@ -278,13 +280,63 @@ describe('the mail that a Message-ID names', () => {
       `${id}@sender.test`,
       '',
     ]) {
-      expect([other, await findSoleDelivery(api.db, other)]).toEqual([other, null])
+      const found = await findSoleDelivery(api.db, { ...named, messageId: other })
+      expect([other, found]).toEqual([other, null])
     }
   })
 
   test.each(['cc', 'bcc'])('is not found when it had another recipient in %s', async (field) => {
     const { messageId } = await send({ [field]: `${uniqueName('o')}@example.test` })
-    expect(await findSoleDelivery(api.db, messageId)).toBeNull()
+    expect(await findSoleDelivery(api.db, { messageId, workspaceId: null })).toBeNull()
+  })
+})
+
+describe('the mail that its client gave a Message-ID', () => {
+  /** As if it had been submitted with that Message-ID. @returns its delivery */
+  async function submitted(messageId: string, workspaceId: string = api.workspaceId) {
+    const { id, emailId } = await delivery('delivered')
+    await api.db
+      .updateTable('emails')
+      .set({ message_id: messageId, workspace_id: workspaceId as WorkspaceId })
+      .where('id', '=', emailId)
+      .execute()
+    const source = { email_id: emailId, position: 0, content: Buffer.from('S') }
+    await api.db.insertInto('email_sources').values(source).execute()
+    return id
+  }
+  const find = (messageId: string, workspaceId: string | null) =>
+    findSoleDelivery(api.db, { messageId, workspaceId })
+
+  test('is found by it, with its workspace or without', async () => {
+    const messageId = `${uniqueName('m')}@client.test`
+    const id = await submitted(messageId)
+    expect(await find(messageId, api.workspaceId)).toBe(id)
+    expect(await find(messageId, null)).toBe(id)
+    expect(await find(messageId, 'ws_other')).toBeNull()
+    expect(await find(`x${messageId}`, api.workspaceId)).toBeNull()
+    await submitted(messageId)
+    expect(await find(messageId, api.workspaceId), 'two of the same workspace').toBeNull()
+  })
+
+  test('is never that of another workspace that gave its mail the same one', async () => {
+    const { workspaceId: other } = await api.createKey({ workspaceName: 'other' })
+    const { id: ours, emailId } = await delivery('delivered')
+    const { message_id: made } = await api.db
+      .selectFrom('emails')
+      .select('message_id')
+      .where('id', '=', emailId)
+      .executeTakeFirstOrThrow()
+    const given = `${uniqueName('m')}@client.test`
+    const rows = [
+      { messageId: made, own: ours },
+      { messageId: given, own: await submitted(given) },
+    ]
+    for (const { messageId, own } of rows) {
+      const theirs = await submitted(messageId, other)
+      expect(await find(messageId, api.workspaceId)).toBe(own)
+      expect(await find(messageId, other)).toBe(theirs)
+      expect(await find(messageId, null)).toBeNull()
+    }
   })
 })
 

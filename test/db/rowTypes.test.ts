@@ -12,7 +12,7 @@ import { extendLeases, listExpiredLeases, listMarked } from '../../db/deliveries
 import * as mailEvents from '../../db/deliveries/mailEventClaims.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
-import { listEmailAttempts } from '../../db/deliveries/reads.ts'
+import { findSoleDelivery, listEmailAttempts } from '../../db/deliveries/reads.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import { settleDeliveries } from '../../db/deliveries/settle.ts'
 import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
@@ -189,6 +189,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => markDataSent(trx, [1], id, at, owner),
   (trx) => listQueueDepths(trx, at),
   (trx) => listEmailAttempts(trx, reach, id, 2),
+  (trx) => findSoleDelivery(trx, { messageId: id, workspaceId: ws }),
   (trx) => settleDeliveries(trx, [], id, at),
   (trx) => settleDeliveries(trx, [], null, at),
   (trx) => bounceDelivery(trx, { ...delivery, state: 'delivered' }, {}, at),

@@ -31,6 +31,7 @@ let other: KeyObject
 let port = 0
 let stop = async () => {}
 const asked: string[] = []
+const workspaces: (string | null)[] = []
 const clock = { time: Date.now() }
 
 beforeAll(async () => {
@@ -54,6 +55,7 @@ afterAll(async () => {
 })
 beforeEach(() => {
   asked.length = 0
+  workspaces.length = 0
   clock.time += 60_000
 })
 
@@ -66,8 +68,9 @@ const listen = (
     {
       dns,
       now: () => new Date(clock.time),
-      findSoleDelivery: async (messageId) => {
+      findSoleDelivery: async ({ messageId, workspaceId }) => {
         asked.push(messageId)
+        workspaces.push(workspaceId)
         return messageId === SOLE ? 77 : null
       },
     },
@@ -196,6 +199,17 @@ test('a Message-ID counts for nothing of a mail with several recipients, unknown
     )
   }
   expect([heard(), asked]).toEqual([[], [several]])
+})
+
+test.each<[string, string, string | null]>([
+  ['of ours', 'Feedback-ID: transactional:api:ws_1:dripline\r\n', 'ws_1'],
+  ['of another service', 'Feedback-ID: a:b:c:other\r\n', null],
+  ['twice', 'Feedback-ID: a:b:ws_1:dripline\r\nFeedback-ID: a:b:ws_2:dripline\r\n', null],
+  ['nowhere', '', null],
+])('the workspace is that of Feedback-ID: %s', async (_, line, workspace) => {
+  const report = reportOf('yahoo', elsewhere).replace(/^Feedback-ID: .*\r\n/m, line)
+  expect(await send(await sign(report))).toMatch(/^250 /)
+  expect([asked, workspaces]).toEqual([[SOLE], [workspace]])
 })
 
 test('without configured loops no signature counts, and no key is asked for', async () => {
