@@ -8,6 +8,7 @@ import { domainRoutes } from './domains/routes.ts'
 import { emailAttemptRoutes } from './emails/attemptRoutes.ts'
 import { emailBatchRoutes } from './emails/batchRoutes.ts'
 import { emailRoutes } from './emails/routes.ts'
+import { emailScheduleRoutes } from './emails/scheduleRoutes.ts'
 import { automationEventRoutes } from './events/routes.ts'
 import { executionRoutes } from './executions/routes.ts'
 import type { ApiDeps, ApiEnv } from './http/env.ts'
@@ -60,7 +61,7 @@ const mounts: Mount[] = [
   {
     path: '/v1/emails',
     rules: { permission: { read: 'read_status', write: 'send' }, errors: 'message' },
-    resources: [emailRoutes, emailBatchRoutes, emailAttemptRoutes],
+    resources: [emailRoutes, emailBatchRoutes, emailAttemptRoutes, emailScheduleRoutes],
   },
   { path: '/v1/templates', rules: plain, resources: [templateRoutes, templateTestRoutes] },
   { path: '/v1/audiences', rules: plain, resources: [audienceRoutes, audienceContactRoutes] },

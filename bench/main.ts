@@ -16,6 +16,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   fairness: async () => (await import('./fairness.ts')).fairness,
   batch: async () => (await import('./batch.ts')).batch,
   claims: async () => (await import('./claims.ts')).claims,
+  schedule: async () => (await import('./schedule.ts')).schedule,
   isolation: async () => (await import('./isolation.ts')).isolation,
 }
 
@@ -23,8 +24,9 @@ const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [opti
   --quick              small sizes: shows that it works, measures little
   --rounds N           interleaved rounds (5)
   --seconds N          length of one measurement (events, emails, batch, submission, isolation, claims, fairness)
-  --count N            operations of one measurement (automation, smtp, memory); emails and events a second (isolation)
-  --rows N             rows of each list (lists), or deliveries (claims, fairness); 1000000
+  --count N            operations of one measurement (automation, smtp, memory); emails and events a second (isolation);
+                       scheduled deliveries that are due in one second (schedule)
+  --rows N             rows of each list (lists), or deliveries (claims, fairness, schedule); 1000000
   --temporal server    the real server on Postgres, built once with Go (automation; the default)
   --temporal dev       the development server of the Temporal CLI instead
 Progress goes to stderr, one JSON document to stdout. Exit code 1: a figure misses its bar.

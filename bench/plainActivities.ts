@@ -99,6 +99,7 @@ async function sendMail(
     track_opens: false,
     track_clicks: false,
     tracking_host: null,
+    scheduled_at: null,
     created_at: at,
   }
   await transact({ db, newId, now: () => at, wake, addressMac }, async (inTrx) => {

@@ -43,6 +43,8 @@ export const limits = {
   /** The latest events of one name of a contact that an `event_count` condition counts. */
   eventTimesCountedMax: 10_000,
   eventAheadMsMax: 24 * 60 * 60 * 1000,
+  /** Mail is scheduled at most so far ahead: ten years with their leap days. */
+  scheduleAheadMsMax: 3_653 * 24 * 60 * 60 * 1000,
   /** An event that happened longer ago when it is posted tells of the past: it starts and wakes nothing. */
   eventBehindMsMax: 72 * 60 * 60 * 1000,
   /** How long a request waits for a lock that another one holds. */

@@ -41,6 +41,9 @@ interface RefusalFacts {
   /** The caller is bound to another domain and may not send from this one, whether it exists or not. */
   domain_not_of_key: { name: string }
   domain_not_verified: { name: string }
+  email_not_found: { id: string }
+  /** It is not scheduled, or its time has come, or it is cancelled. */
+  email_not_scheduled: { id: string }
   /** The template of an email. */
   email_template_not_found: { idOrAlias: string }
   /** An event with that event_id was recorded, with another name or address. */

@@ -1,7 +1,7 @@
 // Takes the emails of a batch: in strict validation all of them or none, else those that are right.
 
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
-import { type AcceptEmail, prepareEmail } from '../../commands/emails/accept.ts'
+import { type AcceptEmail, prepareEmail, toAccepted } from '../../commands/emails/accept.ts'
 import { acceptEmails, findSendFacts } from '../../commands/emails/acceptMany.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
@@ -18,7 +18,7 @@ type Deps = Pick<
   ApiDeps,
   'db' | 'newId' | 'now' | 'wake' | 'config' | 'renderer' | 'addressMac' | 'daily'
 >
-type Sent = { id: string; status: 'queued' }
+type Sent = { id: string; status: 'queued' | 'scheduled' }
 
 /** Emails of one batch that are rendered at once. */
 const AT_ONCE = 4
@@ -67,7 +67,7 @@ export async function sendBatch(
   if (validation === 'strict' && errors.length > 0) throw batchRefused(errors)
   orThrow(await acceptEmails(deps, reach.workspaceId, key.id, prepared))
   const emails: (Sent | null)[] = items.map(() => null)
-  for (const { index, email } of prepared) emails[index] = { id: email.row.id, status: 'queued' }
+  for (const { index, email } of prepared) emails[index] = toAccepted(email)
   return { emails, errors }
 }
 

@@ -1,4 +1,4 @@
-// The example of emails in bulk: Acme tells two people that their orders have left.
+// The example of emails in bulk: Acme tells Ada that an order has left, and will ask Grace about another one.
 import type { z } from '@hono/zod-openapi'
 import { exampleAddress, exampleIds, exampleSender, secondAddress } from '../http/exampleIds.ts'
 import type { OperationExample } from '../http/operation.ts'
@@ -11,13 +11,19 @@ export const emailBatchExamples = {
     body: {
       emails: [
         { ...mail, to: exampleAddress, text: 'Hello Ada, order 1043 left this morning.' },
-        { ...mail, to: secondAddress, text: 'Hello Grace, order 1044 left this morning.' },
+        {
+          from: exampleSender,
+          subject: 'How was your order?',
+          to: secondAddress,
+          text: 'Hello Grace, tell us about order 1044.',
+          scheduled_at: '2035-03-01T09:00:00Z',
+        },
       ],
     },
     answer: {
       emails: [
         { id: exampleIds.batchEmail, status: 'queued' },
-        { id: exampleIds.secondBatchEmail, status: 'queued' },
+        { id: exampleIds.secondBatchEmail, status: 'scheduled' },
       ],
     } satisfies z.infer<typeof EmailBatchResult>,
   },

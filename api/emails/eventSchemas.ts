@@ -1,12 +1,19 @@
 // Schemas of email events, and of what happened to each recipient.
 import { z } from '@hono/zod-openapi'
 
-export const emailStatuses = ['sent', 'delivered', 'opened', 'clicked', 'bounced'] as const
+export const emailStatuses = [
+  'scheduled',
+  'sent',
+  'delivered',
+  'opened',
+  'clicked',
+  'bounced',
+] as const
 export type EmailStatus = (typeof emailStatuses)[number]
 
 const statusField = z.enum(emailStatuses).openapi({
   description:
-    '`sent`: accepted by this service. `delivered`: the receiving server took it. `opened`, `clicked`: by a person; ' +
+    '`scheduled`: it waits for its time, and shows no more when that has come. `sent`: accepted by this service for sending now. `delivered`: the receiving server took it. `opened`, `clicked`: by a person; ' +
     'what machines fetch is left out. `bounced`: it will not arrive.',
 })
 
@@ -25,7 +32,8 @@ const bounceFields = {
     .openapi({
       description:
         'Of `bounced`: why, as `NoEmail`, `General`, `MailboxFull`, `MessageTooLarge`, `ContentRejected`, ' +
-        '`AttachmentRejected`; `OnAccountSuppressionList` when the address was suppressed and nothing was sent',
+        '`AttachmentRejected`; `OnAccountSuppressionList` when the address was suppressed and nothing was sent, ' +
+        '`Cancelled` when it was cancelled before it was sent',
     }),
 }
 
@@ -37,7 +45,8 @@ const engagementFields = {
 
 export const eventFields = {
   processing_time_millis: z.int().optional().openapi({
-    description: 'Of `delivered`: milliseconds from our acceptance to that of the receiving server',
+    description:
+      'Of `delivered`: milliseconds from our acceptance, or from the time for which it was scheduled, to the acceptance of the receiving server',
   }),
   reporting_mta: z
     .string()

@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import { holdsWordMark } from '../../rules/mail/headers.ts'
+import { readScheduledAt } from '../../rules/mail/scheduledAt.ts'
 import { isOneLine, turnsAround } from '../../rules/oneLine.ts'
 import { refuse } from '../../rules/refusals.ts'
 import { shown, typeName } from '../../rules/shown.ts'
@@ -17,6 +18,8 @@ import { bytesOf, listOf, objectOf, recordOf, type SendEmailBody, textOf } from 
 import { readHeaders } from './parseHeaders.ts'
 
 export interface SendEmailDetails {
+  /** The time that is asked for, in ms; null: none is. */
+  scheduledAt: number | null
   /** Bare addresses of to, cc and bcc, each once. */
   recipients: string[]
   replyTo: string[]
@@ -33,12 +36,10 @@ export interface SendEmailDetails {
  * Reads the other fields of a body after the contract's checks.
  * @throws ApiError 400 that names the field
  */
-export function readDetails(body: SendEmailBody): SendEmailDetails {
+export function readDetails(body: SendEmailBody, now: Date): SendEmailDetails {
   const { given, subject } = body
-  if (given['scheduled_at'] !== undefined && given['scheduled_at'] !== null) {
-    const text = 'scheduled_at is not available yet: leave it out, mail is sent at once'
-    throw badRequest(text, 'scheduling_not_available')
-  }
+  const scheduled = readScheduledAt(given['scheduled_at'], now.getTime())
+  if ('fault' in scheduled) throw badRequest(scheduled.fault)
   const recipients = readRecipients(body)
   const replyTo = listOf(given, 'reply_to')
   if (replyTo.length > limits.recipientsPerEmailMax) {
@@ -66,6 +67,7 @@ export function readDetails(body: SendEmailBody): SendEmailDetails {
     throw badRequest(textTooLarge(text_bytes), 'text_too_large')
   }
   return {
+    scheduledAt: scheduled.at,
     recipients,
     replyTo,
     headers: readHeaders(given),

@@ -23,11 +23,15 @@ const details = {
     .record(z.string(), z.string())
     .optional()
     .openapi({ description: 'Those that the request set' }),
-  status: z
-    .enum(['queued', 'settled'])
+  status: z.enum(['scheduled', 'queued', 'settled']).optional().openapi({
+    description:
+      '`scheduled` while it waits for its time, `settled` when no recipient is still to be sent to',
+  }),
+  scheduled_at: z
+    .int()
+    .nullable()
     .optional()
-    .openapi({ description: '`settled` when no recipient is still to be sent to' }),
-  scheduled_at: z.int().nullable().optional().openapi({ description: 'Always null for now' }),
+    .openapi({ description: 'The time for which it was scheduled; null: it was sent at once' }),
   broadcast_id: z.string().nullable().optional().openapi({ description: 'Always null for now' }),
 }
 
@@ -39,9 +43,10 @@ const common = {
   to: z.array(z.string()).openapi({ description: 'As given; cc and bcc are not among them' }),
   subject: z.string().openapi({ description: 'As it was sent, with the values of a template' }),
   last_event: EmailEvent.openapi({ description: 'The latest of all recipients' }),
-  email_sent_timestamp: z
-    .int()
-    .openapi({ description: 'When it was accepted, in milliseconds since 1970 (UTC)' }),
+  email_sent_timestamp: z.int().openapi({
+    description:
+      'When it was accepted, or the time for which it was scheduled, in milliseconds since 1970 (UTC)',
+  }),
 }
 
 const recipientsNote = 'Of each address of to, cc and bcc'
@@ -81,6 +86,7 @@ const engagement = ['user_agent', 'ip'] as const
 
 /** The fields that each status adds to an event, in the order in which they are shown. */
 const shownFields: Record<EmailStatus, readonly (keyof typeof eventFields)[]> = {
+  scheduled: [],
   sent: [],
   delivered: ['processing_time_millis', 'reporting_mta', 'smtp_response'],
   opened: engagement,
@@ -120,7 +126,7 @@ function isLater(a: EmailEventRow, b: EmailEventRow): boolean {
   return by > 0 || (by === 0 && a.id > b.id)
 }
 
-function toDetails(row: EmailListRow | EmailRow) {
+function toDetails(row: EmailListRow | EmailRow, last: EmailEventRow) {
   return {
     cc: row.cc,
     bcc: row.bcc,
@@ -128,11 +134,17 @@ function toDetails(row: EmailListRow | EmailRow) {
     tags: row.tags,
     metadata: row.metadata,
     headers: row.headers,
-    status: row.open ? ('queued' as const) : ('settled' as const),
-    scheduled_at: null,
+    status: last.status === 'scheduled' ? last.status : statusOf(row),
+    scheduled_at: row.scheduled_at?.getTime() ?? null,
     broadcast_id: null,
   }
 }
+
+const statusOf = ({ open }: { open: boolean }) =>
+  (open ? 'queued' : 'settled') as 'queued' | 'settled'
+
+const sentAt = ({ scheduled_at, created_at }: EmailListRow | EmailRow): number =>
+  (scheduled_at ?? created_at).getTime()
 
 export const toEmailListItem = (row: EmailListRow, expand: boolean): EmailListItem => ({
   id: row.id,
@@ -140,9 +152,9 @@ export const toEmailListItem = (row: EmailListRow, expand: boolean): EmailListIt
   to: row.to,
   subject: row.subject,
   last_event: toEmailEvent(latestOf(row.latest)),
-  email_sent_timestamp: row.created_at.getTime(),
+  email_sent_timestamp: sentAt(row),
   recipient_statuses: row.latest.map(toRecipientStatus),
-  ...(expand ? toDetails(row) : {}),
+  ...(expand ? toDetails(row, latestOf(row.latest)) : {}),
 })
 
 /** @param events all of the email's events in time order */
@@ -155,7 +167,7 @@ export const toEmail = async (
   type: row.type,
   to: row.to,
   subject: row.subject,
-  email_sent_timestamp: row.created_at.getTime(),
+  email_sent_timestamp: sentAt(row),
   last_event: toEmailEvent(latestOf(events)),
   template_id: row.template_id,
   domain_id: row.domain_id,
@@ -163,7 +175,7 @@ export const toEmail = async (
   text: row.text ?? (await textInTurns(row.html ?? '')),
   from: row.from,
   recipient_statuses: toRecipientEvents(events),
-  ...(expand ? toDetails(row) : {}),
+  ...(expand ? toDetails(row, latestOf(events)) : {}),
 })
 
 function toRecipientEvents(events: EmailEventRow[]): z.infer<typeof RecipientEvents>[] {
@@ -173,6 +185,11 @@ function toRecipientEvents(events: EmailEventRow[]): z.infer<typeof RecipientEve
     if (!byRecipient.has(row.recipient)) byRecipient.set(row.recipient, [])
   }
   for (const row of events) byRecipient.get(row.recipient)?.push(row)
+  // What was scheduled shows so until something else has happened.
+  for (const [recipient, rows] of byRecipient) {
+    const others = rows.filter(({ status }) => status !== 'scheduled')
+    if (others.length > 0) byRecipient.set(recipient, others)
+  }
   return [...byRecipient].map(([recipient, rows]) => ({
     recipient,
     events: rows.map((row) => ({

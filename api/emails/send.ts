@@ -27,10 +27,9 @@ export async function sendEmail(
   deps: SendDeps & { emailGroups: EmailGroups },
   key: SendingKey,
   given: unknown,
-): Promise<{ id: string; status: 'queued' }> {
+): Promise<{ id: string; status: 'queued' | 'scheduled' }> {
   const input = await readEmail(deps, key, given)
-  const { id } = orThrow(await acceptEmail(deps, reachOf(key), input))
-  return { id, status: 'queued' }
+  return orThrow(await acceptEmail(deps, reachOf(key), input))
 }
 
 /**
@@ -39,7 +38,7 @@ export async function sendEmail(
  * @throws ApiError
  */
 export async function readEmail(
-  deps: Pick<SendDeps, 'db'>,
+  deps: Pick<SendDeps, 'db' | 'now'>,
   key: SendingKey,
   given: unknown,
 ): Promise<AcceptEmail> {
@@ -50,7 +49,7 @@ export async function readEmail(
   const mayReadContacts = mayCall(key.permission, 'read')
   const [html, text] = [storedOf(body.html), storedOf(body.text)]
   const content = { html, text, template, mayReadContacts }
-  return { ...body, ...readDetails(body), ...content, keyId: key.id }
+  return { ...body, ...readDetails(body, deps.now()), ...content, keyId: key.id }
 }
 
 /** As it goes to the database: a large text as its UTF-8, which was never made a string. */

@@ -4,7 +4,6 @@ import type { ErrorCode } from '../http/errorCodes.ts'
 export const sendCodes = [
   'content_required',
   'template_not_published',
-  'scheduling_not_available',
   'invalid_address',
   'text_too_large',
   'attachments_too_large',

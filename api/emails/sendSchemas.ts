@@ -1,6 +1,7 @@
 // The body of POST /v1/emails for the interface description. parseBody.ts and parseDetails.ts check it.
 import { z } from '@hono/zod-openapi'
 import { limits, MEBIBYTE } from '../../rules/limits.ts'
+import { scheduledAtField } from './scheduleSchemas.ts'
 
 const addresses = z.union([z.string(), z.array(z.string())])
 const texts = z.record(z.string(), z.string())
@@ -74,6 +75,7 @@ export const SendEmail = z
     metadata: freeForm.optional().openapi({
       description: `Any JSON of at most ${limits.propertiesBytesMax / 1024} KB, for your own use; no recipient sees it`,
     }),
+    scheduled_at: scheduledAtField.optional(),
     tracking: z
       .object({
         opens: z.boolean().optional().openapi({ description: 'Adds a picture of one pixel' }),
@@ -91,6 +93,8 @@ export const SendEmail = z
 export const SentEmail = z
   .object({
     id: z.string().openapi({ description: 'For `GET /v1/emails/{id}`' }),
-    status: z.enum(['queued']),
+    status: z
+      .enum(['queued', 'scheduled'])
+      .openapi({ description: '`scheduled`: it waits for `scheduled_at`' }),
   })
   .openapi('SentEmail')

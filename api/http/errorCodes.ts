@@ -69,6 +69,10 @@ const codes = {
     status: 400,
     help: 'The path has no address where one belongs. Put it there, percent-encoded once.',
   },
+  email_not_scheduled: {
+    status: 409,
+    help: 'The email does not wait for a time: it was never scheduled, its time has come, or it is cancelled. What was sent cannot be taken back.',
+  },
   event_id_reused: {
     status: 409,
     help: 'An event with this `event_id` was recorded before, with another `event_name` or `email`. Nothing was stored. Give each event an id of its own.',
@@ -176,10 +180,6 @@ const codes = {
   restricted_api_key: {
     status: 403,
     help: 'The key is valid, but its permission or its domain does not allow this. Use a key that does.',
-  },
-  scheduling_not_available: {
-    status: 400,
-    help: 'Mail cannot be scheduled yet. Leave `scheduled_at` out, and send the mail when it is due.',
   },
   service_unavailable: {
     status: 503,

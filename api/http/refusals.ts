@@ -71,6 +71,12 @@ const answers: Answers = {
       `The emails before it have rendered ${most_bytes / MEBIBYTE} MiB, as much as one batch may: send it in another batch`,
       'text_too_large',
     ),
+  email_not_found: ({ id }) => notFound(`Email ${shownText(id)} not found`),
+  email_not_scheduled: ({ id }) =>
+    conflict(
+      `Email ${shownText(id)} does not wait for a time: it is sent already, or cancelled`,
+      'email_not_scheduled',
+    ),
   daily_limit: ({ limit, ofKey, retry_after_s }) =>
     new ApiError(
       429,

@@ -41,6 +41,8 @@ export interface AcceptEmail {
   attachments: Attachment[]
   /** Overrides the settings of the domain. */
   tracking: { opens?: boolean; clicks?: boolean }
+  /** The time that is asked for, in ms; null: none is. */
+  scheduledAt: number | null
   /** The key that asks, whose emails may be limited; null: none does. */
   keyId: string | null
   /** False: Liquid that reads a contact is refused. */
@@ -66,10 +68,15 @@ export type AcceptDeps = Pick<
   daily: DailyLimit
 }
 
+interface AcceptedEmail {
+  id: string
+  status: 'queued' | 'scheduled'
+}
+
 /** An email that may be committed, and those of its recipients who are automation contacts. */
 export interface PreparedEmail {
   email: NewEmail
-  /** In the order of their ids. */
+  /** In the order of their ids; none of scheduled mail, of which they are told when it is due. */
   contacts: ToldContact[]
 }
 
@@ -81,7 +88,7 @@ export async function acceptEmail(
   deps: AcceptDeps,
   reach: Reach,
   input: AcceptEmail,
-): Promise<{ id: string } | AcceptRefusal> {
+): Promise<AcceptedEmail | AcceptRefusal> {
   const { workspaceId } = reach
   const facts = await deps.emailGroups.findFacts(workspaceId, factsAsked(input))
   const prepared = await prepareEmail(deps, reach, input, facts)
@@ -92,8 +99,14 @@ export async function acceptEmail(
       ? deps.emailGroups.write(workspaceId, email)
       : transact(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts)),
   )
-  return refusal ?? { id: email.row.id }
+  return refusal ?? toAccepted(email)
 }
+
+/** An email that is committed; `scheduled`: it waits for its time. */
+export const toAccepted = ({ row }: NewEmail): AcceptedEmail => ({
+  id: row.id,
+  status: row.scheduled_at === null ? 'queued' : 'scheduled',
+})
 
 /** What must be known to accept an email. */
 export const factsAsked = ({
@@ -128,7 +141,8 @@ export async function prepareEmail(
     sentBy: null,
     unsubscribeToken: null,
   })
-  return { email, contacts: contactEmails.map((address) => ({ email: address })) }
+  const told = email.row.scheduled_at === null ? contactEmails : []
+  return { email, contacts: told.map((address) => ({ email: address })) }
 }
 
 function replyTo(given: string[], template: PublishedTemplate | null): string[] {

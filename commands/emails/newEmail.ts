@@ -7,6 +7,7 @@ import type { NewId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { messageIdOf } from '../../rules/mail/messageIds.ts'
 import { expiry_ms } from '../../rules/mail/retry.ts'
+import { scheduledFor } from '../../rules/mail/scheduledAt.ts'
 
 /** 66 bits beside those of the id; the header stays on one line for most domains. */
 const SALT_CHARS = 11
@@ -41,6 +42,8 @@ export interface EmailParts {
   /** The execution that sends the email; null if none does. */
   sentBy: { workflowId: string; executionId: string; nodeId: string } | null
   unsubscribeToken: string | null
+  /** The time that is asked for, in ms; absent or null: none is, it is sent at once. */
+  scheduledAt?: number | null
   /** Bare addresses, each once. */
   recipients: string[]
   /** Those of them who are of the team, beside or instead of the contact of `sentBy`. */
@@ -50,13 +53,15 @@ export interface EmailParts {
   messageId?: string | undefined
 }
 
-/** Makes an email that is due at once. Every category is tried for as long as transactional mail (24 hours). */
+/** Makes an email that is due at its time, or at once. Every category is tried for as long as transactional mail (24 hours), from when it is due. */
 export function newEmail(
   { newId, now }: { newId: NewId; now: () => Date },
   parts: EmailParts,
 ): NewEmail {
   const { content, domain, sentBy, tracking = {} } = parts
   const at = now()
+  const scheduledAt = scheduledFor(parts.scheduledAt ?? null, at)
+  const dueAt = scheduledAt ?? at
   const id = newId('email')
   const salt = newOpaqueToken().slice(0, SALT_CHARS)
   return {
@@ -85,12 +90,13 @@ export function newEmail(
       track_opens: tracking.opens ?? domain.open_tracking_enabled,
       track_clicks: tracking.clicks ?? domain.click_tracking_enabled,
       tracking_host: domain.tracking_host,
+      scheduled_at: scheduledAt,
       created_at: at,
     },
     recipients: parts.recipients,
     team: parts.team ?? [],
     attachments: parts.attachments ?? [],
-    dueAt: at,
-    expiresAt: new Date(at.getTime() + expiry_ms.transactional),
+    dueAt,
+    expiresAt: new Date(dueAt.getTime() + expiry_ms.transactional),
   }
 }

@@ -34,6 +34,8 @@ export interface SubmitEmail {
   tags: Record<string, string>
   metadata: JsonObject
   tracking: { opens: boolean; clicks: boolean }
+  /** The time that is asked for, in ms; null: none is. */
+  scheduledAt: number | null
   /** The message's own, without angle brackets; undefined: it has none. */
   messageId: string | undefined
   /** Makes the message with what it lacks; `messageId` without angle brackets. */
@@ -73,10 +75,12 @@ export async function submitEmail(
     sentBy: null,
     unsubscribeToken: null,
   })
-  const { id, message_id: messageId, created_at: date } = made.row
+  const { id, message_id: messageId, scheduled_at, created_at } = made.row
+  const date = scheduled_at ?? created_at
   const source = input.sourceWith({ messageId, date })
   const email = { ...made, source }
-  const contacts = facts.contactEmails.map((address) => ({ email: address }))
+  const told = scheduled_at === null ? facts.contactEmails : []
+  const contacts = told.map((address) => ({ email: address }))
   const isOneSlice = source.length <= SOURCE_SLICE_BYTES
   const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, () =>
     contacts.length === 0 && isOneSlice

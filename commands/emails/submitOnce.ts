@@ -37,13 +37,15 @@ function nameOf(
   input: SubmitEmail & { idempotencyKey: string },
 ): NamedRequest {
   const { idempotencyKey: key, recipients, from, to, cc, replyTo, subject, html, text } = input
-  const { tags, metadata, tracking } = input
+  const { tags, metadata, tracking, scheduledAt } = input
   const scope = JSON.stringify(['submission', domainId, key, [...recipients].sort()])
   const read = [from, to, cc, replyTo, subject, html, text, tags, metadata, tracking]
+  // Only where it is asked for, so that a key of the release before is still that of the same message.
+  const asked = scheduledAt === null ? read : [...read, scheduledAt]
   return {
     workspaceId,
     keyHash: createHash('sha256').update(scope).digest(),
     // With the key, so that nobody who reads the table can try out what a short text was.
-    fingerprint: createHmac('sha256', key).update(JSON.stringify(read)).digest(),
+    fingerprint: createHmac('sha256', key).update(JSON.stringify(asked)).digest(),
   }
 }

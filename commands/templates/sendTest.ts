@@ -46,6 +46,7 @@ export async function sendTemplateTest(
     metadata: {},
     attachments: [],
     tracking: {},
+    scheduledAt: null,
     keyId,
     mayReadContacts: true,
   })

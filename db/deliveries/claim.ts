@@ -10,6 +10,7 @@ import { look, lookedAt, type Verdict } from './look.ts'
 import { stoppedData, stoppedState } from './stop.ts'
 import { toWalked } from './walked.ts'
 
+/** `created_at` is when it was accepted; of scheduled mail, the time for which it was scheduled. */
 export type ClaimedDelivery = Pick<
   Row<'deliveries'>,
   | 'id'
@@ -93,7 +94,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
           settled_at = case when l.verdict <> 'wait' then ${now}::timestamptz end
       from (${look(sql`due`, now)}) l where d.ctid = l.place
       returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.next_at,
-        d.created_at, d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, d.to_team, l.was, l.verdict
+        coalesce(d.due_at, d.created_at) as created_at, d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, d.to_team, l.was, l.verdict
     ),
     events as (
       insert into email_events (email_id, workspace_id, recipient, status, at, data)

@@ -13,7 +13,10 @@ const LEASED_COUNTED_MAX = 20_000
 export interface QueueDepth {
   shard: number
   state: WaitingState | UnderWayState
-  /** Of a shard's waiting deliveries at most QUEUE_COUNTED_MAX are counted: what stands in lines first. */
+  /**
+   * Of a shard's waiting deliveries at most QUEUE_COUNTED_MAX are counted: what stands in lines first. Scheduled mail counts when it is
+   * due, and takes a place among those that are looked at before.
+   */
   count: number
   /** How long the first of those counted has been due, in seconds; 0 if it is due later or under way. */
   oldest_s: number
@@ -33,9 +36,11 @@ export async function listQueueDepths(db: Db, now: Date): Promise<QueueDepth[]> 
           limit ${QUEUE_COUNTED_MAX}
         ) d limit ${QUEUE_COUNTED_MAX})
         union all
-        (select state, next_at from deliveries
-        where shard = s.shard and ${isLater}
-        order by next_at limit ${QUEUE_COUNTED_MAX})
+        (select l.state, l.next_at from (
+          select state, next_at, scheduled from deliveries
+          where shard = s.shard and ${isLater}
+          order by next_at limit ${QUEUE_COUNTED_MAX}
+        ) l where not l.scheduled or l.next_at <= ${now}::timestamptz)
         limit ${QUEUE_COUNTED_MAX}
       ) of_shard group by s.shard, state
     ), leased as (

@@ -36,10 +36,10 @@ const isFor = ({ emails, workflowId }: WaitingFor) =>
       ? sql`lower(recipient) = any(${[...emails]}::text[]) and marketing and workflow_id is not null`
       : sql`lower(recipient) = any(${[...emails]}::text[]) and marketing and workflow_id = ${workflowId}`
 
-/** A query of the ids of deliveries that wait, in the order in which they are locked. */
+/** A query of the ids of deliveries that wait, in the order in which they are locked. What is scheduled is looked at when it is due. */
 const waitingRows = (matches: RawBuilder<unknown>) =>
   sql`select id from deliveries
-      where ${matches} and settled_at is null and lease_until is null and ${isWaiting}
+      where ${matches} and settled_at is null and lease_until is null and ${isWaiting} and not scheduled
       order by id`
 
 /**

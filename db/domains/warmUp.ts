@@ -150,7 +150,7 @@ export async function hastenUntried(
   const { rows } = await sql<{ id: number }>`
     with later as (
       select id from deliveries
-      where shard = ${shard} and ${isPutOff} and workspace_id = ${workspaceId} and domain_id = ${domainId}
+      where shard = ${shard} and ${isPutOff} and not scheduled and workspace_id = ${workspaceId} and domain_id = ${domainId}
         and next_at > ${now}
       order by id limit ${limit} for update skip locked
     )

@@ -37,7 +37,7 @@ export async function listWarmUps(db: Db, which: string | null, now: Date): Prom
     from domains d
     left join (
       select domain_id, count(*) as count from deliveries
-      where ${isPutOff} and next_at > ${now} group by domain_id
+      where ${isPutOff} and not scheduled and next_at > ${now} group by domain_id
     ) w on w.domain_id = d.id
     where ${whose}
     order by d.name, d.id

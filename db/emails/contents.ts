@@ -27,10 +27,9 @@ const columns = [
   'track_opens',
   'track_clicks',
   'tracking_host',
-  'created_at',
 ] as const
 
-type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text'> & {
+type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text' | 'created_at'> & {
   html_bytes: number
   text_bytes: number
   attachments_bytes: number
@@ -47,12 +46,14 @@ type ContentRow = Pick<Row<'emails'>, (typeof columns)[number] | 'html' | 'text'
 /**
  * The emails with these ids, in any order; deleted ones are left out. Attachments and bodies over a megabyte are
  * not read: `heavy_bytes` is their size, and `readHeavyParts` reads them. The same holds for a source and `readSource`; bodies
- * are of no use beside it.
+ * are of no use beside it. `created_at` of scheduled mail is the time for which it was scheduled: its date and its signatures
+ * are of then.
  */
 export async function listEmailContents(db: Db, ids: string[]) {
   const { rows } = await sql<ContentRow>`
     with given as (select unnest(${ids}::text[]) as id)
     select ${sql.join(columns.map((column) => sql.ref(`e.${column}`)))},
+      coalesce(e.scheduled_at, e.created_at) as created_at,
       case when octet_length(e.html) <= ${ROW_BYTES_MAX} then e.html end as html,
       case when octet_length(e.text) <= ${ROW_BYTES_MAX} then e.text end as text,
       ${longBytes('e.html')} as html_bytes, ${longBytes('e.text')} as text_bytes,
@@ -102,18 +103,21 @@ function listAttachments(db: Db, emailId: string) {
 }
 
 /**
- * When each email was accepted and whether it is transactional, which decides what an unknown outcome leads to.
+ * When each email was accepted, or due where it was scheduled, and whether it is transactional, which decides what an unknown outcome leads to.
  */
 export async function listEmailCategories(db: Db, ids: string[]) {
   const rows = await db
     .selectFrom('emails')
-    .select(['id', 'type', 'category', 'created_at'])
+    .select(['id', 'type', 'category', 'created_at', 'scheduled_at'])
     .where('id', 'in', ids)
     .execute()
   return new Map(
     rows.map((row) => [
       row.id,
-      { acceptedAt: row.created_at.getTime(), transactional: isTransactional(row) },
+      {
+        acceptedAt: (row.scheduled_at ?? row.created_at).getTime(),
+        transactional: isTransactional(row),
+      },
     ]),
   )
 }

@@ -50,18 +50,23 @@ const within = (column: ReturnType<typeof sql>, { before, from }: Bounds) => sql
 /** The bare address of the sender, as its index has it. */
 const sender = sql<string>`lower(coalesce(substring(emails."from" from '<([^<>]+)>\\s*$'), emails."from"))`
 
+/** Scheduled mail is sent when it is due. */
+const wasSent = sql<SqlBool>`(emails.scheduled_at is null or coalesce((
+  select true from email_events v where v.email_id = emails.id and v.status = 'sent' limit 1), false))`
+
 /**
  * The filters that are columns of emails, and the bounds.
  * @returns a condition on `emails`
  */
 export function ofEmails(filter: EmailFilter, bounds: Bounds) {
-  const { from, domainId, type, workflowId, since, until } = filter
+  const { status, from, domainId, type, workflowId, since, until } = filter
   const rules: ReturnType<typeof sql>[] = [within(sql`emails.id`, bounds)]
   if (from !== undefined) rules.push(sql`${sender} = ${from.toLowerCase()}`)
   if (domainId !== undefined) rules.push(sql`emails.domain_id = ${domainId}`)
   if (type !== undefined) rules.push(sql`emails.type = ${type}`)
   if (workflowId !== undefined) rules.push(sql`emails.workflow_id = ${workflowId}`)
   if (since !== undefined) rules.push(sql`emails.created_at >= ${new Date(since)}`)
+  if (status === 'sent') rules.push(wasSent)
   if (until !== undefined) rules.push(sql`emails.created_at < ${new Date(until)}`)
   return sql.join(rules, sql` and `)
 }
@@ -81,8 +86,10 @@ export function joinsOf(
       select distinct x.email_id from ${from} and ${within(sql`x.email_id`, bounds)}
       order by x.email_id desc nulls last
     ) ${sql.ref(name)} on ${sql.ref(name)}.email_id = emails.id`)
-  // Every recipient has the event `sent`.
-  if (status !== undefined && status !== 'sent') {
+  // Every recipient has the event `sent`, or has it as soon as scheduled mail is due (`wasSent`).
+  if (status === 'scheduled') {
+    add('by_status', sql`deliveries x where x.workspace_id = ${workspaceId} and x.scheduled`)
+  } else if (status !== undefined && status !== 'sent') {
     add(
       'by_status',
       sql`email_events x where x.workspace_id = ${workspaceId} and x.status = ${status}

@@ -33,7 +33,8 @@ export interface NewEmail {
 
 /**
  * Writes an email with its attachments or the first slice of its source (`insertSourceRest` writes the others), one delivery for each recipient (`suppressed` for those on the
- * suppression list, else `queued`), and the email events `sent`, and `bounced` for the suppressed ones.
+ * suppression list, else `queued`), and the email events `sent`, and `bounced` for the suppressed ones. Scheduled mail has `scheduled`
+ * instead, whoever is suppressed: the claim looks when it is due.
  * One statement, so one commit where the caller has no transaction of its own. The caller wakes the lanes.
  * @param macs of marketing mail, for each recipient the HMAC of the address that the claim looks for among opt-outs
  */
@@ -63,7 +64,7 @@ export async function insertEmail(
       ${row.workflow_id}::text as workflow_id, ${row.execution_id}::text as execution_id,
       ${row.node_id}::text as node_id, ${row.unsubscribe_token}::text as unsubscribe_token,
       ${row.track_opens}::boolean as track_opens, ${row.track_clicks}::boolean as track_clicks,
-      ${row.tracking_host}::text as tracking_host, ${row.created_at}::timestamptz as created_at,
+      ${row.tracking_host}::text as tracking_host, ${row.scheduled_at}::timestamptz as scheduled_at, ${row.created_at}::timestamptz as created_at,
       ${classPlace(row)}::smallint as class, ${email.dueAt}::timestamptz as due_at,
       ${email.expiresAt}::timestamptz as expires_at`
   await writeGiven(trx, workspaceId, {
@@ -99,7 +100,7 @@ export async function writeGiven(
     with given as (${given}), recipient as (
       select g.*, r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.position,
         case when k.shard is null then r.domain else k.destination end as destination,
-        s.email is not null as suppressed
+        s.email is not null and g.scheduled_at is null as suppressed
       from (${recipients}) r join given g on g.id = r.email_id
       left join recipient_domains k on k.domain = r.domain
       left join suppressions s on s.workspace_id = ${workspaceId} and s.email = r.key
@@ -107,25 +108,27 @@ export async function writeGiven(
     ), email as (
       insert into emails (id, workspace_id, type, category, "from", "to", cc, bcc, reply_to, subject,
         html, text, template_id, domain_id, headers, tags, metadata, message_id, workflow_id,
-        execution_id, node_id, unsubscribe_token, track_opens, track_clicks, tracking_host, created_at)
+        execution_id, node_id, unsubscribe_token, track_opens, track_clicks, tracking_host, scheduled_at, created_at)
       select id, ${workspaceId}, type, category, "from", "to", cc, bcc, reply_to, subject,
         ${bodies.html}, ${bodies.text}, template_id, domain_id, headers, tags, metadata, message_id,
         workflow_id, execution_id, node_id, unsubscribe_token, track_opens, track_clicks, tracking_host,
-        created_at
+        scheduled_at, created_at
       from given
     ), delivery as (
       insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
         expires_at, created_at, settled_at, marketing, address_hmac, workflow_id, execution_id, class,
-        destination, ready, to_team)
+        destination, ready, to_team, scheduled, due_at)
       select id, ${workspaceId}, domain_id, address, shard,
         case when suppressed then 'suppressed' else 'queued' end, due_at, expires_at, created_at,
         case when suppressed then created_at end, category = 'marketing', mac,
         case when category = 'marketing' then workflow_id end,
-        case when category = 'marketing' then execution_id end, class, destination, due_at <= created_at, to_team
+        case when category = 'marketing' then execution_id end, class, destination, due_at <= created_at, to_team,
+        scheduled_at is not null, scheduled_at
       from recipient order by id, position
     )${further}
     insert into email_events (email_id, workspace_id, recipient, status, at, data)
-    select id, ${workspaceId}, address, status, created_at, data
+    select id, ${workspaceId}, address, case when step = 1 and scheduled_at is not null then 'scheduled' else status end,
+      created_at, data
     from recipient cross join (values
       (1, 'sent', '{}'::jsonb),
       (2, 'bounced', '{"type": "Permanent", "subtype": "OnAccountSuppressionList"}'::jsonb)

@@ -59,7 +59,7 @@ export async function insertEmails(
         subject text, html text, text text, template_id text, domain_id text, headers jsonb, tags jsonb,
         metadata jsonb, message_id text, workflow_id text, execution_id text, node_id text,
         unsubscribe_token text, track_opens boolean, track_clicks boolean, tracking_host text,
-        created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz, source text)`,
+        scheduled_at timestamptz, created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz, source text)`,
     bodies: { html: sql`html`, text: sql`text` },
     further: emails.some(({ source }) => source) ? sources : sql``,
     recipients: sql`

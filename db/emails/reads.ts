@@ -50,6 +50,7 @@ const columns = [
   'track_opens',
   'track_clicks',
   'tracking_host',
+  'scheduled_at',
   'created_at',
 ] as const
 

@@ -39,6 +39,8 @@ export interface EmailsTable {
    * public URL.
    */
   tracking_host: string | null
+  /** When it is or was due; null: at once. Of mail whose time has come by a change, that moment. */
+  scheduled_at: Defaulted<Date | null>
   created_at: Date
 }
 
@@ -109,6 +111,10 @@ export interface DeliveriesTable {
   ready: Defaulted<boolean>
   /** It goes to somebody of the team, and not to the contact of its execution: no contact hears what becomes of it. */
   to_team: Defaulted<boolean>
+  /** It waits for the time for which it is scheduled: it may be moved or cancelled, and no claim sees it. */
+  scheduled: Defaulted<boolean>
+  /** For when it was scheduled, from which its life counts; null: from its acceptance. */
+  due_at: Defaulted<Date | null>
 }
 
 /** What direct delivery has learned about the domain of a recipient. */
@@ -173,7 +179,7 @@ export interface EmailTagsTable {
   email_id: string
 }
 
-export type EmailStatus = 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced'
+export type EmailStatus = 'scheduled' | 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced'
 
 export interface EmailEventsTable {
   id: Generated<number>

@@ -26,9 +26,13 @@ export function createReady(deps: Deps, shards: ShardRange, onReady: () => void)
     isWorking = true
     try {
       for (let more = true; more; ) {
-        const found = await transact.one(deps, ({ db }) =>
-          readyDue(db, shards, deps.now(), READY_MAX),
-        )
+        const found = await transact.one(deps, async ({ db, wake }) => {
+          const { moved, told, ...rest } = await readyDue(db, shards, deps.now(), READY_MAX)
+          // What stands in the shard of another lane now is due there.
+          if (moved) wake('dripline_deliveries')
+          if (told) wake('dripline_mail_events')
+          return rest
+        })
         more = found.more
         if (found.count > 0) onReady()
       }

@@ -1,6 +1,7 @@
 // The table of the limits of sending, from the numbers that the code checks.
 import { limits } from '../../rules/limits.ts'
 import { expiry_ms } from '../../rules/mail/retry.ts'
+import { scheduleAheadDaysMax } from '../../rules/mail/scheduledAt.ts'
 import { markdownTable } from './markdown.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -22,6 +23,7 @@ export function sendingLimitsTable(): string {
       ['attachments of one email together, decoded', mebibytes(limits.attachmentsBytesMax)],
       ['`headers` of one email', count(limits.headersPerEmailMax)],
       ['`tags` of one email', count(limits.tagsPerEmailMax)],
+      ['days from now to `scheduled_at`', count(scheduleAheadDaysMax)],
       ['characters of a subject', count(limits.subjectCharsMax)],
       ['characters of an address', count(limits.addressCharsMax)],
       ['body of `POST /v1/emails`', mebibytes(limits.emailRequestBytesMax)],

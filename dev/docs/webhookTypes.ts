@@ -4,7 +4,8 @@ import { code, markdownTable } from './markdown.ts'
 
 /** When each is told, of those that are. */
 const told: Readonly<Record<string, string>> = {
-  'email.sent': 'A mail was accepted for a recipient',
+  'email.scheduled': 'A mail was accepted that waits for `scheduled_at`, or got another time',
+  'email.sent': 'A mail was accepted for a recipient; of scheduled mail, its time has come',
   'email.delivered': 'The mail server of the recipient has taken it',
   'email.deferred': 'A mail server has not taken it yet; it is tried again',
   'email.opened': 'Somebody opened it; machines are left out',
@@ -13,7 +14,8 @@ const told: Readonly<Record<string, string>> = {
   'email.complained': 'The recipient called it spam, and is suppressed by that',
   'email.unsubscribed': 'The recipient left by it',
   'email.suppressed': 'It was not sent, because the address is suppressed',
-  'email.cancelled': 'It was not sent, because the recipient left or its execution was cancelled',
+  'email.cancelled':
+    'It was not sent, because it was cancelled, the recipient left or its execution was cancelled',
   'contact.created': 'An automation contact was made, by an event or an execution',
   'contact.updated': 'A property of the contact has changed',
   'contact.unsubscribed': 'The contact has left a workflow',

@@ -52,7 +52,7 @@ export type ReadMessage = Omit<SubmitEmail, 'keyId'> & { idempotencyKey: string 
  * @param recipients of the envelope, bare addresses, each once
  * @throws SmtpRefusal for what the HTTP interface refuses of an email, and for what no message may have
  */
-export function readMessage(bytes: Buffer, recipients: string[]): ReadMessage {
+export function readMessage(bytes: Buffer, recipients: string[], now: Date): ReadMessage {
   const header = readHeader(bytes)
   if (typeof header === 'string') throw badMessage(header, 'invalid_header')
   const { fields, bodyAt } = header
@@ -69,7 +69,7 @@ export function readMessage(bytes: Buffer, recipients: string[]): ReadMessage {
   const sender = readSender(first('from'))
   const subject = readSubject(bounded('subject'))
   const options = bounded(OPTIONS, OPTIONS_CHARS_MAX)
-  const read = readOptions(options && decodeWords(options))
+  const read = readOptions(options && decodeWords(options), now)
   const lists = {
     to: listOf(bounded('to')),
     cc: listOf(bounded('cc')),

@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { findJsonFault, isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
+import { readScheduledAt } from '../../rules/mail/scheduledAt.ts'
 import { shown, shownText, typeName } from '../../rules/shown.ts'
 import { isVisibleAscii } from '../../rules/visibleAscii.ts'
 import { badMessage } from './replies.ts'
@@ -11,6 +12,8 @@ interface SubmissionOptions {
   metadata: JsonObject
   /** Off unless asked for, whatever the domain says: a message is carried as it was written. */
   tracking: { opens: boolean; clicks: boolean }
+  /** The time that is asked for, in ms; null: none is. */
+  scheduledAt: number | null
   /** null: the mail has none. */
   idempotencyKey: string | null
 }
@@ -19,6 +22,7 @@ const none: SubmissionOptions = {
   tags: {},
   metadata: {},
   tracking: { opens: false, clicks: false },
+  scheduledAt: null,
   idempotencyKey: null,
 }
 
@@ -27,23 +31,22 @@ const none: SubmissionOptions = {
  * @param value of the header; undefined: there is none
  * @throws SmtpRefusal with the code that a body with the same fault gets
  */
-export function readOptions(value: string | undefined): SubmissionOptions {
+export function readOptions(value: string | undefined, now: Date): SubmissionOptions {
   if (value === undefined) return none
   const given = parse(value)
-  refuseUnavailable(given)
   return {
     tags: readTags(given),
     metadata: readMetadata(given),
     tracking: readTracking(given),
+    scheduledAt: readTime(given, now),
     idempotencyKey: readKey(given),
   }
 }
 
-/** What is not there yet: mail that was meant for later must not go at once. */
-function refuseUnavailable({ scheduled_at: dueAt }: JsonObject): void {
-  if (dueAt === undefined || dueAt === null) return
-  const text = 'scheduled_at is not available yet: leave it out, mail is sent at once'
-  throw badMessage(text, 'scheduling_not_available')
+function readTime({ scheduled_at: asked }: JsonObject, now: Date): number | null {
+  const read = readScheduledAt(asked, now.getTime())
+  if ('fault' in read) throw badMessage(read.fault)
+  return read.at
 }
 
 function readKey({ idempotency_key: key }: JsonObject): string | null {

@@ -18,6 +18,7 @@ export interface SubmissionReceiverDeps {
     reach: Reach,
     input: SubmitEmail & { idempotencyKey: string | null },
   ) => ReturnType<typeof submitOnce>
+  now: () => Date
   /** Where large messages stand while they come. */
   stateFolder: string
 }
@@ -38,13 +39,13 @@ export const receiving = {
  * Makes a function that takes a message for the workspace of a key, and gives the id of its email when it is committed.
  * The function reads the stream to its end whatever it finds, so that the client hears the reply.
  */
-export function createReceiver({ submit, stateFolder }: SubmissionReceiverDeps) {
+export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverDeps) {
   const spool = createSpool(stateFolder)
   const withSmall = createFairBudget(receiving.small)
   const withLarge = createFairBudget(receiving.large)
 
   const commit = async (key: RequestKey, spooled: Spooled, recipients: string[]) => {
-    const input = readMessage(await spooled.read(), recipients)
+    const input = readMessage(await spooled.read(), recipients, now())
     const made = await submit(reachOf(key), { ...input, keyId: key.id })
     if (isRefusal(made)) throw toReply(made)
     if ('fault' in made) throw keyReply(made.fault)

@@ -90,6 +90,8 @@ const replies: Replies = {
   invalid_template: null,
   invalid_tracking_domain: null,
   job_not_found: null,
+  email_not_found: null,
+  email_not_scheduled: null,
   job_not_running: null,
   not_suppressed: null,
   re_entry_refused: null,

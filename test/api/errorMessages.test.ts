@@ -170,6 +170,10 @@ const rows: Record<ErrorCode, Row> = {
     ...emails({ from: 'a@new.test' }),
   ),
   email_required: row('Email is required', 'DELETE', '/v1/suppressions/%20'),
+  email_not_scheduled: {
+    asks: () => ['POST', `/v1/emails/${own.ids['emails']}/cancel`],
+    text: /^Email em_\w{26} does not wait for a time: it is sent already, or cancelled$/,
+  },
   event_id_reused: {
     asks: () => ['POST', '/v1/automation/events', { ...event, event_id: made['event'] }],
     text: /^event_id: "evt_\w{26}" is that of an event with another event_name or email$/,
@@ -294,10 +298,6 @@ const rows: Record<ErrorCode, Row> = {
       undefined,
       { authorization: `Bearer ${eventsKey}` },
     ] satisfies Ask),
-  ),
-  scheduling_not_available: row(
-    'scheduled_at is not available yet: leave it out, mail is sent at once',
-    ...emails({ scheduled_at: timestamp }),
   ),
   template_empty: {
     asks: () => ['POST', `/v1/templates/${made['draft']}/publish`],

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { permissions } from '../../rules/permissions.ts'
+import { needsSchedule, scheduleAgain } from '../setup/actedOn.ts'
 import { type Answer, createTestApi } from '../setup/api.ts'
 import { createBoundKey } from '../setup/boundKey.ts'
 import { readKeyRows } from '../setup/keyCells.ts'
@@ -101,6 +102,7 @@ async function call(
     ?.replaceAll('sender.test', side.domain)
     .replaceAll('hello-', `hello-${calls}-`)
   const authorization = `Bearer ${token}`
+  if (needsSchedule(route.name)) await scheduleAgain(api.db, String(side.ids['emails']))
   if (route.path.startsWith('/v1/jobs/')) await openJob(String(side.ids['jobs']), route)
   return api.request(route.method, fillPath(route, side), body, { authorization })
 }

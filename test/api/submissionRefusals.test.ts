@@ -75,7 +75,11 @@ describe('what is refused, and nothing is written', () => {
       messageOf(options({ tracking: { opens: 'yes' } })),
       /^550 .*invalid_request: tracking\.opens/,
     ],
-    ['a time', messageOf(options({ scheduled_at: 1 })), /^550 .*scheduling_not_available: /],
+    [
+      'no time',
+      messageOf(options({ scheduled_at: 'soon' })),
+      /^550 .*invalid_request: scheduled_at must be/,
+    ],
     [
       'a bad idempotency key',
       messageOf(options({ idempotency_key: 'a b' })),

@@ -161,7 +161,7 @@ test('what is due later is not looked at until it is made ready, and comes to th
   expect((await claim(at)).due).toBe(0)
   const ready = (limit: number) =>
     transact.one({ db, wake: () => undefined }, (inTrx) => readyDue(inTrx.db, ALL, at.now, limit))
-  expect([await ready(20), await ready(20), await ready(20)]).toEqual([
+  expect([await ready(20), await ready(20), await ready(20)]).toMatchObject([
     { count: 20, more: true },
     { count: 10, more: false },
     { count: 0, more: false },

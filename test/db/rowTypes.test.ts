@@ -14,6 +14,7 @@ import { markDataSent } from '../../db/deliveries/mark.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
 import { findSoleDelivery, listEmailAttempts } from '../../db/deliveries/reads.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
+import { lockScheduled, readyScheduled } from '../../db/deliveries/scheduled.ts'
 import { settleDeliveries } from '../../db/deliveries/settle.ts'
 import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
 import { bounceDelivery } from '../../db/deliveries/writes.ts'
@@ -160,6 +161,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => tryLockIdempotencyKey(trx, ws, hmac),
   (trx) => deleteOldAnswers(trx, { until: at, limit: 1 }),
   (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),
+  (trx) => lockScheduled(trx, reach, id),
+  (trx) => readyScheduled(trx, reach, id, at),
   (trx) => learnDestination(trx, learned, at),
   (trx) => moveLines(trx, learned, learned, { move: 1, perLine: 1, inAll: 1 }),
   (trx) => deleteUnusedDomains(trx, { after: '', limit: 1, now: at }),

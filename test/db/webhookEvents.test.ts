@@ -129,6 +129,29 @@ describe('of mail', () => {
     expect(await types()).toEqual(['email.sent', 'email.cancelled'])
   })
 
+  it('scheduled, moved, sent when it is due, or cancelled', async () => {
+    const [first, second] = [address(), address()]
+    const scheduled_at = Date.now() + 3_600_000
+    const id = await send(first, { scheduled_at })
+    await api.request('PATCH', `/v1/emails/${id}`, { scheduled_at: scheduled_at + 1 })
+    await api.request('PATCH', `/v1/emails/${id}`, { scheduled_at: 0 })
+    const other = await send(second, { scheduled_at })
+    await api.request('POST', `/v1/emails/${other}/cancel`)
+    const events = await told()
+    expect(events.map(({ type, data }) => [type, data['recipient']])).toEqual([
+      ['email.scheduled', first],
+      ['email.scheduled', first],
+      ['email.sent', first],
+      ['email.scheduled', second],
+      ['email.cancelled', second],
+    ])
+    expect(events.map(({ data }) => data['scheduled_at']).slice(0, 2)).toEqual([
+      scheduled_at,
+      scheduled_at + 1,
+    ])
+    expect(events.at(-1)?.data).toMatchObject({ bounce: { subtype: 'Cancelled' }, scheduled_at })
+  })
+
   it('unsubscribed, with the contact', async () => {
     const email = address()
     await post(email)

@@ -52,6 +52,7 @@ export function newTestEmail(
       track_opens: false,
       track_clicks: false,
       tracking_host: null,
+      scheduled_at: null,
       created_at: at,
       ...change,
     },

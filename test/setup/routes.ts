@@ -98,6 +98,7 @@ const bodies: Record<string, JsonObject> = {
     tags: { kind: 'receipt' },
     metadata: { order: 1 },
   },
+  'PATCH /v1/emails/:id': { scheduled_at: '2035-03-01T09:00:00Z' },
   'POST /v1/emails/batch': {
     emails: [{ from: 'hello@sender.test', to: 'ada@example.test', subject: 'Hi', text: 'Hello' }],
   },
@@ -182,6 +183,7 @@ const bodies: Record<string, JsonObject> = {
 }
 
 const withoutBody = new Set([
+  'POST /v1/emails/:id/cancel',
   'POST /v1/domains/:id/verify',
   'PATCH /v1/automation/contacts/',
   'POST /v1/templates/:id/publish',

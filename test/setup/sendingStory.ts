@@ -119,6 +119,8 @@ export const sendingStory = (names: NameServer): Step[] => [
   { name: 'GET /v1/api-keys' },
   { name: 'DELETE /v1/api-keys/{id}' },
   { name: 'POST /v1/emails/batch' },
+  { name: 'PATCH /v1/emails/{id}' },
+  { name: 'POST /v1/emails/{id}/cancel' },
   { name: 'PATCH /v1/domains/{id}' },
   { name: 'POST /v1/domains/{id}/rotate-dkim' },
   { name: 'DELETE /v1/domains/{id}' },

@@ -6,7 +6,7 @@ import { expectLinear } from '../../setup/growth.ts'
 import { messageOf } from '../../setup/messages.ts'
 
 const read = (headers: Record<string, string>) =>
-  readMessage(Buffer.from(messageOf(headers)), ['ada@example.test'])
+  readMessage(Buffer.from(messageOf(headers)), ['ada@example.test'], new Date())
 /** A value on lines that a message may have. */
 const folded = (piece: string, chars: number) =>
   `${piece.repeat(Math.ceil(60 / piece.length))}\r\n `.repeat(Math.ceil(chars / 60))
