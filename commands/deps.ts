@@ -21,6 +21,8 @@ export interface CommandDeps {
   config: DomainSettings & {
     /** Whether mail may be sent from unverified domains, for development. */
     allowUnverifiedDomains: boolean
+    /** The domain of test addresses, in lower case. */
+    simulatorDomain: string
     /** Whether webhooks may have any http URL. */
     allowPrivateWebhooks: boolean
   }

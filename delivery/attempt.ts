@@ -8,6 +8,7 @@ import { verpAddress } from '../mail/tracking/mailboxes.ts'
 import type { Outcome } from '../mail/transport.ts'
 import { addressDomain } from '../rules/addresses.ts'
 import { mailClasses } from '../rules/mail/classes.ts'
+import { isTestAddress } from '../rules/mail/testAddresses.ts'
 import { createBatcher } from '../runtime/batcher.ts'
 import { NotAlone } from '../runtime/gate.ts'
 import { type Attempted, createDecisions } from './afterAttempt.ts'
@@ -23,6 +24,7 @@ import { mayGoTo } from './lane/shards.ts'
 import { afterExpiry, toSettlement } from './nextState.ts'
 import { passPoint } from './points.ts'
 import { readRefusal } from './readRefusal.ts'
+import { createTestAnswers } from './testAddresses.ts'
 
 const GROUP_MAX = 500
 
@@ -39,10 +41,11 @@ export function createDelivery(
   useEmail: UseEmail,
   onLost: (delivery: ClaimedDelivery) => Promise<void>,
 ) {
-  const { log, now, metrics } = deps
+  const { log, now, metrics, config } = deps
   const attempt = createAttempt(deps, leases, useEmail)
   const settleSurely = createSettler(deps, leases.token)
   const { contextAt, settlementOf } = createDecisions(deps)
+  const answerForTest = createTestAnswers(deps, leases, settleSurely)
 
   return async (delivery: ClaimedDelivery): Promise<void> => {
     const fields = { delivery_id: delivery.id, email_id: delivery.email_id }
@@ -51,6 +54,9 @@ export function createDelivery(
       const moved = movedAlong(delivery, deps.breakers.heldFor(delivery))
       const expired = afterExpiry({ delivery: moved, ...contextAt(now()) })
       if (expired) return await settleSurely(expired)
+      if (isTestAddress(delivery.recipient, config.simulatorDomain)) {
+        return await answerForTest(delivery)
+      }
       const admission = await deps.breakers.admit(delivery)
       if (admission.kind === 'busy') {
         const untried = toSettlement(admission, { delivery: moved, ...contextAt(now()) })

@@ -141,13 +141,12 @@ function toConfig(env: z.infer<typeof Variables>) {
     ehloName: env.EHLO_NAME,
     /** The host that takes bounces: the MX of every MAIL FROM domain; null: derived from PUBLIC_URL. */
     mailHost: env.MAIL_HOST ?? null,
-    /**
-     * The SPF mechanism that allows this service to send, for example `include:spf.relay.example`; null: `a:` and
-     * the mail host.
-     */
+    /** The SPF mechanism that allows this service to send; null: `a:` and the mail host. */
     spfMechanism: env.SPF_MECHANISM ?? null,
     deliveryLanes: env.DELIVERY_LANES,
     allowUnverifiedDomains: env.ALLOW_UNVERIFIED_DOMAINS,
+    /** The domain of test addresses, in lower case. */
+    simulatorDomain: env.SIMULATOR_DOMAIN,
     /** Whether the warm-up limits how much mail a new domain sends each day. */
     warmUp: warmsUp(env.WARM_UP, env.DELIVERY_MODE),
     /** Where bounces and complaints arrive by SMTP; null: this worker does not listen for them. */

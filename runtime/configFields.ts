@@ -47,6 +47,12 @@ export const domains = z
   .transform((text) => listed(text).map((name) => name.toLowerCase()))
   .refine((names) => names.every(isHostName), 'must be domains, with commas between')
 
+/** One domain, in lower case. */
+export const domain = z
+  .string()
+  .refine(isHostName, 'must be a domain such as simulator.test')
+  .transform((text) => text.toLowerCase())
+
 /** `ip` or `ip/bits`, separated by commas. */
 export const proxies = z
   .string()

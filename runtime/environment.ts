@@ -6,6 +6,7 @@ import { z } from 'zod'
 import {
   address,
   dnsServers,
+  domain,
   domains,
   fileName,
   flag,
@@ -169,6 +170,11 @@ export const Variables = z.object({
     .default(false)
     .describe(
       'API and worker: send from domains whose DNS records were never seen, on a closed network',
+    ),
+  SIMULATOR_DOMAIN: domain
+    .default('simulator.test')
+    .describe(
+      'API and worker: the domain of [test addresses](sending.md#test-addresses). No mail to it ever leaves, so it must be nobody’s. The same for all processes',
     ),
   EHLO_NAME: hostName
     .default(hostname())

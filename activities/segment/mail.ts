@@ -21,6 +21,7 @@ import type {
 } from '../../rules/interpreterTypes.ts'
 import { toStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
+import { areTestAddresses } from '../../rules/mail/testAddresses.ts'
 import { categoryOf, isToTeam } from '../../rules/nodes/teamAddresses.ts'
 import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
@@ -156,13 +157,16 @@ function composeEmail(
   if (template === undefined) return `template ${data.template_id} is not published`
   const from = data.from || template?.from || design.settings?.default_from
   if (!from) return 'no from address: the node, its template and default_from name none'
-  const domain = findDomain(deps, sources, 'from', from)
-  if (typeof domain === 'string') return domain
+  const { allowUnverifiedDomains, simulatorDomain } = deps.config
   const addressed = addressMail(data, facts.contact.email, (key, address) => {
-    const found = findDomain(deps, sources, key, address)
+    const found = findDomain(sources, key, address, allowUnverifiedDomains)
     return typeof found === 'string' ? found : null
   })
   if (typeof addressed === 'string') return addressed
+  const mayBeUnverified =
+    allowUnverifiedDomains || areTestAddresses(addressed.recipients, simulatorDomain)
+  const domain = findDomain(sources, 'from', from, mayBeUnverified)
+  if (typeof domain === 'string') return domain
   const made = renderMail(deps, context, { data, template, facts, domain })
   if (typeof made === 'string' || made === null) return made
   const replyTo = data.reply_to ?? template?.reply_to
@@ -184,16 +188,9 @@ function composeEmail(
 }
 
 /** The domain of an address in a field of a mail, or a text that says why it cannot be used. */
-function findDomain(
-  { config }: Pick<ActivityDeps, 'config'>,
-  { domains }: Sources,
-  key: string,
-  address: string,
-) {
+function findDomain({ domains }: Sources, key: string, address: string, mayBeUnverified: boolean) {
   const name = senderDomain(address)
   const domain = name === null ? undefined : domains.get(name)
   if (!domain) return `no domain of this workspace for the ${key} address`
-  return domain.verified || config.allowUnverifiedDomains
-    ? domain
-    : `domain ${name} is not verified`
+  return domain.verified || mayBeUnverified ? domain : `domain ${name} is not verified`
 }

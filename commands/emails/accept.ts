@@ -126,7 +126,8 @@ export async function prepareEmail(
 ): Promise<PreparedEmail | AcceptRefusal> {
   const { template } = input
   const domainName = addressDomain(input.sender.address)
-  const domain = checkSender(deps, { onlyDomainId, domainName, domain: found })
+  const { recipients } = input
+  const domain = checkSender(deps, { onlyDomainId, domainName, domain: found, recipients })
   if (isRefusal(domain)) return domain
   const content = await renderContent(deps, workspaceId, input)
   if (isRefusal(content)) return content

@@ -63,7 +63,9 @@ export async function submitEmail(
   const asked = factsAsked(input)
   const { domainName } = asked
   const facts = await deps.emailGroups.findFacts(workspaceId, asked)
-  const domain = checkSender(deps, { onlyDomainId, domainName, domain: facts.domain })
+  const { domain: found } = facts
+  const { recipients } = input
+  const domain = checkSender(deps, { onlyDomainId, domainName, domain: found, recipients })
   if (isRefusal(domain)) return domain
   const made = newEmail(deps, {
     ...input,

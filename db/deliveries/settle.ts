@@ -31,7 +31,7 @@ export interface Settlement {
   resent: number
   /** False: nothing was tried, so the attempt does not count. */
   counted: boolean
-  /** The recipient's email event; null if there is none (a deferral). */
+  /** The recipient's email event; null if there is none (a deferral). Of what is `suppressed` contacts are not told. */
   event: { status: 'delivered' | 'bounced'; at: Date; data: JsonObject } | null
   /** `for_good` and `for_a_month` put the recipient on the suppression list; `soft` counts towards it. */
   suppress: 'no' | 'soft' | 'for_a_month' | 'for_good'
@@ -126,7 +126,7 @@ export async function settleDeliveries(
       ${mailEventRows(
         sql`select id as delivery_id, workspace_id, recipient, status as name, at,
           case when status = 'bounced' then data else '{}' end as data
-        from settled where status is not null and not to_team`,
+        from settled where status is not null and state <> 'suppressed' and not to_team`,
         now,
       )}
       returning id

@@ -88,6 +88,18 @@ export async function readHeavyParts(db: Db, { id, html, text, heavy }: EmailCon
   }
 }
 
+/** The beginnings of the html and the text of an email, in characters; null: it has none. */
+export async function readBeginnings(db: Db, id: string, chars: number) {
+  const start = (column: 'html' | 'text') =>
+    sql<string | null>`left(${sql.ref(column)}, ${chars}::int)`
+  const found = await db
+    .selectFrom('emails')
+    .select([start('html').as('html'), start('text').as('text')])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return found ?? { html: null, text: null }
+}
+
 function longBytes(column: 'e.html' | 'e.text') {
   const length = sql`octet_length(${sql.ref(column)})`
   return sql<number>`case when ${length} > ${ROW_BYTES_MAX} then ${length} else 0 end`

@@ -1,6 +1,7 @@
 // What of the claimed mail may be sent now: what has a place in the warm-up of its domain, and in the day of its workspace.
 import type { DailyLimit } from '../../commands/limits/daily.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
+import { isTestAddress } from '../../rules/mail/testAddresses.ts'
 import type { UseEmail } from '../compose/composer.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { createDayLimit, type PlacedEmails } from './dayLimit.ts'
@@ -17,6 +18,11 @@ export interface LanesShare {
 export function createAdmission(deps: DeliveryDeps, shared: LanesShare, leaseToken: string) {
   const warmUp = createWarmUp(deps, leaseToken)
   const dayLimit = createDayLimit({ ...deps, ...shared }, leaseToken)
-  return async (claimed: ClaimedDelivery[]): Promise<ClaimedDelivery[]> =>
-    dayLimit(await warmUp(claimed))
+  // What never leaves warms up no domain.
+  const leaves = ({ recipient }: ClaimedDelivery) =>
+    !isTestAddress(recipient, deps.config.simulatorDomain)
+  return async (claimed: ClaimedDelivery[]): Promise<ClaimedDelivery[]> => {
+    const stays = claimed.filter((delivery) => !leaves(delivery))
+    return dayLimit([...(await warmUp(claimed.filter(leaves))), ...stays])
+  }
 }

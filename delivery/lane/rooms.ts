@@ -9,11 +9,18 @@ import type { Breakers, Passage } from '../breakers.ts'
  */
 const PAUSES_MS: Record<Passage, number> = { all: 0, tries: 1_000, none: 5_000 }
 
-/** Counts deliveries under way by destination. */
+/** The room of what no transport takes: more than one claim. */
+const UNBOUNDED = 1_000
+
+/**
+ * Counts deliveries under way by destination.
+ * @param deps `unbounded`: a destination of which the transport knows nothing, and that never rests; absent: there is none
+ */
 export function createRooms(
   transport: Pick<MailTransport, 'rooms'>,
-  { breakers, now }: { breakers: Pick<Breakers, 'passage'>; now: () => Date },
+  deps: { breakers: Pick<Breakers, 'passage'>; now: () => Date; unbounded?: string },
 ) {
+  const { breakers, now, unbounded } = deps
   /** When the last claim began, ms. */
   let claimedAt = Number.NEGATIVE_INFINITY
   const underWay = new Map<string, number>()
@@ -60,6 +67,7 @@ export function createRooms(
       if (rooms.known.size === 0 && rooms.other === Number.POSITIVE_INFINITY) return rooms
       const known = new Map(rooms.known)
       for (const [one, count] of underWay) known.set(one, roomIn(rooms, one) - count)
+      if (unbounded !== undefined) known.set(unbounded, UNBOUNDED)
       return { known, other: rooms.other }
     },
   }

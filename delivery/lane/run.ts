@@ -115,7 +115,7 @@ function createRunning(
   const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0
   const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax })
   const lines = createLines(shards)
-  const rooms = createRooms(deps.transport, deps)
+  const rooms = createRooms(deps.transport, { ...deps, unbounded: config.simulatorDomain })
   const admit = createAdmission(deps, shared, leaseToken)
   const pulse = createPulse()
   const late = timeAfter(deps.stopping, config.drainMs)

@@ -32,21 +32,20 @@ export async function settle(
 }
 
 /**
- * Settles a group. If Postgres refuses it, settles one by one, so that one bad outcome does not block the others.
- * @returns for each settlement the error that kept it from being written, or undefined
+ * Writes a group. If Postgres refuses it, writes one by one, so that one bad outcome does not block the others.
+ * @returns for each the error that kept it from being written, or undefined
  */
-export async function settleEach(
-  deps: SettleDeps,
-  group: Settlement[],
-  leaseToken: string,
+export async function writeEach<T>(
+  group: T[],
+  write: (some: T[]) => Promise<void>,
 ): Promise<unknown[]> {
   try {
-    await settle(deps, group, leaseToken)
+    await write(group)
     return group.map(() => undefined)
   } catch (err) {
     if (isUnavailable(err) || group.length === 1) return group.map(() => err)
     const faults: unknown[] = []
-    for (const one of group) faults.push(...(await settleEach(deps, [one], leaseToken)))
+    for (const one of group) faults.push(...(await writeEach([one], write)))
     return faults
   }
 }

@@ -17,6 +17,7 @@ import { readyDue } from '../../db/deliveries/ready.ts'
 import { lockScheduled, readyScheduled } from '../../db/deliveries/scheduled.ts'
 import { settleDeliveries } from '../../db/deliveries/settle.ts'
 import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
+import * as testAnswers from '../../db/deliveries/testAnswers.ts'
 import { bounceDelivery } from '../../db/deliveries/writes.ts'
 import { listCheckedDomains } from '../../db/domains/lost.ts'
 import { hastenUntried, lockColdDomains } from '../../db/domains/warmUp.ts'
@@ -262,6 +263,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => findTrackedDelivery(trx, 1, null),
   (trx) => listLinkFetches(trx, ws, delivery, at),
   (trx) => countTracked(trx, ws, delivery, 2),
+  (trx) => testAnswers.insertTestVisits(trx, [{ id: 1, status: 'opened', at, data: {} }], at),
   (trx) => stopWaiting(trx, ws, { emails: ['a@b.test'] }, 'suppressed', at),
   (trx) => stopWaiting(trx, ws, { emails: ['a@b.test'], workflowId: id }, 'left', at),
   (trx) => stopMailOfExecutions(trx, ws, [id], at),
