@@ -57,6 +57,9 @@ async function tellChanged(trx: Trx): Promise<void> {
   await sql`notify dripline_api_keys`.execute(trx)
 }
 
+/** At this part of its day a workspace is told that its limit is near. */
+const NEAR = 0.8
+
 /** How many places one process takes at most beyond what it needs now. */
 const BLOCK_MAX = 1_000
 /** Of what a day has left one process takes so much: 1/100. */
@@ -65,7 +68,8 @@ const BLOCK_OF = 100
 /**
  * Gives out places of a day, in one statement that commits at once: as many as are wanted, or a hundredth of what the day
  * has left if that is more, so that the row is written for each hundredth and not for each email. The days of the
- * subject that are over for a week are deleted.
+ * subject that are over for a week are deleted. The first that reaches four fifths of a workspace's day notes it in the row,
+ * and so a trigger tells webhooks, in the same commit: once a day, of however many processes.
  * @param db no transaction: what a process was given must stay given, and the row must not stay locked
  * @returns how many; 0 when the day has none left
  */
@@ -76,17 +80,22 @@ export async function takeDayPlaces(
 ): Promise<number> {
   const given = (left: ReturnType<typeof sql>) =>
     sql`greatest(0, least(${left}, greatest(${wanted}::int, least(${BLOCK_MAX}::int, ${left} / ${BLOCK_OF}::int))))`
+  const ofWorkspace = subject === workspaceId
+  const nearAt = (emails: ReturnType<typeof sql>) =>
+    sql`case when ${ofWorkspace}::boolean and ${limit}::int > 0 and ${emails} >= ${limit}::int * ${NEAR}::numeric
+      then ${limit}::int end`
+  const first = given(sql`${limit}::int`)
+  const further = given(sql`(${limit}::int - d.emails)`)
   const { rows } = await sql<{ granted: number }>`
     with past as (
       delete from email_days
       where workspace_id = ${workspaceId} and subject = ${subject} and day < ${day}::date - 7
     )
-    insert into email_days as d (subject, workspace_id, day, emails, granted)
-    select ${subject}::text, ${workspaceId}::text, ${day}::date, ${given(sql`${limit}::int`)},
-      ${given(sql`${limit}::int`)}
+    insert into email_days as d (subject, workspace_id, day, emails, granted, near_limit)
+    select ${subject}::text, ${workspaceId}::text, ${day}::date, ${first}, ${first}, ${nearAt(first)}
     on conflict (subject, day) do update
-    set granted = ${given(sql`(${limit}::int - d.emails)`)},
-      emails = d.emails + ${given(sql`(${limit}::int - d.emails)`)}
+    set granted = ${further}, emails = d.emails + ${further},
+      near_limit = coalesce(d.near_limit, ${nearAt(sql`(d.emails + ${further})`)})
     where d.emails < ${limit}::int
     returning granted
   `.execute(db)

@@ -25,4 +25,6 @@ export interface EmailDaysTable {
   emails: number
   /** How many the last one of them was given. */
   granted: number
+  /** The limit of a workspace when it came near to it, and was told; null: it has not. */
+  near_limit: number | null
 }

@@ -38,6 +38,8 @@ const told: Readonly<Record<string, string>> = {
   'execution.cancelled': 'It was cancelled: `cancellation_reason`',
   'webhook.test': 'Somebody asked for it; it goes to one endpoint',
   'webhook.disabled': 'Another webhook was disabled, and not by hand: `disabled_reason`',
+  'workspace.limit_near':
+    'Four fifths of the emails that the workspace may send in a day (UTC) are used; once a day',
 }
 
 /** Types that are told, in their order. @throws Error for one that webhooks cannot ask for */

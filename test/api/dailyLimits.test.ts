@@ -1,5 +1,6 @@
 // Emails of a day: never more than the limit, over all processes, and again the next day.
-import { afterEach, expect, it } from 'vitest'
+// Long because the same day is met by several processes, and by webhooks.
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { createLimitBook } from '../../commands/limits/book.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
@@ -163,4 +164,65 @@ it('nothing is let through while no limit could be read yet', async () => {
   isAway = false
   await book.fresh()
   expect(book.of(workspaceId)).toMatchObject({ emails_per_day: 0 })
+})
+
+const nearEvents = async () => {
+  const rows = await db
+    .selectFrom('webhook_events')
+    .select('data')
+    .where('type', '=', 'workspace.limit_near')
+    .orderBy('id')
+    .execute()
+  return rows.map(({ data }) => data as { day: string; emails: number; emails_per_day: number })
+}
+
+describe('workspace.limit_near', () => {
+  beforeAll(async () => {
+    const hook = { url: 'https://hooks.test/near', events: ['workspace.limit_near'] }
+    expect((await api.request('POST', '/v1/webhooks', hook)).status).toBe(201)
+  })
+  const today = () => new Date(time).toISOString().slice(0, 10)
+
+  it('is told at four fifths of a day, once, and again the next day', async () => {
+    await limitTo(db, workspaceId, { emailsPerDay: 10 })
+    const app = createApp(api.deps)
+    for (let i = 0; i < 7; i++) expect((await send(app)).status).toBe(200)
+    expect(await nearEvents()).toEqual([])
+    for (let i = 0; i < 5; i++) await send(app)
+    const told = {
+      workspace_id: workspaceId,
+      limit: 'emails_per_day',
+      emails_per_day: 10,
+      emails: 8,
+    }
+    expect(await nearEvents()).toEqual([{ ...told, day: today() }])
+    time += DAY_MS
+    for (let i = 0; i < 9; i++) await send(app)
+    expect((await nearEvents()).map(({ day }) => day)).toEqual([expect.any(String), today()])
+  })
+
+  it('once of several processes at the same time, also when the limit changes in between', async () => {
+    const before = (await nearEvents()).length
+    await limitTo(db, workspaceId, { emailsPerDay: 200 })
+    const apps = Array.from({ length: 4 }, () => createApp(api.deps))
+    await Promise.all(Array.from({ length: 190 }, (_, i) => send(apps[i % 4] ?? api.app)))
+    const [told, ...others] = (await nearEvents()).slice(before)
+    expect(others).toEqual([])
+    expect(told).toMatchObject({ emails_per_day: 200, day: today() })
+    expect(told?.emails).toBeGreaterThanOrEqual(160)
+    await limitTo(db, workspaceId, { emailsPerDay: 210 })
+    await Promise.all(Array.from({ length: 30 }, (_, i) => send(apps[i % 4] ?? api.app)))
+    expect((await nearEvents()).length).toBe(before + 1)
+  })
+
+  it('says nothing of a key, nor of a workspace that may send none', async () => {
+    const before = (await nearEvents()).length
+    const { token, keyId } = await api.createKey()
+    await limitTo(db, workspaceId, { emailsPerDay: 2 }, keyId)
+    const app = createApp(api.deps)
+    for (let i = 0; i < 3; i++) await send(app, {}, token)
+    await limitTo(db, workspaceId, { emailsPerDay: 0 })
+    expect((await send(createApp(api.deps))).status).toBe(429)
+    expect((await nearEvents()).length).toBe(before)
+  })
 })

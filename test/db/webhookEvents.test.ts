@@ -7,6 +7,7 @@ import { takeReport } from '../../commands/reports/take.ts'
 import { transact } from '../../commands/transact.ts'
 import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { insertSegment } from '../../db/executions/segments.ts'
+import { takeDayPlaces } from '../../db/limits/writes.ts'
 import { insertTracked } from '../../db/tracking/writes.ts'
 import { clearUp } from '../../delivery/webhooks/housekeeping.ts'
 import { toldTypes } from '../../dev/docs/webhookTypes.ts'
@@ -460,6 +461,26 @@ describe('of domains', () => {
       'domain.deleted',
     ])
     for (const { data } of events) expect(data).toEqual(listed)
+  })
+})
+
+describe('of the workspace', () => {
+  it('that the limit of its day is near: once, by whoever takes the place', async () => {
+    const take = (day: string, wanted: number) =>
+      takeDayPlaces(db, workspaceId, { subject: workspaceId, day, limit: 10, wanted })
+    await take('2026-05-04', 7)
+    expect(await types()).toEqual([])
+    await Promise.all(Array.from({ length: 5 }, () => take('2026-05-04', 1)))
+    expect(await types()).toEqual(['workspace.limit_near'])
+    expect(await dataOf('workspace.limit_near')).toEqual({
+      workspace_id: workspaceId,
+      limit: 'emails_per_day',
+      emails_per_day: 10,
+      emails: 8,
+      day: '2026-05-04',
+    })
+    await take('2026-05-05', 10)
+    expect(await types()).toHaveLength(2)
   })
 })
 
