@@ -17,6 +17,8 @@ export interface HeldCommit {
   transaction<T>(db: Db, work: (trx: Trx) => Promise<T>): Promise<T>
   /** Has something done after the commit, and not if it fails; also where nobody knows whether it did. */
   afterCommit(work: () => void): void
+  /** Has something done when the transaction was surely rolled back. */
+  afterRollback(work: () => void): void
   /** Does the last thing in the transaction, and commits. Where the request has none, `last` is all that it holds. */
   commit(db: Db, last: (trx: Trx) => Promise<void>): Promise<void>
   /** Rolls back. */
@@ -43,8 +45,12 @@ export function holdCommit(check: (trx: Trx) => Promise<void>): HeldCommit {
   const scope = currentScope()
   let open: Open | null = null
   const afterwards: (() => void)[] = []
+  const undoing: (() => void)[] = []
   const tell = () => {
     for (const work of afterwards.splice(0)) work()
+  }
+  const undo = () => {
+    for (const work of undoing.splice(0)) work()
   }
   const begin = async <T>(db: Db, work: (trx: Trx) => Promise<T>): Promise<T> => {
     if (open) throw new Error('a request with an Idempotency-Key commits once')
@@ -60,6 +66,7 @@ export function holdCommit(check: (trx: Trx) => Promise<void>): HeldCommit {
   const held: HeldCommit = {
     transaction: begin,
     afterCommit: (work) => void afterwards.push(work),
+    afterRollback: (work) => void undoing.push(work),
     async commit(db, last) {
       if (!open) await begin(db, async () => undefined)
       scope.answering = false
@@ -68,6 +75,7 @@ export function holdCommit(check: (trx: Trx) => Promise<void>): HeldCommit {
         await open?.ended
       } catch (err) {
         if (isUnavailable(err)) tell()
+        else undo()
         throw err
       }
       tell()
@@ -76,6 +84,7 @@ export function holdCommit(check: (trx: Trx) => Promise<void>): HeldCommit {
       scope.answering = false
       open?.drop()
       await open?.ended.catch(() => undefined)
+      undo()
     },
   }
   ofScopes.set(scope, held)

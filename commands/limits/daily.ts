@@ -3,6 +3,7 @@ import { isUnavailable } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import { currentHeldCommit } from '../heldCommit.ts'
 import type { LimitBook } from './book.ts'
 import { createDayPlaces, type GivenPlaces } from './dayPlaces.ts'
 
@@ -93,6 +94,8 @@ export async function withDayPlaces(
     if (!isUnavailable(err)) places.giveBack()
     throw err
   }
+  // The commit that a request holds back until its answer is stored may still fail.
+  currentHeldCommit()?.afterRollback(places.giveBack)
   return undefined
 }
 

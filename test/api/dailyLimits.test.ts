@@ -1,5 +1,6 @@
 // Emails of a day: never more than the limit, over all processes, and again the next day.
-// Long because the same day is met by several processes, and by webhooks.
+// Long because the same day is met by several processes, by requests whose commit fails, and by webhooks.
+import { sql } from 'kysely'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../api/http/app.ts'
 import { createLimitBook } from '../../commands/limits/book.ts'
@@ -164,6 +165,49 @@ it('nothing is let through while no limit could be read yet', async () => {
   isAway = false
   await book.fresh()
   expect(book.of(workspaceId)).toMatchObject({ emails_per_day: 0 })
+})
+
+it('what a request took whose held commit fails another one may have, once', async () => {
+  await limitTo(db, workspaceId, { emailsPerDay: 3 })
+  const app = createApp(api.deps)
+  await sql`
+    create function fail_at_commit() returns trigger language plpgsql as $$
+    begin raise exception 'the commit fails'; end $$
+  `.execute(db)
+  await sql`
+    create constraint trigger fail_at_commit after insert on idempotency_keys
+      deferrable initially deferred for each row execute function fail_at_commit()
+  `.execute(db)
+  const named = (key: string) =>
+    app.request('/v1/emails', {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${api.key}`,
+        'content-type': 'application/json',
+        'idempotency-key': key,
+      },
+      body: JSON.stringify(mail),
+    })
+  for (let i = 0; i < 5; i++) expect((await named(`failing-${i}`)).status).toBe(500)
+  const batch = await app.request('/v1/emails/batch', {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${api.key}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'failing-batch',
+    },
+    body: JSON.stringify({ emails: [mail, mail] }),
+  })
+  expect(batch.status).toBe(500)
+  await sql`drop trigger fail_at_commit on idempotency_keys`.execute(db)
+  expect(await countToday()).toBe(0)
+  expect((await named('good-1')).status).toBe(200)
+  expect((await named('good-1')).status).toBe(200)
+  expect((await send(app)).status).toBe(200)
+  expect((await send(app)).status).toBe(200)
+  expect((await send(app)).status).toBe(429)
+  expect((await named('good-2')).status).toBe(429)
+  expect(await countToday()).toBe(3)
 })
 
 const nearEvents = async () => {
