@@ -171,6 +171,10 @@ export const limits = {
   webhookUnderWayMax: 8,
   /** Of one endpoint; one more disables it. */
   webhookPendingMax: 1_000_000,
+  /** Of one endpoint, at which the replay of a period waits: so it does not fill the line that other events stand in. */
+  webhookReplayPendingMax: 10_000,
+  /** Pages of a job that Postgres refuses for their data, in a row, before it is given up: some three minutes. */
+  jobRefusalsMax: 10,
   /** How long an endpoint may fail before it is disabled. */
   webhookFailingDays: 5,
   /** How long the secret before is valid after a rotation. */

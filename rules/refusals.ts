@@ -69,6 +69,8 @@ interface RefusalFacts {
   /** The job is in no state from which it may be moved so. */
   job_not_running: { status: JobStatus; move: JobMove }
   not_suppressed: { email: string }
+  /** Another replay of the webhook is not over: the id of its job. */
+  replay_in_progress: { jobId: string }
   /** Too much is being rendered at this moment. */
   renderer_busy: NoFacts
   /** By the rule of this trigger; `mode` null: the contact has entered the workflow too often within an hour. */

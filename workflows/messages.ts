@@ -103,6 +103,8 @@ export interface RunJobInput {
 export interface RunJobResult {
   /** Whether there is more to do. */
   more: boolean
+  /** The pause before the next page, ms; absent: none. */
+  wait_ms?: number
 }
 
 export interface DeliveryLaneInput {

@@ -1,5 +1,5 @@
 // Carries out a job: page after page, until there is none left or somebody has paused or cancelled it.
-import { continueAsNew, proxyLocalActivities, workflowInfo } from '@temporalio/workflow'
+import { continueAsNew, proxyLocalActivities, sleep, workflowInfo } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import type { RunJobInput } from './messages.ts'
 import { quickDb } from './options.ts'
@@ -8,7 +8,10 @@ const { runJobPage } = proxyLocalActivities<Activities>(quickDb)
 
 /** Postgres says how far it is, and whether it goes on. Workers start it again for a job that is resumed, or that Temporal has lost. */
 export async function runJob({ jobId }: RunJobInput): Promise<void> {
-  while ((await runJobPage({ jobId })).more) {
+  for (;;) {
+    const { more, wait_ms } = await runJobPage({ jobId })
+    if (!more) return
+    if (wait_ms !== undefined) await sleep(wait_ms)
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof runJob>({ jobId })
   }
 }

@@ -169,6 +169,10 @@ const codes = {
     status: 409,
     help: 'The `re_entry` of the trigger keeps this contact out, for now or for ever, or they have entered the workflow 100 times within an hour. Wait, or change the rule in the design.',
   },
+  replay_in_progress: {
+    status: 409,
+    help: 'A replay of this webhook is not over yet. Wait for the end of its job, which the message names, or cancel it.',
+  },
   reserved_event_name: {
     status: 400,
     help: 'Names that begin with `email.`, `contact.`, `audience.`, `workflow.` or `execution.` belong to the service. Choose another name.',

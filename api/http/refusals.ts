@@ -136,6 +136,8 @@ const answers: Answers = {
     badRequest('Workflow design is invalid', 'invalid_design', { problems }),
   invalid_template: ({ text, at }) => badRequest(text, 'invalid_template', at ? { ...at } : {}),
   job_not_found: ({ id }) => notFound(`Job ${shownText(id)} not found`),
+  replay_in_progress: ({ jobId }) =>
+    conflict(`The job ${jobId} replays this webhook, and is not over`, 'replay_in_progress'),
   job_not_running: ({ status, move }) =>
     conflict(`The job is ${status}, so it cannot ${move}`, 'job_not_running'),
   not_suppressed: ({ email }) => notFound(`Address ${shownText(email)} is not suppressed`),

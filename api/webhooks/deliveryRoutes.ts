@@ -89,8 +89,9 @@ const replaySinceRoute = defineOperation({
   summary: 'Replay a period',
   description:
     'Sends once more all that was written for the endpoint since a time, whether it had succeeded or not, each event with its ' +
-    '`webhook-id`. The answer is a job: `GET /v1/jobs/{id}` says how far it is.',
-  codes: ['not_found', 'invalid_event_type'],
+    '`webhook-id`. The answer is a job: `GET /v1/jobs/{id}` says how far it is. While 10,000 deliveries wait for the endpoint ' +
+    'it waits too. One replay of a webhook is done at a time.',
+  codes: ['not_found', 'invalid_event_type', 'replay_in_progress'],
   example: webhookExamples.replaySince,
   request: { params, body: jsonRequest(ReplayPeriod) },
   responses: { 202: jsonBody(Job, 'The job') },

@@ -16,4 +16,6 @@ export interface JobPage {
   counts: Record<string, number>
   failures: { line: number; error: string }[]
   isOver: boolean
+  /** How long the next page has to wait, ms; absent: not at all. */
+  wait_ms?: number
 }

@@ -1,21 +1,43 @@
 // Does the next page of a job, in one commit that also moves the job on.
+import { dataFaultOf } from '../../db/failures.ts'
 import { insertJobFailures, lockJob, updateJob } from '../../db/jobs/writes.ts'
+import type { JobStatus } from '../../rules/jobs.ts'
+import { limits } from '../../rules/limits.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { pageOf } from './pages.ts'
 
+type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
+
+interface PageResult {
+  more: boolean
+  /** The pause before the next page, ms; absent: none. */
+  wait_ms?: number
+}
+
+const isLive = (status: JobStatus): boolean => status === 'queued' || status === 'running'
+
 /**
  * One that is asked for twice waits for the first, and goes on after it: no page is done twice. A job that is paused, cancelled or over is left as it is.
- * @returns whether there is more to do
+ * One whose page Postgres refuses for its data again and again ends `failed`.
+ * @returns whether there is more to do, and after which pause
+ * @throws whatever kept the page from being done; it may be asked for again
  */
-export function runJobPage(
-  deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
-  { id }: { id: string },
-): Promise<{ more: boolean }> {
+export async function runJobPage(deps: Deps, { id }: { id: string }): Promise<PageResult> {
+  try {
+    return await doPage(deps, id)
+  } catch (err) {
+    const sqlState = dataFaultOf(err)
+    if (sqlState === null || !(await isGivenUp(deps, id, sqlState))) throw err
+    return { more: false }
+  }
+}
+
+function doPage(deps: Deps, id: string): Promise<PageResult> {
   return transact(deps, async (inTrx) => {
     const { db, now } = inTrx
     const job = await lockJob(db, id)
-    if (!job || (job.status !== 'queued' && job.status !== 'running')) return { more: false }
+    if (!job || !isLive(job.status)) return { more: false }
     const work = pageOf[job.kind]
     if (!work) throw new Error(`no page for a job of the kind ${job.kind}`)
     const page = await work(inTrx, job)
@@ -31,9 +53,33 @@ export function runJobPage(
       done: job.done + page.done,
       total: page.total ?? job.total,
       counts: JSON.stringify(counts),
+      refusals: 0,
       updated_at: at,
       completed_at: page.isOver ? at : null,
     })
-    return { more: !page.isOver }
+    const { wait_ms } = page
+    return { more: !page.isOver, ...(wait_ms === undefined ? {} : { wait_ms }) }
+  })
+}
+
+/**
+ * Counts a page that was refused and rolled back. The count stands in the row, since each try may be another worker's.
+ * @param sqlState says why; the text of the server may name values, and stays in the log
+ * @returns whether it was one too many, and the job has failed
+ */
+function isGivenUp(deps: Deps, id: string, sqlState: string): Promise<boolean> {
+  return transact(deps, async ({ db, now }) => {
+    const job = await lockJob(db, id)
+    if (!job || !isLive(job.status)) return false
+    const refusals = job.refusals + 1
+    const at = now()
+    const isOver = refusals >= limits.jobRefusalsMax
+    const error = `what the next page writes cannot be stored (SQLSTATE ${sqlState}); what was done before stays`
+    await updateJob(db, job.workspace_id, id, {
+      refusals,
+      updated_at: at,
+      ...(isOver ? ({ status: 'failed', error, completed_at: at } as const) : {}),
+    })
+    return isOver
   })
 }

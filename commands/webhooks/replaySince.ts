@@ -1,9 +1,16 @@
 // Sends again what a webhook was told in a period: makes the job, and does a page of it.
-import type { JobRow } from '../../db/jobs/reads.ts'
+import { findLiveReplay, type JobRow } from '../../db/jobs/reads.ts'
 import { insertJob } from '../../db/jobs/writes.ts'
 import { findWebhook } from '../../db/webhooks/reads.ts'
-import { countReplayed, type ReplayedPeriod, replayPage } from '../../db/webhooks/replays.ts'
+import {
+  countReplayed,
+  hasBacklog,
+  type ReplayedPeriod,
+  replayPage,
+} from '../../db/webhooks/replays.ts'
+import { lockWebhooks } from '../../db/webhooks/writes.ts'
 import { isId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -12,6 +19,8 @@ import { transact } from '../transact.ts'
 import { webhookFault } from './check.ts'
 
 const PAGE = 500
+/** How long a replay waits before it looks again whether the endpoint has taken what waits for it. */
+const BACKLOG_MS = 5_000
 
 interface ReplaySinceInput {
   id: string
@@ -30,13 +39,20 @@ export async function replaySince(
   reach: Reach,
   { id: webhookId, since, events }: ReplaySinceInput,
 ): Promise<
-  string | Refusal<'webhook_not_found' | 'webhook_event_unknown' | 'webhook_url_refused'>
+  | string
+  | Refusal<
+      'webhook_not_found' | 'webhook_event_unknown' | 'webhook_url_refused' | 'replay_in_progress'
+    >
 > {
   const fault = webhookFault(deps, { events })
   if (fault) return fault
   return transact(deps, async ({ db, newId, now }) => {
+    // Two replays at once would do the same work twice, and fill the line twice as fast.
+    await lockWebhooks(db, reach.workspaceId)
     const webhook = isId('webhook', webhookId) && (await findWebhook(db, reach, webhookId))
     if (!webhook) return refuse('webhook_not_found', { id: webhookId })
+    const jobId = await findLiveReplay(db, reach.workspaceId, webhookId)
+    if (jobId !== undefined) return refuse('replay_in_progress', { jobId })
     const id = newId('job')
     const at = now()
     const input: ReplayInput = { webhook_id: webhookId, since, events: events ?? null }
@@ -55,7 +71,10 @@ export async function replaySince(
   })
 }
 
-/** Deliveries of a webhook that was deleted meanwhile are not sent. */
+/**
+ * Deliveries of a webhook that was deleted meanwhile are not sent. While much waits for the endpoint the page does nothing and
+ * waits: else a replay would make the backlog that disables it, and what happens now would stand behind all of it.
+ */
 export async function replayJobPage({ db }: JobPageDeps, job: JobRow): Promise<JobPage> {
   const { webhook_id, since, events } = job.input as ReplayInput
   const period: ReplayedPeriod = {
@@ -63,6 +82,11 @@ export async function replayJobPage({ db }: JobPageDeps, job: JobRow): Promise<J
     since: new Date(since),
     until: job.created_at,
     events,
+  }
+  const pendingMax = limits.webhookReplayPendingMax
+  if (await hasBacklog(db, job.workspace_id, webhook_id, pendingMax)) {
+    const nothing = { place: job.place, done: 0, counts: {}, failures: [] }
+    return { ...nothing, isOver: false, wait_ms: BACKLOG_MS }
   }
   const total = job.total ?? (await countReplayed(db, job.workspace_id, period))
   const page = { after: job.place, limit: PAGE }

@@ -1,5 +1,6 @@
 // Reads jobs.
 import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JobKind } from '../../rules/jobs.ts'
 import type { Reach } from '../../rules/reach.ts'
 import type { Db } from '../connect.ts'
@@ -39,6 +40,21 @@ export function findJob(
     .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)
     .executeTakeFirst()
+}
+
+/** The replay of a webhook that is not over; undefined: there is none. */
+export async function findLiveReplay(
+  db: Db,
+  workspaceId: WorkspaceId,
+  webhookId: string,
+): Promise<string | undefined> {
+  const { rows } = await sql<{ id: string }>`
+    select id from jobs
+    where workspace_id = ${workspaceId} and input->>'webhook_id' = ${webhookId}
+      and kind = 'replay' and status in ('queued', 'running', 'paused')
+    limit 1
+  `.execute(db)
+  return rows[0]?.id
 }
 
 /** Of a workspace these go on together; its others wait for them, and nobody else's do. */

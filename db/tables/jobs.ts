@@ -20,6 +20,8 @@ export interface JobsTable {
   counts: JsonColumn<Record<string, number>>
   result: NullableJson<JsonObject>
   error: Defaulted<string | null>
+  /** Pages in a row that Postgres has refused for their data. */
+  refusals: Defaulted<number>
   created_at: Date
   updated_at: Date
   completed_at: Defaulted<Date | null>

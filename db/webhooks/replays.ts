@@ -46,6 +46,21 @@ export async function countReplayed(
   return rows[0]?.count ?? 0
 }
 
+/** Whether so many deliveries wait for the webhook, or more. */
+export async function hasBacklog(
+  db: Db,
+  workspaceId: WorkspaceId,
+  webhookId: string,
+  pending: number,
+): Promise<boolean> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from (select from webhook_deliveries d
+      where d.workspace_id = ${workspaceId} and d.webhook_id = ${webhookId} and d.next_at is not null
+      limit ${pending}) p
+  `.execute(db)
+  return (rows[0]?.count ?? 0) >= pending
+}
+
 /**
  * Makes the next deliveries of the period due again, whatever became of them before.
  * @param after the last of the page before, a uuid; null begins

@@ -96,6 +96,7 @@ const replies: Replies = {
   not_suppressed: null,
   re_entry_refused: null,
   renderer_busy: null,
+  replay_in_progress: null,
   reserved_event_name: null,
   secret_not_found: null,
   segment_condition_invalid: null,

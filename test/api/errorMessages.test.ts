@@ -77,6 +77,9 @@ beforeAll(async () => {
     const { status } = await api.request('GET', '/v1/emails', undefined, { authorization })
     expect(status).toBe(429)
   })
+  const hook = { url: 'https://hooks.example.test/in', events: ['webhook.test'] }
+  made['replayed'] = await make('/v1/webhooks', hook)
+  await make(`/v1/webhooks/${made['replayed']}/replay`, { since: 0 })
   const [start, , , , end] = welcomeDesign.nodes
   const data = { template_id: made['used'], from: 'a@sender.test' }
   const edges = [
@@ -281,6 +284,10 @@ const rows: Record<ErrorCode, Row> = {
   re_entry_refused: {
     asks: () => ['POST', `/v1/workflows/${made['once']}/executions`, { email: own.contact }],
     text: 're_entry once of the trigger start keeps the contact out',
+  },
+  replay_in_progress: {
+    asks: () => ['POST', `/v1/webhooks/${made['replayed']}/replay`, { since: 0 }],
+    text: /^The job job_\w+ replays this webhook, and is not over$/,
   },
   reserved_event_name: row(
     'event_name must not begin with email. contact. audience. workflow. execution., as "email.sent" does',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { permissions } from '../../rules/permissions.ts'
-import { needsSchedule, scheduleAgain } from '../setup/actedOn.ts'
+import { makeReady, needsSchedule, scheduleAgain } from '../setup/actedOn.ts'
 import { type Answer, createTestApi } from '../setup/api.ts'
 import { createBoundKey } from '../setup/boundKey.ts'
 import { readKeyRows } from '../setup/keyCells.ts'
@@ -104,6 +104,7 @@ async function call(
   const authorization = `Bearer ${token}`
   if (needsSchedule(route.name)) await scheduleAgain(api.db, String(side.ids['emails']))
   if (route.path.startsWith('/v1/jobs/')) await openJob(String(side.ids['jobs']), route)
+  else if (!needsSchedule(route.name)) await makeReady(api.db, route.name)
   return api.request(route.method, fillPath(route, side), body, { authorization })
 }
 

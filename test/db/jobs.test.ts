@@ -1,10 +1,14 @@
 // Jobs: a page is one commit, none is done twice, and who pauses, resumes or cancels is obeyed at the next one.
+// Long because a page of a job meets so much: what waits for its endpoint, other replays, and what Postgres refuses.
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { listLiveJobs } from '../../db/jobs/reads.ts'
+import { clearUp } from '../../delivery/webhooks/housekeeping.ts'
+import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
 import { seedWorkspace } from '../setup/harness.ts'
+import { webhookDeps } from '../setup/webhookSender.ts'
 
 interface Job {
   id: string
@@ -13,6 +17,7 @@ interface Job {
   progress: { done: number; total: number | null }
   counts: Record<string, number>
   completed_at: number | null
+  error: string | null
 }
 
 let time = Date.UTC(2026, 0, 1)
@@ -130,11 +135,158 @@ describe('the replay of a period', () => {
   })
 })
 
+/** Deliveries that wait for the endpoint. */
+const fill = (webhookId: string, count: number) =>
+  sql`
+    with event as (
+      insert into webhook_events (id, workspace_id, type, at, data)
+      values (webhook_id(), ${workspaceId}, 'contact.created', ${new Date(time)}, '{}') returning id
+    )
+    insert into webhook_deliveries (id, webhook_id, event_id, workspace_id, state, attempts, next_at, created_at)
+    select webhook_id(), ${webhookId}, id, ${workspaceId}, 'pending', 0, now(), ${new Date(time)}
+    from event cross join generate_series(1, ${count}::int)
+  `.execute(db)
+
+describe('a replay beside what waits for its endpoint', () => {
+  it('never makes the backlog that disables the endpoint: it waits, running, and goes on', async () => {
+    const since = time
+    const webhook = await makeWebhook(1_200)
+    await fill(webhook, limits.webhookReplayPendingMax - 400)
+    const { id } = (await replay(webhook, { since })).body
+    expect(await page(id)).toEqual({ more: true })
+    for (let n = 0; n < 3; n++) {
+      expect(await page(id)).toEqual({ more: true, wait_ms: expect.any(Number) })
+    }
+    expect(await read(id)).toMatchObject({ status: 'running', progress: { done: 500 } })
+    // As workers look for backlogs, with a limit just above what a replay leaves.
+    await clearUp(webhookDeps(api), () => false, limits.webhookReplayPendingMax + 500)
+    const { body } = await api.request('GET', `/v1/webhooks/${webhook}`)
+    expect(body).toMatchObject({ status: 'enabled' })
+    await sql`update webhook_deliveries set state = 'succeeded', next_at = null
+      where webhook_id = ${webhook}`.execute(db)
+    expect(await page(id)).toEqual({ more: true })
+    expect(await page(id)).toEqual({ more: false })
+    expect(await read(id)).toMatchObject({
+      status: 'completed',
+      progress: { done: 1_200, total: 1_200 },
+    })
+  })
+
+  it('is paused and cancelled while it waits', async () => {
+    const since = time
+    const webhook = await makeWebhook(10)
+    await fill(webhook, limits.webhookReplayPendingMax)
+    const { id } = (await replay(webhook, { since })).body
+    expect(await page(id)).toMatchObject({ more: true, wait_ms: expect.any(Number) })
+    expect((await move(id, 'pause')).body).toMatchObject({ status: 'paused' })
+    expect(await page(id)).toEqual({ more: false })
+    expect((await move(id, 'resume')).body).toMatchObject({ status: 'queued' })
+    expect((await move(id, 'cancel')).body).toMatchObject({ status: 'cancelled' })
+    expect(await page(id)).toEqual({ more: false })
+  })
+})
+
+describe('a second replay of a webhook', () => {
+  it('is refused until the first is over, and one of another webhook is not', async () => {
+    const since = time
+    const [webhook, other] = [await makeWebhook(3), await makeWebhook(3)]
+    const { id } = (await replay(webhook, { since })).body
+    const refused = async () => {
+      const answer = await replay(webhook, { since })
+      expect([answer.status, answer.body]).toMatchObject([409, { code: 'replay_in_progress' }])
+      expect(answer.text).toContain(id)
+    }
+    await refused()
+    await move(id, 'pause')
+    await refused()
+    expect((await replay(other, { since })).status).toBe(202)
+    await move(id, 'cancel')
+    const second = await replay(webhook, { since })
+    expect(second.status).toBe(202)
+    expect(await page(second.body.id)).toEqual({ more: false })
+    expect((await replay(webhook, { since })).status).toBe(202)
+  })
+
+  it('of twenty at once one is made', async () => {
+    const since = time
+    const webhook = await makeWebhook(3)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => replay(webhook, { since })))
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(19)
+  })
+})
+
+describe('a page that Postgres refuses', () => {
+  const refuse = async (webhookId: string, sqlState: string) => {
+    await sql`
+      create function refuse_replay() returns trigger language plpgsql as $$
+      begin
+        raise exception 'refused for %', new.id using errcode = tg_argv[0];
+      end $$`.execute(db)
+    await sql`
+      create trigger refuse_replay before update on webhook_deliveries
+        for each row when (new.webhook_id = ${sql.lit(webhookId)})
+        execute function refuse_replay(${sql.lit(sqlState)})`.execute(db)
+  }
+  afterEach(async () => {
+    await sql`drop function if exists refuse_replay() cascade`.execute(db)
+  })
+
+  it('for its data again and again ends the job failed, with what was done before', async () => {
+    const since = time
+    const webhook = await makeWebhook(1_200)
+    const { id } = (await replay(webhook, { since })).body
+    await page(id)
+    await refuse(webhook, '22003')
+    for (let n = 1; n < limits.jobRefusalsMax; n++) {
+      await expect(page(id)).rejects.toThrow('refused for')
+    }
+    expect(await read(id)).toMatchObject({ status: 'running' })
+    expect(await page(id)).toEqual({ more: false })
+    const job = await read(id)
+    expect(job).toMatchObject({
+      status: 'failed',
+      progress: { done: 500, total: 1_200 },
+      completed_at: time,
+      error:
+        'what the next page writes cannot be stored (SQLSTATE 22003); what was done before stays',
+    })
+    expect(await page(id)).toEqual({ more: false })
+    expect((await move(id, 'resume')).status).toBe(409)
+    expect((await listLiveJobs(db, 1_000)).includes(id)).toBe(false)
+  })
+
+  it('now and then is done after all: only refusals in a row count', async () => {
+    const since = time
+    const webhook = await makeWebhook(1_200)
+    const { id } = (await replay(webhook, { since })).body
+    for (let round = 0; round < 2; round++) {
+      await refuse(webhook, '23514')
+      for (let n = 1; n < limits.jobRefusalsMax; n++) {
+        await expect(page(id)).rejects.toThrow('refused for')
+      }
+      await sql`drop function refuse_replay() cascade`.execute(db)
+      await page(id)
+    }
+    expect(await read(id)).toMatchObject({ status: 'running', progress: { done: 1_000 } })
+  })
+
+  it('for a reason that passes is tried for ever', async () => {
+    const since = time
+    const webhook = await makeWebhook(20)
+    const { id } = (await replay(webhook, { since })).body
+    await refuse(webhook, '57014')
+    for (let n = 0; n < limits.jobRefusalsMax + 2; n++) {
+      await expect(page(id)).rejects.toThrow('refused for')
+    }
+    expect(await read(id)).toMatchObject({ status: 'queued' })
+  })
+})
+
 it('jobs are listed by kind, newest first, and their failures are a file with a header', async () => {
-  const webhook = await makeWebhook(1)
   const [first, second] = [
-    (await replay(webhook, { since: 1 })).body.id,
-    (await replay(webhook, { since: 1 })).body.id,
+    (await replay(await makeWebhook(1), { since: 1 })).body.id,
+    (await replay(await makeWebhook(1), { since: 1 })).body.id,
   ]
   const list = (query: string) => api.request<{ jobs: Job[] }>('GET', `/v1/jobs${query}`)
   expect((await list('')).body.jobs.slice(0, 2).map(({ id }) => id)).toEqual([second, first])
@@ -153,9 +305,8 @@ it('jobs are listed by kind, newest first, and their failures are a file with a 
 
 it('of one workspace two go on together, so that many of one keep nobody else waiting', async () => {
   await sql`update jobs set status = 'completed' where status in ('queued', 'running')`.execute(db)
-  const webhook = await makeWebhook(3)
   const own: string[] = []
-  for (let n = 0; n < 4; n++) own.push((await replay(webhook, { since: 0 })).body.id)
+  for (let n = 0; n < 4; n++) own.push((await replay(await makeWebhook(3), { since: 0 })).body.id)
   const { workspaceId: other } = await seedWorkspace(db)
   const [first = ''] = own
   const theirs = deps.newId('job')

@@ -39,7 +39,7 @@ import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
 import { deleteOldAnswers, tryLockIdempotencyKey } from '../../db/idempotency-keys/writes.ts'
-import { listLiveJobs } from '../../db/jobs/reads.ts'
+import { findLiveReplay, listLiveJobs } from '../../db/jobs/reads.ts'
 import { findKnown } from '../../db/known.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
 import { countDayPlaces } from '../../db/limits/reads.ts'
@@ -64,7 +64,7 @@ import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import * as webhookHousekeeping from '../../db/webhooks/housekeeping.ts'
 import * as webhookLanes from '../../db/webhooks/lanes.ts'
 import * as webhookReads from '../../db/webhooks/reads.ts'
-import { countReplayed, replayPage } from '../../db/webhooks/replays.ts'
+import { countReplayed, hasBacklog, replayPage } from '../../db/webhooks/replays.ts'
 import { settleWebhooks } from '../../db/webhooks/settle.ts'
 import { insertWebhookEvent, replayWebhookDelivery } from '../../db/webhooks/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -288,6 +288,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => webhookLanes.listDueDeliveries(trx, { id, epoch: 1 }, { but: [uuid], limit: 1 }),
   (trx) => settleWebhooks(trx, []),
   (trx) => listLiveJobs(trx, 1),
+  (trx) => findLiveReplay(trx, ws, id),
+  (trx) => hasBacklog(trx, ws, id, 1),
   (trx) => countReplayed(trx, ws, replayed),
   (trx) => countReplayed(trx, ws, { ...replayed, events: null }),
   (trx) => replayPage(trx, ws, replayed, { after: null, limit: 1 }),

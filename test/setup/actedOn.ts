@@ -5,6 +5,10 @@ import type { Db } from '../../db/connect.ts'
 /** Brings what an operation of that name acts on into a state in which it may. */
 export async function makeReady(db: Db, name: string): Promise<void> {
   if (needsSchedule(name)) return scheduleAgain(db)
+  if (name === 'POST /v1/webhooks/:id/replay') {
+    await db.updateTable('jobs').set({ status: 'completed' }).execute()
+    return
+  }
   const verb = /^POST \/v1\/jobs\/:id\/(\w+)$/.exec(name)?.[1]
   if (verb === undefined) return
   const status = verb === 'resume' ? 'paused' : 'running'

@@ -61,7 +61,10 @@ export async function seedTenant(
   const webhook = idOf(
     await ask('/webhooks', { url: 'https://hooks.example.test/in', events: ['webhook.disabled'] }),
   )
-  const job = idOf(await ask(`/webhooks/${webhook}/replay`, { since: 0 }))
+  const replayed = idOf(
+    await ask('/webhooks', { url: 'https://hooks.example.test/again', events: ['webhook.test'] }),
+  )
+  const job = idOf(await ask(`/webhooks/${replayed}/replay`, { since: 0 }))
   const delivery = idOf(await ask(`/webhooks/${webhook}/test`, {}))
   const audience = idOf(await ask('/audiences', { name: 'All' }))
   await ask(`/audiences/${audience}/contacts`, { email: member })

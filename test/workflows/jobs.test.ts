@@ -6,6 +6,7 @@ import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { createWebhook } from '../../commands/webhooks/create.ts'
 import { replaySince } from '../../commands/webhooks/replaySince.ts'
 import { findJob } from '../../db/jobs/reads.ts'
+import { limits } from '../../rules/limits.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { parseConfig } from '../../runtime/config.ts'
@@ -112,4 +113,33 @@ test('a paused job stands still until it is resumed', async () => {
   before = async () => undefined
   await moveJob(deps, reach(), { id, move: 'resume' })
   await becomes(id, { status: 'completed', done: 1_100 })
+})
+
+test('a replay waits on a timer while much waits for its endpoint, and then goes on', async () => {
+  const id = await makeJob(700)
+  const { webhook_id: webhookId = '' } = ((await read(id))?.input ?? {}) as { webhook_id?: string }
+  before = async (asked) => {
+    if (asked !== id || (await read(id))?.done !== 500) return
+    before = async () => undefined
+    await sql`
+      with event as (
+        insert into webhook_events (id, workspace_id, type, at, data)
+        values (webhook_id(), ${engine.workspaceId}, 'webhook.test', now(), '{}') returning id
+      )
+      insert into webhook_deliveries (id, webhook_id, event_id, workspace_id, state, next_at, created_at)
+      select webhook_id(), ${webhookId}, id, ${engine.workspaceId}, 'pending', now(), now()
+      from event cross join generate_series(1, ${limits.webhookReplayPendingMax}::int)
+    `.execute(db)
+  }
+  await eventually(
+    async () => {
+      const { events } = await engine.client.workflow.getHandle(id).fetchHistory()
+      expect(events?.some((event) => event.timerStartedEventAttributes)).toBe(true)
+    },
+    { deadline_ms: 60_000 },
+  )
+  expect(await read(id)).toMatchObject({ status: 'running', done: 500 })
+  await sql`update webhook_deliveries set state = 'succeeded', next_at = null
+    where webhook_id = ${webhookId}`.execute(db)
+  await becomes(id, { status: 'completed', done: 700 })
 })
