@@ -20,6 +20,7 @@ import { healthRoutes } from './public/health.ts'
 import { trackingRoutes } from './public/tracking.ts'
 import { unsubscribeRoutes } from './public/unsubscribe.ts'
 import { secretRoutes } from './secrets/routes.ts'
+import { statsRoutes } from './stats/routes.ts'
 import { suppressionRoutes } from './suppressions/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { templateTestRoutes } from './templates/testRoutes.ts'
@@ -67,6 +68,7 @@ const mounts: Mount[] = [
   { path: '/v1/audiences', rules: plain, resources: [audienceRoutes, audienceContactRoutes] },
   { path: '/v1/domains', rules: plain, resources: [domainRoutes] },
   { path: '/v1/suppressions', rules: plain, resources: [suppressionRoutes] },
+  { path: '/v1/stats', rules: plain, resources: [statsRoutes] },
   { path: '/v1/jobs', rules: plain, resources: [jobRoutes] },
   { path: '/v1/webhooks', rules: plain, resources: [webhookRoutes, webhookDeliveryRoutes] },
   {

@@ -17,6 +17,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   batch: async () => (await import('./batch.ts')).batch,
   claims: async () => (await import('./claims.ts')).claims,
   schedule: async () => (await import('./schedule.ts')).schedule,
+  stats: async () => (await import('./stats.ts')).stats,
   isolation: async () => (await import('./isolation.ts')).isolation,
 }
 
@@ -27,6 +28,7 @@ const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [opti
   --count N            operations of one measurement (automation, smtp, memory); emails and events a second (isolation);
                        scheduled deliveries that are due in one second (schedule)
   --rows N             rows of each list (lists), or deliveries (claims, fairness, schedule); 1000000
+                       events that were counted (stats); 10000000
   --temporal server    the real server on Postgres, built once with Go (automation; the default)
   --temporal dev       the development server of the Temporal CLI instead
 Progress goes to stderr, one JSON document to stdout. Exit code 1: a figure misses its bar.

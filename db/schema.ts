@@ -40,6 +40,12 @@ import type {
 import type { IdempotencyKeysTable } from './tables/requests.ts'
 import type { SegmentFillsTable, SegmentMembersTable, SegmentsTable } from './tables/segments.ts'
 import type {
+  EmailFirstsTable,
+  EmailStatChangesTable,
+  EmailStatHistoryTable,
+  EmailStatsTable,
+} from './tables/stats.ts'
+import type {
   ApiKeysTable,
   AudienceChangesTable,
   AudienceContactsTable,
@@ -122,6 +128,10 @@ export interface Database {
   webhook_secrets: WebhookSecretsTable
   webhook_events: WebhookEventsTable
   webhook_deliveries: WebhookDeliveriesTable
+  email_stats: EmailStatsTable
+  email_stat_changes: EmailStatChangesTable
+  email_firsts: EmailFirstsTable
+  email_stat_history: EmailStatHistoryTable
 }
 
 export type Row<T extends keyof Database> = Selectable<Database[T]>

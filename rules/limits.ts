@@ -198,6 +198,12 @@ export const limits = {
   stallMsEnd: 30_000,
   /** How often a suspect may end the worker while it runs alone, before it is given up. */
   suspectDeathsMax: 3,
+  /** Tags that are counted apart in one hour of a workspace, and the same of workflows and broadcasts. */
+  statGroupsPerHourMax: 500,
+  /** Hours or days of one answer of statistics. */
+  statTimesMax: 1_000,
+  /** Buckets of one answer of statistics, of all groups together. */
+  statBucketsMax: 10_000,
   shards: 64,
   addressCharsMax: 254,
 } as const

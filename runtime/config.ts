@@ -138,6 +138,7 @@ function toConfig(env: z.infer<typeof Variables>) {
     allowPrivateHttp: env.ALLOW_PRIVATE_HTTP,
     allowPrivateWebhooks: env.ALLOW_PRIVATE_WEBHOOKS,
     webhookRetentionDays: env.WEBHOOK_RETENTION_DAYS,
+    statsRetentionDays: env.STATS_RETENTION_DAYS,
     ehloName: env.EHLO_NAME,
     /** The host that takes bounces: the MX of every MAIL FROM domain; null: derived from PUBLIC_URL. */
     mailHost: env.MAIL_HOST ?? null,

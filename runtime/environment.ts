@@ -223,6 +223,13 @@ export const Variables = z.object({
     .max(3650)
     .default(30)
     .describe('Worker: how long deliveries of webhooks, and the bodies of their events, are kept'),
+  STATS_RETENTION_DAYS: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .max(3650)
+    .default(400)
+    .describe('Worker: how long the counts of statistics are kept, hour by hour'),
   INBOUND_PORT: port
     .optional()
     .describe('Worker: port where it takes bounces, complaints and unsubscribes by SMTP')

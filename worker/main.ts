@@ -35,6 +35,7 @@ import { createCalls } from './calls.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
+import { startEmailStats } from './emailStats.ts'
 import { listenForMail } from './inbound.ts'
 import { startJobs } from './jobs.ts'
 import { startForgettingAnswers } from './keptAnswers.ts'
@@ -144,6 +145,8 @@ if (roles.includes('executions')) {
   closers.add('pump', startPump({ ...told, log, onMailEvents }).stop)
   closers.add('opt-outs', startOptOuts({ ...told, log }).stop)
   closers.add('audience counts', startFolding({ ...told, log }).stop)
+  const { statsRetentionDays } = config
+  closers.add('email stats', startEmailStats({ ...told, log, statsRetentionDays }).stop)
   closers.add('segments', startSegments({ ...told, log }).stop)
   closers.add('kept answers', startForgettingAnswers({ ...told, log }).stop)
 }

@@ -19,7 +19,8 @@ const addressField = z
 /** The latest time that a timestamp of ours can have. */
 const TIME_MAX = 253_402_300_799_999
 
-const timeField = z
+/** A time of a query, in ms. */
+export const timeField = z
   .string()
   .refine(
     (text) => /^\d{1,15}$/.test(text) && Number(text) <= TIME_MAX,

@@ -209,6 +209,10 @@ const codes = {
     status: 400,
     help: `The \`text\` of an email is over ${limits.htmlBytesMax / MEBIBYTE} MB. Send a shorter one.`,
   },
+  too_many_buckets: {
+    status: 400,
+    help: `An answer of statistics has at most ${number(limits.statTimesMax)} hours or days, and ${number(limits.statBucketsMax)} buckets of all groups together. Ask for less time, or for \`interval=day\`.`,
+  },
   too_many_webhooks: {
     status: 409,
     help: 'The workspace has as many webhooks as one may have. Delete one that is not needed.',

@@ -82,6 +82,10 @@ export const tagGroups = [
     description: 'Addresses that nothing is sent to: they bounced, complained, or you said so.',
   },
   {
+    name: 'Statistics',
+    description: 'How many were sent to, and what became of it, hour by hour or day by day.',
+  },
+  {
     name: 'API keys',
     description: 'Keys for applications, each with as little power as it needs.',
   },

@@ -11,6 +11,7 @@ import {
 } from '../../db/opt-outs/leaves.ts'
 import { findLeaver, findLeft, type UnconfirmedLeave } from '../../db/opt-outs/reads.ts'
 import { passToGet } from '../../db/opt-outs/writes.ts'
+import { countUnsubscribe } from '../../db/stats/unsubscribes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { scanWindowEnd } from '../../rules/mail/machines.ts'
 
@@ -44,6 +45,7 @@ export async function passOn(
   const [next, ...rest] = (await findFurtherGets(trx, workspaceId, who)) ?? []
   if (!next) return false
   await passToGet(trx, workspaceId, id, next)
+  await countUnsubscribe(trx, workspaceId, next)
   await setFurtherGets(trx, workspaceId, who, rest, scanWindowEnd(next.at))
   return true
 }

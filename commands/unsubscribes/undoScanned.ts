@@ -4,6 +4,7 @@ import { lockContact } from '../../db/contacts/writes.ts'
 import { findUnconfirmed } from '../../db/opt-outs/reads.ts'
 import { confirmIfBefore } from '../../db/opt-outs/takeOver.ts'
 import { deleteUnconfirmed } from '../../db/opt-outs/writes.ts'
+import { uncountUnsubscribe } from '../../db/stats/unsubscribes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
@@ -29,6 +30,7 @@ export async function undoScannedUnsubscribe(
   if (!found) return
   const optOut = { optOutId: found.id, contactId }
   if (await confirmIfBefore(trx, workspaceId, optOut)) return
+  await uncountUnsubscribe(trx, workspaceId, { emailId, at: found.created_at })
   if (await passOn(trx, workspaceId, found)) return
   if (!(await deleteUnconfirmed(trx, workspaceId, found.id)) || !contact) return
   const leaver = { workflowId, contactId, email: contact.email, leftAt: found.created_at }

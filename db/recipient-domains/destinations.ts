@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import { classPlaces } from '../../rules/mail/classes.ts'
+import { isProvider } from '../../rules/mail/providers.ts'
 import { REMEMBERED_AGAIN_MS } from '../../rules/mail/recipientDomains.ts'
 import type { Trx } from '../connect.ts'
 import { domainOf, isInLine } from '../deliveries/guards.ts'
@@ -24,12 +25,14 @@ export async function learnDestination(
   now: Date,
 ): Promise<string | null> {
   const usedBefore = new Date(now.getTime() - REMEMBERED_AGAIN_MS)
+  const provider = isProvider(destination) ? destination : null
   const { rows } = await sql<{ destination: string | null }>`
     with before as (select destination from recipient_domains where domain = ${domain}), written as (
-    insert into recipient_domains as r (domain, destination, shard, looked_up_at)
-    values (${domain}, ${destination}, ${shard}, ${now})
+    insert into recipient_domains as r (domain, destination, shard, provider, looked_up_at)
+    values (${domain}, ${destination}, ${shard}, ${provider}::text, ${now})
     on conflict (domain) do update
-    set destination = excluded.destination, shard = excluded.shard, nx_since = null, looked_up_at = excluded.looked_up_at
+    set destination = excluded.destination, shard = excluded.shard, provider = excluded.provider, nx_since = null,
+      looked_up_at = excluded.looked_up_at
     where r.destination is distinct from excluded.destination or r.nx_since is not null
       or r.looked_up_at <= ${usedBefore}
     )

@@ -115,6 +115,8 @@ export interface DeliveriesTable {
   scheduled: Defaulted<boolean>
   /** For when it was scheduled, from which its life counts; null: from its acceptance. */
   due_at: Defaulted<Date | null>
+  /** The provider of the recipient, as it was known when the mail was accepted, for statistics; null: none that we know. */
+  provider: Defaulted<string | null>
 }
 
 /** What direct delivery has learned about the domain of a recipient. */
@@ -124,6 +126,8 @@ export interface RecipientDomainsTable {
   destination: string | null
   /** The shard of the destination. */
   shard: number | null
+  /** The destination, if it is a provider. */
+  provider: Defaulted<string | null>
   /** Since when the DNS says that the domain does not exist; null: it exists. */
   nx_since: Date | null
   looked_up_at: Date

@@ -91,6 +91,76 @@ export function providerOf(host: string): string | null {
 /** Whether a destination is a provider. */
 export const isProvider = (destination: string): boolean => destination in suffixes
 
+/** Domains of mailboxes by provider: those whose provider is known before anybody has asked the DNS. */
+const mailboxes: Readonly<Record<string, readonly string[]>> = {
+  apple: ['icloud.com', 'me.com', 'mac.com'],
+  comcast: ['comcast.net'],
+  fastmail: ['fastmail.com', 'fastmail.fm'],
+  free: ['free.fr'],
+  google: ['gmail.com', 'googlemail.com'],
+  laposte: ['laposte.net'],
+  libero: ['libero.it', 'iol.it'],
+  mailbox: ['mailbox.org'],
+  'mail.ru': ['mail.ru', 'bk.ru', 'inbox.ru', 'list.ru'],
+  microsoft: [
+    ...[
+      'outlook.com',
+      'hotmail.com',
+      'live.com',
+      'msn.com',
+      'outlook.fr',
+      'outlook.de',
+      'outlook.es',
+    ],
+    ...[
+      'hotmail.fr',
+      'hotmail.de',
+      'hotmail.it',
+      'hotmail.es',
+      'hotmail.co.uk',
+      'live.fr',
+      'live.nl',
+      'live.co.uk',
+    ],
+  ],
+  naver: ['naver.com'],
+  netease: ['163.com', '126.com'],
+  orange: ['orange.fr', 'wanadoo.fr'],
+  proton: ['proton.me', 'protonmail.com', 'pm.me'],
+  qq: ['qq.com', 'foxmail.com'],
+  seznam: ['seznam.cz'],
+  sfr: ['sfr.fr'],
+  telekom: ['t-online.de'],
+  'united-internet': ['gmx.net', 'gmx.de', 'gmx.com', 'gmx.at', 'gmx.ch', 'web.de', 'mail.com'],
+  wp: ['wp.pl'],
+  yahoo: [
+    ...[
+      'yahoo.com',
+      'ymail.com',
+      'rocketmail.com',
+      'aol.com',
+      'yahoo.fr',
+      'yahoo.de',
+      'yahoo.it',
+      'yahoo.es',
+    ],
+    ...['yahoo.co.uk', 'yahoo.co.in', 'yahoo.com.br', 'yahoo.ca'],
+  ],
+  'yahoo-japan': ['yahoo.co.jp'],
+  yandex: ['yandex.ru', 'yandex.com', 'ya.ru'],
+  zoho: ['zoho.com', 'zohomail.com'],
+}
+
+const mailboxProviders: ReadonlyMap<string, string> = new Map(
+  Object.entries(mailboxes).flatMap(([provider, domains]) =>
+    domains.map((domain) => [domain, provider]),
+  ),
+)
+
+/** The provider that has the mailboxes of a domain; null for a domain that anybody could have. @param domain in lower case */
+export const mailboxProvider = (domain: string): string | null =>
+  mailboxProviders.get(domain) ?? null
+
 /** Receivers that are known to take more than the others. */
 const connections: ReadonlyMap<string, number> = new Map([
   ['google', 20],

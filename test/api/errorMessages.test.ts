@@ -329,6 +329,10 @@ const rows: Record<ErrorCode, Row> = {
     'text must not exceed 40MB, has 40.01MB',
     ...emails({ text: 'x'.repeat(limits.htmlBytesMax + 10_000) }),
   ),
+  too_many_buckets: row(
+    'since and until are 1001 hours apart, and one answer has at most 1000: ask for less time, or for interval=day',
+    ...(['GET', '/v1/stats/emails?since=0&until=3600000001'] satisfies Ask),
+  ),
   too_many_webhooks: {
     asks: () => [
       'POST',

@@ -52,7 +52,13 @@ async function subscriber() {
   const visit = (method: string, more = '', headers: Record<string, string> = {}) =>
     api.request(method, `/u/${token}${more}`, undefined, { authorization: '', ...headers })
   const isOut = async () => (await begin()).length === 0
-  return { click, visit, isOut }
+  /** When statistics count that they have unsubscribed by the mail. */
+  const countedAt = async () => {
+    const kept = api.db.selectFrom('email_firsts').select('at').where('kind', '=', 'unsubscribed')
+    const row = await kept.where('delivery_id', '=', deliveryId).executeTakeFirst()
+    return row?.at.getTime() ?? null
+  }
+  return { click, visit, isOut, countedAt }
 }
 
 it('GET before the other links: undone by the third link', async () => {
@@ -63,6 +69,37 @@ it('GET before the other links: undone by the third link', async () => {
   time += 4_000
   await click(2)
   expect(await isOut()).toBe(false)
+})
+
+it('statistics count who unsubscribed once, at the first time, and no scanner', async () => {
+  const { click, visit, countedAt } = await subscriber()
+  await visit('GET')
+  expect(await countedAt()).toBe(time)
+  for (const index of [0, 1, 2]) await click(index)
+  expect(await countedAt()).toBe(null)
+  time += 70_000
+  await visit('POST')
+  const first = time
+  expect(await countedAt()).toBe(first)
+  // Who undoes it has unsubscribed all the same.
+  await visit('POST', '/undo')
+  time += 3_600_000
+  await visit('POST')
+  expect(await countedAt()).toBe(first)
+  const since = first - 3_600_000
+  const { body } = await api.request<{ buckets: { unsubscribed: number }[] }>(
+    'GET',
+    `/v1/stats/emails?since=${since}&until=${time + 1}`,
+  )
+  expect(body.buckets.reduce((sum, { unsubscribed }) => sum + unsubscribed, 0)).toBe(
+    (
+      await api.db
+        .selectFrom('email_firsts')
+        .select('at')
+        .where('kind', '=', 'unsubscribed')
+        .execute()
+    ).length,
+  )
 })
 
 it('GET after the other links: shows the question, and does nothing', async () => {

@@ -126,6 +126,13 @@ const narrowed = new Set(
 
 /** Filters beside those by a status, of which the description lists the values. */
 const furtherFilters: Record<string, string[]> = {
+  'GET /v1/stats/emails': [
+    '',
+    '&group=domain',
+    '&group=tag',
+    '&group=workflow',
+    '&group=provider',
+  ].map((group) => `interval=day&since=1767200000000&until=1767400000000${group}`),
   'GET /v1/emails': [
     'to=own@example.test',
     'from=own@b.test',

@@ -57,6 +57,9 @@ import { findKept, findKeptKeys } from '../../db/segments/kept.ts'
 import { claimDueLooks, listPageFacts } from '../../db/segments/members.ts'
 import { findSegmentConditions } from '../../db/segments/reads.ts'
 import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
+import { deleteOldEmailStats, foldEmailStats } from '../../db/stats/fold.ts'
+import { listEmailStats } from '../../db/stats/reads.ts'
+import { countUnsubscribe, uncountUnsubscribe } from '../../db/stats/unsubscribes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
@@ -135,6 +138,7 @@ const optOut = {
 } as const
 const moment = { at_ms: 0, id }
 const owner = { lane: 0, epoch: 1 }
+const statsAsked = { hours: { from: 0, to: 1 }, interval: 'day', limit: 1 } as const
 const learned = { domain: 'a.test', destination: 'provider', shard: 1 }
 
 /** A call of each function that sends a raw statement, for each of its branches. */
@@ -287,6 +291,12 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => webhookLanes.renewWebhooks(trx, [{ id, epoch: 1 }]),
   (trx) => webhookLanes.listDueDeliveries(trx, { id, epoch: 1 }, { but: [uuid], limit: 1 }),
   (trx) => settleWebhooks(trx, []),
+  (trx) => foldEmailStats(trx, 1),
+  (trx) => deleteOldEmailStats(trx, { before: at, limit: 1 }),
+  (trx) => listEmailStats(trx, reach, { ...statsAsked, group: null }),
+  (trx) => listEmailStats(trx, { ...reach, domainId: id }, { ...statsAsked, group: 'tag' }),
+  (trx) => uncountUnsubscribe(trx, ws, { emailId: id, at }),
+  (trx) => countUnsubscribe(trx, ws, { emailId: id, at }),
   (trx) => listLiveJobs(trx, 1),
   (trx) => findLiveReplay(trx, ws, id),
   (trx) => hasBacklog(trx, ws, id, 1),

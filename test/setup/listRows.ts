@@ -56,6 +56,9 @@ function statements(o: Owners): string[] {
     select n, 1, ${at}, ${at}, 'delivered'`,
     `email_events (email_id, workspace_id, recipient, status, at)
     select ${id('em')}, ${workspace}, ${email}, 'sent', ${at}`,
+    `email_stats (workspace_id, kind, hour, domain_id, value, sent)
+    select ${workspace}, (array['domain', 'tag', 'workflow', 'broadcast', 'provider'])[1 + n % 5], stat_hour(${at}),
+      ${own(o.domain, 'dom')}, n, 1`,
     `suppressions (workspace_id, email, reason, created_at)
     select ${workspace}, ${email}, 'bounce', ${at}`,
     `audiences (id, workspace_id, name, created_by, created_at, updated_at)

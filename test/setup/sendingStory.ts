@@ -84,6 +84,7 @@ export const sendingStory = (names: NameServer): Step[] => [
         expect(body).toMatchObject({ last_event: { status: 'delivered' } })
       }),
   },
+  { name: 'GET /v1/stats/emails' },
   { name: 'GET /v1/emails' },
   { name: 'GET /v1/emails/{id}/attempts' },
   { name: 'POST /v1/templates' },

@@ -57,6 +57,10 @@ const exceptions: Record<string, string[]> = {
   ],
   'the slices of an email that the same transaction has written': ['emails/insertSourceRest'],
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
+  'workers fold the statistics of all workspaces, and delete old ones': [
+    'stats/foldEmailStats',
+    'stats/deleteOldEmailStats',
+  ],
   'workers delete old answers of all workspaces': ['idempotency-keys/deleteOldAnswers'],
   'workers fill the segments of all workspaces, and look at their contacts': [
     'segments/claimDueLooks',
@@ -224,6 +228,7 @@ const reaching = [
   'jobs/listJobFailures',
   'jobs/listJobs',
   'jobs/moveJob',
+  'stats/listEmailStats',
   'webhooks/deleteWebhookRow',
   'webhooks/findWebhook',
   'webhooks/listWebhooks',
