@@ -23,6 +23,7 @@ function open() {
   })
   const receive = createReceiver({
     stateFolder: folder,
+    now: () => new Date(),
     async submit({ workspaceId }) {
       begun.push(workspaceId)
       await ending
