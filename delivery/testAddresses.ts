@@ -9,6 +9,7 @@ import { readBeginnings } from '../db/emails/contents.ts'
 import { tellOfComplaint } from '../db/webhooks/complaints.ts'
 import { planTracking } from '../mail/tracking/rewrite.ts'
 import type { Outcome } from '../mail/transport.ts'
+import { limits } from '../rules/limits.ts'
 import { type TestName, testNameOf, testNames } from '../rules/mail/testAddresses.ts'
 import { createTrace, toAttempt } from './attemptRow.ts'
 import type { DeliveryDeps } from './deps.ts'
@@ -18,6 +19,8 @@ import { toSettlement } from './nextState.ts'
 
 /** How much of a body is looked through for its first link. */
 const LINK_CHARS_MAX = 256 * 1024
+/** A longer one is cut: it is stored and told for each recipient. */
+const LINK = new RegExp(`\\bhttps?://[^\\s<>"']{1,${limits.trackedUrlCharsMax}}`, 'i')
 
 /** Who opens and clicks, by what they show. The address is one of those kept for documentation (RFC 5737). */
 const VISITOR = { ip: '192.0.2.1', user_agent: 'Dripline test address' }
@@ -132,7 +135,7 @@ async function firstLink({ db, config }: DeliveryDeps, emailId: string): Promise
   const { html, text } = await readBeginnings(db, emailId, LINK_CHARS_MAX)
   const isOwnUrl = (url: string) => url.startsWith(`${config.publicUrl}/u/`)
   const plan = planTracking(html ?? '', { opens: false, clicks: true, isOwnUrl })
-  const [inText] = /\bhttps?:\/\/[^\s<>"']+/i.exec(text ?? '') ?? []
+  const [inText] = LINK.exec(text ?? '') ?? []
   return plan.urls[0] ?? inText ?? `https://${config.simulatorDomain}/`
 }
 

@@ -16,6 +16,8 @@ export interface JobPage {
   counts: Record<string, number>
   failures: { line: number; error: string }[]
   isOver: boolean
+  /** Why the job cannot go on; it ends `failed` then. Absent: it can. */
+  error?: string
   /** How long the next page has to wait, ms; absent: not at all. */
   wait_ms?: number
 }

@@ -5,6 +5,7 @@ import type { JobStatus } from '../../rules/jobs.ts'
 import { limits } from '../../rules/limits.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
+import type { JobPage } from './page.ts'
 import { pageOf } from './pages.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
@@ -46,20 +47,27 @@ function doPage(deps: Deps, id: string): Promise<PageResult> {
       counts[name] = (counts[name] ?? 0) + count
     }
     const at = now()
+    const status = statusAfter(page)
     await insertJobFailures(db, job.workspace_id, id, page.failures)
     await updateJob(db, job.workspace_id, id, {
-      status: page.isOver ? 'completed' : 'running',
+      status,
+      error: page.error ?? null,
       place: page.place,
       done: job.done + page.done,
       total: page.total ?? job.total,
       counts: JSON.stringify(counts),
       refusals: 0,
       updated_at: at,
-      completed_at: page.isOver ? at : null,
+      completed_at: status === 'running' ? null : at,
     })
     const { wait_ms } = page
-    return { more: !page.isOver, ...(wait_ms === undefined ? {} : { wait_ms }) }
+    return { more: status === 'running', ...(wait_ms === undefined ? {} : { wait_ms }) }
   })
+}
+
+const statusAfter = ({ error, isOver }: JobPage): 'failed' | 'completed' | 'running' => {
+  if (error !== undefined) return 'failed'
+  return isOver ? 'completed' : 'running'
 }
 
 /**

@@ -5,6 +5,7 @@ import { findWebhook } from '../../db/webhooks/reads.ts'
 import {
   countReplayed,
   hasBacklog,
+  isWebhookEnabled,
   type ReplayedPeriod,
   replayPage,
 } from '../../db/webhooks/replays.ts'
@@ -21,6 +22,8 @@ import { webhookFault } from './check.ts'
 const PAGE = 500
 /** How long a replay waits before it looks again whether the endpoint has taken what waits for it. */
 const BACKLOG_MS = 5_000
+const NOT_ENABLED =
+  'the webhook is disabled, and what waits for it is not sent: enable it, then replay again'
 
 interface ReplaySinceInput {
   id: string
@@ -85,8 +88,10 @@ export async function replayJobPage({ db }: JobPageDeps, job: JobRow): Promise<J
   }
   const pendingMax = limits.webhookReplayPendingMax
   if (await hasBacklog(db, job.workspace_id, webhook_id, pendingMax)) {
-    const nothing = { place: job.place, done: 0, counts: {}, failures: [] }
-    return { ...nothing, isOver: false, wait_ms: BACKLOG_MS }
+    const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
+    // Nothing is sent to one that is not enabled, so the backlog stays.
+    const isEnabled = await isWebhookEnabled(db, job.workspace_id, webhook_id)
+    return isEnabled ? { ...nothing, wait_ms: BACKLOG_MS } : { ...nothing, error: NOT_ENABLED }
   }
   const total = job.total ?? (await countReplayed(db, job.workspace_id, period))
   const page = { after: job.place, limit: PAGE }

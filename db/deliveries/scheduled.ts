@@ -10,15 +10,23 @@ import { stoppedData } from './stop.ts'
 /** Of deliveries that wait for the time for which they are scheduled: nobody has claimed them yet. */
 const isScheduled = sql<boolean>`scheduled and ${isPutOff}`
 
+/** Deliveries of an email; one of several recipients may have been settled before. */
+const ofWaiting = (workspaceId: Reach['workspaceId'], emailId: string) =>
+  sql`email_id = ${emailId} and workspace_id = ${workspaceId} and settled_at is null`
+
 /**
  * Steps of a `with`, after one that is named `due` and has locked deliveries, with their columns `id`, `recipient`, `scheduled` and
  * `of_shard`. `readied`: they stand in their lines, and where a domain's destination was learned since, they get it. `sent`, `told`: what
- * was scheduled is sent now for whoever reads it, and for its automation contacts. The caller wakes `dripline_mail_events` where `told`
+ * was scheduled is sent now for whoever reads it, and for its automation contacts; its life begins now, so that an outage over its
+ * time costs it no tries. The caller wakes `dripline_mail_events` where `told`
  * has rows.
  */
 export const readySteps = (now: Date): RawBuilder<unknown> => sql`readied as (
       update deliveries d
-      set ready = true, scheduled = false, destination = coalesce(r.destination, d.destination),
+      set ready = true, scheduled = false,
+        expires_at = case when due.scheduled then greatest(d.expires_at, ${now}::timestamptz + (d.expires_at - d.due_at))
+          else d.expires_at end,
+        destination = coalesce(r.destination, d.destination),
         shard = coalesce(r.shard, d.shard)
       from due left join recipient_domains r
         on r.domain = ${domainOf(sql`due.recipient`)} and r.shard is not null
@@ -42,7 +50,7 @@ export const readySteps = (now: Date): RawBuilder<unknown> => sql`readied as (
 
 /**
  * Locks the deliveries of an email, so that its time does not come meanwhile.
- * @returns whether all of them still wait for their time; undefined: the caller reaches no such email
+ * @returns whether all of them that are not settled still wait for their time; undefined: the caller reaches no such email
  */
 export async function lockScheduled(
   trx: Trx,
@@ -51,12 +59,13 @@ export async function lockScheduled(
 ): Promise<boolean | undefined> {
   const { rows } = await sql<{ count: number; waits: boolean }>`
     with held as materialized (
-      select ${isScheduled} as waits from deliveries
+      select ${isScheduled} as waits, settled_at from deliveries
       where email_id = ${emailId} and workspace_id = ${workspaceId}
         and (${domainId}::text is null or domain_id = ${domainId})
       order by id for update
     )
-    select count(*)::int as count, coalesce(bool_and(waits), false) as waits from held
+    select count(*)::int as count, coalesce(bool_and(waits) filter (where settled_at is null), false) as waits
+    from held
   `.execute(trx)
   const [found] = rows
   return found && found.count > 0 ? found.waits : undefined
@@ -75,7 +84,7 @@ export async function moveScheduled(
       update emails set scheduled_at = ${at} where id = ${emailId} and workspace_id = ${workspaceId}
     )
     update deliveries set next_at = ${at}, due_at = ${at}, expires_at = ${expiresAt}
-    where email_id = ${emailId} and workspace_id = ${workspaceId}
+    where ${ofWaiting(workspaceId, emailId)}
   `.execute(trx)
 }
 
@@ -93,7 +102,7 @@ export async function renewScheduledEvents(
     )
     insert into email_events (email_id, workspace_id, recipient, status, at, data)
     select email_id, workspace_id, recipient, 'scheduled', ${now}::timestamptz, '{}'::jsonb
-    from deliveries where email_id = ${emailId} and workspace_id = ${workspaceId}
+    from deliveries where ${ofWaiting(workspaceId, emailId)}
     order by id
   `.execute(trx)
 }
@@ -108,7 +117,7 @@ export async function readyScheduled(
   const { rows } = await sql<{ told: boolean }>`
     with due as materialized (
       select id, recipient, scheduled, shard as of_shard from deliveries
-      where email_id = ${emailId} and workspace_id = ${workspaceId}
+      where ${ofWaiting(workspaceId, emailId)}
     ), ${readySteps(now)}
     select exists (select from told) as told
   `.execute(trx)
@@ -125,7 +134,7 @@ export async function cancelScheduled(
   await sql`
     with stopped as (
       update deliveries set state = 'cancelled', scheduled = false, settled_at = ${now}::timestamptz
-      where email_id = ${emailId} and workspace_id = ${workspaceId}
+      where ${ofWaiting(workspaceId, emailId)}
       returning id, email_id, workspace_id, recipient
     )
     insert into email_events (email_id, workspace_id, recipient, status, at, data)

@@ -88,7 +88,10 @@ export function joinsOf(
     ) ${sql.ref(name)} on ${sql.ref(name)}.email_id = emails.id`)
   // Every recipient has the event `sent`, or has it as soon as scheduled mail is due (`wasSent`).
   if (status === 'scheduled') {
-    add('by_status', sql`deliveries x where x.workspace_id = ${workspaceId} and x.scheduled`)
+    add(
+      'by_status',
+      sql`deliveries x where x.workspace_id = ${workspaceId} and x.scheduled and x.settled_at is null`,
+    )
   } else if (status !== undefined && status !== 'sent') {
     add(
       'by_status',

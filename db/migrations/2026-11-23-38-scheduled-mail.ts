@@ -18,6 +18,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
         'opened', 'clicked', 'bounced')) not valid`.execute(db)
   await sql`alter table email_events validate constraint email_events_status_check`.execute(db)
   await tellWhenItIsDue(db)
+  await keepFromOlderWorkers(db)
   // Building it waits for transactions that are open now, however long they take. It blocks nobody meanwhile.
   await sql`set lock_timeout = 0`.execute(db)
   await sql`drop index concurrently if exists deliveries_scheduled`.execute(db)
@@ -40,4 +41,21 @@ async function tellWhenItIsDue(db: Kysely<unknown>): Promise<void> {
         || more
       from emails m where m.id = of_email
     $$`.execute(db)
+}
+
+/**
+ * Workers of the release before know no scheduled mail: they would make it ready without its event `sent`, or hasten it with a domain
+ * whose warm-up is over. Whoever knows it ends `scheduled` with that, and moves it by both times.
+ */
+async function keepFromOlderWorkers(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create or replace function keep_scheduled() returns trigger language plpgsql as $$
+    begin
+      return null;
+    end $$`.execute(db)
+  await sql`
+    create or replace trigger keep_scheduled before update on deliveries for each row
+      when (old.scheduled and new.scheduled and new.settled_at is null
+        and (new.ready or new.next_at is distinct from new.due_at))
+      execute function keep_scheduled()`.execute(db)
 }

@@ -159,12 +159,13 @@ test('twenty events at once take as many statements as one, and one commit', asy
     for (const one of all) expect(outcomeOf(one)).toMatchObject({ executions: 1 })
     return sent.length
   }
-  // The first one reads the triggers.
-  await asked([eventOf()])
-  const one = await asked([eventOf()])
-  expect(one).toBeLessThan(5)
   const known = eventOf()
   await recordEvent(db, workspaceId, { ...known, eventName: 'other' })
+  // The first ones read the triggers: those of a new contact, and those of a known one.
+  await asked([eventOf()])
+  await asked([known])
+  const one = await asked([eventOf()])
+  expect(one).toBeLessThan(5)
   expect(await asked([known, ...Array.from({ length: 19 }, () => eventOf())])).toBe(one)
   expect((await listCommits(workspaceId)).at(-1)?.events).toBe(20)
 })

@@ -13,7 +13,7 @@ import { isRefusal, type Refusal } from '../../rules/refusals.ts'
 import { createRandom } from '../setup/random.ts'
 import { createScheduledApi } from '../setup/scheduledMail.ts'
 
-const { api, clock, domainId, address, schedule, move, statusesOf, ready, claim } =
+const { api, clock, domainId, address, schedule, move, cancel, statusesOf, ready, claim } =
   await createScheduledApi()
 const { db, workspaceId } = api
 const trx = db as unknown as Trx
@@ -46,13 +46,23 @@ describe('when it is due', () => {
     const [claimed] = await claim()
     if (!claimed) throw new Error('nothing was claimed')
     expect(claimed.created_at.getTime()).toBe(scheduled_at)
-    expect(claimed.expires_at.getTime()).toBe(scheduled_at + DAY_MS)
+    expect(claimed.expires_at.getTime()).toBe(clock.ms + DAY_MS)
     // Mail that is kept waiting moves on from then too.
-    expect(movedExpiry(claimed, 2 * DAY_MS).getTime()).toBe(scheduled_at + 3 * DAY_MS)
+    expect(movedExpiry(claimed, 2 * DAY_MS).getTime()).toBe(clock.ms + 3 * DAY_MS)
     const [content] = await listEmailContents(db, [id])
     expect(content?.created_at.getTime()).toBe(scheduled_at)
     const acceptedAt = (await listEmailCategories(db, [id])).get(id)?.acceptedAt
     expect(acceptedAt).toBe(scheduled_at)
+  })
+
+  test('that nobody made it ready for two days costs it none of its tries', async () => {
+    const { id, scheduled_at } = await schedule(YEAR_MS)
+    clock.ms = scheduled_at + 2 * DAY_MS
+    await ready()
+    const [claimed] = await claim()
+    expect(claimed?.email_id).toBe(id)
+    expect(claimed?.expires_at.getTime()).toBe(clock.ms + DAY_MS)
+    expect(await statusesOf(id)).toEqual([['sent']])
   })
 
   test('moved, it expires a day after the new time', async () => {
@@ -116,6 +126,52 @@ test('before, nothing that hastens, stops or counts waiting mail touches it', as
   // One that nobody makes ready, since no worker is there, is late and seen.
   const late = new Date(scheduled_at + 7_000)
   expect(await listQueueDepths(db, late)).toMatchObject([{ count: 1, oldest_s: 7 }])
+})
+
+describe('where one of two recipients was settled before', () => {
+  const settleOne = async (id: string) => {
+    await sql`update deliveries set state = 'suppressed', settled_at = now()
+      where id = (select min(id) from deliveries where email_id = ${id})`.execute(db)
+  }
+  const statesOf = async (id: string) => {
+    const rows = await db
+      .selectFrom('deliveries')
+      .select(['state', 'ready'])
+      .where('email_id', '=', id)
+      .orderBy('id')
+      .execute()
+    return rows.map(({ state, ready: isReady }) => `${state} ${isReady}`)
+  }
+
+  test('the mail of the other one is moved and cancelled, and the settled one stays', async () => {
+    const { id } = await schedule(DAY_MS, [address(), address()])
+    await settleOne(id)
+    expect((await move(id, clock.ms + 2 * DAY_MS)).body).toMatchObject({ status: 'scheduled' })
+    expect((await cancel(id)).body).toMatchObject({ status: 'cancelled' })
+    expect(await statesOf(id)).toEqual(['suppressed false', 'cancelled false'])
+    const { emails } = (await api.request<{ emails: object[] }>('GET', '/v1/emails?status=scheduled'))
+      .body
+    expect(emails).toEqual([])
+  })
+
+  test('moved to now, it goes to the other one alone', async () => {
+    const { id } = await schedule(DAY_MS, [address(), address()])
+    await settleOne(id)
+    expect((await move(id, clock.ms)).body).toMatchObject({ status: 'queued' })
+    expect(await statesOf(id)).toEqual(['suppressed false', 'queued true'])
+  })
+})
+
+test('workers that know no scheduled mail neither make it ready nor hasten it', async () => {
+  const { id, scheduled_at } = await schedule(DAY_MS)
+  await sql`update deliveries set ready = true where email_id = ${id}`.execute(db)
+  await sql`update deliveries set next_at = now(), ready = true where email_id = ${id}`.execute(db)
+  await sql`update deliveries set next_at = now() where email_id = ${id}`.execute(db)
+  const row = await rowOf(id)
+  expect([row.ready, row.next_at?.getTime()]).toEqual([false, scheduled_at])
+  clock.ms = scheduled_at
+  await ready()
+  expect(await statusesOf(id)).toEqual([['sent']])
 })
 
 test('an index of the lines holds none of it', async () => {
