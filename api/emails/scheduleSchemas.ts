@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi'
 import { scheduleAheadDaysMax } from '../../rules/mail/scheduledAt.ts'
 
 /** As a body gives it. `readScheduledAt` says which values it may have. */
-export const scheduledAtField = z.union([z.number(), z.string()]).openapi({
+export const scheduledAtField = z.union([z.int().min(0), z.string()]).openapi({
   description:
     'When it is to be sent: milliseconds since 1970, or ISO 8601 (UTC where it says no offset), at most ' +
     `${scheduleAheadDaysMax} days ahead. A time that has come sends it at once.`,

@@ -20,7 +20,8 @@ export function readScheduledAt(
   now: number,
 ): { at: number | null } | { fault: string } {
   if (value === undefined || value === null || value === '') return { at: null }
-  const at = typeof value === 'number' && !Number.isInteger(value) ? null : parseTime(value)
+  const isNoTime = typeof value === 'number' && (!Number.isInteger(value) || value < 0)
+  const at = isNoTime ? null : parseTime(value)
   if (at === null) {
     const form = 'a time in ms since 1970 or ISO 8601, such as 2026-03-01T09:00:00Z'
     return { fault: `scheduled_at must be ${form}, not ${shown(value)}` }

@@ -137,7 +137,7 @@ describe('moved', () => {
     ['an empty text', { scheduled_at: '' }, 'scheduled_at is required'],
     ['null', { scheduled_at: null }, 'scheduled_at must be a number or a string, not null'],
     ['an object', { scheduled_at: {} }, 'scheduled_at must be a number or a string, not an object'],
-    ['half a ms', { scheduled_at: 1.5 }, 'scheduled_at must be a time in ms since 1970'],
+    ['half a ms', { scheduled_at: 1.5 }, 'scheduled_at must be a whole number or a string'],
     ['words', { scheduled_at: 'soon' }, 'scheduled_at must be a time in ms since 1970'],
     ['too far', { scheduled_at: '2999-01-01' }, 'scheduled_at must be at most 3653 days ahead'],
   ]

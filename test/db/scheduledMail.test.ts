@@ -149,8 +149,9 @@ describe('where one of two recipients was settled before', () => {
     expect((await move(id, clock.ms + 2 * DAY_MS)).body).toMatchObject({ status: 'scheduled' })
     expect((await cancel(id)).body).toMatchObject({ status: 'cancelled' })
     expect(await statesOf(id)).toEqual(['suppressed false', 'cancelled false'])
-    const { emails } = (await api.request<{ emails: object[] }>('GET', '/v1/emails?status=scheduled'))
-      .body
+    const { emails } = (
+      await api.request<{ emails: object[] }>('GET', '/v1/emails?status=scheduled')
+    ).body
     expect(emails).toEqual([])
   })
 
