@@ -20,15 +20,15 @@ const isSomething = sql.join(
   sql` or `,
 )
 
-/** Where a value of the change `g` is shown. */
+/** Where a value of the changes `g` is shown. */
 function placeOf(kind: StatGroup) {
-  if (kind === 'domain') return sql`v.value`
+  if (kind === 'domain') return sql`g.value`
   const ofHour = sql`t.workspace_id = g.workspace_id and t.kind = ${kind} and t.hour = g.hour`
   return sql`case when coalesce((select true from email_stats t
-        where ${ofHour} and t.domain_id = g.domain_id and t.value = v.value limit 1), false)
+        where ${ofHour} and t.domain_id = g.domain_id and t.value = g.value limit 1), false)
       or ${limits.statGroupsPerHourMax}::int > (select count(*) from (
         select from email_stats t where ${ofHour} limit ${limits.statGroupsPerHourMax}::int) counted)
-      then v.value else ${OTHER_GROUP} end`
+      then g.value else ${OTHER_GROUP} end`
 }
 
 /** What is asked for. */
@@ -72,8 +72,11 @@ export async function listEmailStats(
       where ${isAsked('s')} and s.kind = ${kind}
       union all
       select g.hour, g.domain_id, ${placeOf(kind)} as value, ${countColumns}
-      from email_stat_changes g cross join lateral (${groupsOf('g', kind)}) v
-      where ${isAsked('g')}
+      from (
+        select g.workspace_id, g.hour, g.domain_id, v.value, ${sumsOf('g')}
+        from email_stat_changes g cross join lateral (${groupsOf('g', kind)}) v
+        where ${isAsked('g')} group by 1, 2, 3, 4
+      ) g
     ) c
     group by 1, 2
     having ${isSomething}
