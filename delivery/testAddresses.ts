@@ -7,6 +7,7 @@ import { type Settlement, settleDeliveries } from '../db/deliveries/settle.ts'
 import { insertTestVisits, type TestVisit, wasRefused } from '../db/deliveries/testAnswers.ts'
 import { readBeginnings } from '../db/emails/contents.ts'
 import { tellOfComplaint } from '../db/webhooks/complaints.ts'
+import { ownUrlRule } from '../mail/tracking/ownUrls.ts'
 import { planTracking } from '../mail/tracking/rewrite.ts'
 import type { Outcome } from '../mail/transport.ts'
 import { limits } from '../rules/limits.ts'
@@ -132,10 +133,14 @@ async function visitOf(
 
 /** The first link of a mail that click tracking would follow, else one in its text, else a made one: a click always has one. */
 async function firstLink({ db, config }: DeliveryDeps, emailId: string): Promise<string> {
-  const { html, text } = await readBeginnings(db, emailId, LINK_CHARS_MAX)
-  const isOwnUrl = (url: string) => url.startsWith(`${config.publicUrl}/u/`)
-  const plan = planTracking(html ?? '', { opens: false, clicks: true, isOwnUrl })
-  const [inText] = LINK.exec(text ?? '') ?? []
+  const email = await readBeginnings(db, emailId, LINK_CHARS_MAX)
+  const isOwnUrl = ownUrlRule({
+    publicUrl: config.publicUrl,
+    trackingHost: email?.tracking_host ?? null,
+    leaveToken: email?.unsubscribe_token ?? null,
+  })
+  const plan = planTracking(email?.html ?? '', { opens: false, clicks: true, isOwnUrl })
+  const [inText] = LINK.exec(email?.text ?? '') ?? []
   return plan.urls[0] ?? inText ?? `https://${config.simulatorDomain}/`
 }
 

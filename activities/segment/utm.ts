@@ -2,6 +2,7 @@
 import type { TemplateScope } from '../../mail/content/template.ts'
 import { failureText } from '../../mail/content/template.ts'
 import { type UtmValues, withUtm } from '../../mail/content/utm.ts'
+import { ownUrlRule } from '../../mail/tracking/ownUrls.ts'
 import type { MailContent } from '../../rules/interpreterTypes.ts'
 import { utmNames } from '../../rules/nodes/utm.ts'
 import type { SegmentTexts } from './texts.ts'
@@ -36,6 +37,5 @@ export function tagLinks(
   at: { publicUrl: string; trackingHost: string | null },
 ): string | null {
   if (html === null) return null
-  const own = [`${at.publicUrl}/u/`, ...(at.trackingHost ? [`https://${at.trackingHost}/u/`] : [])]
-  return withUtm(html, values, (url) => own.some((start) => url.startsWith(start)))
+  return withUtm(html, values, ownUrlRule(at))
 }

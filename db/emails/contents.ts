@@ -88,16 +88,16 @@ export async function readHeavyParts(db: Db, { id, html, text, heavy }: EmailCon
   }
 }
 
-/** The beginnings of the html and the text of an email, in characters; null: it has none. */
-export async function readBeginnings(db: Db, id: string, chars: number) {
+/** The beginnings of the html and the text of an email, in characters, and what its own links are known by; undefined: it is deleted. */
+export function readBeginnings(db: Db, id: string, chars: number) {
   const start = (column: 'html' | 'text') =>
     sql<string | null>`left(${sql.ref(column)}, ${chars}::int)`
-  const found = await db
+  return db
     .selectFrom('emails')
     .select([start('html').as('html'), start('text').as('text')])
+    .select(['tracking_host', 'unsubscribe_token'])
     .where('id', '=', id)
     .executeTakeFirst()
-  return found ?? { html: null, text: null }
 }
 
 function longBytes(column: 'e.html' | 'e.text') {

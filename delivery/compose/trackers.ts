@@ -6,6 +6,7 @@ import type { NewRow } from '../../db/schema.ts'
 import { insertEmailLinks } from '../../db/tracking/writes.ts'
 import type { ComposeInput } from '../../mail/compose/input.ts'
 import { textInTurns } from '../../mail/content/text.ts'
+import { ownUrlRule } from '../../mail/tracking/ownUrls.ts'
 import { applyTracking, planTracking } from '../../mail/tracking/rewrite.ts'
 import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import type { Watched } from '../../rules/watched.ts'
@@ -42,13 +43,12 @@ export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config'
     const { track_opens: opens, track_clicks: clicks, tracking_host } = email
     if (!html || html.length > HTML_CHARS_MAX || (!opens && !clicks)) return null
     const base = tracking_host === null ? config.publicUrl : `https://${tracking_host}`
-    const ownUrls = [`${config.publicUrl}/u/`, `${base}/u/`]
-    const { unsubscribe_token: leaveToken } = email
-    // A link that carries the token elsewhere would lead whoever clicks in a copy to the contact's page.
-    const isOwnUrl = (url: string) =>
-      !mayTrack(url) ||
-      ownUrls.some((own) => url.startsWith(own)) ||
-      (leaveToken !== null && url.includes(leaveToken))
+    const isOwn = ownUrlRule({
+      publicUrl: config.publicUrl,
+      trackingHost: tracking_host,
+      leaveToken: email.unsubscribe_token,
+    })
+    const isOwnUrl = (url: string) => !mayTrack(url) || isOwn(url)
     const plan = watched(() => planTracking(html, { opens, clicks, isOwnUrl }))
     if (plan.urls.length > 0) await store({ email_id: email.id, urls: plan.urls })
     return {

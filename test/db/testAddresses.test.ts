@@ -1,4 +1,5 @@
 // Test addresses in a lane whose transport takes nothing: what each name leads to, and what it leaves alone.
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type { MailTransport } from '../../mail/transport.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
@@ -168,6 +169,17 @@ test.each([
   await runLane()
   const id = await accept('clicked@simulator.test', over)
   await settled(id)
+  expect((await toldOf(id)).at(-1)).toMatchObject({ type: 'email.clicked', data: { link } })
+})
+
+test('a click follows no link by which somebody unsubscribes, at the tracking host neither', async () => {
+  await runLane()
+  await sql`update domains set tracking_domain = 'click.new.test',
+    record_states = record_states || '{"tracking": "SUCCESS"}' where name = 'new.test'`.execute(db)
+  const own = '<a href="https://click.new.test/u/abc">leave</a>'
+  const id = await accept('clicked@simulator.test', { html: `<p>${own} ${html}</p>` })
+  await settled(id)
+  const link = 'https://shop.test/?a=1&b=2'
   expect((await toldOf(id)).at(-1)).toMatchObject({ type: 'email.clicked', data: { link } })
 })
 
