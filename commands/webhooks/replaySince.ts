@@ -5,14 +5,13 @@ import { findWebhook } from '../../db/webhooks/reads.ts'
 import {
   countReplayed,
   hasBacklog,
-  isWebhookEnabled,
   type ReplayedPeriod,
   replayPage,
 } from '../../db/webhooks/replays.ts'
 import { lockWebhooks } from '../../db/webhooks/writes.ts'
 import { isId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
-import type { Reach } from '../../rules/reach.ts'
+import { type Reach, wholeWorkspace } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { JobPage, JobPageDeps } from '../jobs/page.ts'
@@ -23,7 +22,7 @@ const PAGE = 500
 /** How long a replay waits before it looks again whether the endpoint has taken what waits for it. */
 const BACKLOG_MS = 5_000
 const NOT_ENABLED =
-  'the webhook is disabled, and what waits for it is not sent: enable it, then replay again'
+  'the webhook is disabled or deleted, and what waits for it is not sent: enable it, then replay again'
 
 interface ReplaySinceInput {
   id: string
@@ -89,9 +88,11 @@ export async function replayJobPage({ db }: JobPageDeps, job: JobRow): Promise<J
   const pendingMax = limits.webhookReplayPendingMax
   if (await hasBacklog(db, job.workspace_id, webhook_id, pendingMax)) {
     const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
-    // Nothing is sent to one that is not enabled, so the backlog stays.
-    const isEnabled = await isWebhookEnabled(db, job.workspace_id, webhook_id)
-    return isEnabled ? { ...nothing, wait_ms: BACKLOG_MS } : { ...nothing, error: NOT_ENABLED }
+    // Nothing is sent to one that is disabled or deleted, so the backlog stays.
+    const webhook = await findWebhook(db, wholeWorkspace(job.workspace_id), webhook_id)
+    return webhook?.status === 'enabled'
+      ? { ...nothing, wait_ms: BACKLOG_MS }
+      : { ...nothing, error: NOT_ENABLED }
   }
   const total = job.total ?? (await countReplayed(db, job.workspace_id, period))
   const page = { after: job.place, limit: PAGE }

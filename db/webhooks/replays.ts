@@ -61,22 +61,6 @@ export async function hasBacklog(
   return (rows[0]?.count ?? 0) >= pending
 }
 
-/** Whether deliveries of the webhook are sent; not where it is disabled or deleted. */
-export async function isWebhookEnabled(
-  db: Db,
-  workspaceId: WorkspaceId,
-  webhookId: string,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('webhooks')
-    .select('id')
-    .where('workspace_id', '=', workspaceId)
-    .where('id', '=', webhookId)
-    .where('status', '=', 'enabled')
-    .executeTakeFirst()
-  return row !== undefined
-}
-
 /**
  * Makes the next deliveries of the period due again, whatever became of them before.
  * @param after the last of the page before, a uuid; null begins

@@ -172,15 +172,18 @@ describe('a replay beside what waits for its endpoint', () => {
     })
   })
 
-  it('ends where its webhook is disabled, since what waits for that one stays', async () => {
+  it.each([
+    ['disabled', sql`status = 'disabled'`],
+    ['deleted', sql`deleted_at = now()`],
+  ])('ends where its webhook is %s, since what waits for that one stays', async (what, change) => {
     const since = time
     const webhook = await makeWebhook(10)
     await fill(webhook, limits.webhookReplayPendingMax)
     const { id } = (await replay(webhook, { since })).body
-    await sql`update webhooks set status = 'disabled' where id = ${webhook}`.execute(db)
+    await sql`update webhooks set ${change} where id = ${webhook}`.execute(db)
     expect(await page(id)).toEqual({ more: false })
     expect(await read(id)).toMatchObject({ status: 'failed', completed_at: time })
-    expect((await replay(webhook, { since })).status).toBe(202)
+    expect((await replay(webhook, { since })).status).toBe(what === 'deleted' ? 404 : 202)
   })
 
   it('is paused and cancelled while it waits', async () => {
