@@ -16,7 +16,10 @@ export type StatCount = (typeof statCounts)[number]
 export const statGroups = ['domain', 'tag', 'workflow', 'broadcast', 'provider'] as const
 export type StatGroup = (typeof statGroups)[number]
 
-/** The group of what has none of its own: a provider that we do not know, or one group too many of an hour. */
+/**
+ * The group of a provider that we do not know, and of values that an hour has no room for. Mail without a tag, workflow or
+ * broadcast is in no group.
+ */
 export const OTHER_GROUP = 'other'
 
 export const HOUR_MS = 60 * 60 * 1000

@@ -47,7 +47,7 @@ export function rescheduleEmail(
   })
 }
 
-/** Cancels an email: no byte of it is sent. */
+/** Cancels an email for all recipients that are not settled. They get the event of what was stopped: it suppresses nobody. */
 export function cancelEmail(
   deps: Deps,
   reach: Reach,

@@ -58,7 +58,7 @@ export async function listTriggers(
   workspaceId: WorkspaceId,
   asked: readonly AskedTriggers[],
 ): Promise<(readonly TriggerRow[])[]> {
-  const known = asked.map((one) => (one.key === null ? [] : kept.get(placeOf(one))))
+  const known = asked.map((one) => (one.key === null ? [] : kept.get(cacheKeyOf(one))))
   const unknown = new Set(asked.flatMap(({ names }, place) => (known[place] ? [] : names)))
   if (unknown.size === 0) return known.map((rows) => rows ?? [])
   const { rows } = await sql<TriggerRow>`
@@ -69,13 +69,13 @@ export async function listTriggers(
   return asked.map((one, place) => known[place] ?? keep(rows, one))
 }
 
-const placeOf = ({ key, names }: AskedTriggers): string => `${key} ${JSON.stringify(names)}`
+const cacheKeyOf = ({ key, names }: AskedTriggers): string => `${key} ${JSON.stringify(names)}`
 
 /** Those of the names, which are kept. Two events of the same names get the same list. */
 function keep(rows: readonly TriggerRow[], asked: AskedTriggers): readonly TriggerRow[] {
-  const before = kept.get(placeOf(asked))
+  const before = kept.get(cacheKeyOf(asked))
   if (before) return before
   const named = rows.filter((row) => asked.names.includes(row.event_name))
-  kept.set(placeOf(asked), named)
+  kept.set(cacheKeyOf(asked), named)
   return named
 }

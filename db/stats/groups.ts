@@ -1,4 +1,5 @@
-// The parts of SQL that folding and reading statistics share: the counts, and the groups in which a change counts.
+// The parts of SQL that folding and reading statistics share: the counts, and the groups in which a change counts. What the API's
+// `group` asks for is a kind here, and what its answers call `group` a value; each change counts once in the kind `domain`.
 import { type RawBuilder, sql } from 'kysely'
 import { type StatGroup, statCounts } from '../../rules/stats.ts'
 

@@ -49,7 +49,8 @@ export type StatsRow = Record<StatCount, number> & {
 
 /**
  * Buckets in which something was counted, by time and then by group. One statement, so a change is either folded or read by itself.
- * A group that is not folded yet counts as it will be: apart while its hour has room for it.
+ * A value that is not folded yet is shown apart while its hour has room for one more; where several come at once and only some fit, the
+ * fold puts the others into `other` afterwards. The sums never change.
  */
 export async function listEmailStats(
   db: Db,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import { permissions } from '../../rules/permissions.ts'
-import { makeReady, needsSchedule, scheduleAgain } from '../setup/actedOn.ts'
+import { makeReady } from '../setup/actedOn.ts'
 import { type Answer, createTestApi } from '../setup/api.ts'
 import { createBoundKey } from '../setup/boundKey.ts'
 import { readKeyRows } from '../setup/keyCells.ts'
@@ -102,9 +102,8 @@ async function call(
     ?.replaceAll('sender.test', side.domain)
     .replaceAll('hello-', `hello-${calls}-`)
   const authorization = `Bearer ${token}`
-  if (needsSchedule(route.name)) await scheduleAgain(api.db, String(side.ids['emails']))
   if (route.path.startsWith('/v1/jobs/')) await openJob(String(side.ids['jobs']), route)
-  else if (!needsSchedule(route.name)) await makeReady(api.db, route.name)
+  else await makeReady(api.db, route.name, String(side.ids['emails']))
   // Its groups name the domains of the mail that it counts.
   const query = route.path === '/v1/stats/emails' ? '?group=domain' : ''
   return api.request(route.method, `${fillPath(route, side)}${query}`, body, { authorization })

@@ -2,9 +2,12 @@
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'
 
-/** Brings what an operation of that name acts on into a state in which it may. */
-export async function makeReady(db: Db, name: string): Promise<void> {
-  if (needsSchedule(name)) return scheduleAgain(db)
+/**
+ * Brings what an operation of that name acts on into a state in which it may.
+ * @param emailId the one that it acts on; absent: any
+ */
+export async function makeReady(db: Db, name: string, emailId?: string): Promise<void> {
+  if (needsSchedule(name)) return scheduleAgain(db, emailId)
   if (name === 'POST /v1/webhooks/:id/replay') {
     await db.updateTable('jobs').set({ status: 'completed' }).execute()
     return
@@ -16,11 +19,11 @@ export async function makeReady(db: Db, name: string): Promise<void> {
 }
 
 /** Whether an operation acts on scheduled mail. @param name `POST /v1/emails/:id/cancel` */
-export const needsSchedule = (name: string): boolean =>
+const needsSchedule = (name: string): boolean =>
   /^(PATCH \/v1\/emails\/:id|POST \/v1\/emails\/:id\/cancel)$/.test(name)
 
 /** Makes an email, or all of them, wait for a time in a year, as if it had just been scheduled. */
-export async function scheduleAgain(db: Db, emailId: string | null = null): Promise<void> {
+async function scheduleAgain(db: Db, emailId: string | null = null): Promise<void> {
   const which = sql`(${emailId}::text is null or id = ${emailId})`
   await sql`delete from email_events where status = 'bounced' and email_id in (select id from emails where ${which})`.execute(
     db,
