@@ -71,7 +71,7 @@ test('kill -9 while mail is made ready: each is sent once, and what was cancelle
     expect((await h.request('POST', `/v1/emails/${id}/cancel`)).status).toBe(200)
   }
   // Their hour has come.
-  await sql`update deliveries set next_at = now() where scheduled`.execute(h.db)
+  await sql`update deliveries set next_at = now(), due_at = now() where scheduled`.execute(h.db)
   await sql`
     create function wait_for_test() returns trigger language plpgsql as $$
     begin
