@@ -116,6 +116,7 @@ export async function runIsolation(
   say(`${seconds} s of the customer's load alone, after as long to warm up`)
   await stretch()
   const alone = await stretch()
+  say(inShort(alone))
   const before = { api: memoryOf(api.pid).rss, worker: memoryOf(worker.pid).rss }
   say(`all attacks begin; the customer's load goes on for ${seconds} s`)
   const target = { port: api.port, key: attacker.token, from: ATTACKER, databaseUrl }
@@ -125,6 +126,7 @@ export async function runIsolation(
   })
   await pause(ATTACK_LEAD_MS)
   const attacked = await stretch()
+  say(inShort(attacked))
   const { outcomes, cpu_s } = await attackers.call('stop', {})
   say(`the attacks have ended; memory is read after ${rest_seconds} s`)
   await pause(rest_seconds * 1000)
@@ -142,6 +144,11 @@ export async function runIsolation(
     temporal,
   }
 }
+
+/** One line of a stretch: the rest takes minutes more. */
+const inShort = ({ emails, events, delivered, api, worker }: Stretch): string =>
+  `emails ${emails.p99_ms} ms, events ${events.p99_ms} ms (p99); slowest delivery ${delivered.max_ms} ms; ` +
+  `event loops ${api.delay_p999_ms}, ${worker.delay_p999_ms} ms`
 
 async function prepareFlows(databaseUrl: string, customer: Workspace, attacker: Workspace) {
   const ours = flow(FLOW_EVENT, SENDER, '<p>Welcome, {{ contact.email }}.</p>', 'Welcome')

@@ -76,19 +76,22 @@ export const schedule: Bench = (options) =>
   })
 
 /** The median of some claims, in ms. */
-async function timed(claim: () => Promise<number>): Promise<number> {
+async function timed(claim: Claim): Promise<number> {
   const each: number[] = []
   for (let n = 0; n < CLAIMS; n++) {
     const began = performance.now()
-    const count = await claim()
+    const { taken } = await claim()
     each.push(performance.now() - began)
-    if (count < LIMIT / 4) throw new Error(`a claim took ${count}`)
+    if (taken < LIMIT / 4) throw new Error(`a claim took ${taken}`)
   }
   return rounded(percentile(each, 0.5))
 }
 
+/** One claim. `more`: the next one may find some, even where this one took none, since it ended between two lines. */
+type Claim = () => Promise<{ taken: number; more: boolean }>
+
 /** Claims go on from one to the next, as those of a lane. */
-function claimer(db: Db, now: () => Date = () => new Date()): () => Promise<number> {
+function claimer(db: Db, now: () => Date = () => new Date()): Claim {
   const lines = createLines(ALL)
   return async () => {
     const { due, walked } = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
@@ -100,8 +103,7 @@ function claimer(db: Db, now: () => Date = () => new Date()): () => Promise<numb
         now: now(),
       }),
     )
-    lines.learn(walked, due, LIMIT)
-    return due
+    return { taken: due, more: lines.learn(walked, due, LIMIT) }
   }
 }
 
@@ -113,8 +115,8 @@ async function claimDue(db: Db, { due, now }: { due: number; now: Date }): Promi
     const { count } = await transact.one({ db, wake: () => undefined }, (inTrx) =>
       readyDue(inTrx.db, ALL, now, READY_MAX),
     )
-    const taken = await claim()
-    if (count + taken === 0) throw new Error(`${claimed} of ${due} were claimed`)
+    const { taken, more } = await claim()
+    if (count + taken === 0 && !more) throw new Error(`${claimed} of ${due} were claimed`)
     claimed += taken
   }
   return (performance.now() - began) / 1_000
