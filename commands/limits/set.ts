@@ -1,6 +1,7 @@
 // Sets or removes the limits of a workspace or of an API key.
-import { deleteLimit, lockLimit, upsertLimit } from '../../db/limits/writes.ts'
+import { deleteLimit, lockLimit, noteNearLimit, upsertLimit } from '../../db/limits/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { dayOf } from '../../rules/mail/warmUp.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
@@ -32,5 +33,10 @@ export function setLimit(
     const isOff = values.per_second === null && values.emails_per_day === null
     if (isOff) await deleteLimit(db, workspaceId, subject)
     else await upsertLimit(db, workspaceId, subject, values, now())
+    const limit = values.emails_per_day
+    // What has been used may be near the new limit already, and nobody may send any more today.
+    if (subject === workspaceId && limit !== null) {
+      await noteNearLimit(db, workspaceId, { day: dayOf(now().getTime()), limit })
+    }
   })
 }

@@ -60,6 +60,23 @@ async function tellChanged(trx: Trx): Promise<void> {
 /** At this part of its day a workspace is told that its limit is near. */
 const NEAR = 0.8
 
+/**
+ * Notes that a workspace is near the limit of its day, if what it has taken is four fifths of it and nothing is noted yet: for a limit that was
+ * lowered.
+ */
+export async function noteNearLimit(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { day, limit }: { day: string; limit: number },
+): Promise<void> {
+  if (limit === 0) return
+  await sql`
+    update email_days set near_limit = ${limit}::int
+    where subject = ${workspaceId} and workspace_id = ${workspaceId} and day = ${day}::date
+      and near_limit is null and emails >= ${limit}::int * ${NEAR}::numeric
+  `.execute(trx)
+}
+
 /** How many places one process takes at most beyond what it needs now. */
 const BLOCK_MAX = 1_000
 /** Of what a day has left one process takes so much: 1/100. */
@@ -68,8 +85,8 @@ const BLOCK_OF = 100
 /**
  * Gives out places of a day, in one statement that commits at once: as many as are wanted, or a hundredth of what the day
  * has left if that is more, so that the row is written for each hundredth and not for each email. The days of the
- * subject that are over for a week are deleted. The first that reaches four fifths of a workspace's day notes it in the row,
- * and so a trigger tells webhooks, in the same commit: once a day, of however many processes.
+ * subject that are over for a week are deleted. The first that reaches four fifths of a workspace's day, or finds that it has
+ * taken as much, notes it in the row, and so a trigger tells webhooks, in the same commit: once a day, of however many processes.
  * @param db no transaction: what a process was given must stay given, and the row must not stay locked
  * @returns how many; 0 when the day has none left
  */
@@ -96,7 +113,7 @@ export async function takeDayPlaces(
     on conflict (subject, day) do update
     set granted = ${further}, emails = d.emails + ${further},
       near_limit = coalesce(d.near_limit, ${nearAt(sql`(d.emails + ${further})`)})
-    where d.emails < ${limit}::int
+    where d.emails < ${limit}::int or (d.near_limit is null and ${nearAt(sql`d.emails`)} is not null)
     returning granted
   `.execute(db)
   return rows[0]?.granted ?? 0

@@ -3,6 +3,7 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { recordMailEvent } from '../../commands/events/recordMail.ts'
+import { setLimit } from '../../commands/limits/set.ts'
 import { takeReport } from '../../commands/reports/take.ts'
 import { transact } from '../../commands/transact.ts'
 import { stopWaiting } from '../../db/deliveries/stop.ts'
@@ -481,6 +482,31 @@ describe('of the workspace', () => {
     })
     await take('2026-05-05', 10)
     expect(await types()).toHaveLength(2)
+  })
+
+  it('that the limit was lowered below what is used, at once, and to whoever sends next', async () => {
+    const lower = (emailsPerDay: number | null, day: string) =>
+      setLimit({ ...api.deps, now: () => new Date(`${day}T12:00:00Z`) }, workspaceId, {
+        subject: workspaceId,
+        change: { emailsPerDay },
+      })
+    const day = '2026-06-04'
+    const taken = { subject: workspaceId, day, limit: 100, wanted: 40 }
+    await takeDayPlaces(db, workspaceId, taken)
+    await lower(60, day)
+    expect(await types()).toEqual([])
+    await lower(0, day)
+    expect(await types()).toEqual([])
+    await lower(30, day)
+    const told = { emails_per_day: 30, emails: 40, day }
+    expect(await dataOf('workspace.limit_near')).toMatchObject(told)
+    await lower(20, day)
+    expect(await types()).toHaveLength(1)
+    const next = { ...taken, day: '2026-06-05' }
+    await takeDayPlaces(db, workspaceId, next)
+    expect(await takeDayPlaces(db, workspaceId, { ...next, limit: 25, wanted: 1 })).toBe(0)
+    expect(await types()).toHaveLength(2)
+    await lower(null, day)
   })
 })
 
