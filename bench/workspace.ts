@@ -71,6 +71,7 @@ export async function createWorkspace(
       permission: 'full_access',
       domain_id: null,
       expires_at: null,
+      token_hash: Buffer.alloc(32),
     },
     workspaceId,
     userId,

@@ -15,6 +15,8 @@ interface RefusalFacts {
   api_key_ends_before: { given: number; now: number }
   /** The key that is rotated has expired. */
   api_key_expired: { id: string }
+  /** The key that asks was revoked, replaced or has ended since it was looked up. */
+  api_key_gone: NoFacts
   api_key_not_found: { id: string }
   /** The key would live longer than the caller's, which ends then, in ms. */
   api_key_outlives: { end: number }

@@ -86,6 +86,8 @@ const revokeRoute = defineOperation({
 })
 
 const makerOf = (key: RequestKey) => ({
+  id: key.id,
+  tokenHash: key.token_hash,
   userId: key.user_id,
   permission: key.permission,
   expiresAt: key.expires_at,

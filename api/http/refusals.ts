@@ -16,6 +16,8 @@ const answers: Answers = {
     badRequest(`expires_at must be in the future, after ${now}, not ${given}`),
   api_key_expired: ({ id }) =>
     conflict(`API key ${shownText(id)} has expired: make another one`, 'api_key_expired'),
+  api_key_gone: () =>
+    new ApiError(403, 'invalid_api_key', 'The API key is unknown, revoked or expired'),
   api_key_not_found: ({ id }) => notFound(`API key ${shownText(id)} not found`),
   api_key_outlives: ({ end }) =>
     new ApiError(

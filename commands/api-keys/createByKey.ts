@@ -9,7 +9,7 @@ import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
-import { checkPower, type KeyMaker } from './power.ts'
+import { checkPower, type KeyMaker, lockMaker } from './power.ts'
 import { newApiKeyToken } from './token.ts'
 
 interface CreateByKeyInput {
@@ -22,7 +22,11 @@ interface CreateByKeyInput {
 }
 
 type CreateByKeyRefusal = Refusal<
-  'api_key_stronger' | 'api_key_outlives' | 'api_key_ends_before' | 'domain_id_not_found'
+  | 'api_key_stronger'
+  | 'api_key_outlives'
+  | 'api_key_ends_before'
+  | 'api_key_gone'
+  | 'domain_id_not_found'
 >
 
 /** @returns the key's row and its token, which is shown once and stored nowhere */
@@ -49,6 +53,8 @@ export function createKeyByKey(
       const domain = isId('domain', domainId) ? await lockDomain(db, reach, domainId) : undefined
       if (!domain) return refuse('domain_id_not_found', { id: domainId })
     }
+    const gone = await lockMaker(db, workspaceId, maker, { now: at })
+    if (gone) return gone
     const { token, prefix, hash } = newApiKeyToken()
     const row = {
       id: newId('apiKey'),

@@ -23,7 +23,7 @@ export function createFindKey(
   const read = async (hash: Buffer, address: string): Promise<RequestKey | undefined> => {
     const row = await lookUp(hash, address)
     if (!row) return undefined
-    const { last_used_at: lastUsedAt, token_hash: _, ...key } = row
+    const { last_used_at: lastUsedAt, ...key } = row
     noteKeyUse(deps, key.workspace_id, { id: key.id, lastUsedAt }).catch(onFailure)
     return key
   }

@@ -17,7 +17,7 @@ const WRONG_KEYS_MAX = 10_000
 /** The API key of a request. */
 export type RequestKey = Pick<
   Row<'api_keys'>,
-  'id' | 'workspace_id' | 'user_id' | 'permission' | 'domain_id' | 'expires_at'
+  'id' | 'workspace_id' | 'user_id' | 'permission' | 'domain_id' | 'expires_at' | 'token_hash'
 >
 
 /** What a request's key reaches. */

@@ -7,7 +7,7 @@ import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { RevokingDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
-import { checkPower, type KeyMaker } from './power.ts'
+import { checkPower, type KeyMaker, lockMaker } from './power.ts'
 import { newApiKeyToken } from './token.ts'
 
 interface RotateApiKeyInput {
@@ -17,7 +17,7 @@ interface RotateApiKeyInput {
 }
 
 type RotateRefusal = Refusal<
-  'api_key_not_found' | 'api_key_expired' | 'api_key_stronger' | 'api_key_outlives'
+  'api_key_not_found' | 'api_key_expired' | 'api_key_stronger' | 'api_key_outlives' | 'api_key_gone'
 >
 
 /**
@@ -28,12 +28,14 @@ type RotateRefusal = Refusal<
 export function rotateApiKey(
   deps: RevokingDeps,
   reach: Reach,
-  maker: Pick<KeyMaker, 'permission' | 'expiresAt'>,
+  maker: Omit<KeyMaker, 'userId'>,
   { id, grace_ms }: RotateApiKeyInput,
 ): Promise<{ row: Row<'api_keys'>; token: string } | RotateRefusal> {
   const { workspaceId } = reach
   return transact(deps, async ({ db, now, keysRevoked }) => {
     const at = now()
+    const gone = await lockMaker(db, workspaceId, maker, { now: at, others: [id] })
+    if (gone) return gone
     const key = isId('apiKey', id) ? await lockApiKey(db, reach, id) : undefined
     if (!key) return refuse('api_key_not_found', { id })
     if (key.expires_at && key.expires_at <= at) return refuse('api_key_expired', { id })

@@ -52,6 +52,22 @@ export async function updateApiKeyRevoked(
   return result.numUpdatedRows > 0n
 }
 
+/** Locks keys in the order of their ids, so that two who lock the same ones do not wait for each other in a circle. */
+export async function lockApiKeys(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  ids: readonly string[],
+): Promise<void> {
+  await trx
+    .selectFrom('api_keys')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
+}
+
 /** Locks a key that the caller reaches and that was not revoked. */
 export function lockApiKey(
   trx: Trx,

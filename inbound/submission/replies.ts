@@ -69,6 +69,7 @@ const replies: Replies = {
   alias_taken: null,
   api_key_ends_before: null,
   api_key_expired: null,
+  api_key_gone: null,
   api_key_not_found: null,
   api_key_outlives: null,
   api_key_stronger: null,

@@ -10,6 +10,7 @@ const keyOf = (workspace: string): RequestKey => ({
   permission: 'full_access',
   domain_id: null,
   expires_at: null,
+  token_hash: Buffer.alloc(32),
 })
 
 function setup({ isHeard = false } = {}) {
