@@ -108,6 +108,7 @@ async function sendMail(
       row,
       recipients: [found.email],
       team: [],
+      simulated: [],
       attachments: [],
       dueAt: at,
       expiresAt: new Date(at.getTime() + DAY_MS),

@@ -110,7 +110,7 @@ function emailOf({ domainId }: Pick<Workspace, 'domainId'>) {
     tracking_host: null,
   } as const
   return newEmail(
-    { newId, now: () => new Date() },
+    { newId, now: () => new Date(), config: { simulatorDomain: 'simulator.test' } },
     {
       category: 'transactional',
       from,

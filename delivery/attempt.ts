@@ -8,7 +8,6 @@ import { verpAddress } from '../mail/tracking/mailboxes.ts'
 import type { Outcome } from '../mail/transport.ts'
 import { addressDomain } from '../rules/addresses.ts'
 import { mailClasses } from '../rules/mail/classes.ts'
-import { isTestAddress } from '../rules/mail/testAddresses.ts'
 import { createBatcher } from '../runtime/batcher.ts'
 import { NotAlone } from '../runtime/gate.ts'
 import { type Attempted, createDecisions } from './afterAttempt.ts'
@@ -24,7 +23,7 @@ import { mayGoTo } from './lane/shards.ts'
 import { afterExpiry, toSettlement } from './nextState.ts'
 import { passPoint } from './points.ts'
 import { readRefusal } from './readRefusal.ts'
-import { createTestAnswers } from './testAddresses.ts'
+import { createTestAnswers, isSimulated } from './testAddresses.ts'
 
 const GROUP_MAX = 500
 
@@ -54,9 +53,7 @@ export function createDelivery(
       const moved = movedAlong(delivery, deps.breakers.heldFor(delivery))
       const expired = afterExpiry({ delivery: moved, ...contextAt(now()) })
       if (expired) return await settleSurely(expired)
-      if (isTestAddress(delivery.recipient, config.simulatorDomain)) {
-        return await answerForTest(delivery)
-      }
+      if (isSimulated(delivery, config.simulatorDomain)) return await answerForTest(delivery)
       const admission = await deps.breakers.admit(delivery)
       if (admission.kind === 'busy') {
         const untried = toSettlement(admission, { delivery: moved, ...contextAt(now()) })

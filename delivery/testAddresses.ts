@@ -10,8 +10,9 @@ import { tellOfComplaint } from '../db/webhooks/complaints.ts'
 import { ownUrlRule } from '../mail/tracking/ownUrls.ts'
 import { planTracking } from '../mail/tracking/rewrite.ts'
 import type { Outcome } from '../mail/transport.ts'
+import { addressDomain } from '../rules/addresses.ts'
 import { limits } from '../rules/limits.ts'
-import { type TestName, testNameOf, testNames } from '../rules/mail/testAddresses.ts'
+import { isTestAddress, type TestName, testNameOf, testNames } from '../rules/mail/testAddresses.ts'
 import { createTrace, toAttempt } from './attemptRow.ts'
 import type { DeliveryDeps } from './deps.ts'
 import type { LaneLeases } from './lane/leases.ts'
@@ -42,6 +43,12 @@ const unknown = refused(
   '5.0.0',
   `not a test address: these are ${testNames.map((name) => `${name}@`).join(' ')}`,
 )
+
+/** Whether the lane answers for a delivery: as its row says, and where that says nothing, as the setting of this worker does. */
+export const isSimulated = (
+  { simulated, recipient }: Pick<ClaimedDelivery, 'simulated' | 'recipient'>,
+  simulatorDomain: string,
+): boolean => simulated ?? isTestAddress(recipient, simulatorDomain)
 
 /** What a delivery was taken for, and what follows it. */
 interface Answer {
@@ -106,10 +113,13 @@ function settlementOf(
   })
   if (!settlement) return null
   const lines = [{ at_ms: 0, from: 'server', text: outcome.reply } as const]
-  const trace = { ...createTrace(), host: config.simulatorDomain, lines }
+  const trace = { ...createTrace(), host: testDomainOf(delivery), lines }
   const times = { attempt: delivery.attempt, startedAt: at, endedAt: at }
   return { ...settlement, suppress: 'no', attempt: toAttempt(outcome, trace, times) }
 }
+
+const testDomainOf = ({ recipient }: Pick<ClaimedDelivery, 'recipient'>) =>
+  addressDomain(recipient).toLowerCase()
 
 /** As a claim settles what is on the suppression list: without an attempt. */
 function asSuppressed({ id, resent }: ClaimedDelivery, at: Date): Settlement {
@@ -122,18 +132,22 @@ function asSuppressed({ id, resent }: ClaimedDelivery, at: Date): Settlement {
 async function visitOf(
   deps: DeliveryDeps,
   name: TestName | null,
-  { id, email_id }: ClaimedDelivery,
+  delivery: ClaimedDelivery,
   at: Date,
 ): Promise<TestVisit | null> {
+  const { id } = delivery
   if (name === 'opened') return { id, status: 'opened', at, data: VISITOR }
   if (name !== 'clicked') return null
-  const link = await firstLink(deps, email_id)
+  const link = await firstLink(deps, delivery)
   return { id, status: 'clicked', at, data: { link, ...VISITOR } }
 }
 
 /** The first link of a mail that click tracking would follow, else one in its text, else a made one: a click always has one. */
-async function firstLink({ db, config }: DeliveryDeps, emailId: string): Promise<string> {
-  const email = await readBeginnings(db, emailId, LINK_CHARS_MAX)
+async function firstLink(
+  { db, config }: DeliveryDeps,
+  delivery: Pick<ClaimedDelivery, 'email_id' | 'recipient'>,
+): Promise<string> {
+  const email = await readBeginnings(db, delivery.email_id, LINK_CHARS_MAX)
   const isOwnUrl = ownUrlRule({
     publicUrl: config.publicUrl,
     trackingHost: email?.tracking_host ?? null,
@@ -141,7 +155,7 @@ async function firstLink({ db, config }: DeliveryDeps, emailId: string): Promise
   })
   const plan = planTracking(email?.html ?? '', { opens: false, clicks: true, isOwnUrl })
   const [inText] = LINK.exec(email?.text ?? '') ?? []
-  return plan.urls[0] ?? inText ?? `https://${config.simulatorDomain}/`
+  return plan.urls[0] ?? inText ?? `https://${testDomainOf(delivery)}/`
 }
 
 /** Marks and settles deliveries that were taken, with what follows, in one commit. It locks them by id, at once. */
@@ -165,12 +179,13 @@ async function writeAnswers(
     const settlements = own.map(({ settlement }) => settlement)
     const { hasMailEvents } = await settleDeliveries(trx, settlements, token, at)
     const visits = own.flatMap(({ visit }) => visit ?? [])
-    const isTold = await insertTestVisits(trx, visits, at)
+    let isTold = await insertTestVisits(trx, visits, at)
     for (const { delivery, isComplaint } of own) {
       if (!isComplaint) continue
       const { id: deliveryId, email_id: emailId, workspace_id } = delivery
       const email = delivery.recipient.toLowerCase()
-      await tellOfComplaint(trx, workspace_id, { deliveryId, emailId, email, at })
+      const told = { deliveryId, emailId, email, at }
+      isTold = (await tellOfComplaint(trx, workspace_id, told)) || isTold
     }
     if (hasMailEvents || isTold) wake('dripline_mail_events')
   })

@@ -174,7 +174,7 @@ export const Variables = z.object({
   SIMULATOR_DOMAIN: domain
     .default('simulator.test')
     .describe(
-      'API and worker: the domain of [test addresses](sending.md#test-addresses). No mail to it ever leaves, so it must be nobody’s. The same for all processes',
+      'API and worker: the domain of [test addresses](sending.md#test-addresses). No mail to it ever leaves, so it must be nobody’s. The same for all processes; mail is a test by what it was when it was accepted',
     ),
   EHLO_NAME: hostName
     .default(hostname())

@@ -171,7 +171,7 @@ function composeEmail(
   if (typeof made === 'string' || made === null) return made
   const replyTo = data.reply_to ?? template?.reply_to
   return newEmail(
-    { newId: deps.newId, now: () => now },
+    { ...deps, now: () => now },
     {
       ...addressed,
       category: categoryOf(data),

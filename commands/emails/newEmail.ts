@@ -3,11 +3,12 @@
 import type { SendingDomain } from '../../db/domains/sending.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
-import type { NewId } from '../../rules/ids.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { messageIdOf } from '../../rules/mail/messageIds.ts'
 import { expiry_ms } from '../../rules/mail/retry.ts'
 import { scheduledFor } from '../../rules/mail/scheduledAt.ts'
+import { isTestAddress } from '../../rules/mail/testAddresses.ts'
+import type { CommandDeps } from '../deps.ts'
 
 /** 66 bits beside those of the id; the header stays on one line for most domains. */
 const SALT_CHARS = 11
@@ -55,7 +56,13 @@ export interface EmailParts {
 
 /** Makes an email that is due at its time, or at once. Every category is tried for as long as transactional mail (24 hours), from when it is due. */
 export function newEmail(
-  { newId, now }: { newId: NewId; now: () => Date },
+  {
+    newId,
+    now,
+    config,
+  }: Pick<CommandDeps, 'newId' | 'now'> & {
+    config: Pick<CommandDeps['config'], 'simulatorDomain'>
+  },
   parts: EmailParts,
 ): NewEmail {
   const { content, domain, sentBy, tracking = {} } = parts
@@ -95,6 +102,8 @@ export function newEmail(
     },
     recipients: parts.recipients,
     team: parts.team ?? [],
+    // Decided here, once: a worker whose setting differs must not send what was accepted as a test.
+    simulated: parts.recipients.filter((one) => isTestAddress(one, config.simulatorDomain)),
     attachments: parts.attachments ?? [],
     dueAt,
     expiresAt: new Date(dueAt.getTime() + expiry_ms.transactional),

@@ -21,7 +21,7 @@ export interface MailOfContact {
 }
 
 export interface MailEvent {
-  name: 'delivered' | 'opened' | 'clicked' | 'bounced' | 'unsubscribed'
+  name: 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained' | 'unsubscribed'
   at: Date
   /** Further properties of the event: type, subtype, link, ... */
   data?: JsonObject

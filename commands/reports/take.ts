@@ -98,7 +98,8 @@ async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Tak
     await leaveWorkflow({ ...deps, now: () => at }, workspace_id, { mail, source: 'complaint' })
   if (email !== null) {
     await suppressFor(trx, delivery, email, 'complaint', at)
-    await tellOfComplaint(trx, workspace_id, { deliveryId, emailId: email_id, email, at })
+    const told = { deliveryId, emailId: email_id, email, at }
+    if (await tellOfComplaint(trx, workspace_id, told)) deps.wake('dripline_mail_events')
   }
   return 'taken'
 }

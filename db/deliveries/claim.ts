@@ -29,6 +29,7 @@ export type ClaimedDelivery = Pick<
   | 'class'
   | 'destination'
   | 'to_team'
+  | 'simulated'
 > & {
   /** The state before the claim, to which it returns if no attempt is made. */
   was: WaitingState
@@ -64,7 +65,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
   const { now } = claim
   const stop = sql`l.verdict`
   await setUpClaim(trx)
-  // The fence tells Postgres that this claim has looked: it refuses those of older releases.
+  // The fences tell Postgres that this claim has looked, and knows test addresses: it refuses those of older releases.
   const { rows } = await sql<
     ClaimedDelivery & {
       verdict: Verdict | null
@@ -89,12 +90,13 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
           lease_token = case when l.verdict is null then ${claim.leaseToken}::uuid end,
           lease_until = case when l.verdict is null then ${leaseEnd(claim.leaseMs)} end,
           fence = case when l.verdict is null then ${claim.leaseToken}::uuid else d.fence end,
+          simulated_fence = case when l.verdict is null and d.simulated then ${claim.leaseToken}::uuid end,
           next_at = case when l.verdict = 'wait' then l.until else d.next_at end,
           ready = l.verdict is distinct from 'wait',
           settled_at = case when l.verdict <> 'wait' then ${now}::timestamptz end
       from (${look(sql`due`, now)}) l where d.ctid = l.place
       returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.next_at,
-        coalesce(d.due_at, d.created_at) as created_at, d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, d.to_team, l.was, l.verdict
+        coalesce(d.due_at, d.created_at) as created_at, d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, d.to_team, d.simulated, l.was, l.verdict
     ),
     events as (
       insert into email_events (email_id, workspace_id, recipient, status, at, data)
@@ -106,7 +108,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
       select (select json_agg(walk) from walk) as steps, (select json_agg(id) from picked) as picked
     )
     select m.id, email_id, workspace_id, domain_id, recipient, shard, attempt, next_at, created_at, expires_at, resent,
-      last_response, slot_day::text, class, destination, to_team, was, verdict,
+      last_response, slot_day::text, class, destination, to_team, simulated, was, verdict,
       case when row_number() over () = 1 then steps end as steps,
       case when row_number() over () = 1 then picked end as picked
     from walked left join moved m on true

@@ -8,7 +8,7 @@ import type { JsonObject } from '../schema.ts'
 
 /** Something that happened to an email and is to be recorded for its contact. */
 export interface MailEventFacts {
-  name: 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced'
+  name: 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained'
   at: Date
   data: JsonObject
 }

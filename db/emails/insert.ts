@@ -23,6 +23,8 @@ export interface NewEmail {
   recipients: string[]
   /** Those of them who are of the team, and not the contact for whom an execution sends it. */
   team: string[]
+  /** Those of them who are test addresses, for which the lane answers. */
+  simulated: string[]
   attachments: NewAttachment[]
   /** The whole message, which is sent as it is; absent: the message is composed from the row. */
   source?: Buffer
@@ -56,6 +58,7 @@ export async function insertEmail(
   const keys = recipients.map(({ key }) => key)
   const ofTeam = recipients.map(({ to_team }) => to_team)
   const providers = recipients.map(({ provider }) => provider)
+  const simulated = recipients.map(({ simulated }) => simulated)
   const given = sql`
     select ${row.id}::text as id, ${row.type}::text as type, ${row.category}::text as category,
       ${row.from}::text as "from", ${row.to}::text[] as "to", ${row.cc}::text[] as cc, ${row.bcc}::text[] as bcc,
@@ -74,8 +77,8 @@ export async function insertEmail(
     // Not in the relation, which Postgres would write to a file for a large one.
     bodies: { html: sql`${row.html}::text`, text: sql`${row.text}::text` },
     recipients: sql`select ${row.id}::text as email_id, r.* from unnest(${addresses}::text[], ${domains}::text[],
-      ${shards}::smallint[], ${keys}::text[], ${ofTeam}::boolean[], ${providers}::text[], ${[...macs]}::bytea[])
-      with ordinality as r(address, domain, shard, key, to_team, provider, mac, position)`,
+      ${shards}::smallint[], ${keys}::text[], ${ofTeam}::boolean[], ${providers}::text[], ${simulated}::boolean[], ${[...macs]}::bytea[])
+      with ordinality as r(address, domain, shard, key, to_team, provider, simulated, mac, position)`,
     further: sql`${attachments(row.id, email.attachments)}${firstSlice(row.id, email.source)}`,
   })
 }
@@ -86,7 +89,7 @@ interface GivenEmails {
   given: RawBuilder<unknown>
   /** Expressions over `given`. */
   bodies: { html: RawBuilder<unknown>; text: RawBuilder<unknown> }
-  /** A `select` of `email_id`, `address`, `domain`, `shard`, `key`, `to_team`, `provider`, `mac` and `position`. */
+  /** A `select` of `email_id`, `address`, `domain`, `shard`, `key`, `to_team`, `provider`, `simulated`, `mac` and `position`. */
   recipients: RawBuilder<unknown>
   /** Further steps of the `with`, each after a comma. */
   further?: RawBuilder<unknown>
@@ -100,7 +103,7 @@ export async function writeGiven(
 ): Promise<void> {
   await sql`
     with given as (${given}), recipient as (
-      select g.*, r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.position,
+      select g.*, r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.simulated, r.position,
         coalesce(k.provider, r.provider) as provider, case when k.shard is null then r.domain else k.destination end as destination,
         s.email is not null and g.scheduled_at is null as suppressed
       from (${recipients}) r join given g on g.id = r.email_id
@@ -119,13 +122,13 @@ export async function writeGiven(
     ), delivery as (
       insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
         expires_at, created_at, settled_at, marketing, address_hmac, workflow_id, execution_id, class,
-        destination, ready, to_team, scheduled, due_at, provider)
+        destination, ready, to_team, scheduled, due_at, provider, simulated)
       select id, ${workspaceId}, domain_id, address, shard,
         case when suppressed then 'suppressed' else 'queued' end, due_at, expires_at, created_at,
         case when suppressed then created_at end, category = 'marketing', mac,
         case when category = 'marketing' then workflow_id end,
         case when category = 'marketing' then execution_id end, class, destination, due_at <= created_at, to_team,
-        scheduled_at is not null, scheduled_at, provider
+        scheduled_at is not null, scheduled_at, provider, simulated
       from recipient order by id, position
     )${further}
     insert into email_events (email_id, workspace_id, recipient, status, at, data)
@@ -143,8 +146,12 @@ export async function writeGiven(
 /** The place of an email's class in `mailClasses`. */
 export const classPlace = (row: ClassedEmail) => mailClasses.indexOf(mailClass(row))
 
-/** Each recipient with its domain and the domain's shard, the address by which it is suppressed, its place, whether it is of the team, and its provider. */
-export function recipientRows({ recipients, team }: Pick<NewEmail, 'recipients' | 'team'>) {
+/** Each recipient with its domain and the domain's shard, the address by which it is suppressed, its place, whether it is of the team or a test address, and its provider. */
+export function recipientRows({
+  recipients,
+  team,
+  simulated,
+}: Pick<NewEmail, 'recipients' | 'team' | 'simulated'>) {
   return recipients.map((address, position) => {
     const domain = addressDomain(address).toLowerCase()
     const key = normalizeContactEmail(address) ?? address.toLowerCase()
@@ -156,6 +163,7 @@ export function recipientRows({ recipients, team }: Pick<NewEmail, 'recipients' 
       position,
       to_team: team.includes(address),
       provider: mailboxProvider(domain),
+      simulated: simulated.includes(address),
     }
   })
 }

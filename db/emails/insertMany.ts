@@ -63,9 +63,9 @@ export async function insertEmails(
     bodies: { html: sql`html`, text: sql`text` },
     further: emails.some(({ source }) => source) ? sources : sql``,
     recipients: sql`
-      select email_id, address, domain, shard, key, to_team, provider, decode(hex, 'hex') as mac, position
+      select email_id, address, domain, shard, key, to_team, provider, simulated, decode(hex, 'hex') as mac, position
       from jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb)
         as r(email_id text, address text, domain text, shard smallint, key text, to_team boolean, provider text,
-          hex text, position integer)`,
+          simulated boolean, hex text, position integer)`,
   })
 }

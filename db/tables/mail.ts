@@ -117,6 +117,10 @@ export interface DeliveriesTable {
   due_at: Defaulted<Date | null>
   /** The provider of the recipient, as it was known when the mail was accepted, for statistics; null: none that we know. */
   provider: Defaulted<string | null>
+  /** It is to a test address, for which the lane answers; null: written by the release before, so the lane decides. */
+  simulated: Defaulted<boolean | null>
+  /** The lease of the last claim that knew `simulated`: others pass over what is. */
+  simulated_fence: Defaulted<string | null>
 }
 
 /** What direct delivery has learned about the domain of a recipient. */

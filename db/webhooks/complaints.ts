@@ -1,9 +1,14 @@
-// Tells webhooks that somebody has complained about a delivery, once for each delivery.
+// Tells webhooks and the contact that somebody has complained about a delivery, once for each delivery.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
+import { insertMailEvent } from '../deliveries/mailEvents.ts'
 
-/** @returns false if it was told before, which this transaction waits for when another one is about to */
+/**
+ * Of a copy for the team the contact is not told.
+ * @returns whether a mail event was written: the caller wakes `dripline_mail_events`; false too if it was told before, which this
+ *   transaction waits for when another one is about to
+ */
 export async function tellOfComplaint(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -23,5 +28,5 @@ export async function tellOfComplaint(
     select tell_of_email('email.complained', ${emailId}, ${email}, ${at}::timestamptz)
     where webhook_asked(${workspaceId})
   `.execute(trx)
-  return true
+  return insertMailEvent(trx, workspaceId, deliveryId, { name: 'complained', at, data: {} }, at)
 }

@@ -1,9 +1,9 @@
 // What of the claimed mail may be sent now: what has a place in the warm-up of its domain, and in the day of its workspace.
 import type { DailyLimit } from '../../commands/limits/daily.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
-import { isTestAddress } from '../../rules/mail/testAddresses.ts'
 import type { UseEmail } from '../compose/composer.ts'
 import type { DeliveryDeps } from '../deps.ts'
+import { isSimulated } from '../testAddresses.ts'
 import { createDayLimit, type PlacedEmails } from './dayLimit.ts'
 import { createWarmUp } from './warmUp.ts'
 
@@ -19,8 +19,7 @@ export function createAdmission(deps: DeliveryDeps, shared: LanesShare, leaseTok
   const warmUp = createWarmUp(deps, leaseToken)
   const dayLimit = createDayLimit({ ...deps, ...shared }, leaseToken)
   // What never leaves warms up no domain.
-  const leaves = ({ recipient }: ClaimedDelivery) =>
-    !isTestAddress(recipient, deps.config.simulatorDomain)
+  const leaves = (delivery: ClaimedDelivery) => !isSimulated(delivery, deps.config.simulatorDomain)
   return async (claimed: ClaimedDelivery[]): Promise<ClaimedDelivery[]> => {
     const stays = claimed.filter((delivery) => !leaves(delivery))
     return dayLimit([...(await warmUp(claimed.filter(leaves))), ...stays])

@@ -209,6 +209,22 @@ describe('a complaint', () => {
     })
   })
 
+  test('is recorded for the contact, once, and workers are woken only if there is one', async () => {
+    const [stranger, one] = [await delivery('delivered'), await delivery('delivered')]
+    await api.request('POST', '/v1/automation/events', { event_name: 'seen', email: one.to })
+    api.woken.length = 0
+    await take(stranger.id, complaint)
+    expect(api.woken).toEqual([])
+    await take(one.id, complaint)
+    await take(one.id, complaint)
+    expect(api.woken).toContain('dripline_mail_events')
+    await tellAll(api.deps)
+    const path = `/v1/automation/contacts/${one.to}/events`
+    const { body } = await api.request<{ events: { event_name: string }[] }>('GET', path)
+    const complained = body.events.filter(({ event_name }) => event_name === 'email.complained')
+    expect(complained).toMatchObject([{ properties: { email_id: one.emailId } }])
+  })
+
   test('beside changes of the same audiences: no deadlock, and the counts are right', async () => {
     const ids: string[] = []
     for (const name of ['One', 'Two', 'Three']) {

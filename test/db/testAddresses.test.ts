@@ -1,6 +1,6 @@
 // Test addresses in a lane whose transport takes nothing: what each name leads to, and what it leaves alone.
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { MailTransport } from '../../mail/transport.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -24,8 +24,11 @@ const transport: MailTransport = {
   close: async () => undefined,
 }
 
-const runLane = (config: { warmUp?: boolean } = {}) =>
-  createTestWorker(api, 'smtp://127.0.0.1:1', { transport, config }).own({ lane: 0, lanes: 1 })
+const runLane = (
+  config: { warmUp?: boolean; simulatorDomain?: string } = {},
+  by: MailTransport = transport,
+) =>
+  createTestWorker(api, 'smtp://127.0.0.1:1', { transport: by, config }).own({ lane: 0, lanes: 1 })
 
 const html = '<p><a href="mailto:a@b.test">A</a> <a href="https://shop.test/?a=1&amp;b=2">B</a></p>'
 const mail = { from: 'Acme <hello@new.test>', subject: 'S', html }
@@ -124,7 +127,8 @@ test.each([
     .orderBy('outbox.id')
     .execute()
   const heard = outbox.map(({ payload }) => `email.${(payload as { name: string }).name}`)
-  expect(heard).toEqual(state === 'suppressed' ? [] : shown)
+  const complained = types.includes('email.complained') ? ['email.complained'] : []
+  expect(heard).toEqual(state === 'suppressed' ? [] : [...shown, ...complained])
 })
 
 test('nothing was sent, suppressed or unsubscribed by any of them', async () => {
@@ -209,6 +213,74 @@ test('they take no place in the warm-up of their domain', async () => {
     .where('email_id', '=', id)
     .executeTakeFirstOrThrow()
   expect(row).toEqual({ slot_day: null, state: 'delivered' })
+})
+
+describe('a worker with another SIMULATOR_DOMAIN', () => {
+  /** What left, by a transport that takes all. */
+  const left: string[] = []
+  const open: MailTransport = {
+    ...transport,
+    async send({ to }) {
+      left.push(to)
+      return {
+        kind: 'rejected',
+        phase: 'rcpt',
+        code: 550,
+        enhanced: '5.0.0',
+        reply: '550 5.0.0 no',
+      }
+    },
+    rooms: () => ({ known: new Map(), other: Number.POSITIVE_INFINITY }),
+  }
+  const runOther = () => runLane({ simulatorDomain: 'other.test' }, open)
+
+  test('answers for what was accepted as a test, and sends what was not', async () => {
+    await runOther()
+    const id = await accept(['delivered@simulator.test', 'Bounced+1@Simulator.test'])
+    await settled(id)
+    expect((await rowsOf(id)).map(({ state }) => state).sort()).toEqual(['bounced', 'delivered'])
+    const clicked = await accept('clicked@simulator.test', { html: '<p>No link</p>' })
+    await settled(clicked)
+    const link = 'https://simulator.test/'
+    expect((await toldOf(clicked)).at(-1)).toMatchObject({ data: { link } })
+    expect(left).toEqual([])
+    const mailed = await accept('delivered@other.test', { from: 'a@sender.test' })
+    // Its domain has no key that signs, so it ends as a mail that could not be composed: the lane has not answered.
+    await eventually(async () => {
+      const [row] = await rowsOf(mailed)
+      expect(row).toMatchObject({ state: 'deferred' })
+    })
+  })
+
+  test('decides by its own setting where a process of before has written the row', async () => {
+    const id = await accept('delivered@simulator.test')
+    await sql`update deliveries set simulated = null where email_id = ${id}`.execute(db)
+    await runLane()
+    await settled(id)
+    expect(await rowsOf(id)).toMatchObject([{ state: 'delivered' }])
+  })
+})
+
+test('the claim of a worker that does not know them passes over them, and over no other', async () => {
+  const tested = await accept('delivered@simulator.test')
+  const mailed = await accept('ada@example.com', { from: 'a@sender.test' })
+  const claimOfBefore = async (emailId: string) => {
+    const { rows } = await sql<{ id: number }>`
+      update deliveries d set state = 'sending', attempt = attempt + 1, lease_token = gen.token,
+        lease_until = now() + interval '1 minute', fence = gen.token
+      from (select gen_random_uuid() as token) gen where d.email_id = ${emailId} returning d.id`.execute(
+      db,
+    )
+    return rows.length
+  }
+  expect([await claimOfBefore(tested), await claimOfBefore(mailed)]).toEqual([0, 1])
+  await runLane()
+  await settled(tested)
+  // Deferred and claimed once more, it is passed over still.
+  const later = await accept('deferred@simulator.test')
+  await eventually(async () => expect(await rowsOf(later)).toMatchObject([{ state: 'deferred' }]))
+  expect(await claimOfBefore(later)).toBe(0)
+  await settled(later)
 })
 
 test('four hundred of them at once, with two workers that take the lane from each other', {

@@ -58,6 +58,7 @@ export function newTestEmail(
     },
     recipients: to,
     team: [],
+    simulated: [],
     attachments,
     dueAt: at,
     expiresAt: new Date(at.getTime() + DAY_MS),
