@@ -198,7 +198,7 @@ export const limits = {
   stallMsEnd: 30_000,
   /** How often a suspect may end the worker while it runs alone, before it is given up. */
   suspectDeathsMax: 3,
-  /** Tags that are counted apart in one hour of a workspace, and the same of workflows and broadcasts. */
+  /** Tags that are counted apart in one hour of a sending domain, and the same of workflows and broadcasts. */
   statGroupsPerHourMax: 500,
   /** Hours or days of one answer of statistics. */
   statTimesMax: 1_000,

@@ -1,7 +1,7 @@
 // Folds what is to be added to the statistics of mail into them, every second, and deletes those of long ago.
 import type { CommandDeps } from '../commands/deps.ts'
 import { transact } from '../commands/transact.ts'
-import { deleteOldEmailStats, foldEmailStats } from '../db/stats/fold.ts'
+import { deleteOldEmailStats, foldEmailStats, lockFolding } from '../db/stats/fold.ts'
 import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
 
@@ -13,14 +13,16 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
 
-/** Folds all that there is, a page in each commit. @returns how many changes */
+/** Folds all that there is, a page in each commit, unless somebody else does. @returns how many changes */
 export async function foldAllEmailStats(
   deps: Deps,
   isStopping: () => boolean = () => false,
 ): Promise<number> {
   let count = 0
   for (;;) {
-    const folded = await transact.one(deps, ({ db }) => foldEmailStats(db, PAGE))
+    const folded = await transact(deps, async ({ db }) =>
+      (await lockFolding(db)) ? foldEmailStats(db, PAGE) : 0,
+    )
     count += folded
     if (folded < PAGE || isStopping()) return count
   }

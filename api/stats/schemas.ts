@@ -52,7 +52,7 @@ const EmailStats = z
     }),
     group: z.string().optional().openapi({
       description:
-        'With `group`: the id of the domain, workflow or broadcast, the tag as `key:value`, or the provider; `other` for providers that we do not know, and for tags, workflows and broadcasts that are one too many for an hour',
+        'With `group`: the id of the domain, workflow or broadcast, the tag as `key:value`, or the provider; `other` for providers that we do not know, and for tags, workflows and broadcasts beyond the first 500 of their domain in an hour. There are no broadcasts yet',
     }),
     accepted: count('accepted'),
     sent: count('sent'),

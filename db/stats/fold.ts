@@ -1,13 +1,29 @@
 // Folds changes of statistics into the counts of their hours, and deletes what is older than they are kept.
 import { sql } from 'kysely'
-import { limits } from '../../rules/limits.ts'
-import { OTHER_GROUP } from '../../rules/stats.ts'
 import type { Trx } from '../connect.ts'
-import { addedCounts, countColumns, groupsOf, sumsOf } from './groups.ts'
+import { addedCounts, countColumns, placedSteps, sumsOf } from './groups.ts'
+
+/** The advisory lock of whoever folds. */
+const FOLD_LOCK = 0x666f6c64
+/** How long a frozen worker can keep others from folding. */
+const IDLE_MAX = '10s'
 
 /**
- * Folds the oldest changes, of all workspaces: in one statement, so each is counted once whenever this ends. Any number of workers may do
- * it; those that another one folds are passed over. Rows are written in the order of their keys, so none waits for another in a circle.
+ * Makes this transaction the only one that folds: changes are folded in their order, since those that come first get the room of their
+ * hour. Postgres ends it if it is idle for ten seconds.
+ * @returns false if another one folds
+ */
+export async function lockFolding(trx: Trx): Promise<boolean> {
+  const { rows } = await sql<{ ours: boolean; set_config: string }>`
+    select pg_try_advisory_xact_lock(${FOLD_LOCK}::bigint) as ours,
+      set_config('idle_in_transaction_session_timeout', ${IDLE_MAX}, true)
+  `.execute(trx)
+  return rows[0]?.ours ?? false
+}
+
+/**
+ * Folds the oldest changes, of all workspaces: in one statement, so each is counted once whenever this ends. The caller has the lock of
+ * `lockFolding`.
  * @returns how many changes it folded
  */
 export async function foldEmailStats(trx: Trx, limit: number): Promise<number> {
@@ -16,28 +32,9 @@ export async function foldEmailStats(trx: Trx, limit: number): Promise<number> {
       delete from email_stat_changes where id in (
         select id from email_stat_changes order by id limit ${limit}::int for update skip locked)
       returning *
-    ), spread as (
-      select g.workspace_id, v.kind, g.hour, g.domain_id, v.value, ${sumsOf('g')}
-      from gone g cross join lateral (${groupsOf('g')}) v
-      group by 1, 2, 3, 4, 5
-    ), known as (
-      select s.*, (s.kind = 'domain' or s.value = ${OTHER_GROUP} or coalesce((
-        select true from email_stats k where k.workspace_id = s.workspace_id and k.kind = s.kind and k.hour = s.hour
-          and k.domain_id = s.domain_id and k.value = s.value limit 1), false)) as is_known
-      from spread s
-    ), placed as (
-      select k.*, case when k.is_known or r.taken + row_number() over (
-          partition by k.workspace_id, k.kind, k.hour, k.is_known order by k.domain_id, k.value
-        ) <= ${limits.statGroupsPerHourMax}::int then k.value else ${OTHER_GROUP} end as place
-      from known k cross join lateral (
-        select count(*) as taken from (
-          select from email_stats t
-          where not k.is_known and t.workspace_id = k.workspace_id and t.kind = k.kind and t.hour = k.hour
-          limit ${limits.statGroupsPerHourMax}::int) counted
-      ) r
-    ), folded as (
+    ), ${placedSteps({ from: sql`gone g`, where: sql`true` })}, folded as (
       insert into email_stats as e (workspace_id, kind, hour, domain_id, value, ${countColumns})
-      select p.workspace_id, p.kind, p.hour, p.domain_id, p.place, ${sumsOf('p')} from placed p
+      select p.workspace_id, p.kind, p.hour, p.domain_id, p.shown, ${sumsOf('p')} from placed p
       group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
       on conflict (workspace_id, kind, hour, domain_id, value) do update set ${addedCounts}
     )

@@ -1,9 +1,7 @@
 // Reads statistics of mail: the counts of hours, and what is not folded into them yet, so they are exact at every moment.
 import { sql } from 'kysely'
-import { limits } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import {
-  OTHER_GROUP,
   type StatCount,
   type StatGroup,
   type StatHours,
@@ -12,24 +10,13 @@ import {
   statIntervals,
 } from '../../rules/stats.ts'
 import type { Db } from '../connect.ts'
-import { countColumns, groupsOf, sumsOf } from './groups.ts'
+import { countColumns, placedSteps, sumsOf } from './groups.ts'
 
 /** Of each bucket. */
 const isSomething = sql.join(
   statCounts.map((name) => sql`sum(${sql.ref(`c.${name}`)}) > 0`),
   sql` or `,
 )
-
-/** Where a value of the changes `g` is shown. */
-function placeOf(kind: StatGroup) {
-  if (kind === 'domain') return sql`g.value`
-  const ofHour = sql`t.workspace_id = g.workspace_id and t.kind = ${kind} and t.hour = g.hour`
-  return sql`case when coalesce((select true from email_stats t
-        where ${ofHour} and t.domain_id = g.domain_id and t.value = g.value limit 1), false)
-      or ${limits.statGroupsPerHourMax}::int > (select count(*) from (
-        select from email_stats t where ${ofHour} limit ${limits.statGroupsPerHourMax}::int) counted)
-      then g.value else ${OTHER_GROUP} end`
-}
 
 /** What is asked for. */
 export interface StatsAsked {
@@ -48,9 +35,8 @@ export type StatsRow = Record<StatCount, number> & {
 }
 
 /**
- * Buckets in which something was counted, by time and then by group. One statement, so a change is either folded or read by itself.
- * A value that is not folded yet is shown apart while its hour has room for one more; where several come at once and only some fit, the
- * fold puts the others into `other` afterwards. The sums never change.
+ * Buckets in which something was counted, by time and then by group. One statement, so a change is either folded or read by itself, and
+ * under the same value (`placedSteps`).
  */
 export async function listEmailStats(
   db: Db,
@@ -67,17 +53,13 @@ export async function listEmailStats(
         and ${column('hour')} < ${hours.to}::int and ${ofDomain}`
   }
   const { rows } = await sql<StatsRow>`
+    with ${placedSteps({ from: sql`email_stat_changes g`, where: isAsked('g') }, kind)}
     select c.hour - c.hour % ${per}::int as hour, ${shown} as value, ${sumsOf('c')}
     from (
       select s.hour, s.domain_id, s.value, ${countColumns} from email_stats s
       where ${isAsked('s')} and s.kind = ${kind}
       union all
-      select g.hour, g.domain_id, ${placeOf(kind)} as value, ${countColumns}
-      from (
-        select g.workspace_id, g.hour, g.domain_id, v.value, ${sumsOf('g')}
-        from email_stat_changes g cross join lateral (${groupsOf('g', kind)}) v
-        where ${isAsked('g')} group by 1, 2, 3, 4
-      ) g
+      select p.hour, p.domain_id, p.shown as value, ${countColumns} from placed p
     ) c
     group by 1, 2
     having ${isSomething}

@@ -8,7 +8,7 @@ import { transact } from '../../commands/transact.ts'
 import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { bounceDelivery } from '../../db/deliveries/writes.ts'
 import { insertEmails, type PlainEmail } from '../../db/emails/insertMany.ts'
-import { foldEmailStats } from '../../db/stats/fold.ts'
+import { foldEmailStats, lockFolding } from '../../db/stats/fold.ts'
 import { listEmailStats } from '../../db/stats/reads.ts'
 import { insertTracked, lockMailTracking, markClicks } from '../../db/tracking/writes.ts'
 import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
@@ -262,6 +262,50 @@ test('tags without bound share one group of their hour, and no mail is left out'
     expect(rows.reduce((sum, { accepted }) => sum + accepted, 0)).toBe(count + 40)
     expect(rows.find(({ value }) => value === 'other')?.accepted).toBeGreaterThanOrEqual(30)
   }
+})
+
+test('the room of an hour is each domain’s own, and who stands in it is the same before, while and after it is folded', async () => {
+  const at = new Date(BEGIN - 48 * HOUR_MS)
+  const most = limits.statGroupsPerHourMax
+  const count = most + 20
+  const random = createRandom(7)
+  // Each mail has a tag of its own and one that some share; some come again later.
+  const mails = Array.from({ length: 2 * count }, (_, i) => ({
+    ...{
+      domainId: domains[i % 2] ?? domains[0],
+      to: [`x@${['gmail.com', 'x.test'][i % 2]}`],
+      at,
+      workflowId: null,
+    },
+    tags: { user: `u${i}`, plan: `p${i % 2}${random.between(1, 3)}` },
+  }))
+  const hour = Math.floor(at.getTime() / HOUR_MS)
+  const readAll = async () => {
+    const asked = { hours: { from: hour, to: hour + 1 }, interval: 'hour', ...everything } as const
+    const reaches = [
+      wholeWorkspace(workspaceId),
+      ...domains.map((domainId) => ({ workspaceId, domainId })),
+    ]
+    const found = []
+    for (const reach of reaches) {
+      for (const group of statGroups)
+        found.push(await listEmailStats(db, reach, { ...asked, group }))
+    }
+    return found
+  }
+  await accept(mails)
+  await accept(mails.toReversed().slice(0, 300))
+  const before = await readAll()
+  const tags = before.map((rows) => rows.length).filter((length) => length >= most)
+  expect(tags).toEqual([2 * most + 1, most + 1, most + 1])
+  const foldSome = () =>
+    write(async ({ db: trx }) => ((await lockFolding(trx)) ? foldEmailStats(trx, 101) : 0))
+  for (let folded = 1; folded > 0; ) {
+    const folds = await Promise.all([foldSome(), foldSome(), foldSome()])
+    folded = folds.reduce((sum, one) => sum + one, 0)
+    expect(await readAll()).toEqual(before)
+  }
+  expect(await db.selectFrom('email_stat_changes').select('id').execute()).toEqual([])
 })
 
 test('counts of long ago are deleted, and the ledger is not', async () => {

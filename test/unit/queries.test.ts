@@ -59,6 +59,7 @@ const exceptions: Record<string, string[]> = {
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
   'workers fold the statistics of all workspaces, and delete old ones': [
     'stats/foldEmailStats',
+    'stats/lockFolding',
     'stats/deleteOldEmailStats',
   ],
   'workers delete old answers of all workspaces': ['idempotency-keys/deleteOldAnswers'],
