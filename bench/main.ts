@@ -10,6 +10,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   automation: async () => (await import('./automation.ts')).automation,
   emails: async () => (await import('./emails.ts')).emails,
   submission: async () => (await import('./submission.ts')).submission,
+  webhooks: async () => (await import('./webhooks.ts')).webhooks,
   lists: async () => (await import('./lists.ts')).lists,
   smtp: async () => (await import('./smtp.ts')).smtp,
   memory: async () => (await import('./memory.ts')).memory,
@@ -24,11 +25,12 @@ const benches: Record<string, () => Promise<Bench>> = {
 const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [options]
   --quick              small sizes: shows that it works, measures little
   --rounds N           interleaved rounds (5)
-  --seconds N          length of one measurement (events, emails, batch, submission, isolation, claims, fairness)
-  --count N            operations of one measurement (automation, smtp, memory); emails and events a second (isolation);
+  --seconds N          length of one measurement (events, emails, batch, submission, isolation, claims, fairness, webhooks)
+  --count N            operations of one measurement (automation, smtp, memory, webhooks); emails and events a second (isolation);
                        scheduled deliveries that are due in one second (schedule)
   --rows N             rows of each list (lists), or deliveries (claims, fairness, schedule); 1000000
                        events that were counted (stats); 10000000
+                       endpoints at which nobody answers (webhooks); 10000
   --temporal server    the real server on Postgres, built once with Go (automation; the default)
   --temporal dev       the development server of the Temporal CLI instead
 Progress goes to stderr, one JSON document to stdout. Exit code 1: a figure misses its bar.

@@ -1,8 +1,8 @@
 // Measures the whole path of an email, from the commit that fills the ledger to its settlement, and its processor time.
 import { availableParallelism } from 'node:os'
-import { sql } from 'kysely'
 import { opensslSigns } from './machine.ts'
-import { childrenOf, processorTimeOf } from './processorTime.ts'
+import { postgresTime } from './postgresTime.ts'
+import { processorTimeOf } from './processorTime.ts'
 import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
 import { middle } from './report.ts'
@@ -154,13 +154,5 @@ function possible(cpu_us: number): number {
 }
 
 /** Seconds of processor time of the worker and of Postgres, but for the connections of this benchmark. */
-async function usedBy({ db }: Workspace, worker: number, postmaster: number): Promise<number> {
-  const { rows } = await sql<{ pid: number }>`
-    select pid from pg_stat_activity
-    where application_name = (select application_name from pg_stat_activity where pid = pg_backend_pid())`.execute(
-    db,
-  )
-  const own = new Set(rows.map(({ pid }) => pid))
-  const backends = childrenOf(postmaster).filter((pid) => !own.has(pid))
-  return [worker, postmaster, ...backends].reduce((sum, pid) => sum + processorTimeOf(pid), 0)
-}
+const usedBy = async ({ db }: Workspace, worker: number, postmaster: number): Promise<number> =>
+  processorTimeOf(worker) + (await postgresTime(db, postmaster))
