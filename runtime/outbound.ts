@@ -1,5 +1,6 @@
 // The HTTP client for URLs that customers choose. Against server-side request forgery (SSRF) it looks the host up once, judges
 // its addresses, and connects to one that it has judged.
+// Long because a request is followed from the look at its address to the end of its answer.
 import { lookup as systemLookup } from 'node:dns/promises'
 import {
   type Agent as HttpAgent,
@@ -74,8 +75,7 @@ const systemAddresses: Lookup = async (host) =>
  */
 export function createOutbound({ mayConnect, lookup = systemAddresses }: OutboundDeps): Outbound {
   return async (request) => {
-    const timeout = AbortSignal.timeout(request.timeout_ms)
-    const signal = AbortSignal.any(request.signal ? [timeout, request.signal] : [timeout])
+    const { signal, isLate, over } = endOf(request)
     try {
       const address = await unlessAborted(addressOf(request.url, lookup, mayConnect), signal)
       const work = exchange(request, address, signal).catch((err: unknown) => {
@@ -87,8 +87,35 @@ export function createOutbound({ mayConnect, lookup = systemAddresses }: Outboun
     } catch (err) {
       request.signal?.throwIfAborted()
       if (err instanceof OutboundError) throw err
-      throw new OutboundError(timeout.aborted ? 'timeout' : 'connection', { cause: err })
+      throw new OutboundError(isLate() ? 'timeout' : 'connection', { cause: err })
+    } finally {
+      over()
     }
+  }
+}
+
+/**
+ * When a request is given up: at its time, or when its own signal says so. The signals of Node that do this cost a tenth of a
+ * request.
+ * @returns `over` is called after the request, or its timer would go on
+ */
+function endOf({ timeout_ms, signal: own }: OutboundRequest) {
+  const ending = new AbortController()
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    ending.abort()
+  }, timeout_ms)
+  const end = () => ending.abort()
+  if (own?.aborted) end()
+  own?.addEventListener('abort', end)
+  return {
+    signal: ending.signal,
+    isLate: () => isLate,
+    over() {
+      clearTimeout(timer)
+      own?.removeEventListener('abort', end)
+    },
   }
 }
 

@@ -144,26 +144,38 @@ export interface DueWebhookDelivery {
   secrets: Buffer[]
 }
 
-/** What is due at an endpoint that the worker has, in the order in which it was. @param but those that the worker has in hand */
+/**
+ * What is due at an endpoint that the worker has, in the order in which it was. All have the same list of secrets. Planned once for each
+ * connection: events are found by their ids, however many there were then.
+ * @param but those that the worker has in hand
+ */
 export async function listDueDeliveries(
   db: Db,
   { id, epoch }: HeldWebhook,
   { but, limit }: { but: readonly string[]; limit: number },
 ): Promise<DueWebhookDelivery[]> {
   const { rows } = await sql<DueWebhookDelivery>`
-    select d.id, d.event_id, d.workspace_id, d.attempts, w.url, e.type, e.at, e.data::text as data,
-      array(select s.secret from webhook_secrets s
+    with held as materialized (
+      select w.id, w.url, array(select s.secret from webhook_secrets s
         where s.webhook_id = w.id and (s.valid_until is null or s.valid_until > statement_timestamp())
         order by s.id desc limit ${limits.webhookSecretsMax}) as secrets
-    from webhooks w
+      from webhooks w where w.id = ${id} and w.epoch = ${epoch} and w.status = 'enabled'
+    )
+    select d.id, d.event_id, d.workspace_id, d.attempts, w.url, e.type, e.at, e.data::text as data,
+      case when row_number() over (order by d.next_at, d.id) = 1 then w.secrets else '{}' end as secrets
+    from held w
     cross join lateral (
       select d.* from webhook_deliveries d
       where d.webhook_id = w.id and d.next_at <= statement_timestamp() and d.id <> all(${[...but]}::uuid[])
       order by d.next_at, d.id limit ${limit}
     ) d
-    join webhook_events e on e.id = d.event_id
-    where w.id = ${id} and w.epoch = ${epoch} and w.status = 'enabled'
+    cross join lateral (
+      select e.type, e.at, e.data from webhook_events e where e.id = d.event_id limit 1
+    ) e
     order by d.next_at, d.id
   `.execute(db)
+  // They are the same for all, so they come once.
+  const secrets = rows[0]?.secrets ?? []
+  for (const row of rows) row.secrets = secrets
   return rows
 }

@@ -21,10 +21,11 @@ export function createAttempt(
   deps: Pick<WebhookDeps, 'outbound' | 'secrets' | 'now' | 'config' | 'metrics' | 'log'>,
 ) {
   const agents = { http: new HttpAgent(kept), https: new HttpsAgent(kept) }
+  const keysOf = createKeys(deps.secrets)
   return {
     async attempt(webhook: HeldWebhook, due: DueWebhookDelivery): Promise<SettledTry> {
       const began = performance.now()
-      const given = await post(deps, due, agents)
+      const given = await post({ ...deps, keysOf }, due, agents)
       const took_ms = Math.round(performance.now() - began)
       const verdict = judgeWebhook(given, due.attempts + 1, deps.now().getTime())
       const outcome = given.status === null ? 'unanswered' : 'refused'
@@ -52,10 +53,27 @@ function stateAfter(kind: ReturnType<typeof judgeWebhook>['kind']): SettledTry['
   return kind === 'again' ? 'pending' : 'failed'
 }
 
+/** Makes the function that decrypts secrets, those of one list once. @throws SecretError */
+function createKeys(secrets: WebhookDeps['secrets']) {
+  const known = new WeakMap<readonly Buffer[], Buffer[]>()
+  return (encrypted: readonly Buffer[]): Buffer[] => {
+    const keys =
+      known.get(encrypted) ?? encrypted.map((secret) => secrets.decrypt('webhook', secret))
+    known.set(encrypted, keys)
+    return keys
+  }
+}
+
 const unanswered: WebhookTry = { status: null, retryAfter: null }
 
 async function post(
-  { outbound, secrets, now, config, log }: Parameters<typeof createAttempt>[0],
+  {
+    outbound,
+    keysOf,
+    now,
+    config,
+    log,
+  }: Parameters<typeof createAttempt>[0] & { keysOf: ReturnType<typeof createKeys> },
   due: DueWebhookDelivery,
   agents: { http: HttpAgent; https: HttpsAgent },
 ): Promise<WebhookTry> {
@@ -63,7 +81,7 @@ async function post(
   if (!isWebhookUrl(due.url, { allowPrivate: config.allowPrivateWebhooks })) return unanswered
   const body = webhookBody(due)
   try {
-    const keys = due.secrets.map((secret) => secrets.decrypt('webhook', secret))
+    const keys = keysOf(due.secrets)
     const answer = await outbound({
       method: 'POST',
       url: new URL(due.url),

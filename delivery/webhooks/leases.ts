@@ -2,8 +2,12 @@
 import { transact } from '../../commands/transact.ts'
 import { type HeldWebhook, releaseWebhooks, renewWebhooks } from '../../db/webhooks/lanes.ts'
 import { webhookLeaseMs, webhookRenewMs } from '../../rules/webhooks/outcome.ts'
+import { createBatcher } from '../../runtime/batcher.ts'
 import { repeat } from '../../runtime/repeat.ts'
 import type { WebhookDeps } from './deps.ts'
+
+/** Endpoints that are given back by one statement. */
+const RELEASED_MAX = 200
 
 /** How long before the end of a lease nothing is begun any more. */
 const MARGIN_MS = 2_000
@@ -11,6 +15,10 @@ const MARGIN_MS = 2_000
 /** Times are those of `performance.now`, which no change of the machine's clock moves. */
 export function createWebhookLeases(deps: Pick<WebhookDeps, 'db' | 'log' | 'wake'>) {
   const held = new Map<string, HeldWebhook & { asked: number }>()
+  const release = createBatcher<HeldWebhook, void>(async (webhooks) => {
+    await transact.one(deps, ({ db }) => releaseWebhooks(db, webhooks))
+    return webhooks.map(() => undefined)
+  }, RELEASED_MAX)
 
   const renewing = repeat({
     every_ms: webhookRenewMs,
@@ -49,9 +57,9 @@ export function createWebhookLeases(deps: Pick<WebhookDeps, 'db' | 'log' | 'wake
     /** Gives it back. When that fails its lease ends by itself. */
     async release({ id, epoch }: HeldWebhook): Promise<void> {
       if (held.get(id)?.epoch === epoch) held.delete(id)
-      await transact
-        .one(deps, ({ db }) => releaseWebhooks(db, [{ id, epoch }]))
-        .catch((err: unknown) => deps.log.warn({ err }, 'a webhook was not given back'))
+      await release({ id, epoch }).catch((err: unknown) =>
+        deps.log.warn({ err }, 'a webhook was not given back'),
+      )
     },
     stop: renewing.stop,
   }

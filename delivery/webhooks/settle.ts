@@ -15,6 +15,11 @@ type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics'>
 /** @returns a function that resolves when the try is committed, and rejects when it was not */
 export function createWebhookSettler(deps: Deps): (one: SettledTry) => Promise<void> {
   return createBatcher<SettledTry, void>(async (tries) => {
+    // Nothing is disabled by what succeeds, so there is nobody to tell in the same commit.
+    if (tries.every(({ state }) => state === 'succeeded')) {
+      await transact.one(deps, ({ db }) => settleWebhooks(db, tries))
+      return tries.map(() => undefined)
+    }
     const disabled = await transact(deps, async (inTrx) => {
       const over = await settleWebhooks(inTrx.db, tries)
       await tellOfDisabled(inTrx, over)

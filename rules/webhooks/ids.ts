@@ -9,12 +9,11 @@ type Kind = Extract<IdKind, 'webhookEvent' | 'webhookDelivery'>
 
 /** The id that callers see, from a uuid as Postgres writes it. */
 export function toShownId(kind: Kind, uuid: string): string {
-  let value = BigInt(`0x${uuid.replaceAll('-', '')}`)
+  const value = BigInt(`0x${uuid.replaceAll('-', '')}`)
+    .toString(32)
+    .padStart(CHARS, '0')
   let text = ''
-  for (let i = 0; i < CHARS; i++) {
-    text = `${DIGITS[Number(value & 31n)]}${text}`
-    value >>= 5n
-  }
+  for (const digit of value) text += DIGITS[Number.parseInt(digit, 32)]
   return `${idPrefixes[kind]}_${text}`
 }
 
