@@ -17,17 +17,17 @@ export function findJsonFault(
   bytesMax: number = Number.POSITIVE_INFINITY,
 ): JsonFault | null {
   const stack: { value: unknown; depth: number }[] = [{ value, depth: 0 }]
+  const isCounted = bytesMax < Number.POSITIVE_INFINITY
   let bytes = 0
   for (let top = stack.pop(); top; top = stack.pop()) {
     const fault = faultOf(top.value, top.depth)
     if (fault) return fault
     if (typeof top.value !== 'object' || top.value === null) {
-      bytes += utf8Bytes(JSON.stringify(top.value))
+      if (isCounted) bytes += utf8Bytes(JSON.stringify(top.value))
     } else {
       const keys = Object.keys(top.value)
       if (!keys.every(isStorableText)) return unstorable
-      bytes += 2 + Math.max(keys.length - 1, 0)
-      if (!Array.isArray(top.value)) for (const key of keys) bytes += keyBytes(key)
+      if (isCounted) bytes += bytesAround(top.value, keys)
       for (const child of Object.values(top.value)) {
         stack.push({ value: child, depth: top.depth + 1 })
       }
@@ -37,6 +37,12 @@ export function findJsonFault(
     }
   }
   return null
+}
+
+/** Of an object or a list: its brackets, commas and keys. */
+function bytesAround(value: object, keys: readonly string[]): number {
+  const marks = 2 + Math.max(keys.length - 1, 0)
+  return Array.isArray(value) ? marks : keys.reduce((sum, key) => sum + keyBytes(key), marks)
 }
 
 /** A key with its quotes and colon. */
@@ -72,7 +78,7 @@ function faultOf(value: unknown, depth: number): JsonFault | null {
 
 /** True for text that a Postgres text or jsonb column can hold. */
 export function isStorableText(text: string): boolean {
-  return !text.includes('\0') && !/\p{Cs}/u.test(text)
+  return text.isWellFormed() && !text.includes('\0')
 }
 
 /** The same text with U+FFFD in place of each half surrogate pair and without U+0000, which Postgres refuses. */

@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { classPlace, type NewEmail, recipientRows, writeGiven } from './insert.ts'
 
@@ -37,13 +38,15 @@ export async function insertEmails(
   emails: readonly PlainEmail[],
   macsOf: (email: NewEmail) => readonly Buffer[],
 ): Promise<void> {
-  const rows = emails.map(({ row, source, dueAt, expiresAt }) => ({
+  const rows = emails.map(({ row: { html: _html, text: _text, ...row }, source, ...times }, i) => ({
     ...row,
+    n: i + 1,
     source: source?.toString('base64') ?? null,
     class: classPlace(row),
-    due_at: dueAt,
-    expires_at: expiresAt,
+    due_at: times.dueAt,
+    expires_at: times.expiresAt,
   }))
+  const bodies = (part: 'html' | 'text') => binaryTexts(emails.map(({ row }) => row[part]))
   const recipients = emails.flatMap((email) => {
     const macs = macsOf(email)
     return recipientRows(email).map((recipient, i) => ({
@@ -55,12 +58,15 @@ export async function insertEmails(
   await writeGiven(trx, workspaceId, {
     given: sql`
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(
-        id text, type text, category text, "from" text, "to" text[], cc text[], bcc text[], reply_to text[],
-        subject text, html text, text text, template_id text, domain_id text, headers jsonb, tags jsonb,
+        n integer, id text, type text, category text, "from" text, "to" text[], cc text[], bcc text[], reply_to text[],
+        subject text, template_id text, domain_id text, headers jsonb, tags jsonb,
         metadata jsonb, message_id text, workflow_id text, execution_id text, node_id text,
         unsubscribe_token text, track_opens boolean, track_clicks boolean, tracking_host text,
         scheduled_at timestamptz, created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz, source text)`,
-    bodies: { html: sql`html`, text: sql`text` },
+    bodies: {
+      html: sql`(${bodies('html')}::text[])[n]`,
+      text: sql`(${bodies('text')}::text[])[n]`,
+    },
     further: emails.some(({ source }) => source) ? sources : sql``,
     recipients: sql`
       select email_id, address, domain, shard, key, to_team, provider, simulated, decode(hex, 'hex') as mac, position

@@ -47,15 +47,27 @@ export function checkShape(bytes: Uint8Array): void {
   }
 }
 
+/** Bytes of a text that are looked at one by one: most texts are short, and a search costs as much as some of these. */
+const STEPS = 32
+
 /** The place of the quote that ends a text. */
 function endOfText(bytes: Uint8Array, from: number): number {
-  let i = from
-  for (; i < bytes.length; i++) {
-    const byte = bytes[i]
-    if (byte === QUOTE) break
-    if (byte === BACKSLASH) i += 1
+  for (let i = from; ; ) {
+    const near = Math.min(i + STEPS, bytes.length)
+    for (; i < near; i++) {
+      const byte = bytes[i]
+      if (byte === QUOTE) return i
+      if (byte === BACKSLASH) i += 1
+    }
+    if (i >= bytes.length) return i
+    // What is escaped begins with the last byte that was looked at, or after it.
+    const quote = bytes.indexOf(QUOTE, i)
+    if (quote < 0) return bytes.length
+    let slashes = 0
+    while (quote - slashes > i && bytes[quote - slashes - 1] === BACKSLASH) slashes += 1
+    if (slashes % 2 === 0) return quote
+    i = quote + 1
   }
-  return i
 }
 
 const tooDeep = () =>

@@ -1,0 +1,33 @@
+// Texts that go to Postgres in one binary parameter arrive as they are.
+import * as fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { binaryTexts } from '../../db/binaryTexts.ts'
+import { createTestDatabase } from '../setup/database.ts'
+
+const { pool } = await createTestDatabase()
+
+async function stored(texts: (string | null)[]): Promise<(string | null)[]> {
+  const { rows } = await pool.query<{ texts: (string | null)[] }>('select $1::text[] as texts', [
+    binaryTexts(texts),
+  ])
+  return rows[0]?.texts ?? []
+}
+
+it('arrive as they are, whatever they hold, and nulls stay nulls', async () => {
+  const text = fc
+    .string({ unit: 'binary', maxLength: 300 })
+    .filter((one) => one.isWellFormed() && !one.includes('\0'))
+  const any = fc.array(fc.option(text), { maxLength: 20 })
+  await fc.assert(
+    fc.asyncProperty(any, async (texts) => {
+      expect(await stored(texts)).toEqual(texts)
+    }),
+    { numRuns: 200 },
+  )
+  const odd = ['', 'NULL', 'null', '{"a"}', '\\', '"', 'é€😀', 'x'.repeat(70_000), null]
+  expect(await stored(odd)).toEqual(odd)
+})
+
+it('with U+0000 are refused', async () => {
+  await expect(stored(['a\0b'])).rejects.toMatchObject({ code: '22021' })
+})
