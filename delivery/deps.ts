@@ -57,6 +57,8 @@ export interface DeliveryDeps {
     /** Where large mail stands while its receiver is slow to take it. */
     stateFolder: string
     deliveryMode: 'relay' | 'mx'
+    /** Whether mail may be sent from unverified domains, for development. */
+    allowUnverifiedDomains: boolean
     /** The domain of test addresses, in lower case. */
     simulatorDomain: string
     /** Whether the warm-up limits how much mail a new domain sends each day. */

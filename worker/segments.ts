@@ -19,7 +19,13 @@ export function startSegments(deps: LookDeps & { log: Log }): { stop: () => Prom
       'a contact was not looked at for segments; tried again',
     )
   const loops = [
-    () => untilNoneIsLeft(() => lookAtDue(deps, onError)),
+    () => {
+      let turns: Awaited<ReturnType<typeof lookAtDue>> = null
+      return untilNoneIsLeft(async () => {
+        turns = await lookAtDue(deps, onError, turns ?? undefined)
+        return turns !== null
+      })
+    },
     () => untilNoneIsLeft(() => fillNext(deps, () => isStopping)),
   ].map((work) =>
     repeat({

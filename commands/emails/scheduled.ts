@@ -16,7 +16,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
-type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
+type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake' | 'config'>
 type NotScheduled = Refusal<'email_not_found' | 'email_not_scheduled'>
 
 /**
@@ -29,7 +29,7 @@ export function rescheduleEmail(
   reach: Reach,
   { id, asked }: { id: string; asked: number },
 ): Promise<{ id: string; status: 'scheduled' | 'queued' } | NotScheduled> {
-  return transact(deps, async ({ db, now, wake }) => {
+  return transact(deps, async ({ db, now, wake, config: rights }) => {
     const refusal = await lock(db, reach, id)
     if (refusal) return refusal
     const time = now()
@@ -41,7 +41,7 @@ export function rescheduleEmail(
       await renewScheduledEvents(db, reach, id, time)
       return { id, status: 'scheduled' as const }
     }
-    if (await readyScheduled(db, reach, id, time)) wake('dripline_mail_events')
+    if (await readyScheduled(db, reach, id, { now: time, rights })) wake('dripline_mail_events')
     wake('dripline_deliveries')
     return { id, status: 'queued' as const }
   })

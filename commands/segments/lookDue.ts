@@ -17,29 +17,31 @@ const LEASE_MS = 15_000
 /** When a contact is looked at again whom somebody holds. */
 const HELD_MS = 1_000
 
-const after = (now: Date, ms: number) => new Date(now.getTime() + ms)
+const later = (now: Date, ms: number) => new Date(now.getTime() + ms)
 
 /**
  * Looks at those who are due, each contact in a commit of its own. Any number of workers may do it.
  * @param onError for one contact who could not be looked at; they are when the lease is over
- * @returns whether there may be more
+ * @param after what the call before has returned, so that workspaces take turns while one has very many
+ * @returns null: there is no more
  */
 export async function lookAtDue(
   deps: LookDeps,
   onError: (err: unknown, due: DueLook) => void,
-): Promise<boolean> {
+  { after }: { after: string | null } = { after: null },
+): Promise<{ after: string } | null> {
   const now = deps.now()
-  const due = await transact.one(deps, ({ db }) =>
-    claimDueLooks(db, { now, until: after(now, LEASE_MS), limit: ROWS }),
+  const claimed = await transact.one(deps, ({ db }) =>
+    claimDueLooks(db, { now, until: later(now, LEASE_MS), limit: ROWS, after }),
   )
-  for (const one of due) {
+  for (const one of claimed.looks) {
     try {
       await lookAt(deps, one)
     } catch (err) {
       onError(err, one)
     }
   }
-  return due.reduce((rows, { segment_ids }) => rows + segment_ids.length, 0) === ROWS
+  return claimed.oldest === ROWS ? { after: claimed.after } : null
 }
 
 function lookAt(deps: LookDeps, due: DueLook): Promise<void> {
@@ -49,7 +51,7 @@ function lookAt(deps: LookDeps, due: DueLook): Promise<void> {
     const contact = await lockContactNow(trx, workspaceId, contact_id)
     if (!contact) return
     const now = inTrx.now()
-    if (contact === 'held') return putOffLooks(trx, workspaceId, due, after(now, HELD_MS))
+    if (contact === 'held') return putOffLooks(trx, workspaceId, due, later(now, HELD_MS))
     const { id, email, first_seen: firstSeen, properties } = contact
     const keys = await findKeptKeys(trx, workspaceId)
     const moves = await moveMembers(trx, workspaceId, keys, {

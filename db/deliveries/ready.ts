@@ -4,42 +4,103 @@ import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import { isLater } from './guards.ts'
 import type { ShardRange } from './lines.ts'
-import { readySteps } from './scheduled.ts'
+import { dueColumns, readySteps, type SendRights } from './scheduled.ts'
+
+/** What one call is asked for. */
+export interface ReadyAsked {
+  /** How much of each shard is taken in order of time. */
+  perShard: number
+  rights: SendRights
+  /** Shards in which more was due than one call takes: of each the workspace after which the walk through all of them begins. */
+  crowded?: ReadonlyMap<number, string>
+}
+
+export interface Readied {
+  count: number
+  /** Whether some stand in another shard now. */
+  rerouted: boolean
+  /** Whether automation contacts are told. */
+  told: boolean
+  /** Shards that may have more: each with the workspace after which the next walk begins, '' for the first. */
+  crowded: Map<number, string>
+}
+
+/** Of one workspace of a crowded shard at a time. */
+const PER_WORKSPACE = 10
+/** Workspaces that one walk through a crowded shard looks at. */
+const STEPS_MAX = 100
+
+/** A step `walk` of a `with recursive`: of crowded shards the ids of what is due, some of each workspace from the last one on. */
+const turnSteps = (crowded: ReadonlyMap<number, string>, now: Date) => sql`walk as (
+      select c.shard, 0 as n, c.after collate "C" as workspace_id, '{}'::bigint[] as ids
+      from unnest(${[...crowded.keys()]}::smallint[], ${[...crowded.values()]}::text[]) as c (shard, after)
+      union all
+      select w.shard, w.n + 1, next.workspace_id, next.ids
+      from walk w cross join lateral (
+        select f.workspace_id, array(
+          select d.id from deliveries d
+          where d.shard = w.shard and d.workspace_id = f.workspace_id and ${isLater} and d.next_at <= ${now}
+          order by d.next_at limit ${PER_WORKSPACE}::int) as ids
+        from (
+          select d.workspace_id from deliveries d
+          where d.shard = w.shard and d.workspace_id > w.workspace_id and ${isLater}
+          order by d.workspace_id limit 1
+        ) f
+      ) next
+      where w.n < ${STEPS_MAX}::int
+    )`
 
 /**
  * Makes deliveries of a range of shards ready that are due: of each shard up to `perShard`, earliest first, so that none
- * waits for what has become due in another one. Where a domain's destination was learned since, they get it. Of those that were
- * scheduled the event `sent` is written. Rows that others have locked are left for the next call.
- * @returns how many, whether a shard may have more, whether some stand in another shard now, and whether automation contacts are told
+ * waits for what has become due in another one. In a shard where more is due workspaces take turns besides, since the earliest may
+ * all be one workspace's. Where a domain's destination was learned since, they get it. Of those that were
+ * scheduled the event `sent` is written, unless their domain may not send any more. Rows that others have locked are left for the next call.
  */
 export async function readyDue(
   trx: Trx,
   shards: ShardRange,
   now: Date,
-  perShard: number,
-): Promise<{ count: number; more: boolean; moved: boolean; told: boolean }> {
+  { perShard, rights, crowded = new Map() }: ReadyAsked,
+): Promise<Readied> {
+  const lock = sql`for update skip locked`
   // Planned at each call (it begins with a comment, so it gets no name): a plan for an empty queue is slow for a long one.
-  const { rows } = await sql<{ count: number; most: number; moved: boolean; told: boolean }>`
-    /* ready */ with due as materialized (
+  const { rows } = await sql<{
+    count: number
+    rerouted: boolean
+    told: boolean
+    full: number[] | null
+    walked: { shard: number; after: string }[] | null
+  }>`
+    /* ready */ with recursive ${turnSteps(crowded, now)}, first as materialized (
       select due.*, s.shard as of_shard from generate_series(${shards.from}::int, ${shards.to - 1}::int) as s (shard)
       cross join lateral (
-        select id, recipient, scheduled from deliveries
+        select ${dueColumns} from deliveries
         where shard = s.shard and ${isLater} and next_at <= ${now}
         order by next_at limit ${perShard}::int
-        for update skip locked
+        ${lock}
       ) due
-    ), ${readySteps(now)}, counts as (
-      select count(*)::int as count, bool_or(shard <> of_shard) as moved from readied group by of_shard
+    ), turns as materialized (
+      select ${dueColumns}, shard::int as of_shard from deliveries
+      where id = any(array(select unnest(ids) from walk)) and ${isLater} and next_at <= ${now}
+      order by id ${lock}
+    ), due as materialized (
+      select * from first union select * from turns
+    ), ${readySteps(now, rights)}, done as (
+      select id, shard <> of_shard as rerouted from readied union all select id, false from stopped
     )
-    select coalesce(sum(count), 0)::int as count, coalesce(max(count), 0) as most,
-      coalesce(bool_or(moved), false) as moved, exists (select from told) as told
-    from counts
+    select (select count(*) from done)::int as count, coalesce((select bool_or(rerouted) from done), false) as rerouted,
+      exists (select from told) as told,
+      (select json_agg(f.of_shard) from (
+        select of_shard from first group by of_shard having count(*) >= ${perShard}::int) f) as full,
+      (select json_agg(json_build_object('shard', w.shard, 'after', w.workspace_id)) from walk w
+        where w.n = ${STEPS_MAX}::int) as walked
   `.execute(trx)
   const [found] = rows
+  const after = new Map(found?.walked?.map((one) => [one.shard, one.after]))
   return {
     count: found?.count ?? 0,
-    more: (found?.most ?? 0) >= perShard,
-    moved: found?.moved ?? false,
+    rerouted: found?.rerouted ?? false,
     told: found?.told ?? false,
+    crowded: new Map(found?.full?.map((shard) => [shard, after.get(shard) ?? ''])),
   }
 }

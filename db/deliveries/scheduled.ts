@@ -1,11 +1,13 @@
 // Mail that waits for the time for which it is scheduled: what happens when that comes, moving it, and cancelling it.
 
 import { type RawBuilder, sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
+import { sendingStatuses } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
 import { domainOf, isPutOff } from './guards.ts'
 import { mailEventRows } from './mailEvents.ts'
-import { stoppedData } from './stop.ts'
+import { SETTLED_MAX, stoppedData } from './stop.ts'
 
 /** Of deliveries that wait for the time for which they are scheduled: nobody has claimed them yet. */
 const isScheduled = sql<boolean>`scheduled and ${isPutOff}`
@@ -14,23 +16,44 @@ const isScheduled = sql<boolean>`scheduled and ${isPutOff}`
 const ofWaiting = (workspaceId: Reach['workspaceId'], emailId: string) =>
   sql`email_id = ${emailId} and workspace_id = ${workspaceId} and settled_at is null`
 
+/** From which domains mail may be sent, as who accepted it knows. */
+export interface SendRights {
+  /** Whether mail may be sent from unverified domains, for development. */
+  allowUnverifiedDomains: boolean
+  /** The domain of test addresses: mail to them needs no verified one. */
+  simulatorDomain: string
+}
+
+/** What `readySteps` needs of a delivery, beside `of_shard`. */
+export const dueColumns = sql`id, recipient, scheduled, domain_id, simulated`
+
+/** Why scheduled mail `q` is not sent (`DomainStop`), or null. What was written by the release before says nothing of test addresses. */
+const domainStop = ({ allowUnverifiedDomains, simulatorDomain }: SendRights) => sql`
+    case when not q.scheduled then null
+      when m.deleted_at is not null then 'domain_deleted'
+      when m.status not in (${sql.join(sendingStatuses.map((one) => sql.lit(one)))})
+        and not ${allowUnverifiedDomains}::boolean
+        and not coalesce(q.simulated, ${domainOf(sql`q.recipient`)} = ${simulatorDomain}::text) then 'domain_not_verified' end`
+
 /**
- * Steps of a `with`, after one that is named `due` and has locked deliveries, with their columns `id`, `recipient`, `scheduled` and
+ * Steps of a `with`, after one that is named `due` and has locked deliveries, with `dueColumns` and
  * `of_shard`. `readied`: they stand in their lines, and where a domain's destination was learned since, they get it. `sent`, `told`: what
  * was scheduled is sent now for whoever reads it, and for its automation contacts; its life begins now, so that an outage over its
- * time costs it no tries. The caller wakes `dripline_mail_events` where `told`
- * has rows.
+ * time costs it no tries. `stopped`, `refused`: scheduled mail whose domain may not send any more is cancelled. The caller wakes
+ * `dripline_mail_events` where `told` has rows.
  */
-export const readySteps = (now: Date): RawBuilder<unknown> => sql`readied as (
+export const readySteps = (now: Date, rights: SendRights): RawBuilder<unknown> => sql`looked as (
+      select q.*, ${domainStop(rights)} as stop from due q left join domains m on q.scheduled and m.id = q.domain_id
+    ), readied as (
       update deliveries d
       set ready = true, scheduled = false,
         expires_at = case when due.scheduled then greatest(d.expires_at, ${now}::timestamptz + (d.expires_at - d.due_at))
           else d.expires_at end,
         destination = coalesce(r.destination, d.destination),
         shard = coalesce(r.shard, d.shard)
-      from due left join recipient_domains r
+      from looked due left join recipient_domains r
         on r.domain = ${domainOf(sql`due.recipient`)} and r.shard is not null
-      where d.id = due.id
+      where d.id = due.id and due.stop is null
       returning d.id, d.email_id, d.workspace_id, d.recipient, d.to_team, d.shard, due.of_shard,
         due.scheduled as was_scheduled
     ), sent as (
@@ -46,7 +69,23 @@ export const readySteps = (now: Date): RawBuilder<unknown> => sql`readied as (
         now,
       )}
       returning id
+    ), stopped as (
+      ${stopRows(sql`from looked q where d.id = q.id and q.stop is not null`, now)}, q.of_shard, q.stop
+    ), refused as (
+      ${stopEvents(sql`stopped.stop`, now)}
     )`
+
+/** An update that settles scheduled deliveries `d`, which have no time any more, so that no list of what was sent looks at them. */
+const stopRows = (which: RawBuilder<unknown>, now: Date) => sql`
+      update deliveries d set state = 'cancelled', scheduled = false, due_at = null, settled_at = ${now}::timestamptz
+      ${which} returning d.id, d.email_id, d.workspace_id, d.recipient`
+
+/** The events of what `stopped` has settled. */
+const stopEvents = (stop: RawBuilder<unknown>, now: Date) => sql`
+      insert into email_events (email_id, workspace_id, recipient, status, at, data)
+      select email_id, workspace_id, recipient, 'bounced', ${now}::timestamptz, ${stoppedData(stop)}
+      from stopped order by id
+      on conflict do nothing`
 
 /**
  * Locks the deliveries of an email, so that its time does not come meanwhile.
@@ -71,7 +110,14 @@ export async function lockScheduled(
   return found && found.count > 0 ? found.waits : undefined
 }
 
-/** Moves an email whose deliveries the caller has locked to another time, from which its expiry counts. */
+/** The line of a header by which a submitted mail without one has got its date, with what ends it and the line before. */
+const dateLine = (at: RawBuilder<unknown>) =>
+  sql`convert_to(E'\\r\\nDate: ' || to_char(${at} at time zone 'UTC', 'Dy, DD Mon YYYY HH24:MI:SS') || E' +0000\\r\\n', 'UTF8')`
+
+/**
+ * Moves an email whose deliveries the caller has locked to another time, from which its expiry counts. A submitted mail whose date is the time
+ * before, which it has got for want of one, gets the new one: both are as long.
+ */
 export async function moveScheduled(
   trx: Trx,
   { workspaceId }: Reach,
@@ -82,6 +128,15 @@ export async function moveScheduled(
   await sql`
     with email as (
       update emails set scheduled_at = ${at} where id = ${emailId} and workspace_id = ${workspaceId}
+    ), dated as (
+      update email_sources s set content = overlay(s.content placing ${dateLine(sql`${at}::timestamptz`)} from p.at)
+      from (
+        select position(${dateLine(sql`m.scheduled_at`)} in f.content) as at,
+          position('\\x0d0a0d0a'::bytea in f.content) as ends
+        from emails m join email_sources f on f.email_id = m.id and f.position = 0
+        where m.id = ${emailId} and m.workspace_id = ${workspaceId}
+      ) p
+      where s.email_id = ${emailId} and s.position = 0 and p.at > 0 and p.at < p.ends
     )
     update deliveries set next_at = ${at}, due_at = ${at}, expires_at = ${expiresAt}
     where ${ofWaiting(workspaceId, emailId)}
@@ -112,13 +167,13 @@ export async function readyScheduled(
   trx: Trx,
   { workspaceId }: Reach,
   emailId: string,
-  now: Date,
+  { now, rights }: { now: Date; rights: SendRights },
 ): Promise<boolean> {
   const { rows } = await sql<{ told: boolean }>`
     with due as materialized (
-      select id, recipient, scheduled, shard as of_shard from deliveries
+      select ${dueColumns}, shard as of_shard from deliveries
       where ${ofWaiting(workspaceId, emailId)}
-    ), ${readySteps(now)}
+    ), ${readySteps(now, rights)}
     select exists (select from told) as told
   `.execute(trx)
   return rows[0]?.told ?? false
@@ -132,13 +187,34 @@ export async function cancelScheduled(
   now: Date,
 ): Promise<void> {
   await sql`
-    with stopped as (
-      update deliveries set state = 'cancelled', scheduled = false, settled_at = ${now}::timestamptz
-      where ${ofWaiting(workspaceId, emailId)}
-      returning id, email_id, workspace_id, recipient
-    )
-    insert into email_events (email_id, workspace_id, recipient, status, at, data)
-    select email_id, workspace_id, recipient, 'bounced', ${now}::timestamptz, ${stoppedData(sql`'cancelled'::text`)}
-    from stopped order by id
+    with stopped as (${stopRows(sql`where ${ofWaiting(workspaceId, emailId)}`, now)})
+    ${stopEvents(sql`'cancelled'::text`, now)}
   `.execute(trx)
+}
+
+/**
+ * Settles scheduled mail of a domain that is deleted, up to `SETTLED_MAX`. What is left, and what somebody moves or makes ready at this
+ * moment, is looked at when it is due.
+ * @returns how many it settled
+ */
+export async function stopScheduledOf(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  domainId: string,
+  now: Date,
+): Promise<number> {
+  // Planned at each call, since a plan for few would read the domain's mail of all times for a million.
+  const { rows } = await sql<{ count: number }>`
+    /* of a domain */ with waiting as (
+      select id from deliveries
+      where workspace_id = ${workspaceId} and domain_id = ${domainId} and settled_at is null and ${isScheduled}
+      order by id limit ${SETTLED_MAX} for update skip locked
+    ), stopped as (
+      ${stopRows(sql`from waiting where d.id = waiting.id`, now)}
+    ), events as (
+      ${stopEvents(sql`'domain_deleted'::text`, now)}
+    )
+    select count(*)::int as count from stopped
+  `.execute(trx)
+  return rows[0]?.count ?? 0
 }

@@ -8,7 +8,10 @@ import { isWaiting } from './guards.ts'
 import type { Verdict } from './look.ts'
 
 /** Why waiting mail is settled without an attempt. */
-export type Stop = Exclude<Verdict, 'wait'>
+export type Stop = Exclude<Verdict, 'wait'> | DomainStop
+
+/** Why scheduled mail is not sent when its time comes: its domain was deleted, or may not send any more. */
+export type DomainStop = 'domain_deleted' | 'domain_not_verified'
 
 /** The state that a stop leads to. It counts as no bounce, wakes no workflow and suppresses nobody. */
 export const stoppedState = (stop: RawBuilder<unknown>): RawBuilder<unknown> =>
@@ -18,10 +21,11 @@ export const stoppedState = (stop: RawBuilder<unknown>): RawBuilder<unknown> =>
 export const stoppedData = (stop: RawBuilder<unknown>): RawBuilder<unknown> =>
   sql`jsonb_build_object('type', 'Permanent', 'subtype', case ${stop}
       when 'suppressed' then 'OnAccountSuppressionList' when 'left' then 'Unsubscribed'
+      when 'domain_deleted' then 'DomainDeleted' when 'domain_not_verified' then 'DomainNotVerified'
       else 'Cancelled' end)`
 
-/** The most deliveries that one commit settles. What is left the claim finds when it is due. */
-const SETTLED_MAX = 5_000
+/** The most deliveries that one commit settles. What is left is found when it is due. */
+export const SETTLED_MAX = 5_000
 
 /** Mail to addresses (lower case): all of it, or the marketing mail of one workflow, or of any. */
 export interface WaitingFor {

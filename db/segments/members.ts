@@ -74,26 +74,57 @@ export interface DueLook {
   segment_ids: string[]
 }
 
+/** Of one workspace in its turn, and the workspaces that one call gives a turn. */
+const PER_TURN = 2
+const TURNS_MAX = 50
+
 /**
- * Takes rows of all workspaces whose look is due, the oldest first, until `until`: then they are due again, unless whoever has them wrote
+ * Takes rows of all workspaces whose look is due, until `until`: then they are due again, unless whoever has them wrote
  * when the next look is. Those that another worker takes at this moment are passed over.
+ * @param asked `limit`: so many of those that are due longest; `after`: there were more than that, so workspaces take turns besides, from the
+ *   one after this on; null: nothing of that is known
+ * @returns `oldest`: how many of those that are due longest were taken; `after`: where the next turns begin
  */
 export async function claimDueLooks(
   db: Db,
-  { now, until, limit }: { now: Date; until: Date; limit: number },
-): Promise<DueLook[]> {
-  const { rows } = await sql<DueLook>`
-    with taken as (
+  asked: { now: Date; until: Date; limit: number; after?: string | null },
+): Promise<{ looks: DueLook[]; oldest: number; after: string }> {
+  const { now, until, limit, after = null } = asked
+  // Planned at each call (it begins with a comment, so it gets no name): a plan for an empty table is slow for a long one.
+  const { rows } = await sql<DueLook & { oldest: number; after: string | null }>`
+    /* looks */ with recursive walk as (
+      select ${after}::text collate "C" as workspace_id, 0 as n, '{}'::tid[] as found where ${after}::text is not null
+      union all
+      select f.workspace_id, w.n + 1, array(
+          select d.ctid from segment_members d
+          where d.workspace_id = f.workspace_id and d.next_look_at <= ${now}::timestamptz
+          order by d.next_look_at limit ${PER_TURN}::int)
+      from walk w cross join lateral (
+        select d.workspace_id from segment_members d
+        where d.workspace_id > w.workspace_id and d.next_look_at is not null
+        order by d.workspace_id limit 1
+      ) f
+      where w.n < ${TURNS_MAX}::int
+    ), oldest as materialized (
+      select d.ctid as place from segment_members d where d.next_look_at <= ${now}::timestamptz
+      order by d.next_look_at limit ${limit}::int for update skip locked
+    ), turns as materialized (
+      select d.ctid as place from segment_members d
+      where d.ctid = any(array(select unnest(found) from walk)) and d.next_look_at <= ${now}::timestamptz
+      for update skip locked
+    ), taken as (
       update segment_members m set next_look_at = ${until}::timestamptz
-      where m.ctid = any(array(
-        select d.ctid from segment_members d where d.next_look_at <= ${now}::timestamptz
-        order by d.next_look_at limit ${limit} for update skip locked))
+      where m.ctid = any(array(select place from oldest union select place from turns))
       returning m.workspace_id, m.contact_id, m.segment_id
     )
-    select workspace_id, contact_id, array_agg(segment_id order by segment_id) as segment_ids
+    select workspace_id, contact_id, array_agg(segment_id order by segment_id) as segment_ids,
+      (select count(*) from oldest)::int as oldest,
+      (select w.workspace_id from walk w where w.n = ${TURNS_MAX}::int) as after
     from taken group by workspace_id, contact_id order by contact_id
   `.execute(db)
-  return rows
+  const [first] = rows
+  const looks = rows.map(({ oldest: _, after: __, ...look }) => look)
+  return { looks, oldest: first?.oldest ?? 0, after: first?.after ?? '' }
 }
 
 /** Sets when looks that were taken are due again, because the contact could not be looked at. */

@@ -11,7 +11,7 @@ const READY_MAX = 50
 /** The pause after a fault: while the database is away, five lines of the log a second say no more than one. */
 const FAULT_MS = 2_000
 
-type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake'>
+type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config'>
 
 /**
  * Makes the function that makes ready what is due, of all shards alike, until nothing more is. One call at a time works,
@@ -21,19 +21,26 @@ type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake'>
 export function createReady(deps: Deps, shards: ShardRange, onReady: () => void) {
   let isWorking = false
   let restsUntil = 0
+  /** Shards in which more was due than the last call took, and how far the turns between their workspaces are. */
+  let crowded: ReadonlyMap<number, string> = new Map()
   return async (): Promise<void> => {
     if (isWorking || performance.now() < restsUntil) return
     isWorking = true
     try {
       for (let more = true; more; ) {
         const found = await transact.one(deps, async ({ db, wake }) => {
-          const { moved, told, ...rest } = await readyDue(db, shards, deps.now(), READY_MAX)
+          const { rerouted, told, ...rest } = await readyDue(db, shards, deps.now(), {
+            perShard: READY_MAX,
+            rights: deps.config,
+            crowded,
+          })
           // What stands in the shard of another lane now is due there.
-          if (moved) wake('dripline_deliveries')
+          if (rerouted) wake('dripline_deliveries')
           if (told) wake('dripline_mail_events')
           return rest
         })
-        more = found.more
+        crowded = found.crowded
+        more = crowded.size > 0
         if (found.count > 0) onReady()
       }
     } catch (err) {

@@ -15,7 +15,7 @@ const told: Readonly<Record<string, string>> = {
   'email.unsubscribed': 'The recipient left by it',
   'email.suppressed': 'It was not sent, because the address is suppressed',
   'email.cancelled':
-    'It was not sent, because it was cancelled, the recipient left or its execution was cancelled',
+    'It was not sent, because it was cancelled, the recipient left, its execution was cancelled, or its domain may not send at the time for which it was scheduled',
   'contact.created': 'An automation contact was made, by an event or an execution',
   'contact.updated': 'A property of the contact has changed',
   'contact.unsubscribed': 'The contact has left a workflow',

@@ -193,3 +193,42 @@ describe('what is taken', () => {
     ])
   })
 })
+
+describe('a message without a date that is scheduled', () => {
+  const date = (at: number) => `Date: ${new Date(at).toUTCString().replace('GMT', '+0000')}`
+  const dateOf = async (id: string) =>
+    (await readSource(api.db, id))
+      .toString()
+      .split('\r\n')
+      .filter((line) => line.startsWith('Date:'))
+  const DAY_MS = 86_400_000
+  const at = Math.floor(Date.now() / 1_000) * 1_000 + 30 * DAY_MS
+  const options = { 'X-Dripline-Options': JSON.stringify({ scheduled_at: at }) }
+
+  test('is dated anew when it is moved, as often as it is, and the rest of it stays', async () => {
+    const id = idOf(await send(messageOf(options)))
+    expect(await dateOf(id)).toEqual([date(at)])
+    const before = (await readSource(api.db, id)).toString()
+    const later = at + 9 * DAY_MS + 1_999
+    expect((await api.request('PATCH', `/v1/emails/${id}`, { scheduled_at: later })).status).toBe(
+      200,
+    )
+    expect(await dateOf(id)).toEqual([date(later)])
+    expect((await readSource(api.db, id)).toString()).toBe(before.replace(date(at), date(later)))
+    const began = Math.floor(Date.now() / 1_000) * 1_000
+    await api.request('PATCH', `/v1/emails/${id}`, { scheduled_at: 0 })
+    const [line = ''] = await dateOf(id)
+    expect(Date.parse(line.slice('Date: '.length))).toBeGreaterThanOrEqual(began)
+  })
+
+  test('keeps a date of its own, and a line of its text that looks like one', async () => {
+    const own = 'Mon, 02 Mar 2026 09:00:00 +0100'
+    const dated = { ...options, Date: own }
+    const id = idOf(await send(messageOf(dated)))
+    await api.request('PATCH', `/v1/emails/${id}`, { scheduled_at: at + DAY_MS })
+    expect(await dateOf(id)).toEqual([`Date: ${own}`])
+    const other = idOf(await send(messageOf(dated, `x\r\n${date(at)}\r\ny`)))
+    await api.request('PATCH', `/v1/emails/${other}`, { scheduled_at: at + DAY_MS })
+    expect(await dateOf(other)).toEqual([`Date: ${own}`, date(at)])
+  })
+})

@@ -16,7 +16,7 @@ import { acceptMail } from '../setup/acceptedMail.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { seedWorkspace } from '../setup/harness.ts'
-import { queueAt } from '../setup/queue.ts'
+import { queueAt, rights } from '../setup/queue.ts'
 
 const { db } = await createTestDatabase({ settings: { enable_seqscan: 'off' } })
 const NOW = new Date('2126-03-02T09:00:00Z')
@@ -160,7 +160,9 @@ test('what is due later is not looked at until it is made ready, and comes to th
   const at = { now: after(10_000) }
   expect((await claim(at)).due).toBe(0)
   const ready = (limit: number) =>
-    transact.one({ db, wake: () => undefined }, (inTrx) => readyDue(inTrx.db, ALL, at.now, limit))
+    transact.one({ db, wake: () => undefined }, (inTrx) =>
+      readyDue(inTrx.db, ALL, at.now, { perShard: limit, rights }),
+    ).then(({ count, crowded }) => ({ count, more: crowded.size > 0 }))
   expect([await ready(20), await ready(20), await ready(20)]).toMatchObject([
     { count: 20, more: true },
     { count: 10, more: false },
@@ -233,7 +235,7 @@ test('what becomes due in one shard does not keep that of others from being read
   await queue({ count: 500, ready: false, due: -3_600_000, shard: 1 })
   await queue({ count: 1, ready: false, shard: 60, destination: 'two.test' })
   await transact.one({ db, wake: () => undefined }, (inTrx) =>
-    readyDue(inTrx.db, ALL, after(1_000), 50),
+    readyDue(inTrx.db, ALL, after(1_000), { perShard: 50, rights }),
   )
   const { rows } = await sql<{ shard: number; count: number }>`
     select shard, count(*)::int as count from deliveries where ready group by 1 order by 1`.execute(

@@ -13,7 +13,7 @@ import { DAY_MS, HOUR_MS, neverOpen, START_MS, wake } from '../setup/coldDomains
 import { createTestDatabase } from '../setup/database.ts'
 import { seedWorkspace } from '../setup/harness.ts'
 import { limitTo } from '../setup/limits.ts'
-import { allLines, queueDeliveries } from '../setup/queue.ts'
+import { allLines, queueDeliveries, rights } from '../setup/queue.ts'
 import { bringTo } from '../setup/states.ts'
 
 const { db } = await createTestDatabase()
@@ -36,14 +36,18 @@ function createWorker(clock: { ms: number }, number = 1, shards = { from: 0, to:
   const deps = { db, wake }
   return {
     async claim(limit = 1_000) {
-      await transact.one(deps, (inTrx) => readyDue(inTrx.db, shards, now(), 10_000))
+      await transact.one(deps, (inTrx) =>
+        readyDue(inTrx.db, shards, now(), { perShard: 10_000, rights }),
+      )
       const asked = { ...allLines(limit, shards), leaseToken, leaseMs: HOUR_MS, now: now() }
       const { deliveries } = await transact.one(deps, (inTrx) => claimDeliveries(inTrx.db, asked))
       return gate(deliveries)
     },
     /** The same after the warm-up of domains, as a lane does it. */
     async claimWarmingUp() {
-      await transact.one(deps, (inTrx) => readyDue(inTrx.db, shards, now(), 10_000))
+      await transact.one(deps, (inTrx) =>
+        readyDue(inTrx.db, shards, now(), { perShard: 10_000, rights }),
+      )
       const asked = { ...allLines(1_000, shards), leaseToken, leaseMs: HOUR_MS, now: now() }
       const { deliveries } = await transact.one(deps, (inTrx) => claimDeliveries(inTrx.db, asked))
       const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']

@@ -48,7 +48,8 @@ const segmentQueries: Record<string, (trx: Trx, workspaceId: WorkspaceId) => Pro
   'those that are kept': async (trx, ws) => findKept(trx, ws, await findKeptKeys(trx, ws)),
   'conditions by way of others': (trx, ws) => findSegmentConditions(trx, ws, some),
   'what is known of a contact': (trx, ws) => listMemberRows(trx, ws, [of26('ct', 500)], some),
-  'those who are due': (trx) => claimDueLooks(trx, { now: soon, until: soon, limit: 100 }),
+  'those who are due': (trx) =>
+    claimDueLooks(trx, { now: soon, until: soon, limit: 100, after: '' }),
   'a fill that is due': (trx) => claimFill(trx, { now: soon, until: soon }),
   'contacts of a page': (trx, ws) =>
     listContactIds(trx, ws, { after: of26('ct', 3_000), limit: 100 }),

@@ -75,6 +75,22 @@ const ways: Record<
 }
 
 describe.each(Object.entries(ways))('%s', (_name, [act, own, foreign, receipt]) => {
+  test('what was scheduled before it is not sent when its time comes', async () => {
+    const one = await waiting()
+    const due = new Date(time + 2 * 24 * 60 * MINUTE_MS)
+    const ids = [one.queued, one.foreign, one.receipt].map(({ deliveryId }) => deliveryId)
+    await sql`update deliveries set ready = false, scheduled = true, next_at = ${due}, due_at = ${due},
+      expires_at = ${due}::timestamptz + interval '1 day' where id = any(${ids}::bigint[])`.execute(
+      db,
+    )
+    await act(one)
+    time = due.getTime()
+    await claimed()
+    // What is both left and suppressed says so: the look asks for suppressions first.
+    const ownThen = receipt === SUPPRESSED ? SUPPRESSED : own
+    expect(await Promise.all(ids.map(outcome))).toEqual([ownThen, foreign, receipt])
+  })
+
   test('settles what waits in its own commit, and wakes no workflow by it', async () => {
     const one = await waiting()
     await act(one)

@@ -14,7 +14,7 @@ import { markDataSent } from '../../db/deliveries/mark.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
 import { findSoleDelivery, listEmailAttempts } from '../../db/deliveries/reads.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
-import { lockScheduled, readyScheduled } from '../../db/deliveries/scheduled.ts'
+import { lockScheduled, readyScheduled, stopScheduledOf } from '../../db/deliveries/scheduled.ts'
 import { settleDeliveries } from '../../db/deliveries/settle.ts'
 import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
 import * as testAnswers from '../../db/deliveries/testAnswers.ts'
@@ -57,7 +57,7 @@ import { findKept, findKeptKeys } from '../../db/segments/kept.ts'
 import { claimDueLooks, listPageFacts } from '../../db/segments/members.ts'
 import { findSegmentConditions } from '../../db/segments/reads.ts'
 import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
-import { deleteOldEmailStats, foldEmailStats } from '../../db/stats/fold.ts'
+import { deleteOldEmailStats, foldEmailStats, lockFolding } from '../../db/stats/fold.ts'
 import { listEmailStats } from '../../db/stats/reads.ts'
 import { countUnsubscribe, uncountUnsubscribe } from '../../db/stats/unsubscribes.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
@@ -75,7 +75,7 @@ import { wholeWorkspace } from '../../rules/reach.ts'
 import { captureSql } from '../setup/capturedSql.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type DescribedColumn, openDescriber } from '../setup/describeSql.ts'
-import { allLines } from '../setup/queue.ts'
+import { allLines, rights } from '../setup/queue.ts'
 import { findRawStatements, inOneLine, type PromisedColumn } from '../setup/rawStatements.ts'
 
 const { url } = await createTestDatabase()
@@ -165,9 +165,11 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => foldAudienceChanges(trx),
   (trx) => tryLockIdempotencyKey(trx, ws, hmac),
   (trx) => deleteOldAnswers(trx, { until: at, limit: 1 }),
-  (trx) => readyDue(trx, { from: 0, to: 64 }, at, 1),
+  (trx) =>
+    readyDue(trx, { from: 0, to: 64 }, at, { perShard: 1, rights, crowded: new Map([[1, '']]) }),
   (trx) => lockScheduled(trx, reach, id),
-  (trx) => readyScheduled(trx, reach, id, at),
+  (trx) => readyScheduled(trx, reach, id, { now: at, rights }),
+  (trx) => stopScheduledOf(trx, ws, id, at),
   (trx) => learnDestination(trx, learned, at),
   (trx) => moveLines(trx, learned, learned, { move: 1, perLine: 1, inAll: 1 }),
   (trx) => deleteUnusedDomains(trx, { after: '', limit: 1, now: at }),
@@ -292,6 +294,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => webhookLanes.listDueDeliveries(trx, { id, epoch: 1 }, { but: [uuid], limit: 1 }),
   (trx) => settleWebhooks(trx, []),
   (trx) => foldEmailStats(trx, 1),
+  (trx) => lockFolding(trx),
   (trx) => deleteOldEmailStats(trx, { before: at, limit: 1 }),
   (trx) => listEmailStats(trx, reach, { ...statsAsked, group: null }),
   (trx) => listEmailStats(trx, { ...reach, domainId: id }, { ...statsAsked, group: 'tag' }),

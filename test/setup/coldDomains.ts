@@ -6,7 +6,7 @@ import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim
 import { readyDue } from '../../db/deliveries/ready.ts'
 import { createWarmUp } from '../../delivery/lane/warmUp.ts'
 import { seedWorkspace } from './harness.ts'
-import { allLines } from './queue.ts'
+import { allLines, rights } from './queue.ts'
 import { bringTo } from './states.ts'
 
 export const HOUR_MS = 3_600_000
@@ -32,7 +32,9 @@ export function createColdDomains(db: Db) {
       const shards = { from: lane * 16, to: lane * 16 + 16 }
       return async (limit) => {
         const claim = { ...allLines(limit, shards), leaseToken, leaseMs: HOUR_MS, now: now() }
-        await transact.one({ db, wake }, (inTrx) => readyDue(inTrx.db, shards, now(), 10_000))
+        await transact.one({ db, wake }, (inTrx) =>
+          readyDue(inTrx.db, shards, now(), { perShard: 10_000, rights }),
+        )
         const { deliveries: claimed } = await transact.one({ db, wake }, (inTrx) =>
           claimDeliveries(inTrx.db, claim),
         )

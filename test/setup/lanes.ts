@@ -59,6 +59,7 @@ export function createTestWorker(
       smtpConnections: connections,
       stateFolder: join(inject('runFolder'), 'mail'),
       deliveryMode: 'relay',
+      allowUnverifiedDomains: false,
       simulatorDomain: 'simulator.test',
       warmUp: false,
       ...change.config,

@@ -110,7 +110,9 @@ export async function createLeavers(api: Awaited<ReturnType<typeof createTestApi
     const shards = { from: 0, to: 64 }
     const inOne = <T>(work: (trx: Trx) => Promise<T>) =>
       transact.one({ db, wake: () => undefined }, (inTrx) => work(inTrx.db))
-    await inOne((trx) => readyDue(trx, shards, deps.now(), 1_000))
+    await inOne((trx) =>
+      readyDue(trx, shards, deps.now(), { perShard: 1_000, rights: deps.config }),
+    )
     return (
       await inOne((trx) =>
         claimDeliveries(trx, {

@@ -28,7 +28,7 @@ export async function listHappened(db: Db, { workspaceId, domainId }: Reach): Pr
           else v.status end, v.at, d.id
       from email_events v join deliveries d on d.email_id = v.email_id and d.recipient = v.recipient
       where v.status in ('sent', 'delivered', 'bounced')
-        and coalesce(v.data->>'subtype', '') not in ('Unsubscribed', 'Cancelled')
+        and coalesce(v.data->>'subtype', '') not in ('Unsubscribed', 'Cancelled', 'DomainDeleted', 'DomainNotVerified')
       union all
       select v.status, min(v.at), d.id
       from email_events v join deliveries d on d.email_id = v.email_id and d.recipient = v.recipient

@@ -27,6 +27,9 @@ export async function queueDeliveries(
   `.execute(db)
 }
 
+/** From which domains mail may be sent, as processes know it by default. */
+export const rights = { allowUnverifiedDomains: false, simulatorDomain: 'simulator.test' }
+
 /** Ends leases now, as if nobody had extended them. */
 export async function endLeases(db: Db, ids: readonly number[]): Promise<void> {
   await sql`

@@ -2,6 +2,7 @@
 import { transact } from '../../commands/transact.ts'
 import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
+import type { SendRights } from '../../db/deliveries/scheduled.ts'
 import { createTestApi, insertTestDomain } from './api.ts'
 import { allLines } from './queue.ts'
 import { uniqueName } from './unique.ts'
@@ -41,9 +42,15 @@ export async function createScheduledApi() {
   const statusesOf = async (id: string) =>
     (await read(id)).recipient_statuses.map(({ events }) => events.map(({ status }) => status))
 
-  /** As a lane of all shards does it. @param perShard how much of each one statement takes */
-  const ready = (perShard = 1_000) =>
-    transact.one(api.deps, ({ db }) => readyDue(db, ALL, new Date(clock.ms), perShard))
+  /** As a lane of all shards does it. @param perShard how much of each one statement takes; `crowded`: what the call before said */
+  const ready = (
+    perShard = 1_000,
+    crowded: ReadonlyMap<number, string> = new Map(),
+    rights: SendRights = api.deps.config,
+  ) =>
+    transact.one(api.deps, ({ db }) =>
+      readyDue(db, ALL, new Date(clock.ms), { perShard, rights, crowded }),
+    )
   /** What of an email a lane claims now. */
   async function claim(): Promise<ClaimedDelivery[]> {
     const lease = { leaseToken: LEASE, leaseMs: 3_600_000, now: new Date(clock.ms) }
