@@ -54,7 +54,7 @@ export function createDayLimit(deps: Deps, leaseToken: string) {
   }
 
   /** Takes places for emails of one workspace, in the order in which they go. @returns what has none */
-  async function place(workspaceId: WorkspaceId, own: ClaimedDelivery[], time: Date) {
+  async function takePlaces(workspaceId: WorkspaceId, own: ClaimedDelivery[], time: Date) {
     const day = dayOf(time.getTime())
     const inOrder = [...own].sort(byTurn)
     const emails = [...new Set(inOrder.map(({ email_id }) => email_id))].filter(
@@ -76,7 +76,7 @@ export function createDayLimit(deps: Deps, leaseToken: string) {
     const late: ClaimedDelivery[] = []
     for (const workspaceId of new Set(all.map((one) => one.workspace_id))) {
       const own = all.filter((one) => one.workspace_id === workspaceId)
-      late.push(...(await place(workspaceId, own, time)))
+      late.push(...(await takePlaces(workspaceId, own, time)))
     }
     if (late.length === 0) return claimed
     const rows = late.map((delivery) => {
