@@ -4,7 +4,9 @@ import type { RunJobInput, RunJobResult } from '../workflows/messages.ts'
 import type { ActivityDeps } from './deps.ts'
 
 /** The activity of `runJob`. */
-export function jobActivities(deps: Pick<ActivityDeps, 'db' | 'now' | 'wake'>) {
+export function jobActivities(
+  deps: Pick<ActivityDeps, 'db' | 'now' | 'wake' | 'secrets' | 'addressMac'>,
+) {
   return {
     /** Does the next page; repeating it does the one after. Errors: any is tried again. */
     runJobPage: ({ jobId }: RunJobInput): Promise<RunJobResult> => runJobPage(deps, { id: jobId }),

@@ -9,6 +9,7 @@ import type {
   ExecutionsTable,
   OutboxTable,
   SchedulesTable,
+  SpentEventIdsTable,
   SuspectsTable,
   TemporalNamespacesTable,
   WorkflowsTable,
@@ -30,6 +31,7 @@ import type {
   EmailSourcesTable,
   EmailsTable,
   EmailTagsTable,
+  ErasedSuppressionsTable,
   LanesTable,
   OptOutsTable,
   RecipientDomainsTable,
@@ -98,11 +100,13 @@ export interface Database {
   delivery_attempts: DeliveryAttemptsTable
   email_events: EmailEventsTable
   suppressions: SuppressionsTable
+  erased_suppressions: ErasedSuppressionsTable
   soft_bounces: SoftBouncesTable
   opt_outs: OptOutsTable
   address_keys: AddressKeysTable
   contacts: ContactsTable
   automation_events: AutomationEventsTable
+  spent_event_ids: SpentEventIdsTable
   workflows: WorkflowsTable
   workflow_versions: WorkflowVersionsTable
   workflow_triggers: WorkflowTriggersTable

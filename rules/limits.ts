@@ -173,6 +173,8 @@ export const limits = {
   webhookPendingMax: 1_000_000,
   /** Of one endpoint, at which the replay of a period waits: so it does not fill the line that other events stand in. */
   webhookReplayPendingMax: 10_000,
+  /** How long an erasure waits for mail that goes to others too, to blank its content: longer than the life of most of it. */
+  eraseWaitsMs: 3 * 24 * 3_600_000,
   /** Pages of a job that Postgres refuses for their data, in a row, before it is given up: some three minutes. */
   jobRefusalsMax: 10,
   /** How long an endpoint may fail before it is disabled. */

@@ -121,6 +121,7 @@ export type WakeChannel = (typeof wakeChannels)[number]
 /** Purposes of keys derived from SECRET_KEY. A token or text of one purpose is not valid for another. */
 export const keyPurposes = [
   'address-key',
+  'erasure',
   'cursor',
   'dkim-key',
   'http-request',

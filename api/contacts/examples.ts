@@ -78,6 +78,7 @@ export const contactExamples = {
       updated_properties: ['address', 'birthday'],
     } satisfies z.infer<typeof ContactPropertiesUpdated>,
   },
+  erase: { params },
   executions: {
     params,
     answer: {

@@ -1,10 +1,13 @@
 // Automation contacts: list, one, its properties, executions and events.
+// Long because it describes six operations, and the checks of one whose order and texts the contract fixes.
 
 import { z } from '@hono/zod-openapi'
+import { eraseContact } from '../../commands/contacts/erase.ts'
 import { updateContactProperties } from '../../commands/contacts/updateProperties.ts'
 import { findContact, listContacts } from '../../db/contacts/reads.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { isRefusal } from '../../rules/refusals.ts'
 import { shownText } from '../../rules/shown.ts'
 import { AutomationEventList, toAutomationEvent } from '../events/schemas.ts'
 import { readExecutionPage } from '../executions/pages.ts'
@@ -105,6 +108,27 @@ const patchRoute = defineOperation({
   },
 })
 
+const deleteRoute = defineOperation({
+  method: 'delete',
+  path: '/{email}',
+  permission: 'manage',
+  bound: 'refused',
+  errors: 'error',
+  tags,
+  summary: 'Erase a contact',
+  description:
+    'Deletes the contact with their properties and events, removes them from all audiences, cancels their executions ' +
+    '(`contact_deleted`) and the mail that waits for them, of all domains. A job of the kind `erasure` then blanks their address and the ' +
+    'content of their mail, in attempts, bodies of webhooks, executions and kept answers; the content of mail that goes ' +
+    'to others too goes when it has ended for all. No event is recorded and nothing is started; webhooks hear ' +
+    '`contact.deleted` with `email` null. Opt-outs and suppressions stay, as keyed hashes.',
+  codes: ['not_found'],
+  texts: { 400: ['Email is required'] },
+  example: contactExamples.erase,
+  request: { params },
+  responses: { 204: { description: 'The contact is erased; a second time it is a 404' } },
+})
+
 const executionsRoute = defineOperation({
   method: 'get',
   path: '/{email}/executions',
@@ -194,6 +218,14 @@ export function automationContactRoutes(deps: ApiDeps) {
     return c.json({ message: 'Contact properties updated', email, updated_properties }, 200)
   })
 
+  app.openapi(deleteRoute, async (c) => {
+    const given = c.req.valid('param').email
+    const { email } = await find(c.var.workspaceId, given)
+    const erased = await eraseContact(deps, c.var.workspaceId, { email })
+    if (isRefusal(erased)) throw notFound(`Contact ${shownText(given)} not found`)
+    return c.body(null, 204)
+  })
+
   app.openapi(executionsRoute, async (c) => {
     const { workspaceId } = c.var
     const contact = await find(workspaceId, c.req.valid('param').email)
@@ -240,6 +272,7 @@ export function missingContactRoutes() {
   const routes = [
     defineOperation({ ...missing, method: 'get', permission: 'read' }),
     defineOperation({ ...missing, method: 'patch', permission: 'manage' }),
+    defineOperation({ ...missing, method: 'delete', permission: 'manage', bound: 'refused' }),
   ]
   for (const route of routes) {
     addUnchecked(app, route, () => {

@@ -20,11 +20,12 @@ const LOOKERS: readonly (MachineReason | null)[] = [
   'mail_proxy',
 ]
 
-const leftNow = ({ db, addressMac }: ApiDeps, mail: UnsubscribeMail) =>
-  findLeft(db, mail.workspace_id, {
-    workflowId: mail.workflow_id,
-    hmac: addressMac(mail.workspace_id, mail.email),
-  })
+const leftNow = async ({ db, addressMac }: ApiDeps, mail: UnsubscribeMail) => {
+  // Of whoever was erased the HMAC alone is left.
+  const hmac = mail.email === '' ? mail.hmac : addressMac(mail.workspace_id, mail.email)
+  if (!hmac) return undefined
+  return findLeft(db, mail.workspace_id, { workflowId: mail.workflow_id, hmac })
+}
 
 export function unsubscribeRoutes(deps: ApiDeps) {
   const app = createRoutes()

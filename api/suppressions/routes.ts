@@ -27,7 +27,8 @@ const listRoute = defineOperation({
   tags,
   summary: 'List suppressed addresses',
   description:
-    'The addresses that nothing is sent to now, newest first. Those that have run out are not shown.',
+    'The addresses that nothing is sent to now, newest first. Those that have run out are not shown. One whose contact was ' +
+    'erased is kept as a keyed hash: its `email` is null.',
   example: suppressionExamples.list,
   request: { query: PageQuery },
   responses: {
@@ -95,7 +96,7 @@ export function suppressionRoutes(deps: ApiDeps) {
         const rows = await listSuppressions(db, workspaceId, { ...page, now: now() })
         return withReachedSources(db, c.var.reach, rows)
       },
-      positionOf: ({ created_at, email }) => ({ created_ms: created_at.getTime(), email }),
+      positionOf: ({ created_at, place }) => ({ created_ms: created_at.getTime(), email: place }),
       toItem: toSuppression,
     })
     return c.json(page, 200)

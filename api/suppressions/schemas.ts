@@ -5,7 +5,10 @@ import { pageFields, writtenEmailField } from '../http/fields.ts'
 
 export const Suppression = z
   .object({
-    email: z.string().openapi({ description: 'In lower case' }),
+    email: z.string().nullable().openapi({
+      description:
+        'In lower case; null: the contact was erased, and the address is kept as a keyed hash alone',
+    }),
     reason: z.enum(['bounce', 'complaint', 'manual']).openapi({
       description:
         '`bounce`: mail came back. `complaint`: the recipient called a mail spam. `manual`: by this API.',

@@ -5,11 +5,11 @@ import type { SuppressionRow } from '../../db/suppressions/reads.ts'
 import type { Reach } from '../../rules/reach.ts'
 
 /** The suppressions, without the ids of emails that the caller does not reach. */
-export async function withReachedSources(
+export async function withReachedSources<T extends SuppressionRow>(
   db: Db,
   reach: Reach,
-  rows: SuppressionRow[],
-): Promise<SuppressionRow[]> {
+  rows: T[],
+): Promise<T[]> {
   if (reach.domainId === null) return rows
   const ids = rows.flatMap(({ source_id }) => (source_id === null ? [] : [source_id]))
   const reached = await findReachedEmails(db, reach, ids)

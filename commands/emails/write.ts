@@ -2,7 +2,7 @@
 // transaction.
 
 import { lockContactIds } from '../../db/contacts/writes.ts'
-import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
+import { insertEmail, type NewEmail, type RecipientMacs } from '../../db/emails/insert.ts'
 import { insertEmails, isPlain } from '../../db/emails/insertMany.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { RecordDeps } from '../events/record.ts'
@@ -112,15 +112,15 @@ const mailOf = ({ row }: NewEmail) => ({
   node_id: row.node_id,
 })
 
-/** Makes a function that gives the HMACs for the recipients of marketing mail; none of other mail. */
+/** Makes a function that gives the HMACs for the recipients of an email. */
 export const macsOf =
   ({ addressMac }: Pick<RecordDeps, 'addressMac'>, workspaceId: WorkspaceId) =>
-  ({ row, recipients, team }: NewEmail): Buffer[] => {
-    if (row.category !== 'marketing') return []
-    const [contact = ''] = recipients
+  ({ row, recipients, team }: NewEmail): RecipientMacs => {
+    const own = recipients.map((address) => addressMac(workspaceId, address))
+    if (row.category !== 'marketing') return { left: [], own }
     // What stops the mail of the contact stops the copies of it.
-    const stoppedWith = (address: string) => (team.includes(address) ? contact : address)
-    return recipients.map((address) => addressMac(workspaceId, stoppedWith(address)))
+    const left = own.map((mac, i) => (team.includes(recipients[i] ?? '') ? (own[0] ?? mac) : mac))
+    return { left, own }
   }
 
 const insertOne = (deps: RecordDeps, workspaceId: WorkspaceId, email: NewEmail): Promise<void> =>

@@ -10,6 +10,7 @@ import { grouped } from '../grouped.ts'
 import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
 import {
+  eventIdHash,
   type RecordDeps,
   type RecordedEvent,
   recordAutomationEvent,
@@ -115,6 +116,10 @@ export async function recordTogether(
     made.map(({ event, id, eventId, now }) => ({
       id,
       event_id: eventId,
+      id_hash:
+        event.eventId === null
+          ? null
+          : eventIdHash(deps, workspaceId, event.eventId).toString('hex'),
       event_name: event.eventName,
       email: event.email,
       properties: event.properties,

@@ -81,14 +81,19 @@ export async function recordAutomationEvent(
   const now = deps.now()
   const id = newId('automationEvent')
   const eventId = event.eventId ?? id
-  const made = { id, eventId, contactId: newId('contact'), now }
+  const idHash = event.eventId === null ? null : eventIdHash(deps, workspaceId, event.eventId)
+  const made = { id, eventId, contactId: newId('contact'), now, idHash }
   const stored = await insertEvent(trx, workspaceId, event, made)
   if (stored.prior_id) {
     const prior = await findRecordedEvent(trx, workspaceId, stored.prior_id)
+    // Its contact is being erased: the next try finds the hash of its id.
+    if (!prior) throw new EventIdRace(eventId)
     // Who does not know the event learns nothing of it by its id.
     const isSame = prior.event_name === event.eventName && prior.email === event.email
     return isSame ? toRecorded(prior) : refuse('event_id_reused', { eventId })
   }
+  // What it was is gone; it starts nothing, and makes no contact.
+  if (stored.is_spent) return spentEvent(event, { id, eventId, now })
   if (!stored.contact_id || !stored.properties || !stored.first_seen) return null
   if (!stored.inserted) throw new EventIdRace(eventId)
   const contact = {
@@ -100,6 +105,29 @@ export async function recordAutomationEvent(
   const [recorded] = await recordStored(deps, workspaceId, [{ event, id, eventId, now, contact }])
   return recorded ?? null
 }
+
+/** By what the caller's own id of an event is known once its contact was erased. It has no `@`, so it is that of no address. */
+export const eventIdHash = (
+  { addressMac }: Pick<RecordDeps, 'addressMac'>,
+  workspaceId: WorkspaceId,
+  eventId: string,
+): Buffer => addressMac(workspaceId, `event ${Buffer.from(eventId).toString('hex')}`)
+
+/** The answer for an event whose contact was erased since it was recorded. */
+const spentEvent = (
+  { eventName, email, at }: NewAutomationEvent,
+  { id, eventId, now }: { id: string; eventId: string; now: Date },
+): RecordedEvent => ({
+  id,
+  eventId,
+  eventName,
+  email,
+  at,
+  createdAt: now,
+  contactId: '',
+  executionIds: [],
+  deduplicated: true,
+})
 
 /** An event that was stored just now, under the lock of its contact. */
 interface StoredArrival {
@@ -301,7 +329,7 @@ async function tellReceivers(
 }
 
 /** The answer for an event that was recorded before. */
-const toRecorded = (row: RecordedEventRow): RecordedEvent => ({
+const toRecorded = (row: NonNullable<RecordedEventRow>): RecordedEvent => ({
   id: row.id,
   eventId: row.event_id,
   eventName: row.event_name,

@@ -1,10 +1,11 @@
 // Pauses, resumes or cancels a job. A page that is under way is finished before.
 import { findJob, type JobRow } from '../../db/jobs/reads.ts'
-import { moveJob as moveRow } from '../../db/jobs/writes.ts'
+import { moveJob as moveRow, updateJob } from '../../db/jobs/writes.ts'
 import { isId } from '../../rules/ids.ts'
 import { type JobMove, jobMoves } from '../../rules/jobs.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
+import { inputOfOver } from '../contacts/eraseInput.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
@@ -17,7 +18,11 @@ export function moveJob(
   return transact(deps, async ({ db, now }) => {
     if (!isId('job', id)) return refuse('job_not_found', { id })
     const moved = await moveRow(db, reach, id, jobMoves[move], now())
-    if (moved) return moved
+    if (moved) {
+      const over = moved.status === 'cancelled' ? inputOfOver(moved) : undefined
+      if (over !== undefined) await updateJob(db, reach.workspaceId, id, { input: over })
+      return moved
+    }
     const job = await findJob(db, reach, id)
     return job
       ? refuse('job_not_running', { status: job.status, move })

@@ -2,7 +2,7 @@
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 
-export type JobPageDeps = InTrx<Pick<CommandDeps, 'db' | 'now' | 'wake'>>
+export type JobPageDeps = InTrx<Pick<CommandDeps, 'db' | 'now' | 'wake' | 'secrets' | 'addressMac'>>
 
 /** How far a job is after a page. */
 export interface JobPage {

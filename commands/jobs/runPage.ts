@@ -3,12 +3,13 @@ import { dataFaultOf } from '../../db/failures.ts'
 import { insertJobFailures, lockJob, updateJob } from '../../db/jobs/writes.ts'
 import type { JobStatus } from '../../rules/jobs.ts'
 import { limits } from '../../rules/limits.ts'
+import { inputOfOver } from '../contacts/eraseInput.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import type { JobPage } from './page.ts'
 import { pageOf } from './pages.ts'
 
-type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
+export type PageDeps = Pick<CommandDeps, 'db' | 'now' | 'wake' | 'secrets' | 'addressMac'>
 
 interface PageResult {
   more: boolean
@@ -24,7 +25,7 @@ const isLive = (status: JobStatus): boolean => status === 'queued' || status ===
  * @returns whether there is more to do, and after which pause
  * @throws whatever kept the page from being done; it may be asked for again
  */
-export async function runJobPage(deps: Deps, { id }: { id: string }): Promise<PageResult> {
+export async function runJobPage(deps: PageDeps, { id }: { id: string }): Promise<PageResult> {
   try {
     return await doPage(deps, id)
   } catch (err) {
@@ -34,7 +35,7 @@ export async function runJobPage(deps: Deps, { id }: { id: string }): Promise<Pa
   }
 }
 
-function doPage(deps: Deps, id: string): Promise<PageResult> {
+function doPage(deps: PageDeps, id: string): Promise<PageResult> {
   return transact(deps, async (inTrx) => {
     const { db, now } = inTrx
     const job = await lockJob(db, id)
@@ -75,18 +76,20 @@ const statusAfter = ({ error, isOver }: JobPage): 'failed' | 'completed' | 'runn
  * @param sqlState says why; the text of the server may name values, and stays in the log
  * @returns whether it was one too many, and the job has failed
  */
-function isGivenUp(deps: Deps, id: string, sqlState: string): Promise<boolean> {
+function isGivenUp(deps: PageDeps, id: string, sqlState: string): Promise<boolean> {
   return transact(deps, async ({ db, now }) => {
     const job = await lockJob(db, id)
     if (!job || !isLive(job.status)) return false
     const refusals = job.refusals + 1
     const at = now()
     const isOver = refusals >= limits.jobRefusalsMax
+    const over = inputOfOver(job)
     const error = `what the next page writes cannot be stored (SQLSTATE ${sqlState}); what was done before stays`
     await updateJob(db, job.workspace_id, id, {
       refusals,
       updated_at: at,
       ...(isOver ? ({ status: 'failed', error, completed_at: at } as const) : {}),
+      ...(isOver && over !== undefined ? { input: over } : {}),
     })
     return isOver
   })

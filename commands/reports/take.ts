@@ -5,8 +5,10 @@ import { findReportedDelivery, type ReportedDelivery } from '../../db/deliveries
 import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { bounceDelivery, lockReportedDelivery } from '../../db/deliveries/writes.ts'
 import { findUnsubscribeToken } from '../../db/emails/reads.ts'
+import { suppressErased } from '../../db/suppressions/erased.ts'
 import { recordSoftBounce } from '../../db/suppressions/softBounces.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
+import { lockMailTracking } from '../../db/tracking/writes.ts'
 import { findUnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
@@ -60,9 +62,7 @@ async function takeBounce(
   const { workspace_id: workspaceId, email_id: emailId } = delivery
   const email = addressOf(delivery)
   const suppression = suppressionBy(bounce)
-  if (email !== null && suppression === 'for_good') {
-    await suppressFor(trx, delivery, email, 'bounce', at)
-  }
+  if (suppression === 'for_good') await suppressFor(trx, delivery, 'bounce', at)
   if (email !== null && suppression === 'soft') {
     await recordSoftBounce(trx, { workspaceId, email, emailId, at })
   }
@@ -84,6 +84,10 @@ function whyNot(state: DeliveryState): Taken | null {
  */
 async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Taken> {
   const { db: trx } = deps
+  const found = await findReportedDelivery(trx, deliveryId)
+  if (!found) return 'ignored'
+  // Who erases the recipient holds it too: read before it, their address would be written again.
+  await lockMailTracking(trx, found.email_id)
   const delivery = await findReportedDelivery(trx, deliveryId)
   if (!delivery) return 'ignored'
   const at = deps.now()
@@ -96,25 +100,34 @@ async function takeComplaint(deps: InTrx<Deps>, deliveryId: number): Promise<Tak
   const mail = token === null ? undefined : await findUnsubscribeMail(trx, token)
   if (mail)
     await leaveWorkflow({ ...deps, now: () => at }, workspace_id, { mail, source: 'complaint' })
-  if (email !== null) {
-    await suppressFor(trx, delivery, email, 'complaint', at)
-    const told = { deliveryId, emailId: email_id, email, at }
-    if (await tellOfComplaint(trx, workspace_id, told)) deps.wake('dripline_mail_events')
-  }
+  await suppressFor(trx, delivery, 'complaint', at)
+  const told = { deliveryId, emailId: email_id, email: email ?? delivery.recipient, at }
+  if (await tellOfComplaint(trx, workspace_id, told)) deps.wake('dripline_mail_events')
   return 'taken'
 }
 
 /** The recipient's address in lower case; null if it was erased in the meantime. */
 const addressOf = ({ recipient }: ReportedDelivery) => normalizeContactEmail(recipient)
 
-/** What waits for the address is settled first: whoever settles deliveries locks them before suppressions. */
+/**
+ * What waits for the address is settled first: whoever settles deliveries locks them before suppressions. An erased address is suppressed
+ * by its HMAC; what waits for it the claim finds by that.
+ */
 async function suppressFor(
   trx: Trx,
-  { workspace_id, email_id }: ReportedDelivery,
-  email: string,
+  delivery: ReportedDelivery,
   reason: 'bounce' | 'complaint',
   now: Date,
 ): Promise<void> {
+  const { workspace_id, email_id } = delivery
+  const email = addressOf(delivery)
+  if (email === null) {
+    const address_hmac = delivery.own_hmac ?? delivery.address_hmac
+    if (!address_hmac) return
+    const erased = { address_hmac, reason, source_id: email_id, created_at: now, expires_at: null }
+    await suppressErased(trx, workspace_id, erased)
+    return
+  }
   await stopWaiting(trx, workspace_id, { emails: [email] }, 'suppressed', now)
   const row = { email, reason, source_id: email_id, expires_at: null }
   await upsertSuppression(trx, workspace_id, row, now)

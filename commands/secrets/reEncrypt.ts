@@ -1,5 +1,10 @@
 // Encrypts with SECRET_KEY what earlier keys have encrypted, so that those need not be listed any more.
 import { listPrivateKeys, replacePrivateKey } from '../../db/domains/keys.ts'
+import {
+  type ErasedAddress,
+  listErasedAddresses,
+  replaceErasedAddress,
+} from '../../db/jobs/erasures.ts'
 import { findAddressKey, replaceAddressKey } from '../../db/opt-outs/key.ts'
 import {
   listAllSecrets,
@@ -21,7 +26,7 @@ const PAGE = 200
 
 /**
  * @property unread what no listed key opens, by the id of its domain key, `address-key`, the workspace and name of a secret,
- * the execution and segment of a call, or the webhook and number of its secret
+ * the execution and segment of a call, the webhook and number of its secret, or the job of an erasure
  */
 export interface ReEncrypted {
   /** How many values this call encrypted anew. */
@@ -33,7 +38,7 @@ export interface ReEncrypted {
 
 type Deps = Pick<CommandDeps, 'db' | 'secrets' | 'wake'>
 type DomainKey = Awaited<ReturnType<typeof listPrivateKeys>>[number]
-type Purpose = 'dkim-key' | 'address-key' | 'secret' | 'http-request' | 'webhook'
+type Purpose = 'dkim-key' | 'address-key' | 'secret' | 'http-request' | 'webhook' | 'erasure'
 type Each = (
   purpose: Purpose,
   id: string,
@@ -75,7 +80,7 @@ export async function reEncryptAll(deps: Deps, page: number = PAGE): Promise<ReE
   return done
 }
 
-/** The secrets of workspaces, the requests that were made with them and are not over, and the secrets of webhooks. */
+/** The secrets of workspaces, the requests that were made with them and are not over, the secrets of webhooks, and whom jobs erase. */
 async function reEncryptSecrets(deps: Deps, each: Each, limit: number): Promise<void> {
   const { db } = deps
   await eachRow<SecretValue>(
@@ -97,6 +102,13 @@ async function reEncryptSecrets(deps: Deps, each: Each, limit: number): Promise<
     (row) =>
       each('webhook', `${row.webhook_id} ${row.id}`, row.secret, (to) =>
         transact.one(deps, ({ db: trx }) => replaceWebhookSecret(trx, row, to)),
+      ),
+  )
+  await eachRow<ErasedAddress>(
+    (after) => listErasedAddresses(db, { after, limit }),
+    (row) =>
+      each('erasure', row.id, Buffer.from(row.address, 'base64'), (to) =>
+        transact.one(deps, ({ db: trx }) => replaceErasedAddress(trx, row, to.toString('base64'))),
       ),
   )
 }

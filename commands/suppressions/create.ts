@@ -1,6 +1,7 @@
 // Suppresses an address permanently, by hand.
 
 import { stopWaiting } from '../../db/deliveries/stop.ts'
+import { findErasedSuppression } from '../../db/suppressions/erased.ts'
 import { findSuppression, type SuppressionRow } from '../../db/suppressions/reads.ts'
 import { upsertSuppression } from '../../db/suppressions/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -14,7 +15,7 @@ export interface SuppressInput {
 
 /**
  * Settles the mail that waits for the address in the same commit. An address that is already suppressed permanently
- * stays as it is, with its reason.
+ * stays as it is, with its reason; one that was erased stays without its address.
  */
 export function suppressAddress(
   deps: CommandDeps,
@@ -23,8 +24,13 @@ export function suppressAddress(
 ): Promise<{ row: SuppressionRow; created: boolean }> {
   const at = deps.now()
   const wanted = { email, reason: 'manual', source_id: null, expires_at: null } as const
-  return transact(deps, async ({ db }) => {
+  return transact(deps, async ({ db, addressMac }) => {
     await stopWaiting(db, workspaceId, { emails: [email] }, 'suppressed', at)
+    const hmac = addressMac(workspaceId, email)
+    const erased = await findErasedSuppression(db, workspaceId, hmac, at)
+    if (erased?.expires_at === null) {
+      return { row: { ...erased, workspace_id: workspaceId, email: null }, created: false }
+    }
     const created = await upsertSuppression(db, workspaceId, wanted, at)
     const row = await findSuppression(db, workspaceId, email)
     // The upsert holds the row's lock, so nobody can have deleted it.

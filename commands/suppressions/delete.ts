@@ -1,5 +1,6 @@
 // Removes an address from the suppression list.
 
+import { deleteErasedSuppression } from '../../db/suppressions/erased.ts'
 import { deleteSuppression } from '../../db/suppressions/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
@@ -15,8 +16,11 @@ export function unsuppressAddress(
   workspaceId: WorkspaceId,
   { email }: { /** In lower case. */ email: string },
 ): Promise<undefined | Refusal<'not_suppressed'>> {
-  return transact.one(deps, async ({ db, now }) => {
-    const held = await deleteSuppression(db, workspaceId, email, now())
-    return held ? undefined : refuse('not_suppressed', { email })
+  const hmac = deps.addressMac(workspaceId, email)
+  return transact(deps, async ({ db, now }) => {
+    const at = now()
+    const held = await deleteSuppression(db, workspaceId, email, at)
+    const wasErased = await deleteErasedSuppression(db, workspaceId, hmac, at)
+    return held || wasErased ? undefined : refuse('not_suppressed', { email })
   })
 }

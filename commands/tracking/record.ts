@@ -3,7 +3,12 @@
 
 import type { Trx } from '../../db/connect.ts'
 import { insertMailEvent } from '../../db/deliveries/mailEvents.ts'
-import { countTracked, listLinkFetches, type TrackedDelivery } from '../../db/tracking/reads.ts'
+import {
+  countTracked,
+  findTrackedDelivery,
+  listLinkFetches,
+  type TrackedDelivery,
+} from '../../db/tracking/reads.ts'
 import { insertTracked, lockMailTracking, markClicks } from '../../db/tracking/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
@@ -32,28 +37,35 @@ export interface TrackedVisit {
 type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
 
 /**
- * Records a visit of the pixel (`link` null) or of a link. Beyond `emailEventsPerRecipientMax` it records nothing.
+ * Records a visit of the pixel (`link` null) or of a link. Beyond `emailEventsPerRecipientMax` it records nothing; of a recipient
+ * who was erased neither address, user agent nor link.
  * It locks no contact, except when the clicks show a scanner: then it undoes an unsubscribe that it made.
  */
 export async function recordTracking(
   deps: Deps,
   workspaceId: WorkspaceId,
   {
-    delivery,
+    delivery: found,
     link,
     visit,
   }: { delivery: TrackedDelivery; link: string | null; visit: TrackedVisit },
 ): Promise<void> {
   await transact(deps, async (inTrx) => {
     const { db: trx, wake } = inTrx
-    await lockMailTracking(trx, delivery.email_id)
+    await lockMailTracking(trx, found.email_id)
+    // Who erases the recipient holds the lock too: read before it, their address would be written again.
+    const delivery = await findTrackedDelivery(trx, found.delivery_id, null)
+    if (!delivery) return
     // The clock is read under the lock, so that times and commits have the same order.
     const at = deps.now()
     const stored = await countTracked(trx, workspaceId, delivery, limits.emailEventsPerRecipientMax)
     if (stored >= limits.emailEventsPerRecipientMax) return
-    const { isHeard } = await recordVisit(inTrx, workspaceId, { delivery, link, visit, at })
+    const isErased = !delivery.recipient.includes('@')
+    const data = isErased ? {} : dataOf(link, visit)
+    const made = { delivery, link, machine: visit.machine, data, at }
+    const { isHeard } = await recordVisit(inTrx, workspaceId, made)
     if (!isHeard) return
-    const event = { name: nameOf(link), at, data: dataOf(link, visit) }
+    const event = { name: nameOf(link), at, data }
     const told = await insertMailEvent(trx, workspaceId, delivery.delivery_id, event, at)
     if (told) wake('dripline_mail_events')
   })
@@ -70,7 +82,10 @@ const dataOf = (link: string | null, visit: TrackedVisit) => ({
 interface Visit {
   delivery: TrackedDelivery
   link: string | null
-  visit: TrackedVisit
+  /** Why the request itself shows a machine. */
+  machine: MachineReason | null
+  /** What is stored of it. */
+  data: ReturnType<typeof dataOf> | Record<string, never>
   at: Date
 }
 
@@ -81,13 +96,13 @@ interface Visit {
 async function recordVisit(
   deps: InTrx<Deps>,
   workspaceId: WorkspaceId,
-  { delivery, link, visit, at }: Visit,
+  { delivery, link, machine: shown, data, at }: Visit,
 ): Promise<{ isHeard: boolean }> {
   const { db: trx } = deps
   const watch = link === null ? null : await watchLinks(trx, workspaceId, { delivery, link, at })
   const tooSoon = isTooSoon(delivery, at) ? 'too_soon' : null
-  const machine = visit.machine ?? tooSoon ?? watch?.machine ?? null
-  const event = { status: nameOf(link), at, data: dataOf(link, visit), machine } as const
+  const machine = shown ?? tooSoon ?? watch?.machine ?? null
+  const event = { status: nameOf(link), at, data, machine } as const
   const repeatsAfter = new Date(at.getTime() - REPEAT_MS)
   const isNew = await insertTracked(trx, workspaceId, delivery, event, repeatsAfter)
   if (!isNew) return { isHeard: false }

@@ -2,6 +2,7 @@
 import { lockContact } from '../../db/contacts/writes.ts'
 import { insertLeave, takeLeave } from '../../db/opt-outs/leaves.ts'
 import { confirmOptOut, insertOptOuts, type OptOutSource } from '../../db/opt-outs/writes.ts'
+import { countUnsubscribe } from '../../db/stats/unsubscribes.ts'
 import type { UnsubscribeMail } from '../../db/unsubscribes/reads.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -15,7 +16,7 @@ import { noteFurtherGet } from './furtherGets.ts'
  * Writes the opt-out, which blocks new executions and further marketing mail from this commit on, and records
  * `email.unsubscribed`. Running executions are cancelled (unless the design says `skip_sends`) and waiting mail is
  * settled: at once, or after a GET when the minute is over in which a scanner may show itself. May be repeated. A
- * certain unsubscription confirms an unconfirmed one.
+ * certain unsubscription confirms an unconfirmed one. Of whoever was erased it writes the opt-out, and counts it.
  * @param unconfirmed true after a GET of the link, which a scanner may have made: clicks on the email's other
  * links then undo it
  */
@@ -32,8 +33,9 @@ export async function leaveWorkflow(
   const at = deps.now()
   const who = { workflowId: mail.workflow_id, contactId: mail.contact_id }
   const contact = await lockContact(trx, workspaceId, who.contactId)
-  if (!contact) return
-  const hmac = deps.addressMac(workspaceId, contact.email)
+  // Whoever was erased may still leave by the mail that they have. Nothing of theirs goes on that would have to be ended.
+  const hmac = contact ? deps.addressMac(workspaceId, contact.email) : mail.hmac
+  if (!hmac) return
   const id = newId('optOut')
   const [scope, target_id] = ['workflow', who.workflowId] as const
   const unconfirmed_email_id = unconfirmed ? mail.id : null
@@ -44,6 +46,11 @@ export async function leaveWorkflow(
   const isNew = written.has(id)
   const isConfirmed = wasUnconfirmed || (!unconfirmed && isNew)
   const cancels = (mail.design as Design).settings?.on_unsubscribe !== 'skip_sends'
+  if (!contact) {
+    // Nothing is recorded by which it would be counted.
+    if (isNew) await countUnsubscribe(trx, workspaceId, { emailId: mail.id, at })
+    return
+  }
   if (isConfirmed) {
     await takeLeave(trx, workspaceId, who)
     await carryOutLeave(deps, workspaceId, { ...who, email: contact.email, cancels }, at)

@@ -15,17 +15,17 @@ import { resumeMail } from './resume.ts'
 export function undoUnsubscribe(
   deps: Pick<CommandDeps, 'db' | 'wake' | 'now' | 'addressMac'>,
   workspaceId: WorkspaceId,
-  mail: Pick<UnsubscribeMail, 'workflow_id' | 'contact_id'>,
+  mail: Pick<UnsubscribeMail, 'workflow_id' | 'contact_id' | 'hmac'>,
 ): Promise<void> {
   const { workflow_id: workflowId, contact_id: contactId } = mail
   return transact(deps, async (inTrx) => {
     const { db: trx, addressMac } = inTrx
     const contact = await lockContact(trx, workspaceId, contactId)
-    if (!contact) return
-    const hmac = addressMac(workspaceId, contact.email)
+    const hmac = contact ? addressMac(workspaceId, contact.email) : mail.hmac
+    if (!hmac) return
     const left = { scope: 'workflow', targetId: workflowId, hmac } as const
     const leftAt = await deleteOptOut(trx, workspaceId, left)
-    if (!leftAt) return
+    if (!leftAt || !contact) return
     await resumeMail(inTrx, workspaceId, { workflowId, contactId, email: contact.email, leftAt })
   })
 }

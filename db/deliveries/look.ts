@@ -14,7 +14,7 @@ const UNLOOKED = '5 seconds'
 
 /** What `look` needs of a delivery. */
 export const lookedAt = sql`ctid as place, id, state, workspace_id, email_id, recipient, marketing, address_hmac,
-  workflow_id, execution_id`
+  own_hmac, workflow_id, execution_id`
 
 /**
  * The look at the relation `due`, which has the columns `lookedAt`, as a `select` of its id, its `state` as `was`,
@@ -27,7 +27,7 @@ export const lookedAt = sql`ctid as place, id, state, workspace_id, email_id, re
 export function look(due: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
   return sql`
     select d.id, d.place, d.state as was,
-      case when s.suppressed then 'suppressed'
+      case when s.suppressed or g.suppressed then 'suppressed'
         when o.stands_from <= ${now} then 'left'
         when x.cancelled then 'cancelled'
         when o.stands_from is not null or u.unlooked then 'wait' end as verdict,
@@ -38,6 +38,11 @@ export function look(due: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
       where s.workspace_id = d.workspace_id and s.email = lower(d.recipient)
         and (s.expires_at is null or s.expires_at > ${now}) limit 1
     ) s on true
+    left join lateral (
+      select true as suppressed from erased_suppressions g
+      where g.workspace_id = d.workspace_id and g.address_hmac = coalesce(d.own_hmac, d.address_hmac)
+        and (g.expires_at is null or g.expires_at > ${now}) limit 1
+    ) g on true
     left join lateral (
       select min(${standsFrom}) as stands_from from opt_outs o
       where d.marketing and o.workspace_id = d.workspace_id and o.address_hmac = d.address_hmac

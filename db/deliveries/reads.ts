@@ -9,14 +9,30 @@ import type { Row } from '../schema.ts'
 /** The delivery that a report is about. */
 export type ReportedDelivery = Pick<
   Row<'deliveries'>,
-  'id' | 'email_id' | 'workspace_id' | 'recipient' | 'state' | 'to_team'
+  | 'id'
+  | 'email_id'
+  | 'workspace_id'
+  | 'recipient'
+  | 'state'
+  | 'to_team'
+  | 'address_hmac'
+  | 'own_hmac'
 >
 
 /** Finds the delivery that a report is about, in any workspace: a report names only the return path. */
 export function findReportedDelivery(db: Db, id: number): Promise<ReportedDelivery | undefined> {
   return db
     .selectFrom('deliveries')
-    .select(['id', 'email_id', 'workspace_id', 'recipient', 'state', 'to_team'])
+    .select([
+      'id',
+      'email_id',
+      'workspace_id',
+      'recipient',
+      'state',
+      'to_team',
+      'address_hmac',
+      'own_hmac',
+    ])
     .where('id', '=', id)
     .executeTakeFirst()
 }

@@ -13,7 +13,16 @@ import type { ReportedDelivery } from './reads.ts'
 export function lockReportedDelivery(trx: Trx, id: number): Promise<ReportedDelivery | undefined> {
   return trx
     .selectFrom('deliveries')
-    .select(['id', 'email_id', 'workspace_id', 'recipient', 'state', 'to_team'])
+    .select([
+      'id',
+      'email_id',
+      'workspace_id',
+      'recipient',
+      'state',
+      'to_team',
+      'address_hmac',
+      'own_hmac',
+    ])
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()

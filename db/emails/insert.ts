@@ -34,23 +34,31 @@ export interface NewEmail {
   expiresAt: Date
 }
 
+/** HMACs for the recipients of an email, in their order; empty: there are none. */
+export interface RecipientMacs {
+  /** Of marketing mail, that of the address that the claim looks for among opt-outs. */
+  left: readonly Buffer[]
+  /** That of their own address, by which it is suppressed once it was erased. */
+  own: readonly Buffer[]
+}
+
 /**
  * Writes an email with its attachments or the first slice of its source (`insertSourceRest` writes the others), one delivery for each recipient (`suppressed` for those on the
  * suppression list, else `queued`), and the email events `sent`, and `bounced` for the suppressed ones. Scheduled mail has `scheduled`
  * instead, whoever is suppressed: the claim looks when it is due.
  * One statement, so one commit where the caller has no transaction of its own. The caller wakes the lanes.
- * @param macs of marketing mail, for each recipient the HMAC of the address that the claim looks for among opt-outs
+ * @param macs for each recipient
  */
 export async function insertEmail(
   trx: Trx,
   workspaceId: WorkspaceId,
   email: NewEmail,
-  macs: readonly Buffer[] = [],
+  { left, own }: RecipientMacs = { left: [], own: [] },
 ): Promise<void> {
   const { row } = email
   const recipients = recipientRows(email)
   // Without them nobody could see that a recipient has left.
-  if (row.category === 'marketing' && macs.length !== recipients.length)
+  if (row.category === 'marketing' && left.length !== recipients.length)
     throw new Error('marketing mail without MACs')
   const addresses = recipients.map(({ address }) => address)
   const shards = recipients.map(({ shard }) => shard)
@@ -77,8 +85,9 @@ export async function insertEmail(
     // Not in the relation, which Postgres would write to a file for a large one.
     bodies: { html: sql`${row.html}::text`, text: sql`${row.text}::text` },
     recipients: sql`select ${row.id}::text as email_id, r.* from unnest(${addresses}::text[], ${domains}::text[],
-      ${shards}::smallint[], ${keys}::text[], ${ofTeam}::boolean[], ${providers}::text[], ${simulated}::boolean[], ${[...macs]}::bytea[])
-      with ordinality as r(address, domain, shard, key, to_team, provider, simulated, mac, position)`,
+      ${shards}::smallint[], ${keys}::text[], ${ofTeam}::boolean[], ${providers}::text[], ${simulated}::boolean[],
+      ${[...left]}::bytea[], ${[...own]}::bytea[])
+      with ordinality as r(address, domain, shard, key, to_team, provider, simulated, mac, own, position)`,
     further: sql`${attachments(row.id, email.attachments)}${firstSlice(row.id, email.source)}`,
   })
 }
@@ -89,7 +98,7 @@ interface GivenEmails {
   given: RawBuilder<unknown>
   /** Expressions over `given`. */
   bodies: { html: RawBuilder<unknown>; text: RawBuilder<unknown> }
-  /** A `select` of `email_id`, `address`, `domain`, `shard`, `key`, `to_team`, `provider`, `simulated`, `mac` and `position`. */
+  /** A `select` of `email_id`, `address`, `domain`, `shard`, `key`, `to_team`, `provider`, `simulated`, `mac`, `own` and `position`. */
   recipients: RawBuilder<unknown>
   /** Further steps of the `with`, each after a comma. */
   further?: RawBuilder<unknown>
@@ -105,11 +114,13 @@ export async function writeGiven(
     with given as (${given}), recipient as (
       select g.*, r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.simulated, r.position,
         coalesce(k.provider, r.provider) as provider, case when k.shard is null then r.domain else k.destination end as destination,
-        s.email is not null and g.scheduled_at is null as suppressed
+        (s.email is not null or e.address_hmac is not null) and g.scheduled_at is null as suppressed, r.own
       from (${recipients}) r join given g on g.id = r.email_id
       left join recipient_domains k on k.domain = r.domain
       left join suppressions s on s.workspace_id = ${workspaceId} and s.email = r.key
         and (s.expires_at is null or s.expires_at > g.created_at)
+      left join erased_suppressions e on e.workspace_id = ${workspaceId} and e.address_hmac = r.own
+        and (e.expires_at is null or e.expires_at > g.created_at)
     ), email as (
       insert into emails (id, workspace_id, type, category, "from", "to", cc, bcc, reply_to, subject,
         html, text, template_id, domain_id, headers, tags, metadata, message_id, workflow_id,
@@ -121,11 +132,12 @@ export async function writeGiven(
       from given
     ), delivery as (
       insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
-        expires_at, created_at, settled_at, marketing, address_hmac, workflow_id, execution_id, class,
+        expires_at, created_at, settled_at, marketing, address_hmac, own_hmac, workflow_id, execution_id, class,
         destination, ready, to_team, scheduled, due_at, provider, simulated)
       select id, ${workspaceId}, domain_id, address, shard,
         case when suppressed then 'suppressed' else 'queued' end, due_at, expires_at, created_at,
         case when suppressed then created_at end, category = 'marketing', mac,
+        case when own is distinct from mac then own end,
         case when category = 'marketing' then workflow_id end,
         case when category = 'marketing' then execution_id end, class, destination, due_at <= created_at, to_team,
         scheduled_at is not null, scheduled_at, provider, simulated

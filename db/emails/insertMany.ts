@@ -4,7 +4,13 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
-import { classPlace, type NewEmail, recipientRows, writeGiven } from './insert.ts'
+import {
+  classPlace,
+  type NewEmail,
+  type RecipientMacs,
+  recipientRows,
+  writeGiven,
+} from './insert.ts'
 
 /** Mail whose bodies are short strings, and which has no attachments. */
 export type PlainEmail = NewEmail & {
@@ -30,13 +36,13 @@ const sources = sql`, source as (
 /**
  * Writes what `insertEmail` writes, for each of them. If one row is refused, none is written. The caller wakes the
  * lanes.
- * @param macsOf of marketing mail, for each recipient the HMAC of the address that the claim looks for among opt-outs
+ * @param macsOf for each recipient
  */
 export async function insertEmails(
   trx: Trx,
   workspaceId: WorkspaceId,
   emails: readonly PlainEmail[],
-  macsOf: (email: NewEmail) => readonly Buffer[],
+  macsOf: (email: NewEmail) => RecipientMacs,
 ): Promise<void> {
   const rows = emails.map(({ row: { html: _html, text: _text, ...row }, source, ...times }, i) => ({
     ...row,
@@ -48,11 +54,12 @@ export async function insertEmails(
   }))
   const bodies = (part: 'html' | 'text') => binaryTexts(emails.map(({ row }) => row[part]))
   const recipients = emails.flatMap((email) => {
-    const macs = macsOf(email)
+    const { left, own } = macsOf(email)
     return recipientRows(email).map((recipient, i) => ({
       email_id: email.row.id,
       ...recipient,
-      hex: macs[i]?.toString('hex') ?? null,
+      hex: left[i]?.toString('hex') ?? null,
+      own_hex: own[i]?.toString('hex') ?? null,
     }))
   })
   await writeGiven(trx, workspaceId, {
@@ -69,9 +76,10 @@ export async function insertEmails(
     },
     further: emails.some(({ source }) => source) ? sources : sql``,
     recipients: sql`
-      select email_id, address, domain, shard, key, to_team, provider, simulated, decode(hex, 'hex') as mac, position
+      select email_id, address, domain, shard, key, to_team, provider, simulated, decode(hex, 'hex') as mac,
+        decode(own_hex, 'hex') as own, position
       from jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb)
         as r(email_id text, address text, domain text, shard smallint, key text, to_team boolean, provider text,
-          simulated boolean, hex text, position integer)`,
+          simulated boolean, hex text, own_hex text, position integer)`,
   })
 }

@@ -17,6 +17,8 @@ interface GroupedEvent {
   id: string
   /** The caller's own id, or the same as `id`. */
   event_id: string
+  /** Of the caller's own id, in hex (`eventIdHash`); null: there is none. */
+  id_hash: string | null
   event_name: string
   /** Lower case. No two of a group are the same, nor two of `event_id`. */
   email: string
@@ -75,14 +77,15 @@ export async function insertEventGroup(
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, true)
     ), given as materialized (
       select g.* from bound, jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(place integer, id text,
-        event_id text, event_name text, email text, properties jsonb, at timestamptz, historical boolean,
-        contact_id text, now timestamptz)
+        event_id text, id_hash text, event_name text, email text, properties jsonb, at timestamptz, historical boolean, contact_id text, now timestamptz)
     ), known as materialized (
       select email from contacts
       where workspace_id = ${workspaceId} and email = any(${emails}::text[])
     ), prior as materialized (
       select event_id from automation_events
       where workspace_id = ${workspaceId} and event_id = any(${theirs}::text[])
+      union all select g.event_id from given g
+        join spent_event_ids s on s.workspace_id = ${workspaceId} and s.id_hash = decode(g.id_hash, 'hex')
     ), locked as materialized (
       select id, email from contacts
       where workspace_id = ${workspaceId} and email = any(${emails}::text[])

@@ -54,14 +54,15 @@ export function listRecentEvents(
     .execute()
 }
 
-/** An event with the ids of the executions that it started, in order. */
+/** An event with the ids of the executions that it started, in order; undefined: it went with its contact. */
 export async function findRecordedEvent(trx: Trx, workspaceId: WorkspaceId, id: string) {
   const event = await trx
     .selectFrom('automation_events')
     .select(['id', 'event_id', 'event_name', 'email', 'at', 'created_at', 'contact_id'])
     .where('workspace_id', '=', workspaceId)
     .where('id', '=', id)
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
+  if (!event) return undefined
   const executions = await trx
     .selectFrom('executions')
     .select('id')

@@ -30,6 +30,8 @@ export interface NewAutomationEvent {
 
 interface StoredEvent {
   prior_id: string | null
+  /** Whether the event_id was recorded for a contact who was erased. */
+  is_spent: boolean
   /** Whether the contact was made by it. */
   is_new: boolean | null
   contact_id: string | null
@@ -61,10 +63,13 @@ export async function insertEvent(
   trx: Trx,
   workspaceId: WorkspaceId,
   event: NewAutomationEvent,
-  made: { id: string; eventId: string; contactId: string; now: Date },
+  made: { id: string; eventId: string; contactId: string; now: Date; idHash: Buffer | null },
 ): Promise<StoredEvent> {
   const { email, eventName, at } = event
-  const unknown = event.eventId === null ? sql`true` : sql`not exists (select from prior)`
+  const unknown =
+    event.eventId === null
+      ? sql`true`
+      : sql`not exists (select from prior) and not exists (select from spent)`
   const countOne = (time: RawBuilder<unknown>, name: RawBuilder<unknown>) =>
     counted({ count: sql`1`, first: time, last: time, name }, made.now)
   const contact = event.createContact
@@ -80,8 +85,8 @@ export async function insertEvent(
   const { rows } = await sql<StoredEvent>`
     with prior as (
       select id from automation_events
-      where ${event.eventId !== null} and workspace_id = ${workspaceId}
-        and event_id = ${made.eventId}
+      where ${event.eventId !== null} and workspace_id = ${workspaceId} and event_id = ${made.eventId}
+    ), spent as (select from spent_event_ids where workspace_id = ${workspaceId} and id_hash = ${made.idHash}
     ), contact as (
       ${contact} returning contacts.id, contacts.properties, contacts.first_seen, ${
         event.createContact ? sql`xmax = 0` : sql`false`
@@ -95,7 +100,7 @@ export async function insertEvent(
       from contact
       on conflict (workspace_id, event_id) do nothing returning id
     )
-    select prior.id as prior_id, contact.id as contact_id, contact.properties, contact.first_seen,
+    select prior.id as prior_id, exists (select from spent) as is_spent, contact.id as contact_id, contact.properties, contact.first_seen,
       contact.is_new,
       event.id as inserted
     from (values (1)) as one

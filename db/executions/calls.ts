@@ -1,4 +1,5 @@
 // The requests that nodes of executions make of other services: written by a segment, answered by an activity.
+import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CallResult } from '../../rules/interpreterTypes.ts'
 import type { Json } from '../../rules/json.ts'
@@ -76,7 +77,12 @@ export interface CallTry {
   now: Date
 }
 
-/** Writes what a try gave. A call that is over stays as it is. @returns whether it was not */
+const answerWhileLive = (executionId: string, answer: JsonObject | null) =>
+  sql<string | null>`case when exists (select from executions x
+    where x.id = ${executionId} and x.ended_status is null)
+    then ${answer === null ? null : JSON.stringify(answer)}::jsonb end`
+
+/** Writes what a try gave; its answer while the execution goes on. A call that is over stays as it is. @returns whether it was not */
 export async function updateCall(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -92,7 +98,8 @@ export async function updateCall(
         ? {
             outcome: end.outcome,
             why: end.why,
-            answer: end.answer === null ? null : JSON.stringify(end.answer),
+            // Nobody reads that of an execution that has ended, and its contact may have been erased.
+            answer: answerWhileLive(executionId, end.answer),
             request: null,
             ended_at: now,
           }

@@ -8,6 +8,7 @@ import type { CancelCode, WaitEndedBy } from '../../rules/wire.ts'
 import type { Db, Trx } from '../connect.ts'
 import { isAboutWorkflow, standsFrom } from '../opt-outs/reads.ts'
 import type { JsonObject, Row } from '../schema.ts'
+import { isErasedSuppressed } from '../suppressions/erased.ts'
 import { cleared } from '../suspects/writes.ts'
 import { type ExecutionEnd, endColumns, forgetRequests } from './end.ts'
 import { isPaused } from './held.ts'
@@ -113,7 +114,8 @@ export async function findSegmentState<Result = unknown>(
           and ${isAboutWorkflow(sql`e.workflow_id`)} and ${standsFrom} <= ${now}) as unsubscribed,
       exists (select from suppressions x
         where x.workspace_id = e.workspace_id and x.email = e.email
-          and (x.expires_at is null or x.expires_at > ${now})) as suppressed
+          and (x.expires_at is null or x.expires_at > ${now}))
+        or ${isErasedSuppressed(sql`e.workspace_id`, sql`${hmac}::bytea`, now)} as suppressed
     from found e left join lateral (
       select w.consumed_by, w.ended_by, w.leads_to, w.goals_reached from event_waits w
       where w.execution_id = e.id and w.segment = ${segment - 1} and w.node_id = ${waitedAt}

@@ -11,6 +11,7 @@ import { type ExecutionEnd, endLive } from './end.ts'
 /** One execution, or every one of a contact in a workflow; `butId`: that one stays. */
 export type CancelWhere =
   | { executionId: string }
+  | { ofContact: string }
   | { workflowId: string; contactId: string; butId?: string }
 
 /** Locks an execution, if there is one. What is read afterwards shows what its last segment wrote. */
@@ -45,7 +46,9 @@ export async function cancelExecutions(
   const fits =
     'executionId' in where
       ? sql<SqlBool>`x.workspace_id = ${workspaceId} and x.id = ${where.executionId}`
-      : sql<SqlBool>`x.workspace_id = ${workspaceId} and x.contact_id = ${where.contactId}
+      : 'ofContact' in where
+        ? sql<SqlBool>`x.workspace_id = ${workspaceId} and x.contact_id = ${where.ofContact}`
+        : sql<SqlBool>`x.workspace_id = ${workspaceId} and x.contact_id = ${where.contactId}
           and x.workflow_id = ${where.workflowId} and x.id <> ${where.butId ?? ''}`
   const end: ExecutionEnd = { status: 'CANCELLED', reason: why.reason, outcome: null, error: null }
   const told = sql`

@@ -57,14 +57,15 @@ export async function findLiveReplay(
   return rows[0]?.id
 }
 
-/** Of a workspace these of one kind go on together; its others of that kind wait for them, and nobody else's do. */
+/** Of a workspace these of one kind go on together; its others of that kind wait for them, and nobody else's do. Erasures may have to wait for mail, so they take turns. */
 const OF_WORKSPACE = 2
 
 /** Jobs that are to be carried on, of all workspaces, the oldest of each first. */
 export async function listLiveJobs(db: Db, limit: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select l.id from (
-      select j.id, row_number() over (partition by j.workspace_id, j.kind order by j.id) as place
+      select j.id, row_number() over (partition by j.workspace_id, j.kind
+        order by case when j.kind = 'erasure' then j.updated_at end, j.id) as place
       from jobs j where j.status in ('queued', 'running')
     ) l where l.place <= ${OF_WORKSPACE} order by l.place, l.id limit ${limit}
   `.execute(db)

@@ -3,7 +3,8 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
-import { live, type SuppressionRow } from './reads.ts'
+import type { Row } from '../schema.ts'
+import { live } from './reads.ts'
 
 /**
  * Suppresses an address (lower case). A stored suppression is replaced only by a stronger one (a permanent one
@@ -14,7 +15,7 @@ import { live, type SuppressionRow } from './reads.ts'
 export async function upsertSuppression(
   trx: Trx,
   workspaceId: WorkspaceId,
-  row: Omit<SuppressionRow, 'workspace_id' | 'created_at'>,
+  row: Omit<Row<'suppressions'>, 'workspace_id' | 'created_at'>,
   now: Date,
 ): Promise<boolean> {
   const { rows } = await sql<{ created_at: Date }>`

@@ -37,6 +37,12 @@ export interface AutomationEventsTable {
   historical: Defaulted<boolean>
 }
 
+/** Callers' ids of events that went with an erased contact, as keyed hashes: they stay recorded. */
+export interface SpentEventIdsTable {
+  workspace_id: WorkspaceId
+  id_hash: Buffer
+}
+
 export interface WorkflowsTable {
   id: string
   workspace_id: WorkspaceId

@@ -1,4 +1,5 @@
 // Tables of mail: emails, deliveries and their attempts, email events, suppressions.
+// Long because it lists every column of these tables.
 
 import type { Generated } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -99,6 +100,8 @@ export interface DeliveriesTable {
   marketing: Defaulted<boolean | null>
   /** HMAC of the recipient, as in opt_outs; null unless it is marketing mail, like the next two. */
   address_hmac: Defaulted<Buffer | null>
+  /** The HMAC of the recipient's own address where `address_hmac` is not that; null: it is, or a release before wrote the row. */
+  own_hmac: Defaulted<Buffer | null>
   workflow_id: Defaulted<string | null>
   execution_id: Defaulted<string | null>
   /** The lease of the last claim: Postgres refuses a claim that does not write it. */
@@ -234,6 +237,16 @@ export interface SoftBouncesTable {
    * makes it count again.
    */
   cleared_by: string | null
+}
+
+/** Suppressions of people who were erased: the address is there as its HMAC alone, as in opt_outs. */
+export interface ErasedSuppressionsTable {
+  workspace_id: WorkspaceId
+  address_hmac: Buffer
+  reason: 'bounce' | 'complaint' | 'manual'
+  source_id: string | null
+  created_at: Date
+  expires_at: Date | null
 }
 
 export interface SuppressionsTable {

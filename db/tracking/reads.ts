@@ -12,7 +12,7 @@ export interface TrackedDelivery {
   recipient: string
   to_team: boolean
   settled_at: Date | null
-  /** The link's target; null for an open, or when the email has no such link. */
+  /** The link's target; null for an open, or when the email has no such link, or it was blanked. */
   url: string | null
 }
 
@@ -24,7 +24,7 @@ export async function findTrackedDelivery(
 ): Promise<TrackedDelivery | undefined> {
   const { rows } = await sql<TrackedDelivery>`
     select d.id as delivery_id, d.email_id, d.workspace_id, d.recipient, d.to_team, d.settled_at,
-      (select l.urls[${index}::int + 1] from email_links l where l.email_id = d.email_id) as url
+      (select nullif(l.urls[${index}::int + 1], '') from email_links l where l.email_id = d.email_id) as url
     from deliveries d where d.id = ${deliveryId}
   `.execute(db)
   return rows[0]

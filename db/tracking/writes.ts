@@ -28,6 +28,15 @@ export async function lockMailTracking(trx: Trx, emailId: string): Promise<void>
   )
 }
 
+/** Takes the locks of several, in the order of their ids. */
+export async function lockMailsTracking(trx: Trx, emailIds: readonly string[]): Promise<void> {
+  if (emailIds.length === 0) return
+  await sql`
+    select pg_advisory_xact_lock(hashtextextended('tracking:' || m.id, 0)) from (
+      select distinct id collate "C" as id from unnest(${[...emailIds]}::text[]) as g(id) order by 1) m
+  `.execute(trx)
+}
+
 export interface TrackedEvent {
   status: 'opened' | 'clicked'
   at: Date

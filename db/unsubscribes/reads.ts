@@ -9,7 +9,17 @@ export function findUnsubscribeMail(db: Db, token: string) {
     .innerJoin('workflow_versions as v', (join) =>
       join.onRef('v.workflow_id', '=', 'x.workflow_id').onRef('v.version', '=', 'x.version'),
     )
-    .select([
+    .select((eb) => [
+      // By which it is known who leaves when the contact was erased.
+      eb
+        .selectFrom('deliveries as d')
+        .select('d.address_hmac')
+        .whereRef('d.email_id', '=', 'm.id')
+        .where('d.to_team', '=', false)
+        .where('d.address_hmac', 'is not', null)
+        .orderBy('d.id')
+        .limit(1)
+        .as('hmac'),
       'm.id',
       'm.workspace_id',
       'm.subject',

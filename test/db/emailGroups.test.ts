@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { createEmailGroups } from '../../commands/emails/groups.ts'
+import { macsOf } from '../../commands/emails/write.ts'
 import { transact } from '../../commands/transact.ts'
 import { insertEmail, type NewEmail } from '../../db/emails/insert.ts'
 import { inScope } from '../../db/scope.ts'
@@ -95,7 +96,9 @@ test('emails of a group are written as each would be alone', async () => {
   ]
   const [alone, grouped] = [make(), make()]
   for (const one of alone) {
-    await transact.one(deps, (inTrx) => insertEmail(inTrx.db, workspaceId, one))
+    await transact.one(deps, (inTrx) =>
+      insertEmail(inTrx.db, workspaceId, one, macsOf(inTrx, workspaceId)(one)),
+    )
   }
   const groups = createEmailGroups(deps)
   await Promise.all(grouped.map((one) => groups.write(workspaceId, one)))

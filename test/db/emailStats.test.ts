@@ -58,7 +58,9 @@ async function accept(
     ...newTestEmail(domainId, { to, tags, workflow_id: workflowId, created_at: at }),
     dueAt: at,
   })) as unknown as PlainEmail[]
-  await write(({ db: trx }) => insertEmails(trx, workspaceId, emails, () => []))
+  await write(({ db: trx }) =>
+    insertEmails(trx, workspaceId, emails, () => ({ left: [], own: [] })),
+  )
   return db
     .selectFrom('deliveries')
     .select(['id', 'email_id', 'recipient'])

@@ -6,6 +6,8 @@ import { findApiKeysByHashes } from '../../db/api-keys/reads.ts'
 import { replaceToken } from '../../db/api-keys/writes.ts'
 import { foldAudienceChanges } from '../../db/audiences/changes.ts'
 import type { Trx } from '../../db/connect.ts'
+import * as blank from '../../db/contacts/blank.ts'
+import * as erase from '../../db/contacts/erase.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, listExpiredLeases, listMarked } from '../../db/deliveries/leases.ts'
@@ -39,6 +41,7 @@ import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
 import { deleteOldAnswers, tryLockIdempotencyKey } from '../../db/idempotency-keys/writes.ts'
+import { listErasedAddresses, replaceErasedAddress } from '../../db/jobs/erasures.ts'
 import { findLiveReplay, listLiveJobs } from '../../db/jobs/reads.ts'
 import { findKnown } from '../../db/known.ts'
 import { takeLane } from '../../db/lanes/writes.ts'
@@ -60,6 +63,12 @@ import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
 import { deleteOldEmailStats, foldEmailStats, lockFolding } from '../../db/stats/fold.ts'
 import { listEmailStats } from '../../db/stats/reads.ts'
 import { countUnsubscribe, uncountUnsubscribe } from '../../db/stats/unsubscribes.ts'
+import {
+  deleteErasedSuppression,
+  eraseSuppression,
+  suppressErased,
+} from '../../db/suppressions/erased.ts'
+import { listSuppressions } from '../../db/suppressions/reads.ts'
 import { deleteSuppression, upsertSuppression } from '../../db/suppressions/writes.ts'
 import { upsertSuspect } from '../../db/suspects/writes.ts'
 import { countTracked, findTrackedDelivery, listLinkFetches } from '../../db/tracking/reads.ts'
@@ -89,7 +98,15 @@ const replayed = { webhookId: 'wh_1', since: new Date(0), until: new Date(1), ev
 const uuid = '00000000-0000-0000-0000-000000000001'
 const at = new Date(0)
 const page = { after: null, limit: 2 }
-const delivery = { id: 1, email_id: id, workspace_id: ws, recipient: 'a@b.test', to_team: false }
+const delivery = {
+  id: 1,
+  email_id: id,
+  workspace_id: ws,
+  recipient: 'a@b.test',
+  to_team: false,
+  address_hmac: null,
+  own_hmac: null,
+}
 const event = {
   eventId: null,
   eventName: 'user.left',
@@ -100,6 +117,14 @@ const event = {
   createContact: true,
 }
 const hmac = Buffer.alloc(16)
+const erased = {
+  contactId: id,
+  email: 'a@b.test',
+  deliveryId: 1,
+  webhookEventId: '00000000-0000-0000-0000-000000000000',
+  at,
+}
+const blankedMail = { delivery_id: 1, email_id: id, has_ended: true, is_shared: true }
 const arrived = {
   ...event,
   contact: { id, firstSeen: at, properties: {}, before: {}, isNew: false },
@@ -110,6 +135,7 @@ const pageAsked = { id, generation: 1, eventNames: ['a'], audienceIds: [id] }
 const grouped = {
   id,
   event_id: id,
+  id_hash: null,
   event_name: 'user.left',
   email: 'a@b.test',
   properties: {},
@@ -119,7 +145,7 @@ const grouped = {
   now: at,
 }
 const entry = { contactId: id, workflowId: id, earlier: null, key: null, oftenSince: at }
-const made = { id, eventId: id, contactId: id, now: at }
+const made = { id, eventId: id, contactId: id, now: at, idHash: hmac }
 const suppression = {
   email: 'a@b.test',
   reason: 'manual',
@@ -258,6 +284,29 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listKeeping(trx, ws, [id], ['a']),
   (trx) => listKeptReading(trx, ws, id),
   (trx) => cancelExecutions(trx, ws, { executionId: id }, why, at),
+  (trx) => cancelExecutions(trx, ws, { ofContact: id }, why, at),
+  (trx) => erase.blankLiveExecutions(trx, ws, id),
+  (trx) => erase.deleteContactNews(trx, ws, id),
+  (trx) => erase.findBounds(trx, ws),
+  (trx) => erase.passFence(trx, ws, '3'),
+  (trx) => erase.cancelMail(trx, ws, erased, { now: at, limit: 2 }),
+  (trx) => blank.deleteEvents(trx, ws, { ids: [id], spent: [hmac] }),
+  (trx) => blank.blankExecutions(trx, ws, id, { after: '', limit: 2 }),
+  (trx) => blank.blankWebhookEvents(trx, ws, erased, 2),
+  (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
+  (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),
+  (trx) => blank.hasMailLeft(trx, ws, erased),
+  (trx) => blank.listAnswers(trx, ws, { after: '', at, limit: 2 }),
+  (trx) => blank.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
+  (trx) => blank.forgetPlaces(trx, ws, 'a@b.test'),
+  (trx) => blank.blankTags(trx, ws, 'a@b.test'),
+  (trx) => listErasedAddresses(trx, { after: null, limit: 2 }),
+  (trx) => replaceErasedAddress(trx, { id, address: '' }, ''),
+  (trx) => listSuppressions(trx, ws, { after: null, limit: 2, now: at }),
+  (trx) => listSuppressions(trx, ws, { after: { created_ms: 1, email: 'a' }, limit: 2, now: at }),
+  (trx) => suppressErased(trx, ws, { ...suppression, address_hmac: hmac, created_at: at }),
+  (trx) => deleteErasedSuppression(trx, ws, hmac, at),
+  (trx) => eraseSuppression(trx, ws, { email: 'a@b.test', hmac }),
   (trx) => cancelAgain(trx, ws, { executionId: id, code: 'cancelled' }, at),
   (trx) => cancelExecutions(trx, ws, { workflowId: id, contactId: id }, why, at),
   (trx) => upsertSuspect(trx, { kind: 'segment', id, step: 'a', diedInRun: null }, at),

@@ -74,8 +74,8 @@ export async function acceptMail(
   const email = newTestEmail(domainId, change, attachments)
   const { row, recipients } = email
   const mac = await addressMacOf(db)
-  const macs =
-    row.category === 'marketing' ? recipients.map((address) => mac(workspaceId, address)) : []
+  const own = recipients.map((address) => mac(workspaceId, address))
+  const macs = { left: row.category === 'marketing' ? own : [], own }
   await transact.one({ db, wake: () => {} }, (inTrx) =>
     insertEmail(inTrx.db, workspaceId, email, macs),
   )

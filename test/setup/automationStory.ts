@@ -102,4 +102,5 @@ export const automationStory: Step[] = [
   { name: 'DELETE /v1/workflows/{id}' },
   { name: 'DELETE /v1/audiences/{id}' },
   { name: 'POST /v1/automation/events/batch' },
+  { name: 'DELETE /v1/automation/contacts/{email}' },
 ]

@@ -132,6 +132,7 @@ const exceptions: Record<string, string[]> = {
     'deliveries/bounceDelivery',
     'tracking/findTrackedDelivery',
     'tracking/lockMailTracking',
+    'tracking/lockMailsTracking',
     'unsubscribes/findUnsubscribeMail',
   ],
   'a signed report of a feedback loop names the mail': ['deliveries/findSoleDelivery'],
@@ -150,6 +151,8 @@ const exceptions: Record<string, string[]> = {
     'secrets/replaceRequest',
     'webhooks/listWebhookSecrets',
     'webhooks/replaceWebhookSecret',
+    'jobs/listErasedAddresses',
+    'jobs/replaceErasedAddress',
   ],
   'what the release before has written is taken over for all workspaces, row by row': [
     'opt-outs/lockUncopiedWorkflows',

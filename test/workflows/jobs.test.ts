@@ -13,6 +13,7 @@ import { parseConfig } from '../../runtime/config.ts'
 import { createLog } from '../../runtime/log.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { startJobs } from '../../worker/jobs.ts'
+import { addressMacOf } from '../setup/addressMac.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
 import { eventually } from '../setup/eventually.ts'
@@ -27,7 +28,8 @@ const config = parseConfig({
   SMTP_URL: 'smtp://127.0.0.1:1',
 })
 const secrets = createSecrets(config.secretKey)
-const deps = { db, newId, now, secrets, wake: () => undefined, config }
+const addressMac = await addressMacOf(db)
+const deps = { db, newId, now, secrets, wake: () => undefined, config, addressMac }
 
 let engine: Engine
 /** What comes before each page. */

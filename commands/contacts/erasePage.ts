@@ -1,0 +1,158 @@
+// A page of the job that blanks what is left of an erased contact.
+import {
+  type BlankedMail,
+  blankExecutions,
+  blankMail,
+  blankTags,
+  blankWebhookEvents,
+  deleteEvents,
+  findFirstSlice,
+  forgetPlaces,
+  hasMailLeft,
+  listAnswers,
+  listEventsOf,
+  listMailToBlank,
+  replaceAnswers,
+  replaceFirstSlice,
+} from '../../db/contacts/blank.ts'
+import { cancelMail, deleteContactNews, passFence } from '../../db/contacts/erase.ts'
+import type { JobRow } from '../../db/jobs/reads.ts'
+import { updateJob } from '../../db/jobs/writes.ts'
+import { eraseSuppression } from '../../db/suppressions/erased.ts'
+import { lockMailsTracking } from '../../db/tracking/writes.ts'
+import { limits } from '../../rules/limits.ts'
+import { eventIdHash } from '../events/record.ts'
+import type { JobPage, JobPageDeps } from '../jobs/page.ts'
+import { blankAnswer } from './blankAnswer.ts'
+import { blankHeader } from './blankHeader.ts'
+import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
+
+/** Rows of each kind. Of each mail a lock is taken, of which Postgres has some thousand. */
+const PAGE = 100
+/** Answers that one page looks at. */
+const ANSWERS_PAGE = 1_000
+/** In `place`, instead of the last answer that was looked at: there is none left. */
+const ALL_ANSWERS = '-'
+const WAIT_MIN_MS = 100
+const WAIT_MAX_MS = 60_000
+
+type Whom = ReturnType<typeof ofInput>
+type Done = Pick<JobPage, 'place' | 'done' | 'counts'>
+
+/**
+ * Nothing is blanked before those transactions have ended that may not know yet that the contact is gone. Then each page does some rows of
+ * each kind, and the last one looks at all of it again. A job whose mail is under way rests until that is settled; for what goes to
+ * others too it waits `eraseWaitsMs`, and not for scheduled mail. `place` is the last execution and the last answer.
+ */
+export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobPage> {
+  const { db: trx, now } = deps
+  const { workspace_id: workspaceId, id } = job
+  const input = job.input as EraseInput
+  const whom = ofInput(deps, input)
+  const age_ms = Math.max(0, now().getTime() - job.created_at.getTime())
+  const wait_ms = Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, Math.round(age_ms / 4)))
+  const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
+  const { fence, isClear } = await passFence(trx, workspaceId, input.fence)
+  if (!isClear) {
+    await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, fence }) })
+    return { ...nothing, wait_ms }
+  }
+  const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
+  const page = await blankPage(deps, job, whom, mail)
+  if (page.done > 0) return { ...nothing, ...page }
+  if (await hasMailLeft(trx, workspaceId, whom)) return { ...nothing, ...page, wait_ms }
+  // Not before: mail of a release before that comes back from its lane has no HMAC, and is stopped by the address alone.
+  await eraseSuppression(trx, workspaceId, whom)
+  await forgetPlaces(trx, workspaceId, whom.email)
+  await blankTags(trx, workspaceId, whom.email)
+  const over = inputOfOver(job)
+  if (over !== undefined) await updateJob(trx, workspaceId, id, { input: over })
+  return { ...nothing, ...page, isOver: true }
+}
+
+/** Bodies of webhooks come before the mail by whose recipients they are found. */
+async function blankPage(
+  deps: JobPageDeps,
+  job: JobRow,
+  whom: Whom,
+  ofMail: { waits: boolean; limit: number },
+): Promise<Done> {
+  const { db: trx, now } = deps
+  const { workspace_id: workspaceId } = job
+  const { contactId } = whom
+  const [after = '', lastAnswer = ''] = (job.place ?? '/').split('/')
+  const toBlank = await listMailToBlank(trx, workspaceId, whom, ofMail)
+  await lockMailsTracking(
+    trx,
+    toBlank.map((one) => one.email_id),
+  )
+  const executions = await blankExecutions(trx, workspaceId, contactId, { after, limit: PAGE })
+  const at = { now: now(), limit: PAGE }
+  const cancelled = await cancelMail(trx, workspaceId, whom, at)
+  await deleteContactNews(trx, workspaceId, contactId)
+  const events = await eraseEvents(deps, job, contactId)
+  const answers = await blankAnswers(deps, job, whom, lastAnswer)
+  const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
+  const mails = bodies < PAGE ? toBlank : []
+  await blankHeaders(deps, job, whom, mails)
+  await blankMail(trx, workspaceId, whom, mails, at.now)
+  const { count: answered, looked, last } = answers
+  return {
+    place: `${executions.last ?? after}/${last}`,
+    done: executions.count + cancelled + events + looked + bodies + mails.length,
+    counts: {
+      mails: mails.length,
+      events,
+      executions: executions.count,
+      answers: answered,
+      webhook_events: bodies,
+    },
+  }
+}
+
+async function eraseEvents(deps: JobPageDeps, job: JobRow, contactId: string): Promise<number> {
+  const { db: trx } = deps
+  const { workspace_id: workspaceId } = job
+  const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
+  await deleteEvents(trx, workspaceId, {
+    ids: events.map(({ id }) => id),
+    spent: events.flatMap(({ id, event_id }) =>
+      id === event_id ? [] : eventIdHash(deps, workspaceId, event_id),
+    ),
+  })
+  return events.length
+}
+
+/** Walks over the answers of the workspace by their keys, once. */
+async function blankAnswers(
+  { db: trx }: JobPageDeps,
+  { workspace_id: workspaceId }: JobRow,
+  { email, at }: Whom,
+  after: string,
+): Promise<{ count: number; looked: number; last: string }> {
+  if (after === ALL_ANSWERS) return { count: 0, looked: 0, last: after }
+  const page = { after, at, limit: ANSWERS_PAGE }
+  const answers = await listAnswers(trx, workspaceId, page)
+  const blank = answers.flatMap(({ key, body }) => {
+    const without = blankAnswer(body, email)
+    return without === null ? [] : { key, body: without }
+  })
+  await replaceAnswers(trx, workspaceId, blank)
+  const last = answers.at(-1)?.key
+  return { count: blank.length, looked: answers.length, last: last ?? ALL_ANSWERS }
+}
+
+/** Of mail that was submitted as a whole and goes to others yet, the header names them no more. */
+async function blankHeaders(
+  { db: trx }: JobPageDeps,
+  { workspace_id: workspaceId }: JobRow,
+  { email }: Whom,
+  mails: readonly BlankedMail[],
+): Promise<void> {
+  for (const { email_id: emailId, has_ended } of mails) {
+    if (has_ended) continue
+    const start = await findFirstSlice(trx, workspaceId, emailId)
+    const without = start ? blankHeader(start, email) : null
+    if (without) await replaceFirstSlice(trx, workspaceId, emailId, without)
+  }
+}

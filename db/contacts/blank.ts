@@ -1,0 +1,355 @@
+// Blanks what names an erased contact, table by table, in pages: each statement finds what it has not done yet, so it may be repeated.
+// Long because it has a statement for each kind of row.
+import { type RawBuilder, sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+import type { Erased } from './erase.ts'
+
+/** What of a body is no value of a person: ids, times and words of the service. */
+const keptKeys = [
+  ...['id', 'email_id', 'type', 'workflow_id', 'execution_id', 'audience_id', 'workspace_id'],
+  ...['status', 'current_step_id', 'last_event', 'reason', 'source_id', 'cancellation_reason'],
+]
+
+/** A body without what names a person: texts are null, lists and objects empty. */
+const blanked = (body: RawBuilder<unknown>, email: string) => sql`(
+  select coalesce(jsonb_object_agg(key, case
+    when key = any(${keptKeys}::text[]) and strpos(lower(value::text), ${email}) = 0 then value
+    when jsonb_typeof(value) in ('number', 'boolean') then value
+    when jsonb_typeof(value) = 'object' then '{}' when jsonb_typeof(value) = 'array' then '[]'
+    else 'null' end), '{}')
+  from jsonb_each(${body}))`
+
+/** The contact's next automation events. */
+export function listEventsOf(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+  limit: number,
+): Promise<{ id: string; event_id: string }[]> {
+  return trx
+    .selectFrom('automation_events')
+    .select(['id', 'event_id'])
+    .where('workspace_id', '=', workspaceId)
+    .where('contact_id', '=', contactId)
+    .orderBy('contact_id')
+    .orderBy(sql`id desc nulls last`)
+    .limit(limit)
+    .execute()
+}
+
+/** Deletes automation events, and keeps the hashes of callers' ids, so that none of them is recorded again. */
+export async function deleteEvents(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { ids, spent }: { ids: readonly string[]; spent: readonly Buffer[] },
+): Promise<void> {
+  if (ids.length === 0) return
+  await sql`
+    with kept as (
+      insert into spent_event_ids (workspace_id, id_hash)
+      select ${workspaceId}, id_hash from unnest(${[...spent]}::bytea[]) as id_hash order by id_hash
+      on conflict do nothing
+    )
+    delete from automation_events where workspace_id = ${workspaceId} and id = any(${[...ids]}::text[])
+  `.execute(trx)
+}
+
+/** Blanks executions after an id, with what their nodes have read, asked and decided. @returns the last of them; null: there was none */
+export async function blankExecutions(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+  page: { after: string; limit: number },
+): Promise<{ count: number; last: string | null }> {
+  const { rows } = await sql<{ id: string }>`
+    with page as (
+      select id from executions where workspace_id = ${workspaceId} and contact_id = ${contactId}
+        and id > ${page.after} order by id limit ${page.limit} for update
+    ), steps as (
+      update execution_steps s set why = null from page where s.execution_id = page.id and s.why is not null
+    ), waits as (
+      delete from event_waits w using page where w.execution_id = page.id
+    ), calls as (
+      update http_calls c set request = null, answer = null, why = null from page where c.execution_id = page.id
+    ), done as (
+      update executions x set email = '', properties = null, error = null from page where x.id = page.id
+    )
+    select id from page order by id
+  `.execute(trx)
+  return { count: rows.length, last: rows.at(-1)?.id ?? null }
+}
+
+/** Blanks bodies that webhooks are told, or were. What is not delivered yet goes out so. @returns how many */
+export async function blankWebhookEvents(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { email, deliveryId, webhookEventId }: Erased,
+  limit: number,
+): Promise<number> {
+  const { rows } = await sql`
+    update webhook_events e set data = ${blanked(sql`e.data`, email)} from (
+      select id from webhook_events
+      where workspace_id = ${workspaceId} and webhook_person(data) = ${email}
+        and (id < ${webhookEventId}::uuid or exists (select from deliveries d where d.workspace_id = ${workspaceId}
+          and lower(d.recipient) = ${email} and d.email_id = webhook_events.data->>'email_id'
+          and d.id <= ${deliveryId}::bigint))
+      limit ${limit} for update) named
+    where e.id = named.id returning e.id`.execute(trx)
+  return rows.length
+}
+
+/** A recipient of a mail that is blanked now. */
+export interface BlankedMail {
+  delivery_id: number
+  email_id: string
+  /** Whether it has ended for all of its recipients, so that its content goes too. */
+  has_ended: boolean
+  /** Whether others have got it, or will. */
+  is_shared: boolean
+}
+
+/**
+ * Their mail that has ended for them. Mail whose other recipients have not got it yet is left for later, unless that is scheduled or
+ * `waits` is false.
+ */
+export async function listMailToBlank(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { email, deliveryId }: Pick<Erased, 'email' | 'deliveryId'>,
+  { waits, limit }: { waits: boolean; limit: number },
+): Promise<BlankedMail[]> {
+  const { rows } = await sql<BlankedMail>`
+    select d.id as delivery_id, d.email_id, coalesce(o.has_ended, true) as has_ended, o.has_ended is not null as is_shared
+    from deliveries d
+    cross join lateral (
+      select bool_and(o.settled_at is not null) filter (where lower(o.recipient) <> ${email}) as has_ended,
+        bool_or(o.settled_at is null and not o.scheduled) filter (where lower(o.recipient) <> ${email}) as is_under_way,
+        bool_or(o.settled_at is null and lower(o.recipient) = ${email}) as is_theirs_too
+      from deliveries o where o.email_id = d.email_id
+    ) o
+    where d.workspace_id = ${workspaceId} and lower(d.recipient) = ${email} and d.id <= ${deliveryId}::bigint
+      and not o.is_theirs_too and (o.is_under_way is not true or ${!waits}::boolean)
+    order by d.id limit ${limit}
+  `.execute(trx)
+  return rows
+}
+
+/** Whether mail of theirs is still under way, or goes to others too who have not got it yet. */
+export async function hasMailLeft(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { email, deliveryId }: Pick<Erased, 'email' | 'deliveryId'>,
+): Promise<boolean> {
+  const row = await trx
+    .selectFrom('deliveries')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where(sql<boolean>`lower(recipient) = ${email}`)
+    .where('id', '<=', deliveryId)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** An expression without the entries of a list of addresses that are this one. */
+const without = (column: string, email: string) => sql`(
+    select coalesce(array_agg(a.entry order by a.place), '{}')
+    from unnest(m.${sql.ref(column)}) with ordinality as a(entry, place)
+    where lower(coalesce(substring(a.entry from '<([^<>]+)>\\s*$'), a.entry)) <> ${email})`
+
+/** Whether a link names the address, as it is or percent-encoded. */
+const isNamed = (link: RawBuilder<unknown>, email: string) =>
+  sql`(strpos(lower(${link}), ${email}) > 0 or strpos(lower(${link}), ${encodeURIComponent(email).toLowerCase()}) > 0)`
+
+/**
+ * Takes the address out of mail: out of its recipients, and out of what servers and readers said of them. Content goes where it has ended for
+ * all. Other recipients stay, with the links that they may still follow. The caller holds the tracking lock of each mail.
+ * @param hmac by which a later report still finds whom it is about
+ */
+export async function blankMail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { email, hmac }: { email: string; hmac: Buffer },
+  mails: readonly BlankedMail[],
+  now: Date,
+): Promise<void> {
+  if (mails.length === 0) return
+  await blankContents(trx, workspaceId, email, mails)
+  await sql`
+    with page as (
+      select d.id, d.email_id, d.recipient, d.state from deliveries d
+      where d.workspace_id = ${workspaceId} and d.id = any(${mails.map((mail) => mail.delivery_id)}::bigint[])
+      order by d.id for update
+    ), attempts as (
+      update delivery_attempts a set response = null, conversation = '' from page where a.delivery_id = page.id
+    ), events as (
+      update email_events e set recipient = 'erased-' || page.id,
+        data = e.data - array['smtp_response', 'ip', 'user_agent', 'link']
+      from page where e.email_id = page.email_id and e.recipient = page.recipient
+    ), cancelled as (
+      insert into email_events (email_id, workspace_id, recipient, status, at, data)
+      select email_id, ${workspaceId}, 'erased-' || id, 'bounced', ${now}::timestamptz,
+        '{"type": "Permanent", "subtype": "Cancelled"}'
+      from page where state = 'cancelled' and not exists (select from email_events e
+        where e.email_id = page.email_id and e.recipient = page.recipient and e.status = 'bounced')
+    )
+    update deliveries d set recipient = 'erased-' || d.id, last_response = null,
+      own_hmac = case when d.address_hmac is distinct from ${hmac}::bytea then ${hmac}::bytea end
+    from page where d.id = page.id
+  `.execute(trx)
+}
+
+async function blankContents(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  email: string,
+  mails: readonly BlankedMail[],
+): Promise<void> {
+  await sql`
+    with page as (
+      select distinct p.email_id, p.has_ended, p.is_shared
+      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as p(email_id text, has_ended boolean, is_shared boolean)
+    ), ended as (select email_id, is_shared from page where has_ended
+    ), shown as (
+      update emails m set "to" = ${without('to', email)}, cc = ${without('cc', email)}, bcc = ${without('bcc', email)},
+        reply_to = ${without('reply_to', email)}
+      from page where m.id = page.email_id and m.workspace_id = ${workspaceId} and not page.has_ended
+    ), mail as (
+      update emails m set subject = '', html = null, text = '', headers = '{}', tags = '{}', metadata = '{}',
+        message_id = case when starts_with(m.message_id, substr(m.id, 4) || '.') then m.message_id
+          else substr(m.id, 4) || '.erased' end,
+        "to" = ${without('to', email)}, cc = ${without('cc', email)}, bcc = ${without('bcc', email)},
+        reply_to = ${without('reply_to', email)}
+      from ended where m.id = ended.email_id and m.workspace_id = ${workspaceId}
+    ), ids as (
+      delete from submitted_message_ids i using ended join emails m on m.id = ended.email_id
+      where i.hash = hashtextextended(m.message_id, 0) and i.workspace_id = ${workspaceId} and i.email_id = m.id
+    ), files as (
+      delete from email_attachments f using ended where f.email_id = ended.email_id
+    ), sources as (
+      delete from email_sources s using ended where s.email_id = ended.email_id
+    ), links as (
+      delete from email_links l using ended where l.email_id = ended.email_id and not ended.is_shared
+    ), others_links as (
+      update email_links l set urls = array(select case when ${isNamed(sql`u.url`, email)} then '' else u.url end
+        from unnest(l.urls) with ordinality as u(url, place) order by u.place)
+      from ended where l.email_id = ended.email_id and ended.is_shared
+    ), others_clicks as (
+      update email_events e set data = e.data - 'link' from ended
+      where e.email_id = ended.email_id and ended.is_shared and ${isNamed(sql`e.data->>'link'`, email)}
+    ), tags as (
+      delete from email_tags t using ended where t.workspace_id = ${workspaceId} and t.email_id = ended.email_id
+    )
+    update webhook_events e set data = e.data || '{"subject": null, "tags": {}, "metadata": {}}'
+      || case when ${isNamed(sql`e.data->>'link'`, email)} then '{"link": null}'::jsonb else '{}' end
+    from (select distinct o.email_id, left(lower(o.recipient), 320) as person
+      from ended join deliveries o on o.email_id = ended.email_id where ended.is_shared) other
+    where e.workspace_id = ${workspaceId} and webhook_person(e.data) = other.person
+      and e.data->>'email_id' = other.email_id
+  `.execute(trx)
+}
+
+/** The header of a mail that was submitted as a whole and goes to others yet: its first slice. */
+export async function findFirstSlice(
+  trx: Trx,
+  _workspaceId: WorkspaceId,
+  emailId: string,
+): Promise<Buffer | undefined> {
+  const row = await trx
+    .selectFrom('email_sources')
+    .select('content')
+    .where('email_id', '=', emailId)
+    .where('position', '=', 0)
+    .executeTakeFirst()
+  return row?.content
+}
+
+/** Replaces it by one of the same length. */
+export async function replaceFirstSlice(
+  trx: Trx,
+  _workspaceId: WorkspaceId,
+  emailId: string,
+  content: Buffer,
+): Promise<void> {
+  await trx
+    .updateTable('email_sources')
+    .set({ content })
+    .where('email_id', '=', emailId)
+    .where('position', '=', 0)
+    .execute()
+}
+
+/** The next answers that are kept for repeated requests, after one of them, and were kept by then. @param after hex; '' begins */
+export async function listAnswers(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { after, at, limit }: { after: string; at: Date; limit: number },
+): Promise<{ key: string; body: string }[]> {
+  const { rows } = await sql<{ key: string; body: string }>`
+    select encode(key_hash, 'hex') as key, body from idempotency_keys
+    where workspace_id = ${workspaceId} and key_hash > decode(${after}, 'hex') and created_at <= ${at}::timestamptz
+    order by key_hash limit ${limit}
+  `.execute(trx)
+  return rows
+}
+
+/** Replaces kept answers. */
+export async function replaceAnswers(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  answers: readonly { key: string; body: string }[],
+): Promise<void> {
+  if (answers.length === 0) return
+  await sql`
+    update idempotency_keys k set body = g.body
+    from jsonb_to_recordset(${JSON.stringify(answers)}::jsonb) as g(key text, body text)
+    where k.workspace_id = ${workspaceId} and k.key_hash = decode(g.key, 'hex')
+  `.execute(trx)
+}
+
+/** A schedule that has come to them goes on after who was before them. */
+export async function forgetPlaces(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  email: string,
+): Promise<void> {
+  await sql`
+    update schedules s set after_email = coalesce((
+      select max(c.email) from audience_contacts c where c.audience_id = s.audience_id and c.email < ${email}), '')
+    where s.workspace_id = ${workspaceId} and s.after_email = ${email}
+  `.execute(trx)
+}
+
+/**
+ * Takes the address out of the tags by which mail is counted; what was counted by several is counted by one then. Changes come first: one
+ * that is folded meanwhile is found where it was folded to. The caller has blanked the tags of mail.
+ */
+export async function blankTags(trx: Trx, workspaceId: WorkspaceId, email: string): Promise<void> {
+  const pattern = email.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  await sql`
+    update email_stat_changes c set tags = (
+      select coalesce(jsonb_object_agg(regexp_replace(t.key, ${pattern}, 'erased', 'gi'),
+        regexp_replace(t.value, ${pattern}, 'erased', 'gi')), '{}') from jsonb_each_text(c.tags) t)
+    where c.workspace_id = ${workspaceId} and strpos(lower(c.tags::text), ${email}) > 0
+  `.execute(trx)
+  await sql`
+    with named as (
+      delete from email_stats where workspace_id = ${workspaceId} and kind = 'tag' and strpos(lower(value), ${email}) > 0
+      returning *
+    )
+    insert into email_stats as s (workspace_id, kind, hour, domain_id, value, accepted, sent, delivered, opened, clicked,
+      bounced, complained, unsubscribed, suppressed)
+    select workspace_id, kind, hour, domain_id, regexp_replace(value, ${pattern}, 'erased', 'gi') as renamed,
+      sum(accepted), sum(sent), sum(delivered), sum(opened), sum(clicked), sum(bounced), sum(complained),
+      sum(unsubscribed), sum(suppressed)
+    from named group by workspace_id, kind, hour, domain_id, renamed
+    order by workspace_id, kind, hour, domain_id, renamed
+    on conflict (workspace_id, kind, hour, domain_id, value) do update set
+      accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+      delivered = s.delivered + excluded.delivered, opened = s.opened + excluded.opened,
+      clicked = s.clicked + excluded.clicked, bounced = s.bounced + excluded.bounced,
+      complained = s.complained + excluded.complained, unsubscribed = s.unsubscribed + excluded.unsubscribed,
+      suppressed = s.suppressed + excluded.suppressed
+  `.execute(trx)
+}

@@ -1,0 +1,153 @@
+// Ends what goes on for a contact who is erased, in the answering commit; and finds out how far their traces reach.
+import { sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Trx } from '../connect.ts'
+import { isWaiting } from '../deliveries/guards.ts'
+
+/** Whom to erase. What has a later id is of somebody who uses the address again. */
+export interface Erased {
+  contactId: string
+  /** In lower case. */
+  email: string
+  /** The last delivery of then. */
+  deliveryId: number
+  /** An id as webhook_events have them: those of before are lower. */
+  webhookEventId: string
+  /** By the clock of Postgres. */
+  at: Date
+}
+
+/** The bounds of what is there now. The caller holds the contact's lock, so that none of it is missed. */
+export async function findBounds(
+  trx: Trx,
+  _workspaceId: WorkspaceId,
+): Promise<Pick<Erased, 'deliveryId' | 'webhookEventId' | 'at'>> {
+  const { rows } = await sql<{ delivery_id: number; webhook_event_id: string; at: Date }>`
+    select (select coalesce(max(id), 0) from deliveries) as delivery_id, webhook_id()::text as webhook_event_id,
+      clock_timestamp() as at
+  `.execute(trx)
+  const [row] = rows
+  if (!row) throw new Error('bounds were answered by no row')
+  return { deliveryId: row.delivery_id, webhookEventId: row.webhook_event_id, at: row.at }
+}
+
+/**
+ * Whether every transaction has ended that was running when it was asked first: until then one of them may write what it had read
+ * before the contact was gone.
+ * @param fence what it gave the last time; null: it is asked for the first time. One from the cluster that a backup was taken of may
+ *   lie ahead of every transaction, so it is set again
+ */
+export async function passFence(
+  trx: Trx,
+  _workspaceId: WorkspaceId,
+  fence: string | null,
+): Promise<{ fence: string; isClear: boolean }> {
+  const { rows } = await sql<{ fence: string; is_clear: boolean }>`
+    select fence::text as fence, fence <= pg_snapshot_xmin(now_running) as is_clear from (
+      select now_running, case when given is null or given > pg_snapshot_xmax(now_running)
+        then pg_snapshot_xmax(now_running) else given end as fence
+      from (select pg_current_snapshot() as now_running, ${fence}::text::xid8 as given) asked
+    ) known
+  `.execute(trx)
+  const [row] = rows
+  if (!row) throw new Error('a fence was answered by no row')
+  return { fence: row.fence, isClear: row.is_clear }
+}
+
+/** Deletes the contact's row. The caller holds its lock. */
+export async function deleteContact(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+): Promise<void> {
+  await trx
+    .deleteFrom('contacts')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', contactId)
+    .execute()
+}
+
+/** Takes the address out of executions that have not ended, before webhooks are told of their end. */
+export async function blankLiveExecutions(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+): Promise<void> {
+  await sql`
+    update executions x set email = '', properties = null from (
+      select id from executions where workspace_id = ${workspaceId} and contact_id = ${contactId}
+        and ended_status is null order by id for update) live
+    where x.id = live.id
+  `.execute(trx)
+}
+
+/** Deletes what waits in the outbox to be recorded for the contact. */
+export async function deleteContactNews(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+): Promise<void> {
+  await sql`
+    delete from outbox where workspace_id = ${workspaceId} and contact_id = ${contactId}
+      and kind in ('mail_event', 'leave')
+  `.execute(trx)
+}
+
+/** The audiences of an address with their contact's subscription, in the order in which audiences are locked. */
+export function listMemberships(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  email: string,
+): Promise<{ audience_id: string; is_subscribed: boolean }[]> {
+  return trx
+    .selectFrom('audience_contacts')
+    .select(['audience_id', 'is_subscribed'])
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', email)
+    .orderBy('audience_id')
+    .execute()
+}
+
+/** Removes an address from a locked audience; what webhooks are told of it names nobody. @returns undefined if it is not there */
+export async function eraseMember(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { audienceId, email }: { audienceId: string; email: string },
+): Promise<{ is_subscribed: boolean } | undefined> {
+  const blank = await trx
+    .updateTable('audience_contacts')
+    .set({ email: '', first_name: null, last_name: null, properties: '{}' })
+    .where('workspace_id', '=', workspaceId)
+    .where('audience_id', '=', audienceId)
+    .where('email', '=', email)
+    .returning(['id', 'is_subscribed'])
+    .executeTakeFirst()
+  if (!blank) return undefined
+  await trx
+    .deleteFrom('audience_contacts')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', blank.id)
+    .execute()
+  return blank
+}
+
+/**
+ * Cancels mail that waits for the address, scheduled mail too. Mail that a lane has claimed is passed over: it is settled by the lane, or
+ * comes back and is found by the next page. Nobody is told of it before it is blanked.
+ * @returns how much of it
+ */
+export async function cancelMail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { email, deliveryId }: Pick<Erased, 'email' | 'deliveryId'>,
+  { now, limit }: { now: Date; limit: number },
+): Promise<number> {
+  const { rows } = await sql`
+    update deliveries d set state = 'cancelled', scheduled = false, settled_at = ${now}::timestamptz from (
+      select id from deliveries
+      where workspace_id = ${workspaceId} and lower(recipient) = ${email} and id <= ${deliveryId}::bigint
+        and settled_at is null and lease_until is null and ${isWaiting}
+      order by id limit ${limit} for update skip locked) waiting
+    where d.id = waiting.id returning d.id`.execute(trx)
+  return rows.length
+}

@@ -1,0 +1,46 @@
+// What an erasure takes out of kept answers and of headers: the person, and nobody whose address is like theirs.
+import { expect, test } from 'vitest'
+import { blankAnswer } from '../../commands/contacts/blankAnswer.ts'
+import { blankHeader } from '../../commands/contacts/blankHeader.ts'
+
+const ADA = 'ada@person.test'
+
+test('an answer about them keeps ids and its form', () => {
+  const body = {
+    event_id: 'evt_1',
+    email: 'Ada@Person.test',
+    properties: { by: 'Ada' },
+    executions: ['exe_1'],
+    at: 3,
+  }
+  expect(JSON.parse(blankAnswer(JSON.stringify(body), ADA) ?? '')).toEqual({
+    event_id: 'evt_1',
+    email: '',
+    properties: {},
+    executions: ['exe_1'],
+    at: 3,
+  })
+})
+
+test('of an answer about several the others stay, also those whose address holds theirs', () => {
+  const others = { email: `x${ADA}`, properties: { friend: 'Bo' } }
+  const body = { events: [{ email: ADA, name: 'Ada' }, others], errors: [{ at: [ADA] }] }
+  expect(JSON.parse(blankAnswer(JSON.stringify(body), ADA) ?? '')).toEqual({
+    events: [{ email: '', name: '' }, others],
+    errors: [{ at: [''] }],
+  })
+  expect(blankAnswer(JSON.stringify(others), ADA)).toBeNull()
+  expect(blankAnswer('', ADA)).toBeNull()
+})
+
+test('a header names them no more, has the same length, and its body is as it was', () => {
+  const message = (to: string) =>
+    Buffer.from(
+      `From: a@b.test\r\nTo: Ada <${to}>,\r\n bo@person.test\r\nX: \xff\r\n\r\nDear ${ADA}\r\n`,
+      'latin1',
+    )
+  const without = blankHeader(message('ADA@person.test'), ADA)
+  expect(without).toEqual(message('xxx@xxxxxx.xxxx'))
+  expect(blankHeader(message('bo@person.test'), ADA)).toBeNull()
+  expect(blankHeader(Buffer.from(`To: ${ADA}`), ADA)).toEqual(Buffer.from('To: xxx@xxxxxx.xxxx'))
+})
