@@ -40,6 +40,7 @@ import type {
   SuppressionsTable,
 } from './tables/mail.ts'
 import type { IdempotencyKeysTable } from './tables/requests.ts'
+import type { RetentionPartsTable } from './tables/retention.ts'
 import type { SegmentFillsTable, SegmentMembersTable, SegmentsTable } from './tables/segments.ts'
 import type {
   EmailFirstsTable,
@@ -136,6 +137,7 @@ export interface Database {
   email_stat_changes: EmailStatChangesTable
   email_firsts: EmailFirstsTable
   email_stat_history: EmailStatHistoryTable
+  retention_parts: RetentionPartsTable
 }
 
 export type Row<T extends keyof Database> = Selectable<Database[T]>

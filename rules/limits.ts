@@ -190,6 +190,8 @@ export const limits = {
   softBounceDays: 3,
   /** How long the address is suppressed then. */
   softBounceSuppressedDays: 30,
+  /** A complaint that comes so long after its mail was settled suppresses and unsubscribes, and is neither counted nor told. */
+  complaintCountedDays: 365,
   /** A domain that the DNS has not known for so long suppresses its addresses when their mail bounces. */
   missingDomainAfter_ms: 24 * 60 * 60 * 1000,
   /** How long they are suppressed then. */

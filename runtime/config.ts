@@ -1,7 +1,9 @@
 // Parses the environment into a frozen config, for servers and for command lines. All faults are listed together.
 import { z } from 'zod'
+import { type RetentionDays, retentionNames } from '../rules/retention.ts'
 import { lanes } from './configFields.ts'
 import { Variables } from './environment.ts'
+import { retentionVariables } from './retentionVariables.ts'
 
 const CompleteEnv = Variables.refine(
   (env) => env.DELIVERY_MODE === 'mx' || env.SMTP_URL !== undefined,
@@ -31,6 +33,12 @@ const operatorSettings = {
   deliveryMode: { name: 'DELIVERY_MODE', schema: Variables.shape.DELIVERY_MODE },
   /** undefined: as the mode has it (`warmsUp`). */
   warmUp: { name: 'WARM_UP', schema: Variables.shape.WARM_UP },
+  /** How long what grows is kept: each by the name of its variable. */
+  ...(Object.fromEntries(
+    retentionNames.map((name) => [name, { name, schema: retentionVariables[name] }]),
+  ) as {
+    [N in keyof typeof retentionVariables]: { name: N; schema: (typeof retentionVariables)[N] }
+  }),
 } as const
 
 type OperatorSetting = keyof typeof operatorSettings
@@ -137,8 +145,8 @@ function toConfig(env: z.infer<typeof Variables>) {
     allowPrivateMx: env.ALLOW_PRIVATE_MX,
     allowPrivateHttp: env.ALLOW_PRIVATE_HTTP,
     allowPrivateWebhooks: env.ALLOW_PRIVATE_WEBHOOKS,
-    webhookRetentionDays: env.WEBHOOK_RETENTION_DAYS,
-    statsRetentionDays: env.STATS_RETENTION_DAYS,
+    /** How long what grows is kept, by setting. */
+    retentionDays: retentionDaysOf(env),
     ehloName: env.EHLO_NAME,
     /** The host that takes bounces: the MX of every MAIL FROM domain; null: derived from PUBLIC_URL. */
     mailHost: env.MAIL_HOST ?? null,
@@ -164,6 +172,10 @@ function toConfig(env: z.infer<typeof Variables>) {
     drainMs: env.DRAIN_SECONDS * 1000,
     laneTurnMs: env.LANE_TURN_SECONDS * 1000,
   }
+}
+
+function retentionDaysOf(env: z.infer<typeof Variables>): RetentionDays {
+  return Object.fromEntries(retentionNames.map((name) => [name, env[name]])) as RetentionDays
 }
 
 /** Whether new domains warm up. A relay has warmed up its own addresses, and counts what each domain sends. */

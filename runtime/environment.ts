@@ -18,6 +18,7 @@ import {
   secretKeys,
   secretUrl,
 } from './configFields.ts'
+import { retentionVariables } from './retentionVariables.ts'
 
 /** `default`, where a default is made from other things, says in words what it is. */
 const besides = (text: string) => ({ default_text: text })
@@ -216,20 +217,7 @@ export const Variables = z.object({
     .describe(
       'API and worker: let webhooks have http URLs, any port, and private and loopback addresses, which are refused otherwise. `npm start` sets it unless it is set',
     ),
-  WEBHOOK_RETENTION_DAYS: z.coerce
-    .number()
-    .int()
-    .min(7)
-    .max(3650)
-    .default(30)
-    .describe('Worker: how long deliveries of webhooks, and the bodies of their events, are kept'),
-  STATS_RETENTION_DAYS: z.coerce
-    .number()
-    .int()
-    .min(2)
-    .max(3650)
-    .default(400)
-    .describe('Worker: how long the counts of statistics are kept, hour by hour'),
+  ...retentionVariables,
   INBOUND_PORT: port
     .optional()
     .describe('Worker: port where it takes bounces, complaints and unsubscribes by SMTP')

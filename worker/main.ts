@@ -38,13 +38,13 @@ import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { startEmailStats } from './emailStats.ts'
 import { listenForMail } from './inbound.ts'
 import { startJobs } from './jobs.ts'
-import { startForgettingAnswers } from './keptAnswers.ts'
 import { ensureLanes, keepLanes } from './lanes.ts'
 import { startChecking } from './missingChecks.ts'
 import { startOptOuts } from './optOuts.ts'
 import { watchOutbox } from './outboxMetrics.ts'
 import { startPump } from './pump.ts'
 import { startReleases } from './releases.ts'
+import { startRetention } from './retention.ts'
 import { startRounds } from './rounds.ts'
 import { startSegments } from './segments.ts'
 import { startStarter } from './starter.ts'
@@ -145,10 +145,10 @@ if (roles.includes('executions')) {
   closers.add('pump', startPump({ ...told, log, onMailEvents }).stop)
   closers.add('opt-outs', startOptOuts({ ...told, log }).stop)
   closers.add('audience counts', startFolding({ ...told, log }).stop)
-  const { statsRetentionDays } = config
-  closers.add('email stats', startEmailStats({ ...told, log, statsRetentionDays }).stop)
+  closers.add('email stats', startEmailStats({ ...told, log }).stop)
   closers.add('segments', startSegments({ ...told, log }).stop)
-  closers.add('kept answers', startForgettingAnswers({ ...told, log }).stop)
+  const { retentionDays } = config
+  closers.add('retention', startRetention({ ...told, log, registry, retentionDays }).stop)
 }
 // They need only Postgres, like mail events.
 if (roles.includes('delivery')) {

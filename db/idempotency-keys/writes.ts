@@ -1,4 +1,4 @@
-// Locks the keys of requests, keeps their answers, and deletes those that are too old.
+// Locks the keys of requests, and keeps their answers.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
@@ -44,23 +44,4 @@ export async function insertKeptAnswer(
     )
     .executeTakeFirst()
   return (numInsertedOrUpdatedRows ?? 0n) > 0n
-}
-
-/** Deletes answers of all workspaces, the oldest first. Rows that others have locked are left. @returns how many */
-export async function deleteOldAnswers(
-  trx: Trx,
-  { until, limit }: { until: Date; limit: number },
-): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    with old as (
-      select workspace_id, key_hash from idempotency_keys where created_at <= ${until}
-      order by created_at limit ${limit} for update skip locked
-    ), gone as (
-      delete from idempotency_keys k using old
-      where k.workspace_id = old.workspace_id and k.key_hash = old.key_hash
-      returning 1
-    )
-    select count(*)::int as count from gone
-  `.execute(trx)
-  return rows[0]?.count ?? 0
 }

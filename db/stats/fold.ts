@@ -1,4 +1,4 @@
-// Folds changes of statistics into the counts of their hours, and deletes what is older than they are kept.
+// Folds changes of statistics into the counts of their hours.
 import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import { addedCounts, countColumns, placedSteps, sumsOf } from './groups.ts'
@@ -39,28 +39,6 @@ export async function foldEmailStats(trx: Trx, limit: number): Promise<number> {
       on conflict (workspace_id, kind, hour, domain_id, value) do update set ${addedCounts}
     )
     select count(*)::int as count from gone
-  `.execute(trx)
-  return rows[0]?.count ?? 0
-}
-
-/** Deletes counts of hours before one, and firsts of before it, some of each. @returns how many rows */
-export async function deleteOldEmailStats(
-  trx: Trx,
-  { before, limit }: { before: Date; limit: number },
-): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    with stats as (
-      delete from email_stats where ctid = any(array(
-        select s.ctid from email_stats s where s.hour < stat_hour(${before}::timestamptz) limit ${limit}::int
-        for update skip locked))
-      returning hour
-    ), firsts as (
-      delete from email_firsts where ctid = any(array(
-        select f.ctid from email_firsts f where f.at < ${before}::timestamptz limit ${limit}::int
-        for update skip locked))
-      returning kind
-    )
-    select ((select count(*) from stats) + (select count(*) from firsts))::int as count
   `.execute(trx)
   return rows[0]?.count ?? 0
 }

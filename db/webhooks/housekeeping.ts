@@ -1,4 +1,4 @@
-// What workers clear up: endpoints with too much that waits, what is old, and what is left of deleted webhooks.
+// What workers clear up: endpoints with too much that waits, and what is left of deleted webhooks.
 import { sql } from 'kysely'
 import type { Db, Trx } from '../connect.ts'
 import type { DisabledWebhook } from './settle.ts'
@@ -17,30 +17,6 @@ export async function disableBacklogs(trx: Trx, pendingMax: number): Promise<Dis
     returning w.id, w.workspace_id
   `.execute(trx)
   return rows
-}
-
-/**
- * Deletes deliveries and events that were written before a time, the oldest first: their ids begin with it.
- * @param before the smallest uuid of that time
- * @returns how many
- */
-export async function deleteOldWebhookRows(
-  trx: Trx,
-  { before, limit }: { before: string; limit: number },
-): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    with deliveries as (
-      delete from webhook_deliveries where id in (
-        select d.id from webhook_deliveries d where d.id < ${before}::uuid order by d.id limit ${limit})
-      returning id
-    ), events as (
-      delete from webhook_events where id in (
-        select e.id from webhook_events e where e.id < ${before}::uuid order by e.id limit ${limit})
-      returning id
-    )
-    select ((select count(*) from deliveries) + (select count(*) from events))::int as count
-  `.execute(trx)
-  return rows[0]?.count ?? 0
 }
 
 /** Deletes a page of the deliveries of deleted webhooks, and webhooks that have none left. @returns how many rows */

@@ -24,7 +24,6 @@ export interface WebhookDeps {
   config: {
     /** Whether http, other ports and private addresses are sent to. */
     allowPrivateWebhooks: boolean
-    webhookRetentionDays: number
   }
   metrics: WebhookMetrics
 }

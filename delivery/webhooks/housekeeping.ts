@@ -1,10 +1,6 @@
-// Clears up after webhooks: disables endpoints with too much that waits, deletes what is old, and what deleted ones leave.
+// Clears up after webhooks: disables endpoints with too much that waits, and deletes what deleted ones leave.
 import { transact } from '../../commands/transact.ts'
-import {
-  deleteOldWebhookRows,
-  deleteWebhookRemains,
-  disableBacklogs,
-} from '../../db/webhooks/housekeeping.ts'
+import { deleteWebhookRemains, disableBacklogs } from '../../db/webhooks/housekeeping.ts'
 import { limits } from '../../rules/limits.ts'
 import { repeat } from '../../runtime/repeat.ts'
 import type { WebhookDeps } from './deps.ts'
@@ -12,9 +8,8 @@ import { noteDisabled, tellOfDisabled } from './settle.ts'
 
 const EVERY_MS = 60_000
 const PAGE = 1_000
-const DAY_MS = 24 * 60 * 60 * 1000
 
-type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics' | 'config'>
+type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics'>
 
 /** Any number of workers may do it. @returns `stop` ends it after the page that it is at */
 export function startHousekeeping(deps: Deps): { stop: () => Promise<void> } {
@@ -44,16 +39,6 @@ export async function clearUp(
     return over
   })
   noteDisabled(deps, disabled)
-  const before = firstUuid(deps.now().getTime() - deps.config.webhookRetentionDays * DAY_MS)
-  const pages = [
-    () => transact.one(deps, ({ db }) => deleteOldWebhookRows(db, { before, limit: PAGE })),
-    () => transact.one(deps, ({ db }) => deleteWebhookRemains(db, PAGE)),
-  ]
-  for (const page of pages) while (!isStopping() && (await page()) > 0);
-}
-
-/** The smallest id of that time, ms. */
-function firstUuid(at_ms: number): string {
-  const hex = Math.max(0, at_ms).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+  const page = () => transact.one(deps, ({ db }) => deleteWebhookRemains(db, PAGE))
+  while (!isStopping() && (await page()) > 0);
 }

@@ -10,6 +10,7 @@ import { createRenderMetrics } from '../../runtime/renderMetrics.ts'
 import { createSuspectMetrics } from '../../worker/blame/metrics.ts'
 import { createDeliveryMetrics } from '../../worker/deliveryMetrics.ts'
 import { watchOutbox } from '../../worker/outboxMetrics.ts'
+import { createRetentionMetrics } from '../../worker/retention.ts'
 import { createWebhookMetrics } from '../../worker/webhooks.ts'
 import { code, codes, markdownTable } from './markdown.ts'
 
@@ -40,6 +41,7 @@ export function metricsTable(): string {
   createSubmissionMetrics(registry)
   createSuspectMetrics(registry)
   createRenderMetrics(registry)
+  createRetentionMetrics(registry)
   createApiMetrics(registry)
   collectEventLoopDelay(registry)
   const rows = registry

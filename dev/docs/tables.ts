@@ -9,6 +9,7 @@ import { metricsTable } from './metrics.ts'
 import { nodeKindsTable, nodeTables } from './nodes.ts'
 import { keyOperationsTable, permissionsTable } from './permissions.ts'
 import { reasonTables } from './reasons.ts'
+import { retentionTable } from './retention.ts'
 import { roomsTable } from './rooms.ts'
 import { sendingLimitsTable } from './sendingLimits.ts'
 import { statesTable } from './states.ts'
@@ -32,6 +33,7 @@ export const docTables: Readonly<Record<string, () => string>> = {
   metrics: metricsTable,
   permissions: permissionsTable,
   'key-operations': keyOperationsTable,
+  retention: retentionTable,
   rooms: roomsTable,
   'problem-codes': problemCodesTable,
   'sending-limits': sendingLimitsTable,

@@ -15,7 +15,7 @@ import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import { limits } from '../../rules/limits.ts'
 import { type Reach, wholeWorkspace } from '../../rules/reach.ts'
 import { statGroups, statIntervals } from '../../rules/stats.ts'
-import { foldAllEmailStats, forgetEmailStats } from '../../worker/emailStats.ts'
+import { foldAllEmailStats } from '../../worker/emailStats.ts'
 import { newTestEmail } from '../setup/acceptedMail.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { countLedger, listHappened } from '../setup/mailStats.ts'
@@ -308,24 +308,4 @@ test('the room of an hour is each domain’s own, and who stands in it is the sa
     expect(await readAll()).toEqual(before)
   }
   expect(await db.selectFrom('email_stat_changes').select('id').execute()).toEqual([])
-})
-
-test('counts of long ago are deleted, and the ledger is not', async () => {
-  await foldAllEmailStats(deps)
-  const before = await db.selectFrom('email_stats').select('hour').execute()
-  expect(before.length).toBeGreaterThan(0)
-  const later = { ...deps, now: () => new Date(BEGIN + 400 * 24 * HOUR_MS) }
-  expect(await forgetEmailStats(later, 399)).toBeGreaterThan(0)
-  const hours = (await db.selectFrom('email_stats').select('hour').execute()).map(
-    ({ hour }) => hour,
-  )
-  expect(Math.min(...hours)).toBeGreaterThanOrEqual(BEGIN / HOUR_MS + 24)
-  const { rows } = await sql<{ at: Date }>`select min(at) as at from email_firsts`.execute(db)
-  expect(rows[0]?.at.getTime()).toBeGreaterThanOrEqual(BEGIN + 24 * HOUR_MS)
-  const first = await db
-    .selectFrom('deliveries')
-    .select('created_at')
-    .orderBy('created_at')
-    .executeTakeFirst()
-  expect(first?.created_at.getTime()).toBeLessThan(BEGIN)
 })

@@ -4,12 +4,9 @@ import { expect, it } from 'vitest'
 import { type NamedRequest, once } from '../../commands/once.ts'
 import { transact } from '../../commands/transact.ts'
 import { insertAudience } from '../../db/audiences/writes.ts'
-import { insertKeptAnswer } from '../../db/idempotency-keys/writes.ts'
 import { currentScope, inScope } from '../../db/scope.ts'
-import { limits } from '../../rules/limits.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { WakeChannel } from '../../rules/wire.ts'
-import { forgetAnswers } from '../../worker/keptAnswers.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 
@@ -163,22 +160,4 @@ it('keeps the answer of work without a transaction, too', async () => {
   expect(again).toMatchObject({ kind: 'replayed', answer: made(200) })
   const other = { ...request, fingerprint: Buffer.alloc(32, 2) }
   expect(await ask(other, async () => made())).toEqual({ kind: 'reused' })
-})
-
-it('deletes what is too old to be given again, however much it is', async () => {
-  const at = now()
-  const since = new Date(0)
-  const old = new Date(at.getTime() - limits.idempotencyKeptMs)
-  const before = await keptCount()
-  await sql`
-    insert into idempotency_keys (workspace_id, key_hash, fingerprint, status, body, created_at)
-    select 'ws_old', sha256(n::text::bytea), '\\x00', 201, '{}', ${old} from generate_series(1, 2500) n
-  `.execute(db)
-  const young = new Date(old.getTime() + 60_000)
-  const row = { fingerprint: Buffer.alloc(32), status: 201, body: '', at: young, since }
-  await transact(deps, ({ db: trx }) =>
-    insertKeptAnswer(trx, workspaceId, { ...row, keyHash: Buffer.alloc(32, 255) }),
-  )
-  expect(await forgetAnswers({ ...deps, now: () => at })).toBe(2500)
-  expect(await keptCount()).toBe(before + 1)
 })

@@ -40,7 +40,7 @@ import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
 import { cancelAgain, cancelExecutions } from '../../db/executions/writes.ts'
-import { deleteOldAnswers, tryLockIdempotencyKey } from '../../db/idempotency-keys/writes.ts'
+import { tryLockIdempotencyKey } from '../../db/idempotency-keys/writes.ts'
 import { listErasedAddresses, replaceErasedAddress } from '../../db/jobs/erasures.ts'
 import { findLiveReplay, listLiveJobs } from '../../db/jobs/reads.ts'
 import { findKnown } from '../../db/known.ts'
@@ -54,13 +54,16 @@ import { claimOutbox } from '../../db/outboxClaims.ts'
 import { findRefusedSummary, listRefused, listWaitingKinds } from '../../db/outboxReads.ts'
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
+import { retentionParts } from '../../db/retention/parts.ts'
+import { countRetained } from '../../db/retention/reads.ts'
+import { deleteRetentionPage } from '../../db/retention/writes.ts'
 import { listLiveSchedules } from '../../db/schedules/reads.ts'
 import { claimFill } from '../../db/segments/fills.ts'
 import { findKept, findKeptKeys } from '../../db/segments/kept.ts'
 import { claimDueLooks, listPageFacts } from '../../db/segments/members.ts'
 import { findSegmentConditions } from '../../db/segments/reads.ts'
 import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
-import { deleteOldEmailStats, foldEmailStats, lockFolding } from '../../db/stats/fold.ts'
+import { foldEmailStats, lockFolding } from '../../db/stats/fold.ts'
 import { listEmailStats } from '../../db/stats/reads.ts'
 import { countUnsubscribe, uncountUnsubscribe } from '../../db/stats/unsubscribes.ts'
 import {
@@ -190,7 +193,6 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
   (trx) => tryLockIdempotencyKey(trx, ws, hmac),
-  (trx) => deleteOldAnswers(trx, { until: at, limit: 1 }),
   (trx) =>
     readyDue(trx, { from: 0, to: 64 }, at, { perShard: 1, rights, crowded: new Map([[1, '']]) }),
   (trx) => lockScheduled(trx, reach, id),
@@ -344,7 +346,6 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => settleWebhooks(trx, []),
   (trx) => foldEmailStats(trx, 1),
   (trx) => lockFolding(trx),
-  (trx) => deleteOldEmailStats(trx, { before: at, limit: 1 }),
   (trx) => listEmailStats(trx, reach, { ...statsAsked, group: null }),
   (trx) => listEmailStats(trx, { ...reach, domainId: id }, { ...statsAsked, group: 'tag' }),
   (trx) => uncountUnsubscribe(trx, ws, { emailId: id, at }),
@@ -358,10 +359,17 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => replayPage(trx, ws, { ...replayed, events: null }, { after: uuid, limit: 1 }),
   (trx) => tellOfComplaint(trx, ws, { deliveryId: 1, emailId: id, email: 'a', at }),
   (trx) => webhookHousekeeping.disableBacklogs(trx, 1),
-  (trx) => webhookHousekeeping.deleteOldWebhookRows(trx, { before: uuid, limit: 1 }),
   (trx) => webhookHousekeeping.deleteWebhookRemains(trx, 1),
   (trx) => webhookHousekeeping.countPendingWebhooks(trx),
   (trx) => takeOver.confirmIfBefore(trx, ws, { optOutId: id, contactId: id }),
+  ...retentionParts.flatMap((part): ((trx: Trx) => Promise<unknown>)[] => {
+    const after = Object.keys(part.key).map(() => '1')
+    return [
+      (trx) => deleteRetentionPage(trx, part, { before: at, after: null, limit: 1 }),
+      (trx) => deleteRetentionPage(trx, part, { before: at, after, limit: 1 }),
+      (trx) => countRetained(trx, part, { before: at, max: 1 }),
+    ]
+  }),
 ]
 
 /** Columns that may be null in their table but not in the row, with the reason. */

@@ -22,7 +22,7 @@ export function webhookDeps(
     wake: () => undefined,
     secrets: createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64')),
     outbound: createOutbound({ mayConnect: () => true }),
-    config: { allowPrivateWebhooks: true, webhookRetentionDays: 30 },
+    config: { allowPrivateWebhooks: true },
     metrics: { tried: (outcome) => void outcomes.push(outcome), disabled: () => undefined },
     ...more,
     outcomes,

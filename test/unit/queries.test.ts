@@ -51,18 +51,17 @@ const exceptions: Record<string, string[]> = {
     'webhooks/listDueDeliveries',
     'webhooks/settleWebhooks',
     'webhooks/disableBacklogs',
-    'webhooks/deleteOldWebhookRows',
     'webhooks/deleteWebhookRemains',
     'webhooks/countPendingWebhooks',
   ],
   'the slices of an email that the same transaction has written': ['emails/insertSourceRest'],
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
-  'workers fold the statistics of all workspaces, and delete old ones': [
-    'stats/foldEmailStats',
-    'stats/lockFolding',
-    'stats/deleteOldEmailStats',
+  'workers fold the statistics of all workspaces': ['stats/foldEmailStats', 'stats/lockFolding'],
+  'workers delete what is old of all workspaces': [
+    'retention/claimRetentionParts',
+    'retention/countRetained',
+    'retention/deleteRetentionPage',
   ],
-  'workers delete old answers of all workspaces': ['idempotency-keys/deleteOldAnswers'],
   'workers fill the segments of all workspaces, and look at their contacts': [
     'segments/claimDueLooks',
     'segments/claimFill',

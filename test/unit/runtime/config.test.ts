@@ -122,6 +122,7 @@ test('process.env is read in one line of each entry point, and nowhere else', ()
     'operate/outbox.ts',
     'operate/reEncrypt.ts',
     'operate/recover.ts',
+    'operate/retention.ts',
     'operate/warmUp.ts',
     'worker/main.ts',
   ])

@@ -1,0 +1,210 @@
+// What is deleted once it is old: each part is one table, with the index that finds its old rows, and what else must hold for them.
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { firstIdAt } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
+import type { RetentionSetting } from '../../rules/retention.ts'
+import type { Database } from '../schema.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** A condition on rows `t` of the table. @param before what is as old or older may go */
+type Condition = (before: Date) => RawBuilder<SqlBool>
+
+export interface RetentionPart {
+  table: keyof Database
+  /** The setting that says how long its rows are kept; a number: so many milliseconds, whatever is set. */
+  kept: RetentionSetting | number
+  /** From when on that is counted, for the docs. */
+  since: string
+  /** The order in which it is walked, which an index gives: columns that name one row, with their types. */
+  key: Readonly<Record<string, string>>
+  /** Finds the old ones by that index. */
+  old: Condition
+  /** What must hold besides: rows for which it does not are passed over. */
+  only?: Condition
+  /** The age of a row, for whoever asks how old the oldest is. */
+  at: RawBuilder<unknown>
+  /** What is set in old rows, which stay; absent: they are deleted. */
+  set?: RawBuilder<unknown>
+  /** Rows of one commit, where they are large. */
+  page?: number
+}
+
+/** The smallest uuid of that time, of those that begin with it. */
+function firstUuid(at: Date): string {
+  const hex = Math.max(0, at.getTime()).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}
+
+/** Whether there is a row. It is no `exists`, which the planner may turn into a join with the whole table. */
+const isThere = (from: RawBuilder<unknown>) =>
+  sql<SqlBool>`coalesce((select true from ${from} limit 1), false)`
+
+/** The delivery may still be sent, or was settled later than that. */
+const isRecent = (delivery: RawBuilder<unknown>, before: Date) =>
+  isThere(
+    sql`deliveries d where ${delivery} and (d.settled_at is null or d.settled_at > ${before})`,
+  )
+
+const endOfMail = sql`(select max(d.settled_at) from deliveries d where d.email_id = t.email_id)`
+
+/** Rows about mail of which nothing is sent any more. Its source and its attachments are read by who sends it alone. */
+const ofEndedMail = {
+  kept: 'ATTACHMENT_RETENTION_DAYS',
+  since: 'the end of the last delivery',
+  key: { email_id: 'text', position: 'smallint' },
+  old: (before) => sql`t.email_id < ${firstIdAt('email', before.getTime())}`,
+  only: (before) => sql`not ${isRecent(sql`d.email_id = t.email_id`, before)}`,
+  at: endOfMail,
+} as const satisfies Partial<RetentionPart>
+
+/** The closed list. A part stands behind those that must be gone before its own rows may go. */
+export const retentionParts: readonly RetentionPart[] = [
+  {
+    table: 'idempotency_keys',
+    kept: limits.idempotencyKeptMs,
+    since: 'the answer',
+    key: { created_at: 'timestamptz', workspace_id: 'text', key_hash: 'bytea' },
+    old: (before) => sql`t.created_at <= ${before}`,
+    at: sql`t.created_at`,
+  },
+  {
+    table: 'webhook_deliveries',
+    kept: 'WEBHOOK_RETENTION_DAYS',
+    since: 'the event',
+    key: { id: 'uuid' },
+    old: (before) => sql`t.id < ${firstUuid(before)}::uuid`,
+    at: sql`t.created_at`,
+  },
+  {
+    table: 'webhook_events',
+    kept: 'WEBHOOK_RETENTION_DAYS',
+    since: 'the event',
+    key: { id: 'uuid' },
+    old: (before) => sql`t.id < ${firstUuid(before)}::uuid`,
+    at: sql`t.at`,
+  },
+  {
+    table: 'email_stats',
+    kept: 'STATS_RETENTION_DAYS',
+    since: 'the hour',
+    key: { hour: 'int', workspace_id: 'text', kind: 'text', domain_id: 'text', value: 'text' },
+    old: (before) => sql`t.hour < stat_hour(${before}::timestamptz)`,
+    at: sql`to_timestamp(t.hour * 3600.0)`,
+  },
+  {
+    table: 'email_firsts',
+    kept: 'STATS_RETENTION_DAYS',
+    since: 'the first open, click or unsubscribing',
+    key: { at: 'timestamptz', delivery_id: 'bigint', kind: 'text' },
+    old: (before) => sql`t.at <= ${before}`,
+    at: sql`t.at`,
+  },
+  { table: 'email_attachments', ...ofEndedMail, page: 50 },
+  { table: 'email_sources', ...ofEndedMail, page: 50 },
+  {
+    table: 'delivery_attempts',
+    kept: 'ATTEMPT_RETENTION_DAYS',
+    since: 'the end of the delivery',
+    key: { delivery_id: 'bigint', attempt: 'int' },
+    // Deliveries that were written before those of the first mail that is younger.
+    old: (before) => sql`t.delivery_id < coalesce((
+      select d.id from deliveries d where d.email_id >= ${firstIdAt('email', before.getTime())}
+      order by d.email_id limit 1), 9223372036854775807)`,
+    only: (before) =>
+      isThere(sql`deliveries d where d.id = t.delivery_id and d.settled_at <= ${before}`),
+    at: sql`t.ended_at`,
+  },
+  {
+    table: 'email_events',
+    kept: 'VISITOR_RETENTION_DAYS',
+    since: 'the open or click; it stays, without `ip` and `user_agent`',
+    key: { at: 'timestamptz', id: 'bigint' },
+    old: (before) => sql`t.data ? 'ip' and t.at <= ${before}`,
+    at: sql`t.at`,
+    set: sql`data = data - 'ip' - 'user_agent'`,
+  },
+  {
+    table: 'job_failures',
+    kept: 'JOB_RETENTION_DAYS',
+    since: 'the end of the job',
+    key: { job_id: 'text', line: 'bigint' },
+    old: (before) => sql`t.job_id < ${firstIdAt('job', before.getTime())}`,
+    only: (before) =>
+      sql`coalesce((select j.completed_at <= ${before} from jobs j where j.id = t.job_id), false)`,
+    at: sql`(select j.completed_at from jobs j where j.id = t.job_id)`,
+  },
+  {
+    table: 'jobs',
+    kept: 'JOB_RETENTION_DAYS',
+    since: 'the end of the job',
+    key: { completed_at: 'timestamptz', id: 'text' },
+    old: (before) => sql`t.completed_at <= ${before}`,
+    // Its lines go first, in pages of their own: one delete would take them all.
+    only: () =>
+      sql`t.status in ('completed', 'failed', 'cancelled') and not ${isThere(sql`job_failures f where f.job_id = t.id`)}`,
+    at: sql`t.completed_at`,
+  },
+  {
+    table: 'http_calls',
+    kept: 'HTTP_CALL_RETENTION_DAYS',
+    since: 'the end of the execution',
+    key: { created_at: 'timestamptz', execution_id: 'text', segment: 'int' },
+    old: (before) => sql`t.created_at <= ${before}`,
+    only: (before) =>
+      isThere(sql`executions e where e.id = t.execution_id and e.completed_at <= ${before}`),
+    at: sql`t.created_at`,
+  },
+  {
+    table: 'complaints',
+    kept: 'COMPLAINT_RETENTION_DAYS',
+    since: 'the complaint and the delivery, whichever was later',
+    key: { at: 'timestamptz', delivery_id: 'bigint' },
+    old: (before) => sql`t.at <= ${before}`,
+    only: (before) => sql`not ${isRecent(sql`d.id = t.delivery_id`, before)}`,
+    at: sql`t.at`,
+  },
+  {
+    table: 'submitted_message_ids',
+    kept: 'MESSAGE_ID_RETENTION_DAYS',
+    since: 'the end of the last delivery',
+    key: { email_id: 'text', hash: 'bigint', workspace_id: 'text' },
+    old: (before) => sql`t.email_id < ${firstIdAt('email', before.getTime())}`,
+    only: (before) => sql`not ${isRecent(sql`d.email_id = t.email_id`, before)}`,
+    at: endOfMail,
+  },
+  {
+    table: 'suppressions',
+    kept: 'SUPPRESSION_RETENTION_DAYS',
+    since: 'its end; those without an end stay',
+    key: { expires_at: 'timestamptz', workspace_id: 'text', email: 'text' },
+    old: (before) => sql`t.expires_at <= ${before}`,
+    at: sql`t.expires_at`,
+  },
+  {
+    table: 'soft_bounces',
+    kept: 'SOFT_BOUNCE_RETENTION_DAYS',
+    since: 'the day, and the delivery that has cleared it; those that count stay',
+    key: { day: 'date', workspace_id: 'text', email: 'text' },
+    old: (before) =>
+      sql`t.cleared_by is not null and t.day < (${before}::timestamptz at time zone 'UTC')::date`,
+    only: (before) => sql`not ${isRecent(sql`d.email_id = t.cleared_by`, before)}`,
+    at: sql`t.day::timestamp at time zone 'UTC'`,
+  },
+  {
+    table: 'former_tokens',
+    kept: 'FORMER_TOKEN_RETENTION_DAYS',
+    since: 'its end',
+    key: { expires_at: 'timestamptz', token_hash: 'bytea' },
+    old: (before) => sql`t.expires_at <= ${before}`,
+    at: sql`t.expires_at`,
+  },
+  {
+    table: 'email_days',
+    kept: 7 * DAY_MS,
+    since: 'the day',
+    key: { day: 'date', subject: 'text' },
+    old: (before) => sql`t.day < (${before}::timestamptz at time zone 'UTC')::date`,
+    at: sql`t.day::timestamp at time zone 'UTC'`,
+  },
+]

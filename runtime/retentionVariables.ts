@@ -1,0 +1,21 @@
+// The variables that say how long things are kept, from their list in rules/retention.ts.
+import { z } from 'zod'
+import { type RetentionSetting, retentionNames, retentionSettings } from '../rules/retention.ts'
+
+const DAYS_MAX = 3650
+
+const days = (setting: RetentionSetting) => {
+  const { days: usual, days_min, kept } = retentionSettings[setting]
+  return z.coerce
+    .number()
+    .int()
+    .min(days_min)
+    .max(DAYS_MAX)
+    .default(usual)
+    .describe(`Worker: how many days ${kept}; ${days_min} or more`)
+}
+
+/** A schema for each, whole days. */
+export const retentionVariables = Object.fromEntries(
+  retentionNames.map((setting) => [setting, days(setting)]),
+) as Record<RetentionSetting, ReturnType<typeof days>>
