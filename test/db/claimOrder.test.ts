@@ -160,9 +160,11 @@ test('what is due later is not looked at until it is made ready, and comes to th
   const at = { now: after(10_000) }
   expect((await claim(at)).due).toBe(0)
   const ready = (limit: number) =>
-    transact.one({ db, wake: () => undefined }, (inTrx) =>
-      readyDue(inTrx.db, ALL, at.now, { perShard: limit, rights }),
-    ).then(({ count, crowded }) => ({ count, more: crowded.size > 0 }))
+    transact
+      .one({ db, wake: () => undefined }, (inTrx) =>
+        readyDue(inTrx.db, ALL, at.now, { perShard: limit, rights }),
+      )
+      .then(({ count, crowded }) => ({ count, more: crowded.size > 0 }))
   expect([await ready(20), await ready(20), await ready(20)]).toMatchObject([
     { count: 20, more: true },
     { count: 10, more: false },
