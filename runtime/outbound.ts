@@ -95,8 +95,7 @@ export function createOutbound({ mayConnect, lookup = systemAddresses }: Outboun
 }
 
 /**
- * When a request is given up: at its time, or when its own signal says so. The signals of Node that do this cost a tenth of a
- * request.
+ * When a request is given up: at its time, or when its own signal says so.
  * @returns `over` is called after the request, or its timer would go on
  */
 function endOf({ timeout_ms, signal: own }: OutboundRequest) {

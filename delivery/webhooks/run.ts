@@ -18,6 +18,11 @@ import { createWebhookSettler } from './settle.ts'
 const LOOK_MS = 200
 /** Endpoints of one look. With ten thousand that wait in vain a lap takes some seconds. */
 const WALKED = 500
+/**
+ * Endpoints that have not succeeded last, or never, which one look takes: what each asks of Postgres comes before the next look of those
+ * that answer.
+ */
+const OTHERS_TAKEN = 100
 /** Endpoints that have answered well lately, which are looked at each time. */
 const KNOWN_MAX = 500
 const KNOWN_MS = 60_000
@@ -67,8 +72,9 @@ export function startWebhookSender(
 
   async function take(ids: readonly string[]): Promise<void> {
     const wanted = ids.filter((id) => !leases.has(id))
-    const free = places.free()
-    if (wanted.length === 0 || free.healthy.free === 0) return
+    const { healthy, others } = places.free()
+    if (wanted.length === 0 || healthy.free === 0) return
+    const free = { healthy, others: { ...others, free: Math.min(others.free, OTHERS_TAKEN) } }
     const asked = performance.now()
     const taken = await transact.one(deps, ({ db }) => takeWebhooks(db, wanted, free))
     for (const webhook of taken) {
