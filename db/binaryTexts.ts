@@ -7,7 +7,7 @@ const LENGTH_BYTES = 4
 const NULL_LENGTH = -1
 
 /**
- * A parameter `text[]` in the binary form of Postgres (`array_recv`). As text it would be copied twice more on either side.
+ * A parameter `text[]` in the binary form of Postgres (`array_recv`).
  * @param texts of which Postgres refuses one with U+0000; half a surrogate pair becomes U+FFFD
  */
 export function binaryTexts(texts: readonly (string | null)[]): Buffer {

@@ -46,10 +46,29 @@ export async function readEmail(
   const { templateId: idOrAlias, subject } = body
   const asked = idOrAlias === undefined ? null : { idOrAlias, hasSubject: subject !== undefined }
   const template = asked && orThrow(await findEmailTemplate(deps, key.workspace_id, asked))
-  const mayReadContacts = mayCall(key.permission, 'read')
-  const [html, text] = [storedOf(body.html), storedOf(body.text)]
-  const content = { html, text, template, mayReadContacts }
-  return { ...body, ...readDetails(body, deps.now()), ...content, keyId: key.id }
+  const details = readDetails(body, deps.now())
+  return {
+    from: body.from,
+    to: body.to,
+    cc: body.cc,
+    bcc: body.bcc,
+    replyTo: details.replyTo,
+    sender: body.sender,
+    recipients: details.recipients,
+    subject,
+    html: storedOf(body.html),
+    text: storedOf(body.text),
+    template,
+    variables: details.variables,
+    headers: details.headers,
+    tags: details.tags,
+    metadata: details.metadata,
+    attachments: details.attachments,
+    tracking: details.tracking,
+    scheduledAt: details.scheduledAt,
+    keyId: key.id,
+    mayReadContacts: mayCall(key.permission, 'read'),
+  }
 }
 
 /** As it goes to the database: a large text as its UTF-8, which was never made a string. */

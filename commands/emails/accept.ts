@@ -132,7 +132,17 @@ export async function prepareEmail(
   const content = await renderContent(deps, workspaceId, input)
   if (isRefusal(content)) return content
   const email = newEmail(deps, {
-    ...input,
+    from: input.from,
+    to: input.to,
+    cc: input.cc,
+    bcc: input.bcc,
+    headers: input.headers,
+    tags: input.tags,
+    metadata: input.metadata,
+    tracking: input.tracking,
+    scheduledAt: input.scheduledAt,
+    recipients,
+    attachments: input.attachments,
     category: 'transactional',
     replyTo: replyTo(input.replyTo, template),
     content,

@@ -44,14 +44,7 @@ export async function insertEmails(
   emails: readonly PlainEmail[],
   macsOf: (email: NewEmail) => RecipientMacs,
 ): Promise<void> {
-  const rows = emails.map(({ row: { html: _html, text: _text, ...row }, source, ...times }, i) => ({
-    ...row,
-    n: i + 1,
-    source: source?.toString('base64') ?? null,
-    class: classPlace(row),
-    due_at: times.dueAt,
-    expires_at: times.expiresAt,
-  }))
+  const rows = emails.map(rowOf)
   const bodies = (part: 'html' | 'text') => binaryTexts(emails.map(({ row }) => row[part]))
   const recipients = emails.flatMap((email) => {
     const { left, own } = macsOf(email)
@@ -83,3 +76,36 @@ export async function insertEmails(
           simulated boolean, hex text, own_hex text, position integer)`,
   })
 }
+
+/** Written out: to copy rows without their bodies was a twentieth of what an email of a batch costs. */
+const rowOf = ({ row, source, dueAt, expiresAt }: PlainEmail, i: number) => ({
+  n: i + 1,
+  id: row.id,
+  type: row.type,
+  category: row.category,
+  from: row.from,
+  to: row.to,
+  cc: row.cc,
+  bcc: row.bcc,
+  reply_to: row.reply_to,
+  subject: row.subject,
+  template_id: row.template_id,
+  domain_id: row.domain_id,
+  headers: row.headers,
+  tags: row.tags,
+  metadata: row.metadata,
+  message_id: row.message_id,
+  workflow_id: row.workflow_id,
+  execution_id: row.execution_id,
+  node_id: row.node_id,
+  unsubscribe_token: row.unsubscribe_token,
+  track_opens: row.track_opens,
+  track_clicks: row.track_clicks,
+  tracking_host: row.tracking_host,
+  scheduled_at: row.scheduled_at,
+  created_at: row.created_at,
+  source: source?.toString('base64') ?? null,
+  class: classPlace(row),
+  due_at: dueAt,
+  expires_at: expiresAt,
+})
