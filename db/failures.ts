@@ -64,6 +64,10 @@ export function isRetryable(err: unknown): boolean {
   return err.code === '40P01' || err.code === '40001'
 }
 
+/** True if a lock was waited for as long as the connection may (`lock_timeout`). */
+export const isLockTimeout = (err: unknown): boolean =>
+  err instanceof Error && 'code' in err && err.code === '55P03'
+
 const BUSY_CODES = new Map<string, BusyReason>([
   ['55P03', 'locked'], // lock_not_available: lock_timeout
   ['40P01', 'locked'], // deadlock_detected

@@ -1,6 +1,6 @@
 // Lets events of one workspace that are posted at the same time share their round trips and their commit.
 
-import { insertEventGroup } from '../../db/events/groupWrites.ts'
+import { insertEventGroup, type OnHeldContacts } from '../../db/events/groupWrites.ts'
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
 import { isRefusedByPostgres } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -56,6 +56,10 @@ export const ALONE = Symbol('alone')
 /** Thrown to roll back a group of which one cannot be recorded with the others. */
 class Unfit extends Error {}
 
+/** Whether a group was given up for one of its events, so that each is recorded alone. */
+export const isUnfit = (error: unknown): boolean =>
+  error instanceof Unfit || isRefusedByPostgres(error)
+
 /**
  * The first event goes at once; those that come while its commit is under way share the next one. One group has one event of a
  * contact and of an event_id at most: what one does the next one meets. An event goes alone whose contact is held by somebody
@@ -88,9 +92,9 @@ async function recordGroup(
   group: Arrived[],
 ): Promise<(RecordedEvent | typeof ALONE)[]> {
   try {
-    return await transact(deps, (inTrx) => recordTogether(inTrx, workspaceId, group))
+    return await transact(deps, (inTrx) => recordTogether(inTrx, workspaceId, group, 'skip'))
   } catch (error) {
-    if (error instanceof Unfit || isRefusedByPostgres(error)) return group.map(() => ALONE)
+    if (isUnfit(error)) return group.map(() => ALONE)
     // Whether it was committed may be unknown: an event without an event_id would be recorded twice.
     throw error
   }
@@ -105,6 +109,7 @@ export async function recordTogether(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
   group: readonly Arrived[],
+  onHeld: OnHeldContacts,
 ): Promise<(RecordedEvent | typeof ALONE)[]> {
   const made = group.map(({ event, now }) => {
     const id = deps.newId('automationEvent')
@@ -128,6 +133,7 @@ export async function recordTogether(
       contact_id: deps.newId('contact'),
       now,
     })),
+    onHeld,
   )
   if (!stored) throw new Unfit('another transaction recorded an event_id of the group')
   const arrivals = made.map((one, place) => {

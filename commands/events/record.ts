@@ -3,7 +3,7 @@
 
 import { updateContactProperties } from '../../db/contacts/writes.ts'
 import { findRecordedEvent, type RecordedEventRow } from '../../db/events/reads.ts'
-import type { EventReceivers } from '../../db/events/receivers.ts'
+import type { ArrivedEvent, EventReceivers } from '../../db/events/receivers.ts'
 import {
   type Consequences,
   depthOf,
@@ -153,22 +153,18 @@ export async function recordStored(
     const properties = mergeProperties(contact.properties, event.contactProperties ?? {})
     return { properties, fault: properties === contact.properties ? null : faultOf(properties) }
   })
-  const fit = arrivals.flatMap((arrival, place) => {
+  const fit = arrivals.flatMap(({ event, id, now, contact: before }, place) => {
     const { properties = {}, fault } = merged[place] ?? {}
-    const contact = { ...arrival.contact, properties, before: arrival.contact.properties }
-    return fault ? [] : [{ ...arrival, place, contact }]
+    const { id: contactId, firstSeen, isNew } = before
+    const contact = { id: contactId, firstSeen, isNew, properties, before: before.properties }
+    return fault ? [] : [{ event, id, now, place, contact }]
   })
   const awake = fit.filter(({ event }) => !event.historical)
   // A separate statement: only a snapshot that is taken under the lock shows every wait of these contacts.
   const found = await listReceivers(
     deps.db,
     workspaceId,
-    awake.map(({ event, contact, now }) => ({
-      ...event,
-      contact,
-      hmac: deps.addressMac(workspaceId, event.email),
-      now,
-    })),
+    awake.map((one) => toArrived(one, deps.addressMac(workspaceId, one.event.email))),
   )
   // The past changes who is in a segment, and nobody hears of it.
   const ofPast: EventReceivers | null =
@@ -181,7 +177,8 @@ export async function recordStored(
     deps,
     workspaceId,
     fit.map(({ place, event, id, contact, now }) => ({
-      ...receiversOf(place),
+      triggers: receiversOf(place).triggers,
+      waits: receiversOf(place).waits,
       eventRowId: id,
       contactId: contact.id,
       email: event.email,
@@ -191,6 +188,7 @@ export async function recordStored(
     })),
   )
   for (const keys of new Set(fit.map(({ place }) => receiversOf(place).segmentKeys))) {
+    if (keys === null) continue
     const looked = fit.filter(({ place }) => receiversOf(place).segmentKeys === keys)
     const changes = looked.map(({ event, contact, now }) => ({ ...event, contact, now }))
     const moves = await moveEach(deps.db, workspaceId, keys, changes)
@@ -204,6 +202,24 @@ export async function recordStored(
     (arrival, place) => merged[place]?.fault ?? toNew(arrival, executionIds.get(place) ?? []),
   )
 }
+
+/** Written out: to copy whole events was a tenth of what one of many costs. */
+const toArrived = (
+  {
+    event,
+    contact,
+    now,
+  }: { event: NewAutomationEvent; contact: ArrivedEvent['contact']; now: Date },
+  hmac: Buffer,
+): ArrivedEvent => ({
+  eventName: event.eventName,
+  email: event.email,
+  properties: event.properties,
+  contact,
+  hmac,
+  now,
+  byExecution: event.byExecution,
+})
 
 function faultOf(properties: JsonObject): Refusal<'contact_properties_refused'> | null {
   const fault = findJsonFault(properties, limits.propertiesBytesMax)
@@ -313,12 +329,18 @@ async function tellReceivers(
   changes: readonly (Pick<EventReceivers, 'triggers' | 'waits'> &
     Omit<Consequences, 'starts' | 'waits'>)[],
 ): Promise<string[][]> {
-  const consequences = changes.map(({ triggers, ...change }) => ({
-    ...change,
+  const consequences = changes.map((change) => ({
+    eventRowId: change.eventRowId,
+    contactId: change.contactId,
+    email: change.email,
+    properties: change.properties,
+    waits: change.waits,
+    depth: change.depth,
+    now: change.now,
     starts:
       change.depth > limits.executionChainMax
         ? []
-        : triggers.map((trigger) => ({ ...trigger, id: newId('execution') })),
+        : change.triggers.map((trigger) => ({ ...trigger, id: newId('execution') })),
   }))
   const tells = ({ starts, waits }: Pick<Consequences, 'starts' | 'waits'>) =>
     starts.length > 0 || waits.length > 0

@@ -30,6 +30,12 @@ interface GroupedEvent {
   now: Date
 }
 
+/**
+ * `skip`: contacts that somebody holds are passed over, and no other lock is waited for longer than `LOCK_WAIT_MS`. `wait`: all are waited
+ * for, in the order of their ids; the transaction holds no other lock that comes after them.
+ */
+export type OnHeldContacts = 'skip' | 'wait'
+
 /** Null if the event is not written: its contact is held or has large properties, or its event_id was recorded before. */
 type StoredOfGroup = {
   contact_id: string
@@ -57,9 +63,14 @@ const countOne = counted(
   sql`excluded.updated_at`,
 )
 
+const lockingOf = {
+  skip: { timeout: sql`${String(LOCK_WAIT_MS)}::text`, held: sql`skip locked` },
+  wait: { timeout: sql`current_setting('lock_timeout')`, held: sql`` },
+}
+
 /**
- * Writes the contacts, whose locks it takes in the order of their ids, and the events. It waits for no lock longer than
- * `LOCK_WAIT_MS`; then it fails with 55P03.
+ * Writes the contacts, whose locks it takes in the order of their ids, and the events. What it does not wait for makes it fail with
+ * 55P03.
  * @returns for each event what was stored; null in all if an event_id is recorded by somebody else meanwhile: the caller
  *   rolls back then
  */
@@ -67,14 +78,16 @@ export async function insertEventGroup(
   trx: Trx,
   workspaceId: WorkspaceId,
   events: readonly GroupedEvent[],
+  onHeld: OnHeldContacts,
 ): Promise<StoredOfGroup[] | null> {
   const given = events.map((event, place) => ({ ...event, place }))
   const emails = events.map(({ email }) => email)
   const theirs = events.flatMap(({ id, event_id }) => (event_id === id ? [] : event_id))
+  const { timeout, held } = lockingOf[onHeld]
   // Planned at each call (it begins with a comment, so it gets no name): a plan for few contacts would read all of many.
   const { rows } = await sql<GroupRow>`
     /* group */ with bound as materialized (
-      select current_setting('lock_timeout') as before, set_config('lock_timeout', ${String(LOCK_WAIT_MS)}, true)
+      select current_setting('lock_timeout') as before, set_config('lock_timeout', ${timeout}, true)
     ), given as materialized (
       select g.* from bound, jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(place integer, id text,
         event_id text, id_hash text, event_name text, email text, properties jsonb, at timestamptz, historical boolean, contact_id text, now timestamptz)
@@ -87,12 +100,11 @@ export async function insertEventGroup(
       union all select g.event_id from given g
         join spent_event_ids s on s.workspace_id = ${workspaceId} and s.id_hash = decode(g.id_hash, 'hex')
     ), locked as materialized (
-      select id, email from contacts
+      select id, email, octet_length(properties::text) <= ${PROPERTIES_BYTES_MAX}::int as is_small from contacts
       where workspace_id = ${workspaceId} and email = any(${emails}::text[])
-        and octet_length(properties::text) <= ${PROPERTIES_BYTES_MAX}::int
-      order by id for no key update skip locked
+      order by id for no key update ${held}
     ), fit as materialized (
-      select g.*, l.id as locked_id from given g left join locked l on l.email = g.email
+      select g.*, l.id as locked_id from given g left join locked l on l.email = g.email and l.is_small
       where not exists (select from prior p where p.event_id = g.event_id)
         and (l.id is not null or not exists (select from known k where k.email = g.email))
     ), contact as (
