@@ -30,7 +30,10 @@ const PER_WORKSPACE = 10
 /** Workspaces that one walk through a crowded shard looks at. */
 const STEPS_MAX = 100
 
-/** A step `walk` of a `with recursive`: of crowded shards the ids of what is due, some of each workspace from the last one on. */
+/**
+ * A step `walk` of a `with recursive`: of crowded shards the ids of what is due, some of each workspace from the last one on. It is read in an
+ * order that the index of the turns alone has, so that no plan reads what all others have.
+ */
 const turnSteps = (crowded: ReadonlyMap<number, string>, now: Date) => sql`walk as (
       select c.shard, 0 as n, c.after collate "C" as workspace_id, '{}'::bigint[] as ids
       from unnest(${[...crowded.keys()]}::smallint[], ${[...crowded.values()]}::text[]) as c (shard, after)
@@ -39,8 +42,9 @@ const turnSteps = (crowded: ReadonlyMap<number, string>, now: Date) => sql`walk 
       from walk w cross join lateral (
         select f.workspace_id, array(
           select d.id from deliveries d
-          where d.shard = w.shard and d.workspace_id = f.workspace_id and ${isLater} and d.next_at <= ${now}
-          order by d.next_at limit ${PER_WORKSPACE}::int) as ids
+          where d.shard = w.shard and d.workspace_id >= f.workspace_id and d.workspace_id <= f.workspace_id
+            and ${isLater} and d.next_at <= ${now}
+          order by d.workspace_id, d.next_at limit ${PER_WORKSPACE}::int) as ids
         from (
           select d.workspace_id from deliveries d
           where d.shard = w.shard and d.workspace_id > w.workspace_id and ${isLater}

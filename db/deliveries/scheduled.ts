@@ -75,9 +75,9 @@ export const readySteps = (now: Date, rights: SendRights): RawBuilder<unknown> =
       ${stopEvents(sql`stopped.stop`, now)}
     )`
 
-/** An update that settles scheduled deliveries `d`, which have no time any more, so that no list of what was sent looks at them. */
+/** An update that settles scheduled deliveries `d`. */
 const stopRows = (which: RawBuilder<unknown>, now: Date) => sql`
-      update deliveries d set state = 'cancelled', scheduled = false, due_at = null, settled_at = ${now}::timestamptz
+      update deliveries d set state = 'cancelled', scheduled = false, settled_at = ${now}::timestamptz
       ${which} returning d.id, d.email_id, d.workspace_id, d.recipient`
 
 /** The events of what `stopped` has settled. */

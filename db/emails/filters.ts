@@ -51,12 +51,8 @@ const within = (column: ReturnType<typeof sql>, { before, from }: Bounds) => sql
 const sender = sql<string>`lower(coalesce(substring(emails."from" from '<([^<>]+)>\\s*$'), emails."from"))`
 
 /** Scheduled mail is sent when it is due. */
-const wasSent = sql<SqlBool>`coalesce((
-  select true from email_events v where v.email_id = emails.id and v.status = 'sent' limit 1), false)`
-
-/** Whether what was sent is asked for, and nothing that another table knows: then it is walked past any number of scheduled mails. */
-const isWalk = ({ status, to, tag }: EmailFilter) =>
-  status === 'sent' && to === undefined && tag === undefined
+const wasSent = sql<SqlBool>`(emails.scheduled_at is null or coalesce((
+  select true from email_events v where v.email_id = emails.id and v.status = 'sent' limit 1), false))`
 
 /**
  * The filters that are columns of emails, and the bounds.
@@ -70,9 +66,7 @@ export function ofEmails(filter: EmailFilter, bounds: Bounds) {
   if (type !== undefined) rules.push(sql`emails.type = ${type}`)
   if (workflowId !== undefined) rules.push(sql`emails.workflow_id = ${workflowId}`)
   if (since !== undefined) rules.push(sql`emails.created_at >= ${new Date(since)}`)
-  if (status === 'sent' && !isWalk(filter)) {
-    rules.push(sql`(emails.scheduled_at is null or ${wasSent})`)
-  }
+  if (status === 'sent') rules.push(wasSent)
   if (until !== undefined) rules.push(sql`emails.created_at < ${new Date(until)}`)
   return sql.join(rules, sql` and `)
 }
@@ -80,22 +74,18 @@ export function ofEmails(filter: EmailFilter, bounds: Bounds) {
 /**
  * The filters that other tables know: for each a `join` that gives ids of emails, the newest first. `distinct` keeps Postgres from
  * reading emails first and asking for each whether it fits, which would not end where few fit.
- * @param page `which`: all that holds for its rows of `emails`
  */
 export function joinsOf(
   workspaceId: WorkspaceId,
-  filter: EmailFilter,
+  { status, to, tag }: EmailFilter,
   bounds: Bounds,
-  page: { which: ReturnType<typeof sql>; limit: number },
 ) {
-  const { status, to, tag } = filter
   const joins: ReturnType<typeof sql>[] = []
   const add = (name: string, from: ReturnType<typeof sql>) =>
     joins.push(sql`join (
       select distinct x.email_id from ${from} and ${within(sql`x.email_id`, bounds)}
       order by x.email_id desc nulls last
     ) ${sql.ref(name)} on ${sql.ref(name)}.email_id = emails.id`)
-  if (isWalk(filter)) joins.push(sentJoin(workspaceId, bounds, page))
   // Every recipient has the event `sent`, or has it as soon as scheduled mail is due (`wasSent`).
   if (status === 'scheduled') {
     add(
@@ -120,26 +110,3 @@ export function joinsOf(
   }
   return joins.length === 0 ? sql`` : sql.join(joins, sql` `)
 }
-
-/**
- * A `join` that gives the ids of a page of what was sent: of mail that was never scheduled, and of scheduled mail whose time has come. Each
- * walks its own index, the newest first, and ends with the page, so it does not meet what still waits.
- */
-const sentJoin = (
-  workspaceId: WorkspaceId,
-  bounds: Bounds,
-  { which, limit }: { which: ReturnType<typeof sql>; limit: number },
-) => sql`join (
-      (select emails.id from emails
-        where emails.workspace_id = ${workspaceId} and emails.scheduled_at is null and ${which}
-        order by emails.id desc nulls last limit ${limit})
-      union all
-      (select emails.id from (
-          select distinct x.email_id from deliveries x
-          where x.workspace_id = ${workspaceId} and x.due_at is not null and not x.scheduled
-            and ${within(sql`x.email_id`, bounds)}
-          order by x.email_id desc nulls last
-        ) come join emails on emails.id = come.email_id
-        where emails.workspace_id = ${workspaceId} and ${wasSent} and ${which}
-        order by emails.id desc nulls last limit ${limit})
-    ) walked on walked.id = emails.id`

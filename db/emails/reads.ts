@@ -63,11 +63,10 @@ export async function listEmails(
   const { after, limit, filter = {} } = page
   const bounds = boundsOf(filter, after)
   const own = domainId === null ? sql`true` : sql`emails.domain_id = ${domainId}`
-  const which = sql`${own} and ${ofEmails(filter, bounds)}`
   const { rows } = await sql<Omit<EmailListRow, 'latest'>>`
     select ${sql.join(columns.map((column) => sql.ref(`emails.${column}`)))}, ${isOpen} as open
-    from emails ${joinsOf(workspaceId, filter, bounds, { which, limit })}
-    where emails.workspace_id = ${workspaceId} and ${which}
+    from emails ${joinsOf(workspaceId, filter, bounds)}
+    where emails.workspace_id = ${workspaceId} and ${own} and ${ofEmails(filter, bounds)}
     order by emails.id desc nulls last limit ${limit}
   `.execute(db)
   const events = await listLatestEvents(

@@ -129,9 +129,16 @@ export async function insertEventGroup(
     order by g.place
   `.execute(trx)
   if (rows.some(({ contact_id, inserted }) => contact_id !== null && inserted === null)) return null
-  return rows.map(({ contact_id, properties, first_seen, is_new }) =>
-    contact_id !== null && properties && first_seen
-      ? { contact_id, properties, first_seen, is_new: is_new === true }
-      : null,
-  )
+  return rows.map(toStored)
 }
+
+/** What became of one event; null: it must be recorded alone. */
+const toStored = ({
+  contact_id,
+  properties,
+  first_seen,
+  is_new,
+}: GroupRow): StoredOfGroup | null =>
+  contact_id !== null && properties && first_seen
+    ? { contact_id, properties, first_seen, is_new: is_new === true }
+    : null

@@ -1,4 +1,4 @@
-// Scheduled mail whose domain may not send any more, its lists by index, and turns between workspaces where much of one is due at once.
+// Scheduled mail whose domain may not send any more, and turns between workspaces where much of one is due at once.
 // It may be run again after it was interrupted.
 import { type Kysely, sql } from 'kysely'
 
@@ -14,10 +14,6 @@ const indexes: Record<string, string> = {
   // Of those whom time may bring into a segment or out of it, the workspaces.
   segment_members_turns:
     'segment_members (workspace_id, next_look_at) where next_look_at is not null',
-  // What was sent: mail that was never scheduled, and scheduled mail whose time has come.
-  emails_unscheduled: 'emails (workspace_id, id desc nulls last) where scheduled_at is null',
-  deliveries_come_due:
-    'deliveries (workspace_id, email_id desc nulls last) where due_at is not null and not scheduled',
 }
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -91,14 +91,16 @@ export async function claimDueLooks(
 ): Promise<{ looks: DueLook[]; oldest: number; after: string }> {
   const { now, until, limit, after = null } = asked
   // Planned at each call (it begins with a comment, so it gets no name): a plan for an empty table is slow for a long one.
+  // A workspace is read in an order that the index of the turns alone has, and whether a row of a turn is still due is asked in a
+  // form that no index has: else all that are due might be read.
   const { rows } = await sql<DueLook & { oldest: number; after: string | null }>`
     /* looks */ with recursive walk as (
       select ${after}::text collate "C" as workspace_id, 0 as n, '{}'::tid[] as found where ${after}::text is not null
       union all
       select f.workspace_id, w.n + 1, array(
           select d.ctid from segment_members d
-          where d.workspace_id = f.workspace_id and d.next_look_at <= ${now}::timestamptz
-          order by d.next_look_at limit ${PER_TURN}::int)
+          where d.workspace_id >= f.workspace_id and d.workspace_id <= f.workspace_id and d.next_look_at <= ${now}::timestamptz
+          order by d.workspace_id, d.next_look_at limit ${PER_TURN}::int)
       from walk w cross join lateral (
         select d.workspace_id from segment_members d
         where d.workspace_id > w.workspace_id and d.next_look_at is not null
@@ -110,7 +112,7 @@ export async function claimDueLooks(
       order by d.next_look_at limit ${limit}::int for update skip locked
     ), turns as materialized (
       select d.ctid as place from segment_members d
-      where d.ctid = any(array(select unnest(found) from walk)) and d.next_look_at <= ${now}::timestamptz
+      where d.ctid = any(array(select unnest(found) from walk)) and (d.next_look_at <= ${now}::timestamptz) is true
       for update skip locked
     ), taken as (
       update segment_members m set next_look_at = ${until}::timestamptz

@@ -145,8 +145,8 @@ export interface DueWebhookDelivery {
 }
 
 /**
- * What is due at an endpoint that the worker has, in the order in which it was. All have the same list of secrets. Planned once for each
- * connection: events are found by their ids, however many there were then.
+ * What is due at an endpoint that the worker has, in the order in which it was. All have the same list of secrets. Planned at
+ * each call: a plan for few that wait would read all of many.
  * @param but those that the worker has in hand
  */
 export async function listDueDeliveries(
@@ -155,7 +155,7 @@ export async function listDueDeliveries(
   { but, limit }: { but: readonly string[]; limit: number },
 ): Promise<DueWebhookDelivery[]> {
   const { rows } = await sql<DueWebhookDelivery>`
-    with held as materialized (
+    /* due */ with held as materialized (
       select w.id, w.url, array(select s.secret from webhook_secrets s
         where s.webhook_id = w.id and (s.valid_until is null or s.valid_until > statement_timestamp())
         order by s.id desc limit ${limits.webhookSecretsMax}) as secrets

@@ -26,7 +26,8 @@ const told: Readonly<Record<string, string>> = {
   'domain.updated': 'Its status, its settings or its DKIM keys have changed',
   'domain.deleted': 'It was deleted',
   'suppression.created': 'An address was suppressed',
-  'suppression.deleted': 'A suppression was deleted',
+  'suppression.deleted':
+    'A suppression was deleted. Nobody is told of one whose contact was erased, neither when it becomes a hash nor when that is deleted',
   'workflow.activated': 'A workflow became active',
   'workflow.paused': 'It became paused',
   'workflow.updated': 'Its name or design has changed, or it is a draft again',

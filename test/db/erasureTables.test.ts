@@ -15,7 +15,7 @@ const decisions: Record<string, string> = {
   // Ids, numbers and times of them.
   'names nobody': `execution_segments audience_changes complaints email_firsts webhook_deliveries workflow_unsubscribes suspects
     segment_fills rate_limits email_days domain_days email_stat_history lanes recipient_domains temporal_namespaces
-    workflow_triggers workflow_trigger_versions kysely_migration kysely_migration_lock`,
+    workflow_triggers workflow_trigger_versions retention_parts kysely_migration kysely_migration_lock`,
   // What callers have written for all contacts, or about themselves.
   'of the workspace': `workspaces users api_keys former_tokens domains domain_keys address_keys templates template_versions
     audiences workflows workflow_versions segments secrets webhooks webhook_secrets job_failures`,

@@ -1,4 +1,5 @@
 // Test addresses in a lane whose transport takes nothing: what each name leads to, and what it leaves alone.
+// Long because each name, each worker and each of what it must leave alone is tried with the same transport.
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import type { MailTransport } from '../../mail/transport.ts'

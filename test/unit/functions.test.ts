@@ -53,6 +53,7 @@ const looked: Record<string, string> = {
   'bench/memory.ts memory': 'one figure from its servers to its report',
   'bench/plainActivities.ts sendMail':
     'the hand-written reference, which lists all columns of its rows',
+  'bench/isolationRun.ts runIsolation': 'one run in its order, from the servers to what was seen',
   'bench/servers.ts openServers': 'one short function for each server',
   'bench/smtp.ts smtp': 'one figure from its servers to its report',
 }
