@@ -33,6 +33,7 @@ import type {
   EmailTagsTable,
   ErasedSuppressionsTable,
   LanesTable,
+  LiveErasuresTable,
   OptOutsTable,
   RecipientDomainsTable,
   SoftBouncesTable,
@@ -102,6 +103,7 @@ export interface Database {
   email_events: EmailEventsTable
   suppressions: SuppressionsTable
   erased_suppressions: ErasedSuppressionsTable
+  live_erasures: LiveErasuresTable
   soft_bounces: SoftBouncesTable
   opt_outs: OptOutsTable
   address_keys: AddressKeysTable

@@ -31,3 +31,14 @@ export const jobMoves = {
 } as const satisfies Record<string, { from: readonly JobStatus[]; to: JobStatus }>
 
 export type JobMove = keyof typeof jobMoves
+
+/** As `jobMoves`; an erasure is never cancelled, since it was promised, and one that has failed may be resumed. */
+export function movesOf(
+  kind: JobKind,
+  move: JobMove,
+): { from: readonly JobStatus[]; to: JobStatus } {
+  const { from, to } = jobMoves[move]
+  if (kind !== 'erasure') return { from, to }
+  if (move === 'cancel') return { from: [], to }
+  return move === 'resume' ? { from: [...from, 'failed'], to } : { from, to }
+}

@@ -220,9 +220,11 @@ export function automationContactRoutes(deps: ApiDeps) {
 
   app.openapi(deleteRoute, async (c) => {
     const given = c.req.valid('param').email
-    const { email } = await find(c.var.workspaceId, given)
-    const erased = await eraseContact(deps, c.var.workspaceId, { email })
-    if (isRefusal(erased)) throw notFound(`Contact ${shownText(given)} not found`)
+    if (given.trim() === '') throw emailRequired()
+    const email = normalizeContactEmail(given)
+    const erased = email === null ? null : await eraseContact(deps, c.var.workspaceId, { email })
+    if (erased === null || isRefusal(erased))
+      throw notFound(`Contact ${shownText(given)} not found`)
     return c.body(null, 204)
   })
 

@@ -151,7 +151,7 @@ const codes = {
   },
   job_not_running: {
     status: 409,
-    help: 'The job is in a state from which this does not lead on: it is over, or paused already, or not paused. Read it with `GET /v1/jobs/{id}`.',
+    help: 'The job is in a state from which this does not lead on: it is over, or paused already, or not paused; an erasure cannot be cancelled. Read it with `GET /v1/jobs/{id}`.',
   },
   method_not_allowed: {
     status: 405,

@@ -68,8 +68,16 @@ const pauseRoute = moving(
   'Pause a job',
   'What was done stays. `/resume` lets it go on there.',
 )
-const resumeRoute = moving('resume', 'Resume a job', 'A paused job goes on where it was.')
-const cancelRoute = moving('cancel', 'Cancel a job', 'It ends. What was done stays done.')
+const resumeRoute = moving(
+  'resume',
+  'Resume a job',
+  'A paused job goes on where it was; so does an erasure that has failed.',
+)
+const cancelRoute = moving(
+  'cancel',
+  'Cancel a job',
+  'It ends. What was done stays done. An erasure cannot be cancelled.',
+)
 
 const failuresRoute = defineOperation({
   method: 'get',

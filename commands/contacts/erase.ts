@@ -7,11 +7,12 @@ import {
   deleteContactNews,
   eraseMember,
   findBounds,
+  insertLiveErasure,
   listMemberships,
 } from '../../db/contacts/erase.ts'
 import { lockContactByEmail } from '../../db/contacts/writes.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
-import { insertJob } from '../../db/jobs/writes.ts'
+import { insertJob, resumeErasures } from '../../db/jobs/writes.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
@@ -23,13 +24,14 @@ import { toInput } from './eraseInput.ts'
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac' | 'secrets'>
 
 const CONTACT_DELETED = { code: 'contact_deleted', reason: 'contact_deleted' } as const
-/** Mail of one commit; the job cancels the rest. */
+/** Mail of one commit; the job cancels the rest, and no lane sends it meanwhile. */
 const CANCELLED_MAX = 1_000
 
 /**
  * Removes the contact from all audiences, cancels their executions and the mail that waits for them, and deletes the contact. It records no
  * automation event, so it starts and wakes nothing. Opt-outs stay as they are. What else names them is blanked by a job of the kind
  * `erasure`, which keeps a suppression by the HMAC of its address.
+ * Of an address without a contact it lets an erasure that has failed go on.
  * @returns the id of the job
  */
 export function eraseContact(
@@ -42,7 +44,11 @@ export function eraseContact(
     const now = deps.now()
     await leaveAudiences(inTrx, workspaceId, email, now)
     const contact = await lockContactByEmail(trx, workspaceId, email)
-    if (!contact) return refuse('contact_not_found', {})
+    const hmac = deps.addressMac(workspaceId, email)
+    if (!contact) {
+      const [resumed] = await resumeErasures(trx, workspaceId, hmac, now)
+      return resumed ?? refuse('contact_not_found', {})
+    }
     const contactId = contact.id
     const bounds = await findBounds(trx, workspaceId)
     // What this process has kept may bear a later time than that of Postgres.
@@ -55,7 +61,7 @@ export function eraseContact(
     await deleteContactNews(trx, workspaceId, contactId)
     await deleteContact(trx, workspaceId, contactId)
     await cancelMail(trx, workspaceId, whom, { now, limit: CANCELLED_MAX })
-    const hmac = deps.addressMac(workspaceId, email)
+    await insertLiveErasure(trx, workspaceId, { hmac, deliveryId: bounds.deliveryId })
     const id = newId('job')
     await insertJob(trx, workspaceId, {
       id,

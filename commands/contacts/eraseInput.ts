@@ -41,9 +41,6 @@ export const ofInput = ({ secrets }: Secrets, input: EraseInput): Erased & { hma
   hmac: Buffer.from(input.hmac, 'hex'),
 })
 
-/** What stays in the row of a job that is over: of an erasure no trace of the address. undefined: all of it. */
-export function inputOfOver({ kind, input }: Pick<JobRow, 'kind' | 'input'>): string | undefined {
-  if (kind !== 'erasure') return undefined
-  const { contact_id } = input as EraseInput
-  return JSON.stringify({ contact_id })
-}
+/** What stays in the row of a job that is completed: no trace of the address. */
+export const inputOfOver = ({ input }: Pick<JobRow, 'input'>): string =>
+  JSON.stringify({ contact_id: (input as EraseInput).contact_id })

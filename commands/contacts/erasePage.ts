@@ -15,7 +15,12 @@ import {
   replaceAnswers,
   replaceFirstSlice,
 } from '../../db/contacts/blank.ts'
-import { cancelMail, deleteContactNews, passFence } from '../../db/contacts/erase.ts'
+import {
+  cancelMail,
+  deleteContactNews,
+  deleteLiveErasure,
+  passFence,
+} from '../../db/contacts/erase.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
 import { eraseSuppression } from '../../db/suppressions/erased.ts'
@@ -54,8 +59,13 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
   const { fence, isClear } = await passFence(trx, workspaceId, input.fence)
   if (!isClear) {
+    // What a lane gives back, and what one commit was too small for, does not wait for who is still writing.
+    const cancelled = await cancelMail(trx, workspaceId, whom, { now: now(), limit: PAGE })
+    await deleteContactNews(trx, workspaceId, whom.contactId)
     await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, fence }) })
-    return { ...nothing, wait_ms }
+    return cancelled < PAGE
+      ? { ...nothing, done: cancelled, wait_ms }
+      : { ...nothing, done: cancelled }
   }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const page = await blankPage(deps, job, whom, mail)
@@ -65,8 +75,8 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   await eraseSuppression(trx, workspaceId, whom)
   await forgetPlaces(trx, workspaceId, whom.email)
   await blankTags(trx, workspaceId, whom.email)
-  const over = inputOfOver(job)
-  if (over !== undefined) await updateJob(trx, workspaceId, id, { input: over })
+  await deleteLiveErasure(trx, workspaceId, whom)
+  await updateJob(trx, workspaceId, id, { input: inputOfOver(job) })
   return { ...nothing, ...page, isOver: true }
 }
 

@@ -1,11 +1,10 @@
 // Pauses, resumes or cancels a job. A page that is under way is finished before.
 import { findJob, type JobRow } from '../../db/jobs/reads.ts'
-import { moveJob as moveRow, updateJob } from '../../db/jobs/writes.ts'
+import { moveJob as moveRow } from '../../db/jobs/writes.ts'
 import { isId } from '../../rules/ids.ts'
-import { type JobMove, jobMoves } from '../../rules/jobs.ts'
+import { type JobMove, movesOf } from '../../rules/jobs.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
-import { inputOfOver } from '../contacts/eraseInput.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
@@ -17,15 +16,12 @@ export function moveJob(
 ): Promise<JobRow | Refusal<'job_not_found' | 'job_not_running'>> {
   return transact(deps, async ({ db, now }) => {
     if (!isId('job', id)) return refuse('job_not_found', { id })
-    const moved = await moveRow(db, reach, id, jobMoves[move], now())
-    if (moved) {
-      const over = moved.status === 'cancelled' ? inputOfOver(moved) : undefined
-      if (over !== undefined) await updateJob(db, reach.workspaceId, id, { input: over })
-      return moved
-    }
     const job = await findJob(db, reach, id)
-    return job
-      ? refuse('job_not_running', { status: job.status, move })
-      : refuse('job_not_found', { id })
+    if (!job) return refuse('job_not_found', { id })
+    const ways = movesOf(job.kind, move)
+    const moved = ways.from.length > 0 && (await moveRow(db, reach, id, ways, now()))
+    if (moved) return moved
+    const { status } = (await findJob(db, reach, id)) ?? job
+    return refuse('job_not_running', { status, move })
   })
 }

@@ -3,7 +3,6 @@ import { dataFaultOf } from '../../db/failures.ts'
 import { insertJobFailures, lockJob, updateJob } from '../../db/jobs/writes.ts'
 import type { JobStatus } from '../../rules/jobs.ts'
 import { limits } from '../../rules/limits.ts'
-import { inputOfOver } from '../contacts/eraseInput.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import type { JobPage } from './page.ts'
@@ -83,13 +82,11 @@ function isGivenUp(deps: PageDeps, id: string, sqlState: string): Promise<boolea
     const refusals = job.refusals + 1
     const at = now()
     const isOver = refusals >= limits.jobRefusalsMax
-    const over = inputOfOver(job)
     const error = `what the next page writes cannot be stored (SQLSTATE ${sqlState}); what was done before stays`
     await updateJob(db, job.workspace_id, id, {
       refusals,
       updated_at: at,
       ...(isOver ? ({ status: 'failed', error, completed_at: at } as const) : {}),
-      ...(isOver && over !== undefined ? { input: over } : {}),
     })
     return isOver
   })

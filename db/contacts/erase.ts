@@ -151,3 +151,28 @@ export async function cancelMail(
     where d.id = waiting.id returning d.id`.execute(trx)
   return rows.length
 }
+
+/** From now on no mail up to that delivery goes out to the address (`look.ts`), until the erasure is over. */
+export async function insertLiveErasure(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { hmac, deliveryId }: { hmac: Buffer; deliveryId: number },
+): Promise<void> {
+  await sql`
+    insert into live_erasures as e (workspace_id, address_hmac, delivery_id)
+    values (${workspaceId}, ${hmac}, ${deliveryId}::bigint)
+    on conflict (workspace_id, address_hmac) do update set delivery_id = greatest(e.delivery_id, excluded.delivery_id)
+  `.execute(trx)
+}
+
+/** Of mail up to that delivery nothing is left that could go out. */
+export async function deleteLiveErasure(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { hmac, deliveryId }: { hmac: Buffer; deliveryId: number },
+): Promise<void> {
+  await sql`
+    delete from live_erasures where workspace_id = ${workspaceId} and address_hmac = ${hmac}
+      and delivery_id <= ${deliveryId}::bigint
+  `.execute(trx)
+}

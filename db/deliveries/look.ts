@@ -5,7 +5,7 @@ import { isAboutWorkflow, standsFrom } from '../opt-outs/reads.ts'
 
 /**
  * What the look finds. `suppressed`: the address is on the suppression list. `left`: they left what sent it.
- * `cancelled`: the execution that sent it was cancelled. `wait`: it is known later whether they left.
+ * `cancelled`: the execution that sent it was cancelled, or the recipient is being erased. `wait`: it is known later whether they left.
  */
 export type Verdict = 'suppressed' | 'left' | 'cancelled' | 'wait'
 
@@ -29,7 +29,7 @@ export function look(due: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
     select d.id, d.place, d.state as was,
       case when s.suppressed or g.suppressed then 'suppressed'
         when o.stands_from <= ${now} then 'left'
-        when x.cancelled then 'cancelled'
+        when e.erased or x.cancelled then 'cancelled'
         when o.stands_from is not null or u.unlooked then 'wait' end as verdict,
       coalesce(o.stands_from, ${now}::timestamptz + ${UNLOOKED}::interval) as until
     from ${due} d
@@ -43,6 +43,11 @@ export function look(due: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
       where g.workspace_id = d.workspace_id and g.address_hmac = coalesce(d.own_hmac, d.address_hmac)
         and (g.expires_at is null or g.expires_at > ${now}) limit 1
     ) g on true
+    left join lateral (
+      select true as erased from live_erasures e
+      where e.workspace_id = d.workspace_id and e.address_hmac = coalesce(d.own_hmac, d.address_hmac)
+        and d.id <= e.delivery_id limit 1
+    ) e on true
     left join lateral (
       select min(${standsFrom}) as stands_from from opt_outs o
       where d.marketing and o.workspace_id = d.workspace_id and o.address_hmac = d.address_hmac

@@ -1,5 +1,5 @@
 // Writes jobs: makes them, moves them on page by page, and between their states.
-import type { Updateable } from 'kysely'
+import { sql, type Updateable } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { JobStatus } from '../../rules/jobs.ts'
 import type { Reach } from '../../rules/reach.ts'
@@ -38,6 +38,9 @@ export async function updateJob(
     .execute()
 }
 
+/** Of a job that goes on, also after it has failed. */
+const begunAnew = { refusals: 0, error: null, completed_at: null } as const
+
 /** Moves a job from one of some states into another. @returns the job as it is then; undefined if it was in none of them */
 export function moveJob(
   trx: Trx,
@@ -48,7 +51,12 @@ export function moveJob(
 ): Promise<JobRow | undefined> {
   return trx
     .updateTable('jobs')
-    .set({ status: to, updated_at: now, ...(to === 'cancelled' ? { completed_at: now } : {}) })
+    .set({
+      status: to,
+      updated_at: now,
+      ...(to === 'cancelled' ? { completed_at: now } : {}),
+      ...(to === 'queued' ? begunAnew : {}),
+    })
     .where('workspace_id', '=', workspaceId)
     .$if(domainId !== null, (qb) => qb.where('domain_id', '=', domainId))
     .where('id', '=', id)
@@ -70,4 +78,23 @@ export async function insertJobFailures(
     .values(failures.map((one) => ({ ...one, job_id: jobId })))
     .onConflict((on) => on.columns(['job_id', 'line']).doNothing())
     .execute()
+}
+
+/** Lets erasures of an address that have failed go on. @returns their ids */
+export async function resumeErasures(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  hmac: Buffer,
+  now: Date,
+): Promise<string[]> {
+  const rows = await trx
+    .updateTable('jobs')
+    .set({ status: 'queued', updated_at: now, ...begunAnew })
+    .where('workspace_id', '=', workspaceId)
+    .where('kind', '=', 'erasure')
+    .where('status', '=', 'failed')
+    .where(sql<string>`input->>'hmac'`, '=', hmac.toString('hex'))
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
 }

@@ -239,6 +239,13 @@ export interface SoftBouncesTable {
   cleared_by: string | null
 }
 
+/** Erasures that are not over: mail up to that delivery is not sent to the address any more. */
+export interface LiveErasuresTable {
+  workspace_id: WorkspaceId
+  address_hmac: Buffer
+  delivery_id: number
+}
+
 /** Suppressions of people who were erased: the address is there as its HMAC alone, as in opt_outs. */
 export interface ErasedSuppressionsTable {
   workspace_id: WorkspaceId

@@ -8,7 +8,6 @@ import { transact } from '../../commands/transact.ts'
 import { insertCall } from '../../db/executions/calls.ts'
 import { listLiveJobs } from '../../db/jobs/reads.ts'
 import { foldEmailStats } from '../../db/stats/fold.ts'
-import { limits } from '../../rules/limits.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { createBoundKey } from '../setup/boundKey.ts'
 import { welcomeDesign } from '../setup/designs.ts'
@@ -276,25 +275,6 @@ describe('erasing a contact', () => {
     expect(await statesOf(String(id))).toMatchObject([{ state: 'cancelled' }, { state: 'queued' }])
     const shown = await api.request('GET', `/v1/emails/${id}`)
     expect(shown.body).toMatchObject({ to: ['host@person.test'], subject: 'S', text: 'T' })
-  })
-
-  test('a job that is cancelled or has failed keeps no address', async () => {
-    for (const over of ['cancelled', 'failed']) {
-      const email = `${over}@person.test`
-      await post('/automation/events', { event_name: 'seen', email })
-      expect((await api.request('DELETE', path(email))).status).toBe(204)
-      const [{ id } = { id: '' }] = await eraseJobs()
-      if (over === 'cancelled') await post(`/jobs/${id}/cancel`, {})
-      else {
-        // A place that is no hex is refused by Postgres for its data, each time.
-        await sql`update jobs set place = '/no hex', refusals = ${limits.jobRefusalsMax - 1} where id = ${id}`.execute(
-          db,
-        )
-        await carryOn()
-      }
-      const { rows } = await sql`select status, input from jobs where id = ${id}`.execute(db)
-      expect(rows).toEqual([{ status: over, input: { contact_id: expect.any(String) } }])
-    }
   })
 
   test('a job that rests keeps no other from being carried on', async () => {

@@ -11,7 +11,7 @@ const decisions: Record<string, string> = {
     email_sources submitted_message_ids soft_bounces outbox`,
   blanked: `emails deliveries delivery_attempts email_events executions execution_steps http_calls webhook_events
     idempotency_keys jobs schedules email_stats email_stat_changes`,
-  'kept as keyed hashes': 'suppressions erased_suppressions opt_outs spent_event_ids',
+  'kept as keyed hashes': 'suppressions erased_suppressions live_erasures opt_outs spent_event_ids',
   // Ids, numbers and times of them.
   'names nobody': `execution_segments audience_changes complaints email_firsts webhook_deliveries workflow_unsubscribes suspects
     segment_fills rate_limits email_days domain_days email_stat_history lanes recipient_domains temporal_namespaces

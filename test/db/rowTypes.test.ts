@@ -292,6 +292,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => erase.deleteContactNews(trx, ws, id),
   (trx) => erase.findBounds(trx, ws),
   (trx) => erase.passFence(trx, ws, '3'),
+  (trx) => erase.insertLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
+  (trx) => erase.deleteLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.cancelMail(trx, ws, erased, { now: at, limit: 2 }),
   (trx) => blank.deleteEvents(trx, ws, { ids: [id], spent: [hmac] }),
   (trx) => blank.blankExecutions(trx, ws, id, { after: '', limit: 2 }),

@@ -1,0 +1,116 @@
+// Erasing a contact while things are under way: mail that a lane has, transactions that are open, jobs that Postgres refuses.
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { expect, onTestFinished, test } from 'vitest'
+import { runJobPage } from '../../commands/jobs/runPage.ts'
+import { transact } from '../../commands/transact.ts'
+import { releaseDeliveries } from '../../db/deliveries/leases.ts'
+import { markDataSent } from '../../db/deliveries/mark.ts'
+import { limits } from '../../rules/limits.ts'
+import { createTestApi } from '../setup/api.ts'
+import { createLeavers } from '../setup/leavers.ts'
+import { carryOnErasing, traces } from '../setup/traces.ts'
+
+const clock = { ms: Date.now() }
+const api = await createTestApi({ now: () => new Date(clock.ms) })
+const { db, deps } = api
+const leavers = await createLeavers(api)
+
+const erase = async (email: string) =>
+  (await api.request('DELETE', `/v1/automation/contacts/${encodeURIComponent(email)}`)).status
+const newestJob = async () => {
+  const { rows } = await sql<{ id: string; status: string; input: Record<string, unknown> }>`
+    select id, status, input from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
+  return rows[0] ?? { id: '', status: 'none', input: {} }
+}
+const liveErasures = async () => (await sql`select 1 from live_erasures`.execute(db)).rows.length
+
+/** A transaction that writes, and is open until the test is over or it is ended. */
+async function holdOpen(): Promise<() => Promise<void>> {
+  const held = await db.startTransaction().execute()
+  await sql`select pg_current_xact_id()`.execute(held)
+  let isOpen = true
+  const end = async () => {
+    if (isOpen) await held.rollback().execute()
+    isOpen = false
+  }
+  onTestFinished(end)
+  return end
+}
+
+test('what a lane gives back after the answer is not sent, however long the job has to wait', async () => {
+  const one = await leavers.leaver()
+  const receipt = await leavers.mail(one, 'transactional')
+  const other = await leavers.mail(one, 'transactional')
+  const token = randomUUID()
+  const claimed = (await leavers.claim(token)).map(({ id }) => id)
+  expect(claimed).toEqual(expect.arrayContaining([receipt.deliveryId, other.deliveryId]))
+  const end = await holdOpen()
+  expect(await erase(one.email)).toBe(204)
+  const ids = [receipt.deliveryId, other.deliveryId]
+  const marked = await transact(deps, ({ db: trx }) => markDataSent(trx, ids, token, deps.now()))
+  expect([...marked]).toEqual([])
+  const given = ids.map((id) => ({ id, was: 'queued' as const }))
+  await transact(deps, ({ db: trx }) => releaseDeliveries(trx, given.slice(0, 1), token))
+  expect((await leavers.claim()).map(({ id }) => id)).not.toContain(receipt.deliveryId)
+  expect(await leavers.outcome(receipt.deliveryId)).toBe('cancelled, Permanent Cancelled')
+  // Nor does the job wait with it for who is still writing.
+  await transact(deps, ({ db: trx }) => releaseDeliveries(trx, given.slice(1), token))
+  const { id } = await newestJob()
+  expect(await runJobPage(deps, { id })).toMatchObject({ more: true })
+  expect(await leavers.outcome(other.deliveryId)).toBe('cancelled')
+  // Who uses the address again gets their mail meanwhile.
+  const again = await leavers.leaver({}, one.email)
+  const later = await leavers.mail(again, 'transactional')
+  expect((await leavers.claim()).map(({ id }) => id)).toContain(later.deliveryId)
+  expect(await liveErasures()).toBe(1)
+  await end()
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect(await liveErasures()).toBe(0)
+})
+
+test('an erasure may be paused, and cannot be cancelled', async () => {
+  const { email } = await leavers.leaver()
+  expect(await erase(email)).toBe(204)
+  const { id } = await newestJob()
+  expect(await api.request('POST', `/v1/jobs/${id}/cancel`)).toMatchObject({
+    status: 409,
+    body: { code: 'job_not_running' },
+  })
+  expect((await api.request('POST', `/v1/jobs/${id}/pause`)).status).toBe(200)
+  expect((await api.request('POST', `/v1/jobs/${id}/cancel`)).status).toBe(409)
+  expect((await api.request('POST', `/v1/jobs/${id}/resume`)).status).toBe(200)
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect((await newestJob()).input).toEqual({ contact_id: expect.any(String) })
+  expect((await api.request('POST', `/v1/jobs/${id}/resume`)).status).toBe(409)
+  expect(await traces(db, email)).toEqual([])
+})
+
+test.each(['resume', 'DELETE'])('one that has failed is carried on by %s', async (way) => {
+  const { email } = await leavers.leaver()
+  expect(await erase(email)).toBe(204)
+  const { id } = await newestJob()
+  // A place that is no hex is refused by Postgres for its data, each time; the fence lies behind.
+  await sql`update jobs set place = '/no hex', refusals = ${limits.jobRefusalsMax - 1},
+    input = jsonb_set(input, '{fence}', '"3"') where id = ${id}`.execute(db)
+  expect(await carryOnErasing(deps)).toBe('failed')
+  const { input } = await newestJob()
+  expect(Object.keys(input)).toContain('address')
+  expect(JSON.stringify(input)).not.toContain(email)
+  expect((await api.request('POST', `/v1/jobs/${id}/cancel`)).status).toBe(409)
+  await sql`update jobs set place = null where id = ${id}`.execute(db)
+  if (way === 'resume') {
+    expect((await api.request('POST', `/v1/jobs/${id}/resume`)).body).toMatchObject({
+      status: 'queued',
+      error: null,
+      completed_at: null,
+    })
+  } else {
+    expect(await erase(`nobody-${email}`)).toBe(404)
+    expect(await erase(email.toUpperCase())).toBe(204)
+    expect(await erase(email)).toBe(404)
+  }
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect(await traces(db, email)).toEqual([])
+  expect(await liveErasures()).toBe(0)
+})
