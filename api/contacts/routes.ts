@@ -120,7 +120,7 @@ const deleteRoute = defineOperation({
     'Deletes the contact with their properties and events, removes them from all audiences, cancels their executions ' +
     '(`contact_deleted`) and the mail that waits for them, of all domains. A job of the kind `erasure` then blanks their address and the ' +
     'content of their mail, in attempts, bodies of webhooks, executions and kept answers; the content of mail that goes ' +
-    'to others too goes when it has ended for all. No event is recorded and nothing is started; webhooks hear ' +
+    'to others too goes when it has ended for all within three days. No event is recorded and nothing is started; webhooks hear ' +
     '`contact.deleted` with `email` null. Opt-outs and suppressions stay, as keyed hashes.',
   codes: ['not_found'],
   texts: { 400: ['Email is required'] },

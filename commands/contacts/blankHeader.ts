@@ -1,24 +1,24 @@
 // Takes an address out of the header of a message that goes to others yet.
 
 const HEADER_END = Buffer.from('\r\n\r\n')
+/** Fields that say to whom it goes, with their further lines. From, Reply-To and what others are asked to follow stay. */
+const RECIPIENTS = /^(?:resent-)?(?:to|cc|bcc)[ \t]*:.*(?:\r\n[ \t].*)*/gim
+/** What the part of another address before theirs may end with; an apostrophe too, where something stands before it. */
+const LOCAL = '[a-z0-9!#$%&*+/=?^_`{|}~.\\x80-\\xff-]'
 
 /**
- * The start of a message whose header names the address no more: it has `x` in its place, so that the message keeps its length and the
- * header its form. @returns null if it does not name it @param email in lower case
+ * The start of a message whose recipients name the address no more: it has `x` in its place, so that the message keeps its length and the
+ * header its form. Longer addresses that hold it stay. @returns null if they do not name it @param email in lower case
  */
 export function blankHeader(start: Buffer, email: string): Buffer | null {
   const end = start.indexOf(HEADER_END)
   const header = start.subarray(0, end === -1 ? start.length : end).toString('latin1')
   const wanted = Buffer.from(email).toString('latin1')
-  const lower = header.toLowerCase()
-  if (!lower.includes(wanted)) return null
   const blank = wanted.replace(/[^@.]/g, 'x')
-  const parts = lower.split(wanted)
-  let at = 0
-  const kept = parts.map((part) => {
-    const text = header.slice(at, at + part.length)
-    at += part.length + wanted.length
-    return text
-  })
-  return Buffer.concat([Buffer.from(kept.join(blank), 'latin1'), start.subarray(header.length)])
+  const escaped = wanted.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const whole = `(?<!${LOCAL}'?)${escaped}(?![a-z0-9\\x80-\\xff-]|\\.[a-z0-9\\x80-\\xff-])`
+  const pattern = new RegExp(whole, 'gi')
+  const without = header.replace(RECIPIENTS, (field) => field.replace(pattern, blank))
+  if (without === header) return null
+  return Buffer.concat([Buffer.from(without, 'latin1'), start.subarray(header.length)])
 }

@@ -4,6 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import type { Erased } from './erase.ts'
+import { wholeAddress } from './wholeAddress.ts'
 
 /** What of a body is no value of a person: ids, times and words of the service. */
 const keptKeys = [
@@ -92,7 +93,8 @@ export async function blankWebhookEvents(
       select id from webhook_events
       where workspace_id = ${workspaceId} and webhook_person(data) = ${email}
         and (id < ${webhookEventId}::uuid or exists (select from deliveries d where d.workspace_id = ${workspaceId}
-          and lower(d.recipient) = ${email} and d.email_id = webhook_events.data->>'email_id'
+          and lower(d.recipient) = ${email}
+          and d.email_id in (webhook_events.data->>'email_id', webhook_events.data->>'source_id')
           and d.id <= ${deliveryId}::bigint))
       limit ${limit} for update) named
     where e.id = named.id returning e.id`.execute(trx)
@@ -158,9 +160,9 @@ const without = (column: string, email: string) => sql`(
     from unnest(m.${sql.ref(column)}) with ordinality as a(entry, place)
     where lower(coalesce(substring(a.entry from '<([^<>]+)>\\s*$'), a.entry)) <> ${email})`
 
-/** Whether a link names the address, as it is or percent-encoded. */
+/** Whether a link names the address, as it is or percent-encoded; of a longer one it is no part. */
 const isNamed = (link: RawBuilder<unknown>, email: string) =>
-  sql`(strpos(lower(${link}), ${email}) > 0 or strpos(lower(${link}), ${encodeURIComponent(email).toLowerCase()}) > 0)`
+  sql`(lower(${link}) ~ ${wholeAddress(email)})`
 
 /**
  * Takes the address out of mail: out of its recipients, and out of what servers and readers said of them. Content goes where it has ended for
@@ -326,16 +328,16 @@ export async function forgetPlaces(
  * that is folded meanwhile is found where it was folded to. The caller has blanked the tags of mail.
  */
 export async function blankTags(trx: Trx, workspaceId: WorkspaceId, email: string): Promise<void> {
-  const pattern = email.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const pattern = wholeAddress(email)
   await sql`
     update email_stat_changes c set tags = (
       select coalesce(jsonb_object_agg(regexp_replace(t.key, ${pattern}, 'erased', 'gi'),
         regexp_replace(t.value, ${pattern}, 'erased', 'gi')), '{}') from jsonb_each_text(c.tags) t)
-    where c.workspace_id = ${workspaceId} and strpos(lower(c.tags::text), ${email}) > 0
+    where c.workspace_id = ${workspaceId} and lower(c.tags::text) ~ ${pattern}
   `.execute(trx)
   await sql`
     with named as (
-      delete from email_stats where workspace_id = ${workspaceId} and kind = 'tag' and strpos(lower(value), ${email}) > 0
+      delete from email_stats where workspace_id = ${workspaceId} and kind = 'tag' and lower(value) ~ ${pattern}
       returning *
     )
     insert into email_stats as s (workspace_id, kind, hour, domain_id, value, accepted, sent, delivered, opened, clicked,

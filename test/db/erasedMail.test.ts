@@ -7,6 +7,7 @@ import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import { createTestApi } from '../setup/api.ts'
 import { createLeavers } from '../setup/leavers.ts'
+import { bringTo } from '../setup/states.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
 import { BROWSER, storeLinks } from '../setup/trackedMail.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -136,4 +137,57 @@ test('the address of a job is encrypted anew with the next SECRET_KEY', async ()
   expect(await traces(db, email)).toEqual([])
   // The tests after this one have the key of before.
   await reEncryptAll({ ...deps, secrets: createSecrets(old, [next]) })
+})
+
+test('links and counts of others whose address holds theirs stay as they are', async () => {
+  const { email } = await leavers.leaver()
+  const other = `jo+${email}`
+  const mail = { from: 'a@sender.test', to: [email, other], subject: 'S', text: 'T' }
+  const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
+  const rows = await db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('email_id', '=', body.id)
+    .execute()
+  const ids = rows.map(({ id }) => id)
+  await bringTo(db, { ids }, 'delivered', deps.now())
+  const links = (who: string) =>
+    [who, encodeURIComponent(who), `1%26to%3D${encodeURIComponent(who)}`].map(
+      (one) => `https://shop.test/?who=${one}&x`,
+    )
+  const longer = [...links(other), ...links(`${email}.au`)]
+  await storeLinks(deps, [{ email_id: body.id, urls: [...links(email), ...longer] }])
+  const values = [`who:${email}`, `who:jo${email}`, `who:${other}`, `who:${email}.au`]
+  await sql`insert into email_stats (workspace_id, kind, hour, domain_id, value, accepted)
+    select ${workspaceId}, 'tag', 1, 'dom', v, 1 from unnest(${values}::text[]) v`.execute(db)
+  const path = `/v1/automation/contacts/${encodeURIComponent(email)}`
+  expect((await api.request('DELETE', path)).status).toBe(204)
+  expect(await carryOnErasing(deps)).toBe('completed')
+  const { urls } = await db
+    .selectFrom('email_links')
+    .select('urls')
+    .where('email_id', '=', body.id)
+    .executeTakeFirstOrThrow()
+  expect(urls).toEqual(['', '', '', ...longer])
+  const { rows: stats } = await sql<{ value: string }>`select value from email_stats
+    where hour = 1 and domain_id = 'dom' order by value collate "C"`.execute(db)
+  const wanted = ['who:erased', ...values.slice(1)].sort()
+  expect(stats.map(({ value }) => value)).toEqual(wanted)
+})
+
+test('a suppression that is made between the answer and the job names nobody to webhooks', async () => {
+  await api.request('POST', '/v1/webhooks', {
+    url: 'https://hooks.example.test/in',
+    events: ['*'],
+  })
+  const one = await leavers.leaver()
+  const id = await leavers.delivered(one)
+  const path = `/v1/automation/contacts/${encodeURIComponent(one.email)}`
+  expect((await api.request('DELETE', path)).status).toBe(204)
+  expect(await leavers.report(id, 'complaint')).toBe('taken')
+  const { rows } = await sql`select 1 from webhook_events
+    where type = 'suppression.created' and data->>'email' = ${one.email}`.execute(db)
+  expect(rows).toHaveLength(1)
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect(await traces(db, one.email)).toEqual([])
 })

@@ -44,3 +44,22 @@ test('a header names them no more, has the same length, and its body is as it wa
   expect(blankHeader(message('bo@person.test'), ADA)).toBeNull()
   expect(blankHeader(Buffer.from(`To: ${ADA}`), ADA)).toEqual(Buffer.from('To: xxx@xxxxxx.xxxx'))
 })
+
+test.each([
+  ["To: joada@person.test, ada@person.test.au\r\nCc: o'ada@person.test, x-ada@person.test", null],
+  ['From: ada@person.test\r\nReply-To: ada@person.test', null],
+  ['List-Unsubscribe: <https://shop.test/?to=ada@person.test>\r\nX-To: ada@person.test', null],
+  ['DKIM-Signature: v=1; i=ada@person.test; b=x\r\n To: ada@person.test', null],
+  [
+    "From: ada@person.test\r\nto : joada@person.test,\r\n\t'Ada@person.test' <ada@person.test>\r\nSubject: ada@person.test",
+    "From: ada@person.test\r\nto : joada@person.test,\r\n\t'xxx@xxxxxx.xxxx' <xxx@xxxxxx.xxxx>\r\nSubject: ada@person.test",
+  ],
+  [
+    'Bcc:ada@person.test;\r\nResent-To: ada@person.test.',
+    'Bcc:xxx@xxxxxx.xxxx;\r\nResent-To: xxx@xxxxxx.xxxx.',
+  ],
+])('only whole addresses of recipients go out of a header: %j', (header, wanted) => {
+  const blank = blankHeader(Buffer.from(`${header}\r\n\r\nada@person.test`), ADA)
+  const expected = wanted === null ? null : `${wanted}\r\n\r\nada@person.test`
+  expect(blank?.toString() ?? null).toBe(expected)
+})
