@@ -1,11 +1,12 @@
 // `npm run retention`: deletes what is too old to be kept, or shows what that would be.
 import { setTimeout as delay } from 'node:timers/promises'
+import { chooseRetentionDays } from '../commands/retention/days.ts'
 import { forgetOld, retainedSince } from '../commands/retention/forget.ts'
 import { connect } from '../db/connect.ts'
 import { retentionParts } from '../db/retention/parts.ts'
-import { countRetained } from '../db/retention/reads.ts'
+import { countRetained, listRetentionDays, readRetentionTime } from '../db/retention/reads.ts'
 import { workerSettings } from '../db/settings.ts'
-import { retentionNames } from '../rules/retention.ts'
+import { type RetentionDays, retentionNames } from '../rules/retention.ts'
 import { readOperatorConfig } from '../runtime/config.ts'
 import { readArguments } from './arguments.ts'
 import { COUNT_MAX, deletedLines, type OldRows, oldLines } from './retentionTable.ts'
@@ -15,7 +16,7 @@ Deletes what is older than its setting says, as workers do every hour, in small 
 moment, and run beside itself and the workers.
   --dry-run  deletes nothing: how many rows of each table are too old, and how old the oldest is
   --json     the same as JSON
-Needs DATABASE_URL, and the settings *_RETENTION_DAYS that workers have.
+Needs DATABASE_URL. It goes by the settings *_RETENTION_DAYS of the worker that has looked last, and by its own where they are set.
 `
 const PROGRESS_EVERY_MS = 2_000
 const REST_MS_MIN = 5
@@ -24,8 +25,10 @@ const { 'dry-run': isDry, json } = readArguments(
   { 'dry-run': { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
   USAGE,
 )
-const { databaseUrl, ...days } = readOperatorConfig(process.env, ['databaseUrl', ...retentionNames])
-const now = () => new Date()
+const { databaseUrl, ...given } = readOperatorConfig(process.env, [
+  'databaseUrl',
+  ...retentionNames,
+])
 const { db } = connect({
   url: databaseUrl,
   poolSize: 1,
@@ -36,22 +39,22 @@ const { db } = connect({
 const say = (found: unknown, lines: string[]) =>
   process.stdout.write(`${json ? JSON.stringify(found) : lines.join('\n')}\n`)
 
-async function show(): Promise<void> {
+async function show(days: RetentionDays, at: Date): Promise<void> {
   const found: OldRows[] = []
   for (const part of retentionParts) {
-    const before = retainedSince(part, days, now())
+    const before = retainedSince(part, days, at)
     const { count, oldest_at } = await countRetained(db, part, { before, max: COUNT_MAX })
     found.push({ part: part.table, rows: count, oldest_at })
   }
-  say(found, oldLines(found, now()))
+  say(found, oldLines(found, at))
 }
 
-async function forget(): Promise<void> {
+async function forget(days: RetentionDays, at: Date): Promise<void> {
   const deleted = new Map(retentionParts.map(({ table }): [string, number] => [table, 0]))
   const failures = new Map<string, string>()
   let told = performance.now()
   await forgetOld(
-    { db, now, wake: () => undefined },
+    { db, now: () => at, wake: () => undefined },
     {
       parts: retentionParts,
       days,
@@ -82,7 +85,15 @@ async function forget(): Promise<void> {
 }
 
 try {
-  await (isDry ? show() : forget())
+  const at = await readRetentionTime(db)
+  const chosen = chooseRetentionDays(given, await listRetentionDays(db))
+  if ('unknown' in chosen) {
+    process.stderr.write(
+      `Nobody knows how long this is kept: no worker has looked for what is old yet. Not set: ${chosen.unknown.join(', ')}\n` +
+        'Start a worker with the role executions and say it again two minutes later, or set them. Nothing was deleted.\n',
+    )
+    process.exitCode = 1
+  } else await (isDry ? show : forget)(chosen.days, at)
 } catch (err) {
   process.stderr.write(
     `What is old could not be read: ${err instanceof Error ? err.message : String(err)}\n` +

@@ -12,7 +12,7 @@ export const retentionSettings = {
     days: 30,
     // Longer than an endpoint is tried.
     days_min: 7,
-    kept: 'deliveries of webhooks, and the bodies of their events, are kept',
+    kept: 'deliveries of webhooks, and the bodies of their events, are kept; longer while one has still to be sent',
   },
   STATS_RETENTION_DAYS: {
     days: 400,
@@ -51,8 +51,9 @@ export const retentionSettings = {
     kept: 'it is known of a recipient’s mail that they have complained about it, from its delivery on',
   },
   MESSAGE_ID_RETENTION_DAYS: {
-    days: 90,
-    days_min: 7,
+    days: 400,
+    // A report of a complaint may name it by nothing else, and counts as long (`complaintCountedDays`).
+    days_min: 366,
     kept: 'mail that was submitted by SMTP is found by the `Message-ID` of its client, from its delivery on',
   },
   SUPPRESSION_RETENTION_DAYS: {

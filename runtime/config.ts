@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type RetentionDays, retentionNames } from '../rules/retention.ts'
 import { lanes } from './configFields.ts'
 import { Variables } from './environment.ts'
-import { retentionVariables } from './retentionVariables.ts'
+import { givenRetentionVariables } from './retentionVariables.ts'
 
 const CompleteEnv = Variables.refine(
   (env) => env.DELIVERY_MODE === 'mx' || env.SMTP_URL !== undefined,
@@ -33,11 +33,14 @@ const operatorSettings = {
   deliveryMode: { name: 'DELIVERY_MODE', schema: Variables.shape.DELIVERY_MODE },
   /** undefined: as the mode has it (`warmsUp`). */
   warmUp: { name: 'WARM_UP', schema: Variables.shape.WARM_UP },
-  /** How long what grows is kept: each by the name of its variable. */
+  /** How long what grows is kept: each by the name of its variable; undefined: as workers have it. */
   ...(Object.fromEntries(
-    retentionNames.map((name) => [name, { name, schema: retentionVariables[name] }]),
+    retentionNames.map((name) => [name, { name, schema: givenRetentionVariables[name] }]),
   ) as {
-    [N in keyof typeof retentionVariables]: { name: N; schema: (typeof retentionVariables)[N] }
+    [N in keyof typeof givenRetentionVariables]: {
+      name: N
+      schema: (typeof givenRetentionVariables)[N]
+    }
   }),
 } as const
 

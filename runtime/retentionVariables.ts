@@ -4,13 +4,12 @@ import { type RetentionSetting, retentionNames, retentionSettings } from '../rul
 
 const DAYS_MAX = 3650
 
+const wholeDays = (setting: RetentionSetting) =>
+  z.coerce.number().int().min(retentionSettings[setting].days_min).max(DAYS_MAX)
+
 const days = (setting: RetentionSetting) => {
   const { days: usual, days_min, kept } = retentionSettings[setting]
-  return z.coerce
-    .number()
-    .int()
-    .min(days_min)
-    .max(DAYS_MAX)
+  return wholeDays(setting)
     .default(usual)
     .describe(`Worker: how many days ${kept}; ${days_min} or more`)
 }
@@ -19,3 +18,8 @@ const days = (setting: RetentionSetting) => {
 export const retentionVariables = Object.fromEntries(
   retentionNames.map((setting) => [setting, days(setting)]),
 ) as Record<RetentionSetting, ReturnType<typeof days>>
+
+/** The same without defaults, for who goes by what workers have. */
+export const givenRetentionVariables = Object.fromEntries(
+  retentionNames.map((setting) => [setting, wholeDays(setting).optional()]),
+) as Record<RetentionSetting, z.ZodOptional<ReturnType<typeof wholeDays>>>

@@ -2,8 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, type Registry } from 'prom-client'
 import type { CommandDeps } from '../commands/deps.ts'
-import { claimRetention } from '../commands/retention/claim.ts'
+import { claimRetention, RETENTION_EVERY_MS } from '../commands/retention/claim.ts'
 import { forgetOld, type RetentionWatch } from '../commands/retention/forget.ts'
+import type { RetentionPlace } from '../db/retention/writes.ts'
 import type { RetentionDays } from '../rules/retention.ts'
 import type { Log } from '../runtime/log.ts'
 import { repeat } from '../runtime/repeat.ts'
@@ -42,16 +43,26 @@ export function createRetentionMetrics(registry: Registry) {
   }
 }
 
-/** Deletes what is due, unless another worker has done so within the hour. */
+interface Pace {
+  isStopping: () => boolean
+  pause: (took_ms: number) => Promise<unknown>
+  /** Where a round that ends before its end goes on the next time. */
+  places: Map<string, RetentionPlace>
+  /** Counts ms. */
+  clock?: () => number
+}
+
+/**
+ * Deletes what is due, unless another worker has done so within the hour. It ends after an hour, so that what is through is looked at
+ * again, however much is left of others.
+ */
 export async function retentionRound(
   deps: Deps,
   metrics: ReturnType<typeof createRetentionMetrics>,
-  {
-    isStopping,
-    pause,
-  }: { isStopping: () => boolean; pause: (took_ms: number) => Promise<unknown> },
+  { isStopping, pause, places, clock = () => performance.now() }: Pace,
 ): Promise<void> {
-  const parts = await claimRetention(deps)
+  const began = clock()
+  const parts = await claimRetention(deps, deps.retentionDays)
   const watch: RetentionWatch = {
     deleted: ({ table }, rows) => metrics.deleted(table, rows),
     failed({ table }, err) {
@@ -59,17 +70,23 @@ export async function retentionRound(
       deps.log.warn({ err, part: table }, 'old rows were not deleted; tried again within two hours')
     },
   }
-  await forgetOld(deps, { parts, days: deps.retentionDays, pause, isStopping, watch })
+  await forgetOld(deps, {
+    ...{ parts, days: deps.retentionDays, pause, watch, places },
+    isStopping: () => isStopping() || clock() - began >= RETENTION_EVERY_MS,
+  })
 }
 
 /** Any number of workers may do it; `stop` ends it after the page that it is at. */
 export function startRetention(deps: Deps & { registry: Registry }): { stop: () => Promise<void> } {
   let isStopping = false
+  const places = new Map<string, RetentionPlace>()
   const metrics = createRetentionMetrics(deps.registry)
   const looking = repeat({
     every_ms: LOOK_EVERY_MS,
     work: () =>
-      retentionRound(deps, metrics, { isStopping: () => isStopping, pause: restBetweenPages }),
+      retentionRound(deps, metrics, {
+        ...{ isStopping: () => isStopping, pause: restBetweenPages, places },
+      }),
     onFailure: (err) => deps.log.warn({ err }, 'old rows were not looked for; tried again'),
   })
   return {

@@ -23,6 +23,8 @@ interface Round {
   pause: (took_ms: number) => Promise<unknown>
   isStopping: () => boolean
   watch: RetentionWatch
+  /** Where it ends before all is deleted, and where it begins: behind that row of a table, else at the oldest. */
+  places?: Map<string, RetentionPlace>
   /** Rows of a page; for tests. */
   page?: number
 }
@@ -38,13 +40,13 @@ export function retainedSince({ kept }: RetentionPart, days: RetentionDays, now:
  */
 export async function forgetOld(
   deps: Pick<CommandDeps, 'db' | 'now' | 'wake'>,
-  { parts, days, pause, isStopping, watch, page = PAGE }: Round,
+  { parts, days, pause, isStopping, watch, places = new Map(), page = PAGE }: Round,
 ): Promise<void> {
   const at = deps.now()
   const begin = (part: RetentionPart) => ({
     part,
     before: retainedSince(part, days, at),
-    after: null as RetentionPlace | null,
+    after: places.get(part.table) ?? null,
   })
   let left = parts.map(begin)
   while (left.length > 0) {
@@ -58,8 +60,12 @@ export async function forgetOld(
           deleteRetentionPage(db, part, { before, after, limit: page }),
         )
         watch.deleted(part, deleted)
-        if (next) further.push({ ...one, after: next })
+        if (next) {
+          further.push({ ...one, after: next })
+          places.set(part.table, next)
+        } else places.delete(part.table)
       } catch (err) {
+        places.delete(part.table)
         watch.failed(part, err)
       }
       await pause(performance.now() - began)

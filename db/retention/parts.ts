@@ -46,6 +46,14 @@ const isRecent = (delivery: RawBuilder<unknown>, before: Date) =>
     sql`deliveries d where ${delivery} and (d.settled_at is null or d.settled_at > ${before})`,
   )
 
+/** So much longer than others a delivery to an endpoint that is enabled may wait: it may have been asked for again on its last day. */
+const WAIT_DAYS = 30
+const isPending = sql<SqlBool>`t.state = 'pending'`
+
+/** The event of a delivery was written in the same statement, so this is before it. */
+const beforeItsEvent = sql`(lpad(to_hex((extract(epoch from d.created_at) * 1000)::bigint - 60000), 12, '0')
+      || '00000000000000000000')::uuid`
+
 const endOfMail = sql`(select max(d.settled_at) from deliveries d where d.email_id = t.email_id)`
 
 /** Rows about mail of which nothing is sent any more. Its source and its attachments are read by who sends it alone. */
@@ -71,17 +79,22 @@ export const retentionParts: readonly RetentionPart[] = [
   {
     table: 'webhook_deliveries',
     kept: 'WEBHOOK_RETENTION_DAYS',
-    since: 'the event',
+    since: `the event; those that an enabled endpoint has still to get stay ${WAIT_DAYS} days longer`,
     key: { id: 'uuid' },
     old: (before) => sql`t.id < ${firstUuid(before)}::uuid`,
+    only: (before) =>
+      sql`(not ${isPending} or t.id < ${firstUuid(new Date(before.getTime() - WAIT_DAYS * DAY_MS))}::uuid
+        or not coalesce((select w.status = 'enabled' from webhooks w where w.id = t.webhook_id), false))`,
     at: sql`t.created_at`,
   },
   {
     table: 'webhook_events',
     kept: 'WEBHOOK_RETENTION_DAYS',
-    since: 'the event',
+    since: 'the event; none goes before the deliveries that are as old',
     key: { id: 'uuid' },
-    old: (before) => sql`t.id < ${firstUuid(before)}::uuid`,
+    // An event that is gone before its delivery would leave one at the head of its line that is never sent.
+    old: (before) => sql`t.id < coalesce((select ${beforeItsEvent} from webhook_deliveries d
+      where d.id < ${firstUuid(before)}::uuid order by d.id limit 1), ${firstUuid(before)}::uuid)`,
     at: sql`t.at`,
   },
   {
@@ -120,7 +133,7 @@ export const retentionParts: readonly RetentionPart[] = [
     kept: 'VISITOR_RETENTION_DAYS',
     since: 'the open or click; it stays, without `ip` and `user_agent`',
     key: { at: 'timestamptz', id: 'bigint' },
-    old: (before) => sql`t.data ? 'ip' and t.at <= ${before}`,
+    old: (before) => sql`t.data ?| array['ip', 'user_agent'] and t.at <= ${before}`,
     at: sql`t.at`,
     set: sql`data = data - 'ip' - 'user_agent'`,
   },
@@ -178,6 +191,14 @@ export const retentionParts: readonly RetentionPart[] = [
     kept: 'SUPPRESSION_RETENTION_DAYS',
     since: 'its end; those without an end stay',
     key: { expires_at: 'timestamptz', workspace_id: 'text', email: 'text' },
+    old: (before) => sql`t.expires_at <= ${before}`,
+    at: sql`t.expires_at`,
+  },
+  {
+    table: 'erased_suppressions',
+    kept: 'SUPPRESSION_RETENTION_DAYS',
+    since: 'its end; those without an end stay',
+    key: { expires_at: 'timestamptz', workspace_id: 'text', address_hmac: 'bytea' },
     old: (before) => sql`t.expires_at <= ${before}`,
     at: sql`t.expires_at`,
   },

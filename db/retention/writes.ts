@@ -1,4 +1,4 @@
-// Deletes what is too old to be kept, a page in each statement, and notes which worker looks for it.
+// Deletes what is too old to be kept, a page in each statement, and notes which worker looks for it, with its settings.
 import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import type { RetentionPart } from './parts.ts'
@@ -54,20 +54,25 @@ export async function deleteRetentionPage(
 
 /**
  * Takes the parts that are due, and puts them off. Who does not finish one loses nothing: it is due again then.
+ * @param parts with the days for which the caller keeps them, null: no setting says so
  * @returns their names
  */
 export async function claimRetentionParts(
   trx: Trx,
-  names: readonly string[],
+  parts: readonly { name: string; days: number | null }[],
   { now, until }: { now: Date; until: Date },
 ): Promise<string[]> {
   const rows = await trx
     .insertInto('retention_parts')
-    .values([...names].sort().map((name) => ({ name, next_at: until })))
+    .values(
+      [...parts]
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
+        .map(({ name, days }) => ({ name, days, next_at: until })),
+    )
     .onConflict((conflict) =>
       conflict
         .column('name')
-        .doUpdateSet({ next_at: until })
+        .doUpdateSet(({ ref }) => ({ next_at: until, days: ref('excluded.days') }))
         .where('retention_parts.next_at', '<=', now),
     )
     .returning('name')

@@ -85,7 +85,9 @@ test.each([
       .filter((line) => !parts.some((one) => line.startsWith(`${one} `)))
   const before = await rest()
   const counted: Record<string, number> = {}
-  for (const part of retentionParts.filter(({ table }) => table !== 'jobs')) {
+  // Rows of these go once others have gone.
+  const later = ['jobs', 'webhook_events']
+  for (const part of retentionParts.filter(({ table }) => !later.includes(table))) {
     const days = typeof part.kept === 'number' ? part.kept / 86_400_000 : usualDays[part.kept]
     const { count, oldest_at } = await countRetained(db, part, { before: ago(days), max: 100 })
     expect((oldest_at?.getTime() ?? NOW.getTime()) <= ago(days - 1).getTime()).toBe(true)
@@ -93,10 +95,13 @@ test.each([
   }
   const { deleted, failed } = await forget({ page })
   expect(failed).toEqual({})
-  // The lines of a job go first: where one is left of a page, its job goes in the next round.
+  // The lines of a job go first, and the deliveries of an event: where one is left of a page, these go in the next round.
   const again = (await forget({ page })).deleted
-  expect({ ...counted, jobs: (deleted['jobs'] ?? 0) + (again['jobs'] ?? 0) }).toEqual(countsGone)
-  expect({ ...deleted, jobs: 2 }).toEqual(countsGone)
+  const both = Object.fromEntries(
+    later.map((table) => [table, (deleted[table] ?? 0) + (again[table] ?? 0)]),
+  )
+  expect({ ...counted, ...both }).toEqual(countsGone)
+  expect({ ...deleted, ...both }).toEqual(countsGone)
   expect(await labelsLeft(db)).toEqual(labelsOf('stay'))
   expect(await rest()).toEqual(before)
 })
@@ -107,6 +112,8 @@ test('an open or click stays without its address, and is counted as before', asy
     db,
   )
   expect(rows.map(({ data }) => data)).toEqual([
+    { link: 'old, without its user agent' },
+    { link: 'old, its address is not known' },
     { link: 'old' },
     { link: 'young', ip: '192.0.2.1', user_agent: 'UA' },
   ])
@@ -186,8 +193,7 @@ test('a table that is locked and a row that cannot be deleted stop no other part
   const metrics = createRetentionMetrics(registry)
   const round = () =>
     retentionRound({ ...deps, retentionDays: usualDays }, metrics, {
-      isStopping: () => false,
-      pause: async () => undefined,
+      ...{ isStopping: () => false, pause: async () => undefined, places: new Map() },
     })
   await round()
   await holder.run('rollback')
@@ -242,10 +248,14 @@ test('a worker that dies within a page leaves the page as it was', {
 })
 
 test('a complaint that is repeated after its row is gone is not counted and not told again', async () => {
-  const { rows } = await sql<{ id: number; email_id: string; settled_at: Date }>`
-    select id, email_id, settled_at from deliveries where email_id = 'old'`.execute(db)
+  const { rows } = await sql<{ id: number; email_id: string; recipient: string; settled_at: Date }>`
+    select id, email_id, recipient, settled_at from deliveries where email_id = 'old'`.execute(db)
   const [mail] = rows
   if (!mail) throw new Error('there is no such delivery')
+  await sql`insert into contacts (id, workspace_id, email, properties, first_seen, last_seen, last_event, created_at, updated_at)
+    values ('ct_complaining', ${workspaceId}, ${mail.recipient}, '{}', now(), now(), 'signed_up', now(), now())`.execute(
+    db,
+  )
   const webhook = { url: 'https://hooks.example.test/in', events: ['*'] }
   await api.request('POST', '/v1/webhooks', webhook)
   const complain = (at: Date) =>
@@ -294,4 +304,52 @@ test('a suppression that has ended goes unheard, whoever deletes it; one that ho
   expect(await told()).toEqual([])
   expect((await api.request('DELETE', '/v1/suppressions/never@mail.test')).status).toBe(204)
   expect(await told()).toEqual([{ email: 'never@mail.test' }])
+})
+
+test('a round ends after an hour, so that what is through is looked at again; what is left goes on where it was', async () => {
+  await sql`
+    insert into email_firsts (delivery_id, kind, workspace_id, at)
+    select n, 'opened', 'many', ${ago(500)} from generate_series(100, 6099) n`.execute(db)
+  const time = { ms: 0, turns: 0 }
+  const deps = { db, now: () => NOW, wake, log: createLog('test', 'silent') }
+  const places = new Map<string, readonly string[]>()
+  const round = () =>
+    retentionRound({ ...deps, retentionDays: usualDays }, createRetentionMetrics(new Registry()), {
+      ...{ isStopping: () => false, places, clock: () => time.ms },
+      async pause() {
+        time.turns += 1
+        // All parts have had a turn, and the one that has more a second one.
+        if (time.turns === parts.length + 1) time.ms += 3_600_000
+      },
+    })
+  await round()
+  const left = (await labelsLeft(db))['email_firsts'] ?? []
+  expect(left.length).toBeGreaterThan(1_000)
+  expect([...places.keys()]).toEqual(['email_firsts'])
+  await sql`insert into idempotency_keys (workspace_id, key_hash, fingerprint, status, body, created_at)
+    values (${workspaceId}, 'later', '', 200, '', ${ago(2)})`.execute(db)
+  await sql`update retention_parts set next_at = ${NOW}`.execute(db)
+  await round()
+  expect(await labelsLeft(db)).toEqual(labelsOf('stay'))
+  expect([...places]).toEqual([])
+})
+
+test('it goes on behind the place that it is given', async () => {
+  const places = new Map([['http_calls', [ago(40).toISOString(), 'zzz', '0']]])
+  const round = () =>
+    forgetOld(
+      { db, now: () => NOW, wake },
+      {
+        parts: retentionParts.filter(({ table }) => table === 'http_calls'),
+        days: usualDays,
+        pause: async () => undefined,
+        isStopping: () => false,
+        watch: { deleted: () => undefined, failed: () => undefined },
+        places,
+      },
+    )
+  await round()
+  expect((await labelsLeft(db))['http_calls']).toEqual(labelsOf('gone', 'stay')['http_calls'])
+  await round()
+  expect((await labelsLeft(db))['http_calls']).toEqual(labelsOf('stay')['http_calls'])
 })

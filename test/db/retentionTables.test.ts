@@ -40,6 +40,7 @@ const kept: Record<string, string[]> = {
   'mail, which callers read and links in it need': [
     ...['emails', 'email_links', 'email_tags', 'deliveries'],
   ],
+  'hashes of the ids of erased events, which are refused for ever': ['spent_event_ids'],
   'executions and their events: the ids of events and `re_entry` are asked of them': [
     ...['automation_events', 'executions', 'execution_segments', 'execution_steps', 'event_waits'],
   ],
@@ -90,8 +91,8 @@ async function readsOf(part: (typeof retentionParts)[number]): Promise<string[]>
 
 const indexes: Record<string, string[]> = {
   idempotency_keys: ['by idempotency_keys_age'],
-  webhook_deliveries: ['by webhook_deliveries_pkey'],
-  webhook_events: ['by webhook_events_pkey'],
+  webhook_deliveries: ['by webhook_deliveries_pkey', 'by webhooks_pkey'],
+  webhook_events: ['by webhook_deliveries_pkey', 'by webhook_events_pkey'],
   email_stats: ['by email_stats_hour'],
   email_firsts: ['by email_firsts_at'],
   email_attachments: ['by deliveries_email_id_recipient_key', 'by email_attachments_pkey'],
@@ -108,6 +109,7 @@ const indexes: Record<string, string[]> = {
   complaints: ['by complaints_age', 'by deliveries_pkey'],
   submitted_message_ids: ['by deliveries_email_id_recipient_key', 'by submitted_message_ids_email'],
   suppressions: ['by suppressions_expired'],
+  erased_suppressions: ['by erased_suppressions_expired'],
   soft_bounces: ['by deliveries_email_id_recipient_key', 'by soft_bounces_cleared'],
   former_tokens: ['by former_tokens_expired'],
   email_days: ['by email_days_day'],

@@ -55,7 +55,7 @@ import { findRefusedSummary, listRefused, listWaitingKinds } from '../../db/outb
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { retentionParts } from '../../db/retention/parts.ts'
-import { countRetained } from '../../db/retention/reads.ts'
+import { countRetained, readRetentionTime } from '../../db/retention/reads.ts'
 import { deleteRetentionPage } from '../../db/retention/writes.ts'
 import { listLiveSchedules } from '../../db/schedules/reads.ts'
 import { claimFill } from '../../db/segments/fills.ts'
@@ -365,6 +365,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => webhookHousekeeping.deleteWebhookRemains(trx, 1),
   (trx) => webhookHousekeeping.countPendingWebhooks(trx),
   (trx) => takeOver.confirmIfBefore(trx, ws, { optOutId: id, contactId: id }),
+  (trx) => readRetentionTime(trx),
   ...retentionParts.flatMap((part): ((trx: Trx) => Promise<unknown>)[] => {
     const after = Object.keys(part.key).map(() => '1')
     return [

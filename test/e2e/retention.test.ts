@@ -1,8 +1,11 @@
 // An operator looks at what is too old, and deletes it.
+import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
+import { claimRetention } from '../../commands/retention/claim.ts'
+import { retentionNames } from '../../rules/retention.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { seedWorkspace } from '../setup/harness.ts'
-import { labelsLeft, labelsOf, NOW, oldRows } from '../setup/oldRows.ts'
+import { ago, labelsLeft, labelsOf, NOW, oldRows, usualDays } from '../setup/oldRows.ts'
 import { runOperator } from '../setup/operator.ts'
 
 const { url, db } = await createTestDatabase()
@@ -12,6 +15,38 @@ const run = (words: string[], env: Record<string, string> = {}) =>
 beforeAll(async () => {
   const { workspaceId } = await seedWorkspace(db)
   for (const { write } of oldRows) await write(db, workspaceId)
+})
+
+/** As a worker with these settings notes it. */
+async function look(days = usualDays) {
+  await sql`truncate retention_parts`.execute(db)
+  await claimRetention({ db, now: () => new Date(), wake: () => undefined }, days)
+}
+
+test('it goes by what workers keep and by the time of Postgres, and does nothing where it knows neither', {
+  timeout: 120_000,
+}, async () => {
+  const all = labelsOf('gone', 'stay')
+  const unknown = await run([], { JOB_RETENTION_DAYS: '90' })
+  expect([unknown.code, unknown.stdout]).toEqual([1, ''])
+  expect(unknown.stderr).toMatch(/no worker has looked.*Not set: WEBHOOK_RETENTION_DAYS, /)
+  expect(unknown.stderr).not.toContain('JOB_RETENTION_DAYS')
+  expect(await labelsLeft(db)).toEqual(all)
+
+  // A shell whose clock is 300 days ahead, beside workers that keep everything for ten years.
+  await look(Object.fromEntries(retentionNames.map((name) => [name, 3650])) as typeof usualDays)
+  await sql`update idempotency_keys set created_at = now()`.execute(db)
+  await sql`update email_days set day = current_date`.execute(db)
+  const clock = `const D=Date;const at=()=>D.now()+300*864e5;
+    globalThis.Date=class extends D{constructor(...a){if(a.length>0)super(...a);else super(at())}static now(){return at()}}`
+  const done = await run([], {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(clock)}`,
+  })
+  expect([done.code, done.stderr]).toEqual([0, ''])
+  expect(await labelsLeft(db)).toEqual(all)
+  await sql`update idempotency_keys set created_at = ${ago(2)}`.execute(db)
+  await sql`update email_days set day = '2026-01-01'`.execute(db)
+  await look()
 })
 
 interface Shown {
@@ -28,7 +63,9 @@ test('it shows what it would delete, deletes it, and says what it has deleted', 
   const shown = JSON.parse(dry.stdout) as Shown[]
   expect(shown.map(({ part }) => part)).toEqual(expect.arrayContaining(['jobs', 'complaints']))
   // By the clock of today all of these are older than that of the rows.
-  for (const { table, gone } of oldRows.filter((one) => one.table !== 'jobs')) {
+  // Rows of these two go once others have gone.
+  const later = ['jobs', 'webhook_events']
+  for (const { table, gone } of oldRows.filter((one) => !later.includes(one.table))) {
     const row = shown.find(({ part }) => part === table)
     expect([table, (row?.rows ?? 0) >= gone.length]).toEqual([table, true])
     expect(new Date(row?.oldest_at ?? '') < NOW).toBe(true)

@@ -129,12 +129,18 @@ const mail: OldRows[] = [
   {
     table: 'email_events',
     label: sql`t.data->>'link'`,
-    which: sql`t.data ? 'ip'`,
-    gone: ['old'],
+    which: sql`t.data ?| array['ip', 'user_agent']`,
+    gone: ['old', 'old, its address is not known', 'old, without its user agent'],
     stay: ['young'],
     async write(db, ws) {
-      for (const [label, days] of Object.entries({ old: 90, young: 90 - MS })) {
-        const data = JSON.stringify({ link: label, ip: '192.0.2.1', user_agent: 'UA' })
+      const rows: [string, number, object][] = [
+        ['old', 90, { ip: '192.0.2.1', user_agent: 'UA' }],
+        ['old, its address is not known', 91, { user_agent: 'UA' }],
+        ['old, without its user agent', 92, { ip: '192.0.2.1' }],
+        ['young', 90 - MS, { ip: '192.0.2.1', user_agent: 'UA' }],
+      ]
+      for (const [label, days, visitor] of rows) {
+        const data = JSON.stringify({ link: label, ...visitor })
         await sql`insert into email_events (email_id, workspace_id, recipient, status, at, data)
           values ('visited', ${ws}, 'a@mail.test', 'clicked', ${ago(days)}, ${data})`.execute(db)
       }
@@ -166,11 +172,11 @@ const mail: OldRows[] = [
     stay: ['young', 'for later', 'of two recipients'],
     async write(db, ws) {
       const rows: [string, number, (number | null)[]][] = [
-        ['old', 95, [90]],
-        ['without its mail', 95, []],
-        ['young', 90 - MS, []],
+        ['old', 405, [400]],
+        ['without its mail', 405, []],
+        ['young', 400 - MS, []],
         ['for later', 700, [null]],
-        ['of two recipients', 700, [600, 90 - MS]],
+        ['of two recipients', 700, [600, 400 - MS]],
       ]
       for (const [label, at, settled] of rows) {
         const id = idAt('email', ago(at), label)
@@ -196,6 +202,24 @@ const mail: OldRows[] = [
       for (const [label, expires] of rows) {
         await sql`insert into suppressions (workspace_id, email, reason, created_at, expires_at)
           values (${ws}, ${`${label}@mail.test`}, 'bounce', ${ago(3000)}, ${expires})`.execute(db)
+      }
+    },
+  },
+  {
+    table: 'erased_suppressions',
+    label: sql`encode(t.address_hmac, 'escape')`,
+    gone: ['expired'],
+    stay: ['lately', 'later', 'never'],
+    async write(db, ws) {
+      const rows: [string, Date | null][] = [
+        ['expired', ago(30)],
+        ['lately', ago(30 - MS)],
+        ['later', ago(-30)],
+        ['never', null],
+      ]
+      for (const [label, expires] of rows) {
+        await sql`insert into erased_suppressions (workspace_id, address_hmac, reason, created_at, expires_at)
+          values (${ws}, ${Buffer.from(label)}, 'bounce', ${ago(3000)}, ${expires})`.execute(db)
       }
     },
   },
@@ -266,15 +290,25 @@ const others: OldRows[] = [
   {
     table: 'webhook_deliveries',
     label: sql`t.webhook_id`,
-    gone: ['old', 'old, pending'],
-    stay: ['young'],
+    gone: ['old', 'pending, disabled', 'pending, of no webhook', 'pending for too long'],
+    stay: ['pending', 'pending, first', 'young'],
     async write(db, ws) {
-      const rows: [string, Date, Date | null][] = [
-        ['old', ago(30 + MS), null],
-        ['old, pending', ago(31), ago(25)],
-        ['young', ago(30), null],
+      const rows: [string, Date, Date | null, 'enabled' | 'disabled' | null][] = [
+        ['pending for too long', ago(60 + MS), ago(59), 'enabled'],
+        ['pending, first', ago(45), ago(29), 'enabled'],
+        ['pending, disabled', ago(32), ago(25), 'disabled'],
+        ['pending, of no webhook', ago(31), ago(25), null],
+        ['pending', ago(30 + MS), ago(0), 'enabled'],
+        ['old', ago(30 + 2 * MS), null, 'enabled'],
+        ['young', ago(30), null, 'enabled'],
       ]
-      for (const [label, at, next] of rows) {
+      for (const [label, at, next, webhook] of rows) {
+        if (webhook) {
+          await sql`insert into webhooks (id, workspace_id, url, events, status, created_at, updated_at)
+            values (${label}, ${ws}, 'https://hooks.example.test/old', '{}', ${webhook}, ${at}, ${at})`.execute(
+            db,
+          )
+        }
         await sql`insert into webhook_deliveries (id, webhook_id, event_id, workspace_id, state, next_at, created_at)
           values (${uuidAt(at)}, ${label}, ${uuidAt(at)}, ${ws}, ${next ? 'pending' : 'failed'}, ${next}, ${at})
         `.execute(db)
@@ -284,10 +318,18 @@ const others: OldRows[] = [
   {
     table: 'webhook_events',
     label: sql`t.type`,
-    gone: ['old'],
-    stay: ['young'],
+    gone: ['old', 'of what is pending for too long'],
+    stay: ['of what is pending, first', 'as old as a delivery', 'of what is pending', 'young'],
     async write(db, ws) {
-      for (const [label, at] of [['old', ago(30 + MS)] as const, ['young', ago(30)] as const]) {
+      const rows: [string, Date][] = [
+        ['of what is pending for too long', ago(60 + MS)],
+        ['old', ago(46)],
+        ['of what is pending, first', ago(45)],
+        ['as old as a delivery', ago(32)],
+        ['of what is pending', ago(30 + MS)],
+        ['young', ago(30)],
+      ]
+      for (const [label, at] of rows) {
         await sql`insert into webhook_events (id, workspace_id, type, at, data)
           values (${uuidAt(at)}, ${ws}, ${label}, ${at}, '{}')`.execute(db)
       }

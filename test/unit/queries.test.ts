@@ -61,6 +61,8 @@ const exceptions: Record<string, string[]> = {
     'retention/claimRetentionParts',
     'retention/countRetained',
     'retention/deleteRetentionPage',
+    'retention/listRetentionDays',
+    'retention/readRetentionTime',
   ],
   'workers fill the segments of all workspaces, and look at their contacts': [
     'segments/claimDueLooks',
