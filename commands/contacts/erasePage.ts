@@ -3,6 +3,7 @@ import {
   type BlankedMail,
   blankExecutions,
   blankMail,
+  blankTagChanges,
   blankTags,
   blankWebhookEvents,
   deleteEvents,
@@ -14,6 +15,7 @@ import {
   listMailToBlank,
   replaceAnswers,
   replaceFirstSlice,
+  type TagPlace,
 } from '../../db/contacts/blank.ts'
 import {
   cancelMail,
@@ -36,6 +38,8 @@ import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
 const PAGE = 100
 /** Answers that one page looks at. */
 const ANSWERS_PAGE = 1_000
+/** Counts by tag that one page looks at. */
+const TAGS_PAGE = 1_000
 /** In `place`, instead of the last answer that was looked at: there is none left. */
 const ALL_ANSWERS = '-'
 const WAIT_MIN_MS = 100
@@ -47,7 +51,7 @@ type Done = Pick<JobPage, 'place' | 'done' | 'counts'>
 /**
  * Nothing is blanked before those transactions have ended that may not know yet that the contact is gone. Then each page does some rows of
  * each kind, and the last one looks at all of it again. A job whose mail is under way rests until that is settled; for what goes to
- * others too it waits `eraseWaitsMs`, and not for scheduled mail. `place` is the last execution and the last answer.
+ * others too it waits `eraseWaitsMs`, and not for scheduled mail. `place` is the last execution, the last answer and the last tag.
  */
 export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobPage> {
   const { db: trx, now } = deps
@@ -71,13 +75,14 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   const page = await blankPage(deps, job, whom, mail)
   if (page.done > 0) return { ...nothing, ...page }
   if (await hasMailLeft(trx, workspaceId, whom)) return { ...nothing, ...page, wait_ms }
+  const tags = await eraseTags(deps, job, whom, page.place)
+  if (!tags.isOver) return { ...nothing, ...page, place: tags.place, done: tags.looked }
   // Not before: mail of a release before that comes back from its lane has no HMAC, and is stopped by the address alone.
   await eraseSuppression(trx, workspaceId, whom)
   await forgetPlaces(trx, workspaceId, whom.email)
-  await blankTags(trx, workspaceId, whom.email)
   await deleteLiveErasure(trx, workspaceId, whom)
   await updateJob(trx, workspaceId, id, { input: inputOfOver(job) })
-  return { ...nothing, ...page, isOver: true }
+  return { ...nothing, ...page, place: tags.place, done: tags.looked, isOver: true }
 }
 
 /** Bodies of webhooks come before the mail by whose recipients they are found. */
@@ -90,7 +95,7 @@ async function blankPage(
   const { db: trx, now } = deps
   const { workspace_id: workspaceId } = job
   const { contactId } = whom
-  const [after = '', lastAnswer = ''] = (job.place ?? '/').split('/')
+  const [after = '', lastAnswer = '', lastTag = ''] = (job.place ?? '//').split('/')
   const toBlank = await listMailToBlank(trx, workspaceId, whom, ofMail)
   await lockMailsTracking(
     trx,
@@ -108,7 +113,7 @@ async function blankPage(
   await blankMail(trx, workspaceId, whom, mails, at.now)
   const { count: answered, looked, last } = answers
   return {
-    place: `${executions.last ?? after}/${last}`,
+    place: `${executions.last ?? after}/${last}/${lastTag}`,
     done: executions.count + cancelled + events + looked + bodies + mails.length,
     counts: {
       mails: mails.length,
@@ -150,6 +155,22 @@ async function blankAnswers(
   await replaceAnswers(trx, workspaceId, blank)
   const last = answers.at(-1)?.key
   return { count: blank.length, looked: answers.length, last: last ?? ALL_ANSWERS }
+}
+
+/** Walks over the counts by tag by their keys, once. Its place may hold values of others, so it is gone when it is over. */
+async function eraseTags(
+  { db: trx }: JobPageDeps,
+  { workspace_id: workspaceId }: JobRow,
+  { email }: Whom,
+  place: string | null,
+): Promise<{ looked: number; place: string; isOver: boolean }> {
+  const [execution = '', answer = '', tag = ''] = (place ?? '//').split('/')
+  const after = tag === '' ? null : (JSON.parse(decodeURIComponent(tag)) as TagPlace)
+  if (!after) await blankTagChanges(trx, workspaceId, email)
+  const { looked, last } = await blankTags(trx, workspaceId, email, { after, limit: TAGS_PAGE })
+  const isOver = looked < TAGS_PAGE
+  const next = isOver ? '' : encodeURIComponent(JSON.stringify(last ?? after))
+  return { looked, place: `${execution}/${answer}/${next}`, isOver }
 }
 
 /** Of mail that was submitted as a whole and goes to others yet, the header names them no more. */

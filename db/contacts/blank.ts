@@ -323,11 +323,19 @@ export async function forgetPlaces(
   `.execute(trx)
 }
 
-/**
- * Takes the address out of the tags by which mail is counted; what was counted by several is counted by one then. Changes come first: one
- * that is folded meanwhile is found where it was folded to. The caller has blanked the tags of mail.
- */
-export async function blankTags(trx: Trx, workspaceId: WorkspaceId, email: string): Promise<void> {
+/** A count by tag, by its key. */
+export interface TagPlace {
+  hour: number
+  domain_id: string
+  value: string
+}
+
+/** Takes the address out of the tags of what is not counted yet. The caller has blanked the tags of mail. */
+export async function blankTagChanges(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  email: string,
+): Promise<void> {
   const pattern = wholeAddress(email)
   await sql`
     update email_stat_changes c set tags = (
@@ -335,23 +343,53 @@ export async function blankTags(trx: Trx, workspaceId: WorkspaceId, email: strin
         regexp_replace(t.value, ${pattern}, 'erased', 'gi')), '{}') from jsonb_each_text(c.tags) t)
     where c.workspace_id = ${workspaceId} and lower(c.tags::text) ~ ${pattern}
   `.execute(trx)
-  await sql`
-    with named as (
-      delete from email_stats where workspace_id = ${workspaceId} and kind = 'tag' and lower(value) ~ ${pattern}
-      returning *
+}
+
+/**
+ * Takes the address out of the next tags by which mail is counted; what was counted by several is counted by one then. The caller has taken
+ * it out of changes before: one that was folded meanwhile is found where it was folded to.
+ * @returns how many were looked at, and the last of those that do not name it
+ */
+export async function blankTags(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  email: string,
+  { after, limit }: { after: TagPlace | null; limit: number },
+): Promise<{ looked: number; last: TagPlace | null }> {
+  const pattern = wholeAddress(email)
+  const isAfter = after
+    ? sql`(hour, domain_id, value) > (${after.hour}::integer, ${after.domain_id}, ${after.value})`
+    : sql`true`
+  const { rows } = await sql<{ looked: number; last: TagPlace | null }>`
+    with page as (
+      select hour, domain_id, value, lower(value) ~ ${pattern} as is_named from email_stats
+      where workspace_id = ${workspaceId} and kind = 'tag' and ${isAfter}
+      order by hour, domain_id, value limit ${limit}
+    ), named as (
+      delete from email_stats s using page where page.is_named and s.workspace_id = ${workspaceId} and s.kind = 'tag'
+        and s.hour = page.hour and s.domain_id = page.domain_id and s.value = page.value
+      returning s.*
+    ), renamed as (
+      insert into email_stats as s (workspace_id, kind, hour, domain_id, value, accepted, sent, delivered, opened, clicked,
+        bounced, complained, unsubscribed, suppressed)
+      select workspace_id, kind, hour, domain_id, regexp_replace(value, ${pattern}, 'erased', 'gi') as renamed,
+        sum(accepted), sum(sent), sum(delivered), sum(opened), sum(clicked), sum(bounced), sum(complained),
+        sum(unsubscribed), sum(suppressed)
+      from named group by workspace_id, kind, hour, domain_id, renamed
+      order by workspace_id, kind, hour, domain_id, renamed
+      on conflict (workspace_id, kind, hour, domain_id, value) do update set
+        accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+        delivered = s.delivered + excluded.delivered, opened = s.opened + excluded.opened,
+        clicked = s.clicked + excluded.clicked, bounced = s.bounced + excluded.bounced,
+        complained = s.complained + excluded.complained, unsubscribed = s.unsubscribed + excluded.unsubscribed,
+        suppressed = s.suppressed + excluded.suppressed
     )
-    insert into email_stats as s (workspace_id, kind, hour, domain_id, value, accepted, sent, delivered, opened, clicked,
-      bounced, complained, unsubscribed, suppressed)
-    select workspace_id, kind, hour, domain_id, regexp_replace(value, ${pattern}, 'erased', 'gi') as renamed,
-      sum(accepted), sum(sent), sum(delivered), sum(opened), sum(clicked), sum(bounced), sum(complained),
-      sum(unsubscribed), sum(suppressed)
-    from named group by workspace_id, kind, hour, domain_id, renamed
-    order by workspace_id, kind, hour, domain_id, renamed
-    on conflict (workspace_id, kind, hour, domain_id, value) do update set
-      accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
-      delivered = s.delivered + excluded.delivered, opened = s.opened + excluded.opened,
-      clicked = s.clicked + excluded.clicked, bounced = s.bounced + excluded.bounced,
-      complained = s.complained + excluded.complained, unsubscribed = s.unsubscribed + excluded.unsubscribed,
-      suppressed = s.suppressed + excluded.suppressed
+    select count(*)::integer as looked, (
+      select json_build_object('hour', hour, 'domain_id', domain_id, 'value', value) from page where not is_named
+      order by hour desc, domain_id desc, value desc limit 1) as last
+    from page
   `.execute(trx)
+  const [row] = rows
+  if (!row) throw new Error('a page of tags was answered by no row')
+  return row
 }

@@ -191,3 +191,24 @@ test('a suppression that is made between the answer and the job names nobody to 
   expect(await carryOnErasing(deps)).toBe('completed')
   expect(await traces(db, one.email)).toEqual([])
 })
+
+test('counts by tag are walked over in pages, however many there are', async () => {
+  const { email } = await leavers.leaver()
+  await sql`insert into email_stats (workspace_id, kind, hour, domain_id, value, accepted)
+    select ${workspaceId}, 'tag', 2, 'dom', lpad(n::text, 4, '0') || case when n % 700 = 0 then ':' || ${email}::text else '' end, 1
+    from generate_series(1, 2500) n
+    union all select ${workspaceId}, 'tag', 3, 'dom', n || ':' || ${email}::text, 2 from generate_series(1, 1200) n`.execute(
+    db,
+  )
+  await erase(email)
+  const { rows } = await sql<{ hour: number; count: number }>`
+    select hour, count(*)::int as count from email_stats where value like '%:erased' and hour in (2, 3)
+    group by hour order by hour`.execute(db)
+  expect(rows).toEqual([
+    { hour: 2, count: 3 },
+    { hour: 3, count: 1_200 },
+  ])
+  const { rows: jobs } = await sql<{ done: number }>`
+    select done from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
+  expect(jobs[0]?.done).toBeGreaterThanOrEqual(3_700)
+})

@@ -304,7 +304,13 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.listAnswers(trx, ws, { after: '', at, limit: 2 }),
   (trx) => blank.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
   (trx) => blank.forgetPlaces(trx, ws, 'a@b.test'),
-  (trx) => blank.blankTags(trx, ws, 'a@b.test'),
+  (trx) => blank.blankTagChanges(trx, ws, 'a@b.test'),
+  (trx) => blank.blankTags(trx, ws, 'a@b.test', { after: null, limit: 2 }),
+  (trx) =>
+    blank.blankTags(trx, ws, 'a@b.test', {
+      after: { hour: 1, domain_id: id, value: 'a' },
+      limit: 2,
+    }),
   (trx) => listErasedAddresses(trx, { after: null, limit: 2 }),
   (trx) => replaceErasedAddress(trx, { id, address: '' }, ''),
   (trx) => listSuppressions(trx, ws, { after: null, limit: 2, now: at }),
