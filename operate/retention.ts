@@ -18,6 +18,7 @@ moment, and run beside itself and the workers.
   --json     the same as JSON
 Needs DATABASE_URL. It goes by the settings *_RETENTION_DAYS of the worker that has looked last, and by its own where they are set.
 `
+const DAY_MS = 24 * 60 * 60 * 1000
 const PROGRESS_EVERY_MS = 2_000
 const REST_MS_MIN = 5
 
@@ -36,17 +37,35 @@ const { db } = connect({
   settings: workerSettings,
   onIdleError: () => undefined,
 })
+const textOf = (err: unknown) => (err instanceof Error ? err.message : String(err))
 const say = (found: unknown, lines: string[]) =>
   process.stdout.write(`${json ? JSON.stringify(found) : lines.join('\n')}\n`)
 
 async function show(days: RetentionDays, at: Date): Promise<void> {
   const found: OldRows[] = []
   for (const part of retentionParts) {
+    const kept = typeof part.kept === 'number' ? part.kept / DAY_MS : days[part.kept]
+    const row = {
+      part: part.table,
+      days: kept,
+      rows: null,
+      more: false,
+      oldest_at: null,
+      error: null,
+    }
     const before = retainedSince(part, days, at)
-    const { count, oldest_at } = await countRetained(db, part, { before, max: COUNT_MAX })
-    found.push({ part: part.table, rows: count, oldest_at })
+    try {
+      const { count, is_all, oldest_at } = await countRetained(db, part, { before, max: COUNT_MAX })
+      found.push({ ...row, rows: count, more: !is_all, oldest_at })
+    } catch (err) {
+      found.push({ ...row, error: textOf(err) })
+    }
   }
   say(found, oldLines(found, at))
+  for (const { part, error } of found.filter((one) => one.error !== null)) {
+    process.stderr.write(`Old rows of ${part} could not be counted: ${error}\n`)
+    process.exitCode = 1
+  }
 }
 
 async function forget(days: RetentionDays, at: Date): Promise<void> {
@@ -68,8 +87,7 @@ async function forget(days: RetentionDays, at: Date): Promise<void> {
           const all = [...deleted.values()].reduce((sum, one) => sum + one, 0)
           process.stderr.write(`${all} rows deleted so far, now of ${table}\n`)
         },
-        failed: ({ table }, err) =>
-          void failures.set(table, err instanceof Error ? err.message : String(err)),
+        failed: ({ table }, err) => void failures.set(table, textOf(err)),
       },
     },
   )
@@ -96,7 +114,7 @@ try {
   } else await (isDry ? show : forget)(chosen.days, at)
 } catch (err) {
   process.stderr.write(
-    `What is old could not be read: ${err instanceof Error ? err.message : String(err)}\n` +
+    `What is old could not be read: ${textOf(err)}\n` +
       'Check DATABASE_URL, and that Postgres answers, then say it again: nothing is lost by that.\n',
   )
   process.exitCode = 1

@@ -1,24 +1,32 @@
 // The lines that `npm run retention` prints.
 import { tableLines } from './table.ts'
 
-/** So many rows of a table are counted. */
+/** So many rows of a table are looked at. */
 export const COUNT_MAX = 100_000
 const DAY_MS = 24 * 60 * 60 * 1000
 
 export interface OldRows {
   part: string
-  rows: number
+  /** How long its rows are kept. */
+  days: number
+  /** null: it is not known. */
+  rows: number | null
+  /** Whether there may be more than these. */
+  more: boolean
   oldest_at: Date | null
+  /** Why it is not known. */
+  error: string | null
 }
 
 /** What would be deleted: a line for each table. */
 export function oldLines(found: readonly OldRows[], now: Date): string[] {
-  const rows = found.map(({ part, rows: count, oldest_at }) => [
+  const rows = found.map(({ part, days, rows: count, more, oldest_at }) => [
     part,
-    count >= COUNT_MAX ? `${COUNT_MAX} or more` : String(count),
+    `${days} ${days === 1 ? 'day' : 'days'}`,
+    count === null ? 'not known' : `${count}${more ? ' or more' : ''}`,
     oldest_at === null ? '' : `${Math.floor((now.getTime() - oldest_at.getTime()) / DAY_MS)} days`,
   ])
-  return tableLines(['table', 'rows too old', 'oldest'], rows)
+  return tableLines(['table', 'kept', 'rows too old', 'oldest'], rows)
 }
 
 /** What was deleted. */

@@ -8,8 +8,7 @@ import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { orThrow } from '../http/refusals.ts'
 import { emailScheduleExamples } from './scheduleExamples.ts'
-import { CancelledEmail, RescheduleEmail } from './scheduleSchemas.ts'
-import { SentEmail } from './sendSchemas.ts'
+import { CancelledEmail, RescheduledEmail, RescheduleEmail } from './scheduleSchemas.ts'
 
 const params = z.object({ id: z.string().openapi({ description: 'The id of the email' }) })
 
@@ -22,12 +21,15 @@ const rescheduleRoute = defineOperation({
   tags: ['Emails'],
   summary: 'Reschedule an email',
   description:
-    'Gives scheduled mail another time. A time that has come sends it now: the status is `queued` then. At the very moment at which it ' +
+    'Gives scheduled mail another time. A time that has come sends it now: the status is `queued` then, or `cancelled` if its ' +
+    'domain is deleted or not verified any more. At the very moment at which it ' +
     'becomes due one of the two wins: it is sent and this is a 409, or it waits for the new time.',
   codes: ['not_found', 'email_not_scheduled'],
   example: emailScheduleExamples.reschedule,
   request: { params, body: jsonRequest(RescheduleEmail) },
-  responses: { 200: jsonBody(SentEmail, 'The email waits for the new time, or is sent now') },
+  responses: {
+    200: jsonBody(RescheduledEmail, 'The email waits for the new time, or is sent now'),
+  },
 })
 
 const cancelRoute = defineOperation({

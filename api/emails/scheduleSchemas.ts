@@ -14,6 +14,16 @@ export const RescheduleEmail = z
   .object({ scheduled_at: scheduledAtField })
   .openapi('RescheduleEmail')
 
+export const RescheduledEmail = z
+  .object({
+    id: z.string(),
+    status: z.enum(['scheduled', 'queued', 'cancelled']).openapi({
+      description:
+        '`queued`: it is sent now; `cancelled`: it would be, but its domain is deleted or not verified any more',
+    }),
+  })
+  .openapi('RescheduledEmail')
+
 export const CancelledEmail = z
   .object({ id: z.string(), status: z.enum(['cancelled']) })
   .openapi('CancelledEmail')

@@ -23,12 +23,13 @@ type NotScheduled = Refusal<'email_not_found' | 'email_not_scheduled'>
  * Moves an email to another time; one that has come sends it now. Whoever has the lock of its deliveries first wins: this one, or the
  * lane whose clock says that it is due.
  * @param asked in ms, as `readScheduledAt` gives it
+ * @returns `cancelled` where it would be sent now and its domain is deleted or may not send any more: this has settled it
  */
 export function rescheduleEmail(
   deps: Deps,
   reach: Reach,
   { id, asked }: { id: string; asked: number },
-): Promise<{ id: string; status: 'scheduled' | 'queued' } | NotScheduled> {
+): Promise<{ id: string; status: 'scheduled' | 'queued' | 'cancelled' } | NotScheduled> {
   return transact(deps, async ({ db, now, wake, config: rights }) => {
     const refusal = await lock(db, reach, id)
     if (refusal) return refusal
@@ -41,7 +42,9 @@ export function rescheduleEmail(
       await renewScheduledEvents(db, reach, id, time)
       return { id, status: 'scheduled' as const }
     }
-    if (await readyScheduled(db, reach, id, { now: time, rights })) wake('dripline_mail_events')
+    const { count, told } = await readyScheduled(db, reach, id, { now: time, rights })
+    if (told) wake('dripline_mail_events')
+    if (count === 0) return { id, status: 'cancelled' as const }
     wake('dripline_deliveries')
     return { id, status: 'queued' as const }
   })

@@ -27,8 +27,11 @@ export interface Readied {
 
 /** Of one workspace of a crowded shard at a time. */
 const PER_WORKSPACE = 10
-/** Workspaces that one walk through a crowded shard looks at. */
+/** Workspaces that the walks of one statement through crowded shards look at: those of one, and at least so many of each. */
 const STEPS_MAX = 100
+const STEPS_MIN = 5
+const stepsOf = (crowded: ReadonlyMap<number, string>) =>
+  Math.max(STEPS_MIN, Math.floor(STEPS_MAX / Math.max(1, crowded.size)))
 
 /**
  * A step `walk` of a `with recursive`: of crowded shards the ids of what is due, some of each workspace from the last one on. It is read in an
@@ -51,7 +54,7 @@ const turnSteps = (crowded: ReadonlyMap<number, string>, now: Date) => sql`walk 
           order by d.workspace_id limit 1
         ) f
       ) next
-      where w.n < ${STEPS_MAX}::int
+      where w.n < ${stepsOf(crowded)}::int
     )`
 
 /**
@@ -97,7 +100,7 @@ export async function readyDue(
       (select json_agg(f.of_shard) from (
         select of_shard from first group by of_shard having count(*) >= ${perShard}::int) f) as full,
       (select json_agg(json_build_object('shard', w.shard, 'after', w.workspace_id)) from walk w
-        where w.n = ${STEPS_MAX}::int) as walked
+        where w.n = ${stepsOf(crowded)}::int) as walked
   `.execute(trx)
   const [found] = rows
   const after = new Map(found?.walked?.map((one) => [one.shard, one.after]))

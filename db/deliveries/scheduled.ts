@@ -162,21 +162,24 @@ export async function renewScheduledEvents(
   `.execute(trx)
 }
 
-/** Makes an email ready whose deliveries the caller has locked. @returns whether automation contacts are told */
+/**
+ * Makes an email ready whose deliveries the caller has locked. What its domain may not send any more is cancelled.
+ * @returns how many deliveries are sent now, and whether automation contacts are told
+ */
 export async function readyScheduled(
   trx: Trx,
   { workspaceId }: Reach,
   emailId: string,
   { now, rights }: { now: Date; rights: SendRights },
-): Promise<boolean> {
-  const { rows } = await sql<{ told: boolean }>`
+): Promise<{ count: number; told: boolean }> {
+  const { rows } = await sql<{ count: number; told: boolean }>`
     with due as materialized (
       select ${dueColumns}, shard as of_shard from deliveries
       where ${ofWaiting(workspaceId, emailId)}
     ), ${readySteps(now, rights)}
-    select exists (select from told) as told
+    select (select count(*) from readied)::int as count, exists (select from told) as told
   `.execute(trx)
-  return rows[0]?.told ?? false
+  return rows[0] ?? { count: 0, told: false }
 }
 
 /** Cancels an email whose deliveries the caller has locked: nothing of it is sent. */

@@ -5,11 +5,13 @@ import type { RetentionPart } from './parts.ts'
 
 export interface RetentionCount {
   count: number
+  /** Whether there are no more than these: false where the look ended before. */
+  is_all: boolean
   /** null: there is none. */
   oldest_at: Date | null
 }
 
-/** How many rows would be deleted now, counted up to `max`, and how old the oldest is. */
+/** How many rows would be deleted now, of the `max` oldest that are looked at, and how old the oldest of them is. */
 export async function countRetained(
   db: Db,
   { table, key, old, only, at }: RetentionPart,
@@ -18,11 +20,13 @@ export async function countRetained(
   const order = sql.join(Object.keys(key).map((name) => sql.ref(`t.${name}`)))
   const besides = only ? sql`and ${only(before)}` : sql``
   const { rows } = await sql<RetentionCount>`
-    select count(*)::int as count, min(w.at) as oldest_at from (
-      select ${at} as at from ${sql.table(table)} t
-      where ${old(before)} ${besides} order by ${order} limit ${max}::int) w
+    with looked as materialized (
+      select t.* from ${sql.table(table)} t where ${old(before)} order by ${order} limit ${max}::int
+    )
+    select count(*)::int as count, (select count(*) from looked) < ${max}::int as is_all, min(w.at) as oldest_at
+    from (select ${at} as at from looked t where true ${besides}) w
   `.execute(db)
-  return rows[0] ?? { count: 0, oldest_at: null }
+  return rows[0] ?? { count: 0, is_all: true, oldest_at: null }
 }
 
 /** For how many days workers keep what has a setting, by part, as whoever has looked last has it. */

@@ -140,6 +140,8 @@ test('a page reads no more rows than its limit, however many are young or are ke
   const given = { before: ago(0), after: null, limit: 50 }
   const { next } = await deleteRetentionPage(listening, part, given)
   await deleteRetentionPage(listening, part, { ...given, after: next })
+  const counted = await countRetained(listening, part, { before: ago(0), max: 50 })
+  expect([counted.count, counted.is_all]).toEqual([0, false])
   for (const { sql: text, parameters } of asked) {
     const { rows } = await pool.query(`explain (analyze, format json) ${text}`, [...parameters])
     for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {

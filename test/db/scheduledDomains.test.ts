@@ -78,7 +78,7 @@ test('what was accepted while the domain was deleted, or was too much for one co
   const { id } = await gone.mail()
   const moved = await gone.mail()
   await sql`update domains set deleted_at = now() where id = ${gone.id}`.execute(db)
-  expect((await move(moved.id, clock.ms)).body).toMatchObject({ status: 'queued' })
+  expect((await move(moved.id, clock.ms)).body).toMatchObject({ status: 'cancelled' })
   expect(await lastOf(moved.id)).toMatchObject([stopped('DomainDeleted')])
   expect(await becomeDue()).toEqual([])
   expect(await lastOf(id)).toMatchObject([stopped('DomainDeleted')])
@@ -148,4 +148,23 @@ test('of very many, one commit settles some, by an index', async () => {
     counts.push(await stop)
   }
   expect(counts).toEqual([5_000, 1_000, 0])
+})
+
+test('mail that is to be sent now says that it is cancelled where its domain may not send any more', async () => {
+  const [unverified, deleted] = [await domain(), await domain()]
+  const first = await unverified.mail([address(), address()])
+  const later = await unverified.mail()
+  const ofDeleted = await deleted.mail()
+  await unverified.setStatus('PENDING')
+  await sql`update domains set deleted_at = now() where id = ${deleted.id}`.execute(db)
+  const moved = async (id: string, at: number) => (await move(id, at)).body
+  expect(await moved(first.id, clock.ms)).toEqual({ id: first.id, status: 'cancelled' })
+  expect(await moved(ofDeleted.id, clock.ms)).toEqual({ id: ofDeleted.id, status: 'cancelled' })
+  expect(await moved(later.id, clock.ms + DAY_MS)).toEqual({ id: later.id, status: 'scheduled' })
+  expect(await lastOf(first.id)).toMatchObject([
+    stopped('DomainNotVerified'),
+    stopped('DomainNotVerified'),
+  ])
+  expect(await lastOf(ofDeleted.id)).toMatchObject([stopped('DomainDeleted')])
+  expect((await move(first.id, clock.ms)).status).toBe(409)
 })

@@ -106,3 +106,22 @@ test('a call reads what it takes, by indexes, of however much', async () => {
   const read = scans.map((node) => Math.round(node['Actual Rows'] * node['Actual Loops']))
   expect(Math.max(...read)).toBeLessThanOrEqual(1_000)
 })
+
+test('one statement takes no more where every shard is crowded than where one is, and all of it becomes ready', async () => {
+  await sql`
+    insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, due_at, expires_at, created_at,
+      scheduled, ready)
+    select 'em_' || s || '_' || w || '_' || i, 'ws_' || s || '_' || w, 'dom_1', 'r@x.test', s, 'queued', t.at, t.at, t.at, now(),
+      true, false
+    from generate_series(0, 63) s, generate_series(10, 29) w, generate_series(1, 11) i,
+      (select ${new Date(DUE)}::timestamptz as at) t`.execute(db)
+  let crowded: Readied['crowded'] = new Map(Array.from({ length: 64 }, (_, shard) => [shard, '']))
+  let all = 0
+  do {
+    const found = await ready(crowded)
+    expect(found.count).toBeLessThanOrEqual(2 * 64 * PER_SHARD)
+    all += found.count
+    crowded = found.crowded
+  } while (crowded.size > 0)
+  expect(all).toBe(64 * 20 * 11)
+})
