@@ -34,7 +34,7 @@ const kept: Record<string, string[]> = {
     ...['kysely_migration', 'kysely_migration_lock'],
   ],
   'a row goes when what it is about is done': [
-    ...['outbox', 'audience_changes', 'email_stat_changes', 'suspects'],
+    ...['outbox', 'audience_changes', 'email_stat_changes', 'suspects', 'live_erasures'],
   ],
   'delivery/unusedDomains.ts deletes what no mail has used for long': ['recipient_domains'],
   'mail, which callers read and links in it need': [
