@@ -5,7 +5,7 @@ import type { ActivityDeps } from './deps.ts'
 
 /** The activity of `runJob`. */
 export function jobActivities(
-  deps: Pick<ActivityDeps, 'db' | 'now' | 'wake' | 'secrets' | 'addressMac'>,
+  deps: Pick<ActivityDeps, 'db' | 'newId' | 'now' | 'wake' | 'secrets' | 'addressMac'>,
 ) {
   return {
     /** Does the next page; repeating it does the one after. Errors: any is tried again. */

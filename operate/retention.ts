@@ -1,10 +1,10 @@
 // `npm run retention`: deletes what is too old to be kept, or shows what that would be.
 import { setTimeout as delay } from 'node:timers/promises'
 import { chooseRetentionDays } from '../commands/retention/days.ts'
-import { forgetOld, retainedSince } from '../commands/retention/forget.ts'
+import { forgetOld, oldBefore } from '../commands/retention/forget.ts'
 import { connect } from '../db/connect.ts'
 import { retentionParts } from '../db/retention/parts.ts'
-import { countRetained, listRetentionDays, readRetentionTime } from '../db/retention/reads.ts'
+import { countOld, listRetentionDays, readRetentionTime } from '../db/retention/reads.ts'
 import { workerSettings } from '../db/settings.ts'
 import { type RetentionDays, retentionNames } from '../rules/retention.ts'
 import { readOperatorConfig } from '../runtime/config.ts'
@@ -53,9 +53,9 @@ async function show(days: RetentionDays, at: Date): Promise<void> {
       oldest_at: null,
       error: null,
     }
-    const before = retainedSince(part, days, at)
+    const before = oldBefore(part, days, at)
     try {
-      const { count, is_all, oldest_at } = await countRetained(db, part, { before, max: COUNT_MAX })
+      const { count, is_all, oldest_at } = await countOld(db, part, { before, max: COUNT_MAX })
       found.push({ ...row, rows: count, more: !is_all, oldest_at })
     } catch (err) {
       found.push({ ...row, error: textOf(err) })

@@ -1,25 +1,21 @@
 // Erases a contact: what must not happen any more ends in the answering commit, and a job blanks what is left of them.
-import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
 import {
   blankLiveExecutions,
   cancelMail,
   deleteContact,
   deleteContactNews,
-  eraseMember,
   findBounds,
   insertLiveErasure,
-  listMemberships,
 } from '../../db/contacts/erase.ts'
 import { lockContactByEmail } from '../../db/contacts/writes.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
 import { insertJob, resumeErasures } from '../../db/jobs/writes.ts'
-import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
-import { audienceOptOut } from '../audiences/optOut.ts'
 import type { CommandDeps } from '../deps.ts'
-import { type InTrx, transact } from '../transact.ts'
+import { transact } from '../transact.ts'
 import { toInput } from './eraseInput.ts'
+import { eraseMemberships } from './eraseMemberships.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac' | 'secrets'>
 
@@ -42,7 +38,7 @@ export function eraseContact(
   return transact(deps, async (inTrx) => {
     const { db: trx, newId, wake } = inTrx
     const now = deps.now()
-    await leaveAudiences(inTrx, workspaceId, email, now)
+    await eraseMemberships(inTrx, workspaceId, { email, at: now })
     const contact = await lockContactByEmail(trx, workspaceId, email)
     const hmac = deps.addressMac(workspaceId, email)
     if (!contact) {
@@ -76,25 +72,4 @@ export function eraseContact(
     })
     return id
   })
-}
-
-/** Audiences are locked before the contact. Who had left one is still known to have left it when they come back. */
-async function leaveAudiences(
-  deps: InTrx<Deps>,
-  workspaceId: WorkspaceId,
-  email: string,
-  at: Date,
-): Promise<void> {
-  const { db: trx } = deps
-  for (const { audience_id: audienceId } of await listMemberships(trx, workspaceId, email)) {
-    if (!(await lockAudience(trx, workspaceId, audienceId))) continue
-    const member = await eraseMember(trx, workspaceId, { audienceId, email })
-    if (!member) continue
-    const unsubscribers = member.is_subscribed ? 0 : -1
-    await updateAudienceCounts(trx, workspaceId, audienceId, { contacts: -1, unsubscribers })
-    if (member.is_subscribed) continue
-    await insertOptOuts(trx, workspaceId, [
-      audienceOptOut(deps, workspaceId, { audienceId, email, at }),
-    ])
-  }
 }

@@ -33,6 +33,7 @@ import type { JobPage, JobPageDeps } from '../jobs/page.ts'
 import { blankAnswer } from './blankAnswer.ts'
 import { blankHeader } from './blankHeader.ts'
 import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
+import { eraseMemberships } from './eraseMemberships.ts'
 
 /** Rows of each kind. Of each mail a lock is taken, of which Postgres has some thousand. */
 const PAGE = 100
@@ -101,6 +102,8 @@ async function blankPage(
     trx,
     toBlank.map((one) => one.email_id),
   )
+  // Whoever was added to an audience while the contact was deleted is there by now.
+  await eraseMemberships(deps, workspaceId, { email: whom.email, until: whom.at, at: now() })
   const executions = await blankExecutions(trx, workspaceId, contactId, { after, limit: PAGE })
   const at = { now: now(), limit: PAGE }
   const cancelled = await cancelMail(trx, workspaceId, whom, at)

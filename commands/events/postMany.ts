@@ -54,7 +54,7 @@ interface Placed extends Arrived {
   place: number
 }
 
-type Recorded = Map<number, RecordedEvent | PostRefusal>
+type RecordedByPlace = Map<number, RecordedEvent | PostRefusal>
 
 /**
  * Commits events that share statements, if all do, in as few round trips as a group. @returns undefined: nothing was written, since some
@@ -64,14 +64,14 @@ async function recordOneWave(
   deps: Deps,
   workspaceId: WorkspaceId,
   arrived: readonly Placed[],
-): Promise<Recorded | undefined> {
+): Promise<RecordedByPlace | undefined> {
   const { taken: wave, left } = splitApart(arrived, WAVE_MAX, keysOfArrived)
   if (left.length > 0 || wave.length === 1) return undefined
   try {
     return await transact(deps, async (inTrx) => {
       const results = await recordTogether(inTrx, workspaceId, wave, 'wait')
-      // The contacts of these are locked already.
-      const recorded: Recorded = new Map()
+      // Of most of these the contact is locked already; an event_id that is known needs no lock.
+      const recorded: RecordedByPlace = new Map()
       for (const [i, one] of wave.entries()) {
         const result = results[i] ?? ALONE
         recorded.set(
@@ -92,11 +92,11 @@ async function recordAll(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
   arrived: readonly Placed[],
-): Promise<Recorded> {
+): Promise<RecordedByPlace> {
   const emails = [...new Set(arrived.map(({ event }) => event.email))]
   // All at first, in the order of locks: waves take them in that of the request.
   await lockContactIds(deps.db, workspaceId, emails)
-  const recorded: Recorded = new Map()
+  const recorded: RecordedByPlace = new Map()
   for (let waiting = arrived; waiting.length > 0; ) {
     const { taken: wave, left } = splitApart(waiting, WAVE_MAX, keysOfArrived)
     waiting = left
@@ -112,7 +112,7 @@ async function recordWave(
   deps: RecordDeps,
   workspaceId: WorkspaceId,
   wave: readonly Placed[],
-  recorded: Recorded,
+  recorded: RecordedByPlace,
 ): Promise<readonly Placed[]> {
   if (wave.length === 1) return wave
   let results: Awaited<ReturnType<typeof recordTogether>> = []

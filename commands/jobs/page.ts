@@ -2,7 +2,9 @@
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 
-export type JobPageDeps = InTrx<Pick<CommandDeps, 'db' | 'now' | 'wake' | 'secrets' | 'addressMac'>>
+export type JobPageDeps = InTrx<
+  Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'secrets' | 'addressMac'>
+>
 
 /** How far a job is after a page. */
 export interface JobPage {

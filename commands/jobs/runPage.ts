@@ -8,7 +8,7 @@ import { transact } from '../transact.ts'
 import type { JobPage } from './page.ts'
 import { pageOf } from './pages.ts'
 
-export type PageDeps = Pick<CommandDeps, 'db' | 'now' | 'wake' | 'secrets' | 'addressMac'>
+export type PageDeps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'secrets' | 'addressMac'>
 
 interface PageResult {
   more: boolean

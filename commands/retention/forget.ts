@@ -30,7 +30,7 @@ interface Round {
 }
 
 /** What is as old as this or older may go now. */
-export function retainedSince({ kept }: RetentionPart, days: RetentionDays, now: Date): Date {
+export function oldBefore({ kept }: RetentionPart, days: RetentionDays, now: Date): Date {
   return new Date(now.getTime() - (typeof kept === 'number' ? kept : days[kept] * DAY_MS))
 }
 
@@ -45,7 +45,7 @@ export async function forgetOld(
   const at = deps.now()
   const begin = (part: RetentionPart) => ({
     part,
-    before: retainedSince(part, days, at),
+    before: oldBefore(part, days, at),
     after: places.get(part.table) ?? null,
   })
   let left = parts.map(begin)

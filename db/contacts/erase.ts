@@ -13,7 +13,7 @@ export interface Erased {
   deliveryId: number
   /** An id as webhook_events have them: those of before are lower. */
   webhookEventId: string
-  /** By the clock of Postgres. */
+  /** The later one of the clocks of Postgres and of the process that answered. */
   at: Date
 }
 
@@ -93,15 +93,15 @@ export async function deleteContactNews(
   `.execute(trx)
 }
 
-/** The audiences of an address with their contact's subscription, in the order in which audiences are locked. */
+/** The audiences of an address, and since when it is there, in the order in which audiences are locked. */
 export function listMemberships(
   trx: Trx,
   workspaceId: WorkspaceId,
   email: string,
-): Promise<{ audience_id: string; is_subscribed: boolean }[]> {
+): Promise<{ audience_id: string; created_at: Date }[]> {
   return trx
     .selectFrom('audience_contacts')
-    .select(['audience_id', 'is_subscribed'])
+    .select(['audience_id', 'created_at'])
     .where('workspace_id', '=', workspaceId)
     .where('email', '=', email)
     .orderBy('audience_id')

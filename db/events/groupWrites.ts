@@ -1,4 +1,4 @@
-// Writes automation events of several contacts in one statement, without waiting for a contact that somebody holds.
+// Writes automation events of several contacts in one statement, which waits for contacts that somebody holds or passes over them.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'

@@ -153,9 +153,10 @@ export const retentionParts: readonly RetentionPart[] = [
     since: 'the end of the job',
     key: { completed_at: 'timestamptz', id: 'text' },
     old: (before) => sql`t.completed_at <= ${before}`,
-    // Its lines go first, in pages of their own: one delete would take them all.
+    // Its lines go first, in pages of their own: one delete would take them all. An erasure that has failed is not done yet.
     only: () =>
-      sql`t.status in ('completed', 'failed', 'cancelled') and not ${isThere(sql`job_failures f where f.job_id = t.id`)}`,
+      sql`t.status in ('completed', 'failed', 'cancelled') and not (t.kind = 'erasure' and t.status = 'failed')
+        and not ${isThere(sql`job_failures f where f.job_id = t.id`)}`,
     at: sql`t.completed_at`,
   },
   {

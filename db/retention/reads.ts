@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Db } from '../connect.ts'
 import type { RetentionPart } from './parts.ts'
 
-export interface RetentionCount {
+export interface OldCount {
   count: number
   /** Whether there are no more than these: false where the look ended before. */
   is_all: boolean
@@ -12,14 +12,14 @@ export interface RetentionCount {
 }
 
 /** How many rows would be deleted now, of the `max` oldest that are looked at, and how old the oldest of them is. */
-export async function countRetained(
+export async function countOld(
   db: Db,
   { table, key, old, only, at }: RetentionPart,
   { before, max }: { before: Date; max: number },
-): Promise<RetentionCount> {
+): Promise<OldCount> {
   const order = sql.join(Object.keys(key).map((name) => sql.ref(`t.${name}`)))
   const besides = only ? sql`and ${only(before)}` : sql``
-  const { rows } = await sql<RetentionCount>`
+  const { rows } = await sql<OldCount>`
     with looked as materialized (
       select t.* from ${sql.table(table)} t where ${old(before)} order by ${order} limit ${max}::int
     )

@@ -23,7 +23,7 @@ export async function lockFolding(trx: Trx): Promise<boolean> {
 
 /**
  * Folds the oldest changes, of all workspaces: in one statement, so each is counted once whenever this ends. The caller has the lock of
- * `lockFolding`.
+ * `lockFolding`. What an erasure holds is passed over, so that nobody's statistics wait for it.
  * @returns how many changes it folded
  */
 export async function foldEmailStats(trx: Trx, limit: number): Promise<number> {

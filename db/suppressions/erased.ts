@@ -76,6 +76,7 @@ export async function eraseSuppression(
   await sql`
     delete from soft_bounces where workspace_id = ${workspaceId} and email = ${email}
   `.execute(trx)
+  // A name without `@` first: of a row that has one webhooks are told nothing when it goes (migration 44).
   const nameless = sql<{ email: string }>`
     update suppressions set email = 'erased-' || gen_random_uuid()
     where workspace_id = ${workspaceId} and email = ${email} returning email`

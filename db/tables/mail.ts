@@ -98,7 +98,7 @@ export interface DeliveriesTable {
   settled_at: Date | null
   /** Whether an opt-out stops it; null: written by the release before, and not filled in yet. */
   marketing: Defaulted<boolean | null>
-  /** HMAC of the recipient, as in opt_outs; null unless it is marketing mail, like the next two. */
+  /** HMAC of the recipient, as in opt_outs; null unless it is marketing mail, like `workflow_id` and `execution_id`. */
   address_hmac: Defaulted<Buffer | null>
   /** The HMAC of the recipient's own address where `address_hmac` is not that; null: it is, or a release before wrote the row. */
   own_hmac: Defaulted<Buffer | null>

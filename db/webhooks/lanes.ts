@@ -1,4 +1,4 @@
-// What workers do with endpoints: find those that have something due, take one for themselves, read what is due, give it back.
+// What workers do with endpoints: find those that have something due, take some for themselves, read what is due, give it back.
 import { sql } from 'kysely'
 import { limits } from '../../rules/limits.ts'
 import { placesOfOneMin, webhookLeaseMs } from '../../rules/webhooks/outcome.ts'

@@ -34,9 +34,9 @@ export function createWebhookLeases(deps: Pick<WebhookDeps, 'db' | 'log' | 'wake
         ),
       )
       for (const one of before) {
-        const now = held.get(one.id)
-        if (now?.epoch !== one.epoch) continue
-        if (kept.has(one.id)) now.asked = asked
+        const current = held.get(one.id)
+        if (current?.epoch !== one.epoch) continue
+        if (kept.has(one.id)) current.asked = asked
         else held.delete(one.id)
       }
     },

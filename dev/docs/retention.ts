@@ -4,13 +4,17 @@ import { retentionSettings } from '../../rules/retention.ts'
 import { code, markdownTable } from './markdown.ts'
 
 const HOUR_MS = 60 * 60 * 1000
+const DAY_MS = 24 * HOUR_MS
+
+const daysOrHours = (ms: number): string =>
+  ms > DAY_MS && ms % DAY_MS === 0 ? `${ms / DAY_MS} days` : `${ms / HOUR_MS} hours`
 
 /** Each table with how long its rows are kept, and from when on that is counted. */
 export function retentionTable(): string {
   const rows = retentionParts.map(({ table, kept, since }) =>
     typeof kept === 'number'
-      ? [code(table), 'always', `${kept / HOUR_MS} hours`, since]
+      ? [code(table), 'none', daysOrHours(kept), since]
       : [code(table), code(kept), `${retentionSettings[kept].days} days`, since],
   )
-  return markdownTable(['table', 'setting', 'default', 'counted from'], rows)
+  return markdownTable(['table', 'setting', 'kept for, unless it is set', 'counted from'], rows)
 }

@@ -7,7 +7,7 @@ import { forgetOld } from '../../commands/retention/forget.ts'
 import { transact } from '../../commands/transact.ts'
 import { connect } from '../../db/connect.ts'
 import { retentionParts } from '../../db/retention/parts.ts'
-import { countRetained } from '../../db/retention/reads.ts'
+import { countOld } from '../../db/retention/reads.ts'
 import { workerSettings } from '../../db/settings.ts'
 import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import { limits } from '../../rules/limits.ts'
@@ -89,7 +89,7 @@ test.each([
   const later = ['jobs', 'webhook_events']
   for (const part of retentionParts.filter(({ table }) => !later.includes(table))) {
     const days = typeof part.kept === 'number' ? part.kept / 86_400_000 : usualDays[part.kept]
-    const { count, oldest_at } = await countRetained(db, part, { before: ago(days), max: 100 })
+    const { count, oldest_at } = await countOld(db, part, { before: ago(days), max: 100 })
     expect((oldest_at?.getTime() ?? NOW.getTime()) <= ago(days - 1).getTime()).toBe(true)
     counted[part.table] = count
   }

@@ -3,7 +3,7 @@ import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
 import { retentionParts } from '../../db/retention/parts.ts'
-import { countRetained } from '../../db/retention/reads.ts'
+import { countOld } from '../../db/retention/reads.ts'
 import { deleteRetentionPage } from '../../db/retention/writes.ts'
 import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
@@ -72,7 +72,7 @@ async function readsOf(part: (typeof retentionParts)[number]): Promise<string[]>
   const after = Object.values(part.key).map((type) => texts[type] ?? '1')
   await deleteRetentionPage(listening, part, { before, after: null, limit: 10 })
   await deleteRetentionPage(listening, part, { before, after, limit: 10 })
-  await countRetained(listening, part, { before, max: 10 })
+  await countOld(listening, part, { before, max: 10 })
   const reads = new Set<string>()
   for (const { sql: text } of asked) {
     const { rows } = await pool.query(`explain (generic_plan, format json) ${text}`)
@@ -140,7 +140,7 @@ test('a page reads no more rows than its limit, however many are young or are ke
   const given = { before: ago(0), after: null, limit: 50 }
   const { next } = await deleteRetentionPage(listening, part, given)
   await deleteRetentionPage(listening, part, { ...given, after: next })
-  const counted = await countRetained(listening, part, { before: ago(0), max: 50 })
+  const counted = await countOld(listening, part, { before: ago(0), max: 50 })
   expect([counted.count, counted.is_all]).toEqual([0, false])
   for (const { sql: text, parameters } of asked) {
     const { rows } = await pool.query(`explain (analyze, format json) ${text}`, [...parameters])

@@ -55,7 +55,7 @@ import { findRefusedSummary, listRefused, listWaitingKinds } from '../../db/outb
 import { learnDestination, moveLines } from '../../db/recipient-domains/destinations.ts'
 import { deleteUnusedDomains } from '../../db/recipient-domains/writes.ts'
 import { retentionParts } from '../../db/retention/parts.ts'
-import { countRetained, readRetentionTime } from '../../db/retention/reads.ts'
+import { countOld, readRetentionTime } from '../../db/retention/reads.ts'
 import { deleteRetentionPage } from '../../db/retention/writes.ts'
 import { listLiveSchedules } from '../../db/schedules/reads.ts'
 import { claimFill } from '../../db/segments/fills.ts'
@@ -377,7 +377,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
     return [
       (trx) => deleteRetentionPage(trx, part, { before: at, after: null, limit: 1 }),
       (trx) => deleteRetentionPage(trx, part, { before: at, after, limit: 1 }),
-      (trx) => countRetained(trx, part, { before: at, max: 1 }),
+      (trx) => countOld(trx, part, { before: at, max: 1 }),
     ]
   }),
 ]

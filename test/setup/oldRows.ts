@@ -339,7 +339,7 @@ const others: OldRows[] = [
     table: 'jobs',
     label: sql`t.error`,
     gone: ['old', 'old, with lines'],
-    stay: ['young', 'running', 'paused'],
+    stay: ['young', 'running', 'paused', 'erasure that has failed'],
     async write(db, ws) {
       const rows: [string, string, number, number | null, number][] = [
         ['old', 'cancelled', 91, 90, 0],
@@ -347,11 +347,12 @@ const others: OldRows[] = [
         ['young', 'failed', 300, 90 - MS, 1],
         ['running', 'running', 300, null, 1],
         ['paused', 'paused', 301, null, 0],
+        ['erasure that has failed', 'failed', 301, 300, 0],
       ]
       for (const [label, status, begun, ended, lines] of rows) {
         const id = idAt('job', ago(begun), label)
         await sql`insert into jobs (id, workspace_id, kind, status, input, error, created_at, updated_at, completed_at)
-          values (${id}, ${ws}, 'replay', ${status}, '{}', ${label}, ${ago(begun)}, ${ago(begun)},
+          values (${id}, ${ws}, ${label.startsWith('erasure') ? 'erasure' : 'replay'}, ${status}, '{}', ${label}, ${ago(begun)}, ${ago(begun)},
             ${ended === null ? null : ago(ended)})`.execute(db)
         await sql`insert into job_failures select ${id}, n, ${label} from generate_series(1, ${lines}::int) n`.execute(
           db,

@@ -59,7 +59,7 @@ const exceptions: Record<string, string[]> = {
   'workers fold the statistics of all workspaces': ['stats/foldEmailStats', 'stats/lockFolding'],
   'workers delete what is old of all workspaces': [
     'retention/claimRetentionParts',
-    'retention/countRetained',
+    'retention/countOld',
     'retention/deleteRetentionPage',
     'retention/listRetentionDays',
     'retention/readRetentionTime',

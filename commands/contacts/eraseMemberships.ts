@@ -1,0 +1,35 @@
+// Takes the address of an erased contact out of all audiences.
+import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
+import { eraseMember, listMemberships } from '../../db/contacts/erase.ts'
+import { insertOptOuts } from '../../db/opt-outs/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { audienceOptOut } from '../audiences/optOut.ts'
+import type { CommandDeps } from '../deps.ts'
+import type { InTrx } from '../transact.ts'
+
+type Deps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'addressMac'>>
+
+/**
+ * Audiences are locked before contacts and mail. Who had left one is still known to have left it when they come back.
+ * @param whom `email` in lower case; `until`: members that were added later stay, absent: none was
+ */
+export async function eraseMemberships(
+  deps: Deps,
+  workspaceId: WorkspaceId,
+  { email, until, at }: { email: string; until?: Date; at: Date },
+): Promise<void> {
+  const { db: trx } = deps
+  for (const one of await listMemberships(trx, workspaceId, email)) {
+    const { audience_id: audienceId, created_at } = one
+    if (until && created_at > until) continue
+    if (!(await lockAudience(trx, workspaceId, audienceId))) continue
+    const member = await eraseMember(trx, workspaceId, { audienceId, email })
+    if (!member) continue
+    const unsubscribers = member.is_subscribed ? 0 : -1
+    await updateAudienceCounts(trx, workspaceId, audienceId, { contacts: -1, unsubscribers })
+    if (member.is_subscribed) continue
+    await insertOptOuts(trx, workspaceId, [
+      audienceOptOut(deps, workspaceId, { audienceId, email, at }),
+    ])
+  }
+}
