@@ -34,9 +34,10 @@ export function rotateApiKey(
   const { workspaceId } = reach
   return transact(deps, async ({ db, now, keysRevoked }) => {
     const at = now()
-    const gone = await lockMaker(db, workspaceId, maker, { now: at, others: [id] })
+    const isOne = isId('apiKey', id)
+    const gone = await lockMaker(db, workspaceId, maker, { now: at, others: isOne ? [id] : [] })
     if (gone) return gone
-    const key = isId('apiKey', id) ? await lockApiKey(db, reach, id) : undefined
+    const key = isOne ? await lockApiKey(db, reach, id) : undefined
     if (!key) return refuse('api_key_not_found', { id })
     if (key.expires_at && key.expires_at <= at) return refuse('api_key_expired', { id })
     const beyond = checkPower(maker, { permission: key.permission, expiresAt: key.expires_at })
