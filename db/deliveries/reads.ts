@@ -6,35 +6,24 @@ import type { Reach } from '../../rules/reach.ts'
 import type { Db } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
+/** What whoever takes a report has to know of its delivery. */
+export const reportedColumns = [
+  'id',
+  'email_id',
+  'workspace_id',
+  'recipient',
+  'state',
+  'to_team',
+  'address_hmac',
+  'own_hmac',
+] as const
+
 /** The delivery that a report is about. */
-export type ReportedDelivery = Pick<
-  Row<'deliveries'>,
-  | 'id'
-  | 'email_id'
-  | 'workspace_id'
-  | 'recipient'
-  | 'state'
-  | 'to_team'
-  | 'address_hmac'
-  | 'own_hmac'
->
+export type ReportedDelivery = Pick<Row<'deliveries'>, (typeof reportedColumns)[number]>
 
 /** Finds the delivery that a report is about, in any workspace: a report names only the return path. */
 export function findReportedDelivery(db: Db, id: number): Promise<ReportedDelivery | undefined> {
-  return db
-    .selectFrom('deliveries')
-    .select([
-      'id',
-      'email_id',
-      'workspace_id',
-      'recipient',
-      'state',
-      'to_team',
-      'address_hmac',
-      'own_hmac',
-    ])
-    .where('id', '=', id)
-    .executeTakeFirst()
+  return db.selectFrom('deliveries').select(reportedColumns).where('id', '=', id).executeTakeFirst()
 }
 
 /** How the reported mail names itself in its header. */

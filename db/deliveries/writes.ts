@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
 import { mayBounceLater } from './guards.ts'
-import type { ReportedDelivery } from './reads.ts'
+import { type ReportedDelivery, reportedColumns } from './reads.ts'
 
 /**
  * Like `findReportedDelivery`, with the row locked. Wait for no other lock while you hold it, because settling
@@ -13,16 +13,7 @@ import type { ReportedDelivery } from './reads.ts'
 export function lockReportedDelivery(trx: Trx, id: number): Promise<ReportedDelivery | undefined> {
   return trx
     .selectFrom('deliveries')
-    .select([
-      'id',
-      'email_id',
-      'workspace_id',
-      'recipient',
-      'state',
-      'to_team',
-      'address_hmac',
-      'own_hmac',
-    ])
+    .select(reportedColumns)
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst()

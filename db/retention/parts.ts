@@ -66,6 +66,14 @@ const ofEndedMail = {
   at: endOfMail,
 } as const satisfies Partial<RetentionPart>
 
+/** Suppressions, of addresses and of hashes. */
+const ofEndedSuppressions = {
+  kept: 'SUPPRESSION_RETENTION_DAYS',
+  since: 'its end; those without an end stay',
+  old: (before) => sql`t.expires_at <= ${before}`,
+  at: sql`t.expires_at`,
+} as const satisfies Partial<RetentionPart>
+
 /** The closed list. A part stands behind those that must be gone before its own rows may go. */
 export const retentionParts: readonly RetentionPart[] = [
   {
@@ -179,29 +187,20 @@ export const retentionParts: readonly RetentionPart[] = [
     at: sql`t.at`,
   },
   {
+    ...ofEndedMail,
     table: 'submitted_message_ids',
     kept: 'MESSAGE_ID_RETENTION_DAYS',
-    since: 'the end of the last delivery',
     key: { email_id: 'text', hash: 'bigint', workspace_id: 'text' },
-    old: (before) => sql`t.email_id < ${firstIdAt('email', before.getTime())}`,
-    only: (before) => sql`not ${isRecent(sql`d.email_id = t.email_id`, before)}`,
-    at: endOfMail,
   },
   {
+    ...ofEndedSuppressions,
     table: 'suppressions',
-    kept: 'SUPPRESSION_RETENTION_DAYS',
-    since: 'its end; those without an end stay',
     key: { expires_at: 'timestamptz', workspace_id: 'text', email: 'text' },
-    old: (before) => sql`t.expires_at <= ${before}`,
-    at: sql`t.expires_at`,
   },
   {
+    ...ofEndedSuppressions,
     table: 'erased_suppressions',
-    kept: 'SUPPRESSION_RETENTION_DAYS',
-    since: 'its end; those without an end stay',
     key: { expires_at: 'timestamptz', workspace_id: 'text', address_hmac: 'bytea' },
-    old: (before) => sql`t.expires_at <= ${before}`,
-    at: sql`t.expires_at`,
   },
   {
     table: 'soft_bounces',
