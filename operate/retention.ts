@@ -6,7 +6,7 @@ import { connect } from '../db/connect.ts'
 import { retentionParts } from '../db/retention/parts.ts'
 import { countOld, listRetentionDays, readRetentionTime } from '../db/retention/reads.ts'
 import { workerSettings } from '../db/settings.ts'
-import { type RetentionDays, retentionNames } from '../rules/retention.ts'
+import { DAY_MS, type RetentionDays, retentionNames } from '../rules/retention.ts'
 import { readOperatorConfig } from '../runtime/config.ts'
 import { readArguments } from './arguments.ts'
 import { COUNT_MAX, deletedLines, type OldRows, oldLines } from './retentionTable.ts'
@@ -18,7 +18,6 @@ moment, and run beside itself and the workers.
   --json     the same as JSON
 Needs DATABASE_URL. It goes by the settings *_RETENTION_DAYS of the worker that has looked last, and by its own where they are set.
 `
-const DAY_MS = 24 * 60 * 60 * 1000
 const PROGRESS_EVERY_MS = 2_000
 const REST_MS_MIN = 5
 

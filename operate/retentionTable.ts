@@ -1,9 +1,9 @@
 // The lines that `npm run retention` prints.
+import { DAY_MS } from '../rules/retention.ts'
 import { tableLines } from './table.ts'
 
 /** So many rows of a table are looked at. */
 export const COUNT_MAX = 100_000
-const DAY_MS = 24 * 60 * 60 * 1000
 
 export interface OldRows {
   part: string

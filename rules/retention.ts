@@ -1,5 +1,8 @@
 // How long what grows with traffic is kept: the settings of an operator, each with its default and its least value, in days.
 
+/** Settings count in days. */
+export const DAY_MS = 24 * 60 * 60 * 1000
+
 /** `kept` is what the setting is about, as the end of "how long … are kept". */
 interface Setting {
   days: number

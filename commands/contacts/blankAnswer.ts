@@ -1,7 +1,7 @@
 // Takes a person out of an answer that is kept for a repeated request.
 import { isJsonObject, type Json } from '../../rules/json.ts'
 
-/** Keys whose texts are the service's own. */
+/** Keys whose texts are the service's own, of answers to events, audience contacts and mail; bodies of webhooks have others (`db/contacts/blank.ts`). */
 const KEPT = new Set(['id', 'event_id', 'event_name', 'workspace_id', 'status', 'code'])
 
 /** The answer without them; null: it does not name them. @param email in lower case @param body JSON, or '' */

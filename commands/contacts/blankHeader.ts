@@ -1,4 +1,5 @@
 // Takes an address out of the header of a message that goes to others yet.
+import { escapedPattern } from '../../rules/escapedPattern.ts'
 
 const HEADER_END = Buffer.from('\r\n\r\n')
 /** Fields that say to whom it goes, with their further lines. From, Reply-To and what others are asked to follow stay. */
@@ -15,8 +16,7 @@ export function blankHeader(start: Buffer, email: string): Buffer | null {
   const header = start.subarray(0, end === -1 ? start.length : end).toString('latin1')
   const wanted = Buffer.from(email).toString('latin1')
   const blank = wanted.replace(/[^@.]/g, 'x')
-  const escaped = wanted.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  const whole = `(?<!${LOCAL}'?)${escaped}(?![a-z0-9\\x80-\\xff-]|\\.[a-z0-9\\x80-\\xff-])`
+  const whole = `(?<!${LOCAL}'?)${escapedPattern(wanted)}(?![a-z0-9\\x80-\\xff-]|\\.[a-z0-9\\x80-\\xff-])`
   const pattern = new RegExp(whole, 'gi')
   const without = header.replace(RECIPIENTS, (field) => field.replace(pattern, blank))
   if (without === header) return null

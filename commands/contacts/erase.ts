@@ -46,7 +46,7 @@ export function eraseContact(
       return resumed ?? refuse('contact_not_found', {})
     }
     const contactId = contact.id
-    const bounds = await findBounds(trx, workspaceId)
+    const bounds = await findBounds(trx)
     // What this process has kept may bear a later time than that of Postgres.
     const at = new Date(Math.max(bounds.at.getTime(), now.getTime()))
     const whom = { contactId, email, ...bounds, at }

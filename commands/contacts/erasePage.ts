@@ -3,8 +3,6 @@ import {
   type BlankedMail,
   blankExecutions,
   blankMail,
-  blankTagChanges,
-  blankTags,
   blankWebhookEvents,
   deleteEvents,
   findFirstSlice,
@@ -15,7 +13,6 @@ import {
   listMailToBlank,
   replaceAnswers,
   replaceFirstSlice,
-  type TagPlace,
 } from '../../db/contacts/blank.ts'
 import {
   cancelMail,
@@ -25,6 +22,7 @@ import {
 } from '../../db/contacts/erase.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
+import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
 import { eraseSuppression } from '../../db/suppressions/erased.ts'
 import { lockMailsTracking } from '../../db/tracking/writes.ts'
 import { limits } from '../../rules/limits.ts'
@@ -34,6 +32,7 @@ import { blankAnswer } from './blankAnswer.ts'
 import { blankHeader } from './blankHeader.ts'
 import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
+import { ALL_ANSWERS, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
 
 /** Rows of each kind. Of each mail a lock is taken, of which Postgres has some thousand. */
 const PAGE = 100
@@ -41,18 +40,16 @@ const PAGE = 100
 const ANSWERS_PAGE = 1_000
 /** Counts by tag that one page looks at. */
 const TAGS_PAGE = 1_000
-/** In `place`, instead of the last answer that was looked at: there is none left. */
-const ALL_ANSWERS = '-'
 const WAIT_MIN_MS = 100
 const WAIT_MAX_MS = 60_000
 
 type Whom = ReturnType<typeof ofInput>
-type Done = Pick<JobPage, 'place' | 'done' | 'counts'>
+type Done = Pick<JobPage, 'done' | 'counts'>
 
 /**
  * Nothing is blanked before those transactions have ended that may not know yet that the contact is gone. Then each page does some rows of
  * each kind, and the last one looks at all of it again. A job whose mail is under way rests until that is settled; for what goes to
- * others too it waits `eraseWaitsMs`, and not for scheduled mail. `place` is the last execution, the last answer and the last tag.
+ * others too it waits `eraseWaitsMs`, and not for scheduled mail.
  */
 export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobPage> {
   const { db: trx, now } = deps
@@ -62,7 +59,7 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   const age_ms = Math.max(0, now().getTime() - job.created_at.getTime())
   const wait_ms = Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, Math.round(age_ms / 4)))
   const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
-  const { fence, isClear } = await passFence(trx, workspaceId, input.fence)
+  const { fence, isClear } = await passFence(trx, input.fence)
   if (!isClear) {
     // What a lane gives back, and what one commit was too small for, does not wait for who is still writing.
     const cancelled = await cancelMail(trx, workspaceId, whom, { now: now(), limit: PAGE })
@@ -73,17 +70,20 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
       : { ...nothing, done: cancelled }
   }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
-  const page = await blankPage(deps, job, whom, mail)
-  if (page.done > 0) return { ...nothing, ...page }
-  if (await hasMailLeft(trx, workspaceId, whom)) return { ...nothing, ...page, wait_ms }
-  const tags = await eraseTags(deps, job, whom, page.place)
-  if (!tags.isOver) return { ...nothing, ...page, place: tags.place, done: tags.looked }
+  const { at, ...page } = await blankPage(deps, job, whom, mail)
+  if (page.done > 0) return { ...nothing, ...page, place: writePlace(at) }
+  if (await hasMailLeft(trx, workspaceId, whom)) {
+    return { ...nothing, ...page, place: writePlace(at), wait_ms }
+  }
+  const { looked, last, isOver } = await eraseTags(deps, job, whom, at.tag)
+  const place = writePlace({ ...at, tag: last })
+  if (!isOver) return { ...nothing, ...page, place, done: looked }
   // Not before: mail of a release before that comes back from its lane has no HMAC, and is stopped by the address alone.
   await eraseSuppression(trx, workspaceId, whom)
   await forgetPlaces(trx, workspaceId, whom.email)
   await deleteLiveErasure(trx, workspaceId, whom)
   await updateJob(trx, workspaceId, id, { input: inputOfOver(job) })
-  return { ...nothing, ...page, place: tags.place, done: tags.looked, isOver: true }
+  return { ...nothing, ...page, place, done: looked, isOver: true }
 }
 
 /** Bodies of webhooks come before the mail by whose recipients they are found. */
@@ -92,11 +92,11 @@ async function blankPage(
   job: JobRow,
   whom: Whom,
   ofMail: { waits: boolean; limit: number },
-): Promise<Done> {
+): Promise<Done & { at: ErasePlace }> {
   const { db: trx, now } = deps
   const { workspace_id: workspaceId } = job
   const { contactId } = whom
-  const [after = '', lastAnswer = '', lastTag = ''] = (job.place ?? '//').split('/')
+  const from = readPlace(job.place)
   const toBlank = await listMailToBlank(trx, workspaceId, whom, ofMail)
   await lockMailsTracking(
     trx,
@@ -104,19 +104,22 @@ async function blankPage(
   )
   // Whoever was added to an audience while the contact was deleted is there by now.
   await eraseMemberships(deps, workspaceId, { email: whom.email, until: whom.at, at: now() })
-  const executions = await blankExecutions(trx, workspaceId, contactId, { after, limit: PAGE })
+  const executions = await blankExecutions(trx, workspaceId, contactId, {
+    after: from.execution,
+    limit: PAGE,
+  })
   const at = { now: now(), limit: PAGE }
   const cancelled = await cancelMail(trx, workspaceId, whom, at)
   await deleteContactNews(trx, workspaceId, contactId)
   const events = await eraseEvents(deps, job, contactId)
-  const answers = await blankAnswers(deps, job, whom, lastAnswer)
+  const answers = await blankAnswers(deps, job, whom, from.answer)
   const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
   const mails = bodies < PAGE ? toBlank : []
   await blankHeaders(deps, job, whom, mails)
   await blankMail(trx, workspaceId, whom, mails, at.now)
   const { count: answered, looked, last } = answers
   return {
-    place: `${executions.last ?? after}/${last}/${lastTag}`,
+    at: { execution: executions.last ?? from.execution, answer: last, tag: from.tag },
     done: executions.count + cancelled + events + looked + bodies + mails.length,
     counts: {
       mails: mails.length,
@@ -160,20 +163,17 @@ async function blankAnswers(
   return { count: blank.length, looked: answers.length, last: last ?? ALL_ANSWERS }
 }
 
-/** Walks over the counts by tag by their keys, once. Its place may hold values of others, so it is gone when it is over. */
+/** Walks over the counts by tag by their keys, once. Its place may hold values of others, so none is left when it is over. */
 async function eraseTags(
   { db: trx }: JobPageDeps,
   { workspace_id: workspaceId }: JobRow,
   { email }: Whom,
-  place: string | null,
-): Promise<{ looked: number; place: string; isOver: boolean }> {
-  const [execution = '', answer = '', tag = ''] = (place ?? '//').split('/')
-  const after = tag === '' ? null : (JSON.parse(decodeURIComponent(tag)) as TagPlace)
+  after: ErasePlace['tag'],
+): Promise<{ looked: number; last: ErasePlace['tag']; isOver: boolean }> {
   if (!after) await blankTagChanges(trx, workspaceId, email)
   const { looked, last } = await blankTags(trx, workspaceId, email, { after, limit: TAGS_PAGE })
   const isOver = looked < TAGS_PAGE
-  const next = isOver ? '' : encodeURIComponent(JSON.stringify(last ?? after))
-  return { looked, place: `${execution}/${answer}/${next}`, isOver }
+  return { looked, last: isOver ? null : (last ?? after), isOver }
 }
 
 /** Of mail that was submitted as a whole and goes to others yet, the header names them no more. */

@@ -1,13 +1,12 @@
 // Deletes what is too old to be kept, part by part and page by page: each page is a commit of its own.
 import type { RetentionPart } from '../../db/retention/parts.ts'
 import { deleteRetentionPage, type RetentionPlace } from '../../db/retention/writes.ts'
-import type { RetentionDays } from '../../rules/retention.ts'
+import { DAY_MS, type RetentionDays } from '../../rules/retention.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
 /** Of one commit. */
 const PAGE = 1_000
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** What hears how it goes. */
 export interface RetentionWatch {

@@ -252,10 +252,13 @@ async function blankContents(
   `.execute(trx)
 }
 
+const isMailOf = (workspaceId: WorkspaceId) =>
+  sql<boolean>`(select workspace_id from emails where id = email_sources.email_id) = ${workspaceId}`
+
 /** The header of a mail that was submitted as a whole and goes to others yet: its first slice. */
 export async function findFirstSlice(
   trx: Trx,
-  _workspaceId: WorkspaceId,
+  workspaceId: WorkspaceId,
   emailId: string,
 ): Promise<Buffer | undefined> {
   const row = await trx
@@ -263,6 +266,7 @@ export async function findFirstSlice(
     .select('content')
     .where('email_id', '=', emailId)
     .where('position', '=', 0)
+    .where(isMailOf(workspaceId))
     .executeTakeFirst()
   return row?.content
 }
@@ -270,7 +274,7 @@ export async function findFirstSlice(
 /** Replaces it by one of the same length. */
 export async function replaceFirstSlice(
   trx: Trx,
-  _workspaceId: WorkspaceId,
+  workspaceId: WorkspaceId,
   emailId: string,
   content: Buffer,
 ): Promise<void> {
@@ -279,6 +283,7 @@ export async function replaceFirstSlice(
     .set({ content })
     .where('email_id', '=', emailId)
     .where('position', '=', 0)
+    .where(isMailOf(workspaceId))
     .execute()
 }
 
@@ -321,75 +326,4 @@ export async function forgetPlaces(
       select max(c.email) from audience_contacts c where c.audience_id = s.audience_id and c.email < ${email}), '')
     where s.workspace_id = ${workspaceId} and s.after_email = ${email}
   `.execute(trx)
-}
-
-/** A count by tag, by its key. */
-export interface TagPlace {
-  hour: number
-  domain_id: string
-  value: string
-}
-
-/** Takes the address out of the tags of what is not counted yet. The caller has blanked the tags of mail. */
-export async function blankTagChanges(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  email: string,
-): Promise<void> {
-  const pattern = wholeAddress(email)
-  await sql`
-    update email_stat_changes c set tags = (
-      select coalesce(jsonb_object_agg(regexp_replace(t.key, ${pattern}, 'erased', 'gi'),
-        regexp_replace(t.value, ${pattern}, 'erased', 'gi')), '{}') from jsonb_each_text(c.tags) t)
-    where c.workspace_id = ${workspaceId} and lower(c.tags::text) ~ ${pattern}
-  `.execute(trx)
-}
-
-/**
- * Takes the address out of the next tags by which mail is counted; what was counted by several is counted by one then. The caller has taken
- * it out of changes before: one that was folded meanwhile is found where it was folded to.
- * @returns how many were looked at, and the last of those that do not name it
- */
-export async function blankTags(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  email: string,
-  { after, limit }: { after: TagPlace | null; limit: number },
-): Promise<{ looked: number; last: TagPlace | null }> {
-  const pattern = wholeAddress(email)
-  const isAfter = after
-    ? sql`(hour, domain_id, value) > (${after.hour}::integer, ${after.domain_id}, ${after.value})`
-    : sql`true`
-  const { rows } = await sql<{ looked: number; last: TagPlace | null }>`
-    with page as (
-      select hour, domain_id, value, lower(value) ~ ${pattern} as is_named from email_stats
-      where workspace_id = ${workspaceId} and kind = 'tag' and ${isAfter}
-      order by hour, domain_id, value limit ${limit}
-    ), named as (
-      delete from email_stats s using page where page.is_named and s.workspace_id = ${workspaceId} and s.kind = 'tag'
-        and s.hour = page.hour and s.domain_id = page.domain_id and s.value = page.value
-      returning s.*
-    ), renamed as (
-      insert into email_stats as s (workspace_id, kind, hour, domain_id, value, accepted, sent, delivered, opened, clicked,
-        bounced, complained, unsubscribed, suppressed)
-      select workspace_id, kind, hour, domain_id, regexp_replace(value, ${pattern}, 'erased', 'gi') as renamed,
-        sum(accepted), sum(sent), sum(delivered), sum(opened), sum(clicked), sum(bounced), sum(complained),
-        sum(unsubscribed), sum(suppressed)
-      from named group by workspace_id, kind, hour, domain_id, renamed
-      order by workspace_id, kind, hour, domain_id, renamed
-      on conflict (workspace_id, kind, hour, domain_id, value) do update set
-        accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
-        delivered = s.delivered + excluded.delivered, opened = s.opened + excluded.opened,
-        clicked = s.clicked + excluded.clicked, bounced = s.bounced + excluded.bounced,
-        complained = s.complained + excluded.complained, unsubscribed = s.unsubscribed + excluded.unsubscribed,
-        suppressed = s.suppressed + excluded.suppressed
-    )
-    select count(*)::integer as looked, (
-      select json_build_object('hour', hour, 'domain_id', domain_id, 'value', value) from page where not is_named
-      order by hour desc, domain_id desc, value desc limit 1) as last
-    from page
-  `.execute(trx)
-  const [row] = rows
-  if (!row) throw new Error('a page of tags was answered by no row')
-  return row
 }

@@ -20,7 +20,6 @@ export interface Erased {
 /** The bounds of what is there now. The caller holds the contact's lock, so that none of it is missed. */
 export async function findBounds(
   trx: Trx,
-  _workspaceId: WorkspaceId,
 ): Promise<Pick<Erased, 'deliveryId' | 'webhookEventId' | 'at'>> {
   const { rows } = await sql<{ delivery_id: number; webhook_event_id: string; at: Date }>`
     select (select coalesce(max(id), 0) from deliveries) as delivery_id, webhook_id()::text as webhook_event_id,
@@ -39,7 +38,6 @@ export async function findBounds(
  */
 export async function passFence(
   trx: Trx,
-  _workspaceId: WorkspaceId,
   fence: string | null,
 ): Promise<{ fence: string; isClear: boolean }> {
   const { rows } = await sql<{ fence: string; is_clear: boolean }>`

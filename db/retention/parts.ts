@@ -2,10 +2,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { firstIdAt } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
-import type { RetentionSetting } from '../../rules/retention.ts'
+import { DAY_MS, type RetentionSetting } from '../../rules/retention.ts'
 import type { Database } from '../schema.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** A condition on rows `t` of the table. @param before what is as old or older may go */
 type Condition = (before: Date) => RawBuilder<SqlBool>

@@ -8,7 +8,9 @@ import { live } from './reads.ts'
 type ErasedSuppression = Omit<Row<'erased_suppressions'>, 'workspace_id'>
 
 /** Which of two suppressions of an address lasts: the longer one, and of those a complaint. `s` is the stored one. */
-const isStronger = sql`(s.expires_at is not null and (excluded.expires_at is null or excluded.expires_at > s.expires_at))
+const keepStronger = sql`on conflict (workspace_id, address_hmac) do update set
+      reason = excluded.reason, source_id = excluded.source_id, expires_at = excluded.expires_at
+    where (s.expires_at is not null and (excluded.expires_at is null or excluded.expires_at > s.expires_at))
       or (s.reason <> 'complaint' and excluded.reason = 'complaint'
         and excluded.expires_at is not distinct from s.expires_at)`
 
@@ -31,9 +33,7 @@ export async function suppressErased(
     insert into erased_suppressions as s (workspace_id, address_hmac, reason, source_id, created_at, expires_at)
     values (${workspaceId}, ${row.address_hmac}, ${row.reason}, ${row.source_id}, ${row.created_at}::timestamptz,
       ${row.expires_at}::timestamptz)
-    on conflict (workspace_id, address_hmac) do update set
-      reason = excluded.reason, source_id = excluded.source_id, expires_at = excluded.expires_at
-    where ${isStronger}
+    ${keepStronger}
   `.execute(trx)
 }
 
@@ -89,8 +89,6 @@ export async function eraseSuppression(
     )
     insert into erased_suppressions as s (workspace_id, address_hmac, reason, source_id, created_at, expires_at)
     select ${workspaceId}, ${hmac}, reason, source_id, created_at, expires_at from gone
-    on conflict (workspace_id, address_hmac) do update set
-      reason = excluded.reason, source_id = excluded.source_id, expires_at = excluded.expires_at
-    where ${isStronger}
+    ${keepStronger}
   `.execute(trx)
 }

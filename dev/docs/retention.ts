@@ -1,10 +1,9 @@
 // The table of what is deleted once it is old, from the list that workers go by.
 import { retentionParts } from '../../db/retention/parts.ts'
-import { retentionSettings } from '../../rules/retention.ts'
+import { DAY_MS, retentionSettings } from '../../rules/retention.ts'
 import { code, markdownTable } from './markdown.ts'
 
 const HOUR_MS = 60 * 60 * 1000
-const DAY_MS = 24 * HOUR_MS
 
 const daysOrHours = (ms: number): string =>
   ms > DAY_MS && ms % DAY_MS === 0 ? `${ms / DAY_MS} days` : `${ms / HOUR_MS} hours`

@@ -63,6 +63,7 @@ import { findKept, findKeptKeys } from '../../db/segments/kept.ts'
 import { claimDueLooks, listPageFacts } from '../../db/segments/members.ts'
 import { findSegmentConditions } from '../../db/segments/reads.ts'
 import { listKeeping, listKeptReading } from '../../db/segments/writes.ts'
+import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
 import { foldEmailStats, lockFolding } from '../../db/stats/fold.ts'
 import { listEmailStats } from '../../db/stats/reads.ts'
 import { countUnsubscribe, uncountUnsubscribe } from '../../db/stats/unsubscribes.ts'
@@ -290,8 +291,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => cancelExecutions(trx, ws, { ofContact: id }, why, at),
   (trx) => erase.blankLiveExecutions(trx, ws, id),
   (trx) => erase.deleteContactNews(trx, ws, id),
-  (trx) => erase.findBounds(trx, ws),
-  (trx) => erase.passFence(trx, ws, '3'),
+  (trx) => erase.findBounds(trx),
+  (trx) => erase.passFence(trx, '3'),
   (trx) => erase.insertLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.deleteLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.cancelMail(trx, ws, erased, { now: at, limit: 2 }),
@@ -304,10 +305,10 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.listAnswers(trx, ws, { after: '', at, limit: 2 }),
   (trx) => blank.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
   (trx) => blank.forgetPlaces(trx, ws, 'a@b.test'),
-  (trx) => blank.blankTagChanges(trx, ws, 'a@b.test'),
-  (trx) => blank.blankTags(trx, ws, 'a@b.test', { after: null, limit: 2 }),
+  (trx) => blankTagChanges(trx, ws, 'a@b.test'),
+  (trx) => blankTags(trx, ws, 'a@b.test', { after: null, limit: 2 }),
   (trx) =>
-    blank.blankTags(trx, ws, 'a@b.test', {
+    blankTags(trx, ws, 'a@b.test', {
       after: { hour: 1, domain_id: id, value: 'a' },
       limit: 2,
     }),

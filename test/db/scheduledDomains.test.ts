@@ -6,6 +6,7 @@ import { stopScheduledOf } from '../../db/deliveries/scheduled.ts'
 import { insertTestDomain } from '../setup/api.ts'
 import { createScheduledApi } from '../setup/scheduledMail.ts'
 import { uniqueName } from '../setup/unique.ts'
+import { webhooksToldOf } from '../setup/webhookTold.ts'
 
 const { api, clock, address, schedule, move, read, ready, claim } = await createScheduledApi()
 const { db, workspaceId } = api
@@ -32,17 +33,8 @@ const lastOf = async (id: string) =>
 const stopped = (subtype: string) => ({ status: 'bounced', type: 'Permanent', subtype })
 
 /** What webhooks were told of an email, in order. */
-async function toldOf(id: string) {
-  const rows = await db
-    .selectFrom('webhook_events')
-    .select(['type', 'data'])
-    .orderBy('id')
-    .execute()
-  return rows
-    .map(({ type, data }) => ({ type, data: data as Record<string, unknown> }))
-    .filter(({ data }) => data['email_id'] === id)
-    .map(({ type, data }) => [type, data['bounce'] ?? null])
-}
+const toldOf = async (id: string) =>
+  (await webhooksToldOf(db, id)).map(({ type, data }) => [type, data['bounce'] ?? null])
 
 /** Brings the time of all that was scheduled. @returns the emails that a lane claims then */
 async function becomeDue(): Promise<string[]> {

@@ -7,6 +7,7 @@ import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createTestWorker } from '../setup/lanes.ts'
 import { uniqueName } from '../setup/unique.ts'
+import { webhooksToldOf } from '../setup/webhookTold.ts'
 
 const api = await createTestApi()
 const { db, workspaceId } = api
@@ -70,16 +71,8 @@ const settled = (emailId: string) =>
   })
 
 /** What webhooks are told of an email after `email.sent`, in order. */
-async function toldOf(emailId: string) {
-  const rows = await db
-    .selectFrom('webhook_events')
-    .select(['type', 'data'])
-    .orderBy('id')
-    .execute()
-  return rows
-    .map(({ type, data }) => ({ type, data: data as Record<string, unknown> }))
-    .filter(({ type, data }) => data['email_id'] === emailId && type !== 'email.sent')
-}
+const toldOf = async (emailId: string) =>
+  (await webhooksToldOf(db, emailId)).filter(({ type }) => type !== 'email.sent')
 
 const PERMANENT = { bounce: { type: 'Permanent', subtype: 'General' } }
 

@@ -69,6 +69,7 @@ const exceptions: Record<string, string[]> = {
     'segments/claimFill',
   ],
   'it sets something for the transaction': ['idle/endWhenIdle'],
+  'bounds of all that Postgres has': ['contacts/findBounds', 'contacts/passFence'],
   'a lane has mail of all workspaces': [
     'lanes/findLaneCount',
     'lanes/offerLane',
