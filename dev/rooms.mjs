@@ -7,7 +7,7 @@ const CONFIG = join(import.meta.dirname, '..', 'biome.json')
 /** A room by its name, or one of its folders or files alone. @type {Record<string, string[]>} */
 export const mayImport = {
   rules: [],
-  mail: ['rules'],
+  mail: ['rules', 'runtime/randomPool.ts'],
   db: ['rules'],
   runtime: ['rules', 'workflows/messages.ts'],
   commands: [

@@ -1,8 +1,8 @@
 // Makes ids that sort by time.
-import { randomFillSync } from 'node:crypto'
 import { encodeTime, type IdKind, idPrefixes, type NewId } from '../rules/ids.ts'
+import { createRandomPool } from './randomPool.ts'
 
-const POOL_BYTES = 16 * 256
+const RANDOM_CHARS = 16
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /**
@@ -10,21 +10,15 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
  * increase: within a millisecond, or if the clock steps back, the random part counts up.
  */
 export function createNewId(now: () => Date): NewId {
-  const random = new Uint8Array(16)
-  // One call for random bytes serves many ids, because the call costs more than the rest of an id.
-  const pool = new Uint8Array(POOL_BYTES)
-  let used = POOL_BYTES
+  const random = new Uint8Array(RANDOM_CHARS)
+  const draw = createRandomPool(RANDOM_CHARS)
   let last = -1
   const newId = (kind: IdKind): string => {
     const ms = now().getTime()
     if (ms > last) {
       last = ms
-      if (used === POOL_BYTES) {
-        randomFillSync(pool)
-        used = 0
-      }
-      for (let i = 0; i < 16; i++) random[i] = (pool[used + i] ?? 0) & 31
-      used += 16
+      draw(random)
+      for (let i = 0; i < RANDOM_CHARS; i++) random[i] = (random[i] ?? 0) & 31
       random[0] = (random[0] ?? 0) & 15 // leaves room to count up
     } else {
       for (let i = 15; i >= 0; i--) {

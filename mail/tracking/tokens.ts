@@ -1,7 +1,8 @@
 // Tokens of pixels and tracked links: delivery, link and a MAC, as short text for a URL.
-import { randomFillSync } from 'node:crypto'
+
 import type { Mac, MacCheck } from '../../rules/mac.ts'
 import { copyToken } from '../../rules/wire.ts'
+import { createRandomPool } from '../../runtime/randomPool.ts'
 
 const OPEN = 1
 const CLICK = 2
@@ -56,21 +57,13 @@ function sign(mac: Mac, body: Buffer): string {
 }
 
 const TOKEN_BYTES = 16
-/** One call for random bytes serves many tokens, because the call costs more than the rest of a token. */
-const pool = Buffer.alloc(TOKEN_BYTES * 256)
-let used = pool.length
+const drawn = Buffer.alloc(TOKEN_BYTES)
+const draw = createRandomPool(TOKEN_BYTES)
 
 /** Makes a random 128-bit token: 22 base64url characters. */
 export function newOpaqueToken(): string {
-  if (used === pool.length) {
-    randomFillSync(pool)
-    used = 0
-  }
-  const token = pool.toString('base64url', used, used + TOKEN_BYTES)
-  // Nothing keeps what was given away.
-  pool.fill(0, used, used + TOKEN_BYTES)
-  used += TOKEN_BYTES
-  return token
+  draw(drawn)
+  return drawn.toString('base64url')
 }
 
 interface Content {
