@@ -58,9 +58,14 @@ export function createWebhookMetrics(registry: Registry, sources: Sources): Webh
     help: 'Webhooks that were disabled after a 410, for days of failures, or for what was pending',
     registers,
   })
+  const triesOf = {
+    succeeded: tries.labels('succeeded'),
+    refused: tries.labels('refused'),
+    unanswered: tries.labels('unanswered'),
+  }
   return {
     tried(outcome, took_ms) {
-      tries.inc({ outcome })
+      triesOf[outcome].inc()
       times.observe(took_ms / 1000)
     },
     disabled: () => disabled.inc(),

@@ -128,25 +128,30 @@ export async function releaseWebhooks(trx: Trx, webhooks: readonly HeldWebhook[]
   `.execute(trx)
 }
 
-/** What is to be sent. Ids are uuids. */
-export interface DueWebhookDelivery {
-  id: string
-  event_id: string
-  workspace_id: string
-  /** Tries that have ended. */
-  attempts: number
+/** Where what is due is sent, as it was when that was read. */
+export interface WebhookTarget {
   url: string
-  type: string
-  at: Date
-  /** JSON text. */
-  data: string
   /** Encrypted; the newest first. */
   secrets: Buffer[]
 }
 
+/** What is to be sent. Ids are uuids. */
+export interface DueWebhookDelivery {
+  id: string
+  event_id: string
+  /** Tries that have ended. */
+  attempts: number
+  type: string
+  at: Date
+  /** JSON text. */
+  data: string
+  /** The same object for all that were read at once. */
+  target: WebhookTarget
+}
+
 /**
- * What is due at an endpoint that the worker has, in the order in which it was. All have the same list of secrets. Planned at
- * each call: a plan for few that wait would read all of many.
+ * What is due at an endpoint that the worker has, in the order in which it was. Planned at each call: a plan for few that wait
+ * would read all of many.
  * @param but those that the worker has in hand
  */
 export async function listDueDeliveries(
@@ -154,18 +159,18 @@ export async function listDueDeliveries(
   { id, epoch }: HeldWebhook,
   { but, limit }: { but: readonly string[]; limit: number },
 ): Promise<DueWebhookDelivery[]> {
-  const { rows } = await sql<DueWebhookDelivery>`
+  const { rows } = await sql<Omit<DueWebhookDelivery, 'target'> & Partial<WebhookTarget>>`
     /* due */ with held as materialized (
       select w.id, w.url, array(select s.secret from webhook_secrets s
         where s.webhook_id = w.id and (s.valid_until is null or s.valid_until > statement_timestamp())
         order by s.id desc limit ${limits.webhookSecretsMax}) as secrets
       from webhooks w where w.id = ${id} and w.epoch = ${epoch} and w.status = 'enabled'
     )
-    select d.id, d.event_id, d.workspace_id, d.attempts, w.url, e.type, e.at, e.data::text as data,
-      case when row_number() over (order by d.next_at, d.id) = 1 then w.secrets else '{}' end as secrets
+    select d.id, d.event_id, d.attempts, e.type, e.at, e.data::text as data,
+      case when d.is_first then w.url end as url, case when d.is_first then w.secrets end as secrets
     from held w
     cross join lateral (
-      select d.* from webhook_deliveries d
+      select d.*, row_number() over (order by d.next_at, d.id) = 1 as is_first from webhook_deliveries d
       where d.webhook_id = w.id and d.next_at <= statement_timestamp() and d.id <> all(${[...but]}::uuid[])
       order by d.next_at, d.id limit ${limit}
     ) d
@@ -174,8 +179,9 @@ export async function listDueDeliveries(
     ) e
     order by d.next_at, d.id
   `.execute(db)
-  // They are the same for all, so they come once.
-  const secrets = rows[0]?.secrets ?? []
-  for (const row of rows) row.secrets = secrets
-  return rows
+  // It is the same for all, so it comes once.
+  const target = { url: rows[0]?.url ?? '', secrets: rows[0]?.secrets ?? [] }
+  return rows.map(({ id, event_id, attempts, type, at, data }) => {
+    return { id, event_id, attempts, type, at, data, target }
+  })
 }

@@ -35,10 +35,12 @@ export async function settleWebhooks(
   trx: Trx,
   tries: readonly SettledTry[],
 ): Promise<DisabledWebhook[]> {
+  const column = <K extends keyof SettledTry>(name: K) => tries.map((one) => one[name])
   const { rows } = await sql<DisabledWebhook>`
     with given as (
-      select g.* from jsonb_to_recordset(${JSON.stringify(tries)}::jsonb) as g (id uuid, webhook_id text, epoch bigint,
-        state text, after_ms float8, response_status int, response_ms int)
+      select g.* from unnest(${column('id')}::uuid[], ${column('webhook_id')}::text[], ${column('state')}::text[],
+        ${column('after_ms')}::float8[], ${column('response_status')}::int[], ${column('response_ms')}::int[])
+        as g (id, webhook_id, state, after_ms, response_status, response_ms)
     ), health as (
       select h.* from jsonb_to_recordset(${JSON.stringify(healthOf(tries))}::jsonb) as h (webhook_id text, epoch bigint,
         has_succeeded boolean, failures int, is_gone boolean)

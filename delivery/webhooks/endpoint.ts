@@ -8,7 +8,7 @@ import {
 import type { SettledTry } from '../../db/webhooks/settle.ts'
 import { limits } from '../../rules/limits.ts'
 import { restsAfterFailures } from '../../rules/webhooks/outcome.ts'
-import type { QueuedBytes } from './queuedBytes.ts'
+import type { QueuedBytes, ReadPace } from './queuedBytes.ts'
 
 /** How long what was read may wait to be begun: the endpoint may have been changed or deleted since. */
 const FRESH_MS = 1_000
@@ -54,7 +54,7 @@ export async function serveEndpoint(
         const due = queue.shift()
         if (due) hand.begin(due, taken)
       }
-      const limit = deps.queued.limit(hand.isHealthy())
+      const limit = deps.queued.limit(hand.isHealthy(), queue.pace())
       const leftMin = Math.min(limit, limits.webhookUnderWayMax)
       if (hand.mayGoOn() && !isRead && queue.length() < leftMin) {
         const but = [...hand.ids(), ...queue.ids()]
@@ -77,6 +77,8 @@ export async function serveEndpoint(
 /** What was read and is not begun, in order. */
 function createQueue(queued: QueuedBytes) {
   let all: { due: DueWebhookDelivery; read: number }[] = []
+  let lastRead = { at: performance.now(), length: 0 }
+  let begun = 0
   const drop = () => {
     for (const { due } of all) queued.add(-due.data.length)
     all = []
@@ -85,16 +87,25 @@ function createQueue(queued: QueuedBytes) {
     drop,
     length: () => all.length,
     ids: () => all.map(({ due }) => due.id),
+    pace: (): ReadPace => ({
+      fresh: Math.floor((begun * FRESH_MS) / 2 / Math.max(1, performance.now() - lastRead.at)),
+      length: lastRead.length,
+    }),
     push(found: readonly DueWebhookDelivery[]) {
       const read = performance.now()
+      let length = 0
       for (const due of found) {
-        queued.add(due.data.length)
+        length += due.data.length
         all.push({ due, read })
       }
+      queued.add(length)
+      lastRead = { at: read, length: Math.ceil(length / Math.max(1, found.length)) }
+      begun = 0
     },
     shift() {
       const due = all.shift()?.due
       if (due) queued.add(-due.data.length)
+      begun += 1
       return due
     },
     /** Forgets all of it when the first was read too long ago. @returns whether it was */
@@ -111,6 +122,7 @@ function createQueue(queued: QueuedBytes) {
 function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
   const open = new Map<string, Promise<void>>()
   const unsettled = new Map<string, Promise<void>>()
+  let changed = () => {}
   let { failures, is_proven } = webhook
   let isServed = false
   let isOver = false
@@ -129,7 +141,10 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
       .catch(() => {
         isOver = true
       })
-      .finally(() => unsettled.delete(one.id))
+      .then(() => {
+        unsettled.delete(one.id)
+        if (open.size === 0) changed()
+      })
     unsettled.set(one.id, work)
   }
   const mayGoOn = () => !isOver && deps.mayBegin(webhook)
@@ -151,13 +166,15 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
         open.delete(due.id)
         note(one)
         settle(one)
+        changed()
       })
       open.set(due.id, work)
     },
     /** Resolves when a request has ended or, where none is open, a try is written. */
-    async change() {
-      await Promise.race(open.size > 0 ? open.values() : unsettled.values())
-    },
+    change: () =>
+      new Promise<void>((resolve) => {
+        changed = resolve
+      }),
     async empty() {
       await Promise.allSettled(open.values())
       await Promise.allSettled(unsettled.values())

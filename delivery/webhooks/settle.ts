@@ -9,25 +9,31 @@ import { createBatcher } from '../../runtime/batcher.ts'
 import type { WebhookDeps } from './deps.ts'
 
 const SETTLED_MAX = 200
+/** Under load, how long tries wait for others: nobody waits for them, and each commit is waited for by the disk. */
+const GATHER_MS = 10
 
 type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics'>
 
 /** @returns a function that resolves when the try is committed, and rejects when it was not */
 export function createWebhookSettler(deps: Deps): (one: SettledTry) => Promise<void> {
-  return createBatcher<SettledTry, void>(async (tries) => {
-    // Nothing is disabled by what succeeds, so there is nobody to tell in the same commit.
-    if (tries.every(({ state }) => state === 'succeeded')) {
-      await transact.one(deps, ({ db }) => settleWebhooks(db, tries))
+  return createBatcher<SettledTry, void>(
+    async (tries) => {
+      // Nothing is disabled by what succeeds, so there is nobody to tell in the same commit.
+      if (tries.every(({ state }) => state === 'succeeded')) {
+        await transact.one(deps, ({ db }) => settleWebhooks(db, tries))
+        return tries.map(() => undefined)
+      }
+      const disabled = await transact(deps, async (inTrx) => {
+        const over = await settleWebhooks(inTrx.db, tries)
+        await tellOfDisabled(inTrx, over)
+        return over
+      })
+      noteDisabled(deps, disabled)
       return tries.map(() => undefined)
-    }
-    const disabled = await transact(deps, async (inTrx) => {
-      const over = await settleWebhooks(inTrx.db, tries)
-      await tellOfDisabled(inTrx, over)
-      return over
-    })
-    noteDisabled(deps, disabled)
-    return tries.map(() => undefined)
-  }, SETTLED_MAX)
+    },
+    SETTLED_MAX,
+    { gather_ms: GATHER_MS },
+  )
 }
 
 /** Writes `webhook.disabled` for others that ask for it. */

@@ -1,32 +1,31 @@
 // Makes a request of a webhook: the body, and the headers of Standard Webhooks that sign it.
-import { createHmac } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import type { DueWebhookDelivery } from '../../db/webhooks/lanes.ts'
 import { toShownId } from '../../rules/webhooks/ids.ts'
 
 /** The same at every try: its texts come from one row. */
 export const webhookBody = ({ type, at, data }: Pick<DueWebhookDelivery, 'type' | 'at' | 'data'>) =>
-  `{"type":${JSON.stringify(type)},"timestamp":"${at.toISOString()}","data":${data}}`
+  Buffer.from(`{"type":${JSON.stringify(type)},"timestamp":"${at.toISOString()}","data":${data}}`)
 
 /**
  * The headers of a request.
- * @param secrets each of them signs, so that a receiver may know any one
+ * @param keys each of them signs, so that a receiver may know any one
  * @param now seconds are signed: receivers refuse what is minutes old
  */
 export function webhookHeaders(
-  { eventId, body }: { eventId: string; body: string },
-  secrets: readonly Buffer[],
+  { eventId, body }: { eventId: string; body: Buffer },
+  keys: readonly KeyObject[],
   now: Date,
 ): Record<string, string> {
   const id = toShownId('webhookEvent', eventId)
   const timestamp = String(Math.floor(now.getTime() / 1000))
-  const signed = `${id}.${timestamp}.${body}`
+  const sign = (key: KeyObject) =>
+    createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')
   return {
     'content-type': 'application/json',
     'user-agent': 'Dripline',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': secrets
-      .map((secret) => `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`)
-      .join(' '),
+    'webhook-signature': keys.map((key) => `v1,${sign(key)}`).join(' '),
   }
 }

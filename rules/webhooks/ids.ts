@@ -2,6 +2,8 @@
 import { type IdKind, idPrefixes, isId } from '../ids.ts'
 
 const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+/** By their digit in the base 32 of JavaScript. */
+const digitOf = new Map(Array.from(DIGITS, (digit, n) => [n.toString(32), digit]))
 const CHARS = 26
 const MAX = (1n << 128n) - 1n
 
@@ -9,12 +11,10 @@ type Kind = Extract<IdKind, 'webhookEvent' | 'webhookDelivery'>
 
 /** The id that callers see, from a uuid as Postgres writes it. */
 export function toShownId(kind: Kind, uuid: string): string {
-  const value = BigInt(`0x${uuid.replaceAll('-', '')}`)
-    .toString(32)
-    .padStart(CHARS, '0')
+  const value = BigInt(`0x${uuid.replaceAll('-', '')}`).toString(32)
   let text = ''
-  for (const digit of value) text += DIGITS[Number.parseInt(digit, 32)]
-  return `${idPrefixes[kind]}_${text}`
+  for (const digit of value) text += digitOf.get(digit)
+  return `${idPrefixes[kind]}_${text.padStart(CHARS, '0')}`
 }
 
 /** The uuid of an id that a caller gave; null: it is none. */

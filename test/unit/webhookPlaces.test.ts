@@ -42,9 +42,24 @@ test('eight are for a workspace where few are left', () => {
 
 test('few bodies are read of an endpoint, and one at a time when all are large', () => {
   const queued = createQueuedBytes(100)
-  expect([queued.limit(true), queued.limit(false)]).toEqual([16, 2])
+  const first = { fresh: 0, length: 0 }
+  const both = () => [queued.limit(true, first), queued.limit(false, first)]
+  expect(both()).toEqual([16, 2])
   queued.add(100)
-  expect([queued.limit(true), queued.limit(false)]).toEqual([1, 1])
+  expect(both()).toEqual([1, 1])
   queued.add(-1)
-  expect([queued.limit(true), queued.limit(false)]).toEqual([16, 2])
+  expect(both()).toEqual([16, 2])
+})
+
+test('more are read of an endpoint that takes them fast, unless they are large', () => {
+  const queued = createQueuedBytes()
+  const limits = [
+    { fresh: 3, length: 500 },
+    { fresh: 50, length: 500 },
+    { fresh: 5_000, length: 500 },
+    { fresh: 5_000, length: 64 * 1024 },
+    { fresh: 5_000, length: 1_000_000 },
+  ].map((pace) => queued.limit(true, pace))
+  expect(limits).toEqual([16, 50, 100, 4, 1])
+  expect(queued.limit(false, { fresh: 5_000, length: 500 })).toBe(2)
 })

@@ -1,17 +1,11 @@
 // The client for addresses that customers choose: which it connects to, and what it says when it does not.
 import { once } from 'node:events'
-import {
-  createServer,
-  Agent as HttpAgent,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isPublicAddress } from '../../../mail/dns/publicAddresses.ts'
 import { createOutbound, type OutboundDeps, OutboundError } from '../../../runtime/outbound.ts'
+import { keepConnections } from '../../../runtime/outboundConnections.ts'
 
 let server: Server
 let port = 0
@@ -230,8 +224,8 @@ describe('an answer whose status is enough', () => {
   })
 
   test('is made again on a new connection when the one that was kept has ended', async () => {
-    const [http, https] = [new HttpAgent({ keepAlive: true }), new HttpsAgent({ keepAlive: true })]
-    const ask = () => post({ agents: { http, https } })
+    const connections = keepConnections()
+    const ask = () => post({ connections })
     answer = (res) => res.end('ok')
     await ask()
     const before = seen.length
@@ -241,6 +235,37 @@ describe('an answer whose status is enough', () => {
     }
     expect(await ask()).toMatchObject({ status: 200 })
     expect(seen.length - before).toBe(2)
-    http.destroy()
+    connections.close()
+  })
+
+  test('shares a connection that is kept with the next one to the same host and address alone', async () => {
+    const connections = keepConnections()
+    const asked = async (host: string) => {
+      const deps = { ...anything, lookup: async () => ['127.0.0.1'] }
+      await get(`http://${host}:${port}/`, deps, { isStatusEnough: true, connections })
+      return ports.at(-1)
+    }
+    const ports: (number | undefined)[] = []
+    answer = (res) => {
+      ports.push(res.req.socket.remotePort)
+      res.end('ok')
+    }
+    const first = await asked('one.test')
+    expect(await asked('one.test')).toBe(first)
+    expect(await asked('two.test')).not.toBe(first)
+    expect(seen.at(-1)?.headers.host).toBe(`two.test:${port}`)
+    connections.close()
+    expect(await asked('one.test')).not.toBe(first)
+  })
+
+  test('that was given up leaves nothing to be sent later', async () => {
+    const connections = keepConnections()
+    answer = () => undefined
+    const before = seen.length
+    await expect(post({ connections, timeout_ms: 50 })).rejects.toThrow('timeout')
+    answer = (res) => res.end('ok')
+    expect(await post({ connections })).toMatchObject({ status: 200, isCut: false })
+    expect(seen.length - before).toBe(2)
+    connections.close()
   })
 })

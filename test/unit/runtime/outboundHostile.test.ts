@@ -1,12 +1,11 @@
 // What a server can do to the client for addresses that customers choose: no answer holds it for ever, or much of its memory.
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import type { ClientRequest } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOutbound, OutboundError } from '../../../runtime/outbound.ts'
+import { keepConnections } from '../../../runtime/outboundConnections.ts'
 import { eventually } from '../../setup/eventually.ts'
 
 let server: Server
@@ -67,24 +66,71 @@ test('who has given up already gets no answer', async () => {
 })
 
 test('a body in very many parts takes no more memory than one in few', async () => {
-  const requests: ClientRequest[] = []
-  const onRequest = (message: unknown) =>
-    void requests.push((message as { request: ClientRequest }).request)
-  subscribe('http.client.request.start', onRequest)
+  let written = false
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
   const bytes = 200_000
   const parts = '1\r\nx\r\n'.repeat(bytes)
-  reply = (socket) => socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${parts}`)
+  const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+  reply = (socket) =>
+    socket.write(head + parts, () => {
+      written = true
+    })
   gc()
   const before = process.memoryUsage().heapUsed
   const asked = get({ bytesMax: 256 * 1024 })
-  await eventually(() => expect(requests[0]?.socket?.bytesRead ?? 0).toBeGreaterThan(parts.length))
+  await eventually(() => expect(written).toBe(true))
   gc()
   const kept = process.memoryUsage().heapUsed - before
   for (const socket of open) socket.end('0\r\n\r\n')
   const { body } = await asked
-  unsubscribe('http.client.request.start', onRequest)
   expect(body.equals(Buffer.alloc(bytes, 'x'))).toBe(true)
   expect(kept).toBeLessThan(5_000_000)
+})
+
+test.each<[string, string]>([
+  ['nothing of HTTP', 'SSH-2.0-x\r\n'],
+  ['a status that is none', 'HTTP/1.1 abc OK\r\n\r\n'],
+  ['a head that never ends', `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(10_000)}`],
+  ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
+  [
+    'a length and parts',
+    'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+  ],
+  ['parts of no length', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'],
+  ['100 alone', 'HTTP/1.1 100 Continue\r\n\r\n'],
+])('an answer of %s is none', async (_, text) => {
+  reply = (socket) => socket.end(text)
+  const fault = await get().catch((err: unknown) => err instanceof OutboundError && err.fault)
+  expect(fault).toBe('connection')
+})
+
+test('what comes before an answer is no answer', async () => {
+  reply = (socket) =>
+    socket.end('HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n')
+  expect(await get()).toMatchObject({ status: 204, isCut: false })
+})
+
+test('headers that are named like parts of an object harm nothing', async () => {
+  const names = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty']
+  for (const name of names) {
+    reply = (socket) => socket.end(`HTTP/1.1 200 OK\r\n${name}: a\r\n${name}: b\r\n\r\n`)
+    await get().catch((err: unknown) => expect(err).toBeInstanceOf(OutboundError))
+  }
+  expect(Object.keys(Object.prototype)).toEqual([])
+})
+
+test('what a server says after its answer ends its connection, and is no answer to the next request', async () => {
+  const connections = keepConnections()
+  const post = () =>
+    createOutbound({ mayConnect: () => true })({
+      ...{ method: 'POST', url: new URL(`http://127.0.0.1:${port}/`), headers: {}, body: 'x' },
+      ...{ timeout_ms: 60_000, bytesMax: 100, isStatusEnough: true, connections },
+    })
+  const whole = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
+  reply = (socket) => socket.write(whole + whole.replace('200', '410'))
+  expect(await post()).toMatchObject({ status: 200 })
+  reply = (socket) => socket.write(whole.replace('200', '201'))
+  expect(await post()).toMatchObject({ status: 201 })
+  connections.close()
 })
