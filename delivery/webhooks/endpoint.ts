@@ -118,11 +118,23 @@ function createQueue(queued: QueuedBytes) {
   }
 }
 
+/** @returns `change` waits until `changed` is called; one waits at a time */
+function createChange() {
+  let resolve = () => {}
+  return {
+    changed: () => resolve(),
+    change: () =>
+      new Promise<void>((given) => {
+        resolve = given
+      }),
+  }
+}
+
 /** What is under way at an endpoint: requests, and those that have ended and are not written yet. */
 function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
   const open = new Map<string, Promise<void>>()
   const unsettled = new Map<string, Promise<void>>()
-  let changed = () => {}
+  const { change, changed } = createChange()
   let { failures, is_proven } = webhook
   let isServed = false
   let isOver = false
@@ -171,10 +183,7 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
       open.set(due.id, work)
     },
     /** Resolves when a request has ended or, where none is open, a try is written. */
-    change: () =>
-      new Promise<void>((resolve) => {
-        changed = resolve
-      }),
+    change,
     async empty() {
       await Promise.allSettled(open.values())
       await Promise.allSettled(unsettled.values())

@@ -31,6 +31,7 @@ const purposes: Readonly<Record<string, string>> = {
   'temporal-polyfill':
     'time zones: the `Temporal` of JavaScript, until every Node that is supported has it',
   tldts: 'which part of a domain name somebody can register',
+  undici: 'requests to webhooks, and those of nodes',
   zod: 'schemas of requests, settings and node kinds',
 }
 

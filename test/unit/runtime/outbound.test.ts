@@ -1,4 +1,5 @@
 // The client for addresses that customers choose: which it connects to, and what it says when it does not.
+// Long because each way in which an address can be wrong is tried.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
