@@ -1,4 +1,4 @@
-// Finds which of the ids or names that a design writes exist in its workspace.
+// Finds which of the ids that a design writes exist in its workspace.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../rules/ids.ts'
 import type { Db } from './connect.ts'
@@ -8,10 +8,9 @@ const kinds = {
   audience: { table: 'audiences', column: 'id', only: sql`true` },
   segment: { table: 'segments', column: 'id', only: sql`true` },
   workflow: { table: 'workflows', column: 'id', only: sql`archived_at is null` },
-  secret: { table: 'secrets', column: 'name', only: sql`true` },
 } as const
 
-/** Those of these ids, of secrets names, that the workspace has. */
+/** Those of these ids that the workspace has. */
 export async function findKnown(
   db: Db,
   workspaceId: WorkspaceId,

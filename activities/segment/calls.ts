@@ -4,8 +4,8 @@ import { insertCall } from '../../db/executions/calls.ts'
 import type { SegmentRow } from '../../db/executions/segments.ts'
 import { listSecretValues } from '../../db/secrets/reads.ts'
 import type { Design } from '../../rules/design/types.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
 import type { HttpCall, SegmentFacts } from '../../rules/interpreterTypes.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { SegmentInput } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
@@ -16,17 +16,17 @@ export interface StoredRequest extends Omit<HttpCall, 'storeAs'> {
   hidden: string[]
 }
 
-/** The secrets that the requests of a design read, by name. Those that there are not are left out. */
+/** The secrets that the requests of a design read, by name. Those that are not in reach of who wrote it are left out. */
 export async function loadSecrets(
   { db, secrets }: Pick<ActivityDeps, 'db' | 'secrets'>,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   { nodes }: Design,
 ): Promise<ReadonlyMap<string, string>> {
   const names = secretNamesIn(
     nodes.filter(({ type }) => type === 'http_request').map(({ data }) => data),
   )
   if (names.length === 0) return new Map()
-  const found = await listSecretValues(db, workspaceId, names)
+  const found = await listSecretValues(db, reach, names)
   return new Map(
     found.map(({ name, value }) => [name, secrets.decrypt('secret', value).toString('utf8')]),
   )

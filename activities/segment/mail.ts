@@ -11,7 +11,6 @@ import { failureText, type TemplateParts } from '../../mail/content/template.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import { mailReferences } from '../../rules/design/references.ts'
 import type { Design } from '../../rules/design/types.ts'
-import type { WorkspaceId } from '../../rules/ids.ts'
 import type {
   MailContent,
   SegmentFacts,
@@ -23,6 +22,7 @@ import { toStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { areTestAddresses } from '../../rules/mail/testAddresses.ts'
 import { categoryOf, isToTeam } from '../../rules/nodes/teamAddresses.ts'
+import type { Reach } from '../../rules/reach.ts'
 import { secretNamesIn } from '../../rules/secretNames.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
@@ -38,20 +38,22 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /**
  * Loads the templates and domains that the design's emails need, and the secrets that its requests read. It runs before the
  * transaction, which is shorter that way.
+ * @param reach of who wrote the version
  */
 export async function loadSources(
   deps: Pick<ActivityDeps, 'db' | 'secrets'>,
-  workspaceId: WorkspaceId,
+  reach: Reach,
   design: Design,
 ) {
   const { db } = deps
+  const { workspaceId } = reach
   const { templateIds, fromAddresses, teamAddresses } = mailReferences(design)
   const templates = await listPublishedTemplates(db, workspaceId, templateIds)
   const ofTemplates = [...templates.values()].flatMap(({ from }) => from ?? [])
   const addresses = [...fromAddresses, ...teamAddresses, ...ofTemplates]
   const domainNames = addresses.flatMap((address) => senderDomain(address) ?? [])
   const domains = await listSendingDomains(db, workspaceId, [...new Set(domainNames)])
-  return { templates, domains, secrets: await loadSecrets(deps, workspaceId, design) }
+  return { templates, domains, secrets: await loadSecrets(deps, reach, design) }
 }
 
 /**

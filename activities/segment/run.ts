@@ -5,7 +5,7 @@ import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
 import { closeExecution } from '../../commands/executions/close.ts'
 import { transact } from '../../commands/transact.ts'
 import { AudiencesNotLocked } from '../../commands/unsubscribes/byNode.ts'
-import { findSegment, type SegmentRow } from '../../db/executions/segments.ts'
+import { findSegment, reachOfWriter, type SegmentRow } from '../../db/executions/segments.ts'
 import { dataFaultOf } from '../../db/failures.ts'
 import type { Design } from '../../rules/design/types.ts'
 import { ENGINE, NewerEngine } from '../../rules/engine.ts'
@@ -115,7 +115,7 @@ async function attempt(
     throw retryAfter(renderPlaces.retryAfter_ms(workspaceId))
   }
   const design = execution.design as Design
-  const sources = await loadSources(deps, workspaceId, design)
+  const sources = await loadSources(deps, reachOfWriter(execution), design)
   const { renderer, config } = deps
   const kept = keptTexts.of(id)
   const texts = createSegmentTexts(

@@ -16,7 +16,7 @@ const listRoute = defineOperation({
   method: 'get',
   path: '/',
   permission: 'read',
-  bound: 'same',
+  bound: 'own',
   errors: 'error',
   tags,
   summary: 'List the names of secrets',
@@ -31,14 +31,16 @@ const putRoute = defineOperation({
   method: 'put',
   path: '/{name}',
   permission: 'manage',
-  bound: 'same',
+  bound: 'own',
   errors: 'error',
   tags,
   summary: 'Store a secret',
   description:
     'Stores a value, or replaces it, that `http_request` nodes read as `{{ secrets.NAME }}`. It is encrypted and shown to ' +
     'nobody again: neither by the interface nor in logs, steps, errors or Temporal. Requests that are to be made already ' +
-    `keep the value of before. A workspace may have ${limits.secretsPerWorkspaceMax}.`,
+    `keep the value of before. A workspace may have ${limits.secretsPerWorkspaceMax}. Those that a key for one domain stores are that domain's: ` +
+    'other such keys neither see nor use them, and a name that is taken beside them is a 404.',
+  codes: ['not_found'],
   example: secretExamples.put,
   request: { params: SecretName, body: jsonRequest(SecretValue) },
   responses: { 204: { description: 'It is stored' } },
@@ -48,7 +50,7 @@ const deleteRoute = defineOperation({
   method: 'delete',
   path: '/{name}',
   permission: 'manage',
-  bound: 'same',
+  bound: 'own',
   errors: 'error',
   tags,
   summary: 'Delete a secret',
@@ -63,19 +65,19 @@ export function secretRoutes(deps: ApiDeps) {
   const app = createRoutes()
 
   app.openapi(listRoute, async (c) => {
-    const rows = await listSecrets(deps.db, c.var.workspaceId)
+    const rows = await listSecrets(deps.db, c.var.reach)
     return c.json({ secrets: rows.map(toSecret) }, 200)
   })
 
   app.openapi(putRoute, async (c) => {
     const { name } = c.req.valid('param')
     const { value } = c.req.valid('json')
-    orThrow(await putSecret(deps, c.var.workspaceId, { name, value }))
+    orThrow(await putSecret(deps, c.var.reach, { name, value }))
     return c.body(null, 204)
   })
 
   app.openapi(deleteRoute, async (c) => {
-    orThrow(await deleteSecret(deps, c.var.workspaceId, c.req.valid('param')))
+    orThrow(await deleteSecret(deps, c.var.reach, c.req.valid('param')))
     return c.body(null, 204)
   })
 

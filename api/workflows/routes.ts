@@ -6,7 +6,7 @@ import { findDesignProblems } from '../../commands/workflows/checkDesign.ts'
 import { createWorkflow } from '../../commands/workflows/create.ts'
 import { duplicateWorkflow } from '../../commands/workflows/duplicate.ts'
 import { updateWorkflow } from '../../commands/workflows/update.ts'
-import { findWorkflow, listWorkflows } from '../../db/workflows/reads.ts'
+import { findWorkflow, findWorkflowVersion, listWorkflows } from '../../db/workflows/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
@@ -213,10 +213,14 @@ export function workflowRoutes(deps: ApiDeps) {
   })
 
   app.openapi(validateRoute, async (c) => {
-    const { workspaceId } = c.var
+    const { workspaceId, reach } = c.var
     const row = await find(workspaceId, c.req.valid('param').id)
-    const design = c.req.valid('json').design ?? row.design
-    const problems = await findDesignProblems(deps, c.var.reach, design)
+    const { design } = c.req.valid('json')
+    const stored = design
+      ? null
+      : await findWorkflowVersion(deps.db, workspaceId, row.id, row.current_version)
+    const boundTo = stored?.bound_domain_id ?? reach.domainId
+    const problems = await findDesignProblems(deps, reach, design ?? row.design, boundTo)
     return c.json({ valid: problems.length === 0, problems }, 200)
   })
 

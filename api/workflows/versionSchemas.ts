@@ -1,6 +1,6 @@
 // Schemas of the immutable versions of a workflow.
 import { z } from '@hono/zod-openapi'
-import type { WorkflowVersionRow } from '../../db/workflows/reads.ts'
+import type { WorkflowVersionListRow, WorkflowVersionRow } from '../../db/workflows/reads.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { pageFields } from '../http/fields.ts'
 import { storedDesign } from './designSchema.ts'
@@ -30,7 +30,7 @@ export const WorkflowVersionList = z
   .openapi('WorkflowVersionList')
 
 export const toWorkflowVersionListItem = (
-  row: Omit<WorkflowVersionRow, 'design' | 'interrupts' | 'engine'>,
+  row: WorkflowVersionListRow,
 ): WorkflowVersionListItem => ({
   workflow_id: row.workflow_id,
   version: row.version,

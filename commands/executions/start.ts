@@ -14,7 +14,7 @@ import type { CommandDeps } from '../deps.ts'
 import { recordAutomationEvent } from '../events/record.ts'
 import { findEntryRefusal } from '../events/reEntry.ts'
 import { transact } from '../transact.ts'
-import { findForeignSenders } from '../workflows/checkDesign.ts'
+import { findForeignParts } from '../workflows/checkDesign.ts'
 
 export interface StartExecution {
   workflowId: string
@@ -53,7 +53,7 @@ export async function startExecution(
   const stored = await findWorkflowVersion(deps.db, workspaceId, workflowId, version)
   const { status } = workflow
   if (status !== 'active' || !stored) return refuse('workflow_not_active', { status })
-  const foreign = await findForeignSenders(deps, reach, stored.design)
+  const foreign = await findForeignParts(deps, reach, stored.design)
   if (foreign.length > 0) return refuse('invalid_design', { problems: foreign })
   const trigger = triggerByHand(stored.design as Design)
   if (!trigger) throw new Error(`active workflow ${workflowId} has no trigger`)

@@ -2,6 +2,7 @@
 
 import { listSendingDomains } from '../../db/domains/sending.ts'
 import { findKnown } from '../../db/known.ts'
+import { findSecretNames } from '../../db/secrets/reads.ts'
 import { findTemplateFacts } from '../../db/templates/reads.ts'
 import { parseTemplate } from '../../mail/content/template.ts'
 import { senderDomain } from '../../rules/addresses.ts'
@@ -20,11 +21,15 @@ import { boundDomainName } from '../domains/sender.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'config' | 'now'>
 
-/** Every problem that keeps the design from being activated in this workspace. */
+/**
+ * Every problem that keeps the design from being activated in this workspace.
+ * @param boundTo the domain whose secrets alone the version will read, as the bound key that wrote it; null: all
+ */
 export async function findDesignProblems(
   { db, config, now }: Deps,
   reach: Reach,
   design: unknown,
+  boundTo: string | null = reach.domainId,
 ): Promise<Problem[]> {
   const { workspaceId, domainId } = reach
   const named = designReferences(design)
@@ -38,7 +43,7 @@ export async function findDesignProblems(
     findKnown(db, workspaceId, 'audience', audienceIds),
     findKnown(db, workspaceId, 'segment', segmentIds),
     findKnown(db, workspaceId, 'workflow', workflowIds),
-    findKnown(db, workspaceId, 'secret', secretNamesIn([design as Json])),
+    findSecretNames(db, { workspaceId, domainId: boundTo }, secretNamesIn([design as Json])),
   ])
   const sending = [...domains].filter(
     ([, domain]) =>
@@ -63,9 +68,10 @@ export async function findDesignProblems(
 
 /**
  * The nodes and settings of a design that send from another domain than the one that the caller is bound to, by a
- * `from` of their own, a template's or `default_from`, or to a team there; none for a caller who is bound to none.
+ * `from` of their own, a template's or `default_from`, or to a team there, or read secrets that are not that domain's;
+ * none for a caller who is bound to none.
  */
-export async function findForeignSenders(
+export async function findForeignParts(
   deps: Deps,
   reach: Reach,
   design: unknown,
@@ -76,17 +82,21 @@ export async function findForeignSenders(
   const templates = await findTemplateFacts(deps.db, reach.workspaceId, templateIds)
   const context = {
     templates,
+    secrets: await findSecretNames(deps.db, reach, secretNamesIn([design as Json])),
     verifiedDomains: new Set([own]),
     audiences: new Set<string>(),
     workflows: new Set<string>(),
   }
-  const isForeign = ({ code }: Problem) => code === 'domain_not_verified'
+  const isForeign = ({ code }: Problem) =>
+    code === 'domain_not_verified' || code === 'unknown_secret'
   return validateDesign(design, { ...context, isBound: true }, nodeRegistry, isForeign)
 }
 
 /**
  * Refuses a design with all its problems: those of its shape for a draft, and every problem for an active
- * workflow. A caller who is bound to one domain may write none that sends from another, as a draft neither.
+ * workflow. A caller who is bound to one domain may write none that sends from another or reads another's secrets, as a draft
+ * neither.
+ * @param boundTo as of `findDesignProblems`
  * @returns the checked design
  */
 export async function requireDesign(
@@ -94,12 +104,13 @@ export async function requireDesign(
   reach: Reach,
   design: unknown,
   use: 'draft' | 'active',
+  boundTo: string | null = reach.domainId,
 ): Promise<Design | Refusal<'invalid_design'>> {
   const problems =
     use === 'draft'
       ? checkDesignShape(design).problems
-      : await findDesignProblems(deps, reach, design)
-  const found = problems?.length ? problems : await findForeignSenders(deps, reach, design)
+      : await findDesignProblems(deps, reach, design, boundTo)
+  const found = problems?.length ? problems : await findForeignParts(deps, reach, design)
   if (found.length > 0) return refuse('invalid_design', { problems: found })
   return design as Design
 }

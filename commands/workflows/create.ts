@@ -57,7 +57,8 @@ export async function createWorkflow(
   await transact(deps, async (inTrx) => {
     const { db } = inTrx
     await insertWorkflow(db, reach.workspaceId, row)
-    await insertVersion(db, row, { design: given, createdBy, at })
+    const boundTo = reach.domainId
+    await insertVersion(db, row, { design: given, createdBy, at, boundTo })
     if (isActive) await setTriggers(inTrx, row, 1, design)
   })
   return { ...row, design: given }

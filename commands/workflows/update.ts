@@ -59,7 +59,7 @@ export function updateWorkflow(
     if (expected !== undefined && expected !== current_version) {
       return refuse('version_conflict', { expected, currentVersion: current_version })
     }
-    const stored = await storedDesign(db, workflow)
+    const { design: stored, bound_domain_id } = await storedVersion(db, workflow)
     const given = change.design ?? stored
     const status = change.status ?? workflow.status
 
@@ -68,13 +68,17 @@ export function updateWorkflow(
       const draft = await requireDesign(inTrx, reach, given, 'draft')
       if (isRefusal(draft)) return draft
     }
-    const isNew = !jsonEquals(given, stored)
+    // Who gives the design anew answers for it, and so for the secrets that it reads.
+    const isFreed =
+      change.design !== undefined && reach.domainId === null && bound_domain_id !== null
+    const isNew = isFreed || !jsonEquals(given, stored)
+    const boundTo = isNew ? reach.domainId : bound_domain_id
     const activates = status === 'active' && (isNew || workflow.status !== 'active')
     if (activates) {
-      const active = await requireDesign(inTrx, reach, given, 'active')
+      const active = await requireDesign(inTrx, reach, given, 'active', boundTo ?? reach.domainId)
       if (isRefusal(active)) return active
     }
-    return write(inTrx, workflow, { ...input, given, status, isNew, activates })
+    return write(inTrx, workflow, { ...input, given, status, isNew, activates, boundTo })
   })
 }
 
@@ -84,11 +88,11 @@ const heldNow = ({ status, held }: WorkflowRow, change: WorkflowChange): HeldAct
   return change.held ?? (status === 'active' ? held : 'release')
 }
 
-async function storedDesign(trx: Trx, workflow: WorkflowRow): Promise<JsonObject> {
+async function storedVersion(trx: Trx, workflow: WorkflowRow) {
   const { id, workspace_id, current_version } = workflow
   const stored = await findWorkflowVersion(trx, workspace_id, id, current_version)
   if (!stored) throw new Error(`workflow ${id} has no version ${current_version}`)
-  return stored.design as JsonObject
+  return { design: stored.design as JsonObject, bound_domain_id: stored.bound_domain_id }
 }
 
 interface Decided extends UpdateWorkflowInput {
@@ -98,12 +102,14 @@ interface Decided extends UpdateWorkflowInput {
   isNew: boolean
   /** New executions will run the design. */
   activates: boolean
+  /** The domain whose secrets alone the version reads; null: all. */
+  boundTo: string | null
 }
 
 async function write(
   inTrx: InTrx<CommandDeps>,
   workflow: WorkflowRow,
-  { change, changedBy, given, status, isNew, activates }: Decided,
+  { change, changedBy, given, status, isNew, activates, boundTo }: Decided,
 ): Promise<WorkflowRow> {
   const { id, workspace_id } = workflow
   const { db } = inTrx
@@ -117,7 +123,7 @@ async function write(
     held: heldNow(workflow, change),
   }
   const row = await updateRow(db, workspace_id, id, columns, at)
-  if (isNew) await insertVersion(db, row, { design: given, createdBy: changedBy, at })
+  if (isNew) await insertVersion(db, row, { design: given, createdBy: changedBy, at, boundTo })
   // One that was active before keeps what its executions began under.
   else if (activates && workflow.active_version !== version) {
     await setEngine(db, workspace_id, { workflowId: id, version, engine: ENGINE })

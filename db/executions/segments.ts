@@ -3,6 +3,7 @@
 import { sql } from 'kysely'
 import { ENGINE } from '../../rules/engine.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { Reach } from '../../rules/reach.ts'
 import type { EndedStatus } from '../../rules/states.ts'
 import type { CancelCode, WaitEndedBy } from '../../rules/wire.ts'
 import type { Db, Trx } from '../connect.ts'
@@ -22,7 +23,8 @@ export async function findSegment<Result>(db: Db, executionId: string, segment: 
   const { rows } = await sql<FoundSegment<Result>>`
     with wanted as (select ${executionId}::text as id, ${segment}::int as segment)
     select e.id, e.workspace_id, e.workflow_id, e.version, e.contact_id, e.trigger_node_id, e.trigger_event_id,
-      e.properties, e.chain_depth, e.ended_status, e.cancellation_reason, v.design, v.engine, done.result, before.result as previous,
+      e.properties, e.chain_depth, e.ended_status, e.cancellation_reason, v.design, v.engine,
+      v.bound_domain_id, done.result, before.result as previous,
       s.deaths, s.step as suspect_step
     from wanted join executions e on e.id = wanted.id
     join workflow_versions v on v.workflow_id = e.workflow_id and v.version = e.version
@@ -47,7 +49,7 @@ type FoundSegment<Result> = Pick<
   | 'ended_status'
   | 'cancellation_reason'
 > &
-  Pick<Row<'workflow_versions'>, 'design' | 'engine'> & {
+  Pick<Row<'workflow_versions'>, 'design' | 'engine' | 'bound_domain_id'> & {
     result: Result | null
     previous: Result | null
     /** Null if it is no suspect. */
@@ -58,6 +60,12 @@ type FoundSegment<Result> = Pick<
 export type SegmentRow<Result = unknown> = NonNullable<
   Awaited<ReturnType<typeof findSegment<Result>>>
 >
+
+/** What the writer of the version that an execution runs reaches: of secrets it reads no others. */
+export const reachOfWriter = ({ workspace_id, bound_domain_id }: SegmentRow): Reach => ({
+  workspaceId: workspace_id,
+  domainId: bound_domain_id,
+})
 
 export interface SegmentState<Result = unknown> {
   ended_status: EndedStatus | null

@@ -69,6 +69,8 @@ export interface WorkflowVersionsTable {
   interrupts: NullableJson<object>
   /** The semantics of the interpreter that it runs under (`ENGINE`). */
   engine: Defaulted<number>
+  /** The domain of the bound key that wrote it, whose secrets alone it reads; null: it reads all of the workspace. */
+  bound_domain_id: Defaulted<string | null>
   created_by: string
   created_at: Date
 }

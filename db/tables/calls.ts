@@ -36,6 +36,8 @@ export interface HttpCallsTable {
 export interface SecretsTable {
   workspace_id: WorkspaceId
   name: string
+  /** The domain of the bound key that made it; null: it is the whole workspace's. */
+  domain_id: Defaulted<string | null>
   /** Encrypted. */
   value: Buffer
   created_at: Date

@@ -11,6 +11,12 @@ export type WorkflowRow = Row<'workflows'>
 
 export type WorkflowVersionRow = Row<'workflow_versions'>
 
+/** A version as a list shows it. */
+export type WorkflowVersionListRow = Pick<
+  WorkflowVersionRow,
+  'workflow_id' | 'version' | 'workspace_id' | 'created_by' | 'created_at'
+>
+
 /** A page of workflows that are not archived, after the id `after`, newest first. */
 export function listWorkflows(
   db: Db,
@@ -96,7 +102,7 @@ export function listWorkflowVersions(
   workspaceId: WorkspaceId,
   workflowId: string,
   page: { after: number | null; limit: number },
-): Promise<Omit<WorkflowVersionRow, 'design' | 'interrupts' | 'engine'>[]> {
+): Promise<WorkflowVersionListRow[]> {
   return db
     .selectFrom('workflow_versions')
     .select(['workflow_id', 'version', 'workspace_id', 'created_by', 'created_at'])

@@ -27,9 +27,10 @@ async function makeSide(domain: string): Promise<Side> {
   }
   const { keyId } = await createBoundKey(api, domainId, { name: 'spare' })
   const suppressed = `suppressed@${domain}`
-  // The workspace has both, so each side deletes its own.
   const secret = `KEY_${domain.replaceAll('.', '_')}`
-  await api.request('PUT', `/v1/automation/secrets/${secret}`, { value: 'sk_live_1' })
+  const authorization = `Bearer ${tokens.get('full_access')}`
+  const value = { value: 'sk_live_1' }
+  await api.request('PUT', `/v1/automation/secrets/${secret}`, value, { authorization })
   await api.request('POST', '/v1/suppressions', { email: suppressed })
   // To the contact, so that it is among their events.
   const mail = { from: `a@${domain}`, to: tenant.contact, subject: 'S', text: 'T' }
@@ -69,7 +70,7 @@ for (const permission of permissions) {
 
 /** The kinds of things that another domain hides from a key for one domain, as paths name them. */
 const kinds = ['emails', 'domains', 'api-keys', 'webhooks', 'jobs']
-const idsOf = ({ ids }: Tenant) => kinds.map((kind) => String(ids[kind]))
+const idsOf = ({ ids, secret }: Side) => [...kinds.map((kind) => String(ids[kind])), secret]
 
 // Both sides' mail is in one workflow and one execution, and stands behind suppressions.
 for (const { ids } of [own, other]) {
@@ -143,7 +144,8 @@ const checks: Record<string, (route: TestRoute, token: string | undefined) => Pr
   },
   "its domain's": async (route, token) => {
     const [, , resource = ''] = route.path.split('/')
-    if (route.path.includes('/:id') && kinds.includes(resource)) {
+    const isOfOne = route.path.includes('/:id') && kinds.includes(resource)
+    if (isOfOne || route.path.includes('/secrets/:name')) {
       expect(await call(route, other, token)).toMatchObject({ status: 404 })
       return succeeds(await call(route, own, token))
     }

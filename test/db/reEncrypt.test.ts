@@ -8,6 +8,7 @@ import { insertCall } from '../../db/executions/calls.ts'
 import { listSecretValues } from '../../db/secrets/reads.ts'
 import { createSigners } from '../../delivery/compose/signers.ts'
 import { insertVerifiedDomain } from '../../dev/verifiedDomain.ts'
+import { wholeWorkspace } from '../../rules/reach.ts'
 import { createSecrets, SecretError, type Secrets } from '../../runtime/secrets.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
@@ -67,7 +68,7 @@ test('the old key can be dropped: mail is signed, and who has left is still know
 test('secrets of designs, and requests that are under way, can be read without the old key', async () => {
   const { workspaceId } = owner
   const store = (name: string, value: string, secrets: Secrets) =>
-    putSecret({ db, secrets, now, wake }, workspaceId, { name, value })
+    putSecret({ db, secrets, now, wake }, wholeWorkspace(workspaceId), { name, value })
   for (const name of ['A', 'B', 'C']) await store(name, `value of ${name}`, before)
   const request = before.encrypt('http-request', Buffer.from('{}'))
   for (const segment of [0, 1, 2]) {
@@ -84,7 +85,7 @@ test('secrets of designs, and requests that are under way, can be read without t
     await transact.one({ db, wake }, ({ db: trx }) => insertCall(trx, workspaceId, call))
   }
   expect(await reEncrypt(rotated)).toMatchObject({ changed: 6, unread: [] })
-  const found = await listSecretValues(db, workspaceId, ['A', 'B', 'C'])
+  const found = await listSecretValues(db, wholeWorkspace(workspaceId), ['A', 'B', 'C'])
   expect(found.map(({ value }) => after.decrypt('secret', value).toString()).sort()).toEqual([
     'value of A',
     'value of B',

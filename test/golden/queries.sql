@@ -248,6 +248,9 @@ select m.id, m.subject, coalesce(substring(m."to"[1] from '<([^<>]+)>\s*$'), m."
 select "id", "workspace_id", "workflow_id", "version", "contact_id", "email", "ended_status", "current_step_id", "step_count", "error", "cancellation_reason", "created_at", "updated_at", "completed_at" from "executions" where "workspace_id" = $1 and "id" = $2;
 select m.id, m.subject, coalesce(substring(m."to"[1] from '<([^<>]+)>\s*$'), m."to"[1]) as recipient, m.workflow_id, m.execution_id, m.created_at, coalesce(( select json_agg(json_build_object('status', v.status, 'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id) from email_events v where v.workspace_id = $1 and v.email_id = m.id and v.machine is null and lower(v.recipient) = lower(coalesce(substring(m."to"[1] from '<([^<>]+)>\s*$'), m."to"[1])) ), '[]') as events from emails m where m.workspace_id = $2 and m.domain_id = $3 and m.execution_id = $4 order by m.id desc nulls last;
 
+-- GET /v1/automation/secrets, with a key for one domain
+select "name", "updated_at" from "secrets" where "workspace_id" = $1 and "domain_id" = $2 order by "name";
+
 -- GET /v1/automation/contacts/:email/events, with a key for one domain
 select * from "contacts" where "workspace_id" = $1 and "email" = $2;
 select * from "automation_events" where "workspace_id" = $1 and "contact_id" = $2 order by "id" desc nulls last limit $3;

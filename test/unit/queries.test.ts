@@ -234,6 +234,11 @@ const reaching = [
   'jobs/listJobFailures',
   'jobs/listJobs',
   'jobs/moveJob',
+  'secrets/deleteSecretRow',
+  'secrets/findSecretNames',
+  'secrets/listSecretValues',
+  'secrets/listSecrets',
+  'secrets/upsertSecret',
   'stats/listEmailStats',
   'webhooks/deleteWebhookRow',
   'webhooks/findWebhook',
@@ -254,7 +259,7 @@ test('the API reads mail, domains and keys only by queries that take what the ke
   const imported = filesOf(['api']).flatMap((file) => {
     const text = readFileSync(file, 'utf8')
     const pattern =
-      /import \{([^}]*)\} from '[./]*\/db\/(emails|deliveries|domains|api-keys|webhooks|jobs)\/\w+\.ts'/g
+      /import \{([^}]*)\} from '[./]*\/db\/(emails|deliveries|domains|api-keys|webhooks|jobs|secrets)\/\w+\.ts'/g
     return [...text.matchAll(pattern)].flatMap(([, names = '', folder]) =>
       names.split(',').flatMap((name) => {
         const trimmed = name.trim()

@@ -4,6 +4,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { putSecret } from '../../commands/secrets/put.ts'
+import { wholeWorkspace } from '../../rules/reach.ts'
 import { createSecrets } from '../../runtime/secrets.ts'
 import type { CallHttpResult, SegmentInput } from '../../workflows/messages.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -279,7 +280,7 @@ describe('secrets', () => {
   const store = async (name: string, value: string) => {
     const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
     const deps = { db, secrets, now, wake: () => undefined }
-    await putSecret(deps, engine.workspaceId, { name, value })
+    await putSecret(deps, wholeWorkspace(engine.workspaceId), { name, value })
   }
   const everything = async (id: string) => {
     const { rows } = await sql<{ text: string }>`
@@ -342,6 +343,43 @@ describe('secrets', () => {
       const { body } = answer as { body: { auth: string; raw: string } }
       expect(Buffer.from(body.auth.slice(6), 'base64').toString()).not.toContain('ss')
       expect(body.raw).toBe('{"value":"[secret]"}')
+    },
+    TEST_MS,
+  )
+  test(
+    'of the workspace and of other domains do not reach a design that a key for one domain wrote',
+    async () => {
+      await store('KEY', 'sk_live_0815')
+      await db
+        .insertInto('secrets')
+        .values(
+          ['dom_own', 'dom_other'].map((domain_id) => ({
+            ...{ workspace_id: engine.workspaceId, name: domain_id.toUpperCase(), domain_id },
+            value: createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64')).encrypt(
+              'secret',
+              Buffer.from(`value of ${domain_id}`),
+            ),
+            ...{ created_at: now(), updated_at: now() },
+          })),
+        )
+        .execute()
+      server.answer('/bound', json(200, {}))
+      const runBound = async (name: string) => {
+        await engine.stopStarter()
+        const url = `${server.url}/bound?k={{ secrets.${name} }}`
+        const { id, workflowId } = await engine.run(asking({ url }))
+        await db
+          .updateTable('workflow_versions')
+          .set({ bound_domain_id: 'dom_own' })
+          .where('workflow_id', '=', workflowId)
+          .execute()
+        engine.startStarter()
+        return (await engine.ended(id, 'COMPLETED')).outcome
+      }
+      expect(await runBound('KEY')).toBe('bad')
+      expect(await runBound('DOM_OTHER')).toBe('bad')
+      expect(await runBound('DOM_OWN')).toBe('good')
+      expect(server.came('/bound').map(({ url }) => url)).toEqual(['/bound?k=value%20of%20dom_own'])
     },
     TEST_MS,
   )
