@@ -8,7 +8,6 @@ import type { Answered, SteadyLoad } from './hostile/steadyLoad.ts'
 import { hostileTemplates } from './hostile/templateAttacks.ts'
 import { groupsSessions } from './machine.ts'
 import { memoryOf, resetPeak } from './processMemory.ts'
-import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
 import type { Servers } from './servers.ts'
 import type { SmtpSinkProcess } from './smtpSink.ts'
@@ -174,7 +173,6 @@ async function startServices(servers: Servers, databaseUrl: string, say: (line: 
   servers.add(() => sink.stop())
   const { port } = await sink.call('start', {})
   const service = {
-    dist: await buildProduction(servers, say),
     databaseUrl,
     temporalAddress: temporal.address,
     smtpUrl: `smtp://127.0.0.1:${port}`,

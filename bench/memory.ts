@@ -7,7 +7,6 @@ import type { HttpLoad } from './httpLoad.ts'
 import { describePostgres } from './machine.ts'
 import { emailBody } from './payloads.ts'
 import { memoryOf, resetPeak } from './processMemory.ts'
-import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
 import { type Bench, figure, rounded } from './report.ts'
 import { withServers } from './servers.ts'
@@ -40,7 +39,6 @@ export const memory: Bench = (options) =>
     servers.add(() => sink.stop())
     const { port } = await sink.call('start', {})
     const service = {
-      dist: await buildProduction(servers, say),
       databaseUrl,
       temporalAddress: temporal.address,
       smtpUrl: `smtp://127.0.0.1:${port}`,

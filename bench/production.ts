@@ -1,18 +1,18 @@
-// Makes a production build in the benchmark's folder. A worker that runs from its sources would also have the
-// bundler in memory.
+// Makes a production build in the benchmark's folder. From its sources a worker would have the bundler in memory too, and each
+// closure would cost what tsx adds to keep its name.
 import { dirname, join } from 'node:path'
 import { lastLines, startChild } from '../dev/processes/processes.ts'
-import type { Servers } from './servers.ts'
+import type { DevFolder } from '../dev/start/folder.ts'
 
 const ROOT = dirname(import.meta.dirname)
 
-/** Runs npm run build without its look at the types. @returns the folder, for `ServiceOptions.dist` */
+/** Runs npm run build without its look at the types. @returns the folder of what was built */
 export async function buildProduction(
-  servers: Servers,
+  folder: DevFolder,
   say: (line: string) => void,
 ): Promise<string> {
-  const dist = join(servers.folder.root, 'dist')
-  const logFile = servers.folder.log('build')
+  const dist = join(folder.root, 'dist')
+  const logFile = folder.log('build')
   say('building what production runs')
   const child = await startChild({
     name: 'build',

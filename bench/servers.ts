@@ -9,6 +9,7 @@ import { type Postgres, startPostgres } from '../dev/servers/postgres.ts'
 import { type ServiceName, startService, waitReady } from '../dev/servers/services.ts'
 import { claimFolder, openFolder, releaseFolder } from '../dev/start/folder.ts'
 import { databaseUrl, runSql } from '../test/setup/template.ts'
+import { buildProduction } from './production.ts'
 
 /** In the project's folder, because a temporary folder may be in memory, where fsync costs nothing. */
 const ROOT = dirname(import.meta.dirname)
@@ -24,8 +25,6 @@ interface ServiceOptions {
   temporalNamespace?: string
   smtpUrl?: string
   env?: Record<string, string>
-  /** A production build to run; the sources when absent. */
-  dist?: string
 }
 
 interface Service {
@@ -62,8 +61,12 @@ async function openServers(say: (line: string) => void) {
   const record = (child: Child, signals: NodeJS.Signals[]) =>
     recordChild(folder.children, child, signals)
   const closers: (() => Promise<void>)[] = []
+  /** What all services run, as an operator runs it; made for the first of them. */
+  let built: Promise<string> | undefined
 
   async function service(name: ServiceName, options: ServiceOptions): Promise<Service> {
+    built ??= buildProduction(folder, say)
+    const dist = await built
     const port = await randomPort()
     const url = `http://127.0.0.1:${port}`
     const env = {
@@ -83,7 +86,7 @@ async function openServers(say: (line: string) => void) {
       ...options.env,
     }
     const logFile = folder.log(`${name}-${port}`)
-    const child = record(await startService(name, env, logFile, options.dist), ['SIGKILL'])
+    const child = record(await startService(name, env, logFile, dist), ['SIGKILL'])
     // An API can accept requests without Temporal; a worker needs it.
     await waitReady(child, `${url}${name === 'api' ? '/healthz' : '/readyz'}`)
     const stop = () => child.stop({ wait_ms: STOP_WAIT_MS })

@@ -3,7 +3,6 @@ import { availableParallelism } from 'node:os'
 import { opensslSigns } from './machine.ts'
 import { postgresTime } from './postgresTime.ts'
 import { processorTimeOf } from './processorTime.ts'
-import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
 import { middle } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
@@ -54,7 +53,6 @@ export async function measurePath(servers: Servers, options: PathOptions) {
   const workspace = await createWorkspace(databaseUrl)
   servers.add(() => workspace.close())
   const temporal = await startDevTemporal(servers, say)
-  const dist = await buildProduction(servers, say)
   const withWorker = async <T>(
     sinkPort: number,
     env: Record<string, string>,
@@ -65,7 +63,6 @@ export async function measurePath(servers: Servers, options: PathOptions) {
       temporalAddress: temporal.address,
       smtpUrl: `smtp://127.0.0.1:${sinkPort}`,
       env: { WORKER_ROLES: 'delivery', ...SETTINGS, ...env },
-      dist,
     })
     const used = () => usedBy(workspace, worker.pid, postgres.pid)
     const deliver: Deliver = ({ distinct }) => deliverLedger(workspace, { count, distinct }, used)
@@ -93,7 +90,7 @@ export async function measurePath(servers: Servers, options: PathOptions) {
   await sink.stop()
   say('one email at a time, from its request on')
   const latency = await withWorker(port, {}, async () => {
-    const api = await servers.api({ databaseUrl, dist })
+    const api = await servers.api({ databaseUrl })
     const found = await measureLatency(workspace, api.url, quick ? 20 : 200)
     await api.stop()
     return found

@@ -1,4 +1,5 @@
 // Figure: mail that is submitted by SMTP per second, against the same mail by POST /v1/emails over as many connections.
+import { randomPort } from '../dev/processes/ports.ts'
 import { POOL_SIZE } from './accepted.ts'
 import type { HttpLoad } from './httpLoad.ts'
 import type { LoadBounds } from './load.ts'
@@ -9,7 +10,7 @@ import { type Bench, figure } from './report.ts'
 import { interleave } from './rounds.ts'
 import { withServers } from './servers.ts'
 import type { SubmissionLoad } from './submissionLoad.ts'
-import type { SubmissionServer } from './submissionServer.ts'
+import { startDevTemporal } from './temporal.ts'
 import { createWorkspace } from './workspace.ts'
 
 const CONNECTIONS = 10
@@ -25,11 +26,21 @@ export const submission: Bench = ({ say, quick, ...options }) =>
       databaseUrl,
       env: { DATABASE_POOL_SIZE: String(POOL_SIZE) },
     })
-    const listener = startRemote<SubmissionServer>('./submissionServer.ts')
     const smtp = startRemote<SubmissionLoad>('./submissionLoad.ts')
     const http = startRemote<HttpLoad>('./httpLoad.ts')
-    for (const remote of [listener, smtp, http]) servers.add(() => remote.stop())
-    const { port } = await listener.call('listen', { databaseUrl })
+    for (const remote of [smtp, http]) servers.add(() => remote.stop())
+    // It submits as every worker does; without lanes, so that the mail waits.
+    const port = await randomPort()
+    const temporal = await startDevTemporal(servers, say)
+    await servers.worker({
+      databaseUrl,
+      temporalAddress: temporal.address,
+      env: {
+        WORKER_ROLES: 'executions',
+        SUBMISSION_PORT: String(port),
+        SUBMISSION_HOST: '127.0.0.1',
+      },
+    })
 
     let from = 0
     const submitted = async (bounds: LoadBounds) => {
@@ -57,10 +68,10 @@ export const submission: Bench = ({ say, quick, ...options }) =>
       say,
     })
     return {
-      reference: `POST /v1/emails with the same ${HTML.length} bytes of html to one recipient, one after the other over ${CONNECTIONS} connections, as the messages are; no worker runs`,
+      reference: `POST /v1/emails with the same ${HTML.length} bytes of html to one recipient, one after the other over ${CONNECTIONS} connections, as the messages are; no lane runs`,
       rounds,
       figures: [figure('submitted emails', pairs, 'emails/s', { at_least: 0.8 })],
       postgres: await describePostgres(databaseUrl),
-      temporal: 'none',
+      temporal: temporal.description,
     }
   })

@@ -3,7 +3,6 @@
 import { describePostgres } from './machine.ts'
 import { postgresTime } from './postgresTime.ts'
 import { processorTimeOf } from './processorTime.ts'
-import { buildProduction } from './production.ts'
 import { startRemote } from './remote.ts'
 import { type Bench, figure, percentile, rounded, type Spread, spread } from './report.ts'
 import { interleave } from './rounds.ts'
@@ -130,7 +129,6 @@ async function start(servers: Servers, say: (line: string) => void) {
   const workspace = await createWorkspace(databaseUrl)
   servers.add(() => workspace.close())
   const temporal = await startDevTemporal(servers, say)
-  const dist = await buildProduction(servers, say)
   const receiver = startRemote<WebhookReceiver>('./webhookReceiver.ts')
   servers.add(() => receiver.stop())
   const { port, silentPort } = await receiver.call('start', {})
@@ -138,7 +136,6 @@ async function start(servers: Servers, say: (line: string) => void) {
     databaseUrl,
     temporalAddress: temporal.address,
     env: { ALLOW_PRIVATE_WEBHOOKS: 'true' },
-    dist,
   })
   // Or a worker that stops would wait for them.
   servers.add(() => receiver.call('endSilent', {}))
