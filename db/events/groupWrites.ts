@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
 import { counted } from './writes.ts'
@@ -36,7 +37,10 @@ interface GroupedEvent {
  */
 export type OnHeldContacts = 'skip' | 'wait'
 
-/** Null if the event is not written: its contact is held or has large properties, or its event_id was recorded before. */
+/**
+ * Null if the event is not written: its contact is held, was changed at this moment or has large properties, or its event_id was
+ * recorded before.
+ */
 type StoredOfGroup = {
   contact_id: string
   properties: JsonObject
@@ -46,14 +50,21 @@ type StoredOfGroup = {
 } | null
 
 interface GroupRow {
+  /** Of the event, from 1 on; null: none was written. */
+  place: number | null
   contact_id: string | null
   properties: JsonObject | null
   first_seen: Date | null
   is_new: boolean | null
-  inserted: string | null
+  /** Events that were written. */
+  inserted: number
 }
 
-const countOne = counted(
+const countOfKnown = counted(
+  { count: sql`1`, first: sql`f.at`, last: sql`f.at`, name: sql`f.event_name` },
+  sql`f.now`,
+)
+const countOfMade = counted(
   {
     count: sql`1`,
     first: sql`excluded.first_seen`,
@@ -70,7 +81,10 @@ const lockingOf = {
 
 /**
  * Writes the contacts, whose locks it takes in the order of their ids, and the events. What it does not wait for makes it fail with
- * 55P03.
+ * 55P03. Contacts are read by what the events name and nothing else, so the plan may be kept while the tables grow: known ones are
+ * found by their addresses, and found again by the place of the row that is locked. One that was changed just before it was locked
+ * is not seen at its new place, and counts as held. They are sorted by an expression, since the index of all ids would look as cheap
+ * while there are few contacts.
  * @returns for each event what was stored; null in all if an event_id is recorded by somebody else meanwhile: the caller
  *   rolls back then
  */
@@ -80,56 +94,82 @@ export async function insertEventGroup(
   events: readonly GroupedEvent[],
   onHeld: OnHeldContacts,
 ): Promise<StoredOfGroup[] | null> {
-  const given = events.map((event, place) => ({ ...event, place }))
-  const emails = events.map(({ email }) => email)
   const theirs = events.flatMap(({ id, event_id }) => (event_id === id ? [] : event_id))
+  const emails = binaryTexts(events.map(({ email }) => email))
   const { timeout, held } = lockingOf[onHeld]
-  // Planned at each call (it begins with a comment, so it gets no name): a plan for few contacts would read all of many.
   const { rows } = await sql<GroupRow>`
-    /* group */ with bound as materialized (
+    with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${timeout}, true)
     ), given as materialized (
-      select g.* from bound, jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(place integer, id text,
-        event_id text, id_hash text, event_name text, email text, properties jsonb, at timestamptz, historical boolean, contact_id text, now timestamptz)
+      select g.id, g.event_id, g.id_hash, g.event_name, g.email, g.properties::jsonb as properties,
+        g.at::timestamptz as at, g.historical::boolean as historical, g.contact_id, g.now::timestamptz as now, g.place
+      from bound, unnest(${binaryTexts(events.map(({ id }) => id))}::text[], ${binaryTexts(events.map(({ event_id }) => event_id))}::text[],
+        ${binaryTexts(events.map(({ id_hash }) => id_hash))}::text[], ${binaryTexts(events.map(({ event_name }) => event_name))}::text[],
+        ${emails}::text[], ${binaryTexts(events.map(({ properties }) => JSON.stringify(properties)))}::text[],
+        ${binaryTexts(timesOf(events.map(({ at }) => at)))}::text[], ${binaryTexts(events.map(({ historical }) => String(historical)))}::text[],
+        ${binaryTexts(events.map(({ contact_id }) => contact_id))}::text[], ${binaryTexts(timesOf(events.map(({ now }) => now)))}::text[])
+        with ordinality as g(id, event_id, id_hash, event_name, email, properties, at, historical, contact_id, now, place)
     ), known as materialized (
       select email from contacts
       where workspace_id = ${workspaceId} and email = any(${emails}::text[])
     ), prior as materialized (
       select event_id from automation_events
-      where workspace_id = ${workspaceId} and event_id = any(${theirs}::text[])
-      union all select g.event_id from given g
-        join spent_event_ids s on s.workspace_id = ${workspaceId} and s.id_hash = decode(g.id_hash, 'hex')
+      where workspace_id = ${workspaceId} and event_id = any(${binaryTexts(theirs)}::text[])
+      union all select g.event_id from given g join (
+        select encode(id_hash, 'hex') as id_hash from spent_event_ids where workspace_id = ${workspaceId}
+          and id_hash = any(array(select decode(id_hash, 'hex') from given where id_hash is not null))) s on s.id_hash = g.id_hash
     ), locked as materialized (
-      select id, email, octet_length(properties::text) <= ${PROPERTIES_BYTES_MAX}::int as is_small from contacts
+      select ctid as row, email, octet_length(properties::text) <= ${PROPERTIES_BYTES_MAX}::int as is_small from contacts
       where workspace_id = ${workspaceId} and email = any(${emails}::text[])
-      order by id for no key update ${held}
+      order by id || '' for no key update ${held}
     ), fit as materialized (
-      select g.*, l.id as locked_id from given g left join locked l on l.email = g.email and l.is_small
+      select g.*, l.row from given g left join locked l on l.email = g.email
       where not exists (select from prior p where p.event_id = g.event_id)
-        and (l.id is not null or not exists (select from known k where k.email = g.email))
-    ), contact as (
+        and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
+    ), counted as (
+      update contacts set ${countOfKnown}
+      from fit f where contacts.ctid = f.row
+      returning f.*, contacts.id as of_id, contacts.properties as of_properties, contacts.first_seen, false as is_new
+    ), made as (
       insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
           last_event, created_at, updated_at)
       select contact_id, ${workspaceId}, email, 1, at, at, event_name, now, now
-      from fit order by locked_id, email
-      on conflict (workspace_id, email) do update set ${countOne}
-      returning contacts.id, contacts.email, contacts.properties, contacts.first_seen, xmax = 0 as is_new
+      from fit where row is null order by email
+      on conflict (workspace_id, email) do update set ${countOfMade}
+      returning contacts.id as of_id, contacts.email, contacts.properties as of_properties, contacts.first_seen, xmax = 0 as is_new
+    ), happened as materialized (
+      select * from counted
+      union all select f.*, m.of_id, m.of_properties, m.first_seen, m.is_new
+        from made m join fit f on f.row is null and f.email = m.email
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
         properties, at, created_at, depth, historical)
-      select f.id, ${workspaceId}, c.id, f.event_id, f.event_name, f.email, f.properties, f.at, f.now, 0,
-        f.historical
-      from contact c join fit f on f.email = c.email order by f.event_id
+      select id, ${workspaceId}, of_id, event_id, event_name, email, properties, at, now, 0, historical
+      from happened order by event_id
       on conflict (workspace_id, event_id) do nothing returning id
     ), unbound as materialized (
-      select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
+      select done.inserted, set_config('lock_timeout', b.before, true)
+      from (select count(*)::int as inserted from event) as done, bound b
     )
-    select c.id as contact_id, c.properties, c.first_seen, c.is_new, e.id as inserted
-    from given g left join contact c on c.email = g.email left join event e on e.id = g.id, unbound
-    order by g.place
+    select h.place::int as place, h.of_id as contact_id, h.of_properties as properties, h.first_seen, h.is_new, u.inserted
+    from unbound u left join happened h on true
   `.execute(trx)
-  if (rows.some(({ contact_id, inserted }) => contact_id !== null && inserted === null)) return null
-  return rows.map(toStored)
+  const written = rows.filter(({ place }) => place !== null)
+  if (rows.some(({ inserted }) => inserted < written.length)) return null
+  const stored: StoredOfGroup[] = events.map(() => null)
+  for (const row of written) stored[(row.place ?? 0) - 1] = toStored(row)
+  return stored
+}
+
+/** Events of one request have one time, which is written out once. */
+function timesOf(times: readonly Date[]): string[] {
+  let last: Date | undefined
+  let text = ''
+  return times.map((time) => {
+    if (time !== last) text = time.toISOString()
+    last = time
+    return text
+  })
 }
 
 /** What became of one event; null: it must be recorded alone. */

@@ -7,6 +7,7 @@ import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Interrupts } from '../../rules/interrupts.ts'
 import type { WaitEndedBy } from '../../rules/wire.ts'
+import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { isFoundLive } from '../executions/live.ts'
 import type { JsonObject } from '../schema.ts'
@@ -116,8 +117,8 @@ export interface Candidates {
 
 /**
  * Finds for each of these the triggers of that name, and the waits for it or for any change. Their filters are not evaluated
- * here, and triggers of workflows that the contact has left are not returned. Planned at each call: a plan for empty tables would
- * read full ones as a whole.
+ * here, and triggers of workflows that the contact has left are not returned. Most events start nothing and their contacts wait for
+ * nothing: one small statement tells those.
  */
 export async function listCandidates(
   trx: Trx,
@@ -125,30 +126,93 @@ export async function listCandidates(
   events: readonly ArrivedEvent[],
 ): Promise<Candidates[]> {
   const namesOf = events.map(happeningNames)
-  const asked = events.map(({ eventName, contact, hmac, byExecution = '' }, place) => ({
-    place,
-    contact_id: contact.id,
-    event_name: eventName,
-    names: namesOf[place],
-    hmac: hmac.toString('hex'),
-    but_id: byExecution,
-  }))
+  const looked = await lookFor(trx, workspaceId, events, namesOf)
+  const concerned = events.flatMap((event, place) => {
+    const names = namesOf[place] ?? []
+    const key = looked.keyOf(names)
+    return key === null && !looked.waiting.has(event.contact.id)
+      ? []
+      : [{ event, place, names, key }]
+  })
+  const found = await findConcerned(trx, workspaceId, concerned)
+  const triggers = await listTriggers(
+    trx,
+    workspaceId,
+    // Who has left all workflows needs no triggers.
+    concerned.map(({ names, key }, i) => ({
+      names,
+      key: found[i]?.left_ids.includes(null) ? null : key,
+    })),
+  )
+  const { segmentKeys } = looked
+  const candidates = events.map((): Candidates => ({ triggers: [], waits: [], segmentKeys }))
+  for (const [i, { place }] of concerned.entries()) {
+    const one = found[i]
+    if (!one) continue
+    const of = butLeft(triggers[i] ?? [], one.left_ids)
+    candidates[place] = { triggers: of, waits: withInterrupts(one), segmentKeys }
+  }
+  return candidates
+}
+
+/** Which names have triggers, and which contacts wait for anything. */
+async function lookFor(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  events: readonly ArrivedEvent[],
+  namesOf: readonly string[][],
+) {
+  const lists = [...new Set(namesOf.map((names) => JSON.stringify(names)))]
+  const { rows } = await sql<Looked>`
+    with keys as (
+      select n.names, (${triggerKey(workspaceId, sql`array(select jsonb_array_elements_text(n.names::jsonb))`)}) as key
+      from unnest(${binaryTexts(lists)}::text[]) as n(names)
+    )
+    select (select json_object_agg(names, key) from keys) as keys, (${keptKeys(workspaceId)}) as segment_keys,
+      array(select distinct w.contact_id from event_waits w
+        where w.contact_id = any(${binaryTexts(events.map(({ contact }) => contact.id))}::text[])
+          and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null) as waiting
+  `.execute(trx)
+  const [row] = rows
+  return {
+    keyOf: (names: readonly string[]) => row?.keys?.[JSON.stringify(names)] ?? null,
+    waiting: new Set(row?.waiting),
+    segmentKeys: row?.segment_keys ?? null,
+  }
+}
+
+interface Looked {
+  /** Of each list of names, as JSON: what `triggerKey` gives. Null: no list was given. */
+  keys: Record<string, string | null> | null
+  segment_keys: string | null
+  waiting: string[]
+}
+
+/** Reads what may concern each of these contacts and events. Planned at each call: a plan for empty tables would read full ones as a whole. */
+export async function findConcerned(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  concerned: readonly { event: ArrivedEvent }[],
+): Promise<Found[]> {
+  if (concerned.length === 0) return []
+  const asked = concerned.map(
+    ({ event: { eventName, contact, hmac, byExecution = '' } }, place) => ({
+      place,
+      contact_id: contact.id,
+      event_name: eventName,
+      hmac: hmac.toString('hex'),
+      but_id: byExecution,
+    }),
+  )
   const isOpen = sql`w.workspace_id = ${workspaceId} and w.contact_id = g.contact_id
           and w.consumed_by is null and w.ended_by is null and ${isFoundLive('x')}
           and w.execution_id <> g.but_id`
   const { rows } = await sql<Found>`
     /* candidates */ with given as (
       select * from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb) as g(place integer,
-        contact_id text, event_name text, names text[], hmac text, but_id text)
-    ), keys as materialized (
-      select n.names, (${triggerKey(workspaceId, sql`n.names`)}) as key
-      from (select distinct names from given) as n
-    ), segments_kept as materialized (
-      select (${keptKeys(workspaceId)}) as keys
+        contact_id text, event_name text, hmac text, but_id text)
     )
     select
-      (select k.key from keys k where k.names = g.names) as trigger_key,
-      (select keys from segments_kept) as segment_keys,
       coalesce((
         select json_agg(case o.scope when 'workflow' then o.target_id end) from opt_outs o
         where o.workspace_id = ${workspaceId} and o.address_hmac = decode(g.hmac, 'hex')
@@ -158,20 +222,7 @@ export async function listCandidates(
       coalesce((${interruptsOfWaits(workspaceId, isOpen)}), '[]') as versions
     from given g order by g.place
   `.execute(trx)
-  const triggers = await listTriggers(
-    trx,
-    workspaceId,
-    // Who has left all workflows needs no triggers.
-    rows.map(({ trigger_key: key, left_ids: left }, place) => ({
-      names: namesOf[place] ?? [],
-      key: left.includes(null) ? null : key,
-    })),
-  )
-  return rows.map((found, place) => ({
-    triggers: butLeft(triggers[place] ?? [], found.left_ids),
-    waits: withInterrupts(found),
-    segmentKeys: found.segment_keys,
-  }))
+  return rows
 }
 
 /** Without those of workflows that the contact has left. */
@@ -220,9 +271,6 @@ const interruptsOfWaits = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>
             where ${isOpen} and w.watched)`
 
 interface Found {
-  /** Null if there are no triggers. */
-  trigger_key: string | null
-  segment_keys: string | null
   /** The workflows that the contact has left; null among them: all. */
   left_ids: (string | null)[]
   waits: (Omit<WaitRow, 'interrupts'> & { version: number; watched: boolean })[]
