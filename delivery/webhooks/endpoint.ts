@@ -27,7 +27,7 @@ export interface EndpointDeps {
 }
 
 /** Tries that have ended and are not written yet, beyond which none is begun. */
-const UNSETTLED_MAX = 200
+const UNSETTLED_MAX = 400
 
 /**
  * Sends what is due. One that has never answered well gets one request at a time, so that endpoints where nobody is take few
