@@ -51,6 +51,7 @@ export const exchange =
   (resolve: Reading['resolve'], reject: Reading['reject']): void => {
     const options = { path: url.pathname + url.search, method, headers, body }
     const handler = isStatusEnough ? readStatus : readWhole
+    connection.gather()
     connection.client.dispatch(options, handler({ connection, bytesMax, resolve, reject }))
   }
 
