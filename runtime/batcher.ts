@@ -28,7 +28,7 @@ interface BatcherOptions<T> {
 export function createBatcher<T, R>(
   work: (items: T[]) => Promise<R[]>,
   maxItems: number,
-  { gather_ms = 0, atOnce = 1, keysOf = () => [], failsAll = () => false }: BatcherOptions<T> = {},
+  { gather_ms = 0, atOnce = 1, keysOf, failsAll = () => false }: BatcherOptions<T> = {},
 ): (item: T) => Promise<R> {
   interface Waiting {
     item: T
@@ -42,7 +42,7 @@ export function createBatcher<T, R>(
   let underWay = 0
 
   const runGroup = async (group: Waiting[]) => {
-    const keys = group.flatMap(({ item }) => keysOf(item))
+    const keys = keysOf ? group.flatMap(({ item }) => keysOf(item)) : []
     for (const key of keys) busy.add(key)
     underWay += 1
     try {
@@ -62,7 +62,9 @@ export function createBatcher<T, R>(
     let last = 0
     while (waiting.length > 0) {
       if (gather_ms > 0 && last >= STREAM_MIN && waiting.length < maxItems) await delay(gather_ms)
-      const group = takeApart(waiting, maxItems, { keysOf: ({ item }) => keysOf(item), busy })
+      const group = keysOf
+        ? takeApart(waiting, maxItems, { keysOf: ({ item }) => keysOf(item), busy })
+        : waiting.splice(0, maxItems)
       // What is left waits for keys that are under way: who has them goes on with it.
       if (group.length === 0) break
       last = group.length

@@ -51,13 +51,8 @@ export function createOutbound({ mayConnect, lookup = systemAddresses }: Outboun
     try {
       if (!isHttpPort(request.url)) throw new OutboundError('forbidden')
       const host = request.url.hostname.replace(/^\[|\]$/g, '')
-      const found = isIP(host) ? [host] : await ending.unlessOver(lookup(host).catch(unknownHost))
-      const address = judged(found, mayConnect)
-      return await ask(request, address, ending).catch((err: unknown) => {
-        if (!(err instanceof StaleConnection)) throw err
-        const { connections: _, ...fresh } = request
-        return ask(fresh, address, ending)
-      })
+      const found = isIP(host) ? [host] : await ending.unlessOver(addresses(host, lookup))
+      return await ask(request, judged(found, mayConnect), ending)
     } catch (err) {
       request.signal?.throwIfAborted()
       if (err instanceof OutboundError) throw err
@@ -68,20 +63,35 @@ export function createOutbound({ mayConnect, lookup = systemAddresses }: Outboun
   }
 }
 
-/** One request on a connection to that address. @throws StaleConnection when another one may do */
+/** The request on a connection that was kept to that address, or on a new one. */
 async function ask(
   request: OutboundRequest,
   address: string,
   ending: Ending,
 ): Promise<OutboundAnswer> {
   const { url, connections } = request
-  const connection = connections?.take(url, address) ?? connectOnce(url, address)
-  try {
-    return await ending.unlessOver(exchange(connection, request))
-  } finally {
-    connection.end()
+  let connection = connections?.take(url, address) ?? connectOnce(url, address)
+  for (;;) {
+    try {
+      return await ending.unlessOver(exchange(connection, request))
+    } catch (err) {
+      // No new connection is one.
+      if (!(err instanceof StaleConnection)) throw err
+    } finally {
+      connection.end()
+    }
+    connection = connectOnce(url, address)
   }
 }
+
+/** Calls one of the two when it ends; it is no promise, since a request waits for its time or for this in the same one. */
+type Work<T> = (resolve: (given: T) => void, reject: (err: unknown) => void) => void
+
+/** Looks a host up. */
+const addresses =
+  (host: string, lookup: Lookup): Work<readonly string[]> =>
+  (resolve, reject) =>
+    void lookup(host).catch(unknownHost).then(resolve, reject)
 
 type Ending = ReturnType<typeof endOf>
 
@@ -99,11 +109,11 @@ function endOf({ timeout_ms, signal }: OutboundRequest) {
   else signal?.addEventListener('abort', abort, { once: true })
   return {
     /** What the work gives, unless the request is given up before: a look-up or a connection may never end. */
-    unlessOver<T>(work: Promise<T>): Promise<T> {
+    unlessOver<T>(work: Work<T>): Promise<T> {
       return new Promise((resolve, reject) => {
         stop = reject
-        if (over !== null) reject(over)
-        work.then(resolve, reject)
+        if (over === null) work(resolve, reject)
+        else reject(over)
       })
     },
     /** Is called after the request, or its timer would go on. */

@@ -1,6 +1,8 @@
 // Connections of outbound requests. Each goes to one address that was judged; those that are kept wait a short time for the next
 // request to the same host at the same address.
+import type { Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
+import { gatherWrites } from './gatheredWrites.ts'
 
 /** How long a connection is kept for the next request. Servers close idle ones after some seconds. */
 const IDLE_MS = 2_000
@@ -13,6 +15,8 @@ export interface OutboundConnection {
   client: Client
   /** Whether an earlier request was answered on it, so that it may have ended meanwhile. */
   isReused: boolean
+  /** Is called before a request is made: it is written with others of this turn of the event loop. */
+  gather(): void
   /** Says that its answer has come whole: it may be kept. */
   release(): void
   /** Ends it, unless it was released. */
@@ -29,9 +33,17 @@ export interface OutboundConnections {
 const connect = buildConnector({ timeout: CONNECT_MS })
 
 /** The name of the URL stands in Host and in the certificate; the address alone is connected to. */
-const connectTo = (url: URL, address: string, pipelining: 0 | 1) =>
+const connectTo = (
+  url: URL,
+  address: string,
+  { pipelining, connected }: { pipelining: 0 | 1; connected?: (socket: Socket) => void },
+) =>
   new Client(url.origin, {
-    connect: (options, done) => connect({ ...options, hostname: address }, done),
+    connect: (options, done) =>
+      connect({ ...options, hostname: address }, (...ended) => {
+        if (ended[1]) connected?.(ended[1])
+        done(...ended)
+      }),
     // 0: the connection ends with its first answer.
     pipelining,
     // A request has one time for everything, which whoever makes it looks after.
@@ -45,58 +57,73 @@ const drop = (client: Client) => void client.destroy()
 
 /** A connection for one request. */
 export function connectOnce(url: URL, address: string): OutboundConnection {
-  const client = connectTo(url, address, 0)
-  return { client, isReused: false, release: () => undefined, end: () => drop(client) }
+  const client = connectTo(url, address, { pipelining: 0 })
+  const nothing = () => undefined
+  return { client, isReused: false, gather: nothing, release: nothing, end: () => drop(client) }
+}
+
+/** A connection that is kept; it has no socket before it is connected. */
+interface Kept {
+  client: Client
+  socket: Socket | null
 }
 
 /** Makes a store of connections that are kept. */
 export function keepConnections(): OutboundConnections {
   /** The latest last. */
-  const idle = new Map<string, Client[]>()
+  const idle = new Map<string, Kept[]>()
   let count = 0
   let isClosed = false
 
-  const takeIdle = (key: string): Client | undefined => {
-    const clients = idle.get(key)
-    const client = clients?.pop()
-    if (client) count -= 1
-    if (clients?.length === 0) idle.delete(key)
-    return client
+  const takeIdle = (key: string): Kept | undefined => {
+    const all = idle.get(key)
+    const kept = all?.pop()
+    if (kept) count -= 1
+    if (all?.length === 0) idle.delete(key)
+    return kept
   }
-  const forget = (key: string, client: Client) => {
-    const clients = idle.get(key)
-    const index = clients?.indexOf(client) ?? -1
-    if (!clients || index < 0) return
-    clients.splice(index, 1)
+  const forget = (key: string, kept: Kept) => {
+    const all = idle.get(key)
+    const index = all?.indexOf(kept) ?? -1
+    if (!all || index < 0) return
+    all.splice(index, 1)
     count -= 1
-    if (clients.length === 0) idle.delete(key)
-    drop(client)
+    if (all.length === 0) idle.delete(key)
+    drop(kept.client)
   }
-  const keep = (key: string, client: Client) => {
-    if (isClosed || count >= IDLE_MAX) return drop(client)
-    const clients = idle.get(key)
-    if (clients) clients.push(client)
-    else idle.set(key, [client])
+  const keep = (key: string, kept: Kept) => {
+    if (isClosed || count >= IDLE_MAX) return drop(kept.client)
+    const all = idle.get(key)
+    if (all) all.push(kept)
+    else idle.set(key, [kept])
     count += 1
   }
-  const open = (key: string, url: URL, address: string): Client => {
-    const client = connectTo(url, address, 1)
-    client.on('disconnect', () => forget(key, client))
-    return client
+  const open = (key: string, url: URL, address: string): Kept => {
+    const connected = (socket: Socket) => {
+      kept.socket = socket
+    }
+    const client = connectTo(url, address, { pipelining: 1, connected })
+    const kept: Kept = { client, socket: null }
+    client.on('disconnect', () => forget(key, kept))
+    return kept
   }
 
   return {
     take(url, address) {
       const key = `${url.origin} ${address}`
       const found = takeIdle(key)
-      const client = found ?? open(key, url, address)
+      const kept = found ?? open(key, url, address)
+      const { client } = kept
       let isReleased = false
       return {
         client,
         isReused: found !== undefined,
+        gather() {
+          if (kept.socket) gatherWrites(kept.socket)
+        },
         release() {
           isReleased = true
-          keep(key, client)
+          keep(key, kept)
         },
         end() {
           if (!isReleased) drop(client)
@@ -105,7 +132,7 @@ export function keepConnections(): OutboundConnections {
     },
     close() {
       isClosed = true
-      for (const client of [...idle.values()].flat()) drop(client)
+      for (const { client } of [...idle.values()].flat()) drop(client)
       idle.clear()
     },
   }

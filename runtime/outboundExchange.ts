@@ -41,18 +41,19 @@ const BODY_MS = 1_000
 
 /**
  * Makes the request. The connection is released when the answer has come whole; else whoever has it ends it.
- * @throws StaleConnection, or why there is no answer
+ * @returns a function that begins, and calls one of the two; `reject` with StaleConnection, or why there is no answer
  */
-export function exchange(
-  connection: OutboundConnection,
-  { url, method, headers, body, bytesMax, isStatusEnough }: OutboundRequest,
-): Promise<OutboundAnswer> {
-  return new Promise((resolve, reject) => {
+export const exchange =
+  (
+    connection: OutboundConnection,
+    { url, method, headers, body, bytesMax, isStatusEnough }: OutboundRequest,
+  ) =>
+  (resolve: Reading['resolve'], reject: Reading['reject']): void => {
     const options = { path: url.pathname + url.search, method, headers, body }
     const handler = isStatusEnough ? readStatus : readWhole
+    connection.gather()
     connection.client.dispatch(options, handler({ connection, bytesMax, resolve, reject }))
-  })
-}
+  }
 
 interface Reading {
   connection: OutboundConnection
@@ -116,11 +117,13 @@ const staleOr = (err: Error, { isReused }: OutboundConnection, hasBegun: boolean
 
 type Headers = Record<string, string | string[] | undefined>
 
+const nothing = Buffer.alloc(0)
+
 /** Collects a body in one piece of memory: a server may send it in parts of a byte, each of which would weigh a hundred. */
 function collectAnswer(max: number) {
   let status = 0
   let headers: Headers = {}
-  let kept = Buffer.alloc(0)
+  let kept: Buffer = nothing
   let length = 0
   return {
     /** Statuses below 200 say that an answer is still to come. */

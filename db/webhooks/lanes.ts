@@ -141,13 +141,15 @@ export interface DueWebhookDelivery {
   event_id: string
   /** Tries that have ended. */
   attempts: number
-  type: string
-  at: Date
-  /** JSON text. */
-  data: string
+  /** What is posted, the same at every try: it comes from one row. */
+  body: string
   /** The same object for all that were read at once. */
   target: WebhookTarget
 }
+
+/** The JSON text of the event `e`, made here so that the worker neither parses a part of it nor writes it again. */
+const bodyOf = sql`'{"type":' || to_json(e.type)::text || ',"timestamp":"'
+        || to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '","data":' || e.data::text || '}'`
 
 /**
  * What is due at an endpoint that the worker has, in the order in which it was. Planned at each call: a plan for few that wait
@@ -166,12 +168,12 @@ export async function listDueDeliveries(
         order by s.id desc limit ${limits.webhookSecretsMax}) as secrets
       from webhooks w where w.id = ${id} and w.epoch = ${epoch} and w.status = 'enabled'
     )
-    select d.id, d.event_id, d.attempts, e.type, e.at, e.data::text as data,
+    select d.id, d.event_id, d.attempts, ${bodyOf} as body,
       case when d.is_first then w.url end as url, case when d.is_first then w.secrets end as secrets
     from held w
     cross join lateral (
       select d.*, row_number() over (order by d.next_at, d.id) = 1 as is_first from webhook_deliveries d
-      where d.webhook_id = w.id and d.next_at <= statement_timestamp() and d.id <> all(${[...but]}::uuid[])
+      where d.webhook_id = w.id and d.next_at <= statement_timestamp() and d.id <> all(${`{${but.join(',')}}`}::uuid[])
       order by d.next_at, d.id limit ${limit}
     ) d
     cross join lateral (
@@ -181,7 +183,5 @@ export async function listDueDeliveries(
   `.execute(db)
   // It is the same for all, so it comes once.
   const target = { url: rows[0]?.url ?? '', secrets: rows[0]?.secrets ?? [] }
-  return rows.map(({ id, event_id, attempts, type, at, data }) => {
-    return { id, event_id, attempts, type, at, data, target }
-  })
+  return rows.map(({ id, event_id, attempts, body }) => ({ id, event_id, attempts, body, target }))
 }

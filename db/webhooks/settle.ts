@@ -35,7 +35,9 @@ export async function settleWebhooks(
   trx: Trx,
   tries: readonly SettledTry[],
 ): Promise<DisabledWebhook[]> {
-  const column = <K extends keyof SettledTry>(name: K) => tries.map((one) => one[name])
+  // Written as Postgres writes arrays: ids, states and numbers need no quotes, for which pg would look at each.
+  const column = (name: keyof SettledTry) =>
+    `{${tries.map((one) => one[name] ?? 'null').join(',')}}`
   const { rows } = await sql<DisabledWebhook>`
     with given as (
       select g.* from unnest(${column('id')}::uuid[], ${column('webhook_id')}::text[], ${column('state')}::text[],

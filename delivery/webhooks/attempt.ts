@@ -5,25 +5,34 @@ import type { SettledTry } from '../../db/webhooks/settle.ts'
 import { limits } from '../../rules/limits.ts'
 import { judgeWebhook, type WebhookTry } from '../../rules/webhooks/outcome.ts'
 import { isWebhookUrl } from '../../rules/webhooks/url.ts'
-import { OutboundError } from '../../runtime/outbound.ts'
+import { type OutboundAnswer, OutboundError, type OutboundRequest } from '../../runtime/outbound.ts'
 import { keepConnections, type OutboundConnections } from '../../runtime/outboundConnections.ts'
 import type { WebhookDeps } from './deps.ts'
-import { webhookBody, webhookHeaders } from './sign.ts'
+import { webhookHeaders } from './sign.ts'
 
 type Deps = Pick<WebhookDeps, 'outbound' | 'secrets' | 'now' | 'config' | 'metrics' | 'log'>
 
 /** Makes the function that tries a delivery. It never throws. */
 export function createAttempt(deps: Deps) {
+  const { outbound, now, metrics, log } = deps
   const connections = keepConnections()
-  const post = createPost(deps, connections)
+  const openTarget = createOpenTarget(deps)
   return {
     async attempt(webhook: HeldWebhook, due: DueWebhookDelivery): Promise<SettledTry> {
       const began = performance.now()
-      const given = await post(due)
+      let given = unanswered
+      try {
+        const target = openTarget(due.target)
+        if (target) given = outcomeOf(await outbound(requestOf(due, target, now(), connections)))
+      } catch (err) {
+        // A secret that no listed SECRET_KEY opens stands in the log; the delivery is tried again.
+        if (!(err instanceof OutboundError))
+          log.warn({ err }, 'a webhook was not sent; tried again')
+      }
       const took_ms = Math.round(performance.now() - began)
-      const verdict = judgeWebhook(given, due.attempts + 1, deps.now().getTime())
+      const verdict = judgeWebhook(given, due.attempts + 1, now().getTime())
       const outcome = given.status === null ? 'unanswered' : 'refused'
-      deps.metrics.tried(verdict.kind === 'succeeded' ? 'succeeded' : outcome, took_ms)
+      metrics.tried(verdict.kind === 'succeeded' ? 'succeeded' : outcome, took_ms)
       return {
         id: due.id,
         webhook_id: webhook.id,
@@ -68,29 +77,26 @@ function createOpenTarget({ secrets, config }: Deps) {
 
 const unanswered: WebhookTry = { status: null, retryAfter: null }
 
-function createPost(deps: Deps, connections: OutboundConnections) {
-  const { outbound, now, log } = deps
-  const openTarget = createOpenTarget(deps)
-  return async (due: DueWebhookDelivery): Promise<WebhookTry> => {
-    try {
-      const target = openTarget(due.target)
-      if (!target) return unanswered
-      const body = webhookBody(due)
-      const answer = await outbound({
-        method: 'POST',
-        url: target.url,
-        headers: webhookHeaders({ eventId: due.event_id, body }, target.keys, now()),
-        body,
-        timeout_ms: limits.webhookTimeoutMs,
-        bytesMax: limits.webhookAnswerBytesMax,
-        isStatusEnough: true,
-        connections,
-      })
-      return { status: answer.status, retryAfter: answer.headers['retry-after'] ?? null }
-    } catch (err) {
-      // A secret that no listed SECRET_KEY opens stands in the log; the delivery is tried again.
-      if (!(err instanceof OutboundError)) log.warn({ err }, 'a webhook was not sent; tried again')
-      return unanswered
-    }
+const outcomeOf = ({ status, headers }: OutboundAnswer): WebhookTry => ({
+  status,
+  retryAfter: headers['retry-after'] ?? null,
+})
+
+function requestOf(
+  due: DueWebhookDelivery,
+  { url, keys }: OpenTarget,
+  now: Date,
+  connections: OutboundConnections,
+): OutboundRequest {
+  const body = Buffer.from(due.body)
+  return {
+    method: 'POST',
+    url,
+    headers: webhookHeaders({ eventId: due.event_id, body }, keys, now),
+    body,
+    timeout_ms: limits.webhookTimeoutMs,
+    bytesMax: limits.webhookAnswerBytesMax,
+    isStatusEnough: true,
+    connections,
   }
 }

@@ -27,7 +27,7 @@ export interface EndpointDeps {
 }
 
 /** Tries that have ended and are not written yet, beyond which none is begun. */
-const UNSETTLED_MAX = 200
+const UNSETTLED_MAX = 400
 
 /**
  * Sends what is due. One that has never answered well gets one request at a time, so that endpoints where nobody is take few
@@ -80,7 +80,7 @@ function createQueue(queued: QueuedBytes) {
   let lastRead = { at: performance.now(), length: 0 }
   let begun = 0
   const drop = () => {
-    for (const { due } of all) queued.add(-due.data.length)
+    for (const { due } of all) queued.add(-due.body.length)
     all = []
   }
   return {
@@ -95,7 +95,7 @@ function createQueue(queued: QueuedBytes) {
       const read = performance.now()
       let length = 0
       for (const due of found) {
-        length += due.data.length
+        length += due.body.length
         all.push({ due, read })
       }
       queued.add(length)
@@ -104,7 +104,7 @@ function createQueue(queued: QueuedBytes) {
     },
     shift() {
       const due = all.shift()?.due
-      if (due) queued.add(-due.data.length)
+      if (due) queued.add(-due.body.length)
       begun += 1
       return due
     },
@@ -147,16 +147,15 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
     if (is_gone || failures >= restsAfterFailures) isOver = true
   }
   const settle = (one: SettledTry) => {
-    const work = deps
-      .settle(one)
+    const written = () => {
+      unsettled.delete(one.id)
+      if (open.size === 0) changed()
+    }
+    const work = deps.settle(one).then(written, () => {
       // It is due still, and the worker that has the endpoint next tries it again.
-      .catch(() => {
-        isOver = true
-      })
-      .then(() => {
-        unsettled.delete(one.id)
-        if (open.size === 0) changed()
-      })
+      isOver = true
+      written()
+    })
     unsettled.set(one.id, work)
   }
   const mayGoOn = () => !isOver && deps.mayBegin(webhook)

@@ -3,7 +3,7 @@
 
 /** Of an endpoint whose last try has succeeded, at first, and later if it is fast; of any other. */
 const HEALTHY_READ = 16
-const FAST_READ = 100
+const FAST_READ = 250
 const OTHER_READ = 2
 /** Of the bodies that were read and not begun, in characters. A body has 64 KB of metadata and little more. */
 const BYTES_MAX = 64 * 1024 * 1024

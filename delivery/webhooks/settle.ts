@@ -8,9 +8,9 @@ import { wholeWorkspace } from '../../rules/reach.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { WebhookDeps } from './deps.ts'
 
-const SETTLED_MAX = 200
+const SETTLED_MAX = 500
 /** Under load, how long tries wait for others: nobody waits for them, and each commit is waited for by the disk. */
-const GATHER_MS = 10
+const GATHER_MS = 20
 
 type Deps = Pick<WebhookDeps, 'db' | 'now' | 'wake' | 'log' | 'metrics'>
 

@@ -1,11 +1,6 @@
-// Makes a request of a webhook: the body, and the headers of Standard Webhooks that sign it.
+// Makes the headers of a request of a webhook, which sign its body as Standard Webhooks says.
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { DueWebhookDelivery } from '../../db/webhooks/lanes.ts'
 import { toShownId } from '../../rules/webhooks/ids.ts'
-
-/** The same at every try: its texts come from one row. */
-export const webhookBody = ({ type, at, data }: Pick<DueWebhookDelivery, 'type' | 'at' | 'data'>) =>
-  Buffer.from(`{"type":${JSON.stringify(type)},"timestamp":"${at.toISOString()}","data":${data}}`)
 
 /**
  * The headers of a request.

@@ -2,8 +2,8 @@
 import { type IdKind, idPrefixes, isId } from '../ids.ts'
 
 const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
-/** By their digit in the base 32 of JavaScript. */
-const digitOf = new Map(Array.from(DIGITS, (digit, n) => [n.toString(32), digit]))
+/** All pairs of them, by the ten bits that each stands for. */
+const pairs = Array.from({ length: 1_024 }, (_, n) => `${DIGITS[n >> 5]}${DIGITS[n & 31]}`)
 const CHARS = 26
 const MAX = (1n << 128n) - 1n
 
@@ -11,10 +11,14 @@ type Kind = Extract<IdKind, 'webhookEvent' | 'webhookDelivery'>
 
 /** The id that callers see, from a uuid as Postgres writes it. */
 export function toShownId(kind: Kind, uuid: string): string {
-  const value = BigInt(`0x${uuid.replaceAll('-', '')}`).toString(32)
-  let text = ''
-  for (const digit of value) text += digitOf.get(digit)
-  return `${idPrefixes[kind]}_${text.padStart(CHARS, '0')}`
+  const hex = uuid.replaceAll('-', '')
+  // 128 bits are 8, which make two characters, and six times 20, which make four each.
+  let text = pairs[Number.parseInt(hex.slice(0, 2), 16)] ?? ''
+  for (let at = 2; at < hex.length; at += 5) {
+    const bits = Number.parseInt(hex.slice(at, at + 5), 16)
+    text += `${pairs[bits >> 10]}${pairs[bits & 1_023]}`
+  }
+  return `${idPrefixes[kind]}_${text}`
 }
 
 /** The uuid of an id that a caller gave; null: it is none. */

@@ -107,6 +107,20 @@ describe('a request', () => {
     ])
   })
 
+  it('says when its event happened to the millisecond, in UTC, and has its texts as they are', async () => {
+    const { id, secret, path } = await makeWebhook()
+    await tell(id, 1)
+    const data = { text: 'Grüße, "Ada" \\ \u2028 </script>', list: [1, null] }
+    await sql`
+      update webhook_events e set at = '2026-11-02 10:00:00.005+01', data = ${JSON.stringify(data)}::jsonb
+      from webhook_deliveries d where d.webhook_id = ${id} and e.id = d.event_id`.execute(db)
+    startTestSender(api)
+    await settled(id)
+    const [came] = server.came(path) as [CameRequest]
+    const timestamp = '2026-11-02T09:00:00.005Z'
+    expect(verify(secret, came)).toEqual({ type: 'webhook.test', timestamp, data })
+  })
+
   it('is signed with both secrets for a day after a rotation', async () => {
     const { id, secret, path } = await makeWebhook()
     const { body } = await api.request('POST', `/v1/webhooks/${id}/rotate-secret`)

@@ -60,6 +60,6 @@ test('more are read of an endpoint that takes them fast, unless they are large',
     { fresh: 5_000, length: 64 * 1024 },
     { fresh: 5_000, length: 1_000_000 },
   ].map((pace) => queued.limit(true, pace))
-  expect(limits).toEqual([16, 50, 100, 4, 1])
+  expect(limits).toEqual([16, 50, 250, 4, 1])
   expect(queued.limit(false, { fresh: 5_000, length: 500 })).toBe(2)
 })
