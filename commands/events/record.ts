@@ -164,7 +164,7 @@ export async function recordStored(
   const found = await listReceivers(
     deps.db,
     workspaceId,
-    awake.map((one) => toArrived(one, deps.addressMac(workspaceId, one.event.email))),
+    awake.map((one) => toArrived(one, () => deps.addressMac(workspaceId, one.event.email))),
   )
   // The past changes who is in a segment, and nobody hears of it.
   const ofPast: EventReceivers | null =
@@ -210,7 +210,7 @@ const toArrived = (
     contact,
     now,
   }: { event: NewAutomationEvent; contact: ArrivedEvent['contact']; now: Date },
-  hmac: Buffer,
+  hmac: ArrivedEvent['hmac'],
 ): ArrivedEvent => ({
   eventName: event.eventName,
   email: event.email,
@@ -281,7 +281,7 @@ export async function recordContactChange(
   }
   const receivers = await findReceivers(deps.db, workspaceId, {
     ...changed,
-    hmac: deps.addressMac(workspaceId, email),
+    hmac: () => deps.addressMac(workspaceId, email),
     byExecution,
   })
   await updateContactProperties(deps.db, workspaceId, contactId, after, now)

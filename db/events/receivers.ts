@@ -56,8 +56,8 @@ export interface ArrivedEvent {
     /** Whether it was made now. */
     isNew: boolean
   }
-  /** HMAC of the address. */
-  hmac: Buffer
+  /** Gives the HMAC of the address, which only what may start or wake something needs. */
+  hmac: () => Buffer
   now: Date
   /** The execution whose segment records it: it has left its wait, which cannot end once more. */
   byExecution?: string | undefined
@@ -200,7 +200,7 @@ export async function findConcerned(
       place,
       contact_id: contact.id,
       event_name: eventName,
-      hmac: hmac.toString('hex'),
+      hmac: hmac().toString('hex'),
       but_id: byExecution,
     }),
   )

@@ -56,7 +56,7 @@ async function readWith(filter: object | null) {
     .execute()
   asked.length = 0
   const event = { eventName: 'moved', email: 'a@b.test', properties: {}, contact, now: at }
-  const hmac = Buffer.alloc(16)
+  const hmac = () => Buffer.alloc(16)
   const [found] = await listCandidates(watched as unknown as Trx, ws, [{ ...event, hmac }])
   const read = await rowsRead('event_waits', 'automation_events')
   return { earlier: found?.waits[0]?.wait_events, read }

@@ -65,7 +65,7 @@ test('what may interrupt the executions of a version is read once for all of the
         email,
         properties: {},
         contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
-        hmac: Buffer.alloc(16),
+        hmac: () => Buffer.alloc(16),
         now: new Date(),
       },
     ]),
@@ -97,7 +97,7 @@ test.each<{ what: string; exit: Condition }>([
         email,
         properties: {},
         contact: { id: contactId, firstSeen: new Date(), properties: {}, before: {}, isNew: false },
-        hmac: Buffer.alloc(16),
+        hmac: () => Buffer.alloc(16),
         now: new Date(),
       }),
     )

@@ -132,7 +132,7 @@ const blankedMail = { delivery_id: 1, email_id: id, has_ended: true, is_shared: 
 const arrived = {
   ...event,
   contact: { id, firstSeen: at, properties: {}, before: {}, isNew: false },
-  hmac,
+  hmac: () => hmac,
   now: at,
 }
 const pageAsked = { id, generation: 1, eventNames: ['a'], audienceIds: [id] }

@@ -18,7 +18,9 @@ async function met(trx: Trx, eventName = 'ordered'): Promise<number[]> {
   const properties = {}
   const contact = { id: 'con_1', firstSeen: now(), properties, before: properties, isNew: false }
   const event = { eventName, email: 'ada@example.test', properties, contact, now: now() }
-  const [found] = await listCandidates(trx, workspaceId, [{ ...event, hmac: Buffer.alloc(16) }])
+  const [found] = await listCandidates(trx, workspaceId, [
+    { ...event, hmac: () => Buffer.alloc(16) },
+  ])
   return (found?.triggers ?? []).map(({ version }) => version)
 }
 const inTrx = <T>(work: (trx: Trx) => Promise<T>) =>
