@@ -73,6 +73,8 @@ export interface WalkStep {
 
 /** The most steps of a walk through one class: each is a look for a workspace or at a line. */
 export const STEPS_MAX = 200
+/** Behind every workspace in the order of the index. */
+const LAST = '\u{10ffff}'
 /** The room of a destination that has no limit. */
 const ROOM_MAX = 1_000_000
 
@@ -95,28 +97,34 @@ function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuil
  * piece may have several short lines; what it leaves of its last line waits for the next lap. So a destination without
  * room costs one look at each of its lines. All that it reads is in an order that only the index of the lines has, so that no
  * plan takes another one (`claim.ts`).
+ *
+ * A workspace that goes on behind its first line is not looked for: `known` is the next such one, and only what stands before
+ * it is asked of the index. Else the walk would read over all that was settled of its first lines, whose entries stay in the
+ * index while a transaction is open that began before.
  */
 function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
   const { shards, turn, perLine, most, after = [], places = [] } = walk
   const begins = classPlaces.map((place) => after[place] ?? '')
-  const goOn = JSON.stringify(classPlaces.map((place) => Object.fromEntries(places[place] ?? [])))
+  const known = classPlaces.map((place) => withNext(places[place]))
+  const goOn = JSON.stringify(known.map(Object.fromEntries))
+  const nexts = known.map((of, i) => of.find(([name]) => name > (begins[i] ?? ''))?.[0] ?? LAST)
   const fits = sql`p.is_due and p.place <= p.room`
   return sql`walk as (
       select c.class, 0 as n, c.workspace_id collate "C" as workspace_id, null::smallint as shard,
         '' collate "C" as destination, 0 as turn, '{}'::bigint[] as ids, '{}'::text[] collate "C" as destinations,
-        '{}'::text[] collate "C" as full_ones, 0 as got, c.most
-      from unnest(${[...classPlaces]}::smallint[], ${begins}::text[], ${[...most]}::int[])
-        as c(class, workspace_id, most)
+        '{}'::text[] collate "C" as full_ones, 0 as got, c.most, c.known collate "C" as known
+      from unnest(${[...classPlaces]}::smallint[], ${begins}::text[], ${[...most]}::int[], ${nexts}::text[])
+        as c(class, workspace_id, most, known)
       union all
       select w.class, w.n + 1, next.workspace_id, next.shard, next.destination,
         next.turn - coalesce(cardinality(next.ids), 0), coalesce(next.ids, '{}'), coalesce(next.destinations, '{}'),
-        coalesce(next.full_ones, '{}'), w.got + coalesce(cardinality(next.ids), 0), w.most
+        coalesce(next.full_ones, '{}'), w.got + coalesce(cardinality(next.ids), 0), w.most, next.known
       from walk w
       cross join lateral (
         (select w.workspace_id, (array_agg(p.shard))[count(*)] as shard,
           (array_agg(p.destination))[count(*)] as destination, w.turn,
           array_agg(p.id) filter (where ${fits}) as ids, array_agg(p.destination) filter (where ${fits}) as destinations,
-          array_agg(p.destination) filter (where p.is_due and p.place = greatest(p.room, 0) + 1) as full_ones
+          array_agg(p.destination) filter (where p.is_due and p.place = greatest(p.room, 0) + 1) as full_ones, w.known
         from (select q.*, row_number() over (partition by q.shard, q.destination order by q.next_at) as place from (
           select d.id, d.shard, d.destination, d.next_at, ${isWaiting} and d.next_at <= ${now} as is_due,
             ${roomSql(walk, sql`d.destination`)} as room
@@ -128,11 +136,15 @@ function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
         having count(*) > 0)
         union all
         (select f.workspace_id, coalesce((p.place ->> 'shard')::smallint, ${shards.from - 1}::smallint),
-          coalesce(p.place ->> 'destination', ''), ${turn}::int, null, null, null
+          coalesce(p.place ->> 'destination', ''), ${turn}::int, null, null, null, f.known
         from (
-          select d.class, d.workspace_id from deliveries d
-          where (d.class, d.workspace_id) > (w.class, w.workspace_id) and ${isInLine}
-          order by d.class, d.workspace_id limit 1
+          (select d.workspace_id, w.known from deliveries d
+          where (d.class, d.workspace_id) > (w.class, w.workspace_id) and (d.class, d.workspace_id) < (w.class, w.known)
+            and ${isInLine}
+          order by d.class, d.workspace_id limit 1)
+          union all
+          select w.known, (${goOn}::jsonb -> w.class::int -> w.known ->> 'next') collate "C" where w.known < ${LAST}::text
+          limit 1
         ) f
         left join lateral (
           select g.place from (select ${goOn}::jsonb -> w.class::int -> f.workspace_id as place) g
@@ -143,12 +155,19 @@ function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
               and d.shard < ${shards.to}
             order by d.shard, d.destination limit 1
           ) further
-        ) p on true
-        where f.class = w.class)
+        ) p on true)
         limit 1
       ) next
       where w.n < ${STEPS_MAX} and w.got < w.most
     )`
+}
+
+/** Workspaces with their places, in the order of the index, each with the next one. */
+function withNext(places: ReadonlyMap<string, LinePlace> = new Map()) {
+  const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
+  return sorted.map(
+    ([name, place], i) => [name, { ...place, next: sorted[i + 1]?.[0] ?? LAST }] as const,
+  )
 }
 
 /** Steps that share the places among classes, and the room of a destination among all that go there. */
