@@ -83,13 +83,21 @@ const ROOM_MAX = 1_000_000
  * and the room of a destination, by their weights; what one leaves free the others get.
  */
 export const lineSteps = (walk: LineWalk, limit: number, now: Date): RawBuilder<unknown> =>
-  sql`${walkStep(walk, now)}, ${pickSteps(walk, limit)}`
+  sql`${askedStep(walk)}, ${walkStep(walk, now)}, ${pickSteps(walk, limit)}`
+
+/** What is long of what is asked, once: the rooms of destinations, and of each class where workspaces go on. */
+function askedStep({ rooms, places = [] }: LineWalk): RawBuilder<unknown> {
+  const known = JSON.stringify(Object.fromEntries(rooms?.known ?? []))
+  const goOn = JSON.stringify(
+    classPlaces.map((place) => Object.fromEntries(withNext(places[place]))),
+  )
+  return sql`asked as materialized (select ${known}::jsonb as rooms, ${goOn}::jsonb as places)`
+}
 
 /** The room of a destination, which may be below zero. */
 function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuilder<unknown> {
-  const known = JSON.stringify(Object.fromEntries(rooms?.known ?? []))
   const other = Math.min(rooms?.other ?? ROOM_MAX, ROOM_MAX)
-  return sql`coalesce((${known}::jsonb ->> ${destination})::int, ${other}::int)`
+  return sql`coalesce(((select rooms from asked) ->> ${destination})::int, ${other}::int)`
 }
 
 /**
@@ -105,9 +113,7 @@ function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuil
 function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
   const { shards, turn, perLine, most, after = [], places = [] } = walk
   const begins = classPlaces.map((place) => after[place] ?? '')
-  const known = classPlaces.map((place) => withNext(places[place]))
-  const goOn = JSON.stringify(known.map(Object.fromEntries))
-  const nexts = known.map((of, i) => of.find(([name]) => name > (begins[i] ?? ''))?.[0] ?? LAST)
+  const nexts = classPlaces.map((place) => nextAfter(begins[place] ?? '', places[place]))
   const fits = sql`p.is_due and p.place <= p.room`
   return sql`walk as (
       select c.class, 0 as n, c.workspace_id collate "C" as workspace_id, null::smallint as shard,
@@ -143,11 +149,11 @@ function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
             and ${isInLine}
           order by d.class, d.workspace_id limit 1)
           union all
-          select w.known, (${goOn}::jsonb -> w.class::int -> w.known ->> 'next') collate "C" where w.known < ${LAST}::text
+          select w.known, ((select places from asked) -> w.class::int -> w.known ->> 'next') collate "C" where w.known < ${LAST}::text
           limit 1
         ) f
         left join lateral (
-          select g.place from (select ${goOn}::jsonb -> w.class::int -> f.workspace_id as place) g
+          select g.place from (select (select places from asked) -> w.class::int -> f.workspace_id as place) g
           cross join lateral (
             select from deliveries d
             where g.place is not null and d.class = w.class and d.workspace_id = f.workspace_id and ${isInLine}
@@ -160,6 +166,13 @@ function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
       ) next
       where w.n < ${STEPS_MAX} and w.got < w.most
     )`
+}
+
+/** Of the workspaces that have a place the first behind another one. */
+function nextAfter(begin: string, places: ReadonlyMap<string, LinePlace> = new Map()): string {
+  let next = LAST
+  for (const name of places.keys()) if (name > begin && name < next) next = name
+  return next
 }
 
 /** Workspaces with their places, in the order of the index, each with the next one. */
