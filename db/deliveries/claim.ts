@@ -108,12 +108,7 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
       from moved l where l.verdict <> 'wait'
       on conflict do nothing
     ),
-    noted as (
-      insert into delivery_claims (token, from_shard, to_shard, ids, until)
-      select ${claim.leaseToken}::uuid, ${claim.shards.from}::smallint, ${claim.shards.to}::smallint, array_agg(l.id),
-        ${leaseEnd(claim.leaseMs)}
-      from moved l where l.verdict is null having count(*) > 0
-    ),
+    ${noteStep(claim)},
     walked as (
       select (select json_agg(walk) from walk) as steps, (select json_agg(id) from picked) as picked
     )
@@ -127,10 +122,16 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
   const deliveries = moved.flatMap(({ verdict, steps: _, picked: __, ...delivery }) =>
     verdict === null ? [delivery] : [],
   )
-  const [first] = rows
-  const walked = toWalked(first?.steps ?? [], new Set(first?.picked ?? []), claim)
+  const walked = toWalked(rows[0]?.steps ?? [], new Set(rows[0]?.picked ?? []), claim)
   return { deliveries, due: moved.length, walked }
 }
+
+/** A step `noted`, after `moved`: says what is under way by this claim (`leases.ts`). */
+const noteStep = ({ leaseToken, leaseMs, shards }: Claim) => sql`noted as (
+      insert into delivery_claims (token, from_shard, to_shard, ids, until)
+      select ${leaseToken}::uuid, ${shards.from}::smallint, ${shards.to}::smallint, array_agg(l.id), ${leaseEnd(leaseMs)}
+      from moved l where l.verdict is null having count(*) > 0
+    )`
 
 /**
  * What holds for the rest of the transaction:
