@@ -25,6 +25,7 @@ import type {
   AddressKeysTable,
   DeliveriesTable,
   DeliveryAttemptsTable,
+  DeliveryClaimsTable,
   EmailAttachmentsTable,
   EmailEventsTable,
   EmailLinksTable,
@@ -96,6 +97,7 @@ export interface Database {
   email_sources: EmailSourcesTable
   submitted_message_ids: SubmittedMessageIdsTable
   deliveries: DeliveriesTable
+  delivery_claims: DeliveryClaimsTable
   lanes: LanesTable
   audience_changes: AudienceChangesTable
   recipient_domains: RecipientDomainsTable

@@ -23,10 +23,10 @@ export const isWaiting = sql<boolean>`state in (${states(waitingStates)})`
  */
 export const isUnmarked = sql<boolean>`state in (${states(statesBefore('data_sent'))})`
 
-/** Of deliveries that stand in a line, as the index deliveries_lines has them. */
+/** Of deliveries that stand in a line. The index deliveries_in_line has those too that are under way. */
 export const isInLine = sql<boolean>`ready and lease_until is null and settled_at is null`
 
-/** Of deliveries that wait until later, as the index deliveries_later has them. */
+/** Of deliveries that wait until later, as the index deliveries_put_off has them. */
 export const isLater = sql<boolean>`not ready and lease_until is null and settled_at is null`
 
 /** Of deliveries that wait until later and were never tried. */

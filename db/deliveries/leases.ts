@@ -1,4 +1,4 @@
-// Extends and releases the leases of claimed deliveries, and finds expired ones.
+// Extends and releases the leases of claimed deliveries, and finds expired ones by what claims have noted.
 
 import { sql } from 'kysely'
 import type { UnderWayState } from '../../rules/states.ts'
@@ -48,7 +48,14 @@ export type ExpiredLease = Pick<
   'id' | 'email_id' | 'attempt' | 'expires_at' | 'resent' | 'last_response'
 > & { state: UnderWayState }
 
-/** Deliveries whose lease has expired because their worker died. */
+/** How many notes of claims one statement looks at. */
+const CLAIMS_MAX = 200
+
+/** Of notes of claims `c` from these shards of which a lease may have ended. */
+const mayBeOver = ({ from, to }: ShardRange) =>
+  sql`c.until <= statement_timestamp() and c.from_shard < ${to} and c.to_shard > ${from}`
+
+/** Deliveries whose lease has expired because their worker died. They are found by the notes of the claims that took them. */
 export async function listExpiredLeases(
   db: Db,
   shards: ShardRange,
@@ -57,12 +64,47 @@ export async function listExpiredLeases(
   const { rows } = await sql<ExpiredLease>`
     select id, email_id, attempt, expires_at, resent, last_response, state
     from deliveries
-    where ${isLeaseOver} and shard >= ${shards.from} and shard < ${shards.to}
+    where id = any(array(
+        select unnest(c.ids) from (
+          select c.ids from delivery_claims c where ${mayBeOver(shards)} order by c.until limit ${CLAIMS_MAX}
+        ) c))
+      and ${isLeaseOver} and shard >= ${shards.from} and shard < ${shards.to}
       and ${isUnderWay}
     order by lease_until
     limit ${limit}
   `.execute(db)
   return rows
+}
+
+/**
+ * Deletes the notes of claims that have nothing under way any more. Of others it puts off the next look until the first of
+ * their leases ends. Those of which a lease has ended it leaves to `listExpiredLeases`.
+ * @returns whether more may be forgotten
+ */
+export async function forgetClaims(trx: Trx, shards: ShardRange): Promise<boolean> {
+  const { rows } = await sql<{ count: number }>`
+    with looked as materialized (
+      select c.id, c.token, c.ids from delivery_claims c where ${mayBeOver(shards)}
+      order by c.until limit ${CLAIMS_MAX} for update skip locked
+    ),
+    held as materialized (
+      select l.id, min(d.lease_until) as until
+      from looked l join deliveries d on d.id = any(l.ids) and d.lease_token = l.token and d.lease_until is not null
+      group by l.id
+    ),
+    kept as (
+      update delivery_claims c set until = h.until from held h
+      where c.id = h.id and h.until > statement_timestamp()
+      returning c.id
+    ),
+    gone as (
+      delete from delivery_claims c
+      where c.id = any(array(select id from looked except select id from held))
+      returning c.id
+    )
+    select (select count(*) from kept)::int + (select count(*) from gone)::int as count
+  `.execute(trx)
+  return rows[0]?.count === CLAIMS_MAX
 }
 
 /** Of the deliveries with these ids those that are marked and have this lease. */

@@ -73,6 +73,8 @@ export interface WalkStep {
 
 /** The most steps of a walk through one class: each is a look for a workspace or at a line. */
 export const STEPS_MAX = 200
+/** Behind every workspace in the order of the index. */
+const LAST = '\u{10ffff}'
 /** The room of a destination that has no limit. */
 const ROOM_MAX = 1_000_000
 
@@ -81,13 +83,21 @@ const ROOM_MAX = 1_000_000
  * and the room of a destination, by their weights; what one leaves free the others get.
  */
 export const lineSteps = (walk: LineWalk, limit: number, now: Date): RawBuilder<unknown> =>
-  sql`${walkStep(walk, now)}, ${pickSteps(walk, limit)}`
+  sql`${askedStep(walk)}, ${walkStep(walk, now)}, ${pickSteps(walk, limit)}`
+
+/** What is long of what is asked, once: the rooms of destinations, and of each class where workspaces go on. */
+function askedStep({ rooms, places = [] }: LineWalk): RawBuilder<unknown> {
+  const known = JSON.stringify(Object.fromEntries(rooms?.known ?? []))
+  const goOn = JSON.stringify(
+    classPlaces.map((place) => Object.fromEntries(withNext(places[place]))),
+  )
+  return sql`asked as materialized (select ${known}::jsonb as rooms, ${goOn}::jsonb as places)`
+}
 
 /** The room of a destination, which may be below zero. */
 function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuilder<unknown> {
-  const known = JSON.stringify(Object.fromEntries(rooms?.known ?? []))
   const other = Math.min(rooms?.other ?? ROOM_MAX, ROOM_MAX)
-  return sql`coalesce((${known}::jsonb ->> ${destination})::int, ${other}::int)`
+  return sql`coalesce(((select rooms from asked) ->> ${destination})::int, ${other}::int)`
 }
 
 /**
@@ -95,28 +105,32 @@ function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuil
  * piece may have several short lines; what it leaves of its last line waits for the next lap. So a destination without
  * room costs one look at each of its lines. All that it reads is in an order that only the index of the lines has, so that no
  * plan takes another one (`claim.ts`).
+ *
+ * A workspace that goes on behind its first line is not looked for: `known` is the next such one, and only what stands before
+ * it is asked of the index. Else the walk would read over all that was settled of its first lines, whose entries stay in the
+ * index while a transaction is open that began before.
  */
 function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
   const { shards, turn, perLine, most, after = [], places = [] } = walk
   const begins = classPlaces.map((place) => after[place] ?? '')
-  const goOn = JSON.stringify(classPlaces.map((place) => Object.fromEntries(places[place] ?? [])))
+  const nexts = classPlaces.map((place) => nextAfter(begins[place] ?? '', places[place]))
   const fits = sql`p.is_due and p.place <= p.room`
   return sql`walk as (
       select c.class, 0 as n, c.workspace_id collate "C" as workspace_id, null::smallint as shard,
         '' collate "C" as destination, 0 as turn, '{}'::bigint[] as ids, '{}'::text[] collate "C" as destinations,
-        '{}'::text[] collate "C" as full_ones, 0 as got, c.most
-      from unnest(${[...classPlaces]}::smallint[], ${begins}::text[], ${[...most]}::int[])
-        as c(class, workspace_id, most)
+        '{}'::text[] collate "C" as full_ones, 0 as got, c.most, c.known collate "C" as known
+      from unnest(${[...classPlaces]}::smallint[], ${begins}::text[], ${[...most]}::int[], ${nexts}::text[])
+        as c(class, workspace_id, most, known)
       union all
       select w.class, w.n + 1, next.workspace_id, next.shard, next.destination,
         next.turn - coalesce(cardinality(next.ids), 0), coalesce(next.ids, '{}'), coalesce(next.destinations, '{}'),
-        coalesce(next.full_ones, '{}'), w.got + coalesce(cardinality(next.ids), 0), w.most
+        coalesce(next.full_ones, '{}'), w.got + coalesce(cardinality(next.ids), 0), w.most, next.known
       from walk w
       cross join lateral (
         (select w.workspace_id, (array_agg(p.shard))[count(*)] as shard,
           (array_agg(p.destination))[count(*)] as destination, w.turn,
           array_agg(p.id) filter (where ${fits}) as ids, array_agg(p.destination) filter (where ${fits}) as destinations,
-          array_agg(p.destination) filter (where p.is_due and p.place = greatest(p.room, 0) + 1) as full_ones
+          array_agg(p.destination) filter (where p.is_due and p.place = greatest(p.room, 0) + 1) as full_ones, w.known
         from (select q.*, row_number() over (partition by q.shard, q.destination order by q.next_at) as place from (
           select d.id, d.shard, d.destination, d.next_at, ${isWaiting} and d.next_at <= ${now} as is_due,
             ${roomSql(walk, sql`d.destination`)} as room
@@ -128,14 +142,18 @@ function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
         having count(*) > 0)
         union all
         (select f.workspace_id, coalesce((p.place ->> 'shard')::smallint, ${shards.from - 1}::smallint),
-          coalesce(p.place ->> 'destination', ''), ${turn}::int, null, null, null
+          coalesce(p.place ->> 'destination', ''), ${turn}::int, null, null, null, f.known
         from (
-          select d.class, d.workspace_id from deliveries d
-          where (d.class, d.workspace_id) > (w.class, w.workspace_id) and ${isInLine}
-          order by d.class, d.workspace_id limit 1
+          (select d.workspace_id, w.known from deliveries d
+          where (d.class, d.workspace_id) > (w.class, w.workspace_id) and (d.class, d.workspace_id) < (w.class, w.known)
+            and ${isInLine}
+          order by d.class, d.workspace_id limit 1)
+          union all
+          select w.known, ((select places from asked) -> w.class::int -> w.known ->> 'next') collate "C" where w.known < ${LAST}::text
+          limit 1
         ) f
         left join lateral (
-          select g.place from (select ${goOn}::jsonb -> w.class::int -> f.workspace_id as place) g
+          select g.place from (select (select places from asked) -> w.class::int -> f.workspace_id as place) g
           cross join lateral (
             select from deliveries d
             where g.place is not null and d.class = w.class and d.workspace_id = f.workspace_id and ${isInLine}
@@ -143,12 +161,26 @@ function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
               and d.shard < ${shards.to}
             order by d.shard, d.destination limit 1
           ) further
-        ) p on true
-        where f.class = w.class)
+        ) p on true)
         limit 1
       ) next
       where w.n < ${STEPS_MAX} and w.got < w.most
     )`
+}
+
+/** Of the workspaces that have a place the first behind another one. */
+function nextAfter(begin: string, places: ReadonlyMap<string, LinePlace> = new Map()): string {
+  let next = LAST
+  for (const name of places.keys()) if (name > begin && name < next) next = name
+  return next
+}
+
+/** Workspaces with their places, in the order of the index, each with the next one. */
+function withNext(places: ReadonlyMap<string, LinePlace> = new Map()) {
+  const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
+  return sorted.map(
+    ([name, place], i) => [name, { ...place, next: sorted[i + 1]?.[0] ?? LAST }] as const,
+  )
 }
 
 /** Steps that share the places among classes, and the room of a destination among all that go there. */

@@ -8,6 +8,7 @@ import { isInLine, isLater } from './guards.ts'
 
 /** The most rows that are counted for one shard, so that a long queue is cheap to count. */
 export const QUEUE_COUNTED_MAX = 5_000
+/** Of what was claimed so much is looked at, the latest first. */
 const LEASED_COUNTED_MAX = 20_000
 
 export interface QueueDepth {
@@ -45,8 +46,11 @@ export async function listQueueDepths(db: Db, now: Date): Promise<QueueDepth[]> 
       ) of_shard group by s.shard, state
     ), leased as (
       select shard, state, count(*) as count, 0::float8 as oldest_s
-      from (select shard, state from deliveries
-        where lease_until is not null limit ${LEASED_COUNTED_MAX}) held
+      from (select distinct d.id, d.shard, d.state
+        from (select c.token, unnest(c.ids) as id from (
+          select token, ids from delivery_claims order by until desc limit ${LEASED_COUNTED_MAX}
+        ) c limit ${LEASED_COUNTED_MAX}) c
+        join deliveries d on d.id = c.id and d.lease_token = c.token and d.lease_until is not null) held
       group by shard, state
     )
     select shard, state, count, oldest_s from waiting

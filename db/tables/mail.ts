@@ -126,6 +126,19 @@ export interface DeliveriesTable {
   simulated_fence: Defaulted<string | null>
 }
 
+/** What one claim has taken, for whoever takes over from a worker that died. */
+export interface DeliveryClaimsTable {
+  id: Generated<number>
+  /** The lease. What has another one by now, or none, is not under way by this claim any more. */
+  token: string
+  from_shard: number
+  /** The last one is excluded. */
+  to_shard: number
+  ids: number[]
+  /** None of their leases ends before. */
+  until: Date
+}
+
 /** What direct delivery has learned about the domain of a recipient. */
 export interface RecipientDomainsTable {
   domain: string

@@ -1,7 +1,13 @@
 // Takes over deliveries whose worker died. Without the mark `data_sent` a delivery is queued again; with it, the
 // message may have been delivered.
 
-import { type ExpiredLease, listExpiredLeases, listMarked } from '../../db/deliveries/leases.ts'
+import { transact } from '../../commands/transact.ts'
+import {
+  type ExpiredLease,
+  forgetClaims,
+  listExpiredLeases,
+  listMarked,
+} from '../../db/deliveries/leases.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import type { Settlement } from '../../db/deliveries/settle.ts'
 import { listEmailCategories } from '../../db/emails/contents.ts'
@@ -15,6 +21,7 @@ const BATCH_MAX = 500
 export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<boolean> {
   const { db, now, log } = deps
   const time = now()
+  while (await transact.one(deps, ({ db: trx }) => forgetClaims(trx, shards))) {}
   const expired = await listExpiredLeases(db, shards, BATCH_MAX)
   if (expired.length === 0) return false
   const settlements = await toSettlements(deps, expired, time)

@@ -73,13 +73,19 @@ for (const [name, shape] of Object.entries(shapes)) {
       { from: 17, to: 18 },
     ]
     for (const shards of ranges) {
+      const underWay = await db
+        .selectFrom('deliveries')
+        .select('id')
+        .where('lease_until', 'is not', null)
+        .execute()
       const plan = await planOf(claimOf({ shards, limit: 40, turn: 20, perLine: 20 }))
       expect([...new Set(plan.indexes)]).toEqual([
         'Tid Scan',
-        'deliveries_lines',
+        'deliveries_in_line',
         'deliveries_pkey',
       ])
-      expect(plan.dropped).toBe(0)
+      // What is under way stands in its line until it is settled.
+      expect(plan.dropped).toBeLessThanOrEqual(underWay.length)
       for (const read of plan.read) expect(read).toBeLessThanOrEqual(40)
     }
   })

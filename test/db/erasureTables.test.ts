@@ -13,7 +13,7 @@ const decisions: Record<string, string> = {
     idempotency_keys jobs schedules email_stats email_stat_changes`,
   'kept as keyed hashes': 'suppressions erased_suppressions live_erasures opt_outs spent_event_ids',
   // Ids, numbers and times of them.
-  'names nobody': `execution_segments audience_changes complaints email_firsts webhook_deliveries workflow_unsubscribes suspects
+  'names nobody': `execution_segments audience_changes complaints email_firsts delivery_claims webhook_deliveries workflow_unsubscribes suspects
     segment_fills rate_limits email_days domain_days email_stat_history lanes recipient_domains temporal_namespaces
     workflow_triggers workflow_trigger_versions retention_parts kysely_migration kysely_migration_lock`,
   // What callers have written for all contacts, or about themselves.

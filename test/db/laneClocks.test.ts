@@ -153,3 +153,20 @@ test.each([
     expect(await rowOf('left@one.test')).toMatchObject({ attempt: 2 })
   },
 )
+
+test('a lane forgets a claim when nothing of it is under way any more', async () => {
+  const smtp = await startSmtp()
+  onTestFinished(() => smtp.stop())
+  const worker = createTestWorker(database, smtp.url, { config: { leaseMs: 1_000 } })
+  await worker.own(WHOLE)
+  await send('ended@one.test')
+  worker.wake()
+  await eventually(async () => expect((await rowOf('ended@one.test')).state).toBe('delivered'))
+  const { id } = await rowOf('ended@one.test')
+  await eventually(async () => {
+    const { rows } = await sql`select from delivery_claims where ${id}::bigint = any(ids)`.execute(
+      db,
+    )
+    expect(rows).toEqual([])
+  })
+})

@@ -10,7 +10,12 @@ import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
-import { extendLeases, listExpiredLeases, listMarked } from '../../db/deliveries/leases.ts'
+import {
+  extendLeases,
+  forgetClaims,
+  listExpiredLeases,
+  listMarked,
+} from '../../db/deliveries/leases.ts'
 import * as mailEvents from '../../db/deliveries/mailEventClaims.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
@@ -216,6 +221,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => findRefusedSummary(trx),
   (trx) => listWaitingKinds(trx),
   (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, 1),
+  (trx) => forgetClaims(trx, { from: 0, to: 64 }),
   (trx) => mailEvents.listMailEventWorkspaces(trx, '', at),
   (trx) => mailEvents.listMailEventContacts(trx, ws, at),
   (trx) => mailEvents.lockMailEvents(trx, ws),

@@ -99,7 +99,7 @@ test('a call reads what it takes, by indexes, of however much', async () => {
     (node) => node['Relation Name'] === 'deliveries' && /Scan/.test(node['Node Type']),
   )
   const names = scans.map((node) => node['Index Name'] ?? node['Node Type'])
-  expect(names).toContain('deliveries_later_turns')
+  expect(names).toContain('deliveries_put_off_turns')
   expect(names).not.toContain('Seq Scan')
   const dropped = scans.map((node) => (node['Rows Removed by Filter'] ?? 0) * node['Actual Loops'])
   expect(Math.max(...dropped)).toBeLessThanOrEqual(100)

@@ -33,6 +33,9 @@ export const rights = { allowUnverifiedDomains: false, simulatorDomain: 'simulat
 /** Ends leases now, as if nobody had extended them. */
 export async function endLeases(db: Db, ids: readonly number[]): Promise<void> {
   await sql`
+    update delivery_claims set until = now() - interval '1 second' where ids && ${[...ids]}::bigint[]
+  `.execute(db)
+  await sql`
     update deliveries set lease_until = now() - interval '1 second' where id = any(${[...ids]}::bigint[])
   `.execute(db)
 }

@@ -14,6 +14,7 @@ const exceptions: Record<string, string[]> = {
     'deliveries/extendLeases',
     'deliveries/releaseDeliveries',
     'deliveries/listExpiredLeases',
+    'deliveries/forgetClaims',
     'deliveries/listMarked',
     'deliveries/listMailEventWorkspaces',
     'deliveries/markDataSent',

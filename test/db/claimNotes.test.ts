@@ -1,0 +1,165 @@
+// What claims note beside the deliveries that they take: it finds expired leases, since no index knows of a lease.
+import { sql } from 'kysely'
+import { beforeEach, expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import type { Trx } from '../../db/connect.ts'
+import { claimDeliveries } from '../../db/deliveries/claim.ts'
+import {
+  extendLeases,
+  forgetClaims,
+  listExpiredLeases,
+  releaseDeliveries,
+} from '../../db/deliveries/leases.ts'
+import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
+import { up } from '../../db/migrations/2026-11-25-55-claims-in-place.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { nodesOf } from '../setup/planNodes.ts'
+import { allLines, endLeases, queueAt } from '../setup/queue.ts'
+
+const { db } = await createTestDatabase({ poolSize: 1, settings: { enable_seqscan: 'off' } })
+const NOW = new Date('2026-03-02T09:00:00Z')
+const LEASE = '00000000-0000-0000-0000-000000000001'
+const ALL = { from: 0, to: 64 }
+const { after, queue, claimOf } = queueAt(db, NOW)
+
+beforeEach(() => sql`truncate deliveries, delivery_claims`.execute(db))
+
+const inOne = <T>(work: (trx: Trx) => Promise<T>) =>
+  transact.one({ db, wake: () => undefined }, (inTrx) => work(inTrx.db))
+const claim = (limit = 100) =>
+  transact({ db, wake: () => undefined }, (inTrx) =>
+    claimDeliveries(inTrx.db, claimOf(allLines(limit))),
+  ).then(({ deliveries }) => deliveries)
+const forget = () => inOne((trx) => forgetClaims(trx, ALL))
+const expired = async (shards = ALL) =>
+  (await listExpiredLeases(db, shards, 100)).map(({ id }) => id).sort((a, b) => a - b)
+const notes = async () =>
+  (await db.selectFrom('delivery_claims').select('ids').orderBy('id').execute()).map(
+    ({ ids }) => ids.length,
+  )
+
+test('a claim, an extended lease and what is given back write no index', async () => {
+  /** How many rows were updated, and how many of them with an entry in an index. */
+  const updates = async () => {
+    await sql`select pg_stat_force_next_flush()`.execute(db)
+    const { rows } = await sql<{ all: number; indexed: number }>`
+      select n_tup_upd::int as all, (n_tup_upd - n_tup_hot_upd)::int as indexed
+      from pg_stat_user_tables where relname = 'deliveries'`.execute(db)
+    return rows[0] ?? { all: Number.NaN, indexed: Number.NaN }
+  }
+  await queue(2_000)
+  const before = await updates()
+  const claimed = await claim(200)
+  const ids = claimed.map(({ id }) => id)
+  // A page without room for another version would need entries, whatever stands in indexes.
+  await sql`vacuum deliveries`.execute(db)
+  await inOne((trx) => extendLeases(trx, ids, LEASE, 60_000))
+  await sql`vacuum deliveries`.execute(db)
+  await inOne((trx) => releaseDeliveries(trx, claimed, LEASE))
+  await eventually(async () => {
+    const { all, indexed } = await updates()
+    expect(all - before.all).toBe(600)
+    expect(indexed - before.indexed).toBeLessThan(60)
+  })
+})
+
+test('what is under way stands in no line for others', async () => {
+  await queue(30)
+  const first = await claim(10)
+  const second = await claim(100)
+  expect(first).toHaveLength(10)
+  expect(second).toHaveLength(20)
+  expect(await claim(100)).toEqual([])
+  await inOne((trx) => releaseDeliveries(trx, first, LEASE))
+  expect((await claim(100)).map(({ id }) => id).sort()).toEqual(first.map(({ id }) => id).sort())
+})
+
+test('an expired lease is found in its shard alone, until nothing of its claim is under way', async () => {
+  await queue(20)
+  const claimed = await claim(5)
+  const rest = await claim(100)
+  expect(await notes()).toEqual([5, 15])
+  expect(await expired()).toEqual([])
+  // The first claim has one left, whose lease was extended since its note was written.
+  const [one] = claimed
+  await inOne((trx) => releaseDeliveries(trx, claimed.slice(1), LEASE))
+  await sql`update delivery_claims set until = now() - interval '1 second'`.execute(db)
+  await inOne((trx) => releaseDeliveries(trx, rest, LEASE))
+  expect(await expired()).toEqual([])
+  expect(await forget()).toBe(false)
+  expect(await notes()).toEqual([5])
+  await endLeases(db, [one?.id ?? 0])
+  expect(await forget()).toBe(false)
+  expect(await expired()).toEqual([one?.id])
+  const shard = one?.shard ?? 0
+  expect(await expired({ from: shard, to: shard + 1 })).toEqual([one?.id])
+  expect(await expired({ from: shard + 1, to: 64 })).toEqual([])
+  expect((await listQueueDepths(db, after(0))).filter(({ state }) => state === 'sending')).toEqual([
+    { shard, state: 'sending', count: 1, oldest_s: 0 },
+  ])
+})
+
+test('what is claimed again under the same lease is found once, and its first note goes', async () => {
+  await queue(1)
+  for (const again of [false, true]) {
+    const [one] = await claim()
+    if (!again && one) await inOne((trx) => releaseDeliveries(trx, [one], LEASE))
+    else await endLeases(db, [one?.id ?? 0])
+  }
+  expect(await notes()).toEqual([1, 1])
+  expect(await expired()).toHaveLength(1)
+  await sql`update deliveries set state = 'queued', lease_token = null, lease_until = null`.execute(
+    db,
+  )
+  await forget()
+  expect(await notes()).toEqual([])
+})
+
+/** A claim as the release before makes it, which notes nothing. */
+const claimBefore = () => sql`
+  update deliveries set state = 'sending', attempt = attempt + 1, lease_token = ${LEASE}, fence = ${LEASE},
+    lease_until = now() - interval '1 second'`
+
+test('what a worker of the release before has claimed is found when its lease ends', async () => {
+  await queue(3)
+  await claimBefore().execute(db)
+  expect(await expired()).toHaveLength(3)
+})
+
+test('a worker of the release before that looks for expired leases reads no pages that had none', async () => {
+  await queue(20_000)
+  await sql`vacuum analyze deliveries`.execute(db)
+  await sql`reindex index deliveries_lease_pages`.execute(db)
+  await sql`update deliveries set state = 'sending', attempt = attempt + 1, lease_token = ${LEASE}, fence = ${LEASE},
+    lease_until = now() - interval '1 second' where id = (select max(id) from deliveries)`.execute(
+    db,
+  )
+  const { rows } = await sql<{ 'QUERY PLAN': [{ Plan: Parameters<typeof nodesOf>[0] }] }>`
+    explain (analyze, format json) select id from deliveries
+    where lease_until <= statement_timestamp() and shard >= 0 and shard < 64 and state in ('sending', 'data_sent')
+    order by lease_until limit 500`.execute(db)
+  const scans = rows
+    .flatMap((row) => [...nodesOf(row['QUERY PLAN'][0].Plan)])
+    .filter((node) => /Scan/.test(node['Node Type']))
+  expect(scans.map((node) => node['Index Name'] ?? node['Node Type']).sort()).toEqual([
+    'Bitmap Heap Scan',
+    'deliveries_lease_pages',
+  ])
+})
+
+test('what was under way before the migration is found, and it may be run again', async () => {
+  await queue(3)
+  await sql`drop trigger note_claim on deliveries`.execute(db)
+  await claimBefore().execute(db)
+  await sql`drop table delivery_claims`.execute(db)
+  for (let run = 0; run < 2; run++) {
+    await up(db as never)
+    expect(await expired()).toHaveLength(3)
+  }
+  const { rows } = await sql<{ name: string }>`
+    select indexname as name from pg_indexes where tablename = 'deliveries' and indexdef ~ 'lease_until' and indexdef !~ 'USING brin'`.execute(
+    db,
+  )
+  expect(rows).toEqual([])
+})
