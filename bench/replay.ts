@@ -1,5 +1,6 @@
 // Sends captured statements again with new ids, times and addresses for each request.
 import type pg from 'pg'
+import { binaryTexts, textsOf } from '../db/binaryTexts.ts'
 import type { CapturedSession } from './capture.ts'
 
 /** The values of the captured request that are replaced in each replay. */
@@ -68,6 +69,15 @@ function compile(value: unknown, renewal: Renewal, before: Record<string, unknow
   if (Array.isArray(value)) {
     const fills = value.map((item) => compile(item, renewal, before))
     return (run) => fills.map((fill) => fill(run))
+  }
+  if (Buffer.isBuffer(value)) {
+    const texts = textsOf(value)
+    const fills = texts?.map((text) =>
+      text === null ? () => null : compile(text, renewal, before),
+    )
+    return fills
+      ? (run) => binaryTexts(fills.map((fill) => fill(run) as string | null))
+      : () => value
   }
   if (typeof value !== 'string') return () => value
   const index = renewal.made.findIndex((made) => made.value === value)

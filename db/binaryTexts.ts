@@ -28,3 +28,16 @@ export function binaryTexts(texts: readonly (string | null)[]): Buffer {
   }
   return all
 }
+
+/** What `binaryTexts` was given; undefined for other bytes. */
+export function textsOf(bytes: Buffer): (string | null)[] | undefined {
+  if (bytes.length < 12 || bytes.readInt32BE(8) !== TEXT_OID) return undefined
+  const texts: (string | null)[] = []
+  for (let at = HEADER_BYTES; at < bytes.length; ) {
+    const length = bytes.readInt32BE(at)
+    at += LENGTH_BYTES
+    texts.push(length === NULL_LENGTH ? null : bytes.toString('utf8', at, at + length))
+    at += Math.max(length, 0)
+  }
+  return texts
+}

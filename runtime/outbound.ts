@@ -75,7 +75,7 @@ async function ask(
     try {
       return await ending.unlessOver(exchange(connection, request))
     } catch (err) {
-      // No new connection is one.
+      // A new connection is never stale, so this goes round once.
       if (!(err instanceof StaleConnection)) throw err
     } finally {
       connection.end()
@@ -84,7 +84,7 @@ async function ask(
   }
 }
 
-/** Calls one of the two when it ends; it is no promise, since a request waits for its time or for this in the same one. */
+/** Calls one of the two when it ends; it is no promise, since a request waits for its time or for this in one promise. */
 type Work<T> = (resolve: (given: T) => void, reject: (err: unknown) => void) => void
 
 /** Looks a host up. */

@@ -70,15 +70,15 @@ async function recordOneWave(
   try {
     return await transact(deps, async (inTrx) => {
       const results = await recordTogether(inTrx, workspaceId, wave, 'wait')
-      // Of most of these the contact is locked already; an event_id that is known needs no lock.
       const recorded: RecordedByPlace = new Map()
-      for (const [i, one] of wave.entries()) {
+      const left = wave.filter(({ place }, i) => {
         const result = results[i] ?? ALONE
-        recorded.set(
-          one.place,
-          result === ALONE ? await recordOne(inTrx, workspaceId, one) : result,
-        )
-      }
+        if (result !== ALONE) recorded.set(place, result)
+        return result === ALONE
+      })
+      // Whose contact was changed while this waited for it: it is locked now, so a statement that begins now sees it.
+      const alone = left.length > 0 ? await recordWave(inTrx, workspaceId, left, recorded) : []
+      for (const one of alone) recorded.set(one.place, await recordOne(inTrx, workspaceId, one))
       return recorded
     })
   } catch (err) {

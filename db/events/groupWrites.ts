@@ -49,16 +49,17 @@ type StoredOfGroup = {
   is_new: boolean
 } | null
 
-interface GroupRow {
-  /** Of the event, from 1 on; null: none was written. */
-  place: number | null
-  contact_id: string | null
-  properties: JsonObject | null
-  first_seen: Date | null
-  is_new: boolean | null
-  /** Events that were written. */
-  inserted: number
-}
+/** One of an event that was written; or the only one, since none was. */
+type GroupRow = { inserted: number } & (
+  | {
+      /** Of the event, from 1 on. */ place: number
+      contact_id: string
+      properties: JsonObject
+      first_seen: Date
+      is_new: boolean
+    }
+  | { place: null; contact_id: null; properties: null; first_seen: null; is_new: null }
+)
 
 const countOfKnown = counted(
   { count: sql`1`, first: sql`f.at`, last: sql`f.at`, name: sql`f.event_name` },
@@ -81,10 +82,11 @@ const lockingOf = {
 
 /**
  * Writes the contacts, whose locks it takes in the order of their ids, and the events. What it does not wait for makes it fail with
- * 55P03. Contacts are read by what the events name and nothing else, so the plan may be kept while the tables grow: known ones are
- * found by their addresses, and found again by the place of the row that is locked. One that was changed just before it was locked
- * is not seen at its new place, and counts as held. They are sorted by an expression, since the index of all ids would look as cheap
- * while there are few contacts.
+ * 55P03. Contacts are read by what the events name alone, so the plan may be kept while the tables grow. That they are sorted by an
+ * expression is for the same reason: while there are few, an index of all ids would look as cheap.
+ *
+ * A known contact is found again by the place of the row that was locked. Where somebody changed it while this waited for it, the
+ * row at that place is younger than what the statement sees: such an event is not written.
  * @returns for each event what was stored; null in all if an event_id is recorded by somebody else meanwhile: the caller
  *   rolls back then
  */
@@ -126,7 +128,7 @@ export async function insertEventGroup(
       select g.*, l.row from given g left join locked l on l.email = g.email
       where not exists (select from prior p where p.event_id = g.event_id)
         and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
-    ), counted as (
+    ), updated as (
       update contacts set ${countOfKnown}
       from fit f where contacts.ctid = f.row
       returning f.*, contacts.id as of_id, contacts.properties as of_properties, contacts.first_seen, false as is_new
@@ -138,7 +140,7 @@ export async function insertEventGroup(
       on conflict (workspace_id, email) do update set ${countOfMade}
       returning contacts.id as of_id, contacts.email, contacts.properties as of_properties, contacts.first_seen, xmax = 0 as is_new
     ), happened as materialized (
-      select * from counted
+      select * from updated
       union all select f.*, m.of_id, m.of_properties, m.first_seen, m.is_new
         from made m join fit f on f.row is null and f.email = m.email
     ), event as (
@@ -154,10 +156,10 @@ export async function insertEventGroup(
     select h.place::int as place, h.of_id as contact_id, h.of_properties as properties, h.first_seen, h.is_new, u.inserted
     from unbound u left join happened h on true
   `.execute(trx)
-  const written = rows.filter(({ place }) => place !== null)
+  const written = rows.filter((row) => row.place !== null)
   if (rows.some(({ inserted }) => inserted < written.length)) return null
   const stored: StoredOfGroup[] = events.map(() => null)
-  for (const row of written) stored[(row.place ?? 0) - 1] = toStored(row)
+  for (const { place, inserted: _, ...one } of written) stored[place - 1] = one
   return stored
 }
 
@@ -171,14 +173,3 @@ function timesOf(times: readonly Date[]): string[] {
     return text
   })
 }
-
-/** What became of one event; null: it must be recorded alone. */
-const toStored = ({
-  contact_id,
-  properties,
-  first_seen,
-  is_new,
-}: GroupRow): StoredOfGroup | null =>
-  contact_id !== null && properties && first_seen
-    ? { contact_id, properties, first_seen, is_new: is_new === true }
-    : null

@@ -1,5 +1,5 @@
 // Finds triggers of active workflows and open waits of a contact for an event.
-// Long because one statement reads all that an event may meet.
+// Long because one statement reads all that may concern an event.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Condition } from '../../rules/conditions/types.ts'
@@ -155,7 +155,7 @@ export async function listCandidates(
   return candidates
 }
 
-/** Which names have triggers, and which contacts wait for anything. */
+/** Which names have triggers, and which contacts wait for their event or for any change. One row of each is read, however many wait. */
 async function lookFor(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -164,14 +164,16 @@ async function lookFor(
 ) {
   const lists = [...new Set(namesOf.map((names) => JSON.stringify(names)))]
   const { rows } = await sql<Looked>`
-    with keys as (
+    with given as (
+      select * from unnest(${binaryTexts(events.map(({ contact }) => contact.id))}::text[],
+        ${binaryTexts(events.map(({ eventName }) => eventName))}::text[]) as g(contact_id, event_name)
+    ), keys as (
       select n.names, (${triggerKey(workspaceId, sql`array(select jsonb_array_elements_text(n.names::jsonb))`)}) as key
       from unnest(${binaryTexts(lists)}::text[]) as n(names)
     )
     select (select json_object_agg(names, key) from keys) as keys, (${keptKeys(workspaceId)}) as segment_keys,
-      array(select distinct w.contact_id from event_waits w
-        where w.contact_id = any(${binaryTexts(events.map(({ contact }) => contact.id))}::text[])
-          and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null) as waiting
+      array(select g.contact_id from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one
+        union select g.contact_id from given g cross join lateral (${oneWait(workspaceId, sql`w.watched`)}) one) as waiting
   `.execute(trx)
   const [row] = rows
   return {
@@ -181,6 +183,11 @@ async function lookFor(
   }
 }
 
+/** Of the contact of the row `g`. Read by a \`limit\`, so that it is looked for contact by contact. */
+const oneWait = (workspaceId: WorkspaceId, such: RawBuilder<unknown>) => sql`
+        select 1 from event_waits w where w.contact_id = g.contact_id and ${such}
+          and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null limit 1`
+
 interface Looked {
   /** Of each list of names, as JSON: what `triggerKey` gives. Null: no list was given. */
   keys: Record<string, string | null> | null
@@ -188,7 +195,7 @@ interface Looked {
   waiting: string[]
 }
 
-/** Reads what may concern each of these contacts and events. Planned at each call: a plan for empty tables would read full ones as a whole. */
+/** Reads what may concern each of these contacts and events; exported for the test of row types. Planned at each call: a plan for empty tables would read full ones as a whole. */
 export async function findConcerned(
   trx: Trx,
   workspaceId: WorkspaceId,

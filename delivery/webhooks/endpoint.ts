@@ -77,7 +77,7 @@ export async function serveEndpoint(
 /** What was read and is not begun, in order. */
 function createQueue(queued: QueuedBytes) {
   let all: { due: DueWebhookDelivery; read: number }[] = []
-  let lastRead = { at: performance.now(), length: 0 }
+  let lastRead = { at: performance.now(), length: 0, count: 0 }
   let begun = 0
   const drop = () => {
     for (const { due } of all) queued.add(-due.body.length)
@@ -90,6 +90,7 @@ function createQueue(queued: QueuedBytes) {
     pace: (): ReadPace => ({
       fresh: Math.floor((begun * FRESH_MS) / 2 / Math.max(1, performance.now() - lastRead.at)),
       length: lastRead.length,
+      last: lastRead.count,
     }),
     push(found: readonly DueWebhookDelivery[]) {
       const read = performance.now()
@@ -99,7 +100,8 @@ function createQueue(queued: QueuedBytes) {
         all.push({ due, read })
       }
       queued.add(length)
-      lastRead = { at: read, length: Math.ceil(length / Math.max(1, found.length)) }
+      const { length: count } = found
+      lastRead = { at: read, length: Math.ceil(length / Math.max(1, count)), count }
       begun = 0
     },
     shift() {

@@ -16,6 +16,8 @@ export interface ReadPace {
   fresh: number
   /** Characters of one, in the mean of the last read; 0: nothing was read. */
   length: number
+  /** How many the last read brought: the next one may bring twice as many, since they may be longer. */
+  last: number
 }
 
 export interface QueuedBytes {
@@ -31,12 +33,13 @@ export function createQueuedBytes(max = BYTES_MAX): QueuedBytes {
     add(by) {
       bytes += by
     },
-    limit(isHealthy, { fresh, length }) {
+    limit(isHealthy, { fresh, length, last }) {
       if (bytes >= max) return 1
       if (!isHealthy) return OTHER_READ
       if (length === 0) return HEALTHY_READ
       const most = Math.floor(FAST_BYTES_MAX / length)
-      return Math.max(1, Math.min(FAST_READ, most, Math.max(HEALTHY_READ, fresh)))
+      const more = Math.max(HEALTHY_READ, 2 * last)
+      return Math.max(1, Math.min(FAST_READ, most, more, Math.max(HEALTHY_READ, fresh)))
     },
   }
 }

@@ -1,7 +1,7 @@
 // Texts that go to Postgres in one binary parameter arrive as they are.
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { binaryTexts } from '../../db/binaryTexts.ts'
+import { binaryTexts, textsOf } from '../../db/binaryTexts.ts'
 import { createTestDatabase } from '../setup/database.ts'
 
 const { pool } = await createTestDatabase()
@@ -21,11 +21,16 @@ it('arrive as they are, whatever they hold, and nulls stay nulls', async () => {
   await fc.assert(
     fc.asyncProperty(any, async (texts) => {
       expect(await stored(texts)).toEqual(texts)
+      expect(textsOf(binaryTexts(texts))).toEqual(texts)
     }),
     { numRuns: 200 },
   )
   const odd = ['', 'NULL', 'null', '{"a"}', '\\', '"', 'é€😀', 'x'.repeat(70_000), null]
   expect(await stored(odd)).toEqual(odd)
+})
+
+it('are not read from other bytes', () => {
+  expect(textsOf(Buffer.from('what is no array'))).toBeUndefined()
 })
 
 it('with U+0000 are refused', async () => {

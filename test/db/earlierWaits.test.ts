@@ -5,11 +5,12 @@ import type { Trx } from '../../db/connect.ts'
 import { listCandidates } from '../../db/events/receivers.ts'
 import { findSegmentState } from '../../db/executions/segments.ts'
 import type { Database } from '../../db/schema.ts'
+import { apiSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 
-const { db, pool } = await createTestDatabase()
+const { db, pool } = await createTestDatabase({ settings: apiSettings })
 
 const LAPS = 3_000
 const ws = 'ws_1' as WorkspaceId
@@ -62,16 +63,17 @@ async function readWith(filter: object | null) {
   return { earlier: found?.waits[0]?.wait_events, read }
 }
 
-/** How many rows of these tables the first statement that was asked reads. */
+/** How many rows of these tables the statements that were asked read. */
 async function rowsRead(...tables: string[]): Promise<number> {
-  const [query] = asked
-  const { rows } = await pool.query(`explain (analyze, format json) ${query?.sql}`, [
-    ...(query?.parameters ?? []),
-  ])
   let read = 0
-  for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
-    if (!tables.includes(node['Relation Name'] ?? '')) continue
-    read += (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+  for (const query of asked) {
+    const { rows } = await pool.query(`explain (analyze, format json) ${query.sql}`, [
+      ...query.parameters,
+    ])
+    for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
+      if (!tables.includes(node['Relation Name'] ?? '')) continue
+      read += (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+    }
   }
   return read
 }
@@ -92,6 +94,22 @@ test('of a node that a filter names it reads the latest event alone', async () =
   expect(earlier).toEqual({ odd: { lap: LAPS - 1 }, even: { lap: LAPS } })
   expect(read).toBeLessThan(40)
   expect((await readWith(rule('wait_events.odd.at'))).earlier).toEqual({ odd: { lap: LAPS - 1 } })
+})
+
+test('an event that nobody waits for is told by one statement, however much else its contact waits for', async () => {
+  await db.deleteFrom('event_waits').where('consumed_by', 'is', null).execute()
+  await pool.query(`insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, created_at)
+    select 'exe_1', ${LAPS} + n, 'pause', 'ws_1', 'ct_1', now() from generate_series(1, 1000) n`)
+  await pool.query('analyze event_waits')
+  asked.length = 0
+  const event = { eventName: 'other', email: 'a@b.test', properties: {}, contact, now: at }
+  const hmac = () => {
+    throw new Error('nothing asks who has left')
+  }
+  const found = await listCandidates(watched as unknown as Trx, ws, [{ ...event, hmac }])
+  expect(found).toEqual([{ triggers: [], waits: [], segmentKeys: null }])
+  expect(asked).toHaveLength(1)
+  expect(await rowsRead('event_waits')).toBeLessThan(10)
 })
 
 test('a segment reads the latest event of each node alone', async () => {

@@ -5,6 +5,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createEventGroups, type GroupedEvent } from '../../commands/events/groups.ts'
+import { postAutomationEvents } from '../../commands/events/postMany.ts'
 import { EventIdRace, recordAutomationEvent } from '../../commands/events/record.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Db } from '../../db/connect.ts'
@@ -168,6 +169,30 @@ test('twenty events at once take as many statements as one, and one commit', asy
   // They are written, and looked for; then what concerns them, whether they may enter, and what follows.
   expect(one).toBe(5)
   expect(await asked([known, ...Array.from({ length: 19 }, () => eventOf())])).toBe(one)
+  expect((await listCommits(workspaceId)).at(-1)?.events).toBe(20)
+})
+
+test('a batch that waited for contacts whom somebody changed records them together, each once', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const known = Array.from({ length: 20 }, () => eventOf())
+  for (const one of known) await recordEvent(db, workspaceId, { ...one, eventName: 'other' })
+  const holder = await openSession(url)
+  const addresses = known.map(({ email }) => `'${email}'`).join(', ')
+  await holder.run(`begin; update contacts set event_count = event_count + 1
+    where workspace_id = '${workspaceId}' and email in (${addresses})`)
+  const { db: counted, sent } = counting()
+  const inputs = known.map(({ eventName, email }) => ({ event_name: eventName, email }))
+  const posted = postAutomationEvents(depsOf(counted), workspaceId, inputs)
+  await eventually(async () => expect(await holder.waiting()).toBe(1), { deadline_ms: 60_000 })
+  await holder.run('commit')
+  expect((await posted).filter((one) => !isRefusal(one))).toHaveLength(20)
+  expect(sent.length).toBeLessThan(12)
+  const contacts = await db
+    .selectFrom('contacts')
+    .select('event_count')
+    .where('workspace_id', '=', workspaceId)
+    .execute()
+  expect(contacts.map(({ event_count }) => event_count)).toEqual(known.map(() => 3))
   expect((await listCommits(workspaceId)).at(-1)?.events).toBe(20)
 })
 

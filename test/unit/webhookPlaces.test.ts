@@ -42,7 +42,7 @@ test('eight are for a workspace where few are left', () => {
 
 test('few bodies are read of an endpoint, and one at a time when all are large', () => {
   const queued = createQueuedBytes(100)
-  const first = { fresh: 0, length: 0 }
+  const first = { fresh: 0, length: 0, last: 0 }
   const both = () => [queued.limit(true, first), queued.limit(false, first)]
   expect(both()).toEqual([16, 2])
   queued.add(100)
@@ -54,12 +54,14 @@ test('few bodies are read of an endpoint, and one at a time when all are large',
 test('more are read of an endpoint that takes them fast, unless they are large', () => {
   const queued = createQueuedBytes()
   const limits = [
-    { fresh: 3, length: 500 },
-    { fresh: 50, length: 500 },
-    { fresh: 5_000, length: 500 },
-    { fresh: 5_000, length: 64 * 1024 },
-    { fresh: 5_000, length: 1_000_000 },
+    { fresh: 3, length: 500, last: 250 },
+    { fresh: 50, length: 500, last: 250 },
+    { fresh: 5_000, length: 500, last: 250 },
+    { fresh: 5_000, length: 500, last: 20 },
+    { fresh: 5_000, length: 500, last: 1 },
+    { fresh: 5_000, length: 64 * 1024, last: 250 },
+    { fresh: 5_000, length: 1_000_000, last: 250 },
   ].map((pace) => queued.limit(true, pace))
-  expect(limits).toEqual([16, 50, 250, 4, 1])
-  expect(queued.limit(false, { fresh: 5_000, length: 500 })).toBe(2)
+  expect(limits).toEqual([16, 50, 250, 40, 16, 4, 1])
+  expect(queued.limit(false, { fresh: 5_000, length: 500, last: 250 })).toBe(2)
 })
