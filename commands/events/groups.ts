@@ -63,7 +63,7 @@ export const isUnfit = (error: unknown): boolean =>
 /**
  * The first event goes at once; those that come while its commit is under way share the next one. One group has one event of a
  * contact and of an event_id at most: what one does the next one meets. An event goes alone whose contact is held by somebody
- * else or has large properties, so no other waits for that contact, and one whose event_id was recorded before. All go alone when one of them is
+ * else, was changed at that moment or has large properties, so no other waits for that contact, and one whose event_id was recorded before. All go alone when one of them is
  * refused, or when Postgres refuses the group.
  */
 export function createEventGroups(deps: Deps): EventGroups {
