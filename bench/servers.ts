@@ -5,7 +5,7 @@ import { migrateUrl } from '../db/migrate.ts'
 import { endRecorded, recordChild } from '../dev/processes/children.ts'
 import { randomPort } from '../dev/processes/ports.ts'
 import type { Child } from '../dev/processes/processes.ts'
-import { type Postgres, startPostgres } from '../dev/servers/postgres.ts'
+import { type Postgres, type PostgresOptions, startPostgres } from '../dev/servers/postgres.ts'
 import { type ServiceName, startService, waitReady } from '../dev/servers/services.ts'
 import { claimFolder, openFolder, releaseFolder } from '../dev/start/folder.ts'
 import { databaseUrl, runSql } from '../test/setup/template.ts'
@@ -102,11 +102,15 @@ async function openServers(say: (line: string) => void) {
       closers.push(close)
     },
     /** Starts a new cluster. Use `durable: false` (no fsync) only if reads alone are measured. */
-    async postgres({ durable }: { durable: boolean }): Promise<Postgres> {
+    async postgres({
+      durable,
+      ...memory
+    }: Pick<PostgresOptions, 'durable' | 'sharedBuffers'>): Promise<Postgres> {
       const postgres = await startPostgres({
         dataDir: folder.postgres,
         port: await randomPort(),
         durable,
+        ...memory,
         log: say,
         logFile: folder.log('postgres'),
       })

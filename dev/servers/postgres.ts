@@ -25,6 +25,8 @@ export interface PostgresOptions {
   port: number
   /** false: no fsync, for tests. Commits survive a killed server, but not a power failure. */
   durable: boolean
+  /** How much of tables and indexes the server keeps in memory; 128MB if absent. */
+  sharedBuffers?: string
   /** Called with progress messages. */
   log: (line: string) => void
   /** The server's log file; `<dataDir>.log` if absent. */
@@ -76,13 +78,13 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 }
 
 /** The server settings. With `durable` commits are flushed to the disk. */
-function settings(port: number, durable: boolean): string[] {
+function settings({ port, durable, sharedBuffers = '128MB' }: PostgresOptions): string[] {
   const values: Record<string, string | number> = {
     listen_addresses: '127.0.0.1',
     port,
     unix_socket_directories: '',
     max_connections: 200,
-    shared_buffers: '128MB',
+    shared_buffers: sharedBuffers,
     timezone: 'UTC',
     log_timezone: 'UTC',
     max_wal_size: '1GB',
@@ -96,7 +98,7 @@ async function launch(
   dataDir: string,
   logFile: string,
   runner: PostgresRunner,
-  { port, durable }: PostgresOptions,
+  options: PostgresOptions,
   url: string,
 ): Promise<Child> {
   const [command = '', ...args] = [...runner.prefix, runner.postgres, '-D', dataDir]
@@ -105,7 +107,7 @@ async function launch(
     const child = await startChild({
       name: 'Postgres',
       command,
-      args: [...args, ...settings(port, durable)],
+      args: [...args, ...settings(options)],
       logFile,
       ...processOptions(runner),
     })
