@@ -5,7 +5,7 @@ import type { Db } from '../../db/connect.ts'
 import type { Claim } from '../../db/deliveries/claim.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
-/** Queues deliveries over all shards, `everyMs` apart from `dueAt` on. */
+/** Queues deliveries over all shards, to one destination, `everyMs` apart from `dueAt` on. */
 export async function queueDeliveries(
   db: Db,
   queue: {
@@ -19,10 +19,10 @@ export async function queueDeliveries(
 ): Promise<void> {
   await sql`
     insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
-      expires_at, created_at)
+      expires_at, created_at, destination)
     select 'email_' || i, ${queue.workspaceId}, ${queue.domainId}, 'user' || i || '@d' || (i % 997) || '.test',
       i % 997 % 64, 'queued', ${queue.dueAt}::timestamptz + i * ${queue.everyMs ?? 0} * interval '1 ms',
-      ${queue.expiresAt}, ${queue.dueAt}
+      ${queue.expiresAt}, ${queue.dueAt}, 'd.test'
     from generate_series(1, ${queue.count}::integer) i
   `.execute(db)
 }
