@@ -58,7 +58,9 @@ async function noteClaims(db: Kysely<unknown>): Promise<void> {
       -- No lease of these deliveries ends before.
       until timestamptz(3) not null
     )`.execute(db)
-  await sql`create index if not exists delivery_claims_until on delivery_claims (until)`.execute(db)
+  await sql`create index if not exists delivery_claims_until on delivery_claims (until, id)`.execute(
+    db,
+  )
   await sql`
     create or replace function note_claim() returns trigger language plpgsql as $$
     begin

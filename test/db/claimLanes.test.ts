@@ -4,12 +4,11 @@ import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { claimDeliveries } from '../../db/deliveries/claim.ts'
-import { listExpiredLeases } from '../../db/deliveries/leases.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import { createLines } from '../../delivery/lane/lines.ts'
 import { laneShards } from '../../delivery/lane/shards.ts'
 import { createTestDatabase } from '../setup/database.ts'
-import { allLines, endLeases, queueAt } from '../setup/queue.ts'
+import { allLines, endLeases, expiredLeases, queueAt } from '../setup/queue.ts'
 
 const { db } = await createTestDatabase({ settings: { enable_seqscan: 'off' } })
 const { queue, claimOf } = queueAt(db, new Date('2026-03-02T09:00:00Z'))
@@ -67,7 +66,7 @@ test('whatever lanes have claimed, lanes of any number find it when the leases h
       await endLeases(db, claimed)
       const found: number[] = []
       for (let lane = 0; lane < now; lane++) {
-        const expired = await listExpiredLeases(db, laneShards(lane, now), 1_000)
+        const expired = await expiredLeases(db, laneShards(lane, now))
         found.push(...expired.map(({ id }) => id))
       }
       expect(sorted(found)).toEqual(sorted(claimed))
