@@ -199,3 +199,25 @@ test('what was under way before the migration is found, and it may be run again'
   )
   expect(rows).toEqual([])
 })
+
+test('a second run of the migration keeps the indexes of the first, and builds anew one that was interrupted', async () => {
+  const oids = async () => {
+    const { rows } = await sql<{ name: string; oid: string }>`
+      select indexrelid::regclass::text as name, indexrelid::text as oid from pg_index
+      where indrelid = 'deliveries'::regclass and indisvalid`.execute(db)
+    return new Map(rows.map(({ name, oid }) => [name, oid]))
+  }
+  const first = await oids()
+  await up(db as never)
+  expect(await oids()).toEqual(first)
+  const cut = 'deliveries_in_line'
+  await sql`update pg_index set indisvalid = false where indexrelid = to_regclass(${cut})`.execute(
+    db,
+  )
+  await up(db as never)
+  const second = await oids()
+  expect([...second.keys()].sort()).toEqual([...first.keys()].sort())
+  expect(
+    [...second].filter(([name, oid]) => first.get(name) !== oid).map(([name]) => name),
+  ).toEqual([cut])
+})
