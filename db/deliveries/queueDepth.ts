@@ -8,14 +8,14 @@ import { isInLine, isLater } from './guards.ts'
 
 /** The most rows that are counted for one shard, so that a long queue is cheap to count. */
 export const QUEUE_COUNTED_MAX = 5_000
-/** Of what was claimed so much is looked at, the latest first. */
+/** So many of the deliveries that were claimed last are looked at; one that is under way and was claimed before them is not counted. */
 const LEASED_COUNTED_MAX = 20_000
 
 export interface QueueDepth {
   shard: number
   state: WaitingState | UnderWayState
   /**
-   * Of what is under way LEASED_COUNTED_MAX are counted, of all shards together, those that were claimed last.
+   * Of all shards together, those under way among the LEASED_COUNTED_MAX that were claimed last.
    * Of a shard's waiting deliveries at most QUEUE_COUNTED_MAX are counted: what stands in lines first. Scheduled mail counts when it is
    * due, and takes a place among those that are looked at before.
    */
