@@ -148,7 +148,7 @@ function watchQueue(registry: Registry, { db, log, now }: Sources): void {
     })
   gauge(
     'dripline_queue_deliveries',
-    'Deliveries that are not settled, up to 5000 waiting ones of each shard',
+    'Deliveries that are not settled: up to 5000 waiting ones of each shard, and those under way among the 20000 that were claimed last',
     ({ count }) => count,
   )
   gauge(

@@ -126,10 +126,10 @@ export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> 
   return { deliveries, due: moved.length, walked }
 }
 
-/** A step `noted`, after `moved`: says what is under way by this claim (`leases.ts`). */
-const noteStep = ({ leaseToken, leaseMs, shards }: Claim) => sql`noted as (
+/** A step `noted`, after `moved`: says what is under way by this claim, and in which shards (`leases.ts`). */
+const noteStep = ({ leaseToken, leaseMs }: Claim) => sql`noted as (
       insert into delivery_claims (token, from_shard, to_shard, ids, until)
-      select ${leaseToken}::uuid, ${shards.from}::smallint, ${shards.to}::smallint, array_agg(l.id), ${leaseEnd(leaseMs)}
+      select ${leaseToken}::uuid, min(l.shard), (max(l.shard) + 1)::smallint, array_agg(l.id), ${leaseEnd(leaseMs)}
       from moved l where l.verdict is null having count(*) > 0
     )`
 

@@ -1,6 +1,6 @@
 // Extends and releases the leases of claimed deliveries, and finds expired ones by what claims have noted.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { UnderWayState } from '../../rules/states.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { ClaimedDelivery } from './claim.ts'
@@ -51,60 +51,99 @@ export type ExpiredLease = Pick<
 /** How many notes of claims one statement looks at. */
 const CLAIMS_MAX = 200
 
-/** Of notes of claims `c` from these shards of which a lease may have ended. */
-const mayBeOver = ({ from, to }: ShardRange) =>
-  sql`c.until <= statement_timestamp() and c.from_shard < ${to} and c.to_shard > ${from}`
+/** The place of a note in the order in which notes are looked at. */
+export interface NotePlace {
+  until: Date
+  id: number
+}
 
-/** Deliveries whose lease has expired because their worker died. They are found by the notes of the claims that took them. */
+const FIRST: NotePlace = { until: new Date(0), id: 0 }
+
+/**
+ * A step `looked`: notes of claims from these shards of which a lease may have ended, behind the place. Whoever looks walks over
+ * all of them, because those that cannot go yet stay in front: what they note may be another lane's, or not to be settled.
+ */
+const lookedStep = ({ from, to }: ShardRange, after: NotePlace, lock = sql``) =>
+  sql`looked as materialized (
+      select c.id, c.until, c.token, c.ids from delivery_claims c
+      where c.until <= statement_timestamp() and c.from_shard < ${to} and c.to_shard > ${from}
+        and (c.until, c.id) > (${after.until}::timestamptz, ${after.id}::bigint)
+      order by c.until, c.id limit ${sql.lit(CLAIMS_MAX)} ${lock}
+    )`
+
+/** What a note `l` tells of, by the ids alone: a plan that is kept must not take an index that looks as good while it is empty. */
+const notedRows = (columns: RawBuilder<unknown>) =>
+  sql`(select ${columns} from deliveries where id = any(l.ids) offset 0)`
+
+/** How far the step `looked` came. */
+interface LookedTo {
+  note_id: number
+  note_until: Date
+  looked: number
+}
+const lookedTo = sql`(
+      select l.id as note_id, l.until as note_until, (count(*) over ())::int as looked
+      from looked l order by l.until desc, l.id desc limit 1
+    )`
+
+/** Where to go on, or null if all were looked at. */
+const nextPlace = (row: LookedTo | undefined): NotePlace | null =>
+  row?.looked === CLAIMS_MAX ? { until: row.note_until, id: row.note_id } : null
+
+/**
+ * Deliveries whose lease has expired because their worker died. They are found by the notes of the claims that took them.
+ * @param after goes on behind this note
+ * @returns what the next notes tell of, and where to go on
+ */
 export async function listExpiredLeases(
   db: Db,
   shards: ShardRange,
-  limit: number,
-): Promise<ExpiredLease[]> {
-  const { rows } = await sql<ExpiredLease>`
-    select id, email_id, attempt, expires_at, resent, last_response, state
-    from deliveries
-    where id = any(array(
-        select unnest(c.ids) from (
-          select c.ids from delivery_claims c where ${mayBeOver(shards)} order by c.until limit ${CLAIMS_MAX}
-        ) c))
-      and ${isLeaseOver} and shard >= ${shards.from} and shard < ${shards.to}
-      and ${isUnderWay}
-    order by lease_until
-    limit ${limit}
+  after = FIRST,
+): Promise<{ leases: ExpiredLease[]; next: NotePlace | null }> {
+  const columns = sql`id, email_id, attempt, expires_at, resent, last_response, state`
+  const { rows } = await sql<ExpiredLease & LookedTo>`
+    with ${lookedStep(shards, after)},
+    expired as (
+      select distinct on (d.id) d.*
+      from looked l cross join lateral ${notedRows(sql`${columns}, shard, lease_until`)} d
+      where ${isLeaseOver} and shard >= ${shards.from} and shard < ${shards.to} and ${isUnderWay}
+    )
+    select ${columns}, note_id, note_until, looked from ${lookedTo} p left join expired e on true
   `.execute(db)
-  return rows
+  const leases = rows.filter(({ id }) => id !== null)
+  return { leases, next: nextPlace(rows[0]) }
 }
 
 /**
  * Deletes the notes of claims that have nothing under way any more. Of others it puts off the next look until the first of
  * their leases ends. Those of which a lease has ended it leaves to `listExpiredLeases`.
- * @returns whether more may be forgotten
+ * @param after goes on behind this note
+ * @returns where to go on
  */
-export async function forgetClaims(trx: Trx, shards: ShardRange): Promise<boolean> {
-  const { rows } = await sql<{ count: number }>`
-    with looked as materialized (
-      select c.id, c.token, c.ids from delivery_claims c where ${mayBeOver(shards)}
-      order by c.until limit ${CLAIMS_MAX} for update skip locked
-    ),
+export async function forgetClaims(
+  trx: Trx,
+  shards: ShardRange,
+  after = FIRST,
+): Promise<NotePlace | null> {
+  const { rows } = await sql<LookedTo>`
+    with ${lookedStep(shards, after, sql`for update skip locked`)},
     held as materialized (
       select l.id, min(d.lease_until) as until
-      from looked l join deliveries d on d.id = any(l.ids) and d.lease_token = l.token and d.lease_until is not null
+      from looked l cross join lateral ${notedRows(sql`lease_token, lease_until`)} d
+      where d.lease_token = l.token and d.lease_until is not null
       group by l.id
     ),
     kept as (
       update delivery_claims c set until = h.until from held h
       where c.id = h.id and h.until > statement_timestamp()
-      returning c.id
     ),
     gone as (
       delete from delivery_claims c
       where c.id = any(array(select id from looked except select id from held))
-      returning c.id
     )
-    select (select count(*) from kept)::int + (select count(*) from gone)::int as count
+    select * from ${lookedTo} p
   `.execute(trx)
-  return rows[0]?.count === CLAIMS_MAX
+  return nextPlace(rows[0])
 }
 
 /** Of the deliveries with these ids those that are marked and have this lease. */

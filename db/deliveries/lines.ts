@@ -73,7 +73,7 @@ export interface WalkStep {
 
 /** The most steps of a walk through one class: each is a look for a workspace or at a line. */
 export const STEPS_MAX = 200
-/** Behind every workspace in the order of the index. */
+/** Behind every workspace and every destination in the order of the index. */
 const LAST = '\u{10ffff}'
 /** The room of a destination that has no limit. */
 const ROOM_MAX = 1_000_000
@@ -109,6 +109,9 @@ function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuil
  * A workspace that goes on behind its first line is not looked for: `known` is the next such one, and only what stands before
  * it is asked of the index. Else the walk would read over all that was settled of its first lines, whose entries stay in the
  * index while a transaction is open that began before.
+ *
+ * The lines of a workspace begin behind all that the shard before those of the lane may have. That is said by the place
+ * alone, since with a second lower bound Postgres would look for the first entry by either of them.
  */
 function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
   const { shards, turn, perLine, most, after = [], places = [] } = walk
@@ -142,7 +145,7 @@ function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
         having count(*) > 0)
         union all
         (select f.workspace_id, coalesce((p.place ->> 'shard')::smallint, ${shards.from - 1}::smallint),
-          coalesce(p.place ->> 'destination', ''), ${turn}::int, null, null, null, f.known
+          coalesce(p.place ->> 'destination', ${LAST}::text), ${turn}::int, null, null, null, f.known
         from (
           (select d.workspace_id, w.known from deliveries d
           where (d.class, d.workspace_id) > (w.class, w.workspace_id) and (d.class, d.workspace_id) < (w.class, w.known)

@@ -8,13 +8,14 @@ import { isInLine, isLater } from './guards.ts'
 
 /** The most rows that are counted for one shard, so that a long queue is cheap to count. */
 export const QUEUE_COUNTED_MAX = 5_000
-/** Of what was claimed so much is looked at, the latest first. */
+/** So many of the deliveries that were claimed last are looked at; one that is under way and was claimed before them is not counted. */
 const LEASED_COUNTED_MAX = 20_000
 
 export interface QueueDepth {
   shard: number
   state: WaitingState | UnderWayState
   /**
+   * Of all shards together, those under way among the LEASED_COUNTED_MAX that were claimed last.
    * Of a shard's waiting deliveries at most QUEUE_COUNTED_MAX are counted: what stands in lines first. Scheduled mail counts when it is
    * due, and takes a place among those that are looked at before.
    */
@@ -23,10 +24,10 @@ export interface QueueDepth {
   oldest_s: number
 }
 
-/** Counts for every shard and state that has deliveries. */
+/** Counts for every shard and state that has deliveries. It is planned each time: while the queue is empty, any index looks as good. */
 export async function listQueueDepths(db: Db, now: Date): Promise<QueueDepth[]> {
   const { rows } = await sql<QueueDepth>`
-    with waiting as (
+    /* depths */ with waiting as (
       select s.shard, state, count(*) as count,
         greatest(0, extract(epoch from ${now}::timestamptz - min(next_at)))::float8 as oldest_s
       from generate_series(0, ${limits.shards - 1}::int) as s (shard) cross join lateral (
@@ -50,7 +51,10 @@ export async function listQueueDepths(db: Db, now: Date): Promise<QueueDepth[]> 
         from (select c.token, unnest(c.ids) as id from (
           select token, ids from delivery_claims order by until desc limit ${LEASED_COUNTED_MAX}
         ) c limit ${LEASED_COUNTED_MAX}) c
-        join deliveries d on d.id = c.id and d.lease_token = c.token and d.lease_until is not null) held
+        cross join lateral (
+          select id, shard, state, lease_token, lease_until from deliveries where id = c.id offset 0
+        ) d
+        where d.lease_token = c.token and d.lease_until is not null) held
       group by shard, state
     )
     select shard, state, count, oldest_s from waiting

@@ -31,18 +31,25 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   // Building them waits for transactions that are open now, however long they take. It blocks nobody meanwhile.
   await sql`set lock_timeout = 0`.execute(db)
   for (const [name, { on, was }] of Object.entries(indexes)) {
-    await sql`drop index concurrently if exists ${sql.ref(name)}`.execute(db)
-    await sql`create index concurrently ${sql.ref(name)} on deliveries ${sql.raw(on)}`.execute(db)
+    await build(db, name, on)
     await sql`drop index concurrently if exists ${sql.ref(was)}`.execute(db)
   }
   // For workers of the release before alone, which look for expired leases in `deliveries`: it goes a release later. It tells
   // of the pages that had leases since, and is no hindrance to updates that write no other index.
-  await sql`drop index concurrently if exists deliveries_lease_pages`.execute(db)
-  await sql`
-    create index concurrently deliveries_lease_pages on deliveries using brin (lease_until)`.execute(
-    db,
-  )
+  await build(db, 'deliveries_lease_pages', 'using brin (lease_until)')
   await sql`drop index concurrently if exists deliveries_leased`.execute(db)
+}
+
+/**
+ * Builds an index. One that a run before has built stays, because the index whose place it takes may be gone; one whose build
+ * was interrupted is not valid, and built anew.
+ */
+async function build(db: Kysely<unknown>, name: string, on: string): Promise<void> {
+  const { rows } = await sql`
+    select from pg_index where indexrelid = to_regclass(${name}) and indisvalid`.execute(db)
+  if (rows.length > 0) return
+  await sql`drop index concurrently if exists ${sql.ref(name)}`.execute(db)
+  await sql`create index concurrently ${sql.ref(name)} on deliveries ${sql.raw(on)}`.execute(db)
 }
 
 /** A claim notes what it has taken. For the claims of workers of the release before, which does not know of it, a trigger does. */
@@ -58,7 +65,9 @@ async function noteClaims(db: Kysely<unknown>): Promise<void> {
       -- No lease of these deliveries ends before.
       until timestamptz(3) not null
     )`.execute(db)
-  await sql`create index if not exists delivery_claims_until on delivery_claims (until)`.execute(db)
+  await sql`create index if not exists delivery_claims_until on delivery_claims (until, id)`.execute(
+    db,
+  )
   await sql`
     create or replace function note_claim() returns trigger language plpgsql as $$
     begin

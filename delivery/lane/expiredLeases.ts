@@ -7,27 +7,75 @@ import {
   forgetClaims,
   listExpiredLeases,
   listMarked,
+  type NotePlace,
 } from '../../db/deliveries/leases.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import type { Settlement } from '../../db/deliveries/settle.ts'
 import { listEmailCategories } from '../../db/emails/contents.ts'
+import { isUnavailable } from '../../db/failures.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { toSettlement } from '../nextState.ts'
-import { settle } from './settle.ts'
+import { settle, writeEach } from './settle.ts'
 
 const BATCH_MAX = 500
+/** In one pass so many pages of notes are looked at for what may be forgotten. The next pass goes on. */
+const FORGET_ROUNDS_MAX = 50
 
-/** Settles deliveries whose lease has expired. @returns true if there were any, so that some may be due now */
-export async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<boolean> {
-  const { db, now, log } = deps
-  const time = now()
-  while (await transact.one(deps, ({ db: trx }) => forgetClaims(trx, shards))) {}
-  const expired = await listExpiredLeases(db, shards, BATCH_MAX)
-  if (expired.length === 0) return false
-  const settlements = await toSettlements(deps, expired, time)
-  log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
-  await settle(deps, settlements, null)
-  return true
+/**
+ * Makes the function that settles deliveries whose lease has expired, and forgets the notes of claims that have ended. It
+ * does nothing while a call before has not ended. @returns true if some were settled, so that some may be due now
+ */
+export function createRecovery(deps: DeliveryDeps, shards: ShardRange): () => Promise<boolean> {
+  let isUnderWay = false
+  let forgetAfter: NotePlace | undefined
+
+  /** Workers of the release before note each delivery by itself and forget nothing, so there may be very many notes. */
+  async function forget(): Promise<void> {
+    for (let round = 0; round < FORGET_ROUNDS_MAX; round++) {
+      const next = await transact.one(deps, ({ db }) => forgetClaims(db, shards, forgetAfter))
+      forgetAfter = next ?? undefined
+      if (!next) return
+    }
+  }
+
+  return async () => {
+    if (isUnderWay) return false
+    isUnderWay = true
+    try {
+      await forget()
+      return await recoverExpired(deps, shards)
+    } finally {
+      isUnderWay = false
+    }
+  }
+}
+
+/** Settles deliveries whose lease has expired. @returns whether there were any */
+async function recoverExpired(deps: DeliveryDeps, shards: ShardRange): Promise<boolean> {
+  let count = 0
+  let after: NotePlace | undefined
+  do {
+    const { leases, next } = await listExpiredLeases(deps.db, shards, after)
+    for (let i = 0; i < leases.length; i += BATCH_MAX) {
+      await takeOver(deps, leases.slice(i, i + BATCH_MAX))
+    }
+    count += leases.length
+    after = next ?? undefined
+  } while (after)
+  return count > 0
+}
+
+/** Settles some of them. One that Postgres refuses keeps no other from it. */
+async function takeOver(deps: DeliveryDeps, expired: readonly ExpiredLease[]): Promise<void> {
+  const settlements = await toSettlements(deps, expired, deps.now())
+  deps.log.warn({ count: settlements.length }, 'leases expired: their deliveries were taken over')
+  const faults = await writeEach(settlements, (some) => settle(deps, some, null))
+  for (const [i, err] of faults.entries()) {
+    if (isUnavailable(err)) throw err
+    const delivery_id = settlements[i]?.id
+    if (err)
+      deps.log.error({ err, delivery_id }, 'a delivery could not be taken over; it is tried again')
+  }
 }
 
 /** Of deliveries that are under way when the process must end, settles those that are marked as if it had died. */

@@ -10,7 +10,7 @@ import type { DeliveryDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
 import { createAdmission, type LanesShare } from './admission.ts'
 import { createAttempts } from './attempts.ts'
-import { recoverExpired, settleMarked } from './expiredLeases.ts'
+import { createRecovery, settleMarked } from './expiredLeases.ts'
 import { createInFlight } from './inFlight.ts'
 import { createLeases } from './leases.ts'
 import { createLines } from './lines.ts'
@@ -154,6 +154,7 @@ function createRunning(
   })
 
   const makeReady = createReady(deps, shards, pulse.beat)
+  const recover = createRecovery(deps, shards)
 
   /** Claims up to `limit` deliveries and starts those that may be sent now. @returns whether more are due */
   const claim = async (limit: number): Promise<boolean> => {
@@ -194,7 +195,7 @@ function createRunning(
         until,
       )
     }
-    if (isOwner && (await recoverExpired(deps, shards))) pulse.beat()
+    if (isOwner && (await recover())) pulse.beat()
   }
 
   /**

@@ -7,7 +7,7 @@ import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import {
   extendLeases,
   forgetClaims,
-  listExpiredLeases,
+  type NotePlace,
   releaseDeliveries,
 } from '../../db/deliveries/leases.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
@@ -15,7 +15,7 @@ import { up } from '../../db/migrations/2026-11-25-55-claims-in-place.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { nodesOf } from '../setup/planNodes.ts'
-import { allLines, endLeases, queueAt } from '../setup/queue.ts'
+import { allLines, endLeases, expiredLeases, queueAt } from '../setup/queue.ts'
 
 const { db } = await createTestDatabase({ poolSize: 1, settings: { enable_seqscan: 'off' } })
 const NOW = new Date('2026-03-02T09:00:00Z')
@@ -31,9 +31,13 @@ const claim = (limit = 100) =>
   transact({ db, wake: () => undefined }, (inTrx) =>
     claimDeliveries(inTrx.db, claimOf(allLines(limit))),
   ).then(({ deliveries }) => deliveries)
-const forget = () => inOne((trx) => forgetClaims(trx, ALL))
+const forget = async () => {
+  let after: NotePlace | undefined
+  do after = (await inOne((trx) => forgetClaims(trx, ALL, after))) ?? undefined
+  while (after)
+}
 const expired = async (shards = ALL) =>
-  (await listExpiredLeases(db, shards, 100)).map(({ id }) => id).sort((a, b) => a - b)
+  (await expiredLeases(db, shards)).map(({ id }) => id).sort((a, b) => a - b)
 const notes = async () =>
   (await db.selectFrom('delivery_claims').select('ids').orderBy('id').execute()).map(
     ({ ids }) => ids.length,
@@ -87,10 +91,10 @@ test('an expired lease is found in its shard alone, until nothing of its claim i
   await sql`update delivery_claims set until = now() - interval '1 second'`.execute(db)
   await inOne((trx) => releaseDeliveries(trx, rest, LEASE))
   expect(await expired()).toEqual([])
-  expect(await forget()).toBe(false)
+  await forget()
   expect(await notes()).toEqual([5])
   await endLeases(db, [one?.id ?? 0])
-  expect(await forget()).toBe(false)
+  await forget()
   expect(await expired()).toEqual([one?.id])
   const shard = one?.shard ?? 0
   expect(await expired({ from: shard, to: shard + 1 })).toEqual([one?.id])
@@ -114,6 +118,38 @@ test('what is claimed again under the same lease is found once, and its first no
   )
   await forget()
   expect(await notes()).toEqual([])
+})
+
+/** Notes of one delivery each, which were written before those of claims. */
+const noteBefore = (count: number, shards: { from: number; to: number }, id: number) =>
+  sql`
+  insert into delivery_claims (token, from_shard, to_shard, ids, until)
+  select ${LEASE}, ${shards.from}, ${shards.to}, array[${id}::bigint], now() - interval '1 hour'
+  from generate_series(1, ${count}::int)`.execute(db)
+
+test('two hundred notes that a lane cannot see to hide no further one', async () => {
+  await queue(64)
+  const claimed = await claim()
+  const idIn = (shard: number) => claimed.find((one) => one.shard === shard)?.id ?? 0
+  await sql`truncate delivery_claims`.execute(db)
+  await noteBefore(200, ALL, idIn(60))
+  await noteBefore(1, { from: 3, to: 4 }, idIn(3))
+  await endLeases(db, [idIn(60), idIn(3)])
+  expect(await expired({ from: 0, to: 8 })).toEqual([idIn(3)])
+  expect(await expired()).toEqual([idIn(3), idIn(60)].sort((a, b) => a - b))
+})
+
+test('a note that cannot go keeps no other from being forgotten', async () => {
+  await queue(1)
+  const [one] = await claim()
+  await endLeases(db, [one?.id ?? 0])
+  await noteBefore(600, ALL, 1_000_000)
+  await sql`update delivery_claims set until = now() - interval '2 hours' where ids <> array[1000000::bigint]`.execute(
+    db,
+  )
+  await forget()
+  expect(await notes()).toEqual([1])
+  expect(await expired()).toEqual([one?.id])
 })
 
 /** A claim as the release before makes it, which notes nothing. */
@@ -162,4 +198,26 @@ test('what was under way before the migration is found, and it may be run again'
     db,
   )
   expect(rows).toEqual([])
+})
+
+test('a second run of the migration keeps the indexes of the first, and builds anew one that was interrupted', async () => {
+  const oids = async () => {
+    const { rows } = await sql<{ name: string; oid: string }>`
+      select indexrelid::regclass::text as name, indexrelid::text as oid from pg_index
+      where indrelid = 'deliveries'::regclass and indisvalid`.execute(db)
+    return new Map(rows.map(({ name, oid }) => [name, oid]))
+  }
+  const first = await oids()
+  await up(db as never)
+  expect(await oids()).toEqual(first)
+  const cut = 'deliveries_in_line'
+  await sql`update pg_index set indisvalid = false where indexrelid = to_regclass(${cut})`.execute(
+    db,
+  )
+  await up(db as never)
+  const second = await oids()
+  expect([...second.keys()].sort()).toEqual([...first.keys()].sort())
+  expect(
+    [...second].filter(([name, oid]) => first.get(name) !== oid).map(([name]) => name),
+  ).toEqual([cut])
 })

@@ -54,7 +54,10 @@ async function planOf(asked: Claim) {
     others,
     indexes: reads.map((node) => node['Index Name'] ?? node['Node Type']).sort(),
     read: reads.map((node) => Math.round(node['Actual Rows'] * node['Actual Loops'])),
-    dropped: reads.reduce((sum, node) => sum + (node['Rows Removed by Filter'] ?? 0), 0),
+    dropped: reads.reduce(
+      (sum, node) => sum + Math.round((node['Rows Removed by Filter'] ?? 0) * node['Actual Loops']),
+      0,
+    ),
   }
 }
 
@@ -75,17 +78,19 @@ for (const [name, shape] of Object.entries(shapes)) {
     for (const shards of ranges) {
       const underWay = await db
         .selectFrom('deliveries')
-        .select('id')
+        .select('shard')
         .where('lease_until', 'is not', null)
         .execute()
+      const own = underWay.filter(({ shard }) => shard >= shards.from && shard < shards.to)
       const plan = await planOf(claimOf({ shards, limit: 40, turn: 20, perLine: 20 }))
       expect([...new Set(plan.indexes)]).toEqual([
         'Tid Scan',
         'deliveries_in_line',
         'deliveries_pkey',
       ])
-      // What is under way stands in its line until it is settled.
-      expect(plan.dropped).toBeLessThanOrEqual(underWay.length)
+      // What is under way stands in its line until it is settled. The search for a workspace may pass it, whatever its shard; in
+      // the shards of the lane so may the walk over the lines and the look whether a workspace goes on.
+      expect(plan.dropped).toBeLessThanOrEqual(underWay.length + 2 * own.length)
       for (const read of plan.read) expect(read).toBeLessThanOrEqual(40)
     }
   })

@@ -5,12 +5,12 @@ import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { Db, Trx } from '../../db/connect.ts'
 import { type Claim, type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
-import { extendLeases, listExpiredLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
+import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { createLines } from '../../delivery/lane/lines.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
-import { allLines, endLeases, queueAt } from '../setup/queue.ts'
+import { allLines, endLeases, expiredLeases, queueAt } from '../setup/queue.ts'
 import { bringTo } from '../setup/states.ts'
 
 const { db } = await createTestDatabase()
@@ -105,10 +105,10 @@ test('only the owner of the lease can mark, and an expired lease is found', asyn
   expect(await mark(ids, OTHER)).toEqual(new Set())
   expect(await mark(ids.slice(0, 1), LEASE)).toEqual(new Set(ids.slice(0, 1)))
   const range = { from: 0, to: 64 }
-  expect(await listExpiredLeases(db, range, 10)).toEqual([])
+  expect(await expiredLeases(db, range)).toEqual([])
   await endLeases(db, ids)
   await inOne((trx) => extendLeases(trx, ids.slice(2), LEASE, 60_000))
-  const expired = await listExpiredLeases(db, range, 10)
+  const expired = await expiredLeases(db, range)
   expect(expired.map(({ id, state }) => [id, state]).sort()).toEqual([
     [ids[0], 'data_sent'],
     [ids[1], 'sending'],

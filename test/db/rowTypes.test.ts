@@ -220,7 +220,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listRefused(trx, 1),
   (trx) => findRefusedSummary(trx),
   (trx) => listWaitingKinds(trx),
-  (trx) => listExpiredLeases(trx, { from: 0, to: 64 }, 1),
+  (trx) => listExpiredLeases(trx, { from: 0, to: 64 }),
   (trx) => forgetClaims(trx, { from: 0, to: 64 }),
   (trx) => mailEvents.listMailEventWorkspaces(trx, '', at),
   (trx) => mailEvents.listMailEventContacts(trx, ws, at),

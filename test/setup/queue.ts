@@ -3,9 +3,11 @@
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'
 import type { Claim } from '../../db/deliveries/claim.ts'
+import { type ExpiredLease, listExpiredLeases, type NotePlace } from '../../db/deliveries/leases.ts'
+import type { ShardRange } from '../../db/deliveries/lines.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
-/** Queues deliveries over all shards, `everyMs` apart from `dueAt` on. */
+/** Queues deliveries over all shards, to one destination, `everyMs` apart from `dueAt` on. */
 export async function queueDeliveries(
   db: Db,
   queue: {
@@ -19,10 +21,10 @@ export async function queueDeliveries(
 ): Promise<void> {
   await sql`
     insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at,
-      expires_at, created_at)
+      expires_at, created_at, destination)
     select 'email_' || i, ${queue.workspaceId}, ${queue.domainId}, 'user' || i || '@d' || (i % 997) || '.test',
       i % 997 % 64, 'queued', ${queue.dueAt}::timestamptz + i * ${queue.everyMs ?? 0} * interval '1 ms',
-      ${queue.expiresAt}, ${queue.dueAt}
+      ${queue.expiresAt}, ${queue.dueAt}, 'd.test'
     from generate_series(1, ${queue.count}::integer) i
   `.execute(db)
 }
@@ -38,6 +40,18 @@ export async function endLeases(db: Db, ids: readonly number[]): Promise<void> {
   await sql`
     update deliveries set lease_until = now() - interval '1 second' where id = any(${[...ids]}::bigint[])
   `.execute(db)
+}
+
+/** All deliveries of some shards whose lease has ended, as a lane finds them. */
+export async function expiredLeases(db: Db, shards: ShardRange): Promise<ExpiredLease[]> {
+  const found: ExpiredLease[] = []
+  let after: NotePlace | undefined
+  do {
+    const { leases, next } = await listExpiredLeases(db, shards, after)
+    found.push(...leases)
+    after = next ?? undefined
+  } while (after)
+  return found
 }
 
 const HOUR_MS = 3_600_000
