@@ -7,12 +7,11 @@ import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Interrupts } from '../../rules/interrupts.ts'
 import type { WaitEndedBy } from '../../rules/wire.ts'
-import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { isFoundLive } from '../executions/live.ts'
 import type { JsonObject } from '../schema.ts'
-import { keptKeys } from '../segments/kept.ts'
-import { listTriggers, type TriggerRow, triggerKey } from './triggers.ts'
+import { lookFor } from './lookFor.ts'
+import { listTriggers, type TriggerRow } from './triggers.ts'
 
 export interface EventReceivers {
   /** At most one for each workflow. */
@@ -126,7 +125,12 @@ export async function listCandidates(
   events: readonly ArrivedEvent[],
 ): Promise<Candidates[]> {
   const namesOf = events.map(happeningNames)
-  const looked = await lookFor(trx, workspaceId, events, namesOf)
+  const looked = await lookFor(
+    trx,
+    workspaceId,
+    events.map(({ contact, eventName }) => ({ contactId: contact.id, eventName })),
+    namesOf,
+  )
   const concerned = events.flatMap((event, place) => {
     const names = namesOf[place] ?? []
     const key = looked.keyOf(names)
@@ -153,46 +157,6 @@ export async function listCandidates(
     candidates[place] = { triggers: of, waits: withInterrupts(one), segmentKeys }
   }
   return candidates
-}
-
-/** Which names have triggers, and which contacts wait for their event or for any change. One row of each is read, however many wait. */
-async function lookFor(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  events: readonly ArrivedEvent[],
-  namesOf: readonly string[][],
-) {
-  const lists = [...new Set(namesOf.map((names) => JSON.stringify(names)))]
-  const { rows } = await sql<Looked>`
-    with given as (
-      select * from unnest(${binaryTexts(events.map(({ contact }) => contact.id))}::text[],
-        ${binaryTexts(events.map(({ eventName }) => eventName))}::text[]) as g(contact_id, event_name)
-    ), keys as (
-      select n.names, (${triggerKey(workspaceId, sql`array(select jsonb_array_elements_text(n.names::jsonb))`)}) as key
-      from unnest(${binaryTexts(lists)}::text[]) as n(names)
-    )
-    select (select json_object_agg(names, key) from keys) as keys, (${keptKeys(workspaceId)}) as segment_keys,
-      array(select g.contact_id from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one
-        union select g.contact_id from given g cross join lateral (${oneWait(workspaceId, sql`w.watched`)}) one) as waiting
-  `.execute(trx)
-  const [row] = rows
-  return {
-    keyOf: (names: readonly string[]) => row?.keys?.[JSON.stringify(names)] ?? null,
-    waiting: new Set(row?.waiting),
-    segmentKeys: row?.segment_keys ?? null,
-  }
-}
-
-/** Of the contact of the row `g`. Read by a \`limit\`, so that it is looked for contact by contact. */
-const oneWait = (workspaceId: WorkspaceId, such: RawBuilder<unknown>) => sql`
-        select 1 from event_waits w where w.contact_id = g.contact_id and ${such}
-          and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null limit 1`
-
-interface Looked {
-  /** Of each list of names, as JSON: what `triggerKey` gives. Null: no list was given. */
-  keys: Record<string, string | null> | null
-  segment_keys: string | null
-  waiting: string[]
 }
 
 /** Reads what may concern each of these contacts and events; exported for the test of row types. Planned at each call: a plan for empty tables would read full ones as a whole. */

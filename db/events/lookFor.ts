@@ -1,0 +1,47 @@
+// Tells which events may start or wake something, so that no more is read for the others.
+import { type RawBuilder, sql } from 'kysely'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { binaryTexts } from '../binaryTexts.ts'
+import type { Trx } from '../connect.ts'
+import { keptKeys } from '../segments/kept.ts'
+import { triggerKey } from './triggers.ts'
+
+/** Which names have triggers, and which contacts wait for their event or for any change. One row of each is read, however many wait. */
+export async function lookFor(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  events: readonly { contactId: string; eventName: string | null }[],
+  namesOf: readonly string[][],
+) {
+  const lists = [...new Set(namesOf.map((names) => JSON.stringify(names)))]
+  const { rows } = await sql<Looked>`
+    with given as (
+      select * from unnest(${binaryTexts(events.map(({ contactId }) => contactId))}::text[],
+        ${binaryTexts(events.map(({ eventName }) => eventName))}::text[]) as g(contact_id, event_name)
+    ), keys as (
+      select n.names, (${triggerKey(workspaceId, sql`array(select jsonb_array_elements_text(n.names::jsonb))`)}) as key
+      from unnest(${binaryTexts(lists)}::text[]) as n(names)
+    )
+    select (select json_object_agg(names, key) from keys) as keys, (${keptKeys(workspaceId)}) as segment_keys,
+      array(select g.contact_id from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one
+        union select g.contact_id from given g cross join lateral (${oneWait(workspaceId, sql`w.watched`)}) one) as waiting
+  `.execute(trx)
+  const [row] = rows
+  return {
+    keyOf: (names: readonly string[]) => row?.keys?.[JSON.stringify(names)] ?? null,
+    waiting: new Set(row?.waiting),
+    segmentKeys: row?.segment_keys ?? null,
+  }
+}
+
+/** Of the contact of the row `g`. Read with a limit, so that it is looked for contact by contact. */
+const oneWait = (workspaceId: WorkspaceId, such: RawBuilder<unknown>) => sql`
+        select 1 from event_waits w where w.contact_id = g.contact_id and ${such}
+          and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null limit 1`
+
+interface Looked {
+  /** Of each list of names, as JSON: what `triggerKey` gives. Null: no list was given. */
+  keys: Record<string, string | null> | null
+  segment_keys: string | null
+  waiting: string[]
+}
