@@ -54,6 +54,18 @@ async function nameKey(h: Harness): Promise<void> {
     .execute()
 }
 
+/** The mail of before is delivered, so the webhook that is made now is told nothing of it. */
+const mailHasEnded = (h: Harness): Promise<void> =>
+  eventually(async () => {
+    const waiting = await h.db
+      .selectFrom('deliveries')
+      .select('id')
+      .where('workspace_id', '=', h.workspaceId)
+      .where('settled_at', 'is', null)
+      .execute()
+    expect(waiting).toEqual([])
+  })
+
 /** Nobody is at its endpoint, so nothing is tried while the examples are asked for. */
 async function disableWebhook(h: Harness, ids: ReadonlyMap<string, string>): Promise<void> {
   const path = `/v1/webhooks/${ids.get(exampleIds.webhook)}`
@@ -99,7 +111,7 @@ export const sendingStory = (names: NameServer): Step[] => [
   { name: 'POST /v1/suppressions' },
   { name: 'GET /v1/suppressions' },
   { name: 'DELETE /v1/suppressions/{email}' },
-  { name: 'POST /v1/webhooks' },
+  { name: 'POST /v1/webhooks', before: mailHasEnded },
   { name: 'GET /v1/webhooks' },
   { name: 'GET /v1/webhooks/{id}' },
   { name: 'PATCH /v1/webhooks/{id}' },
