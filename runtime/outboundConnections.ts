@@ -68,6 +68,17 @@ interface Kept {
   socket: Socket | null
 }
 
+/** @param onEnded is told when its connection has ended */
+function openKept(url: URL, address: string, onEnded: (kept: Kept) => void): Kept {
+  const connected = (socket: Socket) => {
+    kept.socket = socket
+  }
+  const client = connectTo(url, address, { pipelining: 1, connected })
+  client.on('disconnect', () => onEnded(kept))
+  const kept: Kept = { client, socket: null }
+  return kept
+}
+
 /** Makes a store of connections that are kept. */
 export function keepConnections(): OutboundConnections {
   /** The latest last. */
@@ -98,21 +109,12 @@ export function keepConnections(): OutboundConnections {
     else idle.set(key, [kept])
     count += 1
   }
-  const open = (key: string, url: URL, address: string): Kept => {
-    const connected = (socket: Socket) => {
-      kept.socket = socket
-    }
-    const client = connectTo(url, address, { pipelining: 1, connected })
-    const kept: Kept = { client, socket: null }
-    client.on('disconnect', () => forget(key, kept))
-    return kept
-  }
 
   return {
     take(url, address) {
       const key = `${url.origin} ${address}`
       const found = takeIdle(key)
-      const kept = found ?? open(key, url, address)
+      const kept = found ?? openKept(url, address, (ended) => forget(key, ended))
       const { client } = kept
       let isReleased = false
       return {

@@ -103,14 +103,7 @@ export async function insertEventGroup(
     with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${timeout}, true)
     ), given as materialized (
-      select g.id, g.event_id, g.id_hash, g.event_name, g.email, g.properties::jsonb as properties,
-        g.at::timestamptz as at, g.historical::boolean as historical, g.contact_id, g.now::timestamptz as now, g.place
-      from bound, unnest(${binaryTexts(events.map(({ id }) => id))}::text[], ${binaryTexts(events.map(({ event_id }) => event_id))}::text[],
-        ${binaryTexts(events.map(({ id_hash }) => id_hash))}::text[], ${binaryTexts(events.map(({ event_name }) => event_name))}::text[],
-        ${emails}::text[], ${binaryTexts(events.map(({ properties }) => JSON.stringify(properties)))}::text[],
-        ${binaryTexts(timesOf(events.map(({ at }) => at)))}::text[], ${binaryTexts(events.map(({ historical }) => String(historical)))}::text[],
-        ${binaryTexts(events.map(({ contact_id }) => contact_id))}::text[], ${binaryTexts(timesOf(events.map(({ now }) => now)))}::text[])
-        with ordinality as g(id, event_id, id_hash, event_name, email, properties, at, historical, contact_id, now, place)
+      ${givenOf(events)}
     ), known as materialized (
       select email from contacts
       where workspace_id = ${workspaceId} and email = any(${emails}::text[])
@@ -128,7 +121,33 @@ export async function insertEventGroup(
       select g.*, l.row from given g left join locked l on l.email = g.email
       where not exists (select from prior p where p.event_id = g.event_id)
         and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
-    ), updated as (
+    ), ${writingSteps(workspaceId)}, unbound as materialized (
+      select done.inserted, set_config('lock_timeout', b.before, true)
+      from (select count(*)::int as inserted from event) as done, bound b
+    )
+    select h.place::int as place, h.of_id as contact_id, h.of_properties as properties, h.first_seen, h.is_new, u.inserted
+    from unbound u left join happened h on true
+  `.execute(trx)
+  const written = rows.filter((row) => row.place !== null)
+  if (rows.some(({ inserted }) => inserted < written.length)) return null
+  const stored: StoredOfGroup[] = events.map(() => null)
+  for (const { place, inserted: _, ...one } of written) stored[place - 1] = one
+  return stored
+}
+
+/** A `select` of the events, after `bound`. */
+const givenOf = (events: readonly GroupedEvent[]) => sql`
+      select g.id, g.event_id, g.id_hash, g.event_name, g.email, g.properties::jsonb as properties,
+        g.at::timestamptz as at, g.historical::boolean as historical, g.contact_id, g.now::timestamptz as now, g.place
+      from bound, unnest(${binaryTexts(events.map(({ id }) => id))}::text[], ${binaryTexts(events.map(({ event_id }) => event_id))}::text[],
+        ${binaryTexts(events.map(({ id_hash }) => id_hash))}::text[], ${binaryTexts(events.map(({ event_name }) => event_name))}::text[],
+        ${binaryTexts(events.map(({ email }) => email))}::text[], ${binaryTexts(events.map(({ properties }) => JSON.stringify(properties)))}::text[],
+        ${binaryTexts(timesOf(events.map(({ at }) => at)))}::text[], ${binaryTexts(events.map(({ historical }) => String(historical)))}::text[],
+        ${binaryTexts(events.map(({ contact_id }) => contact_id))}::text[], ${binaryTexts(timesOf(events.map(({ now }) => now)))}::text[])
+        with ordinality as g(id, event_id, id_hash, event_name, email, properties, at, historical, contact_id, now, place)`
+
+/** The steps that write contacts and events, after `fit`. */
+const writingSteps = (workspaceId: WorkspaceId) => sql`updated as (
       update contacts set ${countOfKnown}
       from fit f where contacts.ctid = f.row
       returning f.*, contacts.id as of_id, contacts.properties as of_properties, contacts.first_seen, false as is_new
@@ -149,19 +168,7 @@ export async function insertEventGroup(
       select id, ${workspaceId}, of_id, event_id, event_name, email, properties, at, now, 0, historical
       from happened order by event_id
       on conflict (workspace_id, event_id) do nothing returning id
-    ), unbound as materialized (
-      select done.inserted, set_config('lock_timeout', b.before, true)
-      from (select count(*)::int as inserted from event) as done, bound b
-    )
-    select h.place::int as place, h.of_id as contact_id, h.of_properties as properties, h.first_seen, h.is_new, u.inserted
-    from unbound u left join happened h on true
-  `.execute(trx)
-  const written = rows.filter((row) => row.place !== null)
-  if (rows.some(({ inserted }) => inserted < written.length)) return null
-  const stored: StoredOfGroup[] = events.map(() => null)
-  for (const { place, inserted: _, ...one } of written) stored[place - 1] = one
-  return stored
-}
+    )`
 
 /** Events of one request have one time, which is written out once. */
 function timesOf(times: readonly Date[]): string[] {
