@@ -159,7 +159,10 @@ export async function listCandidates(
   return candidates
 }
 
-/** Reads what may concern each of these contacts and events; exported for the test of row types. Planned at each call: a plan for empty tables would read full ones as a whole. */
+/**
+ * Reads what may concern each of these contacts and events; exported for the test of row types. Planned at each call: a plan for
+ * empty tables would read full ones as a whole.
+ */
 export async function findConcerned(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -36,7 +36,7 @@ export async function settleWebhooks(
   tries: readonly SettledTry[],
 ): Promise<DisabledWebhook[]> {
   // Written as Postgres writes arrays: ids, states and numbers need no quotes, for which pg would look at each.
-  const column = (name: keyof SettledTry) =>
+  const column = (name: Exclude<keyof SettledTry, 'epoch' | 'is_gone'>) =>
     `{${tries.map((one) => one[name] ?? 'null').join(',')}}`
   const { rows } = await sql<DisabledWebhook>`
     with given as (
