@@ -1,10 +1,10 @@
 // Does the same for many things, some of them at once.
 
-/** The results in the order of the things. The first failure ends it: nothing further is begun. */
+/** The results in the order of the things; what is done at once is not waited for. The first failure ends it: nothing further is begun. */
 export async function inParallel<T, R>(
   things: readonly T[],
   most: number,
-  work: (thing: T) => Promise<R>,
+  work: (thing: T) => R | Promise<R>,
 ): Promise<R[]> {
   const results: R[] = []
   let next = 0
@@ -13,7 +13,8 @@ export async function inParallel<T, R>(
     while (next < things.length && !hasFailed) {
       const at = next++
       try {
-        results[at] = await work(things[at] as T)
+        const result = work(things[at] as T)
+        results[at] = result instanceof Promise ? await result : result
       } catch (err) {
         hasFailed = true
         throw err

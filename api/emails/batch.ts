@@ -52,7 +52,8 @@ export async function sendBatch(
   const read: Read[] = []
   for (const [index, item] of items.entries()) {
     try {
-      read.push({ index, input: await readEmail(deps, key, item) })
+      const input = readEmail(deps, key, item)
+      read.push({ index, input: input instanceof Promise ? await input : input })
     } catch (err) {
       errors.push(errorOf(index, err))
     }
@@ -81,14 +82,24 @@ async function prepareAll(deps: Deps, reach: Reach, read: readonly Read[]) {
   const inputs = read.map(({ input }) => input)
   const facts = await findSendFacts(deps, reach.workspaceId, inputs)
   const known = read.flatMap((one, i) => (facts[i] ? { ...one, facts: facts[i] } : []))
+  // All of them come at one time: what they have in common goes to Postgres once.
+  const at = deps.now()
+  const each = { ...deps, now: () => at }
   let bytes = 0
-  return inParallel(known, AT_ONCE, async ({ index, input, facts }) => {
-    const made = bytes > RENDERED_BYTES_MAX ? null : await prepareEmail(deps, reach, input, facts)
-    if (made === null) return { index, made: tooMuch() }
+  const counted = (index: number, made: Made) => {
     if (!isRefusal(made)) bytes += bytesOf(made.email.row.html) + bytesOf(made.email.row.text)
     return { index, made }
+  }
+  return inParallel(known, AT_ONCE, ({ index, input, facts }) => {
+    if (bytes > RENDERED_BYTES_MAX) return { index, made: tooMuch() }
+    const made = prepareEmail(each, reach, input, facts)
+    return made instanceof Promise
+      ? made.then((rendered) => counted(index, rendered))
+      : counted(index, made)
   })
 }
+
+type Made = Awaited<ReturnType<typeof prepareEmail>>
 
 const bytesOf = (text: string | Buffer | null) => (text === null ? 0 : Buffer.byteLength(text))
 

@@ -11,8 +11,8 @@ import type { CommandDeps } from '../deps.ts'
 import { type DailyLimit, withDayPlaces } from '../limits/daily.ts'
 import { transact } from '../transact.ts'
 import type { EmailGroups } from './groups.ts'
-import { type Attachment, newEmail } from './newEmail.ts'
-import { renderContent } from './render.ts'
+import { type Attachment, type EmailParts, newEmail } from './newEmail.ts'
+import { type EmailContent, literalContent, renderContent } from './render.ts'
 import { checkSender, type SenderRefusal } from './sender.ts'
 import { type ToldContact, writeEmail } from './write.ts'
 
@@ -117,21 +117,36 @@ export const factsAsked = ({
   addresses: recipients.map((address) => address.toLowerCase()),
 })
 
-/** Checks the sender, renders, and makes the rows. Nothing is written. */
-export async function prepareEmail(
+/** Checks the sender, renders, and makes the rows; at once where nothing is rendered. Nothing is written. */
+export function prepareEmail(
   deps: Omit<AcceptDeps, 'emailGroups' | 'daily'>,
   { workspaceId, domainId: onlyDomainId }: Reach,
   input: AcceptEmail,
   { domain: found, contactEmails }: SendFacts,
-): Promise<PreparedEmail | AcceptRefusal> {
-  const { template } = input
+): PreparedEmail | AcceptRefusal | Promise<PreparedEmail | AcceptRefusal> {
   const domainName = addressDomain(input.sender.address)
   const { recipients } = input
   const domain = checkSender(deps, { onlyDomainId, domainName, domain: found, recipients })
   if (isRefusal(domain)) return domain
-  const content = await renderContent(deps, workspaceId, input)
-  if (isRefusal(content)) return content
-  const email = newEmail(deps, {
+  const prepared = (content: EmailContent): PreparedEmail => {
+    const email = emailOf(deps, input, { content, domain, domainName })
+    const told = email.row.scheduled_at === null ? contactEmails : []
+    return { email, contacts: told.map((address) => ({ email: address })) }
+  }
+  const literal = literalContent(input)
+  if (literal) return prepared(literal)
+  return renderContent(deps, workspaceId, input).then((content) =>
+    isRefusal(content) ? content : prepared(content),
+  )
+}
+
+function emailOf(
+  deps: Parameters<typeof newEmail>[0],
+  input: AcceptEmail,
+  made: Pick<EmailParts, 'content' | 'domain' | 'domainName'>,
+): NewEmail {
+  const { content, domain, domainName } = made
+  return newEmail(deps, {
     from: input.from,
     to: input.to,
     cc: input.cc,
@@ -141,19 +156,17 @@ export async function prepareEmail(
     metadata: input.metadata,
     tracking: input.tracking,
     scheduledAt: input.scheduledAt,
-    recipients,
+    recipients: input.recipients,
     attachments: input.attachments,
     category: 'transactional',
-    replyTo: replyTo(input.replyTo, template),
+    replyTo: replyTo(input.replyTo, input.template),
     content,
-    templateId: template?.id ?? null,
+    templateId: input.template?.id ?? null,
     domain,
     domainName,
     sentBy: null,
     unsubscribeToken: null,
   })
-  const told = email.row.scheduled_at === null ? contactEmails : []
-  return { email, contacts: told.map((address) => ({ email: address })) }
 }
 
 function replyTo(given: string[], template: PublishedTemplate | null): string[] {

@@ -1,5 +1,6 @@
 // Commits several emails together.
 
+import { isPlain } from '../../db/emails/insertMany.ts'
 import { listSendFacts, type SendFacts } from '../../db/emails/sendFacts.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Refusal } from '../../rules/refusals.ts'
@@ -29,7 +30,11 @@ export async function acceptEmails(
   prepared: readonly PreparedEmail[],
 ): Promise<undefined | Refusal<'daily_limit'>> {
   if (prepared.length === 0) return undefined
+  const isOneStatement = prepared.every(
+    ({ email, contacts }) => contacts.length === 0 && isPlain(email),
+  )
+  const commit = isOneStatement ? transact.one : transact
   return withDayPlaces(deps, workspaceId, keyId, prepared.length, () =>
-    transact(deps, (inTrx) => writeEmailsTo(inTrx, workspaceId, prepared)),
+    commit(deps, (inTrx) => writeEmailsTo(inTrx, workspaceId, prepared)),
   )
 }

@@ -52,8 +52,9 @@ export async function renderContent(
   source: ContentSource,
 ): Promise<EmailContent | RenderRefusal | Refusal<'subject_too_long' | 'contact_unreadable'>> {
   const { template, variables, recipients } = source
-  const { html = null, text = null, subject = '' } = source
-  if (!template && variables === undefined) return { subject, html, text }
+  const literal = literalContent(source)
+  if (literal) return literal
+  const { html = null } = source
   const parts = {
     subject: source.subject ?? template?.subject ?? '',
     html: template ? template.html : liquidOf(html),
@@ -74,6 +75,14 @@ export async function renderContent(
     vars: variables ?? {},
   })
   return rendered.ok ? checkRendered(rendered) : renderFailed(rendered)
+}
+
+/** The parts of an email that are taken literally; null: they are rendered. */
+export function literalContent(
+  source: Pick<ContentSource, 'template' | 'variables' | 'subject' | 'html' | 'text'>,
+): EmailContent | null {
+  const { subject = '', html = null, text = null } = source
+  return source.template || source.variables !== undefined ? null : { subject, html, text }
 }
 
 /** Liquid is read as a string. */

@@ -51,7 +51,8 @@ async function tellSent(
 }
 
 /**
- * Writes emails of the API with one statement for those without attachments, and records their `email.sent`.
+ * Writes emails of the API with one statement for those without attachments, and records their `email.sent`. Without contacts and
+ * without others that statement is all, for which `transact.one` is enough (`acceptMany.ts`).
  * @param emails contacts may be those of several of them
  */
 export async function writeEmailsTo(
@@ -67,7 +68,7 @@ export async function writeEmailsTo(
   if (plain.length > 0) await insertEmails(deps.db, workspaceId, plain, macsOf(deps, workspaceId))
   for (const { email, contacts } of emails) {
     if (!isPlain(email)) await insertOne(deps, workspaceId, email)
-    await tellSent(deps, workspaceId, email, contacts)
+    if (contacts.length > 0) await tellSent(deps, workspaceId, email, contacts)
   }
 }
 
