@@ -1,7 +1,7 @@
 // Writes an email: the row, its deliveries and first email events, in one statement.
 
 import { type RawBuilder, sql } from 'kysely'
-import { addressDomain, normalizeContactEmail } from '../../rules/addresses.ts'
+import { addressDomain } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type ClassedEmail, mailClass, mailClasses } from '../../rules/mail/classes.ts'
 import { mailboxProvider } from '../../rules/mail/providers.ts'
@@ -104,7 +104,10 @@ interface GivenEmails {
   further?: RawBuilder<unknown>
 }
 
-/** Writes emails with what `insertEmail` says of one. */
+/**
+ * Writes emails with what `insertEmail` says of one. Each recipient is looked for by itself, with a limit: a plan that is kept from when
+ * a workspace had few suppressions would read all of them.
+ */
 export async function writeGiven(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -116,11 +119,11 @@ export async function writeGiven(
         coalesce(k.provider, r.provider) as provider, case when k.shard is null then r.domain else k.destination end as destination,
         (s.email is not null or e.address_hmac is not null) and g.scheduled_at is null as suppressed, r.own
       from (${recipients}) r join given g on g.id = r.email_id
-      left join recipient_domains k on k.domain = r.domain
-      left join suppressions s on s.workspace_id = ${workspaceId} and s.email = r.key
-        and (s.expires_at is null or s.expires_at > g.created_at)
-      left join erased_suppressions e on e.workspace_id = ${workspaceId} and e.address_hmac = r.own
-        and (e.expires_at is null or e.expires_at > g.created_at)
+      left join lateral (select k.shard, k.provider, k.destination from recipient_domains k where k.domain = r.domain limit 1) k on true
+      left join lateral (select s.email from suppressions s where s.workspace_id = ${workspaceId} and s.email = r.key
+        and (s.expires_at is null or s.expires_at > g.created_at) limit 1) s on true
+      left join lateral (select e.address_hmac from erased_suppressions e where e.workspace_id = ${workspaceId}
+        and e.address_hmac = r.own and (e.expires_at is null or e.expires_at > g.created_at) limit 1) e on true
     ), email as (
       insert into emails (id, workspace_id, type, category, "from", "to", cc, bcc, reply_to, subject,
         html, text, template_id, domain_id, headers, tags, metadata, message_id, workflow_id,
@@ -166,12 +169,11 @@ export function recipientRows({
 }: Pick<NewEmail, 'recipients' | 'team' | 'simulated'>) {
   return recipients.map((address, position) => {
     const domain = addressDomain(address).toLowerCase()
-    const key = normalizeContactEmail(address) ?? address.toLowerCase()
     return {
       address,
       domain,
       shard: shardOf(domain),
-      key,
+      key: address.toLowerCase(),
       position,
       to_team: team.includes(address),
       provider: mailboxProvider(domain),

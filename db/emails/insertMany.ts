@@ -28,11 +28,6 @@ export function isPlain(email: NewEmail): email is PlainEmail {
   return email.attachments.length === 0 && isShort(email.row.html) && isShort(email.row.text)
 }
 
-const sources = sql`, source as (
-    insert into email_sources (email_id, position, content)
-    select id, 0, decode(source, 'base64') from given where source is not null
-  )`
-
 /**
  * Writes what `insertEmail` writes, for each of them. If one row is refused, none is written. The caller wakes the
  * lanes.
@@ -44,68 +39,167 @@ export async function insertEmails(
   emails: readonly PlainEmail[],
   macsOf: (email: NewEmail) => RecipientMacs,
 ): Promise<void> {
-  const rows = emails.map(rowOf)
   const bodies = (part: 'html' | 'text') => binaryTexts(emails.map(({ row }) => row[part]))
-  const recipients = emails.flatMap((email) => {
-    const { left, own } = macsOf(email)
-    return recipientRows(email).map((recipient, i) => ({
-      email_id: email.row.id,
-      ...recipient,
-      hex: left[i]?.toString('hex') ?? null,
-      own_hex: own[i]?.toString('hex') ?? null,
-    }))
-  })
+  const hasSources = emails.some(({ source }) => source)
   await writeGiven(trx, workspaceId, {
-    given: sql`
-      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(
-        n integer, id text, type text, category text, "from" text, "to" text[], cc text[], bcc text[], reply_to text[],
-        subject text, template_id text, domain_id text, headers jsonb, tags jsonb,
-        metadata jsonb, message_id text, workflow_id text, execution_id text, node_id text,
-        unsubscribe_token text, track_opens boolean, track_clicks boolean, tracking_host text,
-        scheduled_at timestamptz, created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz, source text)`,
+    given: givenOf(emails),
     bodies: {
       html: sql`(${bodies('html')}::text[])[n]`,
       text: sql`(${bodies('text')}::text[])[n]`,
     },
-    further: emails.some(({ source }) => source) ? sources : sql``,
-    recipients: sql`
-      select email_id, address, domain, shard, key, to_team, provider, simulated, decode(hex, 'hex') as mac,
-        decode(own_hex, 'hex') as own, position
-      from jsonb_to_recordset(${JSON.stringify(recipients)}::jsonb)
-        as r(email_id text, address text, domain text, shard smallint, key text, to_team boolean, provider text,
-          simulated boolean, hex text, own_hex text, position integer)`,
+    further: hasSources ? sourcesOf(emails) : sql``,
+    recipients: recipientsOf(emails, macsOf),
   })
 }
 
-/** Written out: to copy rows without their bodies was a twentieth of what an email of a batch costs. */
-const rowOf = ({ row, source, dueAt, expiresAt }: PlainEmail, i: number) => ({
-  n: i + 1,
-  id: row.id,
-  type: row.type,
-  category: row.category,
-  from: row.from,
-  to: row.to,
-  cc: row.cc,
-  bcc: row.bcc,
-  reply_to: row.reply_to,
-  subject: row.subject,
-  template_id: row.template_id,
-  domain_id: row.domain_id,
-  headers: row.headers,
-  tags: row.tags,
-  metadata: row.metadata,
-  message_id: row.message_id,
-  workflow_id: row.workflow_id,
-  execution_id: row.execution_id,
-  node_id: row.node_id,
-  unsubscribe_token: row.unsubscribe_token,
-  track_opens: row.track_opens,
-  track_clicks: row.track_clicks,
-  tracking_host: row.tracking_host,
-  scheduled_at: row.scheduled_at,
-  created_at: row.created_at,
-  source: source?.toString('base64') ?? null,
-  class: classPlace(row),
-  due_at: dueAt,
-  expires_at: expiresAt,
-})
+const sourcesOf = (emails: readonly PlainEmail[]) => sql`, source as (
+    insert into email_sources (email_id, position, content)
+    select g.id, 0, decode(s.content, 'base64')
+    from unnest(${binaryTexts(emails.map(({ source }) => source?.toString('base64') ?? null))}::text[])
+      with ordinality as s(content, n) join given g on g.n = s.n
+    where s.content is not null
+  )`
+
+/** What differs from email to email, as texts, joined to what many of them have in common. */
+function givenOf(emails: readonly PlainEmail[]) {
+  const { kinds, places } = kindsOf(emails)
+  const texts = (of: (email: PlainEmail) => string | null) => binaryTexts(emails.map(of))
+  return sql`
+      select g.n::int as n, g.id, g.message_id, g.subject, case when g.sole is null then k."to" else array[g.sole] end as "to",
+        k.type, k.category, k."from", k.cc, k.bcc, k.reply_to, k.template_id, k.domain_id, k.headers, k.tags, k.metadata,
+        k.workflow_id, k.execution_id, k.node_id, k.unsubscribe_token, k.track_opens, k.track_clicks, k.tracking_host,
+        k.scheduled_at, k.created_at, k.class, k.due_at, k.expires_at
+      from unnest(${texts(({ row }) => row.id)}::text[], ${texts(({ row }) => row.message_id)}::text[],
+        ${texts(({ row }) => row.subject)}::text[], ${texts(soleTo)}::text[], ${listOf(places)}::int[])
+        with ordinality as g(id, message_id, subject, sole, place, n)
+      join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as k(
+        place integer, type text, category text, "from" text, "to" text[], cc text[], bcc text[], reply_to text[],
+        template_id text, domain_id text, headers jsonb, tags jsonb, metadata jsonb, workflow_id text, execution_id text,
+        node_id text, unsubscribe_token text, track_opens boolean, track_clicks boolean, tracking_host text,
+        scheduled_at timestamptz, created_at timestamptz, class smallint, due_at timestamptz, expires_at timestamptz)
+        on k.place = g.place`
+}
+
+/** A recipient for each row, with the email's id. */
+function recipientsOf(
+  emails: readonly PlainEmail[],
+  macsOf: (email: NewEmail) => RecipientMacs,
+): ReturnType<typeof sql> {
+  const all = emails.flatMap((email) => {
+    const { left, own } = macsOf(email)
+    return recipientRows(email).map((row, i) => ({
+      row,
+      emailId: email.row.id,
+      left: left[i],
+      own: own[i],
+    }))
+  })
+  const texts = (of: (one: (typeof all)[number]) => string | null) => binaryTexts(all.map(of))
+  return sql`
+      select r.email_id, r.address, r.domain, r.shard, r.key, r.to_team, r.provider, r.simulated,
+        decode(r.hex, 'hex') as mac, decode(r.own_hex, 'hex') as own, r.position
+      from unnest(${texts(({ emailId }) => emailId)}::text[], ${texts(({ row }) => row.address)}::text[],
+        ${texts(({ row }) => row.domain)}::text[], ${listOf(all.map(({ row }) => row.shard))}::smallint[],
+        ${texts(({ row }) => row.key)}::text[], ${listOf(all.map(({ row }) => row.to_team))}::boolean[],
+        ${texts(({ row }) => row.provider)}::text[], ${listOf(all.map(({ row }) => row.simulated))}::boolean[],
+        ${texts(({ left }) => left?.toString('hex') ?? null)}::text[], ${texts(({ own }) => own?.toString('hex') ?? null)}::text[],
+        ${listOf(all.map(({ row }) => row.position))}::int[])
+        as r(email_id, address, domain, shard, key, to_team, provider, simulated, hex, own_hex, position)`
+}
+
+/** An array of Postgres as text. */
+const listOf = (values: readonly (number | boolean)[]): string => `{${values.join(',')}}`
+
+/** The only address of `to`, which most emails have; null: there are several, or none. */
+const soleTo = ({ row }: PlainEmail): string | null =>
+  row.to.length === 1 ? (row.to[0] ?? null) : null
+
+/**
+ * What emails have in common, each once, and the place of that of each email. Emails of one request differ in little else than their
+ * recipients and texts, and to write all of it out for each was a tenth of what an email of a batch costs.
+ */
+function kindsOf(emails: readonly PlainEmail[]) {
+  const kinds: ReturnType<typeof kindOf>[] = []
+  let last: PlainEmail | undefined
+  const places = emails.map((email) => {
+    if (!last || !areAlike(last, email)) kinds.push(kindOf(email, kinds.length))
+    last = email
+    return kinds.length - 1
+  })
+  return { kinds, places }
+}
+
+const kindOf = (email: PlainEmail, place: number) => {
+  const { row, dueAt, expiresAt } = email
+  return {
+    place,
+    type: row.type,
+    category: row.category,
+    from: row.from,
+    to: soleTo(email) === null ? row.to : [],
+    cc: row.cc,
+    bcc: row.bcc,
+    reply_to: row.reply_to,
+    template_id: row.template_id,
+    domain_id: row.domain_id,
+    headers: row.headers,
+    tags: row.tags,
+    metadata: row.metadata,
+    workflow_id: row.workflow_id,
+    execution_id: row.execution_id,
+    node_id: row.node_id,
+    unsubscribe_token: row.unsubscribe_token,
+    track_opens: row.track_opens,
+    track_clicks: row.track_clicks,
+    tracking_host: row.tracking_host,
+    scheduled_at: row.scheduled_at,
+    created_at: row.created_at,
+    class: classPlace(row),
+    due_at: dueAt,
+    expires_at: expiresAt,
+  }
+}
+
+/** Whether two emails have all of `kindOf` in common. False also for some that have, such as two with the same tags. */
+function areAlike(one: PlainEmail, other: PlainEmail): boolean {
+  const [a, b] = [one.row, other.row]
+  return (
+    a.type === b.type &&
+    a.category === b.category &&
+    a.from === b.from &&
+    soleTo(one) !== null &&
+    soleTo(other) !== null &&
+    a.template_id === b.template_id &&
+    a.domain_id === b.domain_id &&
+    a.workflow_id === b.workflow_id &&
+    a.execution_id === b.execution_id &&
+    a.node_id === b.node_id &&
+    a.unsubscribe_token === b.unsubscribe_token &&
+    a.track_opens === b.track_opens &&
+    a.track_clicks === b.track_clicks &&
+    a.tracking_host === b.tracking_host &&
+    a.scheduled_at?.getTime() === b.scheduled_at?.getTime() &&
+    a.created_at.getTime() === b.created_at.getTime() &&
+    one.dueAt.getTime() === other.dueAt.getTime() &&
+    one.expiresAt.getTime() === other.expiresAt.getTime() &&
+    areSameLists(a, b) &&
+    hasNoFurther(a) &&
+    hasNoFurther(b)
+  )
+}
+
+type Lists = Pick<PlainEmail['row'], 'cc' | 'bcc' | 'reply_to'>
+
+const areSameLists = (a: Lists, b: Lists): boolean =>
+  isSameList(a.cc, b.cc) && isSameList(a.bcc, b.bcc) && isSameList(a.reply_to, b.reply_to)
+
+const isSameList = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((text, i) => text === b[i])
+
+const hasNoFurther = ({ headers, tags, metadata }: PlainEmail['row']): boolean =>
+  isEmpty(headers) && isEmpty(tags) && isEmpty(metadata)
+
+function isEmpty(object: object): boolean {
+  for (const _ in object) return false
+  return true
+}
