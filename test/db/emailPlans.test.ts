@@ -1,0 +1,82 @@
+// How the statements that write emails look for suppressions and receivers: recipient by recipient, never all that a workspace has. Their
+// plans are kept for each connection, so they must do so while the tables are empty, too.
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import { insertEmail } from '../../db/emails/insert.ts'
+import { insertEmails, type PlainEmail } from '../../db/emails/insertMany.ts'
+import type { Database } from '../../db/schema.ts'
+import { apiSettings } from '../../db/settings.ts'
+import { newTestEmail } from '../setup/acceptedMail.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { seedWorkspace } from '../setup/harness.ts'
+import { nodesOf } from '../setup/planNodes.ts'
+
+const { db, pool } = await createTestDatabase({ settings: apiSettings })
+/** Tables grow to these; the last is full. */
+const ROWS = [20, 100, 300, 1_000, 20_000]
+
+/**
+ * By what each of the tables is read. Not here: `erased_suppressions`, of which Postgres reads those of the workspace by its list while it was
+ * analyzed empty, until it is analyzed again.
+ */
+const conditions: Record<string, RegExp> = {
+  recipient_domains: /domain = /,
+  suppressions: /workspace_id = .* AND \(?email = /,
+}
+
+async function statementsOf(): Promise<string[]> {
+  const asked: CompiledQuery[] = []
+  const listening = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool }),
+    log: ({ query }) => void asked.push(query),
+  })
+  const { workspaceId, domainId } = await seedWorkspace(db)
+  await transact({ db: listening, wake: () => undefined }, async ({ db: trx }) => {
+    await insertEmail(trx, workspaceId, newTestEmail(domainId))
+    const some = [1, 2].map(() => newTestEmail(domainId) as PlainEmail)
+    await insertEmails(trx, workspaceId, some, () => ({ left: [], own: [] }))
+  })
+  return asked.map(({ sql: text }) => text).filter((text) => /^\s*with\s/.test(text))
+}
+
+/** How the statements read the tables, planned without their parameters. */
+async function readsOf(texts: readonly string[]): Promise<{ table: string; condition: string }[]> {
+  const reads: { table: string; condition: string }[] = []
+  for (const text of texts) {
+    const { rows } = await pool.query(`explain (generic_plan, format json) ${text}`)
+    for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
+      const table = node['Relation Name'] ?? ''
+      const condition = (node as { 'Index Cond'?: string })['Index Cond'] ?? node['Node Type']
+      if (table in conditions && /Scan/.test(node['Node Type'])) reads.push({ table, condition })
+    }
+  }
+  return reads
+}
+
+const at = '2026-01-01T00:00:00Z'
+async function fill(from: number, to: number): Promise<void> {
+  const ids = sql`generate_series(${from + 1}::int, ${to}::int) as n`
+  await sql`insert into suppressions (workspace_id, email, reason, created_at)
+    select w.id, n || '@mail.test', 'manual', ${at} from workspaces w, ${ids}`.execute(db)
+}
+
+test('suppressions and receivers are looked for by what an email names, before the tables were ever analyzed, while they are empty, while they grow, and when they are full', {
+  timeout: 120_000,
+}, async () => {
+  const statements = await statementsOf()
+  expect(statements).toHaveLength(2)
+  const plans = [await readsOf(statements)]
+  await sql`analyze`.execute(db)
+  plans.push(await readsOf(statements))
+  for (const [i, rows] of ROWS.entries()) {
+    await fill(ROWS[i - 1] ?? 0, rows)
+    plans.push(await readsOf(statements))
+    await sql`analyze`.execute(db)
+    plans.push(await readsOf(statements))
+  }
+  for (const reads of plans) {
+    expect(reads).toHaveLength(2 * Object.keys(conditions).length)
+    for (const { table, condition } of reads) expect(condition).toMatch(conditions[table] ?? /^$/)
+  }
+})
