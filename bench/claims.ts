@@ -5,8 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { transact } from '../commands/transact.ts'
 import { connect } from '../db/connect.ts'
-import { claimDeliveries } from '../db/deliveries/claim.ts'
+import { claimAsSet, claimSettings } from '../db/deliveries/claim.ts'
 import type { Database } from '../db/schema.ts'
+import type { Settings } from '../db/settings.ts'
 import { createLines } from '../delivery/lane/lines.ts'
 import { limits } from '../rules/limits.ts'
 import { describePostgres } from './machine.ts'
@@ -33,13 +34,18 @@ export const claims: Bench = (options) =>
     const url = await servers.database(postgres, 'bench')
     // As a worker's connections.
     const settings = { enable_seqscan: 'off' }
-    const open = () =>
-      connect({ url, poolSize: 2, name: 'bench', settings, onIdleError: () => undefined }).db
+    const open = (more: Settings = {}) => {
+      const all = { ...settings, ...more }
+      const onIdleError = () => undefined
+      return connect({ url, poolSize: 2, name: 'bench', settings: all, onIdleError }).db
+    }
     const db = open()
     servers.add(() => db.destroy())
+    const claiming = open(claimSettings)
+    servers.add(() => claiming.destroy())
     say(`filling ${rows} deliveries`)
     await fill(db, rows)
-    const claim = claimer(db)
+    const claim = claimer(claiming)
     const times: number[] = []
     const pairs: Pair[] = await interleave({
       rounds,
@@ -96,8 +102,8 @@ function claimer(db: Db): () => Promise<number> {
   const lines = createLines({ from: 0, to: limits.shards })
   const known = new Map(Array.from({ length: 300 }, (_, n) => [`d${n * 3}.test`, n % 30]))
   return async () => {
-    const { due, walked } = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
-      claimDeliveries(trx, {
+    const { due, walked } = await transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
+      claimAsSet(trx, {
         ...lines.next(LIMIT),
         rooms: { known, other: 25 },
         limit: LIMIT,

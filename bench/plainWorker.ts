@@ -59,6 +59,7 @@ async function createDeps(config: Config, log: Log) {
   const deps = {
     addressMac: await addressMacOf(db),
     db,
+    claiming: db,
     log,
     now,
     newId: createNewId(now),

@@ -39,6 +39,8 @@ export interface DeliveryMetrics {
 
 export interface DeliveryDeps {
   db: Db
+  /** Connections that have `claimSettings`, on which nothing else runs. */
+  claiming: Db
   log: Logger
   now: () => Date
   secrets: Secrets

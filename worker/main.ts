@@ -7,6 +7,7 @@ import { createActivities } from '../activities/index.ts'
 import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
 import { clockTeller, createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
+import { claimSettings } from '../db/deliveries/claim.ts'
 import { listen } from '../db/listen.ts'
 import { waitForSchema } from '../db/migrate.ts'
 import { workerSettings } from '../db/settings.ts'
@@ -53,6 +54,8 @@ import { temporalLogger } from './temporalLogger.ts'
 import { startWebhooks } from './webhooks.ts'
 
 const TEMPORAL_RETRY_MS = 1_000
+/** Connections on which lanes claim; each claim takes some ms. */
+const CLAIMING_MAX = 4
 const SMTP_CLOSE_MS = 1_000
 
 const config = readConfig(process.env)
@@ -205,9 +208,18 @@ const renderer = createRenderer(log, { eachMax: 20, watch: createRenderMetrics(r
 closers.add('renderer', renderer.close)
 if (roles.includes('executions')) renderer.warm()
 
+const claiming = connect({
+  url: config.databaseUrl,
+  poolSize: CLAIMING_MAX,
+  name: 'dripline-worker-claims',
+  settings: { ...workerSettings, ...claimSettings },
+  onIdleError,
+}).db
+closers.add('claims', () => claiming.destroy())
 const breakers = createBreakers({ mode: config.deliveryMode, log, now })
 const delivering = {
   db,
+  claiming,
   log,
   now,
   secrets,

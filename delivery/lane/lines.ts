@@ -14,7 +14,8 @@ const PER_LINE_MIN = 4
 const PLACES_MAX = 500
 /**
  * Of so many of its places the classes keep their shares: a few fall out where several lines share the room of a
- * destination, and to look for all places in each class for them makes the walk three times as long.
+ * destination, and to look for all places in each class for them makes the walk three times as long. So it is where a class
+ * has come to its last workspace and got less than its share: the next claim takes it from the first one.
  */
 const CROWDED_SHARE = 0.75
 /** After so many claims in a row that found nothing the lane rests, although a walk over many full lines is not over. */
@@ -40,7 +41,7 @@ export function createLines(shards: ShardRange) {
   let turn = TURN
   let perLine = PER_LINE
   let barren = 0
-  /** The classes that had more than they got, while almost all places were filled. */
+  /** The classes that had more than they got, or begin their next lap, while almost all places were filled. */
   let crowded: readonly number[] = []
   const laps: Lap[] = mailClasses.map(() => ({
     after: '',
@@ -62,9 +63,20 @@ export function createLines(shards: ShardRange) {
     /** Learns what became of a claim that took `due`. @returns whether another claim would find more */
     learn(walked: readonly Walked[], due: number, limit: number): boolean {
       let more = false
+      const shares = shareOut(limit, crowded)
+      /** The classes that go on with their share, and what those among them lack whose lap ended before they had it. */
+      const goingOn: number[] = []
+      let lacking = 0
       for (const one of walked) {
         const lap = laps[one.class]
-        if (lap) more = goOn(lap, one, due > 0) || more
+        if (!lap) continue
+        // A lap that began in an earlier claim, and has found something, may find more from the first workspace on.
+        const wasUnderWay = crowded.includes(one.class) && lap.after !== ''
+        const hasMore = goOn(lap, one, due > 0)
+        more ||= hasMore
+        const hasEnded = one.after === ''
+        if (hasEnded && wasUnderWay && hasMore) lacking += (shares[one.class] ?? 0) - one.taken
+        if (!hasEnded || (wasUnderWay && hasMore)) goingOn.push(one.class)
       }
       barren = due > 0 ? 0 : barren + 1
       if (barren >= BARREN_MAX) {
@@ -72,10 +84,7 @@ export function createLines(shards: ShardRange) {
         more = false
       }
       const full = due >= limit
-      crowded =
-        due >= limit * CROWDED_SHARE
-          ? walked.filter(({ after }) => after !== '').map((one) => one.class)
-          : []
+      crowded = due + lacking >= limit * CROWDED_SHARE ? goingOn : []
       if (full) {
         const workspaces = walked.reduce((sum, { turns }) => sum + turns.length, 0)
         const lines = walked.reduce((sum, { lines }) => sum + lines, 0)

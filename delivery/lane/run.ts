@@ -1,7 +1,7 @@
 // Runs one lane: takes it, claims due deliveries of its shards, sends them and settles them, until it is stopped or a
 // newer owner has taken it. It knows no Temporal.
 import { transact } from '../../commands/transact.ts'
-import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import { type ClaimedDelivery, claimAsSet } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import { createPulse } from '../../runtime/pulse.ts'
@@ -164,8 +164,9 @@ function createRunning(
     const until = leases.next()
     passPoint('claim', null)
     const lease = { leaseToken, leaseMs: config.leaseMs, now: now(), owner: epoch }
-    const { deliveries, due, walked } = await transact(deps, ({ db }) =>
-      claimDeliveries(db, { ...walk, limit, ...lease }),
+    const { deliveries, due, walked } = await transact.one(
+      { ...deps, db: deps.claiming },
+      ({ db }) => claimAsSet(db, { ...walk, limit, ...lease }),
     )
     metrics?.claimed(deliveries.length, performance.now() - began)
     leases.note(deliveries, until)

@@ -81,8 +81,10 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
   const wake = createWake(pool, () => undefined)
   const stopping = new AbortController()
   const renderer = options.renderer ?? createRenderer(log)
+  // No lane is owned here.
   const delivering = {
     db,
+    claiming: db,
     log,
     now,
     secrets: createSecrets(config.secretKey),

@@ -1,6 +1,8 @@
 // Delivery lanes in the test's process, over the test's database and a real SMTP server. They know no Temporal.
 import { join } from 'node:path'
 import { inject, onTestFinished } from 'vitest'
+import { connect } from '../../db/connect.ts'
+import { claimSettings } from '../../db/deliveries/claim.ts'
 import { createBreakers } from '../../delivery/breakers.ts'
 import type { Blame, DeliveryDeps } from '../../delivery/deps.ts'
 import { createLaneOwners } from '../../delivery/lane/owners.ts'
@@ -13,9 +15,19 @@ import { now } from './harness.ts'
 import { TEST_SECRET_KEY } from './processes.ts'
 import { unwatched } from './unwatched.ts'
 
+/** Connections on which lanes claim, as those of a worker. */
+export const connectForClaims = (url: string) =>
+  connect({
+    url,
+    poolSize: 2,
+    name: 'test-claims',
+    settings: claimSettings,
+    onIdleError: () => undefined,
+  }).db
+
 /** What stands for one worker process. */
 export function createTestWorker(
-  { db }: Pick<TestDatabase, 'db'>,
+  { db, url }: Pick<TestDatabase, 'db' | 'url'>,
   smtpUrl: string,
   change: {
     config?: Partial<DeliveryDeps['config']>
@@ -35,8 +47,10 @@ export function createTestWorker(
   const log = createLog('lane', 'silent')
   const clock = change.now ?? now
   const breakers = createBreakers({ mode: 'relay', log, now: clock })
+  const claiming = connectForClaims(url)
   const deps: DeliveryDeps = {
     db,
+    claiming,
     log,
     now: clock,
     breakers,
@@ -72,6 +86,7 @@ export function createTestWorker(
   }
   onTestFinished(async () => {
     await stop()
+    await claiming.destroy()
     await Promise.race([transport.close(), new Promise((resolve) => setTimeout(resolve, 200))])
   })
   return {

@@ -28,3 +28,14 @@ test('classes that have more keep their shares while claims are almost full', ()
     200, 150, 50,
   ])
 })
+
+test('a class that comes to its last workspace keeps its share for its next lap, once', () => {
+  const lines = createLines({ from: 0, to: 64 })
+  const others = [1, 2].map((place) => walkedOf(place, 'ws_1'))
+  lines.learn([walkedOf(0, 'ws_8'), ...others], 200, 200)
+  const last = { ...walkedOf(0, ''), taken: 20 }
+  lines.learn([last, ...others], 100, 200)
+  expect(lines.next(200).most, 'its lap found something').toEqual([120, 60, 20])
+  lines.learn([last, ...others], 100, 200)
+  expect(lines.next(200).most, 'a whole lap in one claim has no more').toEqual([200, 200, 200])
+})
