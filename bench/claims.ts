@@ -13,7 +13,7 @@ import { limits } from '../rules/limits.ts'
 import { describePostgres } from './machine.ts'
 import { type Bench, figure, percentile, rounded } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
-import { withServers } from './servers.ts'
+import { type Servers, withServers } from './servers.ts'
 
 const RATIO_AT_MOST = 1.5
 const P99_MS_MAX = 10
@@ -32,17 +32,9 @@ export const claims: Bench = (options) =>
     // The whole queue is in memory, as on a server that is made for one of this length.
     const postgres = await servers.postgres({ durable: true, sharedBuffers: '1GB' })
     const url = await servers.database(postgres, 'bench')
-    // As a worker's connections.
-    const settings = { enable_seqscan: 'off' }
-    const open = (more: Settings = {}) => {
-      const all = { ...settings, ...more }
-      const onIdleError = () => undefined
-      return connect({ url, poolSize: 2, name: 'bench', settings: all, onIdleError }).db
-    }
-    const db = open()
-    servers.add(() => db.destroy())
+    const open = opener(servers, url)
+    const db = open({})
     const claiming = open(claimSettings)
-    servers.add(() => claiming.destroy())
     say(`filling ${rows} deliveries`)
     await fill(db, rows)
     const claim = claimer(claiming)
@@ -63,7 +55,7 @@ export const claims: Bench = (options) =>
     say(
       `99th percentile ${quiet} ms; now ${held_s} s of claims and ends at full rate beside a held snapshot`,
     )
-    const held = await besideSnapshot(db, open(), claim, held_s, say)
+    const held = await besideSnapshot(db, open({}), claim, held_s, say)
     return {
       reference:
         `a claim of the ${LIMIT} deliveries that are due longest, by one index of shards and times, without classes, turns, ` +
@@ -84,6 +76,15 @@ export const claims: Bench = (options) =>
       temporal: 'none',
     }
   })
+
+/** Makes a function that connects as a worker does, with these settings besides. */
+const opener = (servers: Servers, url: string) => (more: Settings) => {
+  const settings = { enable_seqscan: 'off', ...more }
+  const onIdleError = () => undefined
+  const { db } = connect({ url, poolSize: 2, name: 'bench', settings, onIdleError })
+  servers.add(() => db.destroy())
+  return db
+}
 
 /** ms of some claims. */
 async function timed(work: () => Promise<number>): Promise<number[]> {

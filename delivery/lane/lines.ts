@@ -62,22 +62,11 @@ export function createLines(shards: ShardRange) {
     }),
     /** Learns what became of a claim that took `due`. @returns whether another claim would find more */
     learn(walked: readonly Walked[], due: number, limit: number): boolean {
-      let more = false
-      const shares = shareOut(limit, crowded)
-      /** The classes that go on with their share, and what those among them lack whose lap ended before they had it. */
-      const goingOn: number[] = []
-      let lacking = 0
-      for (const one of walked) {
-        const lap = laps[one.class]
-        if (!lap) continue
-        // A lap that began in an earlier claim, and has found something, may find more from the first workspace on.
-        const wasUnderWay = crowded.includes(one.class) && lap.after !== ''
-        const hasMore = goOn(lap, one, due > 0)
-        more ||= hasMore
-        const hasEnded = one.after === ''
-        if (hasEnded && wasUnderWay && hasMore) lacking += (shares[one.class] ?? 0) - one.taken
-        if (!hasEnded || (wasUnderWay && hasMore)) goingOn.push(one.class)
-      }
+      const { hasMore, goingOn, lacking } = goOnAll(laps, walked, due > 0, {
+        crowded,
+        shares: shareOut(limit, crowded),
+      })
+      let more = hasMore
       barren = due > 0 ? 0 : barren + 1
       if (barren >= BARREN_MAX) {
         barren = 0
@@ -103,6 +92,32 @@ export function createLines(shards: ShardRange) {
       return more
     },
   }
+}
+
+/** Takes the laps on by a claim, which asked for these shares. */
+function goOnAll(
+  laps: readonly Lap[],
+  walked: readonly Walked[],
+  isClaimed: boolean,
+  { crowded, shares }: { crowded: readonly number[]; shares: readonly number[] },
+) {
+  let hasMore = false
+  /** The classes that go on with their share, and what those among them lack whose lap ended before they had it. */
+  const goingOn: number[] = []
+  let lacking = 0
+  for (const one of walked) {
+    const lap = laps[one.class]
+    if (!lap) continue
+    // A lap that began in an earlier claim, and has found something, may find more from the first workspace on.
+    const wasUnderWay = crowded.includes(one.class) && lap.after !== ''
+    const mayFind = goOn(lap, one, isClaimed)
+    hasMore ||= mayFind
+    const hasEnded = one.after === ''
+    const beginsNext = hasEnded && wasUnderWay && mayFind
+    if (beginsNext) lacking += (shares[one.class] ?? 0) - one.taken
+    if (!hasEnded || beginsNext) goingOn.push(one.class)
+  }
+  return { hasMore, goingOn, lacking }
 }
 
 /** Takes a lap on by a claim. @returns whether the next claim may find more */
