@@ -129,11 +129,12 @@ export async function claimAsSet(trx: Trx, claim: Claim): Promise<Claimed> {
       case when row_number() over () = 1 then picked end as picked
     from walked left join moved m on true
   `.execute(trx)
+  const [{ steps, picked } = { steps: null, picked: null }] = rows
   const moved = rows.filter(({ id }) => id !== null)
-  const deliveries = moved.flatMap(({ verdict, steps: _, picked: __, ...delivery }) =>
-    verdict === null ? [delivery] : [],
-  )
-  const walked = toWalked(rows[0]?.steps ?? [], new Set(rows[0]?.picked ?? []), claim)
+  // A copy of each row without what the claim alone needs would take longer than all else that is done with them.
+  for (const row of moved.slice(0, 1)) row.steps = row.picked = null
+  const deliveries: ClaimedDelivery[] = moved.filter(({ verdict }) => verdict === null)
+  const walked = toWalked(steps ?? [], new Set(picked), claim)
   return { deliveries, due: moved.length, walked }
 }
 
