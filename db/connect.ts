@@ -1,6 +1,7 @@
 // Opens the Postgres pool and the Kysely handle over it.
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
+import { sendLargeParameters } from './largeParameters.ts'
 import { lendFrom, noteBreakage, streamOf } from './lend.ts'
 import type { Database } from './schema.ts'
 import { applySettings, type Settings } from './settings.ts'
@@ -47,6 +48,7 @@ export function connect(options: {
   // A connection may break between two statements of a transaction; the next statement then fails with that error.
   pool.on('connect', noteBreakage)
   pool.on('connect', (client) => sliceWrites(streamOf(client)))
+  pool.on('connect', sendLargeParameters)
   const shares = options.shared ? createShares(options.poolSize) : null
   const dialect = new PostgresDialect({ pool: lendFrom(pool, shares) })
   return { db: new Kysely<Database>({ dialect }), pool, shares }

@@ -7,7 +7,7 @@ const CONFIG = join(import.meta.dirname, '..', 'biome.json')
 /** A room by its name, or one of its folders or files alone. @type {Record<string, string[]>} */
 export const mayImport = {
   rules: [],
-  mail: ['rules', 'runtime/randomPool.ts'],
+  mail: ['rules', 'runtime/randomPool.ts', 'runtime/giveWay.ts'],
   db: ['rules'],
   runtime: ['rules', 'workflows/messages.ts'],
   commands: [
@@ -18,6 +18,7 @@ export const mayImport = {
     'mail/dkim/keys.ts',
     'runtime/secrets.ts',
     'runtime/batcher.ts',
+    'runtime/fairBudget.ts',
   ],
   workflows: ['rules', 'activities/index.ts'],
   delivery: ['commands', 'db', 'rules', 'mail', 'runtime'],

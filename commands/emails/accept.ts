@@ -11,6 +11,7 @@ import type { CommandDeps } from '../deps.ts'
 import { type DailyLimit, withDayPlaces } from '../limits/daily.ts'
 import { transact } from '../transact.ts'
 import type { EmailGroups } from './groups.ts'
+import { largeInTurn } from './largeWrites.ts'
 import { type Attachment, type EmailParts, newEmail } from './newEmail.ts'
 import { type EmailContent, literalContent, renderContent } from './render.ts'
 import { checkSender, type SenderRefusal } from './sender.ts'
@@ -94,10 +95,12 @@ export async function acceptEmail(
   const prepared = await prepareEmail(deps, reach, input, facts)
   if (isRefusal(prepared)) return prepared
   const { email, contacts } = prepared
-  const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, () =>
+  const write = () =>
     contacts.length === 0
       ? deps.emailGroups.write(workspaceId, email)
-      : transact(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts)),
+      : transact(deps, (inTrx) => writeEmail(inTrx, workspaceId, email, contacts))
+  const refusal = await withDayPlaces(deps, workspaceId, input.keyId, 1, () =>
+    largeInTurn(workspaceId, email, write),
   )
   return refusal ?? toAccepted(email)
 }

@@ -11,6 +11,8 @@ import type { Db } from '../connect.ts'
 export const SLICE_BYTES = 4 * 1024 * 1024
 /** Rows are small, because each is parsed in one turn of the event loop. */
 const ROW_BYTES = 64 * 1024
+/** Rows that a cursor gives at a time. */
+const FETCH_ROWS = 32
 
 export type LongColumn = 'html' | 'text'
 
@@ -51,17 +53,26 @@ export function findEmailSlice(
   return readSlice(db, at, sql`workspace_id = ${workspaceId} ${ofDomain} and id = ${id}`)
 }
 
-/** The whole html or text of an email; '' when there is no such email, or it has none. */
+/**
+ * The whole html or text of an email; '' when there is no such email, or it has none. Unpacked once, for a cursor, so it
+ * holds a connection until the end.
+ */
 export async function readLongBody(db: Db, id: string, column: LongColumn): Promise<string> {
   const decoder = new StringDecoder('utf8')
   const texts: string[] = []
-  for (let from = 1; ; from += SLICE_BYTES) {
-    const pieces = await readSlice(db, { column, from }, sql`id = ${id}`)
-    let bytes = 0
-    for (const piece of pieces) {
-      bytes += piece.length
-      texts.push(decoder.write(piece))
+  const read = async (trx: Db) => {
+    await sql`
+      declare long_body no scroll cursor for
+      select start, substring(whole.bytes from start for ${sql.lit(ROW_BYTES)}) as piece
+      from (select convert_to(${sql.ref(column)}, 'UTF8') as bytes from emails where id = ${sql.lit(id)} offset 0) whole
+      cross join lateral generate_series(1, octet_length(whole.bytes), ${sql.lit(ROW_BYTES)}) start
+    `.execute(trx)
+    for (let isOver = false; !isOver; ) {
+      const { rows } = await sql<PieceRow>`fetch ${sql.lit(FETCH_ROWS)} from long_body`.execute(trx)
+      for (const { piece } of rows) texts.push(decoder.write(piece))
+      isOver = rows.length < FETCH_ROWS
     }
-    if (bytes < SLICE_BYTES) return texts.join('')
   }
+  await (db.isTransaction ? read(db) : db.transaction().execute(read))
+  return texts.join('')
 }

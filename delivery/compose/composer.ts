@@ -15,7 +15,7 @@ import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
-import { createBudget } from '../../runtime/budget.ts'
+import { createFairBudget } from '../../runtime/fairBudget.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { prepareCarried } from './carried.ts'
 import { type ReaderOf, toComposeInput, tracked, untracked } from './composeInput.ts'
@@ -97,7 +97,10 @@ export function createComposer(
   const trackers = createTrackers(deps)
   const bodies = createBodies()
   const guard = createMailGuard(deps)
-  const heavily = createBudget(HEAVY_BYTES_MAX)
+  const heavily = createFairBudget({
+    bytesMax: HEAVY_BYTES_MAX,
+    ownerBytesMax: HEAVY_BYTES_MAX / 2,
+  })
   const takePlace = createHeavyPlaces()
   const store = createMessageStore(deps.config.stateFolder)
   const inUse = new Map<string, Entry>()
@@ -153,7 +156,7 @@ export function createComposer(
   }
 
   const composeHeavy = (email: EmailContent, delivery: ReaderOf | null): Promise<Heavy> =>
-    heavily(email.heavy_bytes, async () => {
+    heavily(email.workspace_id, email.heavy_bytes, async () => {
       // Others may have taken the room while this one waited for its turn.
       needRoom(email)
       return guard(composingOf(email), async (watched) => {

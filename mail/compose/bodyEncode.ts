@@ -1,6 +1,6 @@
 // Encodes a text body (RFC 2045): 7bit, quoted-printable or base64, in slices, with CRLF line ends.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { unwatched, type Watched } from '../../rules/watched.ts'
+import { giveWay } from '../../runtime/giveWay.ts'
 
 export interface EncodedBody {
   encoding: '7bit' | 'quoted-printable' | 'base64'
@@ -52,8 +52,9 @@ export async function encodeBody(text: string, watched: Watched = unwatched): Pr
   const encoder = isBase64 ? createBase64() : createQuoted()
   const chunks: Buffer[] = []
   for (const slice of slices(text)) {
+    const began = performance.now()
     chunks.push(watched(() => encoder.add(Buffer.from(slice))))
-    await nextTurn()
+    await giveWay(performance.now() - began)
   }
   chunks.push(encoder.end())
   return { encoding: isBase64 ? 'base64' : 'quoted-printable', chunks }

@@ -1,12 +1,16 @@
 // Composes an email into bytes. The same input gives the same bytes for every attempt and on every machine.
 
-import { unwatched } from '../../rules/watched.ts'
+import { unwatched, type Watched } from '../../rules/watched.ts'
+import { giveWay } from '../../runtime/giveWay.ts'
 import type { Field } from '../dkim/canonical.ts'
 import { type DkimOptions, signFields } from '../dkim/sign.ts'
 import { type Bodies, type BodyOptions, bodyCacheLimits, createBodies } from './bodyCache.ts'
 import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'
 import { partsSection } from './mimeParts.ts'
+
+/** Bytes that are copied in one turn of the event loop. */
+const SLICE_BYTES = 1024 * 1024
 
 /** A cache that keeps nothing. */
 const noBodies = createBodies({ ...bodyCacheLimits, bytesMax: 0 })
@@ -17,7 +21,7 @@ const noBodies = createBodies({ ...bodyCacheLimits, bytesMax: 0 })
  */
 export async function composeMessage(email: ComposeInput): Promise<Buffer> {
   const { fields, chunks } = await compose(email, noBodies, {})
-  return joined('', fields, chunks)
+  return joined('', fields, chunks, unwatched)
 }
 
 /**
@@ -35,7 +39,7 @@ export async function composeSigned(
   const { watched = unwatched } = options
   const { fields, chunks, hash } = await compose(email, bodies, options)
   const signatures = await watched(() => signFields(fields, hash, signers))
-  return watched(() => joined(signatures, fields, chunks))
+  return joined(signatures, fields, chunks, watched)
 }
 
 async function compose(email: ComposeInput, bodies: Bodies, options: BodyOptions) {
@@ -49,8 +53,36 @@ async function compose(email: ComposeInput, bodies: Bodies, options: BodyOptions
   return { ...body, fields: [...header, ...body.fields] }
 }
 
-function joined(signatures: string, fields: Field[], chunks: Buffer[]): Buffer {
+async function joined(
+  signatures: string,
+  fields: Field[],
+  chunks: Buffer[],
+  watched: Watched,
+): Promise<Buffer> {
   let header = signatures
   for (const { raw } of fields) header += `${raw}\r\n`
-  return Buffer.concat([Buffer.from(`${header}\r\n`, 'latin1'), ...chunks])
+  return joinInTurns([Buffer.from(`${header}\r\n`, 'latin1'), ...chunks], watched)
+}
+
+/** Like `Buffer.concat`, in slices that let the event loop run between them where the whole is large. */
+async function joinInTurns(pieces: Buffer[], watched: Watched): Promise<Buffer> {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  if (length <= SLICE_BYTES) return watched(() => Buffer.concat(pieces, length))
+  const whole = Buffer.allocUnsafe(length)
+  let at = 0
+  let fed = 0
+  let began = performance.now()
+  for (const piece of pieces) {
+    for (let start = 0; start < piece.length; start += SLICE_BYTES) {
+      if (fed >= SLICE_BYTES) {
+        await giveWay(performance.now() - began)
+        fed = 0
+        began = performance.now()
+      }
+      const copied = watched(() => piece.copy(whole, at, start, start + SLICE_BYTES))
+      at += copied
+      fed += copied
+    }
+  }
+  return whole
 }

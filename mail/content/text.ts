@@ -1,7 +1,7 @@
 // Makes the plain text of an email that has only html, in one pass and in linear time for any input.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 import { unwatched, type Watched } from '../../rules/watched.ts'
+import { giveWay } from '../../runtime/giveWay.ts'
 
 /** Limit of the html that is read and of the text that is made, in UTF-16 units. */
 const CHARS_MAX = 1024 * 1024
@@ -37,7 +37,10 @@ export function textFromHtml(html: string): string {
 /** Like `textFromHtml`, in slices that let the event loop run between them. @param watched for each slice */
 export async function textInTurns(html: string, watched: Watched = unwatched): Promise<string> {
   const walker = new TextWalker(html.slice(0, CHARS_MAX))
-  while (watched(() => walker.read(SLICE_CHARS))) await nextTurn()
+  for (let began = performance.now(); watched(() => walker.read(SLICE_CHARS)); ) {
+    await giveWay(performance.now() - began)
+    began = performance.now()
+  }
   return watched(() => walker.end())
 }
 

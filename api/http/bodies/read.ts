@@ -1,9 +1,9 @@
 // Reads the body of one request: bounded in bytes, memory, time and shape before anything is parsed.
 import { isUtf8 } from 'node:buffer'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { limits } from '../../../rules/limits.ts'
+import { giveWay } from '../../../runtime/giveWay.ts'
 import type { ApiEnv } from '../env.ts'
 import { ApiError, invalidJson } from '../errors.ts'
 import { createBodyBudget } from './budget.ts'
@@ -16,7 +16,7 @@ import { type BodySource, nodeSource, webSource } from './source.ts'
 import { type LargeFields, parseJson, Splitter, textOf } from './splitter.ts'
 import { createUtf8Check } from './utf8.ts'
 
-/** After a piece that took longer, other requests have their turn. */
+/** After pieces that took as long, other requests have their turn. */
 const TURN_MS = 5
 
 /** A body that has been read. */
@@ -171,12 +171,17 @@ async function split(
 ): Promise<{ value: unknown; bytes: number }> {
   const utf8 = createUtf8Check()
   let bytes = 0
+  let worked_ms = 0
   const push = async (piece: Buffer) => {
     const began = performance.now()
     bytes += piece.length
     if (!utf8.push(piece)) throw invalidJson()
     splitter.push(piece)
-    if (performance.now() - began > TURN_MS) await nextTurn()
+    worked_ms += performance.now() - began
+    if (worked_ms < TURN_MS) return
+    const took_ms = worked_ms
+    worked_ms = 0
+    await giveWay(took_ms)
   }
   for (const piece of begun.splice(0)) await push(piece)
   for (let piece = await pieces(); piece; piece = await pieces()) await push(piece)

@@ -1,5 +1,5 @@
 // The child process of a renderer: its threads render the templates of strangers, at a low priority. `child.ts` starts it.
-import { constants, getPriority, setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { FIRST_SLOTS, type FromChild, isSecondSlot, type Outcome, type Task } from './messages.ts'
 import { createSlot, createThreads, killProcess } from './threads.ts'
 
@@ -8,7 +8,8 @@ const CHECK_MS = 25
 const ALIVE_MS = 1_000
 
 // Threads that are started from here on have the same priority.
-const { PRIORITY_BELOW_NORMAL: LOW } = constants.priority
+/** Below a worker (nice 5): one customer's slow templates must not delay everybody's mail, and each of the threads counts as much as all of it. */
+const LOW = 19
 if (getPriority() < LOW) setPriority(LOW)
 // A terminal or a supervisor may send its signal to all processes of the group. Only the parent acts on it, since it still
 // needs this process for the requests that it has taken, and ends it afterwards.

@@ -8,7 +8,7 @@ import { createHeavyPlaces, NoHeavyPlace } from '../../../delivery/compose/heavy
 import { createMessageStore } from '../../../delivery/compose/messageStore.ts'
 import { dotStuffed } from '../../../mail/smtp/dots.ts'
 import type { StoredMessage } from '../../../mail/transport.ts'
-import { createBudget } from '../../../runtime/budget.ts'
+import { createFairBudget } from '../../../runtime/fairBudget.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'dripline-store-'))
 const limits = { memoryMax: 1_000, filesMax: 700_000 }
@@ -65,7 +65,8 @@ test('a message that several deliveries write is kept until the last of them has
 })
 
 test('bytes that wait to be composed are let in by their order, and a failure gives them back', async () => {
-  const budget = createBudget(10)
+  const fair = createFairBudget({ bytesMax: 10, ownerBytesMax: 10 })
+  const budget = <T>(bytes: number, work: () => Promise<T>) => fair('ws_1', bytes, work)
   const order: string[] = []
   let end = () => {}
   const ended = new Promise<void>((resolve) => {

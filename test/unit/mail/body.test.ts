@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createBodies } from '../../../mail/compose/bodyCache.ts'
 import { encodeBody } from '../../../mail/compose/bodyEncode.ts'
-import { createBudget } from '../../../runtime/budget.ts'
+import { createFairBudget } from '../../../runtime/fairBudget.ts'
 
 const SLICE_CHARS = 64 * 1024
 
@@ -104,11 +104,12 @@ test('the cache stays within its bounds and drops the oldest first', async () =>
 })
 
 test('a budget: limits the bytes in use, runs larger work alone, keeps the order', async () => {
-  const run = createBudget(100)
+  const fair = createFairBudget({ bytesMax: 100, ownerBytesMax: 100 })
+  const run = <T>(bytes: number, work: () => Promise<T>) => fair('ws_1', bytes, work)
   let used = 0
   let most = 0
   const order: number[] = []
-  const sizes = [60, 60, 40, 500, 10, 0, 30]
+  const sizes = [60, 60, 40, 500, 10, 5, 30]
   await Promise.all(
     sizes.map((bytes, i) =>
       run(bytes, async () => {

@@ -1,0 +1,47 @@
+// Lets long work of this process share its event loop: beside other work it gets a part of the time, alone all of it.
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
+
+/** The part of the time that all long work together gets while the loop, or the processor, is wanted by others. */
+const PART = 1 / 4
+/** Others that take less of a turn do not wait for us. */
+const OTHERS_MS = 1
+/** The longest rest after one piece, which the kernel may have interrupted for longer than it worked. */
+const REST_MS_MAX = 100
+
+/** How time passes. A test has its own. */
+interface Time {
+  /** ms */
+  now: () => number
+  /** Resolves when the event loop has run once. */
+  turn: () => Promise<unknown>
+  pause: (ms: number) => Promise<unknown>
+}
+
+/**
+ * Makes a function that ends a piece of long work, such as a slice of a body of 40 MB, and is told how long it worked (ms).
+ * It lets the event loop run once. When that takes long, others want the loop or the processor, and the next piece waits for
+ * three times what this one took. The rests of all long work follow each other, so that many at a time get no more than one.
+ */
+export function createGiveWay({ now, turn, pause }: Time): (took_ms: number) => Promise<void> {
+  /** What all pieces took so far. */
+  let worked_ms = 0
+  /** Until when the rests go on that were given so far. */
+  let restsUntil = 0
+  return async (took_ms) => {
+    const ended = now()
+    worked_ms += took_ms
+    const workedThen_ms = worked_ms
+    await turn()
+    const turned = now()
+    // Other long work in the same turn is nobody who waits for us.
+    const others_ms = turned - ended - (worked_ms - workedThen_ms)
+    if (others_ms < OTHERS_MS) return
+    const rest_ms = Math.min(took_ms * (1 / PART - 1), REST_MS_MAX)
+    // The piece itself may have been in the rest of another one.
+    restsUntil = Math.max(restsUntil, turned - took_ms) + took_ms + rest_ms
+    await pause(restsUntil - turned)
+  }
+}
+
+/** That of this process: all of its long work shares one part. */
+export const giveWay = createGiveWay({ now: () => performance.now(), turn, pause })

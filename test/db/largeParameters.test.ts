@@ -1,0 +1,45 @@
+// Large parameters go to Postgres as they are, among small ones and nulls, and none of their bytes is copied.
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import { createTestDatabase } from '../setup/database.ts'
+
+const { db, pool } = await createTestDatabase()
+
+const MEBIBYTE = 1024 * 1024
+const large = Buffer.alloc(3 * MEBIBYTE, 'é"\\ ')
+const other = Buffer.alloc(MEBIBYTE, 'x')
+
+it.each([
+  ['named', 'large_parameters'],
+  ['without a name', undefined],
+])('of a statement %s', async (_, name) => {
+  for (let time = 0; time < 2; time++) {
+    const { rows } = await pool.query({
+      ...(name ? { name } : {}),
+      text: `select $1::text = $6::text as same, octet_length($2::bytea) as bytes, $3::text as text, $4::int as number,
+        $5::text as nothing, $7::text[] as list`,
+      values: [large, other, 'é\u{1f600}', 7, null, large, ['a', 'b']],
+    })
+    expect(rows).toEqual([
+      {
+        same: true,
+        bytes: MEBIBYTE,
+        text: 'é\u{1f600}',
+        number: 7,
+        nothing: null,
+        list: ['a', 'b'],
+      },
+    ])
+  }
+})
+
+it('are what was given, byte for byte, and an error after them is told as any other', async () => {
+  const { rows } = await sql<{ bytes: Buffer }>`select ${large}::bytea as bytes`.execute(db)
+  expect(rows[0]?.bytes.equals(large)).toBe(true)
+  const broken = Buffer.concat([large, Buffer.from([0xff])])
+  await expect(sql`select ${broken}::text`.execute(db)).rejects.toMatchObject({ code: '22021' })
+  await expect(sql`select ${large}::text, ${1}::int / 0`.execute(db)).rejects.toMatchObject({
+    code: '22012',
+  })
+  expect((await sql`select 1 as one`.execute(db)).rows).toEqual([{ one: 1 }])
+})

@@ -1,0 +1,75 @@
+// Large emails are written in turn: one at a time, workspaces by turns, and none after it has waited for too long.
+import { expect, test } from 'vitest'
+import { createLargeWrites, LARGE_BYTES } from '../../commands/emails/largeWrites.ts'
+import type { NewEmail } from '../../db/emails/insert.ts'
+import { NoPlace } from '../../db/shares.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+
+const emailOf = (bytes: number) =>
+  ({ row: { html: Buffer.alloc(bytes), text: null }, attachments: [] }) as unknown as NewEmail
+
+/** Writes that last until they are ended. */
+function open() {
+  let clock = 0
+  const inTurn = createLargeWrites({
+    bytesMax: 4 * LARGE_BYTES,
+    wait_ms: 1_000,
+    now: () => clock,
+  })
+  const ends = new Map<string, () => void>()
+  return {
+    pass: (ms: number) => {
+      clock += ms
+    },
+    write: (name: string, owner: string, bytes: number) =>
+      inTurn(
+        owner as WorkspaceId,
+        emailOf(bytes),
+        () => new Promise<void>((end) => ends.set(name, end)),
+      ),
+    begun: async () => {
+      for (let i = 0; i < 10; i++) await Promise.resolve()
+      return [...ends.keys()]
+    },
+    end: (name: string) => {
+      ends.get(name)?.()
+      ends.delete(name)
+    },
+  }
+}
+
+test('one that is larger than all is written alone, and small ones wait for nobody', async () => {
+  const { write, begun, end } = open()
+  const all = [
+    write('a1', 'a', 100 * LARGE_BYTES),
+    write('a2', 'a', 100 * LARGE_BYTES),
+    write('a3', 'a', 100 * LARGE_BYTES),
+    write('b1', 'b', LARGE_BYTES),
+    write('small', 'b', LARGE_BYTES - 1),
+  ]
+  expect(await begun()).toEqual(['small', 'a1'])
+  end('a1')
+  expect(await begun()).toEqual(['small', 'a2'])
+  end('small')
+  end('a2')
+  expect(await begun()).toEqual(['b1'])
+  end('b1')
+  expect(await begun()).toEqual(['a3'])
+  end('a3')
+  await Promise.all(all)
+})
+
+test('what has waited for too long is refused at once, and later ones are written', async () => {
+  const { pass, write, begun, end } = open()
+  const first = write('first', 'a', 4 * LARGE_BYTES)
+  const late = write('late', 'a', 4 * LARGE_BYTES)
+  const refused = expect(late).rejects.toThrow(NoPlace)
+  expect(await begun()).toEqual(['first'])
+  pass(1_001)
+  end('first')
+  await refused
+  const next = write('next', 'b', 4 * LARGE_BYTES)
+  expect(await begun()).toEqual(['next'])
+  end('next')
+  await Promise.all([first, next])
+})

@@ -1,0 +1,64 @@
+// Long work shares the event loop: alone it goes on at once, beside others it rests, and all of it together rests once.
+import { expect, test } from 'vitest'
+import { createGiveWay } from '../../../runtime/giveWay.ts'
+
+const PIECE_MS = 4
+
+/** A process in which others take so much of each turn, and jobs that work in pieces. @returns what the jobs took, and the clock */
+async function run(others_ms: number, { jobs, pieces }: { jobs: number; pieces: number }) {
+  let clock = 0
+  const waiting: { until: number; go: () => void }[] = []
+  const wait = (until: number) => new Promise<void>((go) => waiting.push({ until, go }))
+  const giveWay = createGiveWay({
+    now: () => clock,
+    turn: () => wait(0),
+    pause: (ms) => wait(clock + ms),
+  })
+  let underWay = jobs
+  const job = async () => {
+    for (let i = 0; i < pieces; i++) {
+      clock += PIECE_MS
+      await giveWay(PIECE_MS)
+    }
+    underWay -= 1
+  }
+  for (let i = 0; i < jobs; i++) void job()
+  while (underWay > 0) {
+    clock += others_ms
+    const due = waiting.filter(({ until }) => until <= clock)
+    if (due.length === 0) clock = Math.min(...waiting.map(({ until }) => until))
+    for (const one of due) {
+      waiting.splice(waiting.indexOf(one), 1)
+      one.go()
+      for (let i = 0; i < 10; i++) await Promise.resolve()
+    }
+  }
+  return { worked_ms: jobs * pieces * PIECE_MS, clock }
+}
+
+test.each([1, 3])('%i alone get all of the time', async (jobs) => {
+  const { worked_ms, clock } = await run(0, { jobs, pieces: 20 })
+  expect(clock).toBe(worked_ms)
+})
+
+test.each([1, 3, 8])('%i beside others get a quarter of the time at most', async (jobs) => {
+  const { worked_ms, clock } = await run(2, { jobs, pieces: 20 })
+  expect(worked_ms / clock).toBeLessThanOrEqual(0.25)
+  expect(worked_ms / clock).toBeGreaterThan(0.15)
+})
+
+test('a piece that was interrupted for long does not rest for as long again', async () => {
+  const paused: number[] = []
+  let clock = 10_000
+  const giveWay = createGiveWay({
+    now: () => clock,
+    turn: async () => {
+      clock += 50
+    },
+    pause: async (ms) => {
+      paused.push(ms)
+    },
+  })
+  await giveWay(5_000)
+  expect(paused).toEqual([100])
+})
