@@ -90,7 +90,7 @@ export const Variables = z.object({
     .int()
     .min(0)
     .max(19)
-    .default(5)
+    .default(1)
     .describe(
       'Worker: how much it gives way to other processes of its machine (`nice`), so that an API there answers first; 0: not at all',
     ),

@@ -1,7 +1,7 @@
 // Lets long work of this process share its event loop: beside other work it gets a part of the time, alone all of it.
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 
-/** The part of the time that all long work together gets while the loop, or the processor, is wanted by others. */
+/** The part of the time that long work gets while the loop, or the processor, is wanted by others. */
 const PART = 1 / 4
 /** Others that take less of a turn do not wait for us. */
 const OTHERS_MS = 1
@@ -17,17 +17,20 @@ interface Time {
   pause: (ms: number) => Promise<unknown>
 }
 
+type GiveWay = (took_ms: number, part?: number) => Promise<void>
+
 /**
- * Makes a function that ends a piece of long work, such as a slice of a body of 40 MB, and is told how long it worked (ms).
- * It lets the event loop run once. When that takes long, others want the loop or the processor, and the next piece waits for
- * three times what this one took. The rests of all long work follow each other, so that many at a time get no more than one.
+ * Makes a function that ends a piece of long work, such as a slice of a body of 40 MB. It is told how long the piece worked
+ * (ms), and what part of the time such work may have beside others. It lets the event loop run once. When that takes long,
+ * others want the loop or the processor, and the next piece waits until the part is kept. The rests of all long work follow
+ * each other, so that many at a time get no more than one.
  */
-export function createGiveWay({ now, turn, pause }: Time): (took_ms: number) => Promise<void> {
+export function createGiveWay({ now, turn, pause }: Time): GiveWay {
   /** What all pieces took so far. */
   let worked_ms = 0
   /** Until when the rests go on that were given so far. */
   let restsUntil = 0
-  return async (took_ms) => {
+  return async (took_ms, part = PART) => {
     const ended = now()
     worked_ms += took_ms
     const workedThen_ms = worked_ms
@@ -36,7 +39,7 @@ export function createGiveWay({ now, turn, pause }: Time): (took_ms: number) => 
     // Other long work in the same turn is nobody who waits for us.
     const others_ms = turned - ended - (worked_ms - workedThen_ms)
     if (others_ms < OTHERS_MS) return
-    const rest_ms = Math.min(took_ms * (1 / PART - 1), REST_MS_MAX)
+    const rest_ms = Math.min(took_ms * (1 / part - 1), REST_MS_MAX)
     // The piece itself may have been in the rest of another one.
     restsUntil = Math.max(restsUntil, turned - took_ms) + took_ms + rest_ms
     await pause(restsUntil - turned)

@@ -2,6 +2,7 @@
 
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import { giveWay } from '../../runtime/giveWay.ts'
+import { COMPOSING_PART } from '../composingPart.ts'
 import type { Field } from '../dkim/canonical.ts'
 import { type DkimOptions, signFields } from '../dkim/sign.ts'
 import { type Bodies, type BodyOptions, bodyCacheLimits, createBodies } from './bodyCache.ts'
@@ -75,7 +76,7 @@ async function joinInTurns(pieces: Buffer[], watched: Watched): Promise<Buffer> 
   for (const piece of pieces) {
     for (let start = 0; start < piece.length; start += SLICE_BYTES) {
       if (fed >= SLICE_BYTES) {
-        await giveWay(performance.now() - began)
+        await giveWay(performance.now() - began, COMPOSING_PART)
         fed = 0
         began = performance.now()
       }

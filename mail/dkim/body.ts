@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import { giveWay } from '../../runtime/giveWay.ts'
+import { COMPOSING_PART } from '../composingPart.ts'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -81,7 +82,7 @@ export async function relaxedBodyHash(
   for (const chunk of chunks) {
     for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
       if (fed >= SLICE_BYTES) {
-        await giveWay(performance.now() - began)
+        await giveWay(performance.now() - began, COMPOSING_PART)
         fed = 0
         began = performance.now()
       }

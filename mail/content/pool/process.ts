@@ -8,7 +8,7 @@ const CHECK_MS = 25
 const ALIVE_MS = 1_000
 
 // Threads that are started from here on have the same priority.
-/** Below a worker (nice 5): one customer's slow templates must not delay everybody's mail, and each of the threads counts as much as all of it. */
+/** The lowest: one customer's slow templates must not delay everybody's mail, and the kernel counts each of their threads as much as all of a worker. */
 const LOW = 19
 if (getPriority() < LOW) setPriority(LOW)
 // A terminal or a supervisor may send its signal to all processes of the group. Only the parent acts on it, since it still
