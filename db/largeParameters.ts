@@ -1,4 +1,5 @@
 // Sends large parameters of a statement as they are: pg copies each twice, which for 40 MB keeps the process from everything else.
+// It relies on how pg 8 binds; its test tells when that changes.
 import type pg from 'pg'
 
 /** Smaller ones are left to pg. */
@@ -31,6 +32,7 @@ export function sendLargeParameters(client: pg.ClientBase): void {
       bind(config)
       return
     }
+    // As pg does: the connection has ended, and its error is told to the query.
     if (!connection.stream.writable) return
     for (const piece of bindPieces(config)) connection.stream.write(piece)
   }
@@ -57,7 +59,7 @@ function bindPieces({
     int16(1),
     int16(binary ? 1 : 0),
   ]
-  const length = body.reduce((sum, { length }) => sum + length, 4)
+  const length = body.reduce((sum, part) => sum + part.length, 4)
   return joinSmall([Buffer.from('B'), int32(length), ...body])
 }
 

@@ -92,7 +92,7 @@ export const Variables = z.object({
     .max(19)
     .default(1)
     .describe(
-      'Worker: how much it gives way to other processes of its machine (`nice`), so that an API there answers first; 0: not at all',
+      'Worker: how much it gives way to other processes of its machine (`nice`), so that an API there gets somewhat more of a full processor; 0: not at all',
     ),
   WORKER_STATE_DIR: z
     .string()

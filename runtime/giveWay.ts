@@ -28,7 +28,7 @@ type GiveWay = (took_ms: number, part?: number) => Promise<void>
 export function createGiveWay({ now, turn, pause }: Time): GiveWay {
   /** What all pieces took so far. */
   let worked_ms = 0
-  /** Until when the rests go on that were given so far. */
+  /** Until when the rests go on that were given so far, ms of the clock. */
   let restsUntil = 0
   return async (took_ms, part = PART) => {
     const ended = now()

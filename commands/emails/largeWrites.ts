@@ -1,4 +1,4 @@
-// Lets large emails be written one after the other: each keeps a processor of Postgres for a third of a second.
+// Bounds the bytes of large emails that are written at a time: one of 40 MB keeps a processor of Postgres for a third of a second.
 import type { NewEmail } from '../../db/emails/insert.ts'
 import { NoPlace } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -38,6 +38,7 @@ export function createLargeWrites({ bytesMax, wait_ms, now }: Bounds = usual) {
 /** That of this process, all of which writes to one Postgres. */
 export const largeInTurn = createLargeWrites()
 
+/** Of a string its UTF-16 units, which are as good for this. */
 const bytesOf = ({ row, attachments, source }: NewEmail): number =>
   attachments.reduce(
     (sum, { content }) => sum + content.length,

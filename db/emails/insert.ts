@@ -173,6 +173,7 @@ export function recipientRows({
       address,
       domain,
       shard: shardOf(domain),
+      // By this suppressions are stored (`normalizeContactEmail`): the address was parsed when it was accepted.
       key: address.toLowerCase(),
       position,
       to_team: team.includes(address),

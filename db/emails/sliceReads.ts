@@ -55,12 +55,13 @@ export function findEmailSlice(
 
 /**
  * The whole html or text of an email; '' when there is no such email, or it has none. Unpacked once, for a cursor, so it
- * holds a connection until the end.
+ * holds a connection, and a transaction where there is none, until the end.
  */
 export async function readLongBody(db: Db, id: string, column: LongColumn): Promise<string> {
   const decoder = new StringDecoder('utf8')
   const texts: string[] = []
   const read = async (trx: Db) => {
+    // Such a statement takes no parameters.
     await sql`
       declare long_body no scroll cursor for
       select start, substring(whole.bytes from start for ${sql.lit(ROW_BYTES)}) as piece
@@ -72,6 +73,7 @@ export async function readLongBody(db: Db, id: string, column: LongColumn): Prom
       for (const { piece } of rows) texts.push(decoder.write(piece))
       isOver = rows.length < FETCH_ROWS
     }
+    await sql`close long_body`.execute(trx)
   }
   await (db.isTransaction ? read(db) : db.transaction().execute(read))
   return texts.join('')

@@ -14,8 +14,8 @@ const PER_LINE_MIN = 4
 const PLACES_MAX = 500
 /**
  * Of so many of its places the classes keep their shares: a few fall out where several lines share the room of a
- * destination, and to look for all places in each class for them makes the walk three times as long. So it is where a class
- * has come to its last workspace and got less than its share: the next claim takes it from the first one.
+ * destination, and to look for all places in each class for them makes the walk three times as long. The same holds where a
+ * class has come to its last workspace with less than its share: the next claim goes on at the first one.
  */
 const CROWDED_SHARE = 0.75
 /** After so many claims in a row that found nothing the lane rests, although a walk over many full lines is not over. */

@@ -1,7 +1,6 @@
 // Encodes a text body (RFC 2045): 7bit, quoted-printable or base64, in slices, with CRLF line ends.
 import { unwatched, type Watched } from '../../rules/watched.ts'
-import { giveWay } from '../../runtime/giveWay.ts'
-import { COMPOSING_PART } from '../composingPart.ts'
+import { endSlice } from '../slices.ts'
 
 export interface EncodedBody {
   encoding: '7bit' | 'quoted-printable' | 'base64'
@@ -55,7 +54,7 @@ export async function encodeBody(text: string, watched: Watched = unwatched): Pr
   for (const slice of slices(text)) {
     const began = performance.now()
     chunks.push(watched(() => encoder.add(Buffer.from(slice))))
-    await giveWay(performance.now() - began, COMPOSING_PART)
+    await endSlice(began, text.length)
   }
   chunks.push(encoder.end())
   return { encoding: isBase64 ? 'base64' : 'quoted-printable', chunks }

@@ -1,10 +1,9 @@
 // Composes an email into bytes. The same input gives the same bytes for every attempt and on every machine.
 
 import { unwatched, type Watched } from '../../rules/watched.ts'
-import { giveWay } from '../../runtime/giveWay.ts'
-import { COMPOSING_PART } from '../composingPart.ts'
 import type { Field } from '../dkim/canonical.ts'
 import { type DkimOptions, signFields } from '../dkim/sign.ts'
+import { endSlice } from '../slices.ts'
 import { type Bodies, type BodyOptions, bodyCacheLimits, createBodies } from './bodyCache.ts'
 import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'
@@ -76,7 +75,7 @@ async function joinInTurns(pieces: Buffer[], watched: Watched): Promise<Buffer> 
   for (const piece of pieces) {
     for (let start = 0; start < piece.length; start += SLICE_BYTES) {
       if (fed >= SLICE_BYTES) {
-        await giveWay(performance.now() - began, COMPOSING_PART)
+        await endSlice(began, length)
         fed = 0
         began = performance.now()
       }

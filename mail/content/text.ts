@@ -1,7 +1,7 @@
 // Makes the plain text of an email that has only html, in one pass and in linear time for any input.
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 import { unwatched, type Watched } from '../../rules/watched.ts'
-import { giveWay } from '../../runtime/giveWay.ts'
+import { endSlice } from '../slices.ts'
 
 /** Limit of the html that is read and of the text that is made, in UTF-16 units. */
 const CHARS_MAX = 1024 * 1024
@@ -38,7 +38,7 @@ export function textFromHtml(html: string): string {
 export async function textInTurns(html: string, watched: Watched = unwatched): Promise<string> {
   const walker = new TextWalker(html.slice(0, CHARS_MAX))
   for (let began = performance.now(); watched(() => walker.read(SLICE_CHARS)); ) {
-    await giveWay(performance.now() - began)
+    await endSlice(began, html.length)
     began = performance.now()
   }
   return watched(() => walker.end())

@@ -2,15 +2,14 @@
 // event loop.
 import { createHash } from 'node:crypto'
 import { unwatched, type Watched } from '../../rules/watched.ts'
-import { giveWay } from '../../runtime/giveWay.ts'
-import { COMPOSING_PART } from '../composingPart.ts'
+import { endSlice } from '../slices.ts'
 
 const TAB = 0x09
 const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 
-/** Bytes in one turn of the event loop: a few milliseconds of work. */
+/** Bytes in one turn of the event loop: a millisecond or two of work. */
 const SLICE_BYTES = 256 * 1024
 const SCRATCH_BYTES = 64 * 1024
 const BLANK_LINES = Buffer.alloc(32 * 1024, '\r\n')
@@ -82,7 +81,7 @@ export async function relaxedBodyHash(
   for (const chunk of chunks) {
     for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
       if (fed >= SLICE_BYTES) {
-        await giveWay(performance.now() - began, COMPOSING_PART)
+        await endSlice(began, length)
         fed = 0
         began = performance.now()
       }

@@ -1,4 +1,4 @@
-// Large emails are written in turn: one at a time, workspaces by turns, and none after it has waited for too long.
+// Large emails are written in turn: a bounded sum of bytes at a time, and none after it has waited for too long.
 import { expect, test } from 'vitest'
 import { createLargeWrites, LARGE_BYTES } from '../../commands/emails/largeWrites.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'

@@ -1,8 +1,9 @@
 // Reads the body of one request: bounded in bytes, memory, time and shape before anything is parsed.
 import { isUtf8 } from 'node:buffer'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
-import { limits } from '../../../rules/limits.ts'
+import { limits, MEBIBYTE } from '../../../rules/limits.ts'
 import { giveWay } from '../../../runtime/giveWay.ts'
 import type { ApiEnv } from '../env.ts'
 import { ApiError, invalidJson } from '../errors.ts'
@@ -18,6 +19,8 @@ import { createUtf8Check } from './utf8.ts'
 
 /** After pieces that took as long, other requests have their turn. */
 const TURN_MS = 5
+/** From here on the rest of a body is read in a quarter of the time while other requests want it. */
+const RESTING_BYTES = 8 * MEBIBYTE
 
 /** A body that has been read. */
 export interface Body {
@@ -181,7 +184,8 @@ async function split(
     if (worked_ms < TURN_MS) return
     const took_ms = worked_ms
     worked_ms = 0
-    await giveWay(took_ms)
+    if (bytes <= RESTING_BYTES) await nextTurn()
+    else await giveWay(took_ms)
   }
   for (const piece of begun.splice(0)) await push(piece)
   for (let piece = await pieces(); piece; piece = await pieces()) await push(piece)

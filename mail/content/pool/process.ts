@@ -7,10 +7,11 @@ import { createSlot, createThreads, killProcess } from './threads.ts'
 const CHECK_MS = 25
 const ALIVE_MS = 1_000
 
+/** One customer's slow templates must not delay everybody's mail: each of their threads would weigh as much as the worker's main thread. */
+const LOWEST_PRIORITY = 19
+
 // Threads that are started from here on have the same priority.
-/** The lowest: one customer's slow templates must not delay everybody's mail, and the kernel counts each of their threads as much as all of a worker. */
-const LOW = 19
-if (getPriority() < LOW) setPriority(LOW)
+if (getPriority() < LOWEST_PRIORITY) setPriority(LOWEST_PRIORITY)
 // A terminal or a supervisor may send its signal to all processes of the group. Only the parent acts on it, since it still
 // needs this process for the requests that it has taken, and ends it afterwards.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined)
