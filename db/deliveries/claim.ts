@@ -132,11 +132,7 @@ export async function claimAsSet(trx: Trx, claim: Claim): Promise<Claimed> {
   const [{ steps, picked } = { steps: null, picked: null }] = rows
   const moved = rows.filter(({ id }) => id !== null)
   // A copy of each row without what the claim alone needs would take longer than all else that is done with them.
-  const [first] = moved
-  if (first) {
-    first.steps = null
-    first.picked = null
-  }
+  for (const row of moved.slice(0, 1)) row.steps = row.picked = null
   const deliveries: ClaimedDelivery[] = moved.filter(({ verdict }) => verdict === null)
   const walked = toWalked(steps ?? [], new Set(picked), claim)
   return { deliveries, due: moved.length, walked }

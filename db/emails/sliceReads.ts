@@ -9,10 +9,10 @@ import type { Db } from '../connect.ts'
  * each. Counted in characters (`substr`) they cost five times that.
  */
 export const SLICE_BYTES = 4 * 1024 * 1024
+/** For who needs all of it: larger, since each slice unpacks what is before it again. */
+const WHOLE_SLICE_BYTES = 2 * SLICE_BYTES
 /** Rows are small, because each is parsed in one turn of the event loop. */
 const ROW_BYTES = 64 * 1024
-/** Rows that a cursor gives at a time. */
-const FETCH_ROWS = 32
 
 export type LongColumn = 'html' | 'text'
 
@@ -29,7 +29,7 @@ interface PieceRow {
  */
 async function readSlice(
   db: Db,
-  { column, from }: { column: LongColumn; from: number },
+  { column, from, bytes }: { column: LongColumn; from: number; bytes: number },
   email: RawBuilder<unknown>,
 ): Promise<Buffer[]> {
   // `offset 0` keeps the text from being unpacked once for each row.
@@ -37,7 +37,7 @@ async function readSlice(
     select start, substring(whole.bytes from start for ${ROW_BYTES}) as piece
     from (select convert_to(${sql.ref(column)}, 'UTF8') as bytes from emails where ${email} offset 0) whole
     cross join lateral generate_series(
-      ${from}::int, least(${from + SLICE_BYTES - 1}, octet_length(whole.bytes)), ${ROW_BYTES}) start
+      ${from}::int, least(${from + bytes - 1}, octet_length(whole.bytes)), ${ROW_BYTES}) start
   `.execute(db)
   return rows.sort((a, b) => a.start - b.start).map(({ piece }) => piece)
 }
@@ -50,31 +50,21 @@ export function findEmailSlice(
   at: { column: LongColumn; from: number },
 ): Promise<Buffer[]> {
   const ofDomain = domainId === null ? sql`` : sql`and domain_id = ${domainId}`
-  return readSlice(db, at, sql`workspace_id = ${workspaceId} ${ofDomain} and id = ${id}`)
+  return readSlice(db, { ...at, bytes: SLICE_BYTES }, sql`workspace_id = ${workspaceId} ${ofDomain} and id = ${id}`)
 }
 
-/**
- * The whole html or text of an email; '' when there is no such email, or it has none. Unpacked once, for a cursor, so it
- * holds a connection, and a transaction where there is none, until the end.
- */
+/** The whole html or text of an email; '' when there is no such email, or it has none. */
 export async function readLongBody(db: Db, id: string, column: LongColumn): Promise<string> {
   const decoder = new StringDecoder('utf8')
   const texts: string[] = []
-  const read = async (trx: Db) => {
-    // Such a statement takes no parameters.
-    await sql`
-      declare long_body no scroll cursor for
-      select start, substring(whole.bytes from start for ${sql.lit(ROW_BYTES)}) as piece
-      from (select convert_to(${sql.ref(column)}, 'UTF8') as bytes from emails where id = ${sql.lit(id)} offset 0) whole
-      cross join lateral generate_series(1, octet_length(whole.bytes), ${sql.lit(ROW_BYTES)}) start
-    `.execute(trx)
-    for (let isOver = false; !isOver; ) {
-      const { rows } = await sql<PieceRow>`fetch ${sql.lit(FETCH_ROWS)} from long_body`.execute(trx)
-      for (const { piece } of rows) texts.push(decoder.write(piece))
-      isOver = rows.length < FETCH_ROWS
+  const sliceBytes = WHOLE_SLICE_BYTES
+  for (let from = 1; ; from += sliceBytes) {
+    const pieces = await readSlice(db, { column, from, bytes: sliceBytes }, sql`id = ${id}`)
+    let bytes = 0
+    for (const piece of pieces) {
+      bytes += piece.length
+      texts.push(decoder.write(piece))
     }
-    await sql`close long_body`.execute(trx)
+    if (bytes < sliceBytes) return texts.join('')
   }
-  await (db.isTransaction ? read(db) : db.transaction().execute(read))
-  return texts.join('')
 }
