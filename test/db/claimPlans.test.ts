@@ -32,7 +32,7 @@ async function planOf(asked: Claim) {
   )
   const client = await pool.connect()
   await client.query('begin')
-  await client.query(settings?.sql ?? '')
+  await client.query(settings?.sql ?? '', [...(settings?.parameters ?? [])])
   const { rows } = await client.query(
     `explain (analyze, format json) ${statement?.sql}`,
     parameters,
