@@ -50,7 +50,11 @@ export function findEmailSlice(
   at: { column: LongColumn; from: number },
 ): Promise<Buffer[]> {
   const ofDomain = domainId === null ? sql`` : sql`and domain_id = ${domainId}`
-  return readSlice(db, { ...at, bytes: SLICE_BYTES }, sql`workspace_id = ${workspaceId} ${ofDomain} and id = ${id}`)
+  return readSlice(
+    db,
+    { ...at, bytes: SLICE_BYTES },
+    sql`workspace_id = ${workspaceId} ${ofDomain} and id = ${id}`,
+  )
 }
 
 /** The whole html or text of an email; '' when there is no such email, or it has none. */
