@@ -1,4 +1,5 @@
 // Lets ordinary work of one kind run side by side in this process, and a suspect alone.
+import { hurry } from './giveWay.ts'
 
 /** A suspect is not alone, and so must not go on: it is to be tried again later. */
 export class NotAlone extends Error {}
@@ -21,10 +22,10 @@ type Work<T> = (turn: Turn) => Promise<T>
 
 /**
  * Suspects and ordinary segments take turns: while a suspect waits no further ordinary one begins, and after it those
- * that wait go before the next suspect.
+ * that wait go before the next suspect. Long work does not rest while a suspect waits or is alone, since all others wait for it.
  */
-export function createGate({ drain_ms, alone_ms }: Times = TIMES) {
-  const places = createPlaces(drain_ms)
+export function createGate({ drain_ms, alone_ms }: Times = TIMES, hurryAll = hurry) {
+  const places = createPlaces(drain_ms, hurryAll)
 
   async function runShared<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<T> {
     await places.enter(signal)
@@ -96,25 +97,26 @@ function createLine<Called>() {
 }
 
 /** Who is inside: any number of ordinary ones, or one suspect that has taken all places. */
-function createPlaces(drain_ms: number) {
+function createPlaces(drain_ms: number, hurryAll: typeof hurry) {
   let inside = 0
   /** Ordinary ones that wait for a suspect. */
   const others = createLine<void>()
   /** They are told whether the others have left. */
   const suspects = createLine<boolean>()
-  /** Whether a suspect waits for those inside, or has all places. */
-  let taken = false
+  /** Set while a suspect waits for those inside, or has all places: ends the hurry of long work. */
+  let taken: (() => void) | undefined
   let drained: (() => void) | undefined
 
   function giveBack(): void {
-    taken = false
+    taken?.()
+    taken = undefined
     while (others.callNext()) inside += 1
     void admitSuspect()
   }
 
   async function admitSuspect(): Promise<void> {
     if (taken || suspects.isEmpty()) return
-    taken = true
+    taken = hurryAll()
     const isFree = inside === 0 || (await drain())
     // The one that waited may have been given up meanwhile.
     if (!suspects.callNext(isFree) || !isFree) giveBack()

@@ -17,20 +17,27 @@ interface Time {
   pause: (ms: number) => Promise<unknown>
 }
 
-type GiveWay = (took_ms: number, part?: number) => Promise<void>
+interface GivingWay {
+  giveWay(took_ms: number, part?: number): Promise<void>
+  /** From now on no long work rests: others wait until it is done. @returns ends that */
+  hurry(): () => void
+}
 
 /**
- * Makes a function that ends a piece of long work, such as a slice of a body of 40 MB. It is told how long the piece worked
+ * Makes `giveWay`, which ends a piece of long work, such as a slice of a body of 40 MB. It is told how long the piece worked
  * (ms), and what part of the time such work may have beside others. It lets the event loop run once. When that takes long,
  * others want the loop or the processor, and the next piece waits until the part is kept. The rests of all long work follow
  * each other, so that many at a time get no more than one.
  */
-export function createGiveWay({ now, turn, pause }: Time): GiveWay {
+export function createGiveWay({ now, turn, pause }: Time): GivingWay {
   /** What all pieces took so far. */
   let worked_ms = 0
   /** Until when the rests go on that were given so far, ms of the clock. */
   let restsUntil = 0
-  return async (took_ms, part = PART) => {
+  /** Who waits for long work to be done. */
+  let waiting = 0
+
+  async function giveWay(took_ms: number, part = PART): Promise<void> {
     const ended = now()
     worked_ms += took_ms
     const workedThen_ms = worked_ms
@@ -38,13 +45,23 @@ export function createGiveWay({ now, turn, pause }: Time): GiveWay {
     const turned = now()
     // Other long work in the same turn is nobody who waits for us.
     const others_ms = turned - ended - (worked_ms - workedThen_ms)
-    if (others_ms < OTHERS_MS) return
+    if (others_ms < OTHERS_MS || waiting > 0) return
     const rest_ms = Math.min(took_ms * (1 / part - 1), REST_MS_MAX)
     // The piece itself may have been in the rest of another one.
     restsUntil = Math.max(restsUntil, turned - took_ms) + took_ms + rest_ms
     await pause(restsUntil - turned)
   }
+
+  return {
+    giveWay,
+    hurry() {
+      waiting += 1
+      return () => {
+        waiting -= 1
+      }
+    },
+  }
 }
 
 /** That of this process: all of its long work shares one part. */
-export const giveWay = createGiveWay({ now: () => performance.now(), turn, pause })
+export const { giveWay, hurry } = createGiveWay({ now: () => performance.now(), turn, pause })

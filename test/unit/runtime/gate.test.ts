@@ -155,3 +155,31 @@ test('a suspect that is given up while others leave lets those behind it in', as
   await Promise.all([under.done, later.done])
   expect(log).toEqual(['under way begins', 'under way ends', 'later begins', 'later ends'])
 })
+
+test('long work does not rest while a suspect waits or is alone, and does again when none is there', async () => {
+  let hurried = 0
+  const gate = createGate(LONG, () => {
+    hurried += 1
+    return () => {
+      hurried -= 1
+    }
+  })
+  const [ordinary, suspect] = [held(), held()]
+  const first = gate.run(false, () => ordinary.ending)
+  await tick()
+  expect(hurried).toBe(0)
+  const giveUp = new AbortController()
+  const gone = gate.run(true, () => suspect.ending, giveUp.signal).catch(() => undefined)
+  const second = gate.run(true, () => suspect.ending)
+  await tick()
+  expect(hurried, 'one waits').toBe(1)
+  giveUp.abort(GIVEN_UP)
+  ordinary.end()
+  await Promise.all([first, gone])
+  await tick()
+  expect(hurried, 'one is alone').toBe(1)
+  suspect.end()
+  await second
+  await tick()
+  expect(hurried).toBe(0)
+})

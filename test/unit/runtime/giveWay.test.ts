@@ -9,7 +9,7 @@ async function run(others_ms: number, { jobs, pieces }: { jobs: number; pieces: 
   let clock = 0
   const waiting: { until: number; go: () => void }[] = []
   const wait = (until: number) => new Promise<void>((go) => waiting.push({ until, go }))
-  const giveWay = createGiveWay({
+  const { giveWay } = createGiveWay({
     now: () => clock,
     turn: () => wait(0),
     pause: (ms) => wait(clock + ms),
@@ -47,10 +47,11 @@ test.each([1, 3, 8])('%i beside others get a quarter of the time at most', async
   expect(worked_ms / clock).toBeGreaterThan(0.15)
 })
 
-test('a piece that was interrupted for long does not rest for as long again', async () => {
+/** A process in which others always take 50 ms of a turn. */
+function busy() {
   const paused: number[] = []
   let clock = 10_000
-  const giveWay = createGiveWay({
+  const { giveWay, hurry } = createGiveWay({
     now: () => clock,
     turn: async () => {
       clock += 50
@@ -59,6 +60,23 @@ test('a piece that was interrupted for long does not rest for as long again', as
       paused.push(ms)
     },
   })
+  return { giveWay, hurry, paused }
+}
+
+test('a piece that was interrupted for long does not rest for as long again', async () => {
+  const { giveWay, paused } = busy()
   await giveWay(5_000)
   expect(paused).toEqual([100])
+})
+
+test('nothing rests while somebody waits for it to be done', async () => {
+  const { giveWay, hurry, paused } = busy()
+  const [endFirst, endSecond] = [hurry(), hurry()]
+  await giveWay(10)
+  endFirst()
+  await giveWay(10)
+  expect(paused).toEqual([])
+  endSecond()
+  await giveWay(10)
+  expect(paused).toHaveLength(1)
 })
