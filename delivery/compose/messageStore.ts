@@ -138,31 +138,12 @@ async function writeFile(folder: string, bytes: Buffer): Promise<FileHandle> {
   const file = await open(path, 'wx+', 0o600)
   try {
     await unlink(path)
-    for (const block of blocksOf(dotStuffed(bytes))) await file.writeFile(block)
+    for (const part of dotStuffed(bytes)) await file.writeFile(part)
     return file
   } catch (err) {
     await file.close()
     throw err
   }
-}
-
-/** The same bytes in fewer pieces, and none of the large ones copied: each is written by itself. */
-function* blocksOf(parts: readonly Buffer[]): Generator<Buffer> {
-  let small: Buffer[] = []
-  let bytes = 0
-  for (const part of parts) {
-    if (part.length < SLICE_BYTES) {
-      small.push(part)
-      bytes += part.length
-    }
-    if (bytes >= SLICE_BYTES || part.length >= SLICE_BYTES) {
-      yield Buffer.concat(small)
-      small = []
-      bytes = 0
-    }
-    if (part.length >= SLICE_BYTES) yield part
-  }
-  yield Buffer.concat(small)
 }
 
 async function* slicesOf(file: FileHandle): AsyncGenerator<Buffer> {
