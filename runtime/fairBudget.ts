@@ -17,6 +17,7 @@ interface Owner {
  * way. An owner's work begins in the order of its calls. Owners whose work waits take turns; one whose share is used
  * is passed over, and the one whose turn it is keeps it until there is room, so that large work waits no longer than what is under way.
  * @param limits `bytesMax` of all, `ownerBytesMax` of one owner
+ * @returns throws what the work throws, and the reason of `signal` when that is aborted before the work began
  */
 export function createFairBudget(limits: { bytesMax: number; ownerBytesMax: number }) {
   const { bytesMax, ownerBytesMax } = limits
@@ -52,11 +53,31 @@ export function createFairBudget(limits: { bytesMax: number; ownerBytesMax: numb
     startWaiting()
   }
 
-  return async <T>(name: string, bytes: number, work: () => Promise<T>): Promise<T> => {
+  return async <T>(
+    name: string,
+    bytes: number,
+    work: () => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> => {
+    signal?.throwIfAborted()
     const owner = owners.get(name) ?? { used: 0, waiting: [] }
     owners.set(name, owner)
-    await new Promise<void>((start) => {
-      owner.waiting.push({ bytes, start })
+    await new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        owner.waiting.splice(owner.waiting.indexOf(waiting), 1)
+        if (owner.used === 0 && owner.waiting.length === 0) owners.delete(name)
+        reject(signal?.reason)
+        startWaiting()
+      }
+      const waiting: Waiting = {
+        bytes,
+        start: () => {
+          signal?.removeEventListener('abort', leave)
+          resolve()
+        },
+      }
+      signal?.addEventListener('abort', leave, { once: true })
+      owner.waiting.push(waiting)
       startWaiting()
     })
     try {

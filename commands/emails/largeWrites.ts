@@ -1,6 +1,7 @@
 // Bounds the bytes of large emails that are written at a time: one of 40 MB keeps a processor of Postgres for a third of a second.
 import type { NewEmail } from '../../db/emails/insert.ts'
-import { NoPlace } from '../../db/shares.ts'
+import { currentScope } from '../../db/scope.ts'
+import { ClientGone, NoPlace } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createFairBudget } from '../../runtime/fairBudget.ts'
 
@@ -11,32 +12,52 @@ interface Bounds {
   /** Bytes that are written at a time, half of them of one workspace; a larger email is written alone. */
   bytesMax: number
   wait_ms: number
-  /** In ms of a clock that only goes forward. */
-  now: () => number
 }
 
-const usual: Bounds = { bytesMax: 8 * 1024 * 1024, wait_ms: 20_000, now: () => performance.now() }
+const usual: Bounds = { bytesMax: 8 * 1024 * 1024, wait_ms: 20_000 }
 
 /**
  * Makes a function that does the work which commits an email: at once, or in turn if it is large. Workspaces that wait take
  * turns. No connection of the pool is held meanwhile.
  */
-export function createLargeWrites({ bytesMax, wait_ms, now }: Bounds = usual) {
+export function createLargeWrites({ bytesMax, wait_ms }: Bounds = usual) {
   const inTurn = createFairBudget({ bytesMax, ownerBytesMax: bytesMax / 2 })
-  /** @throws NoPlace when its turn came too late, which is told at once to all that wait; what the work throws */
-  return <T>(workspaceId: WorkspaceId, email: NewEmail, work: () => Promise<T>): Promise<T> => {
+  /** @throws NoPlace when its turn does not come in time; ClientGone; what the work throws */
+  return async <T>(
+    workspaceId: WorkspaceId,
+    email: NewEmail,
+    work: () => Promise<T>,
+  ): Promise<T> => {
     const bytes = bytesOf(email)
     if (bytes < LARGE_BYTES) return work()
-    const began = now()
-    return inTurn(workspaceId, bytes, () => {
-      if (now() - began > wait_ms) throw new NoPlace('large emails before this one took too long')
-      return work()
-    })
+    const waiting = waitAtMost(wait_ms, currentScope().signal)
+    try {
+      return await inTurn(workspaceId, bytes, work, waiting.signal)
+    } finally {
+      waiting.end()
+    }
   }
 }
 
 /** That of this process, all of which writes to one Postgres. */
 export const largeInTurn = createLargeWrites()
+
+/** A signal that is aborted, with what is to be thrown, when the time is over or the client has gone, until `end` is called; nobody listens once the work began. */
+function waitAtMost(ms: number, client: AbortSignal | null) {
+  const over = new AbortController()
+  const onGone = () => over.abort(new ClientGone('the client went away while it waited'))
+  const late = () => over.abort(new NoPlace('large emails before this one took too long'))
+  const timer = setTimeout(late, ms)
+  if (client?.aborted) onGone()
+  client?.addEventListener('abort', onGone, { once: true })
+  return {
+    signal: over.signal,
+    end() {
+      clearTimeout(timer)
+      client?.removeEventListener('abort', onGone)
+    },
+  }
+}
 
 /** Of a string its UTF-16 units, which are as good for this. */
 const bytesOf = ({ row, attachments, source }: NewEmail): number =>

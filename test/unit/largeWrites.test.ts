@@ -2,25 +2,18 @@
 import { expect, test } from 'vitest'
 import { createLargeWrites, LARGE_BYTES } from '../../commands/emails/largeWrites.ts'
 import type { NewEmail } from '../../db/emails/insert.ts'
-import { NoPlace } from '../../db/shares.ts'
+import { inScope } from '../../db/scope.ts'
+import { ClientGone, NoPlace } from '../../db/shares.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
 const emailOf = (bytes: number) =>
   ({ row: { html: Buffer.alloc(bytes), text: null }, attachments: [] }) as unknown as NewEmail
 
 /** Writes that last until they are ended. */
-function open() {
-  let clock = 0
-  const inTurn = createLargeWrites({
-    bytesMax: 4 * LARGE_BYTES,
-    wait_ms: 1_000,
-    now: () => clock,
-  })
+function open(wait_ms = 60_000) {
+  const inTurn = createLargeWrites({ bytesMax: 4 * LARGE_BYTES, wait_ms })
   const ends = new Map<string, () => void>()
   return {
-    pass: (ms: number) => {
-      clock += ms
-    },
     write: (name: string, owner: string, bytes: number) =>
       inTurn(
         owner as WorkspaceId,
@@ -59,16 +52,33 @@ test('one that is larger than all is written alone, and small ones wait for nobo
   await Promise.all(all)
 })
 
-test('what has waited for too long is refused at once, and later ones are written', async () => {
-  const { pass, write, begun, end } = open()
+test('what has waited for too long is refused while the first one hangs, and later ones are written after it', async () => {
+  const { write, begun, end } = open(20)
   const first = write('first', 'a', 4 * LARGE_BYTES)
-  const late = write('late', 'a', 4 * LARGE_BYTES)
-  const refused = expect(late).rejects.toThrow(NoPlace)
   expect(await begun()).toEqual(['first'])
-  pass(1_001)
+  await expect(write('late', 'a', 4 * LARGE_BYTES)).rejects.toThrow(NoPlace)
+  expect(await begun()).toEqual(['first'])
   end('first')
-  await refused
   const next = write('next', 'b', 4 * LARGE_BYTES)
+  expect(await begun()).toEqual(['next'])
+  end('next')
+  await Promise.all([first, next])
+})
+
+test('one whose client goes away leaves the line at once', async () => {
+  const { write, begun, end } = open()
+  const first = write('first', 'a', 4 * LARGE_BYTES)
+  expect(await begun()).toEqual(['first'])
+  const client = new AbortController()
+  const scope = { owner: { kind: 'process' }, signal: client.signal } as const
+  const left = inScope(scope, () => write('left', 'a', 4 * LARGE_BYTES))
+  const next = write('next', 'a', 4 * LARGE_BYTES)
+  client.abort()
+  await expect(left).rejects.toThrow(ClientGone)
+  await expect(inScope(scope, () => write('gone', 'a', 4 * LARGE_BYTES))).rejects.toThrow(
+    ClientGone,
+  )
+  end('first')
   expect(await begun()).toEqual(['next'])
   end('next')
   await Promise.all([first, next])

@@ -10,6 +10,7 @@ function open(bytesMax = 10, ownerBytesMax = 6) {
     for (let i = 0; i < 10; i++) await Promise.resolve()
   }
   return {
+    run,
     async begin(...all: string[]) {
       for (const one of all) {
         const [owner = '', bytes] = one.split(' ')
@@ -56,4 +57,19 @@ test('work that throws gives its bytes back', async () => {
   const next = run('a', 1, async () => 'ran')
   await expect(failing).rejects.toThrow('failed')
   expect(await next).toBe('ran')
+})
+
+test('who leaves the line lets those behind begin, and is told why', async () => {
+  const { run, begin, end } = open(10, 10)
+  await begin('a 6')
+  const leaving = new AbortController()
+  const left = run('a', 6, async () => 'begun', leaving.signal)
+  expect(await begin('a 4')).toEqual(['a 6'])
+  leaving.abort(new Error('left'))
+  await expect(left).rejects.toThrow('left')
+  expect(await begin()).toEqual(['a 6', 'a 4'])
+  await expect(run('a', 1, async () => 'begun', leaving.signal)).rejects.toThrow('left')
+  await end('a 6')
+  await end('a 4')
+  expect(await run('a', 10, async () => 'all')).toBe('all')
 })
