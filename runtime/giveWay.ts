@@ -1,8 +1,9 @@
 // Lets long work of this process share its event loop: beside other work it gets a part of the time, alone all of it.
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
+import { MEBIBYTE } from '../rules/limits.ts'
 
-/** The part of the time that long work gets while the loop, or the processor, is wanted by others. */
-const PART = 1 / 4
+/** Work on so many bytes does not rest: mail with files, and an invoice for each customer, is as fast as its pieces. */
+const RESTING_BYTES = 8 * MEBIBYTE
 /** Others that take less of a turn do not wait for us. */
 const OTHERS_MS = 1
 /** The longest rest after one piece, which the kernel may have interrupted for longer than it worked. */
@@ -17,17 +18,26 @@ interface Time {
   pause: (ms: number) => Promise<unknown>
 }
 
+/** What ends a piece. */
+interface Piece {
+  /** How long it worked. */
+  took_ms: number
+  /** Of the whole work, as far as they are known; up to 8 MiB it never rests. */
+  bytes: number
+  /** The part of the time that such work may have while the loop, or the processor, is wanted by others. */
+  part: number
+}
+
 interface GivingWay {
-  giveWay(took_ms: number, part?: number): Promise<void>
+  giveWay(piece: Piece): Promise<void>
   /** From now on no long work rests: others wait until it is done. @returns ends that */
   hurry(): () => void
 }
 
 /**
- * Makes `giveWay`, which ends a piece of long work, such as a slice of a body of 40 MB. It is told how long the piece worked
- * (ms), and what part of the time such work may have beside others. It lets the event loop run once. When that takes long,
- * others want the loop or the processor, and the next piece waits until the part is kept. The rests of all long work follow
- * each other, so that many at a time get no more than one.
+ * Makes `giveWay`, which ends a piece of long work, such as a slice of a body of 40 MB. It lets the event loop run once. When
+ * that takes long, others want the loop or the processor, and the next piece waits until the part is kept. The rests of all
+ * long work follow each other, so that many at a time get no more than one.
  */
 export function createGiveWay({ now, turn, pause }: Time): GivingWay {
   /** What all pieces took so far. */
@@ -37,7 +47,7 @@ export function createGiveWay({ now, turn, pause }: Time): GivingWay {
   /** Who waits for long work to be done. */
   let waiting = 0
 
-  async function giveWay(took_ms: number, part = PART): Promise<void> {
+  async function giveWay({ took_ms, bytes, part }: Piece): Promise<void> {
     const ended = now()
     worked_ms += took_ms
     const workedThen_ms = worked_ms
@@ -45,7 +55,7 @@ export function createGiveWay({ now, turn, pause }: Time): GivingWay {
     const turned = now()
     // Other long work in the same turn is nobody who waits for us.
     const others_ms = turned - ended - (worked_ms - workedThen_ms)
-    if (others_ms < OTHERS_MS || waiting > 0) return
+    if (others_ms < OTHERS_MS || waiting > 0 || bytes <= RESTING_BYTES) return
     const rest_ms = Math.min(took_ms * (1 / part - 1), REST_MS_MAX)
     // The piece itself may have been in the rest of another one.
     restsUntil = Math.max(restsUntil, turned - took_ms) + took_ms + rest_ms

@@ -3,7 +3,7 @@
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import type { Field } from '../dkim/canonical.ts'
 import { type DkimOptions, signFields } from '../dkim/sign.ts'
-import { endSlice } from '../slices.ts'
+import { inSlices } from '../slices.ts'
 import { type Bodies, type BodyOptions, bodyCacheLimits, createBodies } from './bodyCache.ts'
 import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'
@@ -70,19 +70,7 @@ async function joinInTurns(pieces: Buffer[], watched: Watched): Promise<Buffer> 
   if (length <= SLICE_BYTES) return watched(() => Buffer.concat(pieces, length))
   const whole = Buffer.allocUnsafe(length)
   let at = 0
-  let fed = 0
-  let began = performance.now()
-  for (const piece of pieces) {
-    for (let start = 0; start < piece.length; start += SLICE_BYTES) {
-      if (fed >= SLICE_BYTES) {
-        await endSlice(began, length)
-        fed = 0
-        began = performance.now()
-      }
-      const copied = watched(() => piece.copy(whole, at, start, start + SLICE_BYTES))
-      at += copied
-      fed += copied
-    }
-  }
+  for await (const slice of inSlices(pieces, SLICE_BYTES))
+    at += watched(() => slice.copy(whole, at))
   return whole
 }

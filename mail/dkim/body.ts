@@ -2,7 +2,7 @@
 // event loop.
 import { createHash } from 'node:crypto'
 import { unwatched, type Watched } from '../../rules/watched.ts'
-import { endSlice } from '../slices.ts'
+import { inSlices } from '../slices.ts'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -76,19 +76,8 @@ export async function relaxedBodyHash(
     return true
   }
 
-  let fed = 0
-  let began = performance.now()
-  for (const chunk of chunks) {
-    for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
-      if (fed >= SLICE_BYTES) {
-        await endSlice(began, length)
-        fed = 0
-        began = performance.now()
-      }
-      const slice = chunk.subarray(start, start + SLICE_BYTES)
-      if (!watched(() => feed(slice))) return null
-      fed += slice.length
-    }
+  for await (const slice of inSlices(chunks, SLICE_BYTES)) {
+    if (!watched(() => feed(slice))) return null
   }
   if (state.cr) return null
   hash.update(scratch.subarray(0, state.used))

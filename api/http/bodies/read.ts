@@ -1,9 +1,8 @@
 // Reads the body of one request: bounded in bytes, memory, time and shape before anything is parsed.
 import { isUtf8 } from 'node:buffer'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
-import { limits, MEBIBYTE } from '../../../rules/limits.ts'
+import { limits } from '../../../rules/limits.ts'
 import { giveWay } from '../../../runtime/giveWay.ts'
 import type { ApiEnv } from '../env.ts'
 import { ApiError, invalidJson } from '../errors.ts'
@@ -19,8 +18,8 @@ import { createUtf8Check } from './utf8.ts'
 
 /** After pieces that took as long, other requests have their turn. */
 const TURN_MS = 5
-/** From here on the rest of a body is read in a quarter of the time while other requests want it. */
-const RESTING_BYTES = 8 * MEBIBYTE
+/** The part of the time in which very long bodies are read while other requests want it. */
+const READING_PART = 1 / 4
 
 /** A body that has been read. */
 export interface Body {
@@ -184,8 +183,7 @@ async function split(
     if (worked_ms < TURN_MS) return
     const took_ms = worked_ms
     worked_ms = 0
-    if (bytes <= RESTING_BYTES) await nextTurn()
-    else await giveWay(took_ms)
+    await giveWay({ took_ms, bytes, part: READING_PART })
   }
   for (const piece of begun.splice(0)) await push(piece)
   for (let piece = await pieces(); piece; piece = await pieces()) await push(piece)

@@ -1,8 +1,11 @@
 // Long work shares the event loop: alone it goes on at once, beside others it rests, and all of it together rests once.
 import { expect, test } from 'vitest'
+import { MEBIBYTE } from '../../../rules/limits.ts'
 import { createGiveWay } from '../../../runtime/giveWay.ts'
 
 const PIECE_MS = 4
+
+const piece = (took_ms: number, bytes = 40_000_000) => ({ took_ms, bytes, part: 1 / 4 })
 
 /** A process in which others take so much of each turn, and jobs that work in pieces. @returns what the jobs took, and the clock */
 async function run(others_ms: number, { jobs, pieces }: { jobs: number; pieces: number }) {
@@ -18,7 +21,7 @@ async function run(others_ms: number, { jobs, pieces }: { jobs: number; pieces: 
   const job = async () => {
     for (let i = 0; i < pieces; i++) {
       clock += PIECE_MS
-      await giveWay(PIECE_MS)
+      await giveWay(piece(PIECE_MS))
     }
     underWay -= 1
   }
@@ -65,18 +68,26 @@ function busy() {
 
 test('a piece that was interrupted for long does not rest for as long again', async () => {
   const { giveWay, paused } = busy()
-  await giveWay(5_000)
+  await giveWay(piece(5_000))
   expect(paused).toEqual([100])
 })
 
 test('nothing rests while somebody waits for it to be done', async () => {
   const { giveWay, hurry, paused } = busy()
   const [endFirst, endSecond] = [hurry(), hurry()]
-  await giveWay(10)
+  await giveWay(piece(10))
   endFirst()
-  await giveWay(10)
+  await giveWay(piece(10))
   expect(paused).toEqual([])
   endSecond()
-  await giveWay(10)
+  await giveWay(piece(10))
+  expect(paused).toHaveLength(1)
+})
+
+test('work on 8 MiB and less only lets others have their turn', async () => {
+  const { giveWay, paused } = busy()
+  await giveWay(piece(10, 8 * MEBIBYTE))
+  expect(paused).toEqual([])
+  await giveWay(piece(10, 8 * MEBIBYTE + 1))
   expect(paused).toHaveLength(1)
 })
