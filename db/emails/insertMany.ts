@@ -70,7 +70,7 @@ function givenOf(emails: readonly PlainEmail[]) {
         k.workflow_id, k.execution_id, k.node_id, k.unsubscribe_token, k.track_opens, k.track_clicks, k.tracking_host,
         k.scheduled_at, k.created_at, k.class, k.due_at, k.expires_at
       from unnest(${texts(({ row }) => row.id)}::text[], ${texts(({ row }) => row.message_id)}::text[],
-        ${texts(({ row }) => row.subject)}::text[], ${texts(soleTo)}::text[], ${listOf(places)}::int[])
+        ${texts(({ row }) => row.subject)}::text[], ${texts(soleTo)}::text[], ${arrayLiteral(places)}::int[])
         with ordinality as g(id, message_id, subject, sole, place, n)
       join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as k(
         place integer, type text, category text, "from" text, "to" text[], cc text[], bcc text[], reply_to text[],
@@ -99,20 +99,48 @@ function recipientsOf(
       select r.email_id, r.address, r.domain, r.shard, r.key, r.to_team, r.provider, r.simulated,
         decode(r.hex, 'hex') as mac, decode(r.own_hex, 'hex') as own, r.position
       from unnest(${texts(({ emailId }) => emailId)}::text[], ${texts(({ row }) => row.address)}::text[],
-        ${texts(({ row }) => row.domain)}::text[], ${listOf(all.map(({ row }) => row.shard))}::smallint[],
-        ${texts(({ row }) => row.key)}::text[], ${listOf(all.map(({ row }) => row.to_team))}::boolean[],
-        ${texts(({ row }) => row.provider)}::text[], ${listOf(all.map(({ row }) => row.simulated))}::boolean[],
+        ${texts(({ row }) => row.domain)}::text[], ${arrayLiteral(all.map(({ row }) => row.shard))}::smallint[],
+        ${texts(({ row }) => row.key)}::text[], ${arrayLiteral(all.map(({ row }) => row.to_team))}::boolean[],
+        ${texts(({ row }) => row.provider)}::text[], ${arrayLiteral(all.map(({ row }) => row.simulated))}::boolean[],
         ${texts(({ left }) => left?.toString('hex') ?? null)}::text[], ${texts(({ own }) => own?.toString('hex') ?? null)}::text[],
-        ${listOf(all.map(({ row }) => row.position))}::int[])
+        ${arrayLiteral(all.map(({ row }) => row.position))}::int[])
         as r(email_id, address, domain, shard, key, to_team, provider, simulated, hex, own_hex, position)`
 }
 
 /** An array of Postgres as text. */
-const listOf = (values: readonly (number | boolean)[]): string => `{${values.join(',')}}`
+const arrayLiteral = (values: readonly (number | boolean)[]): string => `{${values.join(',')}}`
 
 /** The only address of `to`, which most emails have; null: there are several, or none. */
 const soleTo = ({ row }: PlainEmail): string | null =>
   row.to.length === 1 ? (row.to[0] ?? null) : null
+
+/** Columns that emails of one request have in common, or nearly so. One that is missing here does not compile. */
+const sharedColumns = Object.keys({
+  type: true,
+  category: true,
+  from: true,
+  cc: true,
+  bcc: true,
+  reply_to: true,
+  template_id: true,
+  domain_id: true,
+  headers: true,
+  tags: true,
+  metadata: true,
+  workflow_id: true,
+  execution_id: true,
+  node_id: true,
+  unsubscribe_token: true,
+  track_opens: true,
+  track_clicks: true,
+  tracking_host: true,
+  scheduled_at: true,
+  created_at: true,
+} satisfies Record<SharedColumn, true>) as SharedColumn[]
+type SharedColumn = Exclude<
+  keyof PlainEmail['row'],
+  'id' | 'message_id' | 'subject' | 'to' | 'html' | 'text'
+>
 
 /**
  * What emails have in common, each once, and the place of that of each email. Emails of one request differ in little else than their
@@ -129,77 +157,33 @@ function kindsOf(emails: readonly PlainEmail[]) {
   return { kinds, places }
 }
 
-const kindOf = (email: PlainEmail, place: number) => {
-  const { row, dueAt, expiresAt } = email
-  return {
-    place,
-    type: row.type,
-    category: row.category,
-    from: row.from,
-    to: soleTo(email) === null ? row.to : [],
-    cc: row.cc,
-    bcc: row.bcc,
-    reply_to: row.reply_to,
-    template_id: row.template_id,
-    domain_id: row.domain_id,
-    headers: row.headers,
-    tags: row.tags,
-    metadata: row.metadata,
-    workflow_id: row.workflow_id,
-    execution_id: row.execution_id,
-    node_id: row.node_id,
-    unsubscribe_token: row.unsubscribe_token,
-    track_opens: row.track_opens,
-    track_clicks: row.track_clicks,
-    tracking_host: row.tracking_host,
-    scheduled_at: row.scheduled_at,
-    created_at: row.created_at,
-    class: classPlace(row),
-    due_at: dueAt,
-    expires_at: expiresAt,
-  }
-}
+const kindOf = (email: PlainEmail, place: number) => ({
+  ...Object.fromEntries(sharedColumns.map((column) => [column, email.row[column]])),
+  place,
+  to: soleTo(email) === null ? email.row.to : [],
+  class: classPlace(email.row),
+  due_at: email.dueAt,
+  expires_at: email.expiresAt,
+})
 
 /** Whether two emails have all of `kindOf` in common. False also for some that have, such as two with the same tags. */
-function areAlike(one: PlainEmail, other: PlainEmail): boolean {
-  const [a, b] = [one.row, other.row]
-  return (
-    a.type === b.type &&
-    a.category === b.category &&
-    a.from === b.from &&
-    soleTo(one) !== null &&
-    soleTo(other) !== null &&
-    a.template_id === b.template_id &&
-    a.domain_id === b.domain_id &&
-    a.workflow_id === b.workflow_id &&
-    a.execution_id === b.execution_id &&
-    a.node_id === b.node_id &&
-    a.unsubscribe_token === b.unsubscribe_token &&
-    a.track_opens === b.track_opens &&
-    a.track_clicks === b.track_clicks &&
-    a.tracking_host === b.tracking_host &&
-    a.scheduled_at?.getTime() === b.scheduled_at?.getTime() &&
-    a.created_at.getTime() === b.created_at.getTime() &&
-    one.dueAt.getTime() === other.dueAt.getTime() &&
-    one.expiresAt.getTime() === other.expiresAt.getTime() &&
-    areSameLists(a, b) &&
-    hasNoFurther(a) &&
-    hasNoFurther(b)
-  )
-}
+const areAlike = (one: PlainEmail, other: PlainEmail): boolean =>
+  soleTo(one) !== null &&
+  soleTo(other) !== null &&
+  isSame(one.dueAt, other.dueAt) &&
+  isSame(one.expiresAt, other.expiresAt) &&
+  sharedColumns.every((column) => isSame(one.row[column], other.row[column]))
 
-type Lists = Pick<PlainEmail['row'], 'cc' | 'bcc' | 'reply_to'>
-
-const areSameLists = (a: Lists, b: Lists): boolean =>
-  isSameList(a.cc, b.cc) && isSameList(a.bcc, b.bcc) && isSameList(a.reply_to, b.reply_to)
-
-const isSameList = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && a.every((text, i) => text === b[i])
-
-const hasNoFurther = ({ headers, tags, metadata }: PlainEmail['row']): boolean =>
-  isEmpty(headers) && isEmpty(tags) && isEmpty(metadata)
-
-function isEmpty(object: object): boolean {
-  for (const _ in object) return false
-  return true
+/** Whether two values of a column are the same. False also for some objects that are, but not for empty ones. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  if (!one || !other || typeof one !== 'object' || typeof other !== 'object') return false
+  if (one instanceof Date) return other instanceof Date && one.getTime() === other.getTime()
+  if (Array.isArray(one))
+    return (
+      Array.isArray(other) &&
+      one.length === other.length &&
+      one.every((item, i) => item === other[i])
+    )
+  return Object.keys(one).length === 0 && Object.keys(other).length === 0
 }
