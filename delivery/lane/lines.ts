@@ -114,7 +114,8 @@ function goOnAll(
     hasMore ||= mayFind
     const hasEnded = one.after === ''
     const beginsNext = hasEnded && wasUnderWay && mayFind
-    if (beginsNext) lacking += (shares[one.class] ?? 0) - one.taken
+    // A walk may take more than its share, by a step.
+    if (beginsNext) lacking += Math.max(0, (shares[one.class] ?? 0) - one.taken)
     if (!hasEnded || beginsNext) goingOn.push(one.class)
   }
   return { hasMore, goingOn, lacking }

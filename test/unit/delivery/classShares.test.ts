@@ -39,3 +39,11 @@ test('a class that comes to its last workspace keeps its share for its next lap,
   lines.learn([last, ...others], 100, 200)
   expect(lines.next(200).most, 'a whole lap in one claim has no more').toEqual([200, 200, 200])
 })
+
+test('a class that took a step more than its share does not count against the others', () => {
+  const lines = createLines({ from: 0, to: 64 })
+  const others = [1, 2].map((place) => walkedOf(place, 'ws_1'))
+  lines.learn([walkedOf(0, 'ws_8'), ...others], 200, 200)
+  lines.learn([{ ...walkedOf(0, ''), taken: 139 }, ...others], 150, 200)
+  expect(lines.next(200).most).toEqual([120, 60, 20])
+})
