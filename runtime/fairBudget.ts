@@ -45,12 +45,10 @@ export function createFairBudget(limits: { bytesMax: number; ownerBytesMax: numb
     }
     return undefined
   }
-  const end = (name: string, bytes: number) => {
-    used -= bytes
-    const owner = owners.get(name)
-    if (owner) owner.used -= bytes
-    if (owner?.used === 0 && owner.waiting.length === 0) owners.delete(name)
-    startWaiting()
+  const forget = (name: string, owner: Owner) => {
+    const isIdle = owner.used === 0 && owner.waiting.length === 0
+    // It may have been forgotten already, and another one may stand by its name.
+    if (isIdle && owners.get(name) === owner) owners.delete(name)
   }
 
   return async <T>(
@@ -62,30 +60,39 @@ export function createFairBudget(limits: { bytesMax: number; ownerBytesMax: numb
     signal?.throwIfAborted()
     const owner = owners.get(name) ?? { used: 0, waiting: [] }
     owners.set(name, owner)
-    await new Promise<void>((resolve, reject) => {
-      const leave = () => {
-        owner.waiting.splice(owner.waiting.indexOf(waiting), 1)
-        if (owner.used === 0 && owner.waiting.length === 0) owners.delete(name)
-        reject(signal?.reason)
-        startWaiting()
-      }
-      const waiting: Waiting = {
-        bytes,
-        start: () => {
-          signal?.removeEventListener('abort', leave)
-          resolve()
-        },
-      }
-      signal?.addEventListener('abort', leave, { once: true })
-      owner.waiting.push(waiting)
-      startWaiting()
-    })
+    const started = waitIn(owner.waiting, bytes, signal)
+    startWaiting()
+    let hasBegun = false
     try {
+      await started
+      hasBegun = true
       return await work()
     } finally {
-      end(name, bytes)
+      if (hasBegun) {
+        used -= bytes
+        owner.used -= bytes
+      }
+      forget(name, owner)
+      startWaiting()
     }
   }
+}
+
+/** Waits at the end of a line until it may start. @throws the reason of the signal; it is out of the line then */
+function waitIn(line: Waiting[], bytes: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      line.splice(line.indexOf(waiting), 1)
+      reject(signal?.reason)
+    }
+    const start = () => {
+      signal?.removeEventListener('abort', leave)
+      resolve()
+    }
+    const waiting: Waiting = { bytes, start }
+    signal?.addEventListener('abort', leave, { once: true })
+    line.push(waiting)
+  })
 }
 
 const fits = (used: number, bytes: number, most: number) => used === 0 || used + bytes <= most

@@ -9,12 +9,12 @@ function byLines(message: string): string {
   return stuffed.endsWith('\r\n') ? stuffed : `${stuffed}\r\n`
 }
 
-test('are the bytes that the lines ask for', () => {
+test('are the bytes that the lines ask for', async () => {
   const piece = fc.oneof(
     fc.constantFrom('.', '\r\n', '\r\n.', '..', 'a'),
     fc.integer({ min: 60_000, max: 70_000 }).map((length) => 'x'.repeat(length)),
   )
-  fc.assert(
+  await fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
       const message = pieces.join('')
       const stuffed = Buffer.concat(dotStuffed(Buffer.from(message, 'latin1')))
