@@ -4,16 +4,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { transact } from '../commands/transact.ts'
-import { connect } from '../db/connect.ts'
-import { claimAsSet, claimSettings } from '../db/deliveries/claim.ts'
+import { claimDeliveries, claimSettings } from '../db/deliveries/claim.ts'
 import type { Database } from '../db/schema.ts'
-import type { Settings } from '../db/settings.ts'
 import { createLines } from '../delivery/lane/lines.ts'
 import { limits } from '../rules/limits.ts'
 import { describePostgres } from './machine.ts'
 import { type Bench, figure, percentile, rounded } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
-import { type Servers, withServers } from './servers.ts'
+import { withServers } from './servers.ts'
+import { connectAsWorker } from './workerConnections.ts'
 
 const RATIO_AT_MOST = 1.5
 const P99_MS_MAX = 10
@@ -32,9 +31,8 @@ export const claims: Bench = (options) =>
     // The whole queue is in memory, as on a server that is made for one of this length.
     const postgres = await servers.postgres({ durable: true, sharedBuffers: '1GB' })
     const url = await servers.database(postgres, 'bench')
-    const open = opener(servers, url)
-    const db = open({})
-    const claiming = open(claimSettings)
+    const db = connectAsWorker(servers, url)
+    const claiming = connectAsWorker(servers, url, claimSettings)
     say(`filling ${rows} deliveries`)
     await fill(db, rows)
     const claim = claimer(claiming)
@@ -55,7 +53,7 @@ export const claims: Bench = (options) =>
     say(
       `99th percentile ${quiet} ms; now ${held_s} s of claims and ends at full rate beside a held snapshot`,
     )
-    const held = await besideSnapshot(db, open({}), claim, held_s, say)
+    const held = await besideSnapshot(db, connectAsWorker(servers, url), claim, held_s, say)
     return {
       reference:
         `a claim of the ${LIMIT} deliveries that are due longest, by one index of shards and times, without classes, turns, ` +
@@ -77,15 +75,6 @@ export const claims: Bench = (options) =>
     }
   })
 
-/** Makes a function that connects as a worker does, with these settings besides. */
-const opener = (servers: Servers, url: string) => (more: Settings) => {
-  const settings = { enable_seqscan: 'off', ...more }
-  const onIdleError = () => undefined
-  const { db } = connect({ url, poolSize: 2, name: 'bench', settings, onIdleError })
-  servers.add(() => db.destroy())
-  return db
-}
-
 /** ms of some claims. */
 async function timed(work: () => Promise<number>): Promise<number[]> {
   const each: number[] = []
@@ -104,7 +93,7 @@ function claimer(db: Db): () => Promise<number> {
   const known = new Map(Array.from({ length: 300 }, (_, n) => [`d${n * 3}.test`, n % 30]))
   return async () => {
     const { due, walked } = await transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
-      claimAsSet(trx, {
+      claimDeliveries(trx, {
         ...lines.next(LIMIT),
         rooms: { known, other: 25 },
         limit: LIMIT,

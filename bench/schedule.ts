@@ -3,8 +3,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import { transact } from '../commands/transact.ts'
-import { connect } from '../db/connect.ts'
-import { claimDeliveries } from '../db/deliveries/claim.ts'
+import { claimDeliveries, claimSettings } from '../db/deliveries/claim.ts'
 import { readyDue } from '../db/deliveries/ready.ts'
 import type { Database } from '../db/schema.ts'
 import { createLines } from '../delivery/lane/lines.ts'
@@ -13,6 +12,7 @@ import { describePostgres } from './machine.ts'
 import { type Bench, figure, percentile, rounded } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
 import { withServers } from './servers.ts'
+import { connectAsWorker } from './workerConnections.ts'
 
 const DUE_S_MAX = 10
 const RATIO_AT_MOST = 1.1
@@ -38,19 +38,16 @@ export const schedule: Bench = (options) =>
     const postgres = await servers.postgres({ durable: true })
     const open = async (name: string) => {
       const url = await servers.database(postgres, name)
-      // As a worker's connections.
-      const settings = { enable_seqscan: 'off' }
-      const { db } = connect({ url, poolSize: 2, name, settings, onIdleError: () => undefined })
-      servers.add(() => db.destroy())
+      const db = connectAsWorker(servers, url)
       await fillOthers(db, others)
-      return { db, url }
+      return { db, claiming: connectAsWorker(servers, url, claimSettings), url }
     }
     const [beside, alone] = [await open('beside'), await open('alone')]
     say(`filling ${rows} scheduled deliveries`)
     const begin = new Date(Date.now() + 3_600_000)
     await fillScheduled(beside.db, { rows, due, begin })
     for (const { db } of [beside, alone]) await sql`vacuum analyze`.execute(db)
-    const [claimBeside, claimAlone] = [claimer(beside.db), claimer(alone.db)]
+    const [claimBeside, claimAlone] = [claimer(beside.claiming), claimer(alone.claiming)]
     const pairs: Pair[] = await interleave({
       rounds,
       unit: 'ms',
@@ -60,7 +57,7 @@ export const schedule: Bench = (options) =>
     })
     say(`the second of ${due} of them has come`)
     await sql`delete from deliveries where not scheduled`.execute(beside.db)
-    const took_s = await claimDue(beside.db, { due, now: new Date(begin.getTime() + 1_000) })
+    const took_s = await claimDue(beside, { due, now: new Date(begin.getTime() + 1_000) })
     const claimed: Pair[] = [{ subject: rounded(took_s), reference: DUE_S_MAX }]
     return {
       reference:
@@ -92,11 +89,11 @@ async function timed(claim: Claim): Promise<number> {
 type Claim = () => Promise<{ taken: number; more: boolean }>
 
 /** Claims go on from one to the next, as those of a lane. */
-function claimer(db: Db, now: () => Date = () => new Date()): Claim {
+function claimer(claiming: Db, now: () => Date = () => new Date()): Claim {
   const lines = createLines(ALL)
   return async () => {
-    const { due, walked } = await transact({ db, wake: () => undefined }, ({ db: trx }) =>
-      claimDeliveries(trx, {
+    const { due, walked } = await transact.one({ db: claiming, wake: () => undefined }, (inTrx) =>
+      claimDeliveries(inTrx.db, {
         ...lines.next(LIMIT),
         limit: LIMIT,
         leaseToken: LEASE,
@@ -109,8 +106,11 @@ function claimer(db: Db, now: () => Date = () => new Date()): Claim {
 }
 
 /** Makes ready and claims, in turn as a lane does both, until all that is due is claimed. @returns seconds */
-async function claimDue(db: Db, { due, now }: { due: number; now: Date }): Promise<number> {
-  const claim = claimer(db, () => now)
+async function claimDue(
+  { db, claiming }: { db: Db; claiming: Db },
+  { due, now }: { due: number; now: Date },
+): Promise<number> {
+  const claim = claimer(claiming, () => now)
   const began = performance.now()
   let crowded: ReadonlyMap<number, string> = new Map()
   for (let claimed = 0; claimed < due; ) {

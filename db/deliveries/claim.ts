@@ -64,20 +64,10 @@ export interface Claimed {
  * Its update changes no column that stands in an index, so that Postgres writes no index for it (HOT), which is most of the
  * time of an update. Therefore what is claimed stays in its line until it is settled, and no index finds it by its lease:
  * `delivery_claims` does.
- * @param trx a transaction of its own, because it is planned and committed in its own way (`claimSettings`)
+ * It is one statement that commits by itself, and so one round trip.
+ * @param db whose connections have `claimSettings`, by which it is planned and committed
  */
-export async function claimDeliveries(trx: Trx, claim: Claim): Promise<Claimed> {
-  await sql`select ${sql.join(
-    Object.entries(claimSettings).map(([name, value]) => sql`set_config(${name}, ${value}, true)`),
-  )}`.execute(trx)
-  return claimAsSet(trx, claim)
-}
-
-/**
- * Like `claimDeliveries`, on a connection that has `claimSettings` for good: one statement that commits by itself, and so one
- * round trip where the other takes four.
- */
-export async function claimAsSet(trx: Trx, claim: Claim): Promise<Claimed> {
+export async function claimDeliveries(db: Trx, claim: Claim): Promise<Claimed> {
   const { now } = claim
   const stop = sql`l.verdict`
   // The fences tell Postgres that this claim has looked, and knows test addresses: it refuses those of older releases.
@@ -128,7 +118,7 @@ export async function claimAsSet(trx: Trx, claim: Claim): Promise<Claimed> {
       case when row_number() over () = 1 then steps end as steps,
       case when row_number() over () = 1 then picked end as picked
     from walked left join moved m on true
-  `.execute(trx)
+  `.execute(db)
   const [{ steps, picked } = { steps: null, picked: null }] = rows
   const moved = rows.filter(({ id }) => id !== null)
   // A copy of each row without what the claim alone needs would take longer than all else that is done with them.

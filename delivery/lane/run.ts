@@ -1,7 +1,7 @@
 // Runs one lane: takes it, claims due deliveries of its shards, sends them and settles them, until it is stopped or a
 // newer owner has taken it. It knows no Temporal.
 import { transact } from '../../commands/transact.ts'
-import { type ClaimedDelivery, claimAsSet } from '../../db/deliveries/claim.ts'
+import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import { createPulse } from '../../runtime/pulse.ts'
@@ -166,7 +166,7 @@ function createRunning(
     const lease = { leaseToken, leaseMs: config.leaseMs, now: now(), owner: epoch }
     const { deliveries, due, walked } = await transact.one(
       { ...deps, db: deps.claiming },
-      ({ db }) => claimAsSet(db, { ...walk, limit, ...lease }),
+      ({ db }) => claimDeliveries(db, { ...walk, limit, ...lease }),
     )
     metrics?.claimed(deliveries.length, performance.now() - began)
     leases.note(deliveries, until)

@@ -2,7 +2,8 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { type Claim, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { Claim } from '../../db/deliveries/claim.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { queueAt } from '../setup/queue.ts'
 
@@ -22,7 +23,7 @@ const queue = (workspace: string, lines: number, perLine = 1) =>
   from generate_series(1, ${lines}::int) i, generate_series(1, ${perLine}::int) n`.execute(db)
 
 const claim = (over: Partial<Claim> = {}) =>
-  transact({ db, wake: () => undefined }, (inTrx) => claimDeliveries(inTrx.db, claimOf(over)))
+  transact({ db, wake: () => undefined }, (inTrx) => claimInTrx(inTrx.db, claimOf(over)))
 
 /** How many entries of the index of the lines some work reads, dead ones too. */
 async function entriesRead(work: () => Promise<unknown>): Promise<number> {

@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import { createLines } from '../../delivery/lane/lines.ts'
 import { laneShards } from '../../delivery/lane/shards.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { allLines, endLeases, expiredLeases, queueAt } from '../setup/queue.ts'
 
@@ -17,7 +17,7 @@ beforeEach(() => sql`truncate deliveries, delivery_claims`.execute(db))
 
 const claim = (shards: ShardRange, limit = 100, walk = {}) =>
   transact({ db, wake: () => undefined }, (inTrx) =>
-    claimDeliveries(inTrx.db, claimOf({ ...allLines(limit, shards), ...walk })),
+    claimInTrx(inTrx.db, claimOf({ ...allLines(limit, shards), ...walk })),
   )
 const sorted = (ids: readonly number[]) => [...ids].sort((a, b) => a - b)
 

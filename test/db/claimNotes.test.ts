@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import {
   extendLeases,
   forgetClaims,
@@ -12,6 +11,7 @@ import {
 } from '../../db/deliveries/leases.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
 import { up } from '../../db/migrations/2026-11-25-55-claims-in-place.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { nodesOf } from '../setup/planNodes.ts'
@@ -29,7 +29,7 @@ const inOne = <T>(work: (trx: Trx) => Promise<T>) =>
   transact.one({ db, wake: () => undefined }, (inTrx) => work(inTrx.db))
 const claim = (limit = 100) =>
   transact({ db, wake: () => undefined }, (inTrx) =>
-    claimDeliveries(inTrx.db, claimOf(allLines(limit))),
+    claimInTrx(inTrx.db, claimOf(allLines(limit))),
   ).then(({ deliveries }) => deliveries)
 const forget = async () => {
   let after: NotePlace | undefined

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { Db } from '../../db/connect.ts'
-import { type Claim, type Claimed, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { Claim, Claimed } from '../../db/deliveries/claim.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import { moveLines } from '../../db/recipient-domains/destinations.ts'
 import { createDestinations } from '../../delivery/lane/destinations.ts'
@@ -13,6 +13,7 @@ import { createLines } from '../../delivery/lane/lines.ts'
 import { shardOf } from '../../rules/shard.ts'
 import { createLog } from '../../runtime/log.ts'
 import { acceptMail } from '../setup/acceptedMail.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { seedWorkspace } from '../setup/harness.ts'
@@ -50,7 +51,7 @@ async function queue({ count, ...line }: Line): Promise<void> {
 
 const claim = (over: Partial<Claim> = {}): Promise<Claimed> =>
   transact.one({ db, wake: () => undefined }, (inTrx) =>
-    claimDeliveries(inTrx.db, claimOf({ now: after(3_600_000), ...over })),
+    claimInTrx(inTrx.db, claimOf({ now: after(3_600_000), ...over })),
   )
 
 /** How many of each value of a column. */

@@ -2,8 +2,9 @@
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { type Claim, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { Claim } from '../../db/deliveries/claim.ts'
 import type { Database } from '../../db/schema.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 import { queueAt } from '../setup/queue.ts'
@@ -18,9 +19,7 @@ async function statementsOf(asked: Claim): Promise<CompiledQuery[]> {
     dialect: new PostgresDialect({ pool }),
     log: ({ query }) => void sent.push(query),
   })
-  await transact({ db: listening, wake: () => undefined }, (inTrx) =>
-    claimDeliveries(inTrx.db, asked),
-  )
+  await transact({ db: listening, wake: () => undefined }, (inTrx) => claimInTrx(inTrx.db, asked))
   return sent.filter((query) => /set_config|recursive/.test(query.sql))
 }
 

@@ -2,8 +2,9 @@
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { type Claim, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { Claim } from '../../db/deliveries/claim.ts'
 import type { Database } from '../../db/schema.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 import { queueAt } from '../setup/queue.ts'
@@ -24,7 +25,7 @@ async function planOf(asked: Claim) {
     log: ({ query }) => void sent.push(query),
   })
   await transact({ db: listening, wake: () => undefined }, (inTrx) =>
-    claimDeliveries(inTrx.db, { ...asked, now: new Date(0) }),
+    claimInTrx(inTrx.db, { ...asked, now: new Date(0) }),
   )
   const [settings, statement] = sent.filter((query) => /set_config|recursive/.test(query.sql))
   const parameters = (statement?.parameters ?? []).map((value) =>

@@ -4,10 +4,11 @@ import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { Db, Trx } from '../../db/connect.ts'
-import { type Claim, type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { Claim, ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { createLines } from '../../delivery/lane/lines.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { allLines, endLeases, expiredLeases, queueAt } from '../setup/queue.ts'
@@ -25,7 +26,7 @@ const { after, queue, claimOf } = queueAt(db, NOW)
 const inOne = <T>(work: (trx: Trx) => Promise<T>, on: Db = db) =>
   transact.one({ db: on, wake: () => undefined }, (inTrx) => work(inTrx.db))
 const claim = async (asked: Claim, on: Db = db) =>
-  (await inOne((trx) => claimDeliveries(trx, asked), on)).deliveries
+  (await inOne((trx) => claimInTrx(trx, asked), on)).deliveries
 const release = (claimed: ClaimedDelivery[], lease: string) =>
   inOne((trx) => releaseDeliveries(trx, claimed, lease))
 const mark = (ids: number[], lease: string, on: Db = db) =>
@@ -151,7 +152,7 @@ test('what a claim settles without sending counts in the share of its line, and 
   await sql`insert into suppressions (workspace_id, email, reason, created_at)
     values (${rows[0]?.workspace_id}, 'gone@mail.test', 'manual', ${NOW})`.execute(db)
   const asked = claimOf({ limit: 100, turn: 100, perLine: 7 })
-  const found = await inOne((trx) => claimDeliveries(trx, asked))
+  const found = await inOne((trx) => claimInTrx(trx, asked))
   expect(found.deliveries).toEqual([])
   expect(found.due).toBe(7)
   // So the lane claims again at once, with a larger share.

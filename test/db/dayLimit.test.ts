@@ -4,11 +4,12 @@ import { afterEach, expect, test } from 'vitest'
 import { createLimitBook } from '../../commands/limits/book.ts'
 import { createDailyLimit } from '../../commands/limits/daily.ts'
 import { transact } from '../../commands/transact.ts'
-import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import { createDayLimit, createPlacedEmails } from '../../delivery/lane/dayLimit.ts'
 import { createWarmUp } from '../../delivery/lane/warmUp.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { DAY_MS, HOUR_MS, neverOpen, START_MS, wake } from '../setup/coldDomains.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { seedWorkspace } from '../setup/harness.ts'
@@ -40,7 +41,7 @@ function createWorker(clock: { ms: number }, number = 1, shards = { from: 0, to:
         readyDue(inTrx.db, shards, now(), { perShard: 10_000, rights }),
       )
       const asked = { ...allLines(limit, shards), leaseToken, leaseMs: HOUR_MS, now: now() }
-      const { deliveries } = await transact.one(deps, (inTrx) => claimDeliveries(inTrx.db, asked))
+      const { deliveries } = await transact.one(deps, (inTrx) => claimInTrx(inTrx.db, asked))
       return gate(deliveries)
     },
     /** The same after the warm-up of domains, as a lane does it. */
@@ -49,7 +50,7 @@ function createWorker(clock: { ms: number }, number = 1, shards = { from: 0, to:
         readyDue(inTrx.db, shards, now(), { perShard: 10_000, rights }),
       )
       const asked = { ...allLines(1_000, shards), leaseToken, leaseMs: HOUR_MS, now: now() }
-      const { deliveries } = await transact.one(deps, (inTrx) => claimDeliveries(inTrx.db, asked))
+      const { deliveries } = await transact.one(deps, (inTrx) => claimInTrx(inTrx.db, asked))
       const config = { warmUp: true } as Parameters<typeof createWarmUp>[0]['config']
       const warmUp = createWarmUp({ db, now, wake, config, breakers: neverOpen }, leaseToken)
       return gate(await warmUp(deliveries))

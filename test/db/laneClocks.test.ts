@@ -3,9 +3,9 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases } from '../../db/deliveries/leases.ts'
 import { acceptMail } from '../setup/acceptedMail.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { seedWorkspace } from '../setup/harness.ts'
@@ -42,7 +42,7 @@ const rowOf = (to: string) =>
 /** Claims one mail for a worker that is dead, at the time that its clock shows. */
 async function claimFor(now: Date): Promise<number[]> {
   const lease = { leaseToken: DEAD, leaseMs: 60_000, now }
-  const { deliveries } = await claimDeliveries(trx, { ...allLines(9), ...lease })
+  const { deliveries } = await claimInTrx(trx, { ...allLines(9), ...lease })
   expect(deliveries).toHaveLength(1)
   return deliveries.map(({ id }) => id)
 }

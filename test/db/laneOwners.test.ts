@@ -5,11 +5,11 @@ import { sql } from 'kysely'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { offerLane, renewLane, takeLane } from '../../db/lanes/writes.ts'
 import { UNKNOWN_RESPONSE } from '../../delivery/nextState.ts'
 import { acceptMail } from '../setup/acceptedMail.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { seedWorkspace } from '../setup/harness.ts'
@@ -200,7 +200,7 @@ test('twenty owners at once: one of them can renew, claim and mark', async () =>
   const claim = async (owner: typeof newest, n: number) => {
     const lease = { leaseToken: token(n), leaseMs: 60_000, now: new Date() }
     const asked = { ...allLines(9, shards), ...lease, owner }
-    return (await claimDeliveries(trx, asked)).deliveries
+    return (await claimInTrx(trx, asked)).deliveries
   }
   for (const [n, owner] of owners.entries()) {
     if (owner !== newest) expect(await claim(owner, n)).toEqual([])
@@ -223,7 +223,7 @@ test('a process that was frozen cannot mark with a time of long ago', async () =
   const before = new Date(Date.now() - 60_000)
   const lease = { leaseToken: token, leaseMs: 1_000, now: new Date() }
   const shards = { from: 0, to: 64 }
-  const claimed = await claimDeliveries(trx, {
+  const claimed = await claimInTrx(trx, {
     ...allLines(1, shards),
     ...lease,
   })

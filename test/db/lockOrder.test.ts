@@ -2,12 +2,12 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import type { Trx } from '../../db/connect.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { type Settlement, settleDeliveries } from '../../db/deliveries/settle.ts'
 import { placeDeliveries } from '../../db/domains/warmUp.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { allLines, queueDeliveries } from '../setup/queue.ts'
@@ -28,7 +28,7 @@ beforeEach(async () => {
   await queueDeliveries(db, { workspaceId, domainId: 'dom_1', count: 3, ...times })
   const shards = { from: 0, to: 64 }
   const lease = { leaseToken: TOKEN, leaseMs: 60_000, now: later() }
-  const claimed = await claimDeliveries(trx, {
+  const claimed = await claimInTrx(trx, {
     ...allLines(3, shards),
     ...lease,
   })

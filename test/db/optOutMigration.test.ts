@@ -10,9 +10,9 @@ import {
 } from '../../commands/opt-outs/takeOver.ts'
 import { transact } from '../../commands/transact.ts'
 import { connect } from '../../db/connect.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { migrateUrl } from '../../db/migrate.ts'
 import { addressMacOf } from '../setup/addressMac.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { newId } from '../setup/harness.ts'
 import { allLines } from '../setup/queue.ts'
 import { databaseUrl, runSql } from '../setup/template.ts'
@@ -72,7 +72,7 @@ test('rows of the release before', async () => {
 
   const claim = async () => {
     const { deliveries: claimed } = await transact.one({ db, wake: () => undefined }, (inTrx) =>
-      claimDeliveries(inTrx.db, {
+      claimInTrx(inTrx.db, {
         ...allLines(100, { from: 1, to: 2 }),
         leaseToken: '00000000-0000-0000-0000-00000000000b',
         leaseMs: 60_000,

@@ -2,10 +2,10 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import type { DeliveryDeps } from '../../delivery/deps.ts'
 import { createRecovery } from '../../delivery/lane/expiredLeases.ts'
 import { createLog } from '../../runtime/log.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { now } from '../setup/harness.ts'
 import { endLeases, queueAt } from '../setup/queue.ts'
@@ -21,9 +21,7 @@ beforeEach(() => sql`truncate deliveries, delivery_claims`.execute(db))
 /** Claims so many deliveries for a worker that is dead. @returns their ids */
 async function claimDead(count: number): Promise<number[]> {
   await queue(count)
-  const { deliveries } = await transact({ db, wake }, (inTrx) =>
-    claimDeliveries(inTrx.db, claimOf()),
-  )
+  const { deliveries } = await transact({ db, wake }, (inTrx) => claimInTrx(inTrx.db, claimOf()))
   const ids = deliveries.map(({ id }) => id)
   expect(ids).toHaveLength(count)
   await endLeases(db, ids)

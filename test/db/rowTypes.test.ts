@@ -9,7 +9,6 @@ import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import {
   extendLeases,
   forgetClaims,
@@ -91,6 +90,7 @@ import { insertWebhookEvent, replayWebhookDelivery } from '../../db/webhooks/wri
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { captureSql } from '../setup/capturedSql.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { type DescribedColumn, openDescriber } from '../setup/describeSql.ts'
 import { allLines, rights } from '../setup/queue.ts'
@@ -179,14 +179,14 @@ const learned = { domain: 'a.test', destination: 'provider', shard: 1 }
 /** A call of each function that sends a raw statement, for each of its branches. */
 const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) =>
-    claimDeliveries(trx, {
+    claimInTrx(trx, {
       ...allLines(1, { from: 0, to: 2 }),
       leaseToken: id,
       leaseMs: 1,
       now: at,
     }),
   (trx) =>
-    claimDeliveries(trx, {
+    claimInTrx(trx, {
       ...allLines(1, { from: 0, to: 2 }),
       leaseToken: id,
       leaseMs: 1,

@@ -5,13 +5,13 @@ import { beforeEach, expect, test } from 'vitest'
 import { takeReport } from '../../commands/reports/take.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { type Settlement, settleDeliveries } from '../../db/deliveries/settle.ts'
 import { settle as settleGroup, writeEach } from '../../delivery/lane/settle.ts'
 import { underWayStates } from '../../rules/states.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { holdContact } from '../setup/mailEvents.ts'
@@ -38,7 +38,7 @@ async function claimed(to = `${uniqueName('r')}@example.test`) {
   const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
   const [id = 0] = await bringTo(db, { emailId: body.id }, 'queued', at())
   await inOne((trx) =>
-    claimDeliveries(trx, {
+    claimInTrx(trx, {
       ...allLines(100),
       leaseToken: LEASE,
       leaseMs: LEASE_MS,

@@ -2,9 +2,9 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
-import { claimDeliveries } from '../../db/deliveries/claim.ts'
 import { createWarmUp } from '../../delivery/lane/warmUp.ts'
 import { warmUpLadder } from '../../rules/mail/warmUp.ts'
+import { claimInTrx } from '../setup/claims.ts'
 import {
   createColdDomains,
   DAY_MS,
@@ -85,7 +85,7 @@ test('a cold domain keeps to its ladder however many other domains a lane has se
   const gate = createWarmUp({ db, now: () => now, wake, config, breakers: neverOpen }, leaseToken)
   const claim = (limit: number) =>
     transact.one({ db, wake }, (inTrx) =>
-      claimDeliveries(inTrx.db, {
+      claimInTrx(inTrx.db, {
         ...allLines(limit),
         leaseToken,
         leaseMs: HOUR_MS,
@@ -118,7 +118,7 @@ test('what a breaker has held counts before the warm-up: it needs a place, and k
   const breakers = { heldFor: () => 2 * HOUR_MS }
   const gate = createWarmUp({ db, now: () => now, wake, config, breakers }, leaseToken)
   const { deliveries } = await transact.one({ db, wake }, (inTrx) =>
-    claimDeliveries(inTrx.db, { ...allLines(500), leaseToken, leaseMs: HOUR_MS, now }),
+    claimInTrx(inTrx.db, { ...allLines(500), leaseToken, leaseMs: HOUR_MS, now }),
   )
   expect(deliveries).toHaveLength(step + 1)
   expect(await gate(deliveries)).toHaveLength(step)

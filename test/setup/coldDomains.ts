@@ -2,9 +2,10 @@
 import { sql } from 'kysely'
 import { transact } from '../../commands/transact.ts'
 import type { Db } from '../../db/connect.ts'
-import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import { createWarmUp } from '../../delivery/lane/warmUp.ts'
+import { claimInTrx } from './claims.ts'
 import { seedWorkspace } from './harness.ts'
 import { allLines, rights } from './queue.ts'
 import { bringTo } from './states.ts'
@@ -36,7 +37,7 @@ export function createColdDomains(db: Db) {
           readyDue(inTrx.db, shards, now(), { perShard: 10_000, rights }),
         )
         const { deliveries: claimed } = await transact.one({ db, wake }, (inTrx) =>
-          claimDeliveries(inTrx.db, claim),
+          claimInTrx(inTrx.db, claim),
         )
         return { claimed, sent: await gate(claimed) }
       }

@@ -6,10 +6,11 @@ import { writeEmail } from '../../commands/emails/write.ts'
 import { takeReport } from '../../commands/reports/take.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Trx } from '../../db/connect.ts'
-import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import { newOpaqueToken } from '../../mail/tracking/tokens.ts'
 import { type createTestApi, insertTestDomain } from './api.ts'
+import { claimInTrx } from './claims.ts'
 import { allLines } from './queue.ts'
 import { bringTo } from './states.ts'
 import { uniqueName } from './unique.ts'
@@ -115,7 +116,7 @@ export async function createLeavers(api: Awaited<ReturnType<typeof createTestApi
     )
     return (
       await inOne((trx) =>
-        claimDeliveries(trx, {
+        claimInTrx(trx, {
           ...allLines(200, shards),
           leaseToken,
           leaseMs: 60_000,

@@ -1,9 +1,10 @@
 // Scheduled mail of a test API whose clock moves when the test moves it, and what a lane does when it is due.
 import { transact } from '../../commands/transact.ts'
-import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import type { SendRights } from '../../db/deliveries/scheduled.ts'
 import { createTestApi, insertTestDomain } from './api.ts'
+import { claimInTrx } from './claims.ts'
 import { allLines } from './queue.ts'
 import { uniqueName } from './unique.ts'
 
@@ -55,7 +56,7 @@ export async function createScheduledApi() {
   async function claim(): Promise<ClaimedDelivery[]> {
     const lease = { leaseToken: LEASE, leaseMs: 3_600_000, now: new Date(clock.ms) }
     const { deliveries } = await transact(api.deps, ({ db }) =>
-      claimDeliveries(db, { ...allLines(10_000), ...lease }),
+      claimInTrx(db, { ...allLines(10_000), ...lease }),
     )
     return deliveries
   }

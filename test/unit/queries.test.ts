@@ -10,7 +10,6 @@ import { filesOf, nodesOf, parseSource } from '../setup/sources.ts'
 const exceptions: Record<string, string[]> = {
   'lanes claim and settle mail of all workspaces, row by row': [
     'deliveries/claimDeliveries',
-    'deliveries/claimAsSet',
     'deliveries/readyDue',
     'deliveries/extendLeases',
     'deliveries/releaseDeliveries',
