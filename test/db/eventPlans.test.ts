@@ -9,12 +9,11 @@ import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
+import { whileTablesGrow } from '../setup/growingTables.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { nodesOf } from '../setup/planNodes.ts'
 
 const { db, pool } = await createTestDatabase({ settings: apiSettings })
-/** Tables grow to these; the last is full. */
-const ROWS = [20, 100, 300, 1_000, 20_000]
 
 /** The indexes by which a table is read: each begins with what an event names. */
 const indexes: Record<string, RegExp> = {
@@ -132,15 +131,7 @@ test('events alone and together read tables by what they name, before these were
   const all = [...statements]
   const prepared = all.filter(isPrepared)
   expect([all.length, prepared.length]).toEqual([6, 4])
-  const plans: string[][] = [await readsOf(prepared)]
-  await sql`analyze`.execute(db)
-  plans.push(await readsOf(prepared))
-  for (const [i, rows] of ROWS.entries()) {
-    await fill(ROWS[i - 1] ?? 0, rows)
-    plans.push(await readsOf(prepared))
-    await sql`analyze`.execute(db)
-    plans.push(await readsOf(prepared))
-  }
+  const plans: string[][] = await whileTablesGrow(db, fill, () => readsOf(prepared))
   plans.push(await readsOf(all))
   expect(plans.at(-1)?.length).toBeGreaterThan(3)
   for (const reads of plans) {
