@@ -90,7 +90,7 @@ export const limits = {
   templateDepthMax: 100,
   /** An email that is not rendered in place, in all of its parts: it comes from another process, and is read in one turn. */
   renderedBytesMax: 2 * MEBIBYTE,
-  /** How long rendering a template with loops may take at first, and once more in a thread for second tries. */
+  /** Processor time that a template with loops may take at first, and once more in a thread for second tries. */
   renderMs: 500,
   renderAgainMs: 5_000,
   /** How long such a render may wait for others before it is refused for now. */

@@ -203,7 +203,7 @@ const codes = {
   },
   template_too_slow: {
     status: 400,
-    help: `Rendering a part of the mail took over ${limits.renderAgainMs / 1000} s, in two tries. \`part\` names it, \`ms\` says how long it was given. Loop over less, or prepare the values before they are sent.`,
+    help: `Rendering a part of the mail took over ${limits.renderAgainMs / 1000} s of processor time, in two tries. \`part\` names it, \`ms\` says how long it was given. Loop over less, or prepare the values before they are sent.`,
   },
   text_too_large: {
     status: 400,

@@ -2,6 +2,9 @@
 import { type ChildEvents, type RenderChild, startChild } from '../../mail/content/pool/child.ts'
 import type { Outcome, Task } from '../../mail/content/pool/messages.ts'
 
+/** A render that takes longer has begun by then, and was seen by the process. */
+const BEGUN_MS = 100
+
 /**
  * A real child, which is killed from outside each of the first `kills` times that it is given a task: before it can have
  * answered. `sent` has each task that was given to it or to one of those after it.
@@ -19,6 +22,40 @@ export function killedChild(kills: number) {
           started.send(tasks)
           if (sent.length <= kills && started.pid !== undefined)
             process.kill(started.pid, 'SIGKILL')
+        },
+      }
+    },
+  }
+}
+
+/**
+ * A real child whose first task may take `limit_ms`. It stands still, as on a machine that has no time for it, for `frozen_ms`
+ * after it was given that. `outcomes` has the kind of each.
+ */
+export function frozenChild({ limit_ms, frozen_ms }: { limit_ms: number; frozen_ms: number }) {
+  const outcomes: Outcome['kind'][] = []
+  let isFirst = true
+  return {
+    outcomes,
+    start(events: ChildEvents): RenderChild {
+      const started = startChild({
+        ...events,
+        onOutcomes(given) {
+          outcomes.push(...given.map(({ kind }) => kind))
+          events.onOutcomes(given)
+        },
+      })
+      return {
+        ...started,
+        send(tasks) {
+          const { pid } = started
+          if (!isFirst || pid === undefined) return started.send(tasks)
+          isFirst = false
+          started.send(tasks.map((task) => ({ ...task, limit_ms })))
+          setTimeout(() => {
+            process.kill(pid, 'SIGSTOP')
+            setTimeout(() => process.kill(pid, 'SIGCONT'), frozen_ms)
+          }, BEGUN_MS)
         },
       }
     },

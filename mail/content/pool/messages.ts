@@ -14,7 +14,7 @@ export interface Task {
   id: number
   /** Which of the child's threads. */
   slot: number
-  /** From the moment in which the thread begins. */
+  /** Of its thread's processor time, and three times as much by the clock, from the moment in which the thread begins. */
   limit_ms: number
   /** A `RenderJob` as JSON. */
   job: string
@@ -29,6 +29,8 @@ export type Outcome = { id: number } & (
       /** Its thread is inside one long call of the engine, and goes on until that ends. */
       isStuck: boolean
     }
+  /** It had too little of the processor to be called too slow. */
+  | { kind: 'starved'; part: string; isStuck: boolean }
   | { kind: 'out_of_memory' }
   | { kind: 'failed' }
 )

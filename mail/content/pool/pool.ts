@@ -153,14 +153,14 @@ export function createPool(
       const job = running.get(outcome.id)
       if (!job) continue
       running.delete(outcome.id)
-      if (outcome.kind === 'too_slow' && outcome.isStuck) pause(job.workspaceId)
+      if ('isStuck' in outcome && outcome.isStuck) pause(job.workspaceId)
       if (outcome.kind !== 'done' && !isSecondSlot(job.slot)) {
         // A busy machine, or what earlier renders left in the thread's memory, is nobody's fault: once more, in a fresh
         // thread.
         const again = { slot: FIRST_SLOTS, limit_ms: limits.renderAgainMs }
         const queue = job.deaths > 0 ? suspects : second
         queue.add(Object.assign(job, again))
-      } else settle(job, outcome)
+      } else settle(job, outcome.kind === 'starved' ? { kind: 'busy' } : outcome)
     }
     dispatch()
   }

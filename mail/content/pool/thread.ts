@@ -4,14 +4,15 @@ import { limits, MEBIBYTE } from '../../../rules/limits.ts'
 import { boundKept } from '../parsed.ts'
 import { partNames, renderEmail } from '../template.ts'
 import type { RenderJob, RenderResult } from './messages.ts'
-import type { ThreadState } from './threads.ts'
+import { currentTask, type ThreadState } from './times.ts'
 
 /** What this thread keeps of parsed templates: little of its memory, and enough for most of the templates in use. */
 const KEPT_BYTES_MAX = 4 * MEBIBYTE
 
 const TEXT_CHARS_MAX = 64 * 1024
 
-const { begun, part } = workerData as ThreadState
+const { begun, part, task } = workerData as ThreadState
+Atomics.store(task, 0, currentTask())
 boundKept(KEPT_BYTES_MAX)
 
 parentPort?.on('message', (job: string) => {

@@ -4,6 +4,7 @@ import type { Worker } from 'node:worker_threads'
 import { partNames } from '../template.ts'
 import { startThread } from './launch.ts'
 import type { Outcome, RenderResult, Task } from './messages.ts'
+import { createState, createTimes } from './times.ts'
 
 const THREAD_MEMORY_MB = 64
 const YOUNG_MEMORY_MB = 16
@@ -12,16 +13,11 @@ const STUCK_MAX = 4
 /** A thread that does not end within this time is inside such a call. */
 const STUCK_MS = 500
 
-/** Memory that a thread and the process share. */
-export interface ThreadState {
-  /** When the render under way began, in ns of `process.hrtime`; 0: none is. */
-  begun: BigInt64Array
-  /** Index in `partNames`. */
-  part: Int32Array
-}
-
-interface Thread extends ThreadState {
+interface Thread {
   worker: Worker
+  /** Index in `partNames` of the part that is rendered. */
+  part: Int32Array
+  look: ReturnType<typeof createTimes>
 }
 
 /** Ends this process at once, with its threads whatever they do: an orderly exit waits for each of them. */
@@ -35,10 +31,7 @@ export function createThreads() {
   let stuck = 0
 
   function start(): Thread {
-    const state = {
-      begun: new BigInt64Array(new SharedArrayBuffer(8)),
-      part: new Int32Array(new SharedArrayBuffer(4)),
-    }
+    const state = createState()
     const worker = startThread({
       workerData: state,
       env: {},
@@ -47,7 +40,7 @@ export function createThreads() {
         maxYoungGenerationSizeMb: YOUNG_MEMORY_MB,
       },
     })
-    const thread = { ...state, worker }
+    const thread = { worker, part: state.part, look: createTimes(state) }
     const forget = () => {
       const at = spares.indexOf(thread)
       if (at >= 0) spares.splice(at, 1)
@@ -79,11 +72,6 @@ export function createThreads() {
       return isStuck
     },
   }
-}
-
-function isOver({ begun }: Thread, limit_ms: number): boolean {
-  const since = Atomics.load(begun, 0)
-  return since !== 0n && process.hrtime.bigint() - since >= BigInt(limit_ms) * 1_000_000n
 }
 
 /** How a render ends that was not past its time. */
@@ -139,15 +127,15 @@ export function createSlot(
     },
     /** Ends the render under way when it is past its time. */
     check(): void {
-      if (!task || !thread) return
-      if (!isOver(thread, task.limit_ms)) return
+      const kind = task && thread?.look(task.limit_ms)
+      if (!task || !thread || !kind) return
       const part = partNames[Atomics.load(thread.part, 0)] ?? 'html'
       const { id } = task
       const ended = threads.end(thread)
       task = null
       thread = null
       void ended.then((isStuck) => {
-        report({ kind: 'too_slow', part, isStuck, id })
+        report({ kind, part, isStuck, id })
         if (!isFreshEach) this.warm()
       })
     },

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createRenderer, type RendererOptions } from '../../../mail/content/renderer.ts'
 import { failureText, type RenderedEmail } from '../../../mail/content/template.ts'
 import { eventually } from '../../setup/eventually.ts'
-import { killedChild, scriptedChild } from '../../setup/renderChildren.ts'
+import { frozenChild, killedChild, scriptedChild } from '../../setup/renderChildren.ts'
 
 const SECONDS = 1_000
 /** What the child does with it is said by each test, or is quick. */
@@ -132,4 +132,32 @@ test('a workspace that left a thread in a call which nothing stops waits, and no
   child.answer({ id: 2, kind: 'done', result: RENDERED })
   expect(await Promise.all([slow, next])).toEqual([RENDERED, RENDERED])
   expect(lines).toEqual([{ workspace_id: 'slow', ms: pauseMs }])
+})
+
+/** Some 0.2 to 1 s of processor time. */
+const SLOW = '{% for x in (1..1500) %}{% for y in (1..200) %}{% endfor %}{% endfor %}done'
+
+test('a render that the machine leaves without processor is given its time: waiting is not its fault', async () => {
+  const child = frozenChild({ limit_ms: 5 * SECONDS, frozen_ms: 6 * SECONDS })
+  const { render } = createOwn({ start: child.start })
+  expect(await render('ws', SLOW)).toMatchObject({ html: 'done' })
+  expect(child.outcomes).toEqual(['done'])
+})
+
+test('a render that is left without processor for long is tried once more, and its machine is called busy', async () => {
+  const child = frozenChild({ limit_ms: 150, frozen_ms: 1 * SECONDS })
+  const { render } = createOwn({ start: child.start })
+  expect(await render('ws', SLOW)).toMatchObject({ html: 'done' })
+  expect(child.outcomes).toEqual(['starved', 'done'])
+})
+
+test('a second try that the machine gave no time is answered busy', async () => {
+  const child = scriptedChild()
+  const { render } = createOwn({ start: child.start })
+  const open = render('ws')
+  for (const slot of [0, 4]) {
+    await eventually(() => expect(child.sent.at(-1)?.slot).toBe(slot))
+    child.answer({ id: 1, kind: 'starved', part: 'html', isStuck: false })
+  }
+  expect(await open).toEqual({ ok: false, kind: 'busy' })
 })
