@@ -1,9 +1,10 @@
 // Lets long work of this process share its event loop: beside other work it gets a part of the time, alone all of it.
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { MEBIBYTE } from '../rules/limits.ts'
+import { collectLater } from './collect.ts'
 
 /** Work on so many bytes does not rest: mail with files, and an invoice for each customer, is as fast as its pieces. */
-const RESTING_BYTES = 8 * MEBIBYTE
+const LONG_BYTES = 8 * MEBIBYTE
 /** Others that take less of a turn do not wait for us. */
 const OTHERS_MS = 1
 /** The longest rest after one piece, which the kernel may have interrupted for longer than it worked. */
@@ -55,7 +56,7 @@ export function createGiveWay({ now, turn, pause }: Time): GivingWay {
     const turned = now()
     // Other long work in the same turn is nobody who waits for us.
     const others_ms = turned - ended - (worked_ms - workedThen_ms)
-    if (others_ms < OTHERS_MS || waiting > 0 || bytes <= RESTING_BYTES) return
+    if (others_ms < OTHERS_MS || waiting > 0 || bytes <= LONG_BYTES) return
     const rest_ms = Math.min(took_ms * (1 / part - 1), REST_MS_MAX)
     // The piece itself may have been in the rest of another one.
     restsUntil = Math.max(restsUntil, turned - took_ms) + took_ms + rest_ms
@@ -74,4 +75,11 @@ export function createGiveWay({ now, turn, pause }: Time): GivingWay {
 }
 
 /** That of this process: all of its long work shares one part. */
-export const { giveWay, hurry } = createGiveWay({ now: () => performance.now(), turn, pause })
+const ofProcess = createGiveWay({ now: () => performance.now(), turn, pause })
+export const { hurry } = ofProcess
+
+/** Ends a piece of long work of this process. */
+export function giveWay(piece: Piece): Promise<void> {
+  if (piece.bytes > LONG_BYTES) collectLater()
+  return ofProcess.giveWay(piece)
+}
