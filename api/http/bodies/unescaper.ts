@@ -21,6 +21,8 @@ plain[BACKSLASH] = 0
 
 /** The longest piece that `read` takes. */
 export const PIECE_BYTES = 64 * 1024
+/** Shorter pieces are read byte by byte at once. */
+const WHOLE_BYTES_MIN = 4 * 1024
 
 /** The bytes of one text, without escapes, in UTF-8. */
 export class Unescaper {
@@ -54,7 +56,7 @@ export class Unescaper {
   /** Reads on from a place in a piece of at most `PIECE_BYTES`. @returns the place after what was read */
   read(piece: Buffer, from: number): number {
     this.#length = 0
-    let i = from
+    let i = from === 0 ? this.#readWhole(piece) : from
     while (i < piece.length) {
       const byte = piece[i] ?? 0
       if (this.#escape > 0) {
@@ -75,6 +77,27 @@ export class Unescaper {
       }
     }
     return i
+  }
+
+  /**
+   * Reads a piece from the middle of a long text by the parser of JavaScript, in less than half of the time. Each byte is a
+   * character to it, as in Latin-1: so bytes of UTF-8 stay what they are, and `\u` is left to `read`.
+   * @returns the place after what was read: 0 when the text ends in this piece, or it holds what is left to `read`
+   */
+  #readWhole(piece: Buffer): number {
+    if (this.#escape > 0 || piece.length < WHOLE_BYTES_MIN) return 0
+    const end = endOfEscapes(piece)
+    const text = piece.toString('latin1', 0, end)
+    if (text.includes('\\u')) return 0
+    let plainText: string
+    try {
+      plainText = JSON.parse(`"${text}"`)
+    } catch {
+      return 0
+    }
+    this.#endPair()
+    this.#length += this.#out.write(plainText, this.#length, 'latin1')
+    return end
   }
 
   #copyRun(piece: Buffer, from: number): number {
@@ -151,6 +174,13 @@ export class Unescaper {
     }
     out[this.#length++] = 0x80 | (code & 0x3f)
   }
+}
+
+/** The end of the last whole escape: before a backslash at the end that no other one takes. */
+function endOfEscapes(piece: Buffer): number {
+  let from = piece.length
+  while (from > 0 && piece[from - 1] === BACKSLASH) from -= 1
+  return piece.length - ((piece.length - from) % 2)
 }
 
 /** The value of a hexadecimal digit; -1 for another byte. */
