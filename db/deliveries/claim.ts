@@ -71,7 +71,7 @@ export interface Claimed {
 export async function claimDeliveries(db: Trx, claim: Claim): Promise<Claimed> {
   const { owner } = claim
   const { rows } = await (owner ? claimOfOwner(db, { ...claim, owner }) : claimOfAnyone(db, claim))
-  const walked = rows[0]?.walked ?? { steps: null, picked: null }
+  const walked = rows.find(({ id }) => id === null)?.walked ?? { steps: null, picked: null }
   const moved = rows.filter(({ id }) => id !== null)
   // By their ids: Postgres gives them in the order of their places.
   moved.sort((a, b) => a.id - b.id)
@@ -88,7 +88,7 @@ export async function claimDeliveries(db: Trx, claim: Claim): Promise<Claimed> {
 type Seconds = 'next_at' | 'created_at' | 'expires_at'
 type ClaimRow = Omit<ClaimedDelivery, Seconds> & { [name in Seconds]: number } & {
   verdict: Verdict | null
-  /** Only of the first row. */
+  /** Only of one row, which has nothing else. */
   walked: { steps: WalkStep[] | null; picked: number[] | null } | null
 }
 
@@ -149,8 +149,10 @@ function claimSteps(slot: Slots<Claim>, mayClaim: RawBuilder<unknown>): RawBuild
       on conflict do nothing
     ),
     ${noteStep(token)},
-    walked as (select json_build_object('steps', (select json_agg(w) from ${steps} w), 'picked', (select json_agg(id) from picked)) as all)
-    select m.*, case when row_number() over () = 1 then w.all end as walked from walked w left join moved m on true
+    walked as (
+      select json_build_object('steps', (select json_agg(w) from ${steps} w), 'picked', (select json_agg(id) from picked)) as all)
+    select m.*, w.all as walked from walked w left join moved m on false
+    union all select m.*, null from moved m
   `
 }
 
