@@ -60,6 +60,19 @@ function hangUp(client: pg.ClientBase): Promise<void> {
   })
 }
 
+/**
+ * Sends a statement. It is asked of pg with a callback: the promises that pg makes itself keep the rows of a statement that is
+ * done until the next full collection, so each small collection copied all rows that were read since the one before.
+ */
+function answerOf(client: pg.ClientBase, config: pg.QueryConfig): Promise<pg.QueryResult> {
+  return new Promise((resolve, reject) => {
+    void client.query(config, (err: Error | null, result: pg.QueryResult) => {
+      if (err) reject(err)
+      else resolve(result)
+    })
+  })
+}
+
 /** One connection from when it is taken until it is given back. */
 function lend(
   client: pg.PoolClient,
@@ -94,7 +107,7 @@ function lend(
     if (text === 'commit') committing = true
     const name = nameOf(text)
     try {
-      return await client.query({ text, values: [...values], ...(name ? { name } : {}) })
+      return await answerOf(client, { text, values: [...values], ...(name ? { name } : {}) })
     } catch (err) {
       if (ending) throw new ClientGone('the client has gone', { cause: err })
       const isOfPostgres = err instanceof Error && 'code' in err

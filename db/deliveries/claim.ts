@@ -1,8 +1,9 @@
 // Claims due deliveries: makes them `sending` with a lease.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { WaitingState } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
+import { prepare, type Slots } from '../prepared.ts'
 import type { Row } from '../schema.ts'
 import type { Settings } from '../settings.ts'
 import { isWaiting, type LaneEpoch, leaseEnd, ownsLane } from './guards.ts'
@@ -68,40 +69,78 @@ export interface Claimed {
  * @param db whose connections have `claimSettings`, by which it is planned and committed
  */
 export async function claimDeliveries(db: Trx, claim: Claim): Promise<Claimed> {
-  const { now } = claim
+  const { owner } = claim
+  const { rows } = await (owner ? claimOfOwner(db, { ...claim, owner }) : claimOfAnyone(db, claim))
+  const walked = rows.find(({ id }) => id === null)?.walked ?? { steps: null, picked: null }
+  const moved = rows.filter(({ id }) => id !== null)
+  // By their ids: Postgres gives them in the order of their places.
+  moved.sort((a, b) => a.id - b.id)
+  const deliveries: ClaimedDelivery[] = []
+  for (const row of moved) if (row.verdict === null) deliveries.push(toClaimed(row))
+  return {
+    deliveries,
+    due: moved.length,
+    walked: toWalked(walked.steps ?? [], new Set(walked.picked), claim),
+  }
+}
+
+/** Times are in seconds, of which Postgres and this process make a number and a date in less time than of a text. */
+type Seconds = 'next_at' | 'created_at' | 'expires_at'
+type ClaimRow = Omit<ClaimedDelivery, Seconds> & { [name in Seconds]: number } & {
+  verdict: Verdict | null
+  /** Only of one row, which has nothing else. */
+  walked: { steps: WalkStep[] | null; picked: number[] | null } | null
+}
+
+/** Changes the row, because a copy of each would take longer than all else that is done with them. */
+function toClaimed(row: ClaimRow): ClaimedDelivery {
+  const at = (seconds: number) => new Date(Math.round(seconds * 1_000))
+  return Object.assign(row, {
+    next_at: at(row.next_at),
+    created_at: at(row.created_at),
+    expires_at: at(row.expires_at),
+    walked: null,
+  })
+}
+
+type Owned = Claim & { owner: LaneEpoch }
+const claimOfAnyone = prepare<Claim, ClaimRow>((slot) => claimSteps(slot, sql`true`))
+const claimOfOwner = prepare<Owned, ClaimRow>((slot) => {
+  const lane = slot(({ owner }) => owner.lane)
+  return claimSteps(slot, ownsLane({ lane, epoch: slot(({ owner }) => owner.epoch) }))
+})
+
+/** The statement of a claim. The fences tell Postgres that it has looked, and knows test addresses: it refuses those of older releases. */
+function claimSteps(slot: Slots<Claim>, mayClaim: RawBuilder<unknown>): RawBuilder<ClaimRow> {
+  const now = slot((claim) => claim.now)
+  const token = slot(({ leaseToken }) => leaseToken)
   const stop = sql`l.verdict`
-  // The fences tell Postgres that this claim has looked, and knows test addresses: it refuses those of older releases.
-  const { rows } = await sql<
-    ClaimedDelivery & {
-      verdict: Verdict | null
-      steps: WalkStep[] | null
-      picked: number[] | null
-    }
-  >`
-    with recursive ${lineSteps(claim, claim.limit, now)},
-    due as materialized (
-      select ${lookedAt}
-      from deliveries
-      where id = any(array(select id from picked)) and lease_until is null and settled_at is null
-        and ${isWaiting} and next_at <= ${now} and ${claim.owner ? ownsLane(claim.owner) : sql`true`}
-      order by id
-      for update skip locked
-    ),
+  // By their places alone: said in this way, no partial index tells that its rows are not settled, and so none looks as good.
+  const due = sql`
+        select ${lookedAt} from deliveries
+        where ctid = any(array(select tid from picked)) and num_nulls(lease_until, settled_at) = 2
+          and ${isWaiting} and next_at <= ${now} and ${mayClaim}
+        for update skip locked`
+  return sql<ClaimRow>`
+    with recursive ${lineSteps(slot)},
+    lease as materialized (select ${leaseEnd(slot(({ leaseMs }) => leaseMs))} as ends),
     moved as (
       update deliveries d
       set state = case when l.verdict is null then 'sending' when l.verdict = 'wait' then d.state
             else ${stoppedState(stop)} end,
           attempt = case when l.verdict is null then d.attempt + 1 else d.attempt end,
-          lease_token = case when l.verdict is null then ${claim.leaseToken}::uuid end,
-          lease_until = case when l.verdict is null then ${leaseEnd(claim.leaseMs)} end,
-          fence = case when l.verdict is null then ${claim.leaseToken}::uuid else d.fence end,
-          simulated_fence = case when l.verdict is null and d.simulated then ${claim.leaseToken}::uuid end,
+          lease_token = case when l.verdict is null then ${token}::uuid end,
+          lease_until = case when l.verdict is null then (select ends from lease) end,
+          fence = case when l.verdict is null then ${token}::uuid else d.fence end,
+          simulated_fence = case when l.verdict is null and d.simulated then ${token}::uuid end,
           next_at = case when l.verdict = 'wait' then l.until else d.next_at end,
           ready = l.verdict is distinct from 'wait',
           settled_at = case when l.verdict <> 'wait' then ${now}::timestamptz end
-      from (${look(sql`due`, now)}) l where d.ctid = l.place
-      returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt, d.next_at,
-        coalesce(d.due_at, d.created_at) as created_at, d.expires_at, d.resent, d.last_response, d.slot_day, d.class, d.destination, d.to_team, d.simulated, l.was, l.verdict
+      from (${look(sql`(${due})`, now)}) l where d.ctid = l.place
+      returning d.id, d.email_id, d.workspace_id, d.domain_id, d.recipient, d.shard, d.attempt,
+        date_part('epoch', d.next_at) as next_at, date_part('epoch', coalesce(d.due_at, d.created_at)) as created_at,
+        date_part('epoch', d.expires_at) as expires_at, d.resent, d.last_response, d.slot_day::text as slot_day, d.class,
+        d.destination, d.to_team, d.simulated, l.was, l.verdict
     ),
     events as (
       insert into email_events (email_id, workspace_id, recipient, status, at, data)
@@ -109,29 +148,21 @@ export async function claimDeliveries(db: Trx, claim: Claim): Promise<Claimed> {
       from moved l where l.verdict <> 'wait'
       on conflict do nothing
     ),
-    ${noteStep(claim)},
+    ${noteStep(token)},
     walked as (
-      select (select json_agg(walk) from walk) as steps, (select json_agg(id) from picked) as picked
-    )
-    select m.id, email_id, workspace_id, domain_id, recipient, shard, attempt, next_at, created_at, expires_at, resent,
-      last_response, slot_day::text, class, destination, to_team, simulated, was, verdict,
-      case when row_number() over () = 1 then steps end as steps,
-      case when row_number() over () = 1 then picked end as picked
-    from walked left join moved m on true
-  `.execute(db)
-  const [{ steps, picked } = { steps: null, picked: null }] = rows
-  const moved = rows.filter(({ id }) => id !== null)
-  // A copy of each row without what the claim alone needs would take longer than all else that is done with them.
-  for (const row of moved.slice(0, 1)) row.steps = row.picked = null
-  const deliveries: ClaimedDelivery[] = moved.filter(({ verdict }) => verdict === null)
-  const walked = toWalked(steps ?? [], new Set(picked), claim)
-  return { deliveries, due: moved.length, walked }
+      select json_build_object('steps', (select json_agg(w) from ${steps} w), 'picked', (select json_agg(id) from picked)) as all)
+    select m.*, w.all as walked from walked w left join moved m on false
+    union all select m.*, null from moved m
+  `
 }
 
+/** What the walk tells of its steps. */
+const steps = sql`(select class, n, workspace_id, shard, destination, turn, ids, destinations, full_ones, got, most from walk)`
+
 /** A step `noted`, after `moved`: says what is under way by this claim, and in which shards (`leases.ts`). */
-const noteStep = ({ leaseToken, leaseMs }: Claim) => sql`noted as (
+const noteStep = (token: RawBuilder<unknown>) => sql`noted as (
       insert into delivery_claims (token, from_shard, to_shard, ids, until)
-      select ${leaseToken}::uuid, min(l.shard), (max(l.shard) + 1)::smallint, array_agg(l.id), ${leaseEnd(leaseMs)}
+      select ${token}::uuid, min(l.shard), (max(l.shard) + 1)::smallint, array_agg(l.id), (select ends from lease)
       from moved l where l.verdict is null having count(*) > 0
     )`
 
@@ -139,8 +170,8 @@ const noteStep = ({ leaseToken, leaseMs }: Claim) => sql`noted as (
  * How a claim is planned and committed:
  * - The plan is made once for each connection and kept, because making it takes as long as a quarter of a claim. It walks
  *   indexes alone, in their own order where they have it, whatever the statistics say: another index and a sort look as
- *   good for an empty queue, and would read a million rows later. The rows that it has locked it finds again by their place,
- *   for which no index can be taken.
+ *   good for an empty queue, and would read a million rows later. The rows that the walk has found it locks and writes by
+ *   their place, for which no index can be taken.
  * - The commit does not wait for the disk. A claim that a crash of Postgres takes back is done again: a mark, which comes
  *   before each final dot, is never on the disk without the claim before it.
  * - It says that it notes what it takes in `delivery_claims`, which a trigger does for claims of the release before.

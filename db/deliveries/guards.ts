@@ -9,6 +9,7 @@ import {
   underWayStates,
   waitingStates,
 } from '../../rules/states.ts'
+import type { Param } from '../prepared.ts'
 
 /** States as SQL literals, for `state in (…)`. Literals let the planner use partial indexes. */
 export const states = (names: readonly DeliveryState[]): RawBuilder<unknown> =>
@@ -40,7 +41,7 @@ export const domainOf = (recipient: RawBuilder<unknown>) =>
  * When a lease ends that is given now. Leases are written and read by the clock of Postgres alone: by a worker's, which may
  * be an hour off, they would end before they began, outlive a dead worker, or look ended to another worker.
  */
-export const leaseEnd = (leaseMs: number) =>
+export const leaseEnd = (leaseMs: Param<number>) =>
   sql<Date>`clock_timestamp() + ${leaseMs}::float8 * interval '1 ms'`
 
 /** Of deliveries whose lease had ended when the statement began. */
@@ -61,7 +62,7 @@ export interface LaneEpoch {
 }
 
 /** True while no newer owner has taken the lane, and so its owner may claim. */
-export const ownsLane = ({ lane, epoch }: LaneEpoch) =>
+export const ownsLane = ({ lane, epoch }: { [K in keyof LaneEpoch]: Param<LaneEpoch[K]> }) =>
   sql<boolean>`exists (select from lanes where lane = ${lane}::int and epoch = ${epoch}::bigint)`
 
 /** True while the owner may mark what it has claimed: nobody has taken the lane from it against its will. */

@@ -2,6 +2,7 @@
 
 import { type RawBuilder, sql } from 'kysely'
 import { classPlaces, classWeights } from '../../rules/mail/classes.ts'
+import type { Slots } from '../prepared.ts'
 import { isInLine, isWaiting } from './guards.ts'
 
 /** A half-open range of shards that one lane owns. */
@@ -73,32 +74,57 @@ export interface WalkStep {
 
 /** The most steps of a walk through one class: each is a look for a workspace or at a line. */
 export const STEPS_MAX = 200
+/** A piece has no more than the class still wants, but so many, since some may fall out. */
+const PIECE_MIN = 20
 /** Behind every workspace and every destination in the order of the index. */
 const LAST = '\u{10ffff}'
 /** The room of a destination that has no limit. */
 const ROOM_MAX = 1_000_000
 
+/** What the steps of a walk ask of a claim. */
+export interface LineAsk extends LineWalk {
+  limit: number
+  now: Date
+}
+
 /**
- * Steps of a `with recursive` that end in `picked`: the ids of up to `limit` due deliveries. The classes share the places,
- * and the room of a destination, by their weights; what one leaves free the others get.
+ * Steps of a `with recursive` that end in `picked`: the ids and places of up to `limit` due deliveries. The classes share the
+ * places of a claim, and the room of a destination, by their weights; what one leaves free the others get.
  */
-export const lineSteps = (walk: LineWalk, limit: number, now: Date): RawBuilder<unknown> =>
-  sql`${askedStep(walk)}, ${walkStep(walk, now)}, ${pickSteps(walk, limit)}`
-
-/** What is long of what is asked, once: the rooms of destinations, and of each class where workspaces go on. */
-function askedStep({ rooms, places = [] }: LineWalk): RawBuilder<unknown> {
-  const known = JSON.stringify(Object.fromEntries(rooms?.known ?? []))
-  const goOn = JSON.stringify(
-    classPlaces.map((place) => Object.fromEntries(withNext(places[place]))),
-  )
-  return sql`asked as materialized (select ${known}::jsonb as rooms, ${goOn}::jsonb as places)`
+export function lineSteps(slot: Slots<LineAsk>): RawBuilder<unknown> {
+  const other = slot(({ rooms }) => Math.min(rooms?.other ?? ROOM_MAX, ROOM_MAX))
+  /** The room of a destination, which may be below zero. */
+  const roomOf = (destination: RawBuilder<unknown>) =>
+    sql`coalesce(((select rooms from asked) ->> ${destination})::int, ${other}::int)`
+  // What is long of what is asked, once: the rooms of destinations, and of each class where workspaces go on.
+  return sql`asked as materialized (select ${slot(roomsText)}::jsonb as rooms, ${slot(placesText)}::jsonb as places),
+    ${walkStep(slot, roomOf)}, ${pickSteps(slot, roomOf)}`
 }
 
-/** The room of a destination, which may be below zero. */
-function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuilder<unknown> {
-  const other = Math.min(rooms?.other ?? ROOM_MAX, ROOM_MAX)
-  return sql`coalesce(((select rooms from asked) ->> ${destination})::int, ${other}::int)`
+/** The rooms of destinations as a JSON text. To make an object of them first takes three times as long. */
+function roomsText({ rooms }: LineWalk): string {
+  const parts: string[] = []
+  for (const [name, room] of rooms?.known ?? []) {
+    parts.push(`${JSON.stringify(name)}:${JSON.stringify(room)}`)
+  }
+  return `{${parts.join()}}`
 }
+
+/** Of each class the workspaces with their places, each with the next one in the order of the index, as a JSON text. */
+function placesText({ places = [] }: LineWalk): string {
+  const texts = classPlaces.map((place) => {
+    const sorted = [...(places[place] ?? [])].sort(([a], [b]) => (a < b ? -1 : 1))
+    const parts = sorted.map(([name, { shard, destination }], i) => {
+      const next = sorted[i + 1]?.[0] ?? LAST
+      return `${JSON.stringify(name)}:{"shard":${shard},"destination":${JSON.stringify(destination)},"next":${JSON.stringify(next)}}`
+    })
+    return `{${parts.join()}}`
+  })
+  return `[${texts.join()}]`
+}
+
+/** The room of a destination in SQL. */
+type RoomOf = (destination: RawBuilder<unknown>) => RawBuilder<unknown>
 
 /**
  * The walk: from workspace to workspace and, until its turn is used up, over its lines, in pieces of up to `perLine` rows. A
@@ -113,63 +139,80 @@ function roomSql({ rooms }: LineWalk, destination: RawBuilder<unknown>): RawBuil
  * The lines of a workspace begin behind all that the shard before those of the lane may have. That is said by the place
  * alone, since with a second lower bound Postgres would look for the first entry by either of them.
  */
-function walkStep(walk: LineWalk, now: Date): RawBuilder<unknown> {
-  const { shards, turn, perLine, most, after = [], places = [] } = walk
-  const begins = classPlaces.map((place) => after[place] ?? '')
-  const nexts = classPlaces.map((place) => nextAfter(begins[place] ?? '', places[place]))
+function walkStep(slot: Slots<LineAsk>, roomOf: RoomOf): RawBuilder<unknown> {
+  const begins = slot(beginsOf)
+  const nexts = slot((walk) =>
+    beginsOf(walk).map((begin, place) => nextAfter(begin, walk.places?.[place])),
+  )
+  const most = slot((walk) => [...walk.most])
+  const perLine = slot((walk) => walk.perLine)
+  const to = slot(({ shards }) => shards.to)
+  const now = slot((walk) => walk.now)
   const fits = sql`p.is_due and p.place <= p.room`
   return sql`walk as (
       select c.class, 0 as n, c.workspace_id collate "C" as workspace_id, null::smallint as shard,
-        '' collate "C" as destination, 0 as turn, '{}'::bigint[] as ids, '{}'::text[] collate "C" as destinations,
+        '' collate "C" as destination, 0 as turn, '{}'::bigint[] as ids, '{}'::tid[] as tids, '{}'::text[] collate "C" as destinations,
         '{}'::text[] collate "C" as full_ones, 0 as got, c.most, c.known collate "C" as known
-      from unnest(${[...classPlaces]}::smallint[], ${begins}::text[], ${[...most]}::int[], ${nexts}::text[])
+      from unnest(${[...classPlaces]}::smallint[], ${begins}::text[], ${most}::int[], ${nexts}::text[])
         as c(class, workspace_id, most, known)
       union all
       select w.class, w.n + 1, next.workspace_id, next.shard, next.destination,
-        next.turn - coalesce(cardinality(next.ids), 0), coalesce(next.ids, '{}'), coalesce(next.destinations, '{}'),
+        next.turn - coalesce(cardinality(next.ids), 0), coalesce(next.ids, '{}'), coalesce(next.tids, '{}'), coalesce(next.destinations, '{}'),
         coalesce(next.full_ones, '{}'), w.got + coalesce(cardinality(next.ids), 0), w.most, next.known
       from walk w
       cross join lateral (
         (select w.workspace_id, (array_agg(p.shard))[count(*)] as shard,
           (array_agg(p.destination))[count(*)] as destination, w.turn,
-          array_agg(p.id) filter (where ${fits}) as ids, array_agg(p.destination) filter (where ${fits}) as destinations,
+          array_agg(p.id) filter (where ${fits}) as ids, array_agg(p.tid) filter (where ${fits}) as tids, array_agg(p.destination) filter (where ${fits}) as destinations,
           array_agg(p.destination) filter (where p.is_due and p.place = greatest(p.room, 0) + 1) as full_ones, w.known
         from (select q.*, row_number() over (partition by q.shard, q.destination order by q.next_at) as place from (
-          select d.id, d.shard, d.destination, d.next_at, ${isWaiting} and d.next_at <= ${now} as is_due,
-            ${roomSql(walk, sql`d.destination`)} as room
+          select d.id, d.ctid as tid, d.shard, d.destination, d.next_at, ${isWaiting} and d.next_at <= ${now} as is_due,
+            ${roomOf(sql`d.destination`)} as room
           from deliveries d
           where w.turn > 0 and d.class = w.class and d.workspace_id = w.workspace_id and ${isInLine}
-            and (d.shard, d.destination) > (w.shard, w.destination) and d.shard < ${shards.to}
-          order by d.shard, d.destination, d.next_at limit least(w.turn, ${perLine}::int)
+            and (d.shard, d.destination) > (w.shard, w.destination) and d.shard < ${to}
+          order by d.shard, d.destination, d.next_at
+          limit least(w.turn, ${perLine}::int, greatest(w.most - w.got, ${PIECE_MIN}::int))
         ) q) p
         having count(*) > 0)
         union all
-        (select f.workspace_id, coalesce((p.place ->> 'shard')::smallint, ${shards.from - 1}::smallint),
-          coalesce(p.place ->> 'destination', ${LAST}::text), ${turn}::int, null, null, null, f.known
-        from (
-          (select d.workspace_id, w.known from deliveries d
-          where (d.class, d.workspace_id) > (w.class, w.workspace_id) and (d.class, d.workspace_id) < (w.class, w.known)
-            and ${isInLine}
-          order by d.class, d.workspace_id limit 1)
-          union all
-          select w.known, ((select places from asked) -> w.class::int -> w.known ->> 'next') collate "C" where w.known < ${LAST}::text
-          limit 1
-        ) f
-        left join lateral (
-          select g.place from (select (select places from asked) -> w.class::int -> f.workspace_id as place) g
-          cross join lateral (
-            select from deliveries d
-            where g.place is not null and d.class = w.class and d.workspace_id = f.workspace_id and ${isInLine}
-              and (d.shard, d.destination) > ((g.place ->> 'shard')::smallint, g.place ->> 'destination')
-              and d.shard < ${shards.to}
-            order by d.shard, d.destination limit 1
-          ) further
-        ) p on true)
+        ${nextWorkspace(slot)}
         limit 1
       ) next
       where w.n < ${STEPS_MAX} and w.got < w.most
     )`
 }
+
+/** The step to the workspace whose turn is next: it begins behind its place, or where it has none before its first line. */
+function nextWorkspace(slot: Slots<LineAsk>): RawBuilder<unknown> {
+  const before = slot(({ shards }) => shards.from - 1)
+  const to = slot(({ shards }) => shards.to)
+  const turn = slot((walk) => walk.turn)
+  return sql`(select f.workspace_id, coalesce((p.place ->> 'shard')::smallint, ${before}::smallint),
+        coalesce(p.place ->> 'destination', ${LAST}::text), ${turn}::int, null, null, null, null, f.known
+      from (
+        (select d.workspace_id, w.known from deliveries d
+        where (d.class, d.workspace_id) > (w.class, w.workspace_id) and (d.class, d.workspace_id) < (w.class, w.known)
+          and ${isInLine}
+        order by d.class, d.workspace_id limit 1)
+        union all
+        select w.known, ((select places from asked) -> w.class::int -> w.known ->> 'next') collate "C" where w.known < ${LAST}::text
+        limit 1
+      ) f
+      left join lateral (
+        select g.place from (select (select places from asked) -> w.class::int -> f.workspace_id as place) g
+        cross join lateral (
+          select from deliveries d
+          where g.place is not null and d.class = w.class and d.workspace_id = f.workspace_id and ${isInLine}
+            and (d.shard, d.destination) > ((g.place ->> 'shard')::smallint, g.place ->> 'destination')
+            and d.shard < ${to}
+          order by d.shard, d.destination limit 1
+        ) further
+      ) p on true)`
+}
+
+/** Of each class the workspace after which the walk begins. */
+const beginsOf = ({ after = [] }: LineWalk) => classPlaces.map((place) => after[place] ?? '')
 
 /** Of the workspaces that have a place the first behind another one. */
 function nextAfter(begin: string, places: ReadonlyMap<string, LinePlace> = new Map()): string {
@@ -178,25 +221,18 @@ function nextAfter(begin: string, places: ReadonlyMap<string, LinePlace> = new M
   return next
 }
 
-/** Workspaces with their places, in the order of the index, each with the next one. */
-function withNext(places: ReadonlyMap<string, LinePlace> = new Map()) {
-  const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
-  return sorted.map(
-    ([name, place], i) => [name, { ...place, next: sorted[i + 1]?.[0] ?? LAST }] as const,
-  )
-}
-
 /** Steps that share the places among classes, and the room of a destination among all that go there. */
-function pickSteps(walk: LineWalk, limit: number): RawBuilder<unknown> {
+function pickSteps(slot: Slots<LineAsk>, roomOf: RoomOf): RawBuilder<unknown> {
   return sql`ranked as (
-      select w.class, i.id, i.destination,
+      select w.class, i.id, i.tid, i.destination,
         (w.got - cardinality(w.ids) + i.ord) / (${[...classWeights]}::float8[])[w.class + 1] as rank
-      from walk w cross join lateral unnest(w.ids, w.destinations) with ordinality as i(id, destination, ord)
+      from walk w cross join lateral unnest(w.ids, w.tids, w.destinations) with ordinality as i(id, tid, destination, ord)
     ),
     placed as (
       select r.*, row_number() over (partition by destination order by rank, class) as place from ranked r
     ),
     picked as (
-      select id from placed where place <= ${roomSql(walk, sql`destination`)} order by rank, class limit ${limit}::int
+      select id, tid from placed where place <= ${roomOf(sql`destination`)} order by rank, class
+      limit ${slot(({ limit }) => limit)}::int
     )`
 }

@@ -21,6 +21,14 @@ const CROWDED_SHARE = 0.75
 /** After so many claims in a row that found nothing the lane rests, although a walk over many full lines is not over. */
 const BARREN_MAX = 10
 
+/** What a claim looks for in each class. */
+interface Shares {
+  /** The classes that keep to their shares; all others look for all places. */
+  crowded: readonly number[]
+  /** How many times their shares they look for. */
+  times: number
+}
+
 /** The way of a lane through one class. */
 interface Lap {
   /** The next claim begins after this workspace. */
@@ -41,8 +49,7 @@ export function createLines(shards: ShardRange) {
   let turn = TURN
   let perLine = PER_LINE
   let barren = 0
-  /** The classes that had more than they got, or begin their next lap, while almost all places were filled. */
-  let crowded: readonly number[] = []
+  let shares: Shares = { crowded: [], times: 1 }
   const laps: Lap[] = mailClasses.map(() => ({
     after: '',
     found: false,
@@ -56,15 +63,15 @@ export function createLines(shards: ShardRange) {
       shards,
       turn: Math.min(turn, limit),
       perLine: Math.min(perLine, limit),
-      most: shareOut(limit, crowded),
+      most: shareOut(limit, shares),
       after: laps.map(({ after }) => after),
       places: laps.map(({ places }) => places),
     }),
     /** Learns what became of a claim that took `due`. @returns whether another claim would find more */
     learn(walked: readonly Walked[], due: number, limit: number): boolean {
-      const { hasMore, goingOn, lacking } = goOnAll(laps, walked, due > 0, {
-        crowded,
-        shares: shareOut(limit, crowded),
+      const { hasMore, ...went } = goOnAll(laps, walked, due > 0, {
+        crowded: shares.crowded,
+        shares: shareOut(limit, { ...shares, times: 1 }),
       })
       let more = hasMore
       barren = due > 0 ? 0 : barren + 1
@@ -73,7 +80,7 @@ export function createLines(shards: ShardRange) {
         more = false
       }
       const full = due >= limit
-      crowded = due + lacking >= limit * CROWDED_SHARE ? goingOn : []
+      shares = nextShares(shares, went, due, limit)
       if (full) {
         const workspaces = walked.reduce((sum, { turns }) => sum + turns.length, 0)
         const lines = walked.reduce((sum, { lines }) => sum + lines, 0)
@@ -146,11 +153,30 @@ function goOn(lap: Lap, { after, taken, turns }: Walked, isClaimed: boolean): bo
   return more
 }
 
+/**
+ * The shares of the next claim. Classes keep to theirs that had more than they got, or begin their next lap, while almost all
+ * places were filled. If places stayed free although none of them has come to its end, what was found shared the room of
+ * destinations with other lines: then they look for as many times their shares as would have filled the claim, because
+ * to look for all places in each class reads three times as much.
+ */
+function nextShares(
+  { crowded, times }: Shares,
+  { goingOn, lacking }: { goingOn: readonly number[]; lacking: number },
+  due: number,
+  limit: number,
+): Shares {
+  if (due + lacking >= limit * CROWDED_SHARE) return { crowded: goingOn, times: 1 }
+  const allGoOn = lacking === 0 && crowded.every((one) => goingOn.includes(one))
+  if (due === 0 || !allGoOn) return { crowded: [], times: 1 }
+  return { crowded: goingOn, times: Math.min((times * limit) / due, limit) }
+}
+
 /** The most that a claim looks for in each class. What the others have is looked for in case these have too little. */
-function shareOut(limit: number, crowded: readonly number[]): number[] {
+function shareOut(limit: number, { crowded, times }: Shares): number[] {
   const weights = crowded.reduce((sum, place) => sum + (classWeights[place] ?? 0), 0)
   if (crowded.length < 2) return classWeights.map(() => limit)
-  return classWeights.map((weight, place) =>
-    crowded.includes(place) ? Math.ceil((limit * weight) / weights) : limit,
-  )
+  return classWeights.map((weight, place) => {
+    if (!crowded.includes(place)) return limit
+    return Math.min(limit, Math.ceil((limit * weight * times) / weights))
+  })
 }

@@ -23,9 +23,26 @@ test('classes that have more keep their shares while claims are almost full', ()
   expect(lines.next(200).most).toEqual([200, 200, 200])
   expect(mostAfter(crowded, 200)).toEqual([120, 60, 20])
   expect(mostAfter(crowded, 185), 'a few fell out').toEqual([120, 60, 20])
-  expect(mostAfter(crowded, 100), 'half of the places are free').toEqual([200, 200, 200])
-  expect(mostAfter([walkedOf(0, ''), ...crowded.slice(1)], 190), 'one has ended').toEqual([
-    200, 150, 50,
+  expect(mostAfter(crowded, 100), 'half fell out').toEqual([200, 120, 40])
+  const oneEnded = [walkedOf(0, ''), ...crowded.slice(1)]
+  expect(mostAfter(oneEnded, 190), 'one begins its next lap').toEqual([120, 60, 20])
+  expect(mostAfter(oneEnded, 190), 'it has ended').toEqual([200, 150, 50])
+})
+
+test('classes that all go on look for as many times their shares as would have filled the claim', () => {
+  const lines = createLines({ from: 0, to: 64 })
+  const goingOn = [0, 1, 2].map((place) => walkedOf(place, 'ws_1'))
+  const mostAfter = (walked: Walked[], due: number) => {
+    lines.learn(walked, due, 200)
+    return lines.next(200).most
+  }
+  expect(mostAfter(goingOn, 200)).toEqual([120, 60, 20])
+  expect(mostAfter(goingOn, 125)).toEqual([192, 96, 32])
+  expect(mostAfter(goingOn, 100), 'still too few').toEqual([200, 192, 64])
+  expect(mostAfter(goingOn, 20), 'each looks for all').toEqual([200, 200, 200])
+  expect(mostAfter(goingOn, 200), 'enough was found').toEqual([120, 60, 20])
+  expect(mostAfter([walkedOf(0, ''), ...goingOn.slice(1)], 20), 'one had no more').toEqual([
+    200, 200, 200,
   ])
 })
 
