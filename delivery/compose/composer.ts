@@ -9,6 +9,7 @@ import {
 import { suspectDeliveryId } from '../../db/suspects/writes.ts'
 import type { Octets } from '../../mail/carried/sign.ts'
 import { createBodies } from '../../mail/compose/bodyCache.ts'
+import type { ComposeInput } from '../../mail/compose/input.ts'
 import { composeSigned } from '../../mail/compose/mime.ts'
 import type { Message } from '../../mail/transport.ts'
 import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
@@ -130,20 +131,28 @@ export function createComposer(
       email.heavy_bytes > 0
         ? await readHeavyParts(deps.db, email)
         : { html: email.html, text: email.text, attachments: [] }
-    const input = watched(() => toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain))
-    const tracker = await trackers(email, input, watched)
+    let made: ComposeInput | undefined
+    const input = () => {
+      made ??= toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain)
+      return made
+    }
+    const isTracked = email.track_opens || email.track_clicks
+    const tracker = isTracked ? await trackers(email, watched(input), watched) : null
     const plain: { team?: Promise<Buffer>; others?: Promise<Buffer> } = {}
     return {
       common,
       bytesFor(delivery, watched) {
         if (tracker === null || delivery === null) {
           const all = delivery?.to_team ? 'team' : 'others'
-          const forAll = watched(() => untracked(input, email, delivery))
-          plain[all] ??= composeSigned(forAll, signing, bodies, { watched })
+          plain[all] ??= watched(() =>
+            composeSigned(untracked(input(), email, delivery), signing, bodies, { watched }),
+          )
           return plain[all]
         }
-        const own = watched(() => tracked(input, email, tracker, delivery))
-        return composeSigned(own, signing, bodies, { once: true, watched })
+        return watched(() => {
+          const own = tracked(input(), email, tracker, delivery)
+          return composeSigned(own, signing, bodies, { once: true, watched })
+        })
       },
     }
   }
