@@ -36,11 +36,16 @@ interface Lap {
  * Workspaces take turns, so that none waits for what another has queued; within its turn a workspace goes on with the line
  * after its last one. If places stay free, turns and the shares of lines are doubled for the next claim; if they do not,
  * they are halved. A workspace with many lines and no neighbour gets to each of them sooner by small shares.
+ *
+ * Where only one workspace has mail, of one class, its turn leaves one place free. So the walk goes on behind it, and gives that
+ * place to whoever comes; else it would end there, and the next claim find nothing behind it.
  */
 export function createLines(shards: ShardRange) {
   let turn = TURN
   let perLine = PER_LINE
   let barren = 0
+  /** Whether the last claim has found mail of one workspace and class alone. */
+  let alone = false
   /** The classes that had more than they got, or begin their next lap, while almost all places were filled. */
   let crowded: readonly number[] = []
   const laps: Lap[] = mailClasses.map(() => ({
@@ -54,7 +59,7 @@ export function createLines(shards: ShardRange) {
     /** What the next claim of up to `limit` deliveries asks of the lines. */
     next: (limit: number): LineWalk => ({
       shards,
-      turn: Math.min(turn, limit),
+      turn: Math.min(turn, alone ? Math.max(1, limit - 1) : limit),
       perLine: Math.min(perLine, limit),
       most: shareOut(limit, crowded),
       after: laps.map(({ after }) => after),
@@ -72,13 +77,14 @@ export function createLines(shards: ShardRange) {
         barren = 0
         more = false
       }
-      const full = due >= limit
+      const turnsOf = walked.flatMap(({ turns }) => turns)
+      const full = due >= (alone ? Math.max(1, limit - 1) : limit)
+      alone = turnsOf.length === 1
       crowded = due + lacking >= limit * CROWDED_SHARE ? goingOn : []
       if (full) {
-        const workspaces = walked.reduce((sum, { turns }) => sum + turns.length, 0)
         const lines = walked.reduce((sum, { lines }) => sum + lines, 0)
         // If only one had mail, no other needs a part of its share.
-        if (workspaces > 1) {
+        if (turnsOf.length > 1) {
           turn = Math.max(TURN, Math.floor(turn / 2))
           perLine = turn
         } else if (lines > 1) perLine = Math.max(PER_LINE_MIN, Math.floor(perLine / 2))
