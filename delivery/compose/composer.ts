@@ -17,6 +17,7 @@ import { isGivenUp } from '../../rules/suspects.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import { createFairBudget } from '../../runtime/fairBudget.ts'
+import { createFewInATurn } from '../../runtime/fewInATurn.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { prepareCarried } from './carried.ts'
 import { type ReaderOf, toComposeInput, tracked, untracked } from './composeInput.ts'
@@ -81,6 +82,11 @@ interface Entry {
 
 const LOAD_MAX = 100
 /**
+ * Mails that are composed in one turn of the event loop. A claim brings dozens at once, and the connections would wait for all of
+ * them to be composed before the next mark, dot or reply.
+ */
+const IN_A_TURN = 4
+/**
  * Bytes of long bodies and attachments of emails that are composed at a time, which takes about three times their size.
  * They are given back as soon as the message is kept (messageStore.ts), so that nobody waits for a receiver here.
  */
@@ -103,6 +109,7 @@ export function createComposer(
     ownerBytesMax: HEAVY_BYTES_MAX / 2,
   })
   const takePlace = createHeavyPlaces()
+  const turn = createFewInATurn(IN_A_TURN)
   const store = createMessageStore(deps.config.stateFolder)
   const inUse = new Map<string, Entry>()
 
@@ -213,8 +220,9 @@ export function createComposer(
     }
   }
 
-  const compose = async (entry: Entry, email: EmailContent, delivery: ReaderOf | null) =>
-    guard(composingOf(email), async (watched) => {
+  const compose = async (entry: Entry, email: EmailContent, delivery: ReaderOf | null) => {
+    await turn()
+    return guard(composingOf(email), async (watched) => {
       entry.prepared ??= prepare(email, watched)
       const preparing = entry.prepared
       try {
@@ -225,6 +233,7 @@ export function createComposer(
         throw err
       }
     })
+  }
 
   return async (emailId, work, delivery = null, destination = null) => {
     const entry: Entry = inUse.get(emailId) ?? {
