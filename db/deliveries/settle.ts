@@ -86,7 +86,7 @@ export async function settleDeliveries(
   const held = leaseToken === null ? isLeaseOver : sql`d.lease_token = ${leaseToken}::uuid`
   const { rows } = await sql<SettledDelivery & { has_mail_events: boolean }>`
     with given as (
-      select g.* from jsonb_to_recordset(${JSON.stringify(input)}::jsonb) as g(
+      select g.* from json_to_recordset(${JSON.stringify(input)}::json) as g(
         id bigint, leaves text, state text, next_at timestamptz, expires_at timestamptz, response text, resent smallint, uncounted integer,
         to_destination text, to_shard smallint,
         status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,

@@ -9,6 +9,7 @@ import {
 import { suspectDeliveryId } from '../../db/suspects/writes.ts'
 import type { Octets } from '../../mail/carried/sign.ts'
 import { createBodies } from '../../mail/compose/bodyCache.ts'
+import type { ComposeInput } from '../../mail/compose/input.ts'
 import { composeSigned } from '../../mail/compose/mime.ts'
 import type { Message } from '../../mail/transport.ts'
 import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
@@ -16,6 +17,7 @@ import { isGivenUp } from '../../rules/suspects.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import { createFairBudget } from '../../runtime/fairBudget.ts'
+import { createFewInATurn } from '../../runtime/fewInATurn.ts'
 import type { DeliveryDeps } from '../deps.ts'
 import { prepareCarried } from './carried.ts'
 import { type ReaderOf, toComposeInput, tracked, untracked } from './composeInput.ts'
@@ -80,6 +82,11 @@ interface Entry {
 
 const LOAD_MAX = 100
 /**
+ * Mails that are composed in one turn of the event loop. A claim brings dozens at once, and the connections would wait for all of
+ * them to be composed before the next mark, dot or reply.
+ */
+const IN_A_TURN = 4
+/**
  * Bytes of long bodies and attachments of emails that are composed at a time, which takes about three times their size.
  * They are given back as soon as the message is kept (messageStore.ts), so that nobody waits for a receiver here.
  */
@@ -102,6 +109,7 @@ export function createComposer(
     ownerBytesMax: HEAVY_BYTES_MAX / 2,
   })
   const takePlace = createHeavyPlaces()
+  const turn = createFewInATurn(IN_A_TURN)
   const store = createMessageStore(deps.config.stateFolder)
   const inUse = new Map<string, Entry>()
 
@@ -130,20 +138,28 @@ export function createComposer(
       email.heavy_bytes > 0
         ? await readHeavyParts(deps.db, email)
         : { html: email.html, text: email.text, attachments: [] }
-    const input = watched(() => toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain))
-    const tracker = await trackers(email, input, watched)
+    let made: ComposeInput | undefined
+    const input = () => {
+      made ??= toComposeInput(email, parts, deps.config.publicUrl, mailFromDomain)
+      return made
+    }
+    const isTracked = email.track_opens || email.track_clicks
+    const tracker = isTracked ? await trackers(email, watched(input), watched) : null
     const plain: { team?: Promise<Buffer>; others?: Promise<Buffer> } = {}
     return {
       common,
       bytesFor(delivery, watched) {
         if (tracker === null || delivery === null) {
           const all = delivery?.to_team ? 'team' : 'others'
-          const forAll = watched(() => untracked(input, email, delivery))
-          plain[all] ??= composeSigned(forAll, signing, bodies, { watched })
+          plain[all] ??= watched(() =>
+            composeSigned(untracked(input(), email, delivery), signing, bodies, { watched }),
+          )
           return plain[all]
         }
-        const own = watched(() => tracked(input, email, tracker, delivery))
-        return composeSigned(own, signing, bodies, { once: true, watched })
+        return watched(() => {
+          const own = tracked(input(), email, tracker, delivery)
+          return composeSigned(own, signing, bodies, { once: true, watched })
+        })
       },
     }
   }
@@ -204,8 +220,9 @@ export function createComposer(
     }
   }
 
-  const compose = async (entry: Entry, email: EmailContent, delivery: ReaderOf | null) =>
-    guard(composingOf(email), async (watched) => {
+  const compose = async (entry: Entry, email: EmailContent, delivery: ReaderOf | null) => {
+    await turn()
+    return guard(composingOf(email), async (watched) => {
       entry.prepared ??= prepare(email, watched)
       const preparing = entry.prepared
       try {
@@ -216,6 +233,7 @@ export function createComposer(
         throw err
       }
     })
+  }
 
   return async (emailId, work, delivery = null, destination = null) => {
     const entry: Entry = inUse.get(emailId) ?? {

@@ -7,11 +7,11 @@ import type { createRooms } from './rooms.ts'
 interface Parts {
   inFlight: ReturnType<typeof createInFlight<ClaimedDelivery>>
   rooms: Pick<ReturnType<typeof createRooms>, 'began' | 'ended'>
-  /** Runs one attempt and settles it. It never throws. */
-  deliver: (delivery: ClaimedDelivery) => Promise<void>
+  /** Runs one attempt and settles it. It never throws. `onSent` is called when only the settlement of what was taken is left. */
+  deliver: (delivery: ClaimedDelivery, onSent: () => void) => Promise<void>
   /** Gives deliveries back that are not marked. */
   release: (deliveries: readonly ClaimedDelivery[]) => Promise<void>
-  /** Called after an attempt; whether its destination has so much room again that waiting mail should be claimed. */
+  /** Called after an attempt, or when it needs no place any more; whether its destination has so much room again that waiting mail should be claimed. */
   onEnded: (hasRoom: boolean) => void
   /** Called when something that was claimed again is back in the queue. */
   onGivenBack: () => void
@@ -50,10 +50,19 @@ export function createAttempts(parts: Parts) {
     // That it was claimed says that no lease was left of what was claimed before.
     again.delete(delivery.id)
     rooms.began(delivery.destination)
-    await inFlight.add(delivery, deliver)
+    let hasPlace = true
+    const leavePlace = () => {
+      hasPlace = false
+      onEnded(rooms.ended(delivery.destination))
+    }
+    await inFlight.add(delivery, (one) =>
+      deliver(one, () => {
+        if (inFlight.sent(one)) leavePlace()
+      }),
+    )
     const claimed = again.get(delivery.id)
     if (claimed) void giveBack(claimed)
-    onEnded(rooms.ended(delivery.destination))
+    if (hasPlace) leavePlace()
   }
 
   return {

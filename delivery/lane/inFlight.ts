@@ -5,15 +5,17 @@ const QUICK_MS = 500
 
 /**
  * Counts deliveries under way. Up to `slowMax` slow ones do not count towards `capacity`, so that a lane can go on
- * when most of its deliveries wait for servers that do not answer.
+ * when most of its deliveries wait for servers that do not answer. The same holds for up to `sentMax` that were sent and wait for
+ * their settlement: it may be gathered without keeping others from being composed.
  */
 export function createInFlight<T extends { id: number }>(
-  { capacity, slowMax }: { capacity: number; slowMax: number },
+  { capacity, slowMax, sentMax = 0 }: { capacity: number; slowMax: number; sentMax?: number },
   clock: () => number = () => performance.now(),
 ) {
   // In the order in which they started.
   const quick = new Map<number, { item: T; startedAt: number }>()
   const slow = new Map<number, T>()
+  const sent = new Map<number, T>()
   const running = new Set<Promise<void>>()
 
   const sortOut = () => {
@@ -32,17 +34,30 @@ export function createInFlight<T extends { id: number }>(
       const done = work(item).finally(() => {
         quick.delete(item.id)
         slow.delete(item.id)
+        sent.delete(item.id)
         running.delete(done)
       })
       running.add(done)
       return done
+    },
+    /** A delivery was sent. @returns false if it counts until its work has ended, since too many others wait for their settlement */
+    sent(item: T): boolean {
+      if (sent.size >= sentMax) return false
+      quick.delete(item.id)
+      slow.delete(item.id)
+      sent.set(item.id, item)
+      return true
     },
     /** How many more deliveries fit. */
     free(): number {
       sortOut()
       return Math.max(0, capacity - quick.size - Math.max(0, slow.size - slowMax))
     },
-    items: (): T[] => [...[...quick.values()].map(({ item }) => item), ...slow.values()],
+    items: (): T[] => [
+      ...[...quick.values()].map(({ item }) => item),
+      ...slow.values(),
+      ...sent.values(),
+    ],
     /** Resolves when all deliveries that are under way now have ended. */
     settled: () => Promise.all(running),
   }

@@ -44,12 +44,17 @@ interface Lap {
  * Workspaces take turns, so that none waits for what another has queued; within its turn a workspace goes on with the line
  * after its last one. If places stay free, turns and the shares of lines are doubled for the next claim; if they do not,
  * they are halved. A workspace with many lines and no neighbour gets to each of them sooner by small shares.
+ *
+ * Where only one workspace has mail, of one class, its turn leaves one place free. So the walk goes on behind it, and gives that
+ * place to whoever comes; else it would end there, and the next claim find nothing behind it.
  */
 export function createLines(shards: ShardRange) {
   let turn = TURN
   let perLine = PER_LINE
   let barren = 0
   let shares: Shares = { crowded: [], times: 1 }
+  /** Whether the last claim has found mail of one workspace and class alone. */
+  let alone = false
   const laps: Lap[] = mailClasses.map(() => ({
     after: '',
     found: false,
@@ -61,7 +66,7 @@ export function createLines(shards: ShardRange) {
     /** What the next claim of up to `limit` deliveries asks of the lines. */
     next: (limit: number): LineWalk => ({
       shards,
-      turn: Math.min(turn, limit),
+      turn: Math.min(turn, alone ? Math.max(1, limit - 1) : limit),
       perLine: Math.min(perLine, limit),
       most: shareOut(limit, shares),
       after: laps.map(({ after }) => after),
@@ -79,13 +84,14 @@ export function createLines(shards: ShardRange) {
         barren = 0
         more = false
       }
-      const full = due >= limit
       shares = nextShares(shares, went, due, limit)
+      const turnsOf = walked.flatMap(({ turns }) => turns)
+      const full = due >= (alone ? Math.max(1, limit - 1) : limit)
+      alone = turnsOf.length === 1
       if (full) {
-        const workspaces = walked.reduce((sum, { turns }) => sum + turns.length, 0)
         const lines = walked.reduce((sum, { lines }) => sum + lines, 0)
         // If only one had mail, no other needs a part of its share.
-        if (workspaces > 1) {
+        if (turnsOf.length > 1) {
           turn = Math.max(TURN, Math.floor(turn / 2))
           perLine = turn
         } else if (lines > 1) perLine = Math.max(PER_LINE_MIN, Math.floor(perLine / 2))

@@ -113,7 +113,7 @@ function createRunning(
   const leaseToken = leases.token
   const capacity = config.smtpConnections * CLAIMS_PER_CONNECTION
   const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0
-  const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax })
+  const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax, sentMax: capacity })
   const lines = createLines(shards)
   const rooms = createRooms(deps.transport, { ...deps, unbounded: config.simulatorDomain })
   const admit = createAdmission(deps, shared, leaseToken)

@@ -9,7 +9,7 @@ import { settle, writeEach } from './settle.ts'
 const GROUP_MAX = 500
 const SETTLE_TRIES = 5
 /** How long settlements are gathered under load; a single one is written at once. */
-const SETTLE_GATHER_MS = 10
+const SETTLE_GATHER_MS = 25
 const SETTLE_PAUSE_MS = 500
 const SETTLE_PAUSE_MS_MAX = 2_000
 

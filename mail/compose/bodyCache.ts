@@ -1,5 +1,6 @@
 // A cache of encoded bodies. A message with a known body only needs a new header and a signature.
 import { createHash } from 'node:crypto'
+import { after, isLater, type MaybeLater } from '../../rules/later.ts'
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import { textInTurns } from '../content/text.ts'
 import { type BodySection, bodySection } from './bodySection.ts'
@@ -26,9 +27,14 @@ export const bodyCacheLimits: BodyCacheLimits = {
 /** Estimated memory of an entry besides its bytes. */
 const ENTRY_BYTES = 500
 
+interface Entry {
+  section: MaybeLater<BodySection>
+  bytes: number
+}
+
 /** Makes a cache of encoded bodies by content. The least recently used ones are dropped first. */
 export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
-  const kept = new Map<string, { section: Promise<BodySection>; bytes: number }>()
+  const kept = new Map<string, Entry>()
   let keptBytes = 0
 
   const forget = (key: string) => {
@@ -36,8 +42,15 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
     kept.delete(key)
   }
 
-  const make = async (html: string | null, text: string | null, seed: string, watched: Watched) =>
-    bodySection(html, text ?? (html ? await textInTurns(html, watched) : null), seed, watched)
+  const grow = (entry: Entry, section: BodySection) => {
+    entry.section = section
+    entry.bytes += section.length_bytes
+    keptBytes += section.length_bytes
+    for (const oldest of kept.keys()) {
+      if (keptBytes <= limits.bytesMax) break
+      forget(oldest)
+    }
+  }
 
   return {
     /**
@@ -50,7 +63,7 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
     of(
       { html, text, id }: Pick<ComposeInput, 'html' | 'text' | 'id'>,
       { once = false, watched = unwatched }: BodyOptions = {},
-    ): Promise<BodySection> {
+    ): MaybeLater<BodySection> {
       const chars = (html?.length ?? 0) + (text?.length ?? 0)
       if (chars > limits.charsMax) return make(html, text, id, watched)
       const key = contentKey(html, text)
@@ -62,25 +75,33 @@ export function createBodies(limits: BodyCacheLimits = bodyCacheLimits) {
         kept.set(key, known)
         return known.section
       }
-      const entry = { section: make(html, text, key, watched), bytes: ENTRY_BYTES }
+      const section = make(html, text, key, watched)
+      const entry: Entry = { section, bytes: ENTRY_BYTES }
       kept.set(key, entry)
       keptBytes += ENTRY_BYTES
-      entry.section.then(
-        ({ length_bytes }) => {
-          if (kept.get(key) !== entry) return
-          entry.bytes += length_bytes
-          keptBytes += length_bytes
-          for (const oldest of kept.keys()) {
-            if (keptBytes <= limits.bytesMax) break
-            forget(oldest)
-          }
-        },
-        () => forget(key),
-      )
-      return entry.section
+      const ifKept = (act: () => void) => {
+        if (kept.get(key) === entry) act()
+      }
+      if (isLater(section)) {
+        section.then(
+          (made) => ifKept(() => grow(entry, made)),
+          () => ifKept(() => forget(key)),
+        )
+      } else grow(entry, section)
+      return section
     },
     size: () => ({ entries: kept.size, bytes: keptBytes }),
   }
+}
+
+function make(
+  html: string | null,
+  text: string | null,
+  seed: string,
+  watched: Watched,
+): MaybeLater<BodySection> {
+  const plain = text ?? (html ? textInTurns(html, watched) : null)
+  return after(plain, (ready) => bodySection(html, ready, seed, watched))
 }
 
 function contentKey(html: string | null, text: string | null): string {

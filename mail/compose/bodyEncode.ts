@@ -1,4 +1,5 @@
 // Encodes a text body (RFC 2045): 7bit, quoted-printable or base64, in slices, with CRLF line ends.
+import type { MaybeLater } from '../../rules/later.ts'
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import { endSlice } from '../slices.ts'
 
@@ -36,18 +37,24 @@ const scratch = Buffer.allocUnsafe(10 * SLICE_CHARS + 64)
  * surrogate pair becomes U+FFFD.
  * @param watched for each slice of a long body
  */
-export async function encodeBody(text: string, watched: Watched = unwatched): Promise<EncodedBody> {
-  if (text.length <= SLICE_CHARS) {
-    if (isSevenBit(text)) return { encoding: '7bit', chunks: [Buffer.from(toCrlf(text), 'latin1')] }
-    const bytes = Buffer.from(text)
-    if (prefersBase64(bytes))
-      return { encoding: 'base64', chunks: [wrapBase64(Buffer.from(toCrlf(text)))] }
-    const quoted = createQuoted()
-    return {
-      encoding: 'quoted-printable',
-      chunks: [Buffer.concat([quoted.add(bytes), quoted.end()])],
-    }
+export function encodeBody(text: string, watched: Watched = unwatched): MaybeLater<EncodedBody> {
+  return text.length <= SLICE_CHARS ? encodeShort(text) : encodeLong(text, watched)
+}
+
+function encodeShort(text: string): EncodedBody {
+  if (isSevenBit(text)) return { encoding: '7bit', chunks: [Buffer.from(toCrlf(text), 'latin1')] }
+  const bytes = Buffer.from(text)
+  if (prefersBase64(bytes)) {
+    return { encoding: 'base64', chunks: [wrapBase64(Buffer.from(toCrlf(text)))] }
   }
+  const quoted = createQuoted()
+  return {
+    encoding: 'quoted-printable',
+    chunks: [Buffer.concat([quoted.add(bytes), quoted.end()])],
+  }
+}
+
+async function encodeLong(text: string, watched: Watched): Promise<EncodedBody> {
   const isBase64 = prefersBase64(Buffer.from(text.slice(0, SLICE_CHARS)))
   const encoder = isBase64 ? createBase64() : createQuoted()
   const chunks: Buffer[] = []

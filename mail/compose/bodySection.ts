@@ -1,9 +1,10 @@
 // The encoded body of a message with its DKIM body hash. Messages with the same content share it.
 import { createHash } from 'node:crypto'
+import { after, type MaybeLater } from '../../rules/later.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { relaxedBodyHash } from '../dkim/body.ts'
 import type { Field } from '../dkim/canonical.ts'
-import { encodeBody } from './bodyEncode.ts'
+import { type EncodedBody, encodeBody } from './bodyEncode.ts'
 
 export interface BodySection {
   /** Content-Type and Content-Transfer-Encoding of the message. */
@@ -23,26 +24,49 @@ const CRLF = '\r\n'
  * @param watched for each piece of synchronous work
  * @param seed the boundary is derived from it: the same seed gives the same bytes
  */
-export async function bodySection(
+export function bodySection(
   html: string | null,
   text: string | null,
   seed: string,
   watched: Watched,
-): Promise<BodySection> {
+): MaybeLater<BodySection> {
   const parts: [type: string, body: string][] = []
   if (text) parts.push(['plain', text])
   if (html) parts.push(['html', html])
   if (parts.length < 2) {
     const [type, body] = parts[0] ?? ['plain', '']
-    const { encoding, chunks } = await watched(() => encodeBody(body, watched))
-    return toSection(contentFields(type, encoding), chunks, watched)
+    const encoded = watched(() => encodeBody(body, watched))
+    return after(encoded, ({ encoding, chunks }) =>
+      toSection(contentFields(type, encoding), chunks, watched),
+    )
   }
+  // One after the other, since each is held in memory until it is encoded.
+  const both = parts.reduce<MaybeLater<EncodedBody[]>>(
+    (before, [, body]) =>
+      after(before, (list) =>
+        after(
+          watched(() => encodeBody(body, watched)),
+          (one) => [...list, one],
+        ),
+      ),
+    [],
+  )
+  return after(both, (encoded) => alternative(parts, encoded, seed, watched))
+}
+
+function alternative(
+  parts: readonly [type: string, body: string][],
+  encoded: readonly EncodedBody[],
+  seed: string,
+  watched: Watched,
+): MaybeLater<BodySection> {
   const boundary = `dl-${createHash('sha256').update(seed).digest('hex').slice(0, 32)}`
   const chunks: Buffer[] = []
-  for (const [type, body] of parts) {
-    const encoded = await watched(() => encodeBody(body, watched))
-    const header = contentFields(type, encoded.encoding).map((field) => field.raw + CRLF)
-    chunks.push(Buffer.from(`--${boundary}${CRLF}${header.join('')}${CRLF}`), ...encoded.chunks)
+  for (const [i, part] of encoded.entries()) {
+    const header = contentFields(parts[i]?.[0] ?? 'plain', part.encoding).map(
+      (field) => field.raw + CRLF,
+    )
+    chunks.push(Buffer.from(`--${boundary}${CRLF}${header.join('')}${CRLF}`), ...part.chunks)
   }
   chunks.push(Buffer.from(`--${boundary}--${CRLF}`))
   const type = {
@@ -60,17 +84,18 @@ function contentFields(type: string, encoding: string): Field[] {
 }
 
 /** @throws Error when the parts have a bare CR or LF */
-export async function toSection(
+export function toSection(
   fields: Field[],
   parts: Buffer[],
   watched: Watched,
-): Promise<BodySection> {
+): MaybeLater<BodySection> {
   const length_bytes = parts.reduce((sum, part) => sum + part.length, 0)
   // A small body becomes one piece; a large one is not copied.
   const chunks = length_bytes <= ONE_PIECE_BYTES ? [Buffer.concat(parts)] : parts
-  const hash = await relaxedBodyHash(chunks, watched)
-  if (hash === null) throw new Error('an encoded body has a bare CR or LF')
-  return { fields, chunks, length_bytes, hash }
+  return after(relaxedBodyHash(chunks, watched), (hash) => {
+    if (hash === null) throw new Error('an encoded body has a bare CR or LF')
+    return { fields, chunks, length_bytes, hash }
+  })
 }
 
 const ONE_PIECE_BYTES = 1024 * 1024

@@ -1,10 +1,12 @@
 // Composes an email into bytes. The same input gives the same bytes for every attempt and on every machine.
 
+import { after, type MaybeLater } from '../../rules/later.ts'
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import type { Field } from '../dkim/canonical.ts'
 import { type DkimOptions, signFields } from '../dkim/sign.ts'
 import { inSlices } from '../slices.ts'
 import { type Bodies, type BodyOptions, bodyCacheLimits, createBodies } from './bodyCache.ts'
+import type { BodySection } from './bodySection.ts'
 import type { ComposeInput } from './input.ts'
 import { headerFields } from './mimeHeader.ts'
 import { partsSection } from './mimeParts.ts'
@@ -37,20 +39,31 @@ export async function composeSigned(
   options: BodyOptions = {},
 ): Promise<Buffer> {
   const { watched = unwatched } = options
-  const { fields, chunks, hash } = await compose(email, bodies, options)
-  const signatures = await watched(() => signFields(fields, hash, signers))
+  // Of a small mail all is done at once up to its signature, under one mark.
+  const { fields, chunks, signatures } = await watched(() =>
+    after(compose(email, bodies, options), ({ fields, chunks, hash }) =>
+      watched(async () => ({
+        fields,
+        chunks,
+        signatures: await signFields(fields, hash, signers),
+      })),
+    ),
+  )
   return joined(signatures, fields, chunks, watched)
 }
 
-async function compose(email: ComposeInput, bodies: Bodies, options: BodyOptions) {
+function compose(
+  email: ComposeInput,
+  bodies: Bodies,
+  options: BodyOptions,
+): MaybeLater<BodySection> {
   const { watched = unwatched } = options
   const { header, section } = watched(() => ({
     header: headerFields(email),
     section:
       email.attachments.length > 0 ? partsSection(email, watched) : bodies.of(email, options),
   }))
-  const body = await section
-  return { ...body, fields: [...header, ...body.fields] }
+  return after(section, (body) => ({ ...body, fields: [...header, ...body.fields] }))
 }
 
 async function joined(

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { detectMimeType } from 'nodemailer/lib/mime-funcs'
+import type { MaybeLater } from '../../rules/later.ts'
 import { holdsWordMark } from '../../rules/mail/headers.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { textInTurns } from '../content/text.ts'
@@ -39,7 +40,7 @@ function composerOf(email: ComposeInput, text: string | null): MailComposer {
   })
 }
 
-function sectionOf(message: Buffer, watched: Watched): Promise<BodySection> {
+function sectionOf(message: Buffer, watched: Watched): MaybeLater<BodySection> {
   const end = message.indexOf('\r\n\r\n')
   const lines = message.toString('latin1', 0, end).split(/\r\n(?![ \t])/)
   const fields = lines

@@ -1,5 +1,6 @@
 // Makes the plain text of an email that has only html, in one pass and in linear time for any input.
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
+import type { MaybeLater } from '../../rules/later.ts'
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import { endSlice } from '../slices.ts'
 
@@ -34,8 +35,13 @@ export function textFromHtml(html: string): string {
   return walker.end()
 }
 
-/** Like `textFromHtml`, in slices that let the event loop run between them. @param watched for each slice */
-export async function textInTurns(html: string, watched: Watched = unwatched): Promise<string> {
+/** Like `textFromHtml`; of long html in slices that let the event loop run between them. @param watched for each slice */
+export function textInTurns(html: string, watched: Watched = unwatched): MaybeLater<string> {
+  if (html.length <= SLICE_CHARS) return watched(() => textFromHtml(html))
+  return longText(html, watched)
+}
+
+async function longText(html: string, watched: Watched): Promise<string> {
   const walker = new TextWalker(html.slice(0, CHARS_MAX))
   for (let began = performance.now(); watched(() => walker.read(SLICE_CHARS)); ) {
     await endSlice(began, html.length)

@@ -51,7 +51,7 @@ test('a workspace that uses up its turn gets a longer one while the others leave
     seen.push(turn)
     expect(lines.learn([one(turn)], turn, limit), 'more is due').toBe(true)
   }
-  expect(seen).toEqual([20, 40, 80, 160, 300, 300])
+  expect(seen).toEqual([20, 40, 80, 160, 299, 299])
   const two = { ...one(300), turns: [turnOf('ws_1'), turnOf('ws_2')] }
   expect(lines.learn([two], limit, limit)).toBe(true)
   expect(lines.next(limit).turn, 'another wants places too').toBe(150)
