@@ -6,20 +6,26 @@ const HEADER_BYTES = 20
 const LENGTH_BYTES = 4
 const NULL_LENGTH = -1
 
+/** The length before each text that is shorter than this is written as characters, all of them ASCII. */
+const SHORT_MAX = 128
+const shortLengths = Array.from({ length: SHORT_MAX }, (_, n) => `\0\0\0${String.fromCharCode(n)}`)
+
 /**
  * A parameter `text[]` in the binary form of Postgres (`array_recv`).
  * @param texts of which Postgres refuses one with U+0000; half a surrogate pair becomes U+FFFD
  */
 export function binaryTexts(texts: readonly (string | null)[]): Buffer {
+  const short = shortAsciis(texts)
+  if (short !== undefined) {
+    const all = withHeader(HEADER_BYTES + short.length, texts.length)
+    all.write(short, HEADER_BYTES, 'latin1')
+    return all
+  }
   let bytes = HEADER_BYTES
   for (const text of texts) bytes += LENGTH_BYTES + (text === null ? 0 : Buffer.byteLength(text))
-  const all = Buffer.allocUnsafe(bytes)
-  all.writeInt32BE(texts.length === 0 ? 0 : 1, 0)
-  all.writeInt32BE(texts.includes(null) ? 1 : 0, 4)
-  all.writeInt32BE(TEXT_OID, 8)
+  const all = withHeader(bytes, texts.length)
   if (texts.length === 0) return all.subarray(0, 12)
-  all.writeInt32BE(texts.length, 12)
-  all.writeInt32BE(1, 16)
+  all.writeInt32BE(texts.includes(null) ? 1 : 0, 4)
   let at = HEADER_BYTES
   for (const text of texts) {
     const length = text === null ? 0 : all.write(text, at + LENGTH_BYTES)
@@ -27,6 +33,34 @@ export function binaryTexts(texts: readonly (string | null)[]): Buffer {
     at += LENGTH_BYTES + length
   }
   return all
+}
+
+/** Space for an array without nulls, which begins with its header. */
+function withHeader(bytes: number, count: number): Buffer {
+  const all = Buffer.allocUnsafe(bytes)
+  all.writeInt32BE(count === 0 ? 0 : 1, 0)
+  all.writeInt32BE(0, 4)
+  all.writeInt32BE(TEXT_OID, 8)
+  if (count > 0) {
+    all.writeInt32BE(count, 12)
+    all.writeInt32BE(1, 16)
+  }
+  return all
+}
+
+/**
+ * Lengths and texts as one string, which is written at once in half the time that one after the other takes; undefined if one is
+ * null, longer or not ASCII.
+ */
+function shortAsciis(texts: readonly (string | null)[]): string | undefined {
+  if (texts.length === 0) return undefined
+  let all = ''
+  for (const text of texts) {
+    const length = text === null ? undefined : shortLengths[text.length]
+    if (length === undefined) return undefined
+    all += length + text
+  }
+  return Buffer.byteLength(all) === all.length ? all : undefined
 }
 
 /** What `binaryTexts` was given; undefined for other bytes. */

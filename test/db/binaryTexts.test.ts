@@ -13,6 +13,9 @@ async function stored(texts: (string | null)[]): Promise<(string | null)[]> {
   return rows[0]?.texts ?? []
 }
 
+const lengths = [126, 127, 128, 129, 255, 256]
+const ofLength = (length: number) => 'x'.repeat(length)
+
 it('arrive as they are, whatever they hold, and nulls stay nulls', async () => {
   const text = fc
     .string({ unit: 'binary', maxLength: 300 })
@@ -27,6 +30,21 @@ it('arrive as they are, whatever they hold, and nulls stay nulls', async () => {
   )
   const odd = ['', 'NULL', 'null', '{"a"}', '\\', '"', 'é€😀', 'x'.repeat(70_000), null]
   expect(await stored(odd)).toEqual(odd)
+})
+
+it('arrive as they are where all are short and ASCII, or but one is', async () => {
+  const text = fc
+    .string({ unit: 'binary-ascii', maxLength: 130 })
+    .filter((one) => !one.includes('\0'))
+  const last = fc.constantFrom(...['', 'a', 'é', '😀', '\u0080', null, ...lengths.map(ofLength)])
+  await fc.assert(
+    fc.asyncProperty(fc.array(text, { maxLength: 20 }), last, async (texts, one) => {
+      const all = [...texts, one]
+      expect(await stored(all)).toEqual(all)
+      expect(textsOf(binaryTexts(all))).toEqual(all)
+    }),
+    { numRuns: 200 },
+  )
 })
 
 it('are not read from other bytes', () => {
