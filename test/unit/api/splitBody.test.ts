@@ -1,81 +1,18 @@
 // A large body that is taken while it arrives gives what JSON.parse gives for the whole, wherever its pieces end.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { emailLargeFields } from '../../../api/emails/largeFields.ts'
-import { LargeBase64 } from '../../../api/http/bodies/largeBase64.ts'
-import { LargeText } from '../../../api/http/bodies/largeText.ts'
-import { Splitter } from '../../../api/http/bodies/splitter.ts'
-import { isJsonObject, type JsonObject } from '../../../rules/json.ts'
-import { isStorableText } from '../../../rules/jsonFault.ts'
-
-/** Reads JSON text in pieces that end at the given places. @throws ApiError */
-function split(json: string | Buffer, cuts: readonly number[]): unknown {
-  const bytes = Buffer.from(json)
-  const splitter = new Splitter(emailLargeFields, bytes.length)
-  const ends = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b)
-  let from = 0
-  for (const end of [...ends, bytes.length]) {
-    splitter.push(bytes.subarray(from, end))
-    from = end
-  }
-  return splitter.done()
-}
+import type { JsonObject } from '../../../rules/json.ts'
+import {
+  comparable,
+  expected,
+  largeBase64Of,
+  largeTextOf,
+  split,
+  units,
+  whole,
+} from '../../setup/splitBodies.ts'
 
 const everywhere = (json: string) => Array.from({ length: Buffer.byteLength(json) }, (_, i) => i)
-
-/** What `split` gives for a body, made from what JSON.parse gives for it. */
-function expected(body: unknown): unknown {
-  if (!isJsonObject(body)) return body
-  const all: Record<string, unknown> = { ...body }
-  for (const field of emailLargeFields.texts) {
-    const value = body[field]
-    if (typeof value !== 'string' || value === '') continue
-    all[field] = largeTextOf(value)
-  }
-  const { attachments } = body
-  if (!Array.isArray(attachments)) return all
-  all['attachments'] = attachments.map((item) => {
-    if (!isJsonObject(item) || typeof item['content'] !== 'string') return item
-    return item['content'] === '' ? item : { ...item, content: largeBase64Of(item['content']) }
-  })
-  return all
-}
-
-function largeTextOf(text: string): LargeText {
-  const bytes = Buffer.from(text)
-  return new LargeText(bytes, bytes.length, isStorableText(text))
-}
-
-function largeBase64Of(text: string): LargeBase64 {
-  // UTF-8 has no half of a pair; the mark in its place is as strange.
-  const strange = /[^A-Za-z0-9+/=_\s-]/u.exec(text.replace(/\p{Cs}/gu, '\uFFFD'))?.[0]
-  // Nothing is decoded once a character is strange: such an attachment is refused.
-  const content = strange === undefined ? Buffer.from(text, 'base64') : Buffer.alloc(0)
-  return new LargeBase64(content, Buffer.byteLength(text, 'base64'), strange)
-}
-
-/**
- * The same without the content of attachments that are refused anyway, and with a text that came twice as it would be
- * if it had come once.
- */
-function comparable(body: unknown): unknown {
-  if (!isJsonObject(body)) return body
-  for (const field of emailLargeFields.texts) {
-    const value = Object.hasOwn(body, field) ? body[field] : undefined
-    if (typeof value === 'string' && value !== '') {
-      Object.assign(body, { [field]: largeTextOf(value) })
-    }
-  }
-  const list = Object.hasOwn(body, 'attachments') ? body['attachments'] : undefined
-  if (!Array.isArray(list)) return body
-  for (const item of list as unknown as JsonObject[]) {
-    const content: unknown = isJsonObject(item) ? item['content'] : undefined
-    if (!(content instanceof LargeBase64) || content.strange === undefined) continue
-    const { byteLength, strange } = content
-    Object.assign(item, { content: new LargeBase64(Buffer.alloc(0), byteLength, strange) })
-  }
-  return body
-}
 
 /** JSON text of a text, with some of its characters as escapes. */
 const escaped = (text: string, which: readonly boolean[]) =>
@@ -86,28 +23,6 @@ const escaped = (text: string, which: readonly boolean[]) =>
     return JSON.stringify(text[i] ?? '').slice(1, -1)
   }).join('')}"`
 
-/** Halves of pairs that stand in a text as they are cannot be sent: UTF-8 has none. */
-const whole = (json: string) => Buffer.from(json).toString()
-
-const units = fc.string({
-  unit: fc.constantFrom(
-    'a',
-    '"',
-    '\\',
-    '/',
-    '\n',
-    '\u0000',
-    'é',
-    '€',
-    '😀',
-    '\ud83d',
-    '\ude00',
-    '\u2028',
-    '=',
-    ' ',
-  ),
-  maxLength: 30,
-})
 const base64 = fc.oneof(
   fc.base64String({ maxLength: 60 }),
   fc.string({
@@ -195,43 +110,6 @@ describe('a body in pieces', () => {
       }),
       { numRuns: 1_500 },
     )
-  })
-
-  it('a long text in long pieces: what stands at their borders, and damage in one of them', () => {
-    // Pieces of 4 KiB and more are read by another way than short ones.
-    const parts = fc.array(fc.oneof(units, fc.constant('x'.repeat(50))), {
-      minLength: 1,
-      maxLength: 8,
-    })
-    const damage = fc.constantFrom('', '', '"', '\\', '\n', '\\x', '\\u12', '\\ud83d', '\\')
-    void fc.assert(
-      fc.property(parts, fc.nat(40), damage, fc.nat(), (given, shift, more, at) => {
-        // The pattern is as long as a prime number, so that each place of it is at a border some time.
-        const pattern = JSON.stringify(given.join('')).slice(1, -1)
-        const long = pattern.padEnd(401, 'z').repeat(Math.ceil(30_000 / 401))
-        const place = at % long.length
-        const json = whole(
-          `{"html":"${long.slice(0, place)}${more}${long.slice(place)}","text":"t"}`,
-        )
-        const places = [1, 2, 3, 4, 5, 6].map((i) => shift + i * 4_500)
-        let parsed: unknown
-        try {
-          parsed = JSON.parse(json)
-        } catch {
-          expect(() => split(json, places)).toThrow('Invalid JSON payload')
-          return
-        }
-        expect(comparable(split(json, places))).toEqual(expected(parsed))
-      }),
-      { numRuns: 150 },
-    )
-  })
-
-  it('half of a pair at the end of a piece, before a long piece without escapes', () => {
-    const begin = `{"html":"${'x'.repeat(5_000)}\\ud83d`
-    const json = `${begin}${'y'.repeat(9_000)}"}`
-    const read = comparable(split(json, [begin.length, begin.length + 4_500]))
-    expect(read).toEqual(expected(JSON.parse(json)))
   })
 
   it.each([
