@@ -19,7 +19,7 @@ import { createUtf8Check } from './utf8.ts'
 /** After pieces that took as long, other requests have their turn. */
 const TURN_MS = 5
 /** The part of the time in which very long bodies are read while other requests want it. */
-const READING_PART = 1 / 4
+const READING_PART = 1 / 8
 
 /** A body that has been read. */
 export interface Body {
