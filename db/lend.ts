@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
+import { createAsk } from './begin.ts'
 import { currentScope, type Running } from './scope.ts'
 import { ClientGone, type Shares } from './shares.ts'
 import { createStatementNames } from './statementNames.ts'
@@ -60,19 +61,6 @@ function hangUp(client: pg.ClientBase): Promise<void> {
   })
 }
 
-/**
- * Sends a statement. It is asked of pg with a callback: the promises that pg makes itself keep the rows of a statement that is
- * done until the next full collection, so each small collection copied all rows that were read since the one before.
- */
-function answerOf(client: pg.ClientBase, config: pg.QueryConfig): Promise<pg.QueryResult> {
-  return new Promise((resolve, reject) => {
-    void client.query(config, (err: Error | null, result: pg.QueryResult) => {
-      if (err) reject(err)
-      else resolve(result)
-    })
-  })
-}
-
 /** One connection from when it is taken until it is given back. */
 function lend(
   client: pg.PoolClient,
@@ -81,6 +69,7 @@ function lend(
   giveBack: () => void,
 ): PostgresPoolClient {
   let began = false
+  const ask = createAsk(client)
   let committing = false
   let ending: Promise<void> | undefined
   let grace: NodeJS.Timeout | undefined
@@ -107,7 +96,7 @@ function lend(
     if (text === 'commit') committing = true
     const name = nameOf(text)
     try {
-      return await answerOf(client, { text, values: [...values], ...(name ? { name } : {}) })
+      return await ask({ text, values: [...values], ...(name ? { name } : {}) })
     } catch (err) {
       if (ending) throw new ClientGone('the client has gone', { cause: err })
       const isOfPostgres = err instanceof Error && 'code' in err

@@ -6,7 +6,7 @@ export function createRenderMetrics(registry: Registry) {
   const registers = [registry]
   const renders = new Counter({
     name: 'dripline_renders_total',
-    help: 'API and worker: renders of templates, by outcome. in_place: cheap ones; done: by the child process, with a text or a fault of the template; remembered: failed before, answered at once; too_slow, out_of_memory, failed, ended, too_large: given up; busy: 503, or a segment that comes again',
+    help: 'API and worker: renders of templates, by outcome. in_place: cheap ones; done: by the child process, with a text or a fault of the template; remembered: failed before, answered at once; too_slow, out_of_memory, failed, ended, too_large: given up; busy, and starved of the processor: 503, or a segment that comes again',
     labelNames: ['outcome'],
     registers,
   })

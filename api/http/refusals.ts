@@ -173,7 +173,7 @@ const answers: Answers = {
     conflict(`The active workflow ${workflowId} sends this template`, 'template_in_use'),
   template_too_slow: ({ part, ms }) =>
     badRequest(
-      `${part}: rendering took over ${ms / 1000} s, and was given up`,
+      `${part}: rendering took over ${ms / 1000} s of processor time, and was given up`,
       'template_too_slow',
       { part, ms },
     ),

@@ -115,7 +115,7 @@ function claimSteps(slot: Slots<Claim>, mayClaim: RawBuilder<unknown>): RawBuild
   const now = slot((claim) => claim.now)
   const token = slot(({ leaseToken }) => leaseToken)
   const stop = sql`l.verdict`
-  // By their places alone: said in this way, no partial index tells that its rows are not settled, and so none looks as good.
+  // Found by ctid alone: from two "is null" in place of num_nulls Postgres would see that a partial index has these rows, and could take it.
   const due = sql`
         select ${lookedAt} from deliveries
         where ctid = any(array(select tid from picked)) and num_nulls(lease_until, settled_at) = 2

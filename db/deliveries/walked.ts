@@ -52,7 +52,9 @@ function walkedClass(
       place: goesOn(step) ? placeOf(step) : null,
     })),
     lines: new Set(taken).size,
-    cut: counted.some(({ turn, ids }) => turn <= 0 || ids.length >= perLine),
+    cut: counted.some(
+      ({ turn, ids, got, most }) => turn <= 0 || ids.length >= perLine || got >= most,
+    ),
     full: [
       ...new Set([
         ...steps.flatMap(({ full_ones }) => full_ones),

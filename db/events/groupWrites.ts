@@ -122,8 +122,8 @@ export async function insertEventGroup(
       where not exists (select from prior p where p.event_id = g.event_id)
         and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
     ), ${writingSteps(workspaceId)}, unbound as materialized (
-      select done.inserted, set_config('lock_timeout', b.before, true)
-      from (select count(*)::int as inserted from event) as done, bound b
+      -- The wait for locks is as before once all events are written: the count waits for them.
+      select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
     )
     select h.place::int as place, h.of_id as contact_id, h.of_properties as properties, h.first_seen, h.is_new
     from unbound u left join happened h on true

@@ -2,6 +2,11 @@
 
 /** A delivery that takes longer than this waits for its destination and counts as slow. */
 const QUICK_MS = 500
+/**
+ * Deliveries that were sent and wait for their settlement without a place: what is sent in some 100 ms. When Postgres is slow to settle,
+ * a worker that is killed then leaves no more than these and its `capacity` of which nobody knows whether they were taken.
+ */
+export const SENT_MAX = 200
 
 /**
  * Counts deliveries under way. Up to `slowMax` slow ones do not count towards `capacity`, so that a lane can go on

@@ -163,7 +163,7 @@ function goOn(lap: Lap, { after, taken, turns }: Walked, isClaimed: boolean): bo
  * The shares of the next claim. Classes keep to theirs that had more than they got, or begin their next lap, while almost all
  * places were filled. If places stayed free although none of them has come to its end, what was found shared the room of
  * destinations with other lines: then they look for as many times their shares as would have filled the claim, because
- * to look for all places in each class reads three times as much.
+ * to look for all places in each class reads three times as much. A claim that is filled ends that: the next one tries the plain shares.
  */
 function nextShares(
   { crowded, times }: Shares,
@@ -172,7 +172,9 @@ function nextShares(
   limit: number,
 ): Shares {
   if (due + lacking >= limit * CROWDED_SHARE) return { crowded: goingOn, times: 1 }
-  const allGoOn = lacking === 0 && crowded.every((one) => goingOn.includes(one))
+  // Only what was looked for by shares says how many times of them would do.
+  const allGoOn =
+    crowded.length > 1 && lacking === 0 && crowded.every((one) => goingOn.includes(one))
   if (due === 0 || !allGoOn) return { crowded: [], times: 1 }
   return { crowded: goingOn, times: Math.min((times * limit) / due, limit) }
 }

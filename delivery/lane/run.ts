@@ -11,7 +11,7 @@ import { passPoint } from '../points.ts'
 import { createAdmission, type LanesShare } from './admission.ts'
 import { createAttempts } from './attempts.ts'
 import { createRecovery, settleMarked } from './expiredLeases.ts'
-import { createInFlight } from './inFlight.ts'
+import { createInFlight, SENT_MAX } from './inFlight.ts'
 import { createLeases } from './leases.ts'
 import { createLines } from './lines.ts'
 import { type Lane, type Ownership, own } from './ownership.ts'
@@ -22,7 +22,7 @@ import { laneShards } from './shards.ts'
 const POLL_MS = 1_000
 /** How often a full lane checks whether deliveries under way have become slow and make room. */
 const FULL_POLL_MS = 200
-/** Deliveries under way for each connection: while one is sent, the next ones are composed. */
+/** Deliveries for each connection that take a place: while one is sent, the next ones are composed. */
 const CLAIMS_PER_CONNECTION = 10
 /** The largest claim: a larger one keeps Postgres busy, and its rows locked, for longer than others should wait. */
 const CLAIM_MAX = 200
@@ -113,7 +113,7 @@ function createRunning(
   const leaseToken = leases.token
   const capacity = config.smtpConnections * CLAIMS_PER_CONNECTION
   const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0
-  const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax, sentMax: capacity })
+  const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax, sentMax: SENT_MAX })
   const lines = createLines(shards)
   const rooms = createRooms(deps.transport, { ...deps, unbounded: config.simulatorDomain })
   const admit = createAdmission(deps, shared, leaseToken)

@@ -18,13 +18,17 @@ import {
 /** Renders whose templates were too slow or too large, so that the same request costs nothing again. */
 const REMEMBERED_MAX = 1_000
 const REMEMBERED_MS = 5 * 60 * 1000
+/** A render that was starved so often within an hour is too slow: on a machine that is busy for long it would be tried without end. */
+const STARVED_MAX = 5
+const STARVED_MS = 60 * 60 * 1000
 /** Counting the values is itself work: with more of them a render goes to the pool. */
 const COUNTED_SIZE_MAX = 2_000_000
 
 export interface Renderer {
   /**
    * Renders an email. Never rejects: a template that cannot be rendered is a failure of kind `fault` or `too_slow`, and
-   * `busy` says that this process has too much to render now, so that the same may be asked again later.
+   * `busy` says that this process has too much to render now, or that the machine gave the render too little of its processor: the
+   * same may be asked again later.
    */
   render(workspaceId: string, parts: TemplateParts, scope: TemplateScope): Promise<RenderedEmail>
   /** Starts the child process ahead of the first render that needs it. */
@@ -82,6 +86,14 @@ export function createRenderer(
     max: REMEMBERED_MAX,
     ttl: REMEMBERED_MS,
   })
+  const starved = new LRUCache<string, number>({ max: REMEMBERED_MAX, ttl: STARVED_MS })
+  /** What the pool says, of a render that it could not give its time the last time. */
+  const judged = (answer: PoolAnswer, key: () => string): PoolAnswer => {
+    if (answer.kind !== 'starved') return answer
+    const count = (starved.get(key()) ?? 0) + 1
+    starved.set(key(), count)
+    return count < STARVED_MAX ? answer : { kind: 'too_slow', part: answer.part }
+  }
   return {
     async render(workspaceId, parts, scope) {
       const rendered = renderInPlace(parts, scope)
@@ -89,18 +101,19 @@ export function createRenderer(
         watch.rendered('in_place')
         return rendered
       }
-      const known = remembered.size > 0 && remembered.get(renderKey(workspaceId, parts, scope))
+      const key = () => renderKey(workspaceId, parts, scope)
+      const known = remembered.size > 0 && remembered.get(key())
       if (known) {
         watch.rendered('remembered')
         return known
       }
-      const answer = await pool.run(workspaceId, JSON.stringify({ parts, scope }))
+      const answer = judged(await pool.run(workspaceId, JSON.stringify({ parts, scope })), key)
       watch.rendered(answer.kind)
       if (answer.kind === 'done') return toEmail(answer.result)
       const failure = toFailure(answer)
       // The other failures may have had another cause than this template.
       if (answer.kind === 'too_slow' || answer.kind === 'out_of_memory') {
-        remembered.set(renderKey(workspaceId, parts, scope), failure)
+        remembered.set(key(), failure)
       }
       return failure
     },
@@ -126,6 +139,7 @@ function toFailure(answer: Exclude<PoolAnswer, { kind: 'done' }>): RenderFailure
       return fault('the thread that rendered it has failed')
     case 'too_large':
       return fault('it and its values have over 16 million characters')
+    case 'starved':
     case 'busy':
       return { ok: false, kind: 'busy' }
     default:

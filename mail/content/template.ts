@@ -57,7 +57,7 @@ export function failureText(failure: RenderFailure): string {
     case 'fault':
       return failure.message
     case 'too_slow':
-      return `${failure.part}: rendering took over ${failure.ms / 1000} s`
+      return `${failure.part}: rendering took over ${failure.ms / 1000} s of processor time`
     case 'busy':
       return 'too much is being rendered'
     default:

@@ -320,7 +320,7 @@ const rows: Record<ErrorCode, Row> = {
   ),
   template_too_slow: {
     ...row(
-      'html: rendering took over 5 s, and was given up',
+      'html: rendering took over 5 s of processor time, and was given up',
       ...emails({ html: FOR_EVER, variables: {} }),
     ),
     more: { part: 'html', ms: 5_000 },

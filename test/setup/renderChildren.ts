@@ -51,7 +51,7 @@ export function frozenChild({ limit_ms, frozen_ms }: { limit_ms: number; frozen_
           const { pid } = started
           if (!isFirst || pid === undefined) return started.send(tasks)
           isFirst = false
-          started.send(tasks.map((task) => ({ ...task, limit_ms })))
+          started.send(tasks.map((task) => ({ ...task, limit_ms, clock_ms: 3 * limit_ms })))
           setTimeout(() => {
             process.kill(pid, 'SIGSTOP')
             setTimeout(() => process.kill(pid, 'SIGCONT'), frozen_ms)

@@ -165,7 +165,7 @@ test('a template that is too slow is a failed step that says how long it was giv
     },
     { deadline_ms: 50_000 },
   )
-  expect(row.error).toBe('offer: template: html: rendering took over 5 s')
+  expect(row.error).toBe('offer: template: html: rendering took over 5 s of processor time')
   const wired = design(
     { start: onEvent('x'), offer: mail('Offer', { html: FOR_EVER }), plain: mail('Plain') },
     [

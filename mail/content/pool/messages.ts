@@ -14,23 +14,41 @@ export interface Task {
   id: number
   /** Which of the child's threads. */
   slot: number
-  /** Of its thread's processor time, and three times as much by the clock, from the moment in which the thread begins. */
+  /** Of its thread's processor time, from the moment in which the thread begins. */
   limit_ms: number
+  /** The same by the clock, for a render that gets little of the processor. */
+  clock_ms: number
   /** A `RenderJob` as JSON. */
   job: string
 }
 
+/**
+ * A render that gets less than a third of a processor ends after so many times its limit by the clock. One that is
+ * tried alone keeps all others waiting, and has its limit by the clock too.
+ */
+const CLOCK_FACTOR = 3
+
+export const toTask = (
+  { id, slot, limit_ms, text }: Omit<Task, 'clock_ms' | 'job'> & { text: string },
+  isAlone: boolean,
+): Task => ({
+  id,
+  slot,
+  limit_ms,
+  clock_ms: isAlone ? limit_ms : CLOCK_FACTOR * limit_ms,
+  job: text,
+})
+
 export type Outcome = { id: number } & (
   | { kind: 'done'; result: RenderResult }
   | {
-      kind: 'too_slow'
+      /** `starved`: past its time by the clock alone, with too little of the processor to be called too slow. */
+      kind: 'too_slow' | 'starved'
       /** The part that was being rendered. */
       part: string
       /** Its thread is inside one long call of the engine, and goes on until that ends. */
       isStuck: boolean
     }
-  /** It had too little of the processor to be called too slow. */
-  | { kind: 'starved'; part: string; isStuck: boolean }
   | { kind: 'out_of_memory' }
   | { kind: 'failed' }
 )

@@ -2,7 +2,7 @@
 // without harm to this process whatever a template does.
 import { limits, MEBIBYTE } from '../../../rules/limits.ts'
 import { type RenderChild, startChild } from './child.ts'
-import { FIRST_SLOTS, isSecondSlot, type Outcome, type RenderResult } from './messages.ts'
+import { FIRST_SLOTS, isSecondSlot, type Outcome, type RenderResult, toTask } from './messages.ts'
 import { createAdmission, FairQueue, type Waiting } from './queue.ts'
 
 /** What may wait or be under way of one workspace, and of all. */
@@ -19,10 +19,13 @@ const PAUSE_MS = 10_000
  */
 const DEATHS_ALONE_MAX = 3
 
-/** What became of a job. `ended`: it ended the child, again and again. `busy`: it was not tried to the end. */
+/**
+ * What became of a job. `ended`: it ended the child, again and again. `busy`: it was not tried to the end. `starved`: neither was
+ * it, since the machine gave it too little of its processor.
+ */
 export type PoolAnswer =
   | { kind: 'done'; result: RenderResult }
-  | { kind: 'too_slow'; part: string }
+  | { kind: 'too_slow' | 'starved'; part: string }
   | { kind: 'out_of_memory' | 'failed' | 'ended' | 'busy' | 'too_large' }
 
 /** Lines for the operator; no content and no addresses. */
@@ -122,7 +125,7 @@ export function createPool(
     const jobs = next()
     for (const job of jobs) running.set(job.id, job)
     if (jobs.length > 0) {
-      child.send(jobs.map(({ id, slot, limit_ms, text }) => ({ id, slot, limit_ms, job: text })))
+      child.send(jobs.map((job) => toTask(job, job.deaths > 0)))
     }
   }
 
@@ -160,7 +163,7 @@ export function createPool(
         const again = { slot: FIRST_SLOTS, limit_ms: limits.renderAgainMs }
         const queue = job.deaths > 0 ? suspects : second
         queue.add(Object.assign(job, again))
-      } else settle(job, outcome.kind === 'starved' ? { kind: 'busy' } : outcome)
+      } else settle(job, outcome)
     }
     dispatch()
   }

@@ -127,7 +127,7 @@ export function createSlot(
     },
     /** Ends the render under way when it is past its time. */
     check(): void {
-      const kind = task && thread?.look(task.limit_ms)
+      const kind = task && thread?.look(task)
       if (!task || !thread || !kind) return
       const part = partNames[Atomics.load(thread.part, 0)] ?? 'html'
       const { id } = task

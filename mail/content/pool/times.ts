@@ -1,10 +1,9 @@
 // Whether a render is past its time: of its thread's processor time, or by the clock where the processor has others to serve.
 import { readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
+import type { Task } from './messages.ts'
 
-/** Of its time by the clock: a render that gets less than a third of a processor ends, and nobody can say that it is too slow. */
-const CLOCK_TIMES_MAX = 3
-/** In every Linux, whatever the kernel counts in itself. */
+/** The unit of the times in /proc (USER_HZ): 100 a second on every usual Linux, whatever the kernel counts in itself. */
 const TICK_MS = 10
 
 /** Memory that a thread and the process share. */
@@ -59,7 +58,10 @@ export function processorTimeOf(task: number): number | null {
 export function createTimes({ begun, task }: ThreadState) {
   let seen = 0n
   let usedBefore_ms: number | null = null
-  return (limit_ms: number): 'too_slow' | 'starved' | null => {
+  return ({
+    limit_ms,
+    clock_ms,
+  }: Pick<Task, 'limit_ms' | 'clock_ms'>): 'too_slow' | 'starved' | null => {
     const since = Atomics.load(begun, 0)
     if (since === 0n) return null
     if (since !== seen) {
@@ -69,8 +71,9 @@ export function createTimes({ begun, task }: ThreadState) {
     const taken_ms = Number(process.hrtime.bigint() - since) / 1e6
     if (taken_ms < limit_ms) return null
     const used_ms = processorTimeOf(Atomics.load(task, 0))
+    // Outside of Linux the clock alone says what is too slow.
     if (used_ms === null || usedBefore_ms === null) return 'too_slow'
     if (used_ms - usedBefore_ms >= limit_ms) return 'too_slow'
-    return taken_ms < CLOCK_TIMES_MAX * limit_ms ? null : 'starved'
+    return taken_ms < clock_ms ? null : 'starved'
   }
 }

@@ -1,41 +1,9 @@
-// How a lane divides its places: slow deliveries stop counting, and no workspace fills a claim alone.
+// How a lane divides its places: no workspace fills a claim alone.
 import { expect, test } from 'vitest'
 import type { Walked } from '../../../db/deliveries/lines.ts'
-import { createInFlight } from '../../../delivery/lane/inFlight.ts'
 import { createLines } from '../../../delivery/lane/lines.ts'
 import { createRooms } from '../../../delivery/lane/rooms.ts'
 import { createWaitingLines } from '../../../delivery/lane/waitingLines.ts'
-
-test('slow deliveries do not count, up to a bound', async () => {
-  let time = 0
-  const inFlight = createInFlight<{ id: number }>({ capacity: 10, slowMax: 15 }, () => time)
-  const ends: (() => void)[] = []
-  const begin = (from: number, count: number) => {
-    for (let id = from; id < from + count; id++) {
-      void inFlight.add({ id }, () => new Promise((resolve) => ends.push(resolve)))
-    }
-  }
-  begin(0, 10)
-  expect(inFlight.free()).toBe(0)
-  time += 1_000
-  expect(inFlight.free()).toBe(10)
-  begin(10, 10)
-  expect(inFlight.free()).toBe(0)
-  time += 1_000
-  expect(inFlight.free(), 'twenty are slow, five too many').toBe(5)
-  expect(inFlight.items().map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, id) => id))
-  for (const end of ends) end()
-  await inFlight.settled()
-  expect([inFlight.free(), inFlight.items()]).toEqual([10, []])
-})
-
-test('with a relay all deliveries under way count', () => {
-  let time = 0
-  const inFlight = createInFlight<{ id: number }>({ capacity: 3, slowMax: 0 }, () => time)
-  for (const id of [1, 2, 3]) void inFlight.add({ id }, () => new Promise(() => {}))
-  time += 60_000
-  expect(inFlight.free()).toBe(0)
-})
 
 const nobody: Walked = { class: 0, after: '', taken: 0, turns: [], lines: 1, cut: false, full: [] }
 const place = { shard: 9, destination: 'a.test' }

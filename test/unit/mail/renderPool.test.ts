@@ -151,13 +151,39 @@ test('a render that is left without processor for long is tried once more, and i
   expect(child.outcomes).toEqual(['starved', 'done'])
 })
 
-test('a second try that the machine gave no time is answered busy', async () => {
+test('a second try that the machine gave no time is answered busy, and after five such renders too slow', async () => {
+  const child = scriptedChild()
+  const { render } = createOwn({ start: child.start })
+  let tries = 0
+  const renderStarved = async () => {
+    const open = render('ws')
+    for (const slot of [0, 4]) {
+      tries += 1
+      await eventually(() => expect(child.sent).toHaveLength(tries))
+      const task = child.sent.at(-1)
+      expect(task).toMatchObject({ slot, clock_ms: 3 * (task?.limit_ms ?? 0) })
+      child.answer({ id: task?.id ?? 0, kind: 'starved', part: 'html', isStuck: false })
+    }
+    return open
+  }
+  for (let i = 1; i < 5; i++) expect(await renderStarved()).toEqual({ ok: false, kind: 'busy' })
+  const tooSlow = { ok: false, kind: 'too_slow', part: 'html', ms: 5_000 }
+  expect(await renderStarved()).toEqual(tooSlow)
+  const { length } = child.sent
+  expect(await render('ws'), 'it is not tried again').toEqual(tooSlow)
+  expect(child.sent).toHaveLength(length)
+})
+
+test('what is tried with nothing beside it has no more time by the clock than of the processor', async () => {
   const child = scriptedChild()
   const { render } = createOwn({ start: child.start })
   const open = render('ws')
-  for (const slot of [0, 4]) {
-    await eventually(() => expect(child.sent.at(-1)?.slot).toBe(slot))
-    child.answer({ id: 1, kind: 'starved', part: 'html', isStuck: false })
-  }
-  expect(await open).toEqual({ ok: false, kind: 'busy' })
+  await eventually(() => expect(child.sent).toHaveLength(1))
+  child.end()
+  await eventually(() => expect(child.sent).toHaveLength(2))
+  const [first, alone] = child.sent
+  expect(first?.clock_ms).toBe(3 * (first?.limit_ms ?? 0))
+  expect(alone?.clock_ms).toBe(alone?.limit_ms)
+  child.answer({ id: alone?.id ?? 0, kind: 'done', result: RENDERED })
+  expect(await open).toEqual(RENDERED)
 })

@@ -30,7 +30,7 @@ test.each([
     const outcomes: Outcome[] = []
     const slot = createSlot(threads, (outcome) => void outcomes.push(outcome), isFreshEach)
     for (const id of [1, 2, 3]) {
-      slot.run({ id, slot: 0, limit_ms: 60 * SECONDS, job })
+      slot.run({ id, slot: 0, limit_ms: 60 * SECONDS, clock_ms: 60 * SECONDS, job })
       await eventually(() => expect(outcomes).toHaveLength(id), { deadline_ms: 30 * SECONDS })
     }
     expect(outcomes.map(({ kind }) => kind)).toEqual(['done', 'done', 'done'])
