@@ -99,6 +99,7 @@ export async function insertEventGroup(
   const theirs = events.flatMap(({ id, event_id }) => (event_id === id ? [] : event_id))
   const emails = binaryTexts(events.map(({ email }) => email))
   const { timeout, held } = lockingOf[onHeld]
+  // The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them.
   const { rows } = await sql<GroupRow>`
     with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${timeout}, true)
@@ -122,7 +123,6 @@ export async function insertEventGroup(
       where not exists (select from prior p where p.event_id = g.event_id)
         and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
     ), ${writingSteps(workspaceId)}, unbound as materialized (
-      -- The wait for locks is as before once all events are written: the count waits for them.
       select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
     )
     select h.place::int as place, h.of_id as contact_id, h.of_properties as properties, h.first_seen, h.is_new
