@@ -43,7 +43,7 @@ class FirstQuery extends PgQuery {
 }
 
 /** An answer to what was not sent. */
-const NOTHING = { command: '', rowCount: 0, oid: 0, rows: [], fields: [] }
+export const NOTHING = { command: '', rowCount: 0, oid: 0, rows: [], fields: [] }
 
 /** Whether a connection has begun a transaction before, and so can send the begin of the next one with its first statement. */
 const canBeginLater = (client: pg.ClientBase): boolean =>

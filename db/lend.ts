@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
-import { createAsk } from './begin.ts'
+import { createAsk, NOTHING } from './begin.ts'
 import { currentScope, type Running } from './scope.ts'
 import { ClientGone, type Shares } from './shares.ts'
 import { createStatementNames } from './statementNames.ts'
@@ -14,8 +14,6 @@ import { createStatementNames } from './statementNames.ts'
 const GRACE_MS = 500
 /** A backend that was hung up on ends when it looks for its client. After this time we no longer wait for that. */
 const HANG_UP_MS = 5_000
-
-const NOTHING = { command: 'ROLLBACK' as const, rowCount: 0, rows: [] }
 
 /** What pg keeps of a connection and its types do not show. */
 interface Wire {

@@ -99,7 +99,6 @@ function toClaimed(row: ClaimRow): ClaimedDelivery {
     next_at: at(row.next_at),
     created_at: at(row.created_at),
     expires_at: at(row.expires_at),
-    walked: null,
   })
 }
 

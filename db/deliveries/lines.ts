@@ -144,7 +144,7 @@ function walkStep(slot: Slots<LineAsk>, roomOf: RoomOf): RawBuilder<unknown> {
   const nexts = slot((walk) =>
     beginsOf(walk).map((begin, place) => nextAfter(begin, walk.places?.[place])),
   )
-  const most = slot((walk) => [...walk.most])
+  const most = slot((walk) => walk.most)
   const perLine = slot((walk) => walk.perLine)
   const to = slot(({ shards }) => shards.to)
   const now = slot((walk) => walk.now)

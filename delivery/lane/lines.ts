@@ -66,7 +66,7 @@ export function createLines(shards: ShardRange) {
     /** What the next claim of up to `limit` deliveries asks of the lines. */
     next: (limit: number): LineWalk => ({
       shards,
-      turn: Math.min(turn, alone ? Math.max(1, limit - 1) : limit),
+      turn: Math.min(turn, turnMax(limit, alone)),
       perLine: Math.min(perLine, limit),
       most: shareOut(limit, shares),
       after: laps.map(({ after }) => after),
@@ -86,7 +86,7 @@ export function createLines(shards: ShardRange) {
       }
       shares = nextShares(shares, went, due, limit)
       const turnsOf = walked.flatMap(({ turns }) => turns)
-      const full = due >= (alone ? Math.max(1, limit - 1) : limit)
+      const full = due >= turnMax(limit, alone)
       alone = turnsOf.length === 1
       if (full) {
         const lines = walked.reduce((sum, { lines }) => sum + lines, 0)
@@ -178,6 +178,9 @@ function nextShares(
   if (due === 0 || !allGoOn) return { crowded: [], times: 1 }
   return { crowded: goingOn, times: Math.min((times * limit) / due, limit) }
 }
+
+/** The most of one turn in a claim: a workspace that is alone leaves one place. */
+const turnMax = (limit: number, alone: boolean) => (alone ? Math.max(1, limit - 1) : limit)
 
 /** The most that a claim looks for in each class. What the others have is looked for in case these have too little. */
 function shareOut(limit: number, { crowded, times }: Shares): number[] {

@@ -30,43 +30,37 @@ export function bodySection(
   seed: string,
   watched: Watched,
 ): MaybeLater<BodySection> {
-  const parts: [type: string, body: string][] = []
-  if (text) parts.push(['plain', text])
-  if (html) parts.push(['html', html])
-  if (parts.length < 2) {
-    const [type, body] = parts[0] ?? ['plain', '']
-    const encoded = watched(() => encodeBody(body, watched))
-    return after(encoded, ({ encoding, chunks }) =>
-      toSection(contentFields(type, encoding), chunks, watched),
+  const encode = (body: string) => watched(() => encodeBody(body, watched))
+  if (!text || !html) {
+    return after(encode(text || html || ''), ({ encoding, chunks }) =>
+      toSection(contentFields(html ? 'html' : 'plain', encoding), chunks, watched),
     )
   }
-  // One after the other, since each is held in memory until it is encoded.
-  const both = parts.reduce<MaybeLater<EncodedBody[]>>(
-    (before, [, body]) =>
-      after(before, (list) =>
-        after(
-          watched(() => encodeBody(body, watched)),
-          (one) => [...list, one],
-        ),
+  // One after the other, so that no two are half encoded in memory.
+  return after(encode(text), (plain) =>
+    after(encode(html), (rich) =>
+      alternative(
+        [
+          ['plain', plain],
+          ['html', rich],
+        ],
+        seed,
+        watched,
       ),
-    [],
+    ),
   )
-  return after(both, (encoded) => alternative(parts, encoded, seed, watched))
 }
 
 function alternative(
-  parts: readonly [type: string, body: string][],
-  encoded: readonly EncodedBody[],
+  parts: readonly [type: string, body: EncodedBody][],
   seed: string,
   watched: Watched,
 ): MaybeLater<BodySection> {
   const boundary = `dl-${createHash('sha256').update(seed).digest('hex').slice(0, 32)}`
   const chunks: Buffer[] = []
-  for (const [i, part] of encoded.entries()) {
-    const header = contentFields(parts[i]?.[0] ?? 'plain', part.encoding).map(
-      (field) => field.raw + CRLF,
-    )
-    chunks.push(Buffer.from(`--${boundary}${CRLF}${header.join('')}${CRLF}`), ...part.chunks)
+  for (const [type, body] of parts) {
+    const header = contentFields(type, body.encoding).map((field) => field.raw + CRLF)
+    chunks.push(Buffer.from(`--${boundary}${CRLF}${header.join('')}${CRLF}`), ...body.chunks)
   }
   chunks.push(Buffer.from(`--${boundary}--${CRLF}`))
   const type = {

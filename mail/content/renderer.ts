@@ -88,10 +88,11 @@ export function createRenderer(
   })
   const starved = new LRUCache<string, number>({ max: REMEMBERED_MAX, ttl: STARVED_MS })
   /** What the pool says, of a render that it could not give its time the last time. */
-  const judged = (answer: PoolAnswer, key: () => string): PoolAnswer => {
+  const judged = (answer: PoolAnswer, keyOf: () => string): PoolAnswer => {
     if (answer.kind !== 'starved') return answer
-    const count = (starved.get(key()) ?? 0) + 1
-    starved.set(key(), count)
+    const key = keyOf()
+    const count = (starved.get(key) ?? 0) + 1
+    starved.set(key, count)
     return count < STARVED_MAX ? answer : { kind: 'too_slow', part: answer.part }
   }
   return {

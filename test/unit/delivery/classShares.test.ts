@@ -13,13 +13,19 @@ const walkedOf = (place: number, after: string): Walked => ({
   full: [],
 })
 
-test('classes that have more keep their shares while claims are almost full', () => {
+/** A lane whose claims are of up to 200. */
+function begin() {
   const lines = createLines({ from: 0, to: 64 })
-  const crowded = [0, 1, 2].map((place) => walkedOf(place, 'ws_1'))
   const mostAfter = (walked: Walked[], due: number) => {
     lines.learn(walked, due, 200)
     return lines.next(200).most
   }
+  return { lines, mostAfter }
+}
+
+test('classes that have more keep their shares while claims are almost full', () => {
+  const { lines, mostAfter } = begin()
+  const crowded = [0, 1, 2].map((place) => walkedOf(place, 'ws_1'))
   expect(lines.next(200).most).toEqual([200, 200, 200])
   expect(mostAfter(crowded, 200)).toEqual([120, 60, 20])
   expect(mostAfter(crowded, 185), 'a few fell out').toEqual([120, 60, 20])
@@ -30,12 +36,8 @@ test('classes that have more keep their shares while claims are almost full', ()
 })
 
 test('classes that all go on look for as many times their shares as would have filled the claim', () => {
-  const lines = createLines({ from: 0, to: 64 })
+  const { mostAfter } = begin()
   const goingOn = [0, 1, 2].map((place) => walkedOf(place, 'ws_1'))
-  const mostAfter = (walked: Walked[], due: number) => {
-    lines.learn(walked, due, 200)
-    return lines.next(200).most
-  }
   expect(mostAfter(goingOn, 200)).toEqual([120, 60, 20])
   expect(mostAfter(goingOn, 125)).toEqual([192, 96, 32])
   expect(mostAfter(goingOn, 100), 'still too few').toEqual([200, 192, 64])
@@ -63,4 +65,12 @@ test('a class that took a step more than its share does not count against the ot
   lines.learn([walkedOf(0, 'ws_8'), ...others], 200, 200)
   lines.learn([{ ...walkedOf(0, ''), taken: 139 }, ...others], 150, 200)
   expect(lines.next(200).most).toEqual([120, 60, 20])
+})
+
+test('a claim that looked for all places in each class says nothing of how many times their shares would do', () => {
+  const { mostAfter } = begin()
+  const goingOn = [0, 1, 2].map((place) => walkedOf(place, 'ws_1'))
+  for (const due of [40, 80, 125]) expect(mostAfter(goingOn, due)).toEqual([200, 200, 200])
+  expect(mostAfter(goingOn, 200)).toEqual([120, 60, 20])
+  expect(mostAfter(goingOn, 125)).toEqual([192, 96, 32])
 })
