@@ -2,6 +2,7 @@
 // outside of its commit.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import proto from '@temporalio/proto'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { type Engine, startEngine } from '../setup/engine.ts'
@@ -17,8 +18,10 @@ beforeAll(async () => {
   database.pool.on('connect', (client) => {
     const query = client.query.bind(client) as (...args: unknown[]) => unknown
     client.query = ((...args: unknown[]) => {
-      const [asked] = args as [string | { text: string }]
-      heard.getStore()?.push(typeof asked === 'string' ? asked : asked.text)
+      const [asked] = args as [string | { text: string } | pg.Query]
+      // A begin that goes with the statement behind it (`db/begin.ts`) is the one thing that is asked as a query of pg's own class.
+      if (asked instanceof pg.Query) heard.getStore()?.push('begin')
+      heard.getStore()?.push(typeof asked === 'string' ? asked : (asked as { text: string }).text)
       return query(...args)
     }) as typeof client.query
   })
