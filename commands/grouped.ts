@@ -13,6 +13,9 @@ import { createBatchers } from '../runtime/batcher.ts'
  */
 const AT_ONCE = 3
 
+/** A commit takes a few milliseconds. One that takes longer, on a busy machine or beside large writes, is not waited for. */
+const SLOW_MS = 20
+
 /** In place of a result, for a client that went away before its group began. */
 const LEFT_OUT = Symbol('left out')
 
@@ -24,7 +27,7 @@ interface Asked<T> {
 
 /**
  * Makes a function that does the work of several clients of a workspace together. The first item goes at once; those that
- * come while its group is under way share the next one, and where more wait than one group may have, up to three are under way. A group is given up when all of its clients have gone; one who
+ * come while its group is under way share the next one. Up to three are under way where more wait than one group may have, or where a group is slow. A group is given up when all of its clients have gone; one who
  * goes while the group waits is left out of it, and gets a `ClientGone`.
  * @param work gives one result for each item, in order; if it throws, every item of the group fails
  * @param keysOf items of one group have no key in common; those that have come in different groups, in their order
@@ -53,6 +56,7 @@ export function grouped<T, R>(
   }
   const submit = createBatchers(run, maxItems, {
     atOnce: AT_ONCE,
+    slow_ms: SLOW_MS,
     // As many as may wait for a connection: who comes later is told at once.
     full: { most: limits.placesWaitedForMax, error: () => new NoPlace('too many wait already') },
     // Those that wait have written nothing, and would wait for as long each.

@@ -9,8 +9,10 @@ const STREAM_MIN = 4
 interface BatcherOptions<T> {
   /** Under load, how long a group waits for more. */
   gather_ms?: number
-  /** Groups that may be under way together: a further one begins only when as many items wait as it may have. One unless given. */
+  /** Groups that may be under way together: a further one begins only when as many items wait as it may have, or after `slow_ms`. One unless given. */
   atOnce?: number
+  /** A group that is under way for so long holds the next one back no longer. Without it, only a full one is not held back. */
+  slow_ms?: number
   /** Items that are under way together have no key in common: those that have come in different groups, in their order. */
   keysOf?: (item: T) => readonly string[]
   /** Of one key, how many may be under way or wait, and with what another one fails. */
@@ -28,7 +30,7 @@ interface BatcherOptions<T> {
 export function createBatcher<T, R>(
   work: (items: T[]) => Promise<R[]>,
   maxItems: number,
-  { gather_ms = 0, atOnce = 1, keysOf, failsAll = () => false }: BatcherOptions<T> = {},
+  { gather_ms = 0, atOnce = 1, slow_ms, keysOf, failsAll = () => false }: BatcherOptions<T> = {},
 ): (item: T) => Promise<R> {
   interface Waiting {
     item: T
@@ -40,6 +42,9 @@ export function createBatcher<T, R>(
   const busy = new Set<string>()
   let running = 0
   let underWay = 0
+  /** When the last group began, by the clock of `performance`. */
+  let begun = 0
+  let timer: NodeJS.Timeout | undefined
 
   const runGroup = async (group: Waiting[]) => {
     const keys = keysOf ? group.flatMap(({ item }) => keysOf(item)) : []
@@ -69,6 +74,7 @@ export function createBatcher<T, R>(
       if (group.length === 0) break
       last = group.length
       startFurther()
+      begun = performance.now()
       await runGroup(group)
     }
     running -= 1
@@ -76,11 +82,23 @@ export function createBatcher<T, R>(
 
   const start = () => {
     running += 1
+    begun = performance.now()
     // Waiting for one turn of the event loop lets items of the same turn share the first group.
     setImmediate(() => void run())
   }
   const startFurther = () => {
-    if (running < atOnce && waiting.length >= maxItems) start()
+    if (running >= atOnce || waiting.length === 0) return
+    if (waiting.length >= maxItems) start()
+    else if (slow_ms !== undefined) startWhenSlow(slow_ms)
+  }
+  const startWhenSlow = (slow_ms: number) => {
+    const left_ms = begun + slow_ms - performance.now()
+    if (left_ms <= 0) start()
+    else
+      timer ??= setTimeout(() => {
+        timer = undefined
+        startFurther()
+      }, left_ms)
   }
 
   return (item) =>

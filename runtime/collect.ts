@@ -4,6 +4,8 @@ import { runInNewContext } from 'node:vm'
 
 /** Long work that comes again within this time is one piece with what was before: V8 collects by itself meanwhile. */
 const QUIET_MS = 10_000
+/** What holds on to large mail for some time, such as a connection or a timer, has let go of it after so long. */
+const LATE_MS = 60_000
 
 /**
  * Makes a function that is called at each piece of long work. When none came for as long, it collects once.
@@ -34,5 +36,11 @@ function collectAll(): void {
   collectNow()
 }
 
-/** To be called at each piece of long work of this process. */
-export const collectLater = createCollector(collectAll)
+const collectSoon = createCollector(collectAll)
+const collectLate = createCollector(collectAll, LATE_MS)
+
+/** To be called at each piece of long work of this process: collects ten seconds and a minute after the last one. */
+export function collectLater(): void {
+  collectSoon()
+  collectLate()
+}

@@ -9,6 +9,9 @@ const ROOT = join(import.meta.dirname, '..', '..')
 const READY_WAIT_MS = 120_000
 const POLL_MS = 50
 
+/** As the image has it: what large mail took is given back to the system. */
+const MEMORY = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '2097152' }
+
 export type ServiceName = 'api' | 'worker'
 
 /**
@@ -27,7 +30,7 @@ export function startService(
     name,
     command: process.execPath,
     args: ['--enable-source-maps', ...main],
-    env,
+    env: { ...MEMORY, ...env },
     cwd: ROOT,
     logFile,
   })

@@ -95,6 +95,45 @@ test('fewer than one group may have wait for the one that is under way', async (
   expect(groups).toEqual([[1], [2, 3]])
 })
 
+test('a group that takes long holds the next ones back no longer, up to the number that may be under way', async () => {
+  const groups: number[][] = []
+  const releases: (() => void)[] = []
+  let told = () => {}
+  const submit = createBatchers(
+    async (_key: string, items: number[]) => {
+      groups.push(items)
+      told()
+      await new Promise<void>((resolve) => releases.push(resolve))
+      return items
+    },
+    10,
+    { atOnce: 3, slow_ms: 5 },
+  )
+  /** Resolves when so many groups have begun. */
+  const begun = (count: number) =>
+    new Promise<void>((resolve) => {
+      told = () => {
+        if (groups.length === count) resolve()
+      }
+      told()
+    })
+  const all = [submit('key', 1)]
+  await begun(1)
+  all.push(submit('key', 2), submit('key', 3))
+  await begun(2)
+  all.push(submit('key', 4))
+  await begun(3)
+  all.push(submit('key', 5))
+  const later = performance.now() + 20
+  while (performance.now() < later) await new Promise((resolve) => setImmediate(resolve))
+  expect(groups).toEqual([[1], [2, 3], [4]])
+  releases[0]?.()
+  await begun(4)
+  for (const release of releases) release()
+  expect(await Promise.all(all)).toEqual([1, 2, 3, 4, 5])
+  expect(groups).toEqual([[1], [2, 3], [4], [5]])
+})
+
 test('while another group is under way a failure that is that of all leaves those that wait to it', async () => {
   const releases: ((err?: Error) => void)[] = []
   const submit = createBatchers(

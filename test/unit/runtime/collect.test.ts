@@ -35,7 +35,15 @@ test('what a large body leaves behind is given back without anything else that h
   await giveWay({ took_ms: 0, bytes: MEBIBYTE, part: 1 })
   expect(vi.getTimerCount()).toBe(0)
   await giveWay({ took_ms: 0, bytes: 9 * MEBIBYTE, part: 1 })
-  expect(vi.getTimerCount()).toBe(1)
+  expect(vi.getTimerCount()).toBe(2)
   vi.advanceTimersByTime(10_000)
   await vi.waitFor(() => expect(isKept).toBe(false))
+  expect(vi.getTimerCount()).toBe(1)
+  let isKeptLonger = true
+  const late = new FinalizationRegistry(() => {
+    isKeptLonger = false
+  })
+  late.register(Buffer.alloc(MEBIBYTE), null)
+  vi.advanceTimersByTime(50_000)
+  await vi.waitFor(() => expect(isKeptLonger).toBe(false))
 })
