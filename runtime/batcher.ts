@@ -44,7 +44,7 @@ export function createBatcher<T, R>(
   let underWay = 0
   /** When the last group began, by the clock of `performance`. */
   let begun = 0
-  let timer: NodeJS.Timeout | undefined
+  let isTimed = false
 
   const runGroup = async (group: Waiting[]) => {
     const keys = keysOf ? group.flatMap(({ item }) => keysOf(item)) : []
@@ -93,12 +93,15 @@ export function createBatcher<T, R>(
   }
   const startWhenSlow = (slow_ms: number) => {
     const left_ms = begun + slow_ms - performance.now()
-    if (left_ms <= 0) start()
-    else
-      timer ??= setTimeout(() => {
-        timer = undefined
+    if (left_ms <= 0) {
+      start()
+    } else if (!isTimed) {
+      isTimed = true
+      setTimeout(() => {
+        isTimed = false
         startFurther()
       }, left_ms)
+    }
   }
 
   return (item) =>

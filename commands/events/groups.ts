@@ -1,5 +1,6 @@
 // Lets events of one workspace that are posted at the same time share their round trips and their commit.
 
+import { LRUCache } from 'lru-cache'
 import { insertEventGroup, type OnHeldContacts } from '../../db/events/groupWrites.ts'
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
 import { isRefusedByPostgres } from '../../db/failures.ts'
@@ -22,6 +23,8 @@ type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
 /** Events of one commit. */
 const GROUP_MAX = 50
+/** Names that are kept in mind; one that is forgotten costs a group of others some statements. */
+const STARTING_MAX = 10_000
 /** Longer JSON of one event goes to Postgres alone, so that it delays no others. */
 const JSON_LENGTH_MAX = 20_000
 
@@ -65,19 +68,54 @@ export const isUnfit = (error: unknown): boolean =>
  * contact and of an event_id at most: what one does the next one meets. An event goes alone whose contact is held by somebody
  * else, was changed at that moment or has large properties, so no other waits for that contact, and one whose event_id was recorded before. All go alone when one of them is
  * refused, or when Postgres refuses the group.
+ *
+ * Events that start executions, as far as the last one of their name did, have groups of their own: starting takes more statements,
+ * which the others need not wait for.
  */
 export function createEventGroups(deps: Deps): EventGroups {
-  const recordGrouped = grouped(
-    (workspaceId, group: Arrived[]) => recordGroup(deps, workspaceId, group),
-    GROUP_MAX,
-    keysOfArrived,
-  )
+  const createGroups = () =>
+    grouped(
+      (workspaceId, group: Arrived[]) => recordGroup(deps, workspaceId, group),
+      GROUP_MAX,
+      keysOfArrived,
+    )
+  const ofStarting = createGroups()
+  const ofOthers = createGroups()
+  /** Workspaces and names of events of which the last one started executions. */
+  const starting = new LRUCache<string, true>({ max: STARTING_MAX })
+  /** By workspace and address: the groups in which events of a contact wait or are under way, so that they keep their order. */
+  const ofContacts = new Map<string, { record: typeof ofOthers; count: number }>()
+
+  /** Shares a commit with other events, or finds that the event goes alone. */
+  const recordShared = async (workspaceId: WorkspaceId, arrived: Arrived, isStarting: boolean) => {
+    const contact = `${workspaceId} ${arrived.event.email}`
+    const groups = ofContacts.get(contact) ?? {
+      record: isStarting ? ofStarting : ofOthers,
+      count: 0,
+    }
+    groups.count += 1
+    ofContacts.set(contact, groups)
+    try {
+      return await groups.record(workspaceId, arrived)
+    } finally {
+      groups.count -= 1
+      if (groups.count === 0) ofContacts.delete(contact)
+    }
+  }
+
   return {
     async record(workspaceId, event, now) {
+      const name = `${workspaceId} ${event.eventName}`
       // One whose answer is stored with it has a commit of its own.
       const mayShare = isSmall(event) && !currentHeldCommit()
-      const recorded = mayShare ? await recordGrouped(workspaceId, { event, now }) : ALONE
-      return recorded === ALONE ? recordAlone(deps, workspaceId, { event, now }) : recorded
+      const shared = mayShare
+        ? await recordShared(workspaceId, { event, now }, starting.has(name))
+        : ALONE
+      const recorded =
+        shared === ALONE ? await recordAlone(deps, workspaceId, { event, now }) : shared
+      if (!isRefusal(recorded) && recorded.executionIds.length > 0) starting.set(name, true)
+      else starting.delete(name)
+      return recorded
     },
   }
 }

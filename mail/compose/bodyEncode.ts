@@ -127,80 +127,109 @@ interface Encoder {
  * is cut by a line break.
  */
 function createQuoted(): Encoder {
-  let column = 0
-  /** A space or tab that is not written yet, because it is escaped only at the end of a line. */
-  let blank = 0
-  let cr = false
-  let begun = false
-  let at = 0
-
-  const room = (width: number) => {
-    if (column + width <= COLUMNS_MAX) return
-    scratch[at++] = EQUALS
-    scratch[at++] = CR
-    scratch[at++] = LF
-    column = 0
-  }
-  const writeEscaped = (byte: number) => {
-    scratch[at++] = EQUALS
-    scratch[at++] = HEX[byte >> 4] ?? 0
-    scratch[at++] = HEX[byte & 15] ?? 0
-    column += 3
-  }
-  const endLine = () => {
-    if (blank !== 0) {
-      room(3)
-      writeEscaped(blank)
-      blank = 0
-    }
-    scratch[at++] = CR
-    scratch[at++] = LF
-    column = 0
-  }
-  const take = () => {
-    const written = Buffer.from(scratch.subarray(0, at))
-    at = 0
-    return written
+  const state = {
+    column: 0,
+    /** A space or tab that is not written yet, because it is escaped only at the end of a line. */
+    blank: 0,
+    cr: false,
+    begun: false,
   }
 
   return {
     add(bytes) {
-      begun ||= bytes.length > 0
+      state.begun ||= bytes.length > 0
+      let { column, blank, cr } = state
+      let at = 0
       for (let i = 0; i < bytes.length; i++) {
         const byte = bytes[i] ?? 0
+        // Most bytes are these: a letter, or a space before one.
+        if (
+          (isLiteral[byte] === 1
+            ? byte !== DOT
+            : byte === SPACE && isLiteral[bytes[i + 1] ?? LF] === 1) &&
+          blank === 0 &&
+          column < COLUMNS_MAX
+        ) {
+          cr = false
+          scratch[at++] = byte
+          column++
+          continue
+        }
         if (byte === LF || byte === CR) {
-          if (byte === CR || !cr) endLine()
+          if (byte === CR || !cr) {
+            at = endLine(column, blank, at)
+            column = 0
+            blank = 0
+          }
           cr = byte === CR
           continue
         }
         cr = false
         if (blank !== 0) {
-          room(1)
+          if (column + 1 > COLUMNS_MAX) {
+            at = breakLine(at)
+            column = 0
+          }
           scratch[at++] = blank
           column++
           blank = 0
         }
-        if (byte === SPACE || byte === TAB) blank = byte
-        else if (isLiteral[byte] === 1) {
-          room(1)
-          // escaped, so that no server can take it for the end of the message
-          if (byte === DOT && column === 0) writeEscaped(byte)
-          else {
-            scratch[at++] = byte
-            column++
-          }
+        if (byte === SPACE || byte === TAB) {
+          blank = byte
+          continue
+        }
+        if (column + widthOf(byte) > COLUMNS_MAX) {
+          at = breakLine(at)
+          column = 0
+        }
+        // A dot that begins a line is escaped, so that no server can take it for the end of the message.
+        if (isLiteral[byte] === 1 && (byte !== DOT || column > 0)) {
+          scratch[at++] = byte
+          column++
         } else {
-          room(byte < 0xc0 ? 3 : byte < 0xe0 ? 6 : byte < 0xf0 ? 9 : 12)
-          writeEscaped(byte)
+          at = writeEscaped(byte, at)
+          column += 3
         }
       }
-      return take()
+      Object.assign(state, { column, blank, cr })
+      return Buffer.from(scratch.subarray(0, at))
     },
     end() {
-      if (begun && (column > 0 || blank !== 0)) endLine()
-      return take()
+      const { begun, column, blank } = state
+      const at = begun && (column > 0 || blank !== 0) ? endLine(column, blank, 0) : 0
+      return Buffer.from(scratch.subarray(0, at))
     },
   }
+}
+
+/** The columns that have to be free for a byte: a character of several bytes is written in one line. */
+const widthOf = (byte: number): number => {
+  if (isLiteral[byte] === 1) return 1
+  if (byte < 0xc0) return 3
+  if (byte < 0xe0) return 6
+  return byte < 0xf0 ? 9 : 12
+}
+
+/** These write to `scratch` at a place, and give the place after it. */
+function breakLine(at: number): number {
+  scratch[at] = EQUALS
+  return writeCrlf(at + 1)
+}
+function writeCrlf(at: number): number {
+  scratch[at] = CR
+  scratch[at + 1] = LF
+  return at + 2
+}
+function writeEscaped(byte: number, at: number): number {
+  scratch[at] = EQUALS
+  scratch[at + 1] = HEX[byte >> 4] ?? 0
+  scratch[at + 2] = HEX[byte & 15] ?? 0
+  return at + 3
+}
+function endLine(column: number, blank: number, at: number): number {
+  if (blank === 0) return writeCrlf(at)
+  const escapedAt = column + 3 > COLUMNS_MAX ? breakLine(at) : at
+  return writeCrlf(writeEscaped(blank, escapedAt))
 }
 
 /** Encodes base64 in lines of 76 characters. */

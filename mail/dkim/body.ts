@@ -13,7 +13,31 @@ const SPACE = 0x20
 /** Bytes in one turn of the event loop: a millisecond or two of work. */
 const SLICE_BYTES = 256 * 1024
 const SCRATCH_BYTES = 64 * 1024
-const BLANK_LINES = Buffer.alloc(32 * 1024, '\r\n')
+/** Longer runs are hashed where they stand. */
+const RUN_BYTES = 4 * 1024
+/** Shorter runs are copied byte by byte, since a call of `copy` costs as much. */
+const COPY_BYTES = 100
+const BLANK_LINES = Buffer.alloc(2 * 1024, '\r\n')
+const ONE_SPACE = Buffer.from(' ')
+const isBlank = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte === SPACE || byte === TAB || byte === CR || byte === LF ? 1 : 0,
+)
+
+/**
+ * The end of what stays as it is, from a byte on that is no blank: single spaces and single line breaks between such bytes belong
+ * to it. Most of a body is one such run.
+ */
+function endOfRun(slice: Buffer, from: number): number {
+  const { length } = slice
+  let i = from
+  for (;;) {
+    while (i < length && isBlank[slice[i] ?? 0] === 0) i++
+    const byte = slice[i]
+    const width = byte === SPACE ? 1 : byte === CR && slice[i + 1] === LF ? 2 : 0
+    if (width === 0 || i + width >= length || isBlank[slice[i + width] ?? 0] === 1) return i
+    i += width
+  }
+}
 
 /**
  * SHA-256 of the canonical body, in base64. Null if the body has a bare CR or LF, which servers on the way would
@@ -31,9 +55,39 @@ export function relaxedBodyHash(
   const scratch = Buffer.allocUnsafe(Math.min(SCRATCH_BYTES, 2 * length + 16))
   const state = { space: false, cr: false, breaks: 0, used: 0, empty: true }
 
+  function flush(): void {
+    hash.update(scratch.subarray(0, state.used))
+    state.used = 0
+  }
+
+  /** Hashes bytes that stay as they are. Runs are gathered: a call of the hash costs as much as some hundred bytes. */
+  function take(bytes: Buffer, from: number, end: number): void {
+    const length = end - from
+    if (state.used + length > scratch.length) flush()
+    if (length >= RUN_BYTES) {
+      flush()
+      hash.update(bytes.subarray(from, end))
+    } else if (length >= COPY_BYTES) {
+      state.used += bytes.copy(scratch, state.used, from, end)
+    } else {
+      let at = state.used
+      for (let i = from; i < end; i++) scratch[at++] = bytes[i] ?? 0
+      state.used = at
+    }
+    state.empty = false
+  }
+
+  /** Writes the line breaks and the space that stand before a byte which is neither. */
+  function takeBlanks(breaks: number, space: boolean): void {
+    for (let left = breaks; left > 0; left -= BLANK_LINES.length / 2) {
+      take(BLANK_LINES, 0, Math.min(2 * left, BLANK_LINES.length))
+    }
+    if (space) take(ONE_SPACE, 0, 1)
+  }
+
   /** Hashes one slice. Returns false for a bare CR or LF. */
   function feed(slice: Buffer): boolean {
-    let { space, cr, breaks, used } = state
+    let { space, cr, breaks } = state
     for (let i = 0; i < slice.length; i++) {
       const byte = slice[i] ?? 0
       if (byte === LF) {
@@ -48,38 +102,21 @@ export function relaxedBodyHash(
       } else if (byte === SPACE || byte === TAB) {
         space = true
       } else {
-        // needs room for a line break, a space and the byte
-        if (used + 4 > scratch.length) {
-          hash.update(scratch.subarray(0, used))
-          used = 0
-        }
-        if (breaks > 0) {
-          if (breaks > 1) {
-            hash.update(scratch.subarray(0, used))
-            used = 0
-            for (let left = breaks - 1; left > 0; left -= BLANK_LINES.length / 2) {
-              hash.update(BLANK_LINES.subarray(0, 2 * left))
-            }
-          }
-          scratch[used++] = CR
-          scratch[used++] = LF
-          breaks = 0
-        }
-        if (space) {
-          scratch[used++] = SPACE
-          space = false
-        }
-        scratch[used++] = byte
+        takeBlanks(breaks, space)
+        breaks = 0
+        space = false
+        const end = endOfRun(slice, i)
+        take(slice, i, end)
+        i = end - 1
       }
     }
-    state.empty = state.empty && used === 0
-    Object.assign(state, { space, cr, breaks, used })
+    Object.assign(state, { space, cr, breaks })
     return true
   }
 
   function end(isWhole: boolean): string | null {
     if (!isWhole || state.cr) return null
-    hash.update(scratch.subarray(0, state.used))
+    flush()
     // a body of only blank lines is empty; any other ends with one line break
     if (!state.empty) hash.update('\r\n')
     return hash.digest('base64')

@@ -172,6 +172,36 @@ test('twenty events at once take as many statements as one, and one commit', asy
   expect((await listCommits(workspaceId)).at(-1)?.events).toBe(20)
 })
 
+test('events that start executions share no commit with others, and those of one contact keep their order', async () => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
+  const graph = design({ start: onEvent('ordered'), end: ['exit', {}] }, [['start', 'end']])
+  await insertFlow(db, workspace, graph)
+  const groups = createEventGroups(deps)
+  const first = eventOf()
+  await groups.record(workspaceId, first, now())
+  const starting = Array.from({ length: 5 }, () => eventOf())
+  const others = Array.from({ length: 5 }, () => eventOf({ eventName: 'viewed' }))
+  const last = eventOf({ eventName: 'viewed', email: starting[0]?.email ?? '' })
+  const posted = [...others, ...starting, last]
+  await Promise.all(posted.map((one) => groups.record(workspaceId, one, now())))
+  const { rows } = await sql<{ email: string; event_name: string; xmin: number }>`
+    select email, event_name, xmin::text::bigint as xmin from automation_events
+    where workspace_id = ${workspaceId} and email <> ${first.email}`.execute(db)
+  const commitsOf = (events: GroupedEvent[]) =>
+    new Set(
+      events.map(
+        (one) =>
+          rows.find((row) => row.email === one.email && row.event_name === one.eventName)?.xmin,
+      ),
+    )
+  expect(commitsOf(starting).size).toBe(1)
+  expect(commitsOf(others).size).toBe(1)
+  expect(commitsOf([...starting, ...others, last]).size).toBe(3)
+  const [started, after] = [[...commitsOf(starting)][0] ?? 0, [...commitsOf([last])][0] ?? 0]
+  expect(after).toBeGreaterThan(started)
+})
+
 test('a batch that waited for contacts whom somebody changed records them together, each once', async () => {
   const { workspaceId } = await seedWorkspace(db)
   const known = Array.from({ length: 20 }, () => eventOf())
