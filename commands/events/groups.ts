@@ -130,7 +130,6 @@ export async function recordTogether(
       properties: event.properties,
       at: event.at,
       historical: event.historical === true,
-      contact_id: deps.newId('contact'),
       now,
     })),
     onHeld,
