@@ -54,10 +54,11 @@ type GroupRow =
       /** Of the event, from 1 on. */ place: number
       contact_id: string
       properties: JsonObject
-      first_seen: Date
+      /** A number, which is read sooner than a time that is written out. */
+      first_seen_ms: number
       is_new: boolean
     }
-  | { place: null; contact_id: null; properties: null; first_seen: null; is_new: null }
+  | { place: null; contact_id: null; properties: null; first_seen_ms: null; is_new: null }
 
 const countOfKnown = counted(
   { count: sql`1`, first: sql`f.at`, last: sql`f.at`, name: sql`f.event_name` },
@@ -111,7 +112,8 @@ export async function insertEventGroup(
   const stored: StoredOfGroup[] = events.map(() => null)
   for (const row of rows) {
     if (row.place === null) continue
-    const { place, contact_id, properties, first_seen, is_new } = row
+    const { place, contact_id, properties, first_seen_ms, is_new } = row
+    const first_seen = new Date(Math.round(first_seen_ms))
     stored[place - 1] = { contact_id, properties, first_seen, is_new }
   }
   return stored
@@ -216,7 +218,8 @@ const writingSteps = (
       from happened h join given g on g.place = h.place order by g.event_id ${returning}
     )`
 
-const STORED = sql`h.place::int as place, h.of_id as contact_id, h.of_properties as properties, h.first_seen, h.is_new`
+const STORED = sql`h.place::int as place, h.of_id as contact_id, h.of_properties as properties,
+      date_part('epoch', h.first_seen) * 1000 as first_seen_ms, h.is_new`
 
 /** Makes the statement. The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them. */
 const groupWrite = (onHeld: OnHeldContacts, are: 'plain' | 'any') =>
