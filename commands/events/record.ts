@@ -181,16 +181,7 @@ export async function recordStored(
   const started = await tellReceivers(
     deps,
     workspaceId,
-    told.map(({ place, event, id, contact, now }) => ({
-      triggers: receiversOf(place).triggers,
-      waits: receiversOf(place).waits,
-      eventRowId: id,
-      contactId: contact.id,
-      email: event.email,
-      properties: contact.properties === contact.before ? null : contact.properties,
-      depth: depthOf(event),
-      now,
-    })),
+    told.map((one) => toChange(one, receiversOf(one.place))),
   )
   for (const keys of new Set(fit.map(({ place }) => receiversOf(place).segmentKeys))) {
     if (keys === null) continue
@@ -207,6 +198,26 @@ export async function recordStored(
     (arrival, place) => merged[place]?.fault ?? toNew(arrival, executionIds.get(place) ?? []),
   )
 }
+
+/** What an event and its properties mean for those whom it concerns. */
+const toChange = (
+  {
+    event,
+    id,
+    contact,
+    now,
+  }: Pick<StoredArrival, 'event' | 'id' | 'now'> & { contact: ArrivedEvent['contact'] },
+  { triggers, waits }: EventReceivers,
+) => ({
+  triggers,
+  waits,
+  eventRowId: id,
+  contactId: contact.id,
+  email: event.email,
+  properties: contact.properties === contact.before ? null : contact.properties,
+  depth: depthOf(event),
+  now,
+})
 
 /** Written out: to copy whole events was a tenth of what one of many costs. */
 const toArrived = (

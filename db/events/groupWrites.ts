@@ -1,4 +1,5 @@
 // Writes automation events of several contacts in one statement, which waits for contacts that somebody holds or passes over them.
+// Long because one statement is made of parts: for plain events and for others, to wait for contacts and to pass over them.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
