@@ -59,11 +59,17 @@ function parseName(text: string): string | null {
 
 /** `local@domain` with the domain in lower case, or null. */
 function parseAddress(text: string): string | null {
-  if (text.length > limits.addressCharsMax) return null
+  if (!isAddress(text)) return null
+  const at = text.indexOf('@') + 1
+  return text.slice(0, at) + text.slice(at).toLowerCase()
+}
+
+function isAddress(text: string): boolean {
+  if (text.length > limits.addressCharsMax) return false
   const at = text.indexOf('@')
-  const [local, domain] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
-  if (local.length > localCharsMax || !localPart.test(local) || local.includes('=?')) return null
-  return isHostName(domain) ? `${local}@${domain.toLowerCase()}` : null
+  const local = text.slice(0, Math.max(at, 0))
+  if (local.length > localCharsMax || !localPart.test(local) || local.includes('=?')) return false
+  return isHostName(text.slice(at + 1))
 }
 
 /**
@@ -71,7 +77,7 @@ function parseAddress(text: string): string | null {
  * so that a contact has the same spelling in paths and bodies.
  */
 export function normalizeContactEmail(text: string): string | null {
-  return parseAddress(text)?.toLowerCase() ?? null
+  return isAddress(text) ? text.toLowerCase() : null
 }
 
 /** The domain of an address that one of the functions above has returned. */
@@ -93,12 +99,9 @@ export function isDomainName(text: string): boolean {
   return text.length >= limits.domainNameCharsMin && isHostName(text)
 }
 
+const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+const labels = new RegExp(`^(?:${label}\\.)+${label}$`)
+
 export function isHostName(text: string): boolean {
-  if (text.length > limits.domainNameCharsMax) return false
-  const labels = text.split('.')
-  return (
-    labels.length > 1 &&
-    labels.every((label) => /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/.test(label)) &&
-    !/^\d+$/.test(labels.at(-1) ?? '')
-  )
+  return text.length <= limits.domainNameCharsMax && labels.test(text) && !/\.\d+$/.test(text)
 }

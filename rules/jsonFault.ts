@@ -16,20 +16,24 @@ export function findJsonFault(
   value: unknown,
   bytesMax: number = Number.POSITIVE_INFINITY,
 ): JsonFault | null {
-  const stack: { value: unknown; depth: number }[] = [{ value, depth: 0 }]
+  const values: unknown[] = [value]
+  const depths = [0]
   const isCounted = bytesMax < Number.POSITIVE_INFINITY
   let bytes = 0
-  for (let top = stack.pop(); top; top = stack.pop()) {
-    const fault = faultOf(top.value, top.depth)
+  while (values.length > 0) {
+    const top = values.pop()
+    const depth = depths.pop() ?? 0
+    const fault = faultOf(top, depth)
     if (fault) return fault
-    if (typeof top.value !== 'object' || top.value === null) {
-      if (isCounted) bytes += utf8Bytes(JSON.stringify(top.value))
+    if (typeof top !== 'object' || top === null) {
+      if (isCounted) bytes += utf8Bytes(JSON.stringify(top))
     } else {
-      const keys = Object.keys(top.value)
+      const keys = Object.keys(top)
       if (!keys.every(isStorableText)) return unstorable
-      if (isCounted) bytes += bytesAround(top.value, keys)
-      for (const child of Object.values(top.value)) {
-        stack.push({ value: child, depth: top.depth + 1 })
+      if (isCounted) bytes += bytesAround(top, keys)
+      for (const child of Object.values(top)) {
+        values.push(child)
+        depths.push(depth + 1)
       }
     }
     if (bytes > bytesMax) {

@@ -168,24 +168,24 @@ export async function recordTogether(
       properties: event.properties,
       at: event.at,
       historical: event.historical === true,
-      contact_id: deps.newId('contact'),
       now,
     })),
     onHeld,
   )
-  const arrivals = made.map((one, place) => {
+  const arrivals = made.map(({ event, now, id, eventId }, place) => {
     const found = stored[place]
     if (!found) return null
-    const { contact_id: id, properties, first_seen: firstSeen, is_new: isNew } = found
-    return { ...one, contact: { id, properties, firstSeen, isNew } }
+    const { contact_id, properties, first_seen: firstSeen, is_new: isNew } = found
+    return { event, now, id, eventId, contact: { id: contact_id, properties, firstSeen, isNew } }
   })
   const recorded = await recordStored(
     deps,
     workspaceId,
     arrivals.filter((arrival) => arrival !== null),
   )
+  let next = 0
   return arrivals.map((arrival) => {
-    const one = arrival ? recorded.shift() : ALONE
+    const one = arrival ? recorded[next++] : ALONE
     if (one === undefined || isRefusal(one)) throw new Unfit('an event of the group is refused')
     return one
   })

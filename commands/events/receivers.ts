@@ -57,6 +57,10 @@ export async function listReceivers(
       ? [{ ...found, event, place }]
       : []
   })
+  if (met.length === 0) {
+    const nobody = { ...NOBODY, segmentKeys: candidates[0]?.segmentKeys ?? null }
+    return candidates.map(() => nobody)
+  }
   const receivers = candidates.map(
     ({ segmentKeys }): EventReceivers => ({ triggers: [], waits: [], segmentKeys }),
   )

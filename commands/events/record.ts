@@ -150,7 +150,8 @@ export async function recordStored(
   arrivals: readonly StoredArrival[],
 ): Promise<(RecordedEvent | Refusal<'contact_properties_refused'>)[]> {
   const merged = arrivals.map(({ event, contact }) => {
-    const properties = mergeProperties(contact.properties, event.contactProperties ?? {})
+    if (event.contactProperties === null) return { properties: contact.properties, fault: null }
+    const properties = mergeProperties(contact.properties, event.contactProperties)
     return { properties, fault: properties === contact.properties ? null : faultOf(properties) }
   })
   const fit = arrivals.flatMap(({ event, id, now, contact: before }, place) => {
@@ -173,19 +174,14 @@ export async function recordStored(
       : null
   const receivers = new Map(awake.map(({ place }, i) => [place, found[i] ?? NOBODY]))
   const receiversOf = (place: number) => receivers.get(place) ?? ofPast ?? NOBODY
+  const told = fit.filter(({ place, contact }) => {
+    const { triggers, waits } = receiversOf(place)
+    return triggers.length + waits.length > 0 || contact.properties !== contact.before
+  })
   const started = await tellReceivers(
     deps,
     workspaceId,
-    fit.map(({ place, event, id, contact, now }) => ({
-      triggers: receiversOf(place).triggers,
-      waits: receiversOf(place).waits,
-      eventRowId: id,
-      contactId: contact.id,
-      email: event.email,
-      properties: contact.properties === contact.before ? null : contact.properties,
-      depth: depthOf(event),
-      now,
-    })),
+    told.map((one) => toChange(one, receiversOf(one.place))),
   )
   for (const keys of new Set(fit.map(({ place }) => receiversOf(place).segmentKeys))) {
     if (keys === null) continue
@@ -197,11 +193,31 @@ export async function recordStored(
       await recordMoves(deps, workspaceId, moves[i] ?? [], { ...event, depth: depthOf(event) })
     }
   }
-  const executionIds = new Map(fit.map(({ place }, i) => [place, started[i] ?? []]))
+  const executionIds = new Map(told.map(({ place }, i) => [place, started[i] ?? []]))
   return arrivals.map(
     (arrival, place) => merged[place]?.fault ?? toNew(arrival, executionIds.get(place) ?? []),
   )
 }
+
+/** What an event and its properties mean for those whom it concerns. */
+const toChange = (
+  {
+    event,
+    id,
+    contact,
+    now,
+  }: Pick<StoredArrival, 'event' | 'id' | 'now'> & { contact: ArrivedEvent['contact'] },
+  { triggers, waits }: EventReceivers,
+) => ({
+  triggers,
+  waits,
+  eventRowId: id,
+  contactId: contact.id,
+  email: event.email,
+  properties: contact.properties === contact.before ? null : contact.properties,
+  depth: depthOf(event),
+  now,
+})
 
 /** Written out: to copy whole events was a tenth of what one of many costs. */
 const toArrived = (

@@ -115,7 +115,8 @@ export async function writeGiven(
 ): Promise<void> {
   await sql`
     with given as (${given}), recipient as (
-      select g.*, r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.simulated, r.position,
+      select g.id, g.category, g.domain_id, g.workflow_id, g.execution_id, g.scheduled_at, g.created_at, g.class, g.due_at, g.expires_at,
+        r.address, coalesce(k.shard, r.shard) as shard, r.mac, r.to_team, r.simulated, r.position,
         coalesce(k.provider, r.provider) as provider, case when k.shard is null then r.domain else k.destination end as destination,
         (s.email is not null or e.address_hmac is not null) and g.scheduled_at is null as suppressed, r.own
       from (${recipients}) r join given g on g.id = r.email_id

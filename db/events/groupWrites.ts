@@ -1,9 +1,11 @@
 // Writes automation events of several contacts in one statement, which waits for contacts that somebody holds or passes over them.
+// Long because one statement is made of parts: for plain events and for others, to wait for contacts and to pass over them.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
+import { prepare, type Slots } from '../prepared.ts'
 import type { JsonObject } from '../schema.ts'
 import { counted } from './writes.ts'
 
@@ -26,8 +28,6 @@ interface GroupedEvent {
   properties: JsonObject
   at: Date
   historical: boolean
-  /** Of the contact, if it is made. */
-  contact_id: string
   now: Date
 }
 
@@ -55,10 +55,11 @@ type GroupRow =
       /** Of the event, from 1 on. */ place: number
       contact_id: string
       properties: JsonObject
-      first_seen: Date
+      /** A number, which is read sooner than a time that is written out. */
+      first_seen_ms: number
       is_new: boolean
     }
-  | { place: null; contact_id: null; properties: null; first_seen: null; is_new: null }
+  | { place: null; contact_id: null; properties: null; first_seen_ms: null; is_new: null }
 
 const countOfKnown = counted(
   { count: sql`1`, first: sql`f.at`, last: sql`f.at`, name: sql`f.event_name` },
@@ -74,18 +75,26 @@ const countOfMade = counted(
   sql`excluded.updated_at`,
 )
 
-const lockingOf = {
-  skip: { timeout: sql`${String(LOCK_WAIT_MS)}::text`, held: sql`skip locked` },
-  wait: { timeout: sql`current_setting('lock_timeout')`, held: sql`` },
+/** What a statement is asked. */
+interface Asked {
+  workspaceId: WorkspaceId
+  events: readonly GroupedEvent[]
+  emails: Buffer
+  /** The caller's own ids, and what they are known by once their contacts were erased. */
+  theirs: readonly { event_id: string; id_hash: string | null }[]
 }
+
+/** Makes a parameter of a text of each event. */
+const textsBy = (slot: Slots<Asked>) => (of: (event: GroupedEvent) => string | null) =>
+  sql`${slot(({ events }) => binaryTexts(events.map(of)))}::text[]`
 
 /**
  * Writes the contacts, whose locks it takes in the order of their ids, and the events. What it does not wait for makes it fail with
- * 55P03. Contacts are read by what the events name alone, so the plan may be kept while the tables grow. That they are sorted by an
- * expression is for the same reason: while there are few, an index of all ids would look as cheap.
+ * 55P03. Contacts are read by what the events name alone, so the plan may be kept while the tables grow.
  *
- * A known contact is found again by the place of the row that was locked. Where somebody changed it while this waited for it, the
- * row at that place is younger than what the statement sees: such an event is not written.
+ * A known contact is found again by the place of the row that was read. Where somebody changed it while this waited for it, the
+ * row at that place is younger than what the statement sees: such an event is not written, and its contact is locked. A Postgres that
+ * looks at the younger row all the same writes the event by that.
  * An event_id that somebody else records meanwhile makes it fail with 23505. To pass over it would cost every event an entry
  * of the log of Postgres and a second look at the index.
  * @returns for each event what was stored
@@ -96,80 +105,158 @@ export async function insertEventGroup(
   events: readonly GroupedEvent[],
   onHeld: OnHeldContacts,
 ): Promise<StoredOfGroup[]> {
-  const theirs = events.flatMap(({ id, event_id }) => (event_id === id ? [] : event_id))
+  const theirs = events.filter(({ id, event_id }) => event_id !== id)
   const emails = binaryTexts(events.map(({ email }) => email))
-  const { timeout, held } = lockingOf[onHeld]
-  // The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them.
-  const { rows } = await sql<GroupRow>`
-    with bound as materialized (
-      select current_setting('lock_timeout') as before, set_config('lock_timeout', ${timeout}, true)
-    ), given as materialized (
-      ${givenOf(events)}
-    ), known as materialized (
-      select email from contacts
-      where workspace_id = ${workspaceId} and email = any(${emails}::text[])
-    ), prior as materialized (
-      select event_id from automation_events
-      where workspace_id = ${workspaceId} and event_id = any(${binaryTexts(theirs)}::text[])
-      union all select g.event_id from given g join (
-        select encode(id_hash, 'hex') as id_hash from spent_event_ids where workspace_id = ${workspaceId}
-          and id_hash = any(array(select decode(id_hash, 'hex') from given where id_hash is not null))) s on s.id_hash = g.id_hash
-    ), locked as materialized (
-      select ctid as row, email, octet_length(properties::text) <= ${PROPERTIES_BYTES_MAX}::int as is_small from contacts
-      where workspace_id = ${workspaceId} and email = any(${emails}::text[])
-      order by id || '' for no key update ${held}
-    ), fit as materialized (
-      select g.*, l.row from given g left join locked l on l.email = g.email
-      where not exists (select from prior p where p.event_id = g.event_id)
-        and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
-    ), ${writingSteps(workspaceId)}, unbound as materialized (
-      select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
-    )
-    select h.place::int as place, h.of_id as contact_id, h.of_properties as properties, h.first_seen, h.is_new
-    from unbound u left join happened h on true
-  `.execute(trx)
+  const arePlain = theirs.length === 0 && haveOneTime(events)
+  const write = writes[onHeld][arePlain ? 'plain' : 'any']
+  const { rows } = await write(trx, { workspaceId, events, emails, theirs })
   const stored: StoredOfGroup[] = events.map(() => null)
   for (const row of rows) {
     if (row.place === null) continue
-    const { place, ...one } = row
-    stored[place - 1] = one
+    const { place, contact_id, properties, first_seen_ms, is_new } = row
+    const first_seen = new Date(Math.round(first_seen_ms))
+    stored[place - 1] = { contact_id, properties, first_seen, is_new }
   }
   return stored
 }
 
-/** A `select` of the events, after `bound`. */
-const givenOf = (events: readonly GroupedEvent[]) => sql`
-      select g.id, g.event_id, g.id_hash, g.event_name, g.email, g.properties::jsonb as properties,
-        g.at::timestamptz as at, g.historical::boolean as historical, g.contact_id, g.now::timestamptz as now, g.place
-      from bound, unnest(${binaryTexts(events.map(({ id }) => id))}::text[], ${binaryTexts(events.map(({ event_id }) => event_id))}::text[],
-        ${binaryTexts(events.map(({ id_hash }) => id_hash))}::text[], ${binaryTexts(events.map(({ event_name }) => event_name))}::text[],
-        ${binaryTexts(events.map(({ email }) => email))}::text[], ${binaryTexts(events.map(({ properties }) => JSON.stringify(properties)))}::text[],
-        ${binaryTexts(timesOf(events.map(({ at }) => at)))}::text[], ${binaryTexts(events.map(({ historical }) => String(historical)))}::text[],
-        ${binaryTexts(events.map(({ contact_id }) => contact_id))}::text[], ${binaryTexts(timesOf(events.map(({ now }) => now)))}::text[])
-        with ordinality as g(id, event_id, id_hash, event_name, email, properties, at, historical, contact_id, now, place)`
+/** Whether all of them happen as they come, in one request. */
+function haveOneTime(events: readonly GroupedEvent[]): boolean {
+  const time = events[0]?.now.getTime()
+  return events.every(
+    ({ at, now, historical }) => !historical && at.getTime() === time && now.getTime() === time,
+  )
+}
 
-/** The steps that write contacts and events, after `fit`. */
-const writingSteps = (workspaceId: WorkspaceId) => sql`updated as (
+/** A `select` of events of which no more is said than what happened to whom. */
+const plainEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>) => {
+  const texts = textsBy(slot)
+  const now = sql`${slot(({ events }) => events[0]?.now.toISOString())}::timestamptz`
+  return sql`
+      select g.place, g.id, g.id as event_id, g.event_name, g.email, g.properties, ${now} as at, ${now} as now, false as historical
+      from unnest(${texts(({ id }) => id)}, ${texts(({ event_name }) => event_name)}, ${emails},
+        ${texts(({ properties }) => JSON.stringify(properties))}) with ordinality as g(id, event_name, email, properties, place)`
+}
+
+const anyEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>) => {
+  const texts = textsBy(slot)
+  const times = (of: (event: GroupedEvent) => Date) =>
+    sql`${slot(({ events }) => binaryTexts(timesOf(events.map(of))))}::text[]`
+  return sql`
+      select g.place, g.id, g.event_id, g.event_name, g.email, g.properties, g.at::timestamptz as at, g.now::timestamptz as now,
+        g.historical::boolean as historical
+      from unnest(${texts(({ id }) => id)}, ${texts(({ event_name }) => event_name)}, ${emails},
+        ${texts(({ properties }) => JSON.stringify(properties))}, ${texts(({ event_id }) => event_id)}, ${times(({ at }) => at)},
+        ${times(({ now }) => now)}, ${texts(({ historical }) => String(historical))})
+        with ordinality as g(id, event_name, email, properties, event_id, at, now, historical, place)`
+}
+
+/** A `select` of the caller's own ids that were recorded before. */
+const priorIds = (slot: Slots<Asked>, workspaceId: RawBuilder<unknown>) => {
+  const ids = sql`${slot(({ theirs }) => binaryTexts(theirs.map(({ event_id }) => event_id)))}::text[]`
+  const hashes = sql`${slot(({ theirs }) => binaryTexts(theirs.map(({ id_hash }) => id_hash)))}::text[]`
+  return sql`
+      select event_id from automation_events
+      where workspace_id = ${workspaceId} and event_id = any(${ids})
+      union all select g.event_id from unnest(${ids}, ${hashes}) as g(event_id, id_hash) join (
+        select encode(id_hash, 'hex') as id_hash from spent_event_ids where workspace_id = ${workspaceId}
+          and id_hash = any(array(select decode(h, 'hex') from unnest(${hashes}) as h))) s on s.id_hash = g.id_hash`
+}
+
+const IS_SMALL = sql`octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTES_MAX)}`
+
+/**
+ * Contacts are read without a lock, and the update takes it. What says that places are numbers lets the planner expect one event: it then
+ * finds each contact by its place, in the order of `fit`, however few contacts there are.
+ */
+const waiting = (
+  contacts: RawBuilder<unknown>,
+  isNotPrior: RawBuilder<unknown>,
+) => sql`known as materialized (
+      select ctid as row, id, email, ${IS_SMALL} as is_small ${contacts}
+    ), fit as materialized (
+      select g.place, g.event_name, g.email, g.at, g.now, k.row from given g left join known k on k.email = g.email
+      where g.place between 1 and 2147483647 and ${isNotPrior} and (k.is_small or k.row is null)
+      order by k.id
+    )`
+
+/** That the locks are sorted by an expression is for a kept plan: while contacts are few, an index of all ids would look as cheap. */
+const skipping = (
+  contacts: RawBuilder<unknown>,
+  isNotPrior: RawBuilder<unknown>,
+) => sql`known as materialized (
+      select email ${contacts}
+    ), locked as materialized (
+      select ctid as row, email, ${IS_SMALL} as is_small ${contacts}
+      order by id || '' for no key update skip locked
+    ), fit as materialized (
+      select g.place, g.event_name, g.email, g.at, g.now, l.row from given g left join locked l on l.email = g.email
+      where ${isNotPrior} and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
+    )`
+
+/** The steps that write contacts and events, after `fit`. A contact that is made has the characters of its event's id. */
+const writingSteps = (
+  workspaceId: RawBuilder<unknown>,
+  returning: RawBuilder<unknown>,
+) => sql`updated as (
       update contacts set ${countOfKnown}
-      from fit f where contacts.ctid = f.row
-      returning f.*, contacts.id as of_id, contacts.properties as of_properties, contacts.first_seen, false as is_new
+      from fit f where contacts.ctid = f.row and contacts.email = f.email
+      returning f.place, contacts.id as of_id, contacts.properties as of_properties, contacts.first_seen, false as is_new
     ), made as (
       insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
           last_event, created_at, updated_at)
-      select contact_id, ${workspaceId}, email, 1, at, at, event_name, now, now
-      from fit where row is null order by email
+      select 'ct_' || substr(g.id, 5), ${workspaceId}, g.email, 1, g.at, g.at, g.event_name, g.now, g.now
+      from fit f join given g on g.place = f.place where f.row is null order by f.email
       on conflict (workspace_id, email) do update set ${countOfMade}
       returning contacts.id as of_id, contacts.email, contacts.properties as of_properties, contacts.first_seen, xmax = 0 as is_new
     ), happened as materialized (
       select * from updated
-      union all select f.*, m.of_id, m.of_properties, m.first_seen, m.is_new
-        from made m join fit f on f.row is null and f.email = m.email
+      union all select g.place, m.of_id, m.of_properties, m.first_seen, m.is_new from made m join given g on g.email = m.email
     ), event as (
       insert into automation_events (id, workspace_id, contact_id, event_id, event_name, email,
         properties, at, created_at, depth, historical)
-      select id, ${workspaceId}, of_id, event_id, event_name, email, properties, at, now, 0, historical
-      from happened order by event_id returning id
+      select g.id, ${workspaceId}, h.of_id, g.event_id, g.event_name, g.email, g.properties::jsonb, g.at, g.now, 0, g.historical
+      from happened h join given g on g.place = h.place order by g.event_id ${returning}
     )`
+
+const STORED = sql`h.place::int as place, h.of_id as contact_id, h.of_properties as properties,
+      date_part('epoch', h.first_seen) * 1000 as first_seen_ms, h.is_new`
+
+/** Makes the statement. The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them. */
+const groupWrite = (onHeld: OnHeldContacts, are: 'plain' | 'any') =>
+  prepare<Asked, GroupRow>((slot) => {
+    const workspaceId = sql`${slot((asked) => asked.workspaceId)}::text`
+    const emails = sql`${slot((asked) => asked.emails)}::text[]`
+    const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
+    const prior =
+      are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
+    const isNotPrior =
+      are === 'plain'
+        ? sql`true`
+        : sql`not exists (select from prior p where p.event_id = g.event_id)`
+    const contacts = sql`from contacts
+      where workspace_id = ${workspaceId} and email = any(${emails})`
+    const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
+    if (onHeld === 'wait') {
+      return sql`
+    with given as materialized (${given}
+    ), ${prior}${waiting(contacts, isNotPrior)}, ${writing}
+    select ${STORED} from happened h`
+    }
+    return sql`
+    with bound as materialized (
+      select current_setting('lock_timeout') as before, set_config('lock_timeout', ${sql.lit(String(LOCK_WAIT_MS))}, true)
+    ), given as materialized (${given}, bound
+    ), ${prior}${skipping(contacts, isNotPrior)}, ${writing}, unbound as materialized (
+      select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
+    )
+    select ${STORED} from unbound u left join happened h on true`
+  })
+
+const writes = {
+  skip: { plain: groupWrite('skip', 'plain'), any: groupWrite('skip', 'any') },
+  wait: { plain: groupWrite('wait', 'plain'), any: groupWrite('wait', 'any') },
+}
 
 /** Events of one request have one time, which is written out once. */
 function timesOf(times: readonly Date[]): string[] {

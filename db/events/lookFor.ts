@@ -13,7 +13,9 @@ export async function lookFor(
   events: readonly { contactId: string; eventName: string | null }[],
   namesOf: readonly string[][],
 ) {
-  const lists = [...new Set(namesOf.map((names) => JSON.stringify(names)))]
+  const texts = new Map<readonly string[], string>()
+  for (const names of namesOf) if (!texts.has(names)) texts.set(names, JSON.stringify(names))
+  const lists = [...new Set(texts.values())]
   const { rows } = await sql<Looked>`
     with given as (
       select * from unnest(${binaryTexts(events.map(({ contactId }) => contactId))}::text[],
@@ -28,7 +30,8 @@ export async function lookFor(
   `.execute(trx)
   const [row] = rows
   return {
-    keyOf: (names: readonly string[]) => row?.keys?.[JSON.stringify(names)] ?? null,
+    /** @param names one of the lists that were given */
+    keyOf: (names: readonly string[]) => row?.keys?.[texts.get(names) ?? ''] ?? null,
     waiting: new Set(row?.waiting),
     segmentKeys: row?.segment_keys ?? null,
   }

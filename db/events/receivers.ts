@@ -124,7 +124,8 @@ export async function listCandidates(
   workspaceId: WorkspaceId,
   events: readonly ArrivedEvent[],
 ): Promise<Candidates[]> {
-  const namesOf = events.map(happeningNames)
+  const named = new Map<string, string[]>()
+  const namesOf = events.map((event) => happeningNames(event, named))
   const looked = await lookFor(
     trx,
     workspaceId,
@@ -149,7 +150,9 @@ export async function listCandidates(
     })),
   )
   const { segmentKeys } = looked
-  const candidates = events.map((): Candidates => ({ triggers: [], waits: [], segmentKeys }))
+  // Of most events: nothing is added to it.
+  const nothing: Candidates = { triggers: [], waits: [], segmentKeys }
+  const candidates = events.map(() => nothing)
   for (const [i, { place }] of concerned.entries()) {
     const one = found[i]
     if (!one) continue
@@ -226,12 +229,26 @@ const openWaits = (isOpen: RawBuilder<unknown>) => sql`
         from event_waits w join executions x on x.id = w.execution_id
         where ${isOpen} and (w.event_name = g.event_name or w.watched)`
 
-/** The names of triggers that what has happened may fire. */
-const happeningNames = ({ eventName, contact }: ArrivedEvent): string[] => [
-  ...(eventName === null ? [] : [eventName]),
-  ...(contact.isNew ? [happenings.contactCreated] : []),
-  ...(contact.properties === contact.before ? [] : [happenings.propertyChanged]),
-]
+/**
+ * The names of triggers that what has happened may fire.
+ * @param named the lists of those that are an event and nothing else, by its name: many events share one
+ */
+function happeningNames(
+  { eventName, contact }: ArrivedEvent,
+  named: Map<string, string[]>,
+): string[] {
+  const isChanged = contact.properties !== contact.before
+  if (eventName !== null && !contact.isNew && !isChanged) {
+    const known = named.get(eventName) ?? [eventName]
+    named.set(eventName, known)
+    return known
+  }
+  return [
+    ...(eventName === null ? [] : [eventName]),
+    ...(contact.isNew ? [happenings.contactCreated] : []),
+    ...(isChanged ? [happenings.propertyChanged] : []),
+  ]
+}
 
 /** What may interrupt the executions of open watched waits, by version. */
 const interruptsOfWaits = (workspaceId: WorkspaceId, isOpen: RawBuilder<unknown>) => sql`

@@ -48,11 +48,12 @@ const eventOf = (change: Partial<GroupedEvent> = {}): GroupedEvent => ({
 function counting() {
   const sent: string[] = []
   const counted = db.withPlugin({
-    transformQuery({ node }) {
-      sent.push(node.kind)
-      return node
+    transformQuery: ({ node }) => node,
+    // A prepared statement is no query when it is sent.
+    async transformResult({ result }) {
+      sent.push('statement')
+      return result
     },
-    transformResult: async ({ result }) => result,
   })
   return { sent, db: counted }
 }
@@ -63,6 +64,14 @@ async function listCommits(workspaceId: WorkspaceId): Promise<{ xmin: string; ev
     select xmin::text, count(*)::int as events from automation_events where workspace_id = ${workspaceId}
     group by xmin::text order by 2`.execute(db)
   return rows
+}
+
+/** Those of this database so far. */
+async function countDeadlocks(): Promise<number> {
+  await sql`select pg_stat_force_next_flush()`.execute(db)
+  const { rows } = await sql<{ deadlocks: number }>`
+    select deadlocks from pg_stat_database where datname = current_database()`.execute(db)
+  return rows[0]?.deadlocks ?? 0
 }
 
 /** What an event was recorded as, without ids. */
@@ -224,6 +233,58 @@ test('a batch that waited for contacts whom somebody changed records them togeth
     .execute()
   expect(contacts.map(({ event_count }) => event_count)).toEqual(known.map(() => 3))
   expect((await listCommits(workspaceId)).at(-1)?.events).toBe(20)
+})
+
+test('a batch that waited for a contact who was deleted makes a new one for the event', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const known = Array.from({ length: 5 }, () => eventOf())
+  for (const one of known) await recordEvent(db, workspaceId, { ...one, eventName: 'other' })
+  const holder = await openSession(url)
+  await holder.run(
+    `begin; delete from contacts where workspace_id = '${workspaceId}' and email = '${known[2]?.email}'`,
+  )
+  const inputs = known.map(({ eventName, email }) => ({ event_name: eventName, email }))
+  const posted = postAutomationEvents(deps, workspaceId, inputs)
+  await eventually(async () => expect(await holder.waiting()).toBe(1), { deadline_ms: 60_000 })
+  await holder.run('commit')
+  expect((await posted).filter((one) => !isRefusal(one))).toHaveLength(5)
+  const { rows } = await sql<{ email: string; event_count: number; events: number }>`
+    select c.email, c.event_count, (select count(*) from automation_events e where e.contact_id = c.id) as events
+    from contacts c where c.workspace_id = ${workspaceId}`.execute(db)
+  expect(rows).toHaveLength(5)
+  for (const { email, event_count, events } of rows) {
+    const count = email === known[2]?.email ? 1 : 2
+    expect([email, event_count, events]).toEqual([email, count, count])
+  }
+})
+
+test('batches of the same contacts in different orders wait for each other and do not deadlock', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const known = Array.from({ length: 60 }, () => eventOf())
+  for (const one of known) await recordEvent(db, workspaceId, { ...one, eventName: 'other' })
+  const random = createRandom(1)
+  const batches = Array.from({ length: 40 }, () =>
+    known
+      .map(({ eventName, email }) => ({
+        event_name: eventName,
+        email,
+        order: random.between(0, 1_000),
+      }))
+      .sort((a, b) => a.order - b.order)
+      .map(({ event_name, email }) => ({ event_name, email })),
+  )
+  const before = await countDeadlocks()
+  const posted = await Promise.all(
+    batches.map((inputs) => postAutomationEvents(deps, workspaceId, inputs)),
+  )
+  for (const one of posted.flat()) expect(isRefusal(one)).toBe(false)
+  const contacts = await db
+    .selectFrom('contacts')
+    .select('event_count')
+    .where('workspace_id', '=', workspaceId)
+    .execute()
+  expect(contacts.map(({ event_count }) => event_count)).toEqual(known.map(() => 41))
+  expect(await countDeadlocks()).toBe(before)
 })
 
 test('twenty events of contacts who are looked at for a segment take as many statements as one', async () => {

@@ -3,6 +3,7 @@
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { createEventGroups, type GroupedEvent } from '../../commands/events/groups.ts'
+import { postAutomationEvents } from '../../commands/events/postMany.ts'
 import { recordAutomationEvent } from '../../commands/events/record.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Database } from '../../db/schema.ts'
@@ -11,7 +12,7 @@ import { createTestDatabase } from '../setup/database.ts'
 import { design, insertFlow, onEvent } from '../setup/flows.ts'
 import { whileTablesGrow } from '../setup/growingTables.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
-import { nodesOf } from '../setup/planNodes.ts'
+import { nodesOf, type PlanNode } from '../setup/planNodes.ts'
 
 const { db, pool } = await createTestDatabase({ settings: apiSettings })
 
@@ -54,6 +55,8 @@ const filled = ['contacts', 'automation_events', 'executions', 'event_waits']
 const statements = new Set<string>()
 const isPrepared = (text: string) => /^\s*with\s/.test(text)
 
+const time = now()
+
 beforeAll(async () => {
   const workspace = await seedWorkspace(db)
   const { workspaceId } = workspace
@@ -61,7 +64,13 @@ beforeAll(async () => {
   await insertFlow(db, workspace, graph)
   const groups = createEventGroups(deps)
   await Promise.all([1, 2, 3].map((n) => groups.record(workspaceId, eventOf(n), now())))
+  const plain = (n: number) => ({ ...eventOf(n), eventId: null, at: time })
+  await Promise.all([11, 12, 13].map((n) => groups.record(workspaceId, plain(n), time)))
   await transact(deps, (inTrx) => recordAutomationEvent(inTrx, workspaceId, eventOf(4)))
+  const posted = (n: number) => ({ event_name: 'ordered', email: `c${n}@example.test` })
+  await postAutomationEvents(deps, workspaceId, [5, 6].map(posted))
+  const theirs = [7, 8].map((n) => ({ ...posted(n), event_id: `mine${n}` }))
+  await postAutomationEvents(deps, workspaceId, theirs)
   for (const { sql: text } of asked) {
     if (isPrepared(text) || /^\s*\/\* \w+ \*\/ with\s/.test(text)) statements.add(text)
   }
@@ -103,6 +112,27 @@ async function readsOf(texts: readonly string[]): Promise<string[]> {
   return [...reads].sort()
 }
 
+/** How the update of a batch, which is its lock, finds contacts. */
+async function waysOf(texts: readonly string[]): Promise<string[]> {
+  const ways: string[] = []
+  for (const text of texts) {
+    const { rows } = await pool.query(`explain (generic_plan, format json) ${text}`)
+    ways.push(...waysIn(rows[0]['QUERY PLAN'][0].Plan))
+  }
+  return ways
+}
+
+const waysIn = (plan: PlanNode): string[] =>
+  [...nodesOf(plan)].flatMap((node) => {
+    const write = node as typeof node & { Operation?: string }
+    if (write.Operation !== 'Update' || write['Relation Name'] !== 'contacts') return []
+    const names = (one: PlanNode): string[] => [
+      one['Node Type'],
+      ...(one.Plans ?? []).flatMap(names),
+    ]
+    return [(node.Plans ?? []).flatMap(names).join(' ')]
+  })
+
 const at = '2026-01-01T00:00:00Z'
 const fill = (from: number, to: number) =>
   db.transaction().execute(async (trx) => {
@@ -127,10 +157,11 @@ const fill = (from: number, to: number) =>
 test('events alone and together read tables by what they name, before these were ever analyzed, while they are empty, while they grow, and when they are full', {
   timeout: 120_000,
 }, async () => {
-  // Of a group: the events, what they meet, what was entered, the consequences. Alone the first is another one.
+  // Of a group: the events, what they meet, what was entered, the consequences. The first is another one alone, and where more than the
+  // names of events is said; and both of these in a batch.
   const all = [...statements]
   const prepared = all.filter(isPrepared)
-  expect([all.length, prepared.length]).toEqual([6, 4])
+  expect([all.length, prepared.length]).toEqual([9, 7])
   const plans: string[][] = await whileTablesGrow(db, fill, () => readsOf(prepared))
   plans.push(await readsOf(all))
   expect(plans.at(-1)?.length).toBeGreaterThan(3)
@@ -142,4 +173,18 @@ test('events alone and together read tables by what they name, before these were
       expect([read, indexes[table]?.test(index)]).toEqual([read, true])
     }
   }
+})
+
+test('a batch locks contacts in the order of their ids, however few there are', {
+  timeout: 120_000,
+}, async () => {
+  const isBatch = (text: string) => /order by k\.id/.test(text)
+  const batches = [...statements].filter(isBatch)
+  expect(batches).toHaveLength(2)
+  await sql`truncate contacts, automation_events, executions, event_waits, outbox cascade`.execute(
+    db,
+  )
+  const kept = await whileTablesGrow(db, fill, () => waysOf(batches))
+  const inOrder = 'Nested Loop CTE Scan Tid Scan'
+  expect(new Set(kept.flat())).toEqual(new Set([inOrder]))
 })

@@ -150,7 +150,6 @@ const grouped = {
   properties: {},
   at,
   historical: false,
-  contact_id: id,
   now: at,
 }
 const entry = { contactId: id, workflowId: id, earlier: null, key: null, oftenSince: at }
@@ -267,6 +266,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => insertEvent(trx, ws, { ...event, contactProperties: {}, createContact: false }, made),
   (trx) => insertEventGroup(trx, ws, [grouped], 'skip'),
   (trx) => insertEventGroup(trx, ws, [grouped], 'wait'),
+  (trx) => insertEventGroup(trx, ws, [{ ...grouped, event_id: 'theirs' }], 'skip'),
+  (trx) => insertEventGroup(trx, ws, [{ ...grouped, event_id: 'theirs' }], 'wait'),
   (trx) => listAdmissions(trx, ws, [entry]),
   (trx) => listEventTimes(trx, ws, [id], ['user.left']),
   (trx) => listEmailActivity(trx, ws, [id]),
