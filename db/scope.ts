@@ -42,8 +42,12 @@ const runningIn = ({ owner, signal }: Scope): Running => ({
   answering: false,
 })
 
-/** Runs `work`, and all that it waits for, on behalf of somebody. */
+/**
+ * Runs `work`, and all that it waits for, on behalf of somebody. Outside of every scope the process is that already: then nothing is
+ * noted, because from the first scope on Node calls a hook for each promise.
+ */
 export function inScope<T>(scope: Scope, work: () => T): T {
+  if (scope === ofProcess && !running.getStore()) return work()
   return running.run(runningIn(scope), work)
 }
 

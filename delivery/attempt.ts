@@ -5,7 +5,7 @@ import type { ClaimedDelivery } from '../db/deliveries/claim.ts'
 import { markDataSent } from '../db/deliveries/mark.ts'
 import { isUnavailable } from '../db/failures.ts'
 import { verpAddress } from '../mail/tracking/mailboxes.ts'
-import type { Outcome } from '../mail/transport.ts'
+import type { Envelope, Outcome } from '../mail/transport.ts'
 import { addressDomain } from '../rules/addresses.ts'
 import { mailClasses } from '../rules/mail/classes.ts'
 import { createBatcher } from '../runtime/batcher.ts'
@@ -54,7 +54,7 @@ export function createDelivery(
     try {
       const since = now()
       const moved = movedAlong(delivery, deps.breakers.heldFor(delivery))
-      const expired = afterExpiry({ delivery: moved, ...contextAt(now()) })
+      const expired = afterExpiry({ ...contextAt(now()), delivery: moved })
       if (expired) return await settleSurely(expired)
       if (isSimulated(delivery, config.simulatorDomain)) return await answerForTest(delivery)
       const admission = await deps.breakers.admit(delivery)
@@ -64,7 +64,7 @@ export function createDelivery(
         return await settleSurely(keepTime(untried, { delivery, moved, isHeld: true, since }))
       }
       // No dot follows for what would be given up if it were claimed now.
-      const isOver = () => afterExpiry({ delivery: moved, ...contextAt(now()) }) !== null
+      const isOver = () => afterExpiry({ ...contextAt(now()), delivery: moved }) !== null
       const tried = await attempt(delivery, isOver)
       const { refusal, givenUp } = tried
       admission.ended(tried.isUncomposed ? null : tried.outcome, refusal)
@@ -83,7 +83,14 @@ export function createDelivery(
   }
 }
 
-const toRecipient = (delivery: ClaimedDelivery, { shards }: LaneLeases) => ({
+const toRecipient = (
+  delivery: ClaimedDelivery,
+  { shards }: LaneLeases,
+  { from, bytes, octets }: Pick<Envelope, 'from' | 'bytes' | 'octets'>,
+): Envelope => ({
+  from,
+  bytes,
+  octets,
   to: delivery.recipient,
   class: mailClasses[delivery.class] ?? mailClasses[0],
   mayGoTo: (destination: string) => mayGoTo(delivery, destination, shards),
@@ -124,7 +131,7 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
         async ({ message, mailFromDomain, octets, acceptedAt, transactional, readReply }) => {
           const from = verpAddress(verpMac, delivery.id, mailFromDomain)
           const bytes = message.length
-          const envelope = { ...toRecipient(delivery, leases), from, bytes, octets }
+          const envelope = toRecipient(delivery, leases, { from, bytes, octets })
           passPoint('composed', delivery.id)
           const beforeDot = async () => {
             try {
@@ -138,11 +145,11 @@ function createAttempt(deps: DeliveryDeps, leases: LaneLeases, useEmail: UseEmai
             }
           }
           startedAt = now()
-          const outcome = await transport.send(envelope, message, beforeDot, trace)
+          const sent = await transport.send(envelope, message, beforeDot, trace)
           passPoint('replied', delivery.id)
-          metrics?.attempted(outcome, trace)
-          const read = await readRefusal(outcome, readReply, ofRelay)
-          const made = { ...read, acceptedAt, transactional, trace, startedAt }
+          metrics?.attempted(sent, trace)
+          const { outcome, refusal } = await readRefusal(sent, readReply, ofRelay)
+          const made = { outcome, refusal, acceptedAt, transactional, trace, startedAt }
           return { ...made, away, isUncomposed: false, givenUp: null }
         },
         delivery,

@@ -142,7 +142,7 @@ function toConfig(env: z.infer<typeof Variables>) {
     /** URL of the relay; '' in mode `mx`, which needs none. */
     smtpUrl: env.SMTP_URL ?? '',
     /** Connections to the relay; in mode `mx` about so many to all destinations together. */
-    smtpConnections: env.SMTP_CONNECTIONS ?? (env.DELIVERY_MODE === 'mx' ? 100 : 10),
+    smtpConnections: env.SMTP_CONNECTIONS ?? (env.DELIVERY_MODE === 'mx' ? 100 : 20),
     dnsServers: env.DNS_SERVERS,
     mxPort: env.MX_PORT,
     allowPrivateMx: env.ALLOW_PRIVATE_MX,

@@ -134,7 +134,7 @@ export const Variables = z.object({
     .describe(
       'Worker: the most connections, to the relay or, in mode `mx`, to all destinations together; ten times as much mail is under way in a lane at once',
     )
-    .meta(besides('`10`; with `mx` `100`')),
+    .meta(besides('`20`; with `mx` `100`')),
   RESEND_UNKNOWN: flag
     .default(true)
     .describe('Worker: send transactional mail whose outcome is unknown once more'),

@@ -66,7 +66,7 @@ export const ownsLane = ({ lane, epoch }: { [K in keyof LaneEpoch]: Param<LaneEp
   sql<boolean>`exists (select from lanes where lane = ${lane}::int and epoch = ${epoch}::bigint)`
 
 /** True while the owner may mark what it has claimed: nobody has taken the lane from it against its will. */
-export const marksInLane = ({ lane, epoch }: LaneEpoch) =>
+export const marksInLane = ({ lane, epoch }: { [K in keyof LaneEpoch]: Param<LaneEpoch[K]> }) =>
   sql<boolean>`exists (select from lanes where lane = ${lane}::int and marks_from <= ${epoch}::bigint)`
 
 /**

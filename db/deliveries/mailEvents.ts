@@ -4,6 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import { outboxRows } from '../outbox.ts'
+import type { Param } from '../prepared.ts'
 import type { JsonObject } from '../schema.ts'
 
 /** Something that happened to an email and is to be recorded for its contact. */
@@ -18,7 +19,7 @@ export interface MailEventFacts {
  * locks no contact. The caller wakes `dripline_mail_events` after the commit.
  * @param rows a `select` of `delivery_id, workspace_id, recipient, name, at, data` (jsonb), by these names
  */
-export function mailEventRows(rows: RawBuilder<unknown>, now: Date): RawBuilder<unknown> {
+export function mailEventRows(rows: RawBuilder<unknown>, now: Param<Date>): RawBuilder<unknown> {
   return outboxRows(
     sql`select 'mail_event' as kind, '' as execution_id, r.workspace_id, '' as workflow_id,
         c.id as contact_id, jsonb_build_object('delivery_id', r.delivery_id, 'name', r.name,

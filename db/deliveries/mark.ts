@@ -1,7 +1,8 @@
 // Writes the mark `data_sent`, which is committed before a message gets its final dot.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Trx } from '../connect.ts'
+import { prepare, type Slots } from '../prepared.ts'
 import { isUnmarked, type LaneEpoch, lockedById, marksInLane } from './guards.ts'
 import { look, lookedAt } from './look.ts'
 
@@ -20,18 +21,42 @@ export async function markDataSent(
   now: Date,
   owner?: LaneEpoch,
 ): Promise<Set<number>> {
-  const which = sql`lease_token = ${leaseToken}::uuid and lease_until > clock_timestamp()
+  const { rows } = await (owner
+    ? markOfOwner(trx, { ids, leaseToken, now, owner })
+    : markOfAnyone(trx, { ids, leaseToken, now }))
+  return new Set(rows.map((row) => row.id))
+}
+
+interface Asked {
+  ids: number[]
+  leaseToken: string
+  now: Date
+}
+type Owned = Asked & { owner: LaneEpoch }
+
+const markOfAnyone = prepare<Asked, { id: number }>((slot) => markSteps(slot, sql`true`))
+const markOfOwner = prepare<Owned, { id: number }>((slot) => {
+  const lane = slot(({ owner }) => owner.lane)
+  return markSteps(
+    slot as Slots<Asked>,
+    marksInLane({ lane, epoch: slot(({ owner }) => owner.epoch) }),
+  )
+})
+
+function markSteps(slot: Slots<Asked>, mayMark: RawBuilder<unknown>): RawBuilder<{ id: number }> {
+  const now = slot((asked) => asked.now)
+  const which = sql`lease_token = ${slot((asked) => asked.leaseToken)}::uuid and lease_until > clock_timestamp()
     and ${isUnmarked}`
-  const { rows } = await sql<{ id: number }>`
-    with held as materialized (${lockedById(sql`= any(${ids}::bigint[])`, which, lookedAt)}),
+  const ids = sql`= any(${slot((asked) => asked.ids)}::bigint[])`
+  return sql<{ id: number }>`
+    with held as materialized (${lockedById(ids, which, lookedAt)}),
     free as materialized (
       select l.id from (${look(sql`held`, now)}) l
-      where l.verdict is null and ${owner ? marksInLane(owner) : sql`true`}
+      where l.verdict is null and ${mayMark}
     ),
     marked as (
       update deliveries d set state = 'data_sent' from free where d.id = free.id returning d.id
     )
     select id from marked
-  `.execute(trx)
-  return new Set(rows.map((row) => row.id))
+  `
 }

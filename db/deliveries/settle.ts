@@ -1,10 +1,11 @@
 // Settles attempts in one statement: deliveries, attempts, email events, mail events, soft bounces, suppressions.
 
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import { type AttemptEnd, type UnderWayState, waitingStates } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
+import { prepare, type Slots } from '../prepared.ts'
 import type { JsonObject, Row } from '../schema.ts'
 import { insertSuppressions, softBounceSteps } from '../suppressions/softBounces.ts'
 import { attemptMoves, isLeaseOver, states } from './guards.ts'
@@ -58,6 +59,8 @@ export interface SettledGroup {
  * Settles deliveries under way that have this lease (or, without a token, whose lease has expired), and writes
  * their attempts, events, mail events and suppressions: one statement and one commit for the group. It locks no
  * contact, and deliveries in the order of their ids (commands/transact.ts).
+ *
+ * A group that suppresses nobody, as nearly all do, leaves out the parts that would: to begin them costs as much as to settle some ten mails.
  * @returns the deliveries that were settled now, and whether mail events were written
  */
 export async function settleDeliveries(
@@ -66,27 +69,67 @@ export async function settleDeliveries(
   leaseToken: string | null,
   now: Date,
 ): Promise<SettledGroup> {
-  const input = settlements.map((s) => ({
-    id: s.id,
-    leaves: s.leaves ?? null,
-    state: s.state,
-    next_at: s.nextAt,
-    expires_at: s.expiresAt ?? null,
-    to_destination: s.moveTo?.destination ?? null,
-    to_shard: s.moveTo?.shard ?? null,
-    response: s.response,
-    resent: s.resent,
-    uncounted: s.counted ? 0 : 1,
-    status: s.event?.status ?? null,
-    at: s.event?.at ?? null,
-    data: s.event?.data ?? null,
-    suppress: s.suppress,
-    ...(s.attempt ? tried(s.attempt) : {}),
-  }))
-  const held = leaseToken === null ? isLeaseOver : sql`d.lease_token = ${leaseToken}::uuid`
-  const { rows } = await sql<SettledDelivery & { has_mail_events: boolean }>`
-    with given as (
-      select g.* from json_to_recordset(${JSON.stringify(input)}::json) as g(
+  const suppresses = settlements.some(({ suppress }) => suppress !== 'no')
+  const { ofLease, ofExpired } = suppresses ? suppressing : plainly
+  const input = JSON.stringify(settlements.map(toInput))
+  const { rows } = await (leaseToken === null
+    ? ofExpired(trx, { input, now })
+    : ofLease(trx, { input, now, leaseToken }))
+  return { deliveries: rows, hasMailEvents: rows[0]?.has_mail_events ?? false }
+}
+
+const toInput = (s: Settlement) => ({
+  id: s.id,
+  leaves: s.leaves ?? null,
+  state: s.state,
+  next_at: s.nextAt,
+  expires_at: s.expiresAt ?? null,
+  to_destination: s.moveTo?.destination ?? null,
+  to_shard: s.moveTo?.shard ?? null,
+  response: s.response,
+  resent: s.resent,
+  uncounted: s.counted ? 0 : 1,
+  status: s.event?.status ?? null,
+  at: s.event?.at ?? null,
+  data: s.event?.data ?? null,
+  suppress: s.suppress,
+  ...(s.attempt ? tried(s.attempt) : {}),
+})
+
+interface Asked {
+  /** The settlements, as JSON. */
+  input: string
+  now: Date
+}
+type AskedOfLease = Asked & { leaseToken: string }
+type Slot = Slots<Asked>
+type SettledRow = SettledDelivery & { has_mail_events: boolean }
+
+/** The two statements with this end: for those that have a lease, and for those whose lease has expired. */
+function prepareBoth(end: (slot: Slot) => RawBuilder<unknown>) {
+  const statement = (slot: Slot, held: RawBuilder<unknown>) =>
+    sql<SettledRow>`with ${settleSteps(slot, held)}, ${end(slot)}`
+  return {
+    ofLease: prepare<AskedOfLease, SettledRow>((slot) =>
+      statement(slot as Slot, sql`d.lease_token = ${slot((asked) => asked.leaseToken)}::uuid`),
+    ),
+    ofExpired: prepare<Asked, SettledRow>((slot) => statement(slot, isLeaseOver)),
+  }
+}
+
+const plainly = prepareBoth(() => lastSteps(sql`false`))
+const suppressing = prepareBoth(
+  (slot) =>
+    sql`${suppressSteps(slot)}, ${lastSteps(sql`suppress in ('for_good', 'for_a_month') or (suppress = 'soft' and
+      exists (select from soft_last l
+        where l.workspace_id = settled.workspace_id and l.email = lower(recipient)))`)}`,
+)
+
+/** `given`, which locks what it settles, `settled` and what is written of it. */
+function settleSteps(slot: Slot, held: RawBuilder<unknown>): RawBuilder<unknown> {
+  const now = slot((asked) => asked.now)
+  return sql`given as (
+      select g.* from json_to_recordset(${slot((asked) => asked.input)}::json) as g(
         id bigint, leaves text, state text, next_at timestamptz, expires_at timestamptz, response text, resent smallint, uncounted integer,
         to_destination text, to_shard smallint,
         status text, at timestamptz, data jsonb, suppress text, attempt integer, started_at timestamptz,
@@ -98,7 +141,7 @@ export async function settleDeliveries(
     settled as (
       update deliveries d
       set state = g.state, attempt = d.attempt - g.uncounted,
-          next_at = coalesce(g.next_at, d.next_at), ready = coalesce(g.next_at, d.next_at) <= ${now},
+          next_at = coalesce(g.next_at, d.next_at), ready = coalesce(g.next_at, d.next_at) <= ${now}::timestamptz,
           expires_at = coalesce(g.expires_at, d.expires_at), last_response = g.response,
           resent = g.resent, lease_token = null, lease_until = null,
           destination = coalesce(g.to_destination, d.destination), shard = coalesce(g.to_shard, d.shard),
@@ -130,8 +173,13 @@ export async function settleDeliveries(
         now,
       )}
       returning id
-    ),
-    soft as (
+    )`
+}
+
+/** What puts recipients on the suppression list, or counts towards it. */
+function suppressSteps(slot: Slot): RawBuilder<unknown> {
+  const now = slot((asked) => asked.now)
+  return sql`soft as (
       select workspace_id, lower(recipient) as email, email_id, at
       from settled where suppress = 'soft'
     ), ${softBounceSteps},
@@ -142,20 +190,22 @@ export async function settleDeliveries(
         case when suppress = 'for_a_month' then ${now}::timestamptz + ${MONTH}::interval end
       from settled where suppress in ('for_good', 'for_a_month')
     ),
-    suppressed as (${insertSuppressions(now)}),
-    forgiven as (
+    suppressed as (${insertSuppressions(now)})`
+}
+
+/**
+ * The last step, and the rows of the answer. A delivery forgives behind what counts, which may be of the same address.
+ * @param suppressed whether the settlement of a row of `settled` has put its recipient on the suppression list
+ */
+const lastSteps = (suppressed: RawBuilder<unknown>): RawBuilder<unknown> =>
+  sql`forgiven as (
       update soft_bounces b set cleared_by = s.email_id from settled s
       where s.state = 'delivered' and b.cleared_by is null and b.workspace_id = s.workspace_id
         and b.email = lower(s.recipient)
     )
-    select id, email_id, workspace_id, recipient, suppress in ('for_good', 'for_a_month') or (suppress = 'soft' and
-      exists (select from soft_last l
-        where l.workspace_id = settled.workspace_id and l.email = lower(recipient))) as suppressed,
+    select id, email_id, workspace_id, recipient, ${suppressed} as suppressed,
       exists (select from told) as has_mail_events
-    from settled
-  `.execute(trx)
-  return { deliveries: rows, hasMailEvents: rows[0]?.has_mail_events ?? false }
-}
+    from settled`
 
 /** The columns of an attempt, with `response` as `said`, because the settlement has a `response` too. */
 function tried({ response, ...attempt }: AttemptRow) {

@@ -65,15 +65,15 @@ export async function listEmailContents(db: Db, ids: string[]) {
         where kind = 'delivery' and id > e.id || '/' and id < e.id || '0') as suspect_deliveries
     from given join emails e on e.id = given.id
   `.execute(db)
-  return rows.map(({ html_bytes, text_bytes, attachments_bytes, ...email }) => {
-    const isCarried = email.source_bytes !== null
+  return rows.map((email) => {
+    const { html_bytes, text_bytes, attachments_bytes, source, source_bytes } = email
     const composed_bytes = html_bytes + text_bytes + attachments_bytes
-    const carried_bytes = email.source === null ? (email.source_bytes ?? 0) : 0
-    return {
-      ...email,
+    const carried_bytes = source === null ? (source_bytes ?? 0) : 0
+    // Added to the row: a copy of each takes longer than all else that is done with it here.
+    return Object.assign(email, {
       heavy: { html: html_bytes > 0, text: text_bytes > 0, attachments: attachments_bytes > 0 },
-      heavy_bytes: isCarried ? carried_bytes : composed_bytes,
-    }
+      heavy_bytes: source_bytes !== null ? carried_bytes : composed_bytes,
+    })
   })
 }
 

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import type { Trx } from '../connect.ts'
+import type { Param } from '../prepared.ts'
 
 const SUPPRESSED_FOR = `${limits.softBounceSuppressedDays} days`
 
@@ -42,7 +43,7 @@ export const softBounceSteps = sql`
  * Writes the relation `to_suppress (workspace_id, email, email_id, until)` to the suppression list; `until` null
  * means permanently. A stored suppression is replaced only by a longer one.
  */
-export function insertSuppressions(now: Date) {
+export function insertSuppressions(now: Param<Date>) {
   return sql`
     insert into suppressions (workspace_id, email, reason, source_id, created_at, expires_at)
     select distinct on (workspace_id, email)

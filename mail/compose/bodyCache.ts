@@ -1,5 +1,5 @@
 // A cache of encoded bodies. A message with a known body only needs a new header and a signature.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { after, isLater, type MaybeLater } from '../../rules/later.ts'
 import { unwatched, type Watched } from '../../rules/watched.ts'
 import { textInTurns } from '../content/text.ts'
@@ -107,7 +107,5 @@ function make(
 function contentKey(html: string | null, text: string | null): string {
   // The lengths separate html from text; -1 means null.
   const lengths = `${html?.length ?? -1}:${text?.length ?? -1}:`
-  return createHash('sha256')
-    .update(`${lengths}${html ?? ''}${text ?? ''}`)
-    .digest('base64url')
+  return hash('sha256', `${lengths}${html ?? ''}${text ?? ''}`, 'base64url')
 }

@@ -13,6 +13,8 @@ import { partsSection } from './mimeParts.ts'
 
 /** Bytes that are copied in one turn of the event loop. */
 const SLICE_BYTES = 1024 * 1024
+/** A copy of so few ends no process: it needs no mark, which is two writes to a file. */
+const UNMARKED_BYTES = 64 * 1024
 
 /** A cache that keeps nothing. */
 const noBodies = createBodies({ ...bodyCacheLimits, bytesMax: 0 })
@@ -80,6 +82,7 @@ async function joined(
 /** Like `Buffer.concat`, in slices that let the event loop run between them where the whole is large. */
 async function joinInTurns(pieces: Buffer[], watched: Watched): Promise<Buffer> {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  if (length <= UNMARKED_BYTES) return Buffer.concat(pieces, length)
   if (length <= SLICE_BYTES) return watched(() => Buffer.concat(pieces, length))
   const whole = Buffer.allocUnsafe(length)
   let at = 0

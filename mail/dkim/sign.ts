@@ -78,7 +78,7 @@ async function signature(
     'v=1',
     `a=${isRsa ? 'rsa' : 'ed25519'}-sha256`,
     'c=relaxed/relaxed',
-    `d=${domainToASCII(options.domain) || options.domain}`,
+    `d=${asciiOf(options.domain)}`,
     `s=${options.selector}`,
     `t=${Math.floor(options.date.getTime() / 1000)}`,
     `h=${names.join(':')}`,
@@ -89,6 +89,14 @@ async function signature(
   const signed = await signData(data, options.key, isRsa)
   const b = signed.toString('base64').replace(/.{1,72}(?!$)/g, '$&\r\n ')
   return `${unsigned}${b}\r\n`
+}
+
+/** The domain that was asked for last: nearly always the next mail is of the same one. */
+let lastDomain = { name: '', ascii: '' }
+
+function asciiOf(name: string): string {
+  if (lastDomain.name !== name) lastDomain = { name, ascii: domainToASCII(name) || name }
+  return lastDomain.ascii
 }
 
 async function signData(data: Buffer, key: KeyObject, isRsa: boolean): Promise<Buffer> {
@@ -118,12 +126,20 @@ function selectFields(fields: readonly Field[]): { names: string[]; canonical: s
   return { names, canonical }
 }
 
+/** The list of names that was cut last: nearly all mails have the same fields. */
+let lastNames: { tag: string; pieces: string[] } = { tag: '', pieces: [] }
+
+function cutNames(tag: string): string[] {
+  if (lastNames.tag !== tag) lastNames = { tag, pieces: tag.split(/(?<=:)/) }
+  return lastNames.pieces
+}
+
 /** Joins tags with `;` into lines. h= may break after a colon. */
 function foldTags(tags: string[]): string {
   let line = 'DKIM-Signature: '.length
   let folded = ''
   for (const tag of tags) {
-    const pieces = tag.startsWith('h=') ? tag.split(/(?<=:)/) : [tag]
+    const pieces = tag.startsWith('h=') ? cutNames(tag) : [tag]
     pieces.forEach((piece, i) => {
       const part = i === pieces.length - 1 ? `${piece};` : piece
       const space = i === 0 && folded !== '' ? ' ' : ''

@@ -17,11 +17,17 @@ export const LINE_BYTES = 512
 
 /** The line of a mark; null: the process works on nothing that could be blamed. */
 export function toLine(content: object | null): Buffer {
-  const line = Buffer.alloc(LINE_BYTES, ' ')
-  line[LINE_BYTES - 1] = 0x0a
+  const line = Buffer.alloc(LINE_BYTES)
+  fillLine(line, content)
+  return line
+}
+
+/** Makes a line that stands in these bytes. */
+export function fillLine(line: Buffer, content: object | null): void {
   const written = line.write(JSON.stringify(content))
   if (written >= LINE_BYTES) throw new Error('a line of a state file is too long')
-  return line
+  line.fill(' ', written, LINE_BYTES - 1)
+  line[LINE_BYTES - 1] = 0x0a
 }
 
 /** Reads a line; null if it holds nothing, or was not written to its end. */

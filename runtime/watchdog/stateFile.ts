@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { isDead, type ProcessIdentity } from './identity.ts'
-import { fromLine, LINE_BYTES, type Mark, toLine } from './mark.ts'
+import { fillLine, fromLine, LINE_BYTES, type Mark, toLine } from './mark.ts'
 
 const SUFFIX = '.state'
 
@@ -42,6 +42,7 @@ export function prepareFolder(folder: string): void {
 /** Makes the state file of this process. */
 export function createStateFile({ folder, service }: StatePlace, identity: ProcessIdentity) {
   const path = join(folder, `${service}-${identity.run}${SUFFIX}`)
+  const line = toLine(null)
   const fd = openSync(path, 'wx+', 0o600)
   writeSync(fd, Buffer.concat([toLine(identity), NOTHING]))
   return {
@@ -49,7 +50,8 @@ export function createStateFile({ folder, service }: StatePlace, identity: Proce
     fd,
     /** Takes a few microseconds: the system keeps what was written when the process dies. */
     write(mark: Mark | null): void {
-      writeSync(fd, mark ? toLine(mark) : NOTHING, 0, LINE_BYTES, LINE_BYTES)
+      if (mark) fillLine(line, mark)
+      writeSync(fd, mark ? line : NOTHING, 0, LINE_BYTES, LINE_BYTES)
     },
     close(): void {
       closeSync(fd)

@@ -21,7 +21,7 @@ import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
 import { findSoleDelivery, listEmailAttempts } from '../../db/deliveries/reads.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import { lockScheduled, readyScheduled, stopScheduledOf } from '../../db/deliveries/scheduled.ts'
-import { settleDeliveries } from '../../db/deliveries/settle.ts'
+import { type Settlement, settleDeliveries } from '../../db/deliveries/settle.ts'
 import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
 import * as testAnswers from '../../db/deliveries/testAnswers.ts'
 import { bounceDelivery } from '../../db/deliveries/writes.ts'
@@ -172,6 +172,10 @@ const optOut = {
 } as const
 const moment = { at_ms: 0, id }
 const owner = { lane: 0, epoch: 1 }
+const softBounce: Settlement = {
+  ...{ id: 1, state: 'bounced', nextAt: null, response: null, resent: 0, counted: true },
+  ...{ event: null, suppress: 'soft', attempt: null },
+}
 const statsAsked = { hours: { from: 0, to: 1 }, interval: 'day', limit: 1 } as const
 const learned = { domain: 'a.test', destination: 'provider', shard: 1 }
 
@@ -236,6 +240,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => findSoleDelivery(trx, { messageId: id, workspaceId: ws }),
   (trx) => settleDeliveries(trx, [], id, at),
   (trx) => settleDeliveries(trx, [], null, at),
+  (trx) => settleDeliveries(trx, [softBounce], id, at),
+  (trx) => settleDeliveries(trx, [softBounce], null, at),
   (trx) => bounceDelivery(trx, { ...delivery, state: 'delivered' }, {}, at),
   (trx) => lockColdDomains(trx, [id]),
   (trx) => hastenUntried(trx, ws, { domainId: id, shard: 0, now: at, limit: 1 }),

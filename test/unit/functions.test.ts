@@ -39,7 +39,6 @@ const looked: Record<string, string> = {
   'mail/dkim/body.ts relaxedBodyHash': 'one loop over bytes, in the way of every mail',
   'mail/dns/resolver.ts createDns': 'one short function for each type of record',
   'mail/content/pool/pool.ts createPool': 'what one pool keeps, and the functions that share it',
-  'db/deliveries/settle.ts settleDeliveries': 'one statement, whose parts are one commit',
   'delivery/compose/composer.ts createComposer':
     'what one composer keeps, and the functions that share it',
   'delivery/lane/run.ts createRunning': 'what one lane keeps, and the functions that share it',

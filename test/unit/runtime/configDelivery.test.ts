@@ -12,7 +12,7 @@ test('a relay needs its URL, direct delivery does not', () => {
   expect(() => parseConfig({ ...base, SMTP_URL: '', PORT: 'x' })).toThrow(/PORT.*\n.*SMTP_URL/)
   expect(parseConfig({ ...base, SMTP_URL: 'smtp://127.0.0.1' })).toMatchObject({
     deliveryMode: 'relay',
-    smtpConnections: 10,
+    smtpConnections: 20,
   })
   expect(parseConfig({ ...base, DELIVERY_MODE: 'mx' })).toMatchObject({
     deliveryMode: 'mx',
