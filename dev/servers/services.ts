@@ -11,11 +11,11 @@ const POLL_MS = 50
 
 export type ServiceName = 'api' | 'worker'
 
-/** As in production: the image and docker-compose.yml. A large batch outlives a smaller young generation, and is copied. */
-const flagsOf: Record<ServiceName, readonly string[]> = {
-  api: ['--max-semi-space-size=64'],
-  worker: [],
-}
+/** As in the image and docker-compose.yml. A batch of emails outlives a smaller young generation, and is copied. */
+export const nodeFlags = (name: ServiceName): string[] => [
+  '--enable-source-maps',
+  ...(name === 'api' ? ['--max-semi-space-size=64'] : []),
+]
 
 /**
  * Starts one process. The tsx command is not used, because it would wrap the process, and kill -9 would hit only
@@ -32,7 +32,7 @@ export function startService(
   return startChild({
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', ...flagsOf[name], ...main],
+    args: [...nodeFlags(name), ...main],
     env,
     cwd: ROOT,
     logFile,
