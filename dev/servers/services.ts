@@ -14,7 +14,7 @@ export type ServiceName = 'api' | 'worker'
 /** As in the image and docker-compose.yml. A batch of emails outlives a smaller young generation, and is copied. */
 export const nodeFlags = (name: ServiceName): string[] => [
   '--enable-source-maps',
-  ...(name === 'api' ? ['--max-semi-space-size=64'] : []),
+  ...(name === 'api' ? ['--max-semi-space-size=32'] : []),
 ]
 
 /**

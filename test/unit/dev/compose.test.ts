@@ -159,7 +159,7 @@ describe('Dockerfile', () => {
   test('starts the API as the compose file and the benchmarks do', () => {
     const { command = [] } = services.find(([name]) => name === 'api')?.[1] ?? {}
     const flags = command.filter((arg) => arg.startsWith('--'))
-    expect(flags).toEqual(['--enable-source-maps', '--max-semi-space-size=64'])
+    expect(flags).toEqual(['--enable-source-maps', '--max-semi-space-size=32'])
     const words = ['node', ...flags, 'dist/api/main.js'].map((word) => `"${word}"`)
     expect(dockerfile).toContain(`CMD [${words.join(', ')}]`)
     expect(nodeFlags('api')).toEqual(flags)
