@@ -14,11 +14,11 @@ const MEMORY = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '2097
 
 export type ServiceName = 'api' | 'worker'
 
-/** As in production: the image and docker-compose.yml. A large batch outlives a smaller young generation, and is copied. */
-const flagsOf: Record<ServiceName, readonly string[]> = {
-  api: ['--max-semi-space-size=64'],
-  worker: [],
-}
+/** As in the image and docker-compose.yml. A batch of emails outlives a smaller young generation, and is copied. */
+export const nodeFlags = (name: ServiceName): string[] => [
+  '--enable-source-maps',
+  ...(name === 'api' ? ['--max-semi-space-size=32'] : []),
+]
 
 /**
  * Starts one process. The tsx command is not used, because it would wrap the process, and kill -9 would hit only
@@ -35,7 +35,7 @@ export function startService(
   return startChild({
     name,
     command: process.execPath,
-    args: ['--enable-source-maps', ...flagsOf[name], ...main],
+    args: [...nodeFlags(name), ...main],
     env: { ...MEMORY, ...env },
     cwd: ROOT,
     logFile,
