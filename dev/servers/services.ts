@@ -11,12 +11,6 @@ const POLL_MS = 50
 
 export type ServiceName = 'api' | 'worker'
 
-/** As in the image and docker-compose.yml. A batch of emails outlives a smaller young generation, and is copied. */
-export const nodeFlags = (name: ServiceName): string[] => [
-  '--enable-source-maps',
-  ...(name === 'api' ? ['--max-semi-space-size=32'] : []),
-]
-
 /**
  * Starts one process. The tsx command is not used, because it would wrap the process, and kill -9 would hit only
  * the wrapper.
@@ -32,7 +26,7 @@ export function startService(
   return startChild({
     name,
     command: process.execPath,
-    args: [...nodeFlags(name), ...main],
+    args: ['--enable-source-maps', ...main],
     env,
     cwd: ROOT,
     logFile,
