@@ -35,4 +35,4 @@ COPY --from=build /app/dist ./dist
 USER node
 EXPOSE 3000 9464
 ENTRYPOINT ["tini", "--"]
-CMD ["node", "--enable-source-maps", "--max-semi-space-size=32", "dist/api/main.js"]
+CMD ["node", "--enable-source-maps", "dist/api/main.js"]

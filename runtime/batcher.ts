@@ -42,8 +42,9 @@ export function createBatcher<T, R>(
   const busy = new Set<string>()
   let running = 0
   let underWay = 0
-  /** When the last group began, by the clock of `performance`. */
+  /** When the last group was begun or asked for, by the clock of `performance`. */
   let begun = 0
+  /** Whether a timer looks again when that group has become slow. */
   let isTimed = false
 
   const runGroup = async (group: Waiting[]) => {
@@ -73,8 +74,8 @@ export function createBatcher<T, R>(
       // What is left waits for keys that are under way: who has them goes on with it.
       if (group.length === 0) break
       last = group.length
-      startFurther()
       begun = performance.now()
+      startFurther()
       await runGroup(group)
     }
     running -= 1

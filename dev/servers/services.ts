@@ -9,16 +9,10 @@ const ROOT = join(import.meta.dirname, '..', '..')
 const READY_WAIT_MS = 120_000
 const POLL_MS = 50
 
-/** As the image has it: what large mail took is given back to the system. */
-const MEMORY = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '2097152' }
+/** As in the image: what large mail took is given back to the system. */
+export const ALLOCATOR_SETTINGS = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '2097152' }
 
 export type ServiceName = 'api' | 'worker'
-
-/** As in the image and docker-compose.yml. A batch of emails outlives a smaller young generation, and is copied. */
-export const nodeFlags = (name: ServiceName): string[] => [
-  '--enable-source-maps',
-  ...(name === 'api' ? ['--max-semi-space-size=32'] : []),
-]
 
 /**
  * Starts one process. The tsx command is not used, because it would wrap the process, and kill -9 would hit only
@@ -35,8 +29,8 @@ export function startService(
   return startChild({
     name,
     command: process.execPath,
-    args: [...nodeFlags(name), ...main],
-    env: { ...MEMORY, ...env },
+    args: ['--enable-source-maps', ...main],
+    env: { ...ALLOCATOR_SETTINGS, ...env },
     cwd: ROOT,
     logFile,
   })

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { nodeFlags } from '../../../dev/servers/services.ts'
 
 interface Service {
   image?: string
@@ -154,14 +153,5 @@ describe('Dockerfile', () => {
       'dist/worker/main.js',
     ])
     expect(dockerfile).toMatch(/npm run build/)
-  })
-
-  test('starts the API as the compose file and the benchmarks do', () => {
-    const { command = [] } = services.find(([name]) => name === 'api')?.[1] ?? {}
-    const flags = command.filter((arg) => arg.startsWith('--'))
-    expect(flags).toEqual(['--enable-source-maps', '--max-semi-space-size=32'])
-    const words = ['node', ...flags, 'dist/api/main.js'].map((word) => `"${word}"`)
-    expect(dockerfile).toContain(`CMD [${words.join(', ')}]`)
-    expect(nodeFlags('api')).toEqual(flags)
   })
 })
