@@ -23,8 +23,8 @@ FROM node:24-bookworm-slim
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates tini \
   && rm -rf /var/lib/apt/lists/*
-# The C library would keep for later what large mail took, and spread small things over it: from 128 KiB on each piece is given
-# back to the system as soon as it is free.
+# Once these are set the C library no longer raises them by itself, so it gives each piece of 128 KiB and more back to the system as soon
+# as it is free. Else it would keep what large mail took, and spread small things over it.
 ENV MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=2097152
 ENV NODE_ENV=production HOST=0.0.0.0 WORKER_STATE_DIR=/var/lib/dripline
 RUN install --directory --owner=node --group=node --mode=0700 /var/lib/dripline

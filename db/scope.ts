@@ -42,12 +42,8 @@ const runningIn = ({ owner, signal }: Scope): Running => ({
   answering: false,
 })
 
-/**
- * Runs `work`, and all that it waits for, on behalf of somebody. Outside of every scope the process is that already: then nothing is
- * noted, because from the first scope on Node calls a hook for each promise.
- */
+/** Runs `work`, and all that it waits for, on behalf of somebody. */
 export function inScope<T>(scope: Scope, work: () => T): T {
-  if (scope === ofProcess && !running.getStore()) return work()
   return running.run(runningIn(scope), work)
 }
 

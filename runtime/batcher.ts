@@ -47,17 +47,20 @@ export function createBatcher<T, R>(
   /** Whether a timer looks again when that group has become slow. */
   let isTimed = false
 
-  const runGroup = async (group: Waiting[]) => {
+  /** @returns whether those that wait are left to another group, since this one failed by what others may not */
+  const runGroup = async (group: Waiting[]): Promise<boolean> => {
     const keys = keysOf ? group.flatMap(({ item }) => keysOf(item)) : []
     for (const key of keys) busy.add(key)
     underWay += 1
     try {
       const results = await work(group.map((w) => w.item))
       for (const [i, w] of group.entries()) w.resolve(results[i] as R)
+      return false
     } catch (err) {
-      // Where another group is under way, those that wait may go with it.
-      const failed = failsAll(err) && underWay === 1 ? [...group, ...waiting.splice(0)] : group
-      for (const w of failed) w.reject(err)
+      const isOfAll = failsAll(err)
+      const isLast = underWay === 1
+      for (const w of isOfAll && isLast ? [...group, ...waiting.splice(0)] : group) w.reject(err)
+      return isOfAll && !isLast
     } finally {
       underWay -= 1
       for (const key of keys) busy.delete(key)
@@ -76,7 +79,7 @@ export function createBatcher<T, R>(
       last = group.length
       begun = performance.now()
       startFurther()
-      await runGroup(group)
+      if (await runGroup(group)) break
     }
     running -= 1
   }

@@ -11,7 +11,6 @@ import {
 import type { Activities } from '../activities/index.ts'
 import { taskQueues } from '../rules/wire.ts'
 import type { Config } from '../runtime/config.ts'
-import { withoutContext } from './withoutContext.ts'
 
 const queueOfRole = { executions: taskQueues.executions, delivery: taskQueues.delivery } as const
 
@@ -61,17 +60,13 @@ export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
   const { connection, namespace, activities, workflowBundle } = parts
   const roles = [...new Set(parts.roles)]
   const shared = { connection, namespace, shutdownGraceTime: SHUTDOWN_GRACE }
-  const deliverShards = roles.includes('executions')
-    ? activities.deliverShards
-    : withoutContext(activities.deliverShards, connection)
   const ofRoles = roles.map((role) =>
     Worker.create({
       ...shared,
       taskQueue: queueOfRole[role],
       workflowBundle,
-      ...(role === 'delivery'
-        ? { activities: { ...activities, deliverShards }, ...laneTuning }
-        : { activities }),
+      activities,
+      ...(role === 'delivery' ? laneTuning : {}),
       maxCachedWorkflows: CACHED_WORKFLOWS[role],
     }),
   )

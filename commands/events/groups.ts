@@ -57,7 +57,7 @@ export const keysOfArrived = ({ event: { email, eventId } }: Arrived): string[] 
 export const ALONE = Symbol('alone')
 
 /** Thrown to roll back a group of which one cannot be recorded with the others. */
-class Unfit extends Error {}
+export class Unfit extends Error {}
 
 /** Whether a group was given up for one of its events, so that each is recorded alone. */
 export const isUnfit = (error: unknown): boolean =>
@@ -83,23 +83,27 @@ export function createEventGroups(deps: Deps): EventGroups {
   const ofOthers = createGroups()
   /** Workspaces and names of events of which the last one started executions. */
   const starting = new LRUCache<string, true>({ max: STARTING_MAX })
-  /** By workspace and address: the groups in which events of a contact wait or are under way, so that they keep their order. */
-  const ofContacts = new Map<string, { record: typeof ofOthers; count: number }>()
+  /** By workspace and key: the groups in which events with it wait or are under way, so that they keep their order. */
+  const ofKeys = new Map<string, { record: typeof ofOthers; count: number }>()
 
   /** Shares a commit with other events, or finds that the event goes alone. */
   const recordShared = async (workspaceId: WorkspaceId, arrived: Arrived, isStarting: boolean) => {
-    const contact = `${workspaceId} ${arrived.event.email}`
-    const groups = ofContacts.get(contact) ?? {
-      record: isStarting ? ofStarting : ofOthers,
-      count: 0,
+    const keys = keysOfArrived(arrived).map((key) => `${workspaceId} ${key}`)
+    const before = keys.map((key) => ofKeys.get(key)).find((found) => found !== undefined)
+    const record = before?.record ?? (isStarting ? ofStarting : ofOthers)
+    for (const key of keys) {
+      const own = ofKeys.get(key)
+      if (own) own.count += 1
+      else ofKeys.set(key, { record, count: 1 })
     }
-    groups.count += 1
-    ofContacts.set(contact, groups)
     try {
-      return await groups.record(workspaceId, arrived)
+      return await record(workspaceId, arrived)
     } finally {
-      groups.count -= 1
-      if (groups.count === 0) ofContacts.delete(contact)
+      for (const key of keys) {
+        const own = ofKeys.get(key)
+        if (own && own.count > 1) own.count -= 1
+        else ofKeys.delete(key)
+      }
     }
   }
 

@@ -7,7 +7,7 @@ import { isRefusal } from '../../rules/refusals.ts'
 import { splitApart } from '../../runtime/batcher.ts'
 import type { CommandDeps } from '../deps.ts'
 import { inSavepoint, transact, undoIfRefused } from '../transact.ts'
-import { ALONE, type Arrived, isUnfit, keysOfArrived, recordTogether } from './groups.ts'
+import { ALONE, type Arrived, isUnfit, keysOfArrived, recordTogether, Unfit } from './groups.ts'
 import { type PostedEvent, type PostRefusal, toGroupedEvent } from './post.ts'
 import {
   EventIdRace,
@@ -76,6 +76,8 @@ async function recordOneWave(
         if (result !== ALONE) recorded.set(place, result)
         return result === ALONE
       })
+      // All are locked first then, in their order, where one of them has large properties.
+      if (left.length === wave.length) throw new Unfit('no event of the wave was written')
       // Whose contact was changed while this waited for it: it is locked now, so a statement that begins now sees it.
       const alone = left.length > 0 ? await recordWave(inTrx, workspaceId, left, recorded) : []
       for (const one of alone) recorded.set(one.place, await recordOne(inTrx, workspaceId, one))

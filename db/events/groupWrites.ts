@@ -2,7 +2,7 @@
 // Long because one statement is made of parts: for plain events and for others, to wait for contacts and to pass over them.
 
 import { type RawBuilder, sql } from 'kysely'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import { idPrefixes, type WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { prepare, type Slots } from '../prepared.ts'
@@ -166,8 +166,9 @@ const priorIds = (slot: Slots<Asked>, workspaceId: RawBuilder<unknown>) => {
 const IS_SMALL = sql`octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTES_MAX)}`
 
 /**
- * Contacts are read without a lock, and the update takes it. What says that places are numbers lets the planner expect one event: it then
- * finds each contact by its place, in the order of `fit`, however few contacts there are.
+ * Contacts are read without a lock, and the update takes it. `place between …` is always true: it makes the planner expect one row, so
+ * that the update finds each contact by its place and in the order of `fit`, however few contacts there are. With a contact of large
+ * properties nothing is written: it would have to be locked after others, out of their order.
  */
 const waiting = (
   contacts: RawBuilder<unknown>,
@@ -176,7 +177,7 @@ const waiting = (
       select ctid as row, id, email, ${IS_SMALL} as is_small ${contacts}
     ), fit as materialized (
       select g.place, g.event_name, g.email, g.at, g.now, k.row from given g left join known k on k.email = g.email
-      where g.place between 1 and 2147483647 and ${isNotPrior} and (k.is_small or k.row is null)
+      where g.place between 1 and 2147483647 and ${isNotPrior} and not exists (select from known l where not l.is_small)
       order by k.id
     )`
 
@@ -194,7 +195,7 @@ const skipping = (
       where ${isNotPrior} and (l.is_small or l.row is null and not exists (select from known k where k.email = g.email))
     )`
 
-/** The steps that write contacts and events, after `fit`. A contact that is made has the characters of its event's id. */
+/** The steps that write contacts and events, after `fit`. A contact that is made gets the id of its event with the prefix of contacts. */
 const writingSteps = (
   workspaceId: RawBuilder<unknown>,
   returning: RawBuilder<unknown>,
@@ -205,7 +206,7 @@ const writingSteps = (
     ), made as (
       insert into contacts (id, workspace_id, email, event_count, first_seen, last_seen,
           last_event, created_at, updated_at)
-      select 'ct_' || substr(g.id, 5), ${workspaceId}, g.email, 1, g.at, g.at, g.event_name, g.now, g.now
+      select ${sql.lit(`${idPrefixes.contact}_`)} || substr(g.id, ${sql.lit(idPrefixes.automationEvent.length + 2)}), ${workspaceId}, g.email, 1, g.at, g.at, g.event_name, g.now, g.now
       from fit f join given g on g.place = f.place where f.row is null order by f.email
       on conflict (workspace_id, email) do update set ${countOfMade}
       returning contacts.id as of_id, contacts.email, contacts.properties as of_properties, contacts.first_seen, xmax = 0 as is_new

@@ -1,6 +1,5 @@
 // Runs one lane: takes it, claims due deliveries of its shards, sends them and settles them, until it is stopped or a
 // newer owner has taken it. It knows no Temporal.
-import { setTimeout as pause } from 'node:timers/promises'
 import { transact } from '../../commands/transact.ts'
 import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
@@ -11,6 +10,7 @@ import type { DeliveryDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
 import { createAdmission, type LanesShare } from './admission.ts'
 import { createAttempts } from './attempts.ts'
+import { CLAIM_MAX, claimUntil } from './claiming.ts'
 import { createRecovery, settleMarked } from './expiredLeases.ts'
 import { createInFlight, SENT_MAX } from './inFlight.ts'
 import { createLeases } from './leases.ts'
@@ -20,20 +20,8 @@ import { createReady, READY_MS } from './ready.ts'
 import { createRooms } from './rooms.ts'
 import { laneShards } from './shards.ts'
 
-const POLL_MS = 1_000
-/** How often a full lane checks whether deliveries under way have become slow and make room. */
-const FULL_POLL_MS = 200
-/**
- * A claim that leaves nothing due is followed by a rest, this many times as long as it took: where mail comes one by one, a claim for
- * each would keep a busy machine from sending it.
- */
-const RESTS = 2
-/** The longest rest. */
-const REST_MS_MAX = 50
 /** Deliveries for each connection that take a place: while one is sent, the next ones are composed. */
 const CLAIMS_PER_CONNECTION = 10
-/** The largest claim: a larger one keeps Postgres busy, and its rows locked, for longer than others should wait. */
-const CLAIM_MAX = 200
 /** Slow direct deliveries that do not count towards the capacity; with a relay all deliveries count. */
 const SLOW_MAX = 1_000
 
@@ -81,36 +69,6 @@ export async function runLane(
     clearInterval(upkeep)
   })
   return { ended, settled, offer: ownership.offer }
-}
-
-/** Claims until `over` is aborted. */
-async function claimUntil(
-  over: AbortSignal,
-  deps: Pick<DeliveryDeps, 'onDeliveries'>,
-  running: ReturnType<typeof createRunning>,
-): Promise<void> {
-  const { inFlight, pulse, claimMin, quietly } = running
-  const stopListening = deps.onDeliveries(pulse.beat)
-  over.addEventListener('abort', pulse.beat)
-  while (!over.aborted) {
-    const free = Math.min(inFlight.free(), CLAIM_MAX)
-    let more = false
-    const began = performance.now()
-    if (free >= claimMin) {
-      await quietly('claim', async () => {
-        more = await running.claim(free)
-      })
-    }
-    const took_ms = performance.now() - began
-    // If more is due, claim again as soon as there is room.
-    const full = inFlight.free() < claimMin
-    running.waitForRoom(full)
-    if (more && !full) continue
-    if (!full) await pause(Math.min(took_ms * RESTS, REST_MS_MAX))
-    await pulse.next(full ? FULL_POLL_MS : POLL_MS)
-  }
-  over.removeEventListener('abort', pulse.beat)
-  await quietly('the end of listening', stopListening)
 }
 
 /** Makes the state of a running lane, and its functions that read and write deliveries. */

@@ -10,7 +10,10 @@ const READY_WAIT_MS = 120_000
 const POLL_MS = 50
 
 /** As in the image: what large mail took is given back to the system. */
-export const ALLOCATOR_SETTINGS = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '2097152' }
+export const ALLOCATOR_SETTINGS = {
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '2097152',
+}
 
 export type ServiceName = 'api' | 'worker'
 

@@ -1,6 +1,6 @@
 // Transfer encodings (RFC 2045) and character sets of parts of a message that came whole.
 import { TextDecoder } from 'node:util'
-import { quoteBytes } from '../compose/bodyEncode.ts'
+import { quoteBytes } from '../compose/quotedPrintable.ts'
 
 const EQUALS = 0x3d
 const SPACE = 0x20

@@ -68,7 +68,14 @@ async function listCommits(workspaceId: WorkspaceId): Promise<{ xmin: string; ev
 
 /** Those of this database so far. */
 async function countDeadlocks(): Promise<number> {
-  await sql`select pg_stat_force_next_flush()`.execute(db)
+  // Each connection tells of its own: all twenty are asked at the same time.
+  await Promise.all(
+    Array.from({ length: 20 }, () =>
+      db
+        .transaction()
+        .execute((trx) => sql`select pg_stat_force_next_flush(), pg_sleep(0.05)`.execute(trx)),
+    ),
+  )
   const { rows } = await sql<{ deadlocks: number }>`
     select deadlocks from pg_stat_database where datname = current_database()`.execute(db)
   return rows[0]?.deadlocks ?? 0
@@ -209,6 +216,25 @@ test('events that start executions share no commit with others, and those of one
   expect(commitsOf([...starting, ...others, last]).size).toBe(3)
   const [started, after] = [[...commitsOf(starting)][0] ?? 0, [...commitsOf([last])][0] ?? 0]
   expect(after).toBeGreaterThan(started)
+})
+
+test('a batch with a contact of large properties locks all of its contacts in their order', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const large = eventOf({ contactProperties: { note: 'x'.repeat(30_000) } })
+  const small = eventOf()
+  for (const one of [large, small]) await recordEvent(db, workspaceId, one)
+  const [holder, other] = [await openSession(url), await openSession(url)]
+  const lock = ({ email }: GroupedEvent) =>
+    `select from contacts where workspace_id = '${workspaceId}' and email = '${email}' for update`
+  await holder.run(`begin; ${lock(large)}`)
+  const inputs = [small, large].map(({ eventName, email }) => ({ event_name: eventName, email }))
+  const posted = postAutomationEvents(deps, workspaceId, inputs)
+  await eventually(async () => expect(await holder.waiting()).toBe(1), { deadline_ms: 60_000 })
+  // It waits for the first one and has not locked the second.
+  await other.run(`begin; ${lock(small)} nowait; commit`)
+  await holder.run('commit')
+  expect((await posted).filter((one) => !isRefusal(one))).toHaveLength(2)
+  await Promise.all([holder.end(), other.end()])
 })
 
 test('a batch that waited for contacts whom somebody changed records them together, each once', async () => {

@@ -134,6 +134,28 @@ test('a group that takes long holds the next ones back no longer, up to the numb
   expect(groups).toEqual([[1], [2, 3], [4], [5]])
 })
 
+test('when the last of several groups fails by what is that of all, those that wait fail with it', async () => {
+  const releases: ((err: Error) => void)[] = []
+  const submit = createBatchers(
+    (_key: string, _items: number[]) =>
+      new Promise<number[]>((_resolve, reject) => {
+        releases.push(reject)
+      }),
+    2,
+    { atOnce: 2, failsAll: () => true },
+  )
+  const settled = Promise.allSettled([1, 2, 3, 4, 5, 6, 7].map((item) => submit('a', item)))
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  for (let n = 0; n < 5; n++) await turn()
+  expect(releases).toHaveLength(2)
+  for (const release of [...releases]) {
+    release(new Error('gone'))
+    for (let n = 0; n < 3; n++) await turn()
+  }
+  expect(releases).toHaveLength(2)
+  expect((await settled).map(({ status }) => status)).toEqual(Array(7).fill('rejected'))
+})
+
 test('while another group is under way a failure that is that of all leaves those that wait to it', async () => {
   const releases: ((err?: Error) => void)[] = []
   const submit = createBatchers(
@@ -151,7 +173,11 @@ test('while another group is under way a failure that is that of all leaves thos
   expect(releases).toHaveLength(2)
   releases[0]?.(new Error('gone'))
   for (let n = 0; n < 3; n++) await turn()
-  for (const release of releases.slice(1)) release()
+  // They go with the other group's line, once that has its answer.
+  for (let from = 1; from < 3; from++) {
+    releases[from]?.()
+    for (let n = 0; n < 3; n++) await turn()
+  }
   expect((await settled).map(({ status }) => status)).toEqual([
     'rejected',
     'rejected',

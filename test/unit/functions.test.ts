@@ -35,8 +35,8 @@ const looked: Record<string, string> = {
     'what is counted and who waits, and the functions that share it',
   'api/http/bodies/budget.ts createBodyBudget':
     'what is used and who waits, and the functions that share it',
-  'mail/compose/bodyEncode.ts createQuoted': 'one loop over bytes, in the way of every mail',
-  'mail/dkim/body.ts relaxedBodyHash': 'one loop over bytes, in the way of every mail',
+  'mail/compose/quotedPrintable.ts createQuoted': 'one loop over bytes, in the way of every mail',
+  'mail/dkim/body.ts relaxedBodyHash': 'what one hash keeps, and the functions that share it',
   'mail/dns/resolver.ts createDns': 'one short function for each type of record',
   'mail/content/pool/pool.ts createPool': 'what one pool keeps, and the functions that share it',
   'delivery/compose/composer.ts createComposer':

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { ALLOCATOR_SETTINGS } from '../../../dev/servers/services.ts'
 
 interface Service {
   image?: string
@@ -153,5 +154,11 @@ describe('Dockerfile', () => {
       'dist/worker/main.js',
     ])
     expect(dockerfile).toMatch(/npm run build/)
+  })
+
+  test('gives memory back by the settings that `npm start` and the benchmarks have', () => {
+    for (const [name, value] of Object.entries(ALLOCATOR_SETTINGS)) {
+      expect(dockerfile).toContain(`${name}=${value}`)
+    }
   })
 })

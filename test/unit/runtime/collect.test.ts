@@ -1,4 +1,4 @@
-// Memory is given back once after long work: not while it goes on, and once more after the next one.
+// Memory is given back after long work, soon and once more late: not while it goes on, and again after the next one.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { MEBIBYTE } from '../../../rules/limits.ts'
 import { createCollector } from '../../../runtime/collect.ts'
@@ -7,7 +7,7 @@ import { giveWay } from '../../../runtime/giveWay.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
 afterEach(() => void vi.useRealTimers())
 
-test('one collection after pieces that follow each other, one more after the next work', () => {
+test('a collector collects once after pieces that follow each other, and once more after the next work', () => {
   let collected = 0
   const collectLater = createCollector(() => {
     collected += 1
