@@ -11,8 +11,11 @@ import type { Db } from '../connect.ts'
 export const SLICE_BYTES = 4 * 1024 * 1024
 /** For who needs all of it: larger, since each slice unpacks what is before it again. */
 const WHOLE_SLICE_BYTES = 2 * SLICE_BYTES
-/** Rows are small, because each is parsed in one turn of the event loop. */
-const ROW_BYTES = 64 * 1024
+/**
+ * Rows are small, because each is parsed in one turn of the event loop, and not so small that the C library would keep their memory once they
+ * are free.
+ */
+const ROW_BYTES = 128 * 1024
 
 export type LongColumn = 'html' | 'text'
 

@@ -1,7 +1,10 @@
 // Encodes quoted-printable (RFC 2045 section 6.7), in slices, with CRLF line ends.
 
-/** The most of one slice, in UTF-16 units of its text. */
-export const UNITS_MAX = 64 * 1024
+/**
+ * The most of one slice, in UTF-16 units of its text. What is made of it takes as many bytes or more, which the C library gives back to the
+ * system once they are free.
+ */
+export const UNITS_MAX = 128 * 1024
 /** Columns of an encoded line, without the `=` of a soft line break. */
 const COLUMNS_MAX = 75
 const TAB = 0x09

@@ -6,7 +6,7 @@ import { createBodies } from '../../../mail/compose/bodyCache.ts'
 import { encodeBody } from '../../../mail/compose/bodyEncode.ts'
 import { createFairBudget } from '../../../runtime/fairBudget.ts'
 
-const SLICE_CHARS = 64 * 1024
+const SLICE_CHARS = 128 * 1024
 
 function decode(encoding: string, bytes: Buffer): string {
   const text = bytes.toString('latin1')
