@@ -5,6 +5,7 @@ import { transact } from '../../commands/transact.ts'
 import type { Claim } from '../../db/deliveries/claim.ts'
 import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
+import { flushStatistics } from '../setup/flushStatistics.ts'
 import { queueAt } from '../setup/queue.ts'
 
 const { db } = await createTestDatabase({ settings: { enable_seqscan: 'off' } })
@@ -35,19 +36,10 @@ async function entriesRead(work: () => Promise<unknown>): Promise<number> {
       )
       return rows[0]?.read ?? Number.NaN
     })
-  // Each connection tells of what it has read when it is idle, or when it is asked.
-  const flush = () =>
-    Promise.all(
-      Array.from({ length: 10 }, () =>
-        db
-          .transaction()
-          .execute((trx) => sql`select pg_stat_force_next_flush(), pg_sleep(0.05)`.execute(trx)),
-      ),
-    )
-  await flush()
+  await flushStatistics(db, 10)
   const before = await read()
   await work()
-  await flush()
+  await flushStatistics(db, 10)
   return (await read()) - before
 }
 

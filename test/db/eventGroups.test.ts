@@ -23,12 +23,14 @@ import {
 } from '../setup/eventBursts.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
+import { flushStatistics } from '../setup/flushStatistics.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { createRandom } from '../setup/random.ts'
 import { openSession } from '../setup/session.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-const { db, url } = await createTestDatabase({ poolSize: 20 })
+const POOL_SIZE = 20
+const { db, url } = await createTestDatabase({ poolSize: POOL_SIZE })
 const addressMac = await addressMacOf(db)
 const depsOf = (handle: Db) => ({ db: handle, newId, now, addressMac, wake: () => undefined })
 const deps = depsOf(db)
@@ -68,14 +70,7 @@ async function listCommits(workspaceId: WorkspaceId): Promise<{ xmin: string; ev
 
 /** Those of this database so far. */
 async function countDeadlocks(): Promise<number> {
-  // Each connection tells of its own: all twenty are asked at the same time.
-  await Promise.all(
-    Array.from({ length: 20 }, () =>
-      db
-        .transaction()
-        .execute((trx) => sql`select pg_stat_force_next_flush(), pg_sleep(0.05)`.execute(trx)),
-    ),
-  )
+  await flushStatistics(db, POOL_SIZE)
   const { rows } = await sql<{ deadlocks: number }>`
     select deadlocks from pg_stat_database where datname = current_database()`.execute(db)
   return rows[0]?.deadlocks ?? 0
