@@ -12,8 +12,8 @@ export const SLICE_BYTES = 4 * 1024 * 1024
 /** For who needs all of it: larger, since each slice unpacks what is before it again. */
 const WHOLE_SLICE_BYTES = 2 * SLICE_BYTES
 /**
- * Rows are small, because each is parsed in one turn of the event loop, and not so small that the C library would keep their memory once they
- * are free.
+ * Rows are small, because each is parsed in one turn of the event loop, and not so small that glibc's malloc would keep their memory once they
+ * are free, where that is used.
  */
 const ROW_BYTES = 128 * 1024
 

@@ -3,17 +3,12 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { endOf } from '../processes/endOf.ts'
 import { type Child, startChild } from '../processes/processes.ts'
+import { findAllocator } from './allocator.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 /** A busy machine takes ten times as long as a quiet one. */
 const READY_WAIT_MS = 120_000
 const POLL_MS = 50
-
-/** As in the image: what large mail took is given back to the system. */
-export const ALLOCATOR_SETTINGS = {
-  MALLOC_MMAP_THRESHOLD_: '131072',
-  MALLOC_TRIM_THRESHOLD_: '2097152',
-}
 
 export type ServiceName = 'api' | 'worker'
 
@@ -33,7 +28,7 @@ export function startService(
     name,
     command: process.execPath,
     args: ['--enable-source-maps', ...main],
-    env: { ...ALLOCATOR_SETTINGS, ...env },
+    env: { ...findAllocator().env, ...env },
     cwd: ROOT,
     logFile,
   })

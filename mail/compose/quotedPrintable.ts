@@ -1,8 +1,8 @@
 // Encodes quoted-printable (RFC 2045 section 6.7), in slices, with CRLF line ends.
 
 /**
- * The most of one slice, in UTF-16 units of its text. What is made of it takes as many bytes or more, which the C library gives back to the
- * system once they are free.
+ * The most of one slice, in UTF-16 units of its text. What is made of it takes as many bytes or more, which glibc's malloc gives back to the
+ * system once they are free, where that is used.
  */
 export const UNITS_MAX = 128 * 1024
 /** Columns of an encoded line, without the `=` of a soft line break. */
