@@ -1,4 +1,5 @@
 // Figures: what one customer notices while another attacks the service in every known way at once.
+import { findAllocator } from '../dev/servers/allocator.ts'
 import { isolationBars as bars } from './isolationBars.ts'
 import { isolationFaults } from './isolationFaults.ts'
 import { runIsolation } from './isolationRun.ts'
@@ -18,10 +19,8 @@ export const isolation: Bench = (options) =>
     say(`templates a second: ${JSON.stringify(rates)}`)
     const seconds = options.seconds ?? (quick ? 10 : 60)
     const perSecond = options.count ?? PER_SECOND
-    const signs = opensslSigns()
-    say(
-      `${perSecond} emails and events a second; openssl signs ${signs} times a second on one core`,
-    )
+    say(`${perSecond} emails and events a second`)
+    const machine = describeMachine(say)
     const rest_seconds = quick ? 10 : 300
     const run = await runIsolation(servers, { seconds, perSecond, rest_seconds, say })
     const { alone, attacked, memory, attacks } = run
@@ -64,13 +63,23 @@ export const isolation: Bench = (options) =>
         attacks: JSON.stringify(attacks),
         attackers_cpu_s: run.attackers_cpu_s,
         per_second: perSecond,
-        rsa_signatures_per_second_of_one_core: signs,
+        ...machine,
         memory: JSON.stringify(memory),
       },
       postgres: await describePostgres(run.databaseUrl),
       temporal: run.temporal,
     }
   })
+
+/** Says what the figures also depend on, and what to do where API and worker have another malloc than in the image. */
+function describeMachine(say: (line: string) => void) {
+  const signs = opensslSigns()
+  say(`openssl signs ${signs} times a second on one core`)
+  const { name, advice } = findAllocator()
+  say(`malloc of API and worker: ${name}`)
+  if (advice) say(advice)
+  return { rsa_signatures_per_second_of_one_core: signs, allocator: name }
+}
 
 function atLeast(what: string, value: number, bar: number): Figure {
   return figure(what, [{ subject: value, reference: bar }], 'a second', { at_least: 1 })

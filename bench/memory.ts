@@ -1,6 +1,7 @@
 // Figures: memory of the API and the worker after many emails, and with an html of 40 MB.
 import { sql } from 'kysely'
 import type { Db } from '../db/connect.ts'
+import { findAllocator } from '../dev/servers/allocator.ts'
 import { limits } from '../rules/limits.ts'
 import { openHttp, postRequest } from './httpConnection.ts'
 import type { HttpLoad } from './httpLoad.ts'
@@ -110,6 +111,7 @@ export const memory: Bench = (options) =>
         figure('longest stall of the worker meanwhile', stalls, 'ms', atMost),
       ],
       further: {
+        allocator: findAllocator().name,
         api_peak_mb: after.api.peak,
         worker_peak_mb: after.worker.peak,
       },
