@@ -3,11 +3,10 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
-import { transact } from '../commands/transact.ts'
-import { claimDeliveries, claimSettings } from '../db/deliveries/claim.ts'
+import { claimSettings } from '../db/deliveries/claim.ts'
 import type { Database } from '../db/schema.ts'
-import { createLines } from '../delivery/lane/lines.ts'
 import { limits } from '../rules/limits.ts'
+import { createLaneClaims } from './laneClaims.ts'
 import { describePostgres } from './machine.ts'
 import { type Bench, figure, percentile, rounded } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
@@ -35,7 +34,7 @@ export const claims: Bench = (options) =>
     const claiming = connectAsWorker(servers, url, claimSettings)
     say(`filling ${rows} deliveries`)
     await fill(db, rows)
-    const claim = claimer(claiming)
+    const claim = await claimer(claiming)
     const times: number[] = []
     const pairs: Pair[] = await interleave({
       rounds,
@@ -94,22 +93,17 @@ async function timed(work: () => Promise<number>): Promise<number[]> {
 }
 
 /** Claims go on from one to the next, as those of a lane. */
-function claimer(db: Db): () => Promise<number> {
-  const lines = createLines({ from: 0, to: limits.shards })
+async function claimer(claiming: Db): Promise<() => Promise<number>> {
   const known = new Map(Array.from({ length: 300 }, (_, n) => [`d${n * 3}.test`, n % 30]))
+  const claims = await createLaneClaims(claiming)
   return async () => {
-    const { due, walked } = await transact.one({ db, wake: () => undefined }, ({ db: trx }) =>
-      claimDeliveries(trx, {
-        ...lines.next(LIMIT),
-        rooms: { known, other: 25 },
-        limit: LIMIT,
-        leaseToken: LEASE,
-        leaseMs: 3_600_000,
-        now: new Date(),
-      }),
-    )
-    lines.learn(walked, due, LIMIT)
-    return due
+    const asked = {
+      limit: LIMIT,
+      rooms: { known, other: 25 },
+      leaseToken: LEASE,
+      leaseMs: 3_600_000,
+    }
+    return (await claims.claim({ ...asked, now: new Date() })).count
   }
 }
 

@@ -3,11 +3,11 @@
 
 import { type Kysely, sql } from 'kysely'
 import { transact } from '../commands/transact.ts'
-import { claimDeliveries, claimSettings } from '../db/deliveries/claim.ts'
+import { claimSettings } from '../db/deliveries/claim.ts'
 import { readyDue } from '../db/deliveries/ready.ts'
 import type { Database } from '../db/schema.ts'
-import { createLines } from '../delivery/lane/lines.ts'
 import { limits } from '../rules/limits.ts'
+import { createLaneClaims } from './laneClaims.ts'
 import { describePostgres } from './machine.ts'
 import { type Bench, figure, percentile, rounded } from './report.ts'
 import { interleave, type Pair } from './rounds.ts'
@@ -47,7 +47,10 @@ export const schedule: Bench = (options) =>
     const begin = new Date(Date.now() + 3_600_000)
     await fillScheduled(beside.db, { rows, due, begin })
     for (const { db } of [beside, alone]) await sql`vacuum analyze`.execute(db)
-    const [claimBeside, claimAlone] = [claimer(beside.claiming), claimer(alone.claiming)]
+    const [claimBeside, claimAlone] = [
+      await claimer(beside.claiming),
+      await claimer(alone.claiming),
+    ]
     const pairs: Pair[] = await interleave({
       rounds,
       unit: 'ms',
@@ -74,35 +77,25 @@ export const schedule: Bench = (options) =>
   })
 
 /** The median of some claims, in ms. */
-async function timed(claim: Claim): Promise<number> {
+async function timed({ claim }: Claimer): Promise<number> {
   const each: number[] = []
   for (let n = 0; n < CLAIMS; n++) {
     const began = performance.now()
-    const { taken } = await claim()
+    const { count } = await claim()
     each.push(performance.now() - began)
-    if (taken < LIMIT / 4) throw new Error(`a claim took ${taken}`)
+    if (count < LIMIT / 4) throw new Error(`a claim took ${count}`)
   }
   return rounded(percentile(each, 0.5))
 }
 
-/** One claim. `more`: the next one may find some, even where this one took none, since it ended between two lines. */
-type Claim = () => Promise<{ taken: number; more: boolean }>
+type Claimer = Awaited<ReturnType<typeof claimer>>
 
 /** Claims go on from one to the next, as those of a lane. */
-function claimer(claiming: Db, now: () => Date = () => new Date()): Claim {
-  const lines = createLines(ALL)
-  return async () => {
-    const { due, walked } = await transact.one({ db: claiming, wake: () => undefined }, (inTrx) =>
-      claimDeliveries(inTrx.db, {
-        ...lines.next(LIMIT),
-        limit: LIMIT,
-        leaseToken: LEASE,
-        leaseMs: 3_600_000,
-        now: now(),
-      }),
-    )
-    return { taken: due, more: lines.learn(walked, due, LIMIT) }
-  }
+async function claimer(claiming: Db, now: () => Date = () => new Date()) {
+  const claims = await createLaneClaims(claiming)
+  const rooms = { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY }
+  const asked = { limit: LIMIT, rooms, leaseToken: LEASE, leaseMs: 3_600_000 }
+  return { add: claims.add, claim: () => claims.claim({ ...asked, now: now() }) }
 }
 
 /** Makes ready and claims, in turn as a lane does both, until all that is due is claimed. @returns seconds */
@@ -110,7 +103,7 @@ async function claimDue(
   { db, claiming }: { db: Db; claiming: Db },
   { due, now }: { due: number; now: Date },
 ): Promise<number> {
-  const claim = claimer(claiming, () => now)
+  const { add, claim } = await claimer(claiming, () => now)
   const began = performance.now()
   let crowded: ReadonlyMap<number, string> = new Map()
   for (let claimed = 0; claimed < due; ) {
@@ -118,9 +111,10 @@ async function claimDue(
       readyDue(inTrx.db, ALL, now, { perShard: READY_MAX, rights, crowded }),
     )
     crowded = made.crowded
-    const { taken, more } = await claim()
-    if (made.count + taken === 0 && !more) throw new Error(`${claimed} of ${due} were claimed`)
-    claimed += taken
+    add(made.rows)
+    const { count, more } = await claim()
+    if (made.count + count === 0 && !more) throw new Error(`${claimed} of ${due} were claimed`)
+    claimed += count
   }
   return (performance.now() - began) / 1_000
 }

@@ -7,10 +7,9 @@ import { prepare, type Slots } from '../prepared.ts'
 import type { Row } from '../schema.ts'
 import type { Settings } from '../settings.ts'
 import { isWaiting, type LaneEpoch, leaseEnd, ownsLane } from './guards.ts'
-import { type LineWalk, lineSteps, type Walked, type WalkStep } from './lines.ts'
+import type { ShardRange } from './lines.ts'
 import { look, lookedAt, type Verdict } from './look.ts'
 import { stoppedData, stoppedState } from './stop.ts'
-import { toWalked } from './walked.ts'
 
 /** `created_at` is when it was accepted; of scheduled mail, the time for which it was scheduled. */
 export type ClaimedDelivery = Pick<
@@ -37,8 +36,11 @@ export type ClaimedDelivery = Pick<
   was: WaitingState
 }
 
-export interface Claim extends LineWalk {
-  limit: number
+export interface Claim {
+  /** Which deliveries, of the lines that the lane has in its memory. */
+  ids: readonly number[]
+  /** The shards of the lane: what was moved out of them is another lane's. */
+  shards: ShardRange
   leaseToken: string
   /** How long the lease lasts. */
   leaseMs: number
@@ -50,17 +52,15 @@ export interface Claim extends LineWalk {
 export interface Claimed {
   /** What may be sent. */
   deliveries: ClaimedDelivery[]
-  /** How many were due and taken, also what was settled or put off. */
-  due: number
-  /** What became of the walk through each class. */
-  walked: Walked[]
+  /** All that were due and taken, also what was settled or put off. */
+  taken: Set<number>
 }
 
 /**
- * Claims up to `limit` due deliveries and gives them a lease: in the order of `lineSteps`, of each line those that are due
- * longest. It looks once more at each (`look.ts`): what was left or suppressed since it was accepted is settled here and
- * not returned; what may have been left is put off, and no attempt is counted. The statement's snapshot is younger than
- * every leave that was committed before the call.
+ * Claims those of some deliveries that are due and stand in line, and gives them a lease. It looks once more at each
+ * (`look.ts`): what was left or suppressed since it was accepted is settled here and not returned; what may have been left
+ * is put off, and no attempt is counted. What somebody else has locked or claimed it passes over. The statement's snapshot is
+ * younger than every leave that was committed before the call.
  *
  * Its update changes no column that stands in an index, so that Postgres writes no index for it (HOT), which is most of the
  * time of an update. Therefore what is claimed stays in its line until it is settled, and no index finds it by its lease:
@@ -71,25 +71,17 @@ export interface Claimed {
 export async function claimDeliveries(db: Trx, claim: Claim): Promise<Claimed> {
   const { owner } = claim
   const { rows } = await (owner ? claimOfOwner(db, { ...claim, owner }) : claimOfAnyone(db, claim))
-  const walked = rows.find(({ id }) => id === null)?.walked ?? { steps: null, picked: null }
-  const moved = rows.filter(({ id }) => id !== null)
   // By their ids: Postgres gives them in the order of their places.
-  moved.sort((a, b) => a.id - b.id)
+  rows.sort((a, b) => a.id - b.id)
   const deliveries: ClaimedDelivery[] = []
-  for (const row of moved) if (row.verdict === null) deliveries.push(toClaimed(row))
-  return {
-    deliveries,
-    due: moved.length,
-    walked: toWalked(walked.steps ?? [], new Set(walked.picked), claim),
-  }
+  for (const row of rows) if (row.verdict === null) deliveries.push(toClaimed(row))
+  return { deliveries, taken: new Set(rows.map(({ id }) => id)) }
 }
 
 /** Times are in seconds, of which Postgres and this process make a number and a date in less time than of a text. */
 type Seconds = 'next_at' | 'created_at' | 'expires_at'
 type ClaimRow = Omit<ClaimedDelivery, Seconds> & { [name in Seconds]: number } & {
   verdict: Verdict | null
-  /** Only of one row, which has nothing else. */
-  walked: { steps: WalkStep[] | null; picked: number[] | null } | null
 }
 
 /** Changes the row, because a copy of each would take longer than all else that is done with them. */
@@ -114,15 +106,15 @@ function claimSteps(slot: Slots<Claim>, mayClaim: RawBuilder<unknown>): RawBuild
   const now = slot((claim) => claim.now)
   const token = slot(({ leaseToken }) => leaseToken)
   const stop = sql`l.verdict`
-  // Found by ctid alone: from two "is null" in place of num_nulls Postgres would see that a partial index has these rows, and could take it.
+  // Found by ids alone: from two "is null" in place of num_nulls Postgres would see that a partial index has these rows, and could take it.
   const due = sql`
         select ${lookedAt} from deliveries
-        where ctid = any(array(select tid from picked)) and num_nulls(lease_until, settled_at) = 2
-          and ${isWaiting} and next_at <= ${now} and ${mayClaim}
+        where id = any(${slot(({ ids }) => ids)}::bigint[]) and num_nulls(lease_until, settled_at) = 2
+          and ready and ${isWaiting} and next_at <= ${now}
+          and shard >= ${slot(({ shards }) => shards.from)} and shard < ${slot(({ shards }) => shards.to)} and ${mayClaim}
         for update skip locked`
   return sql<ClaimRow>`
-    with recursive ${lineSteps(slot)},
-    lease as materialized (select ${leaseEnd(slot(({ leaseMs }) => leaseMs))} as ends),
+    with lease as materialized (select ${leaseEnd(slot(({ leaseMs }) => leaseMs))} as ends),
     moved as (
       update deliveries d
       set state = case when l.verdict is null then 'sending' when l.verdict = 'wait' then d.state
@@ -147,16 +139,10 @@ function claimSteps(slot: Slots<Claim>, mayClaim: RawBuilder<unknown>): RawBuild
       from moved l where l.verdict <> 'wait'
       on conflict do nothing
     ),
-    ${noteStep(token)},
-    walked as (
-      select json_build_object('steps', (select json_agg(w) from ${steps} w), 'picked', (select json_agg(id) from picked)) as all)
-    select m.*, w.all as walked from walked w left join moved m on false
-    union all select m.*, null from moved m
+    ${noteStep(token)}
+    select * from moved
   `
 }
-
-/** What the walk tells of its steps. */
-const steps = sql`(select class, n, workspace_id, shard, destination, turn, ids, destinations, full_ones, got, most from walk)`
 
 /** A step `noted`, after `moved`: says what is under way by this claim, and in which shards (`leases.ts`). */
 const noteStep = (token: RawBuilder<unknown>) => sql`noted as (
@@ -167,10 +153,10 @@ const noteStep = (token: RawBuilder<unknown>) => sql`noted as (
 
 /**
  * How a claim is planned and committed:
- * - The plan is made once for each connection and kept, because making it takes as long as a quarter of a claim. It walks
+ * - The plan is made once for each connection and kept, because making it takes as long as a quarter of a claim. It goes by
  *   indexes alone, in their own order where they have it, whatever the statistics say: another index and a sort look as
- *   good for an empty queue, and would read a million rows later. The rows that the walk has found it locks and writes by
- *   their place, for which no index can be taken.
+ *   good for an empty queue, and would read a million rows later. The same holds for what finds and reads lines (`lines.ts`). Rows
+ *   that are found it writes by their place, for which no index can be taken. To begin other processes would take longer than all of it.
  * - The commit does not wait for the disk. A claim that a crash of Postgres takes back is done again: a mark, which comes
  *   before each final dot, is never on the disk without the claim before it.
  * - It says that it notes what it takes in `delivery_claims`, which a trigger does for claims of the release before.
@@ -178,6 +164,7 @@ const noteStep = (token: RawBuilder<unknown>) => sql`noted as (
 export const claimSettings = {
   plan_cache_mode: 'force_generic_plan',
   jit: 'off',
+  max_parallel_workers_per_gather: '0',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
   enable_hashjoin: 'off',

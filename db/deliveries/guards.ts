@@ -24,7 +24,7 @@ export const isWaiting = sql<boolean>`state in (${states(waitingStates)})`
  */
 export const isUnmarked = sql<boolean>`state in (${states(statesBefore('data_sent'))})`
 
-/** Of deliveries that stand in a line. The index deliveries_in_line has those too that are under way. */
+/** Of deliveries that stand in a line. The index deliveries_line_places has those too that are under way. */
 export const isInLine = sql<boolean>`ready and lease_until is null and settled_at is null`
 
 /** Of deliveries that wait until later, as the index deliveries_put_off has them. */

@@ -36,7 +36,7 @@ export async function releaseDeliveries(
   await sql`
     with held as (${lockedById(sql`= any(${ids}::bigint[])`, which)})
     update deliveries d
-    set state = g.was, attempt = attempt - 1, lease_token = null, lease_until = null
+    set state = g.was, attempt = attempt - 1, lease_token = null, lease_until = null, ready = false
     from held join unnest(${ids}::bigint[], ${deliveries.map(({ was }) => was)}::text[]) as g (id, was)
       on g.id = held.id
     where d.id = held.id

@@ -1,9 +1,9 @@
-// The lines of waiting mail: what one workspace has for one destination, in one class. A claim walks them by their index.
+// The lines of waiting mail: what one workspace has for one destination, in one class. A lane reads them into its memory.
 
 import { type RawBuilder, sql } from 'kysely'
-import { classPlaces, classWeights } from '../../rules/mail/classes.ts'
-import type { Slots } from '../prepared.ts'
-import { isInLine, isWaiting } from './guards.ts'
+import type { Trx } from '../connect.ts'
+import { prepare } from '../prepared.ts'
+import { isInLine } from './guards.ts'
 
 /** A half-open range of shards that one lane owns. */
 export interface ShardRange {
@@ -11,228 +11,186 @@ export interface ShardRange {
   to: number
 }
 
-/** The place of a line among those of its workspace. */
-export interface LinePlace {
+/** What a line is known by. */
+export interface LineKey {
+  /** The place of its class in `mailClasses`. */
+  class: number
+  workspace_id: string
   shard: number
   destination: string
 }
 
-/** What a claim asks of the lines. */
-export interface LineWalk {
-  shards: ShardRange
-  /** The most deliveries of one workspace and class. */
-  turn: number
-  /** The most deliveries of one line, so that a long one does not delay the other mail of its workspace. */
-  perLine: number
-  /** Of each class the most that is looked for. */
-  most: readonly number[]
-  /** Of each class the workspace after which the walk begins; '' or absent: it begins with the first. */
-  after?: readonly string[]
-  /** Where workspaces go on: of each class the line after which, by workspace. Others begin with their first line. */
-  places?: readonly ReadonlyMap<string, LinePlace>[]
-  /** How many more deliveries each destination has room for; absent: no limit. */
-  rooms?: { known: ReadonlyMap<string, number>; other: number }
+/** A place in a line, whose order is by time (ms) and then by id. */
+export interface LinePlace {
+  at: number
+  id: number
 }
 
-/** What became of the walk through one class. */
-export interface Walked {
-  /** The place of the class in `mailClasses`. */
-  class: number
-  /** The next walk begins after this workspace; '': the last one was reached, and all that was found was taken. */
-  after: string
-  /** Deliveries that were taken. */
-  taken: number
-  /** Workspaces whose turn it was; `place` null: their next turn begins with their first line. */
-  turns: { workspace_id: string; place: LinePlace | null }[]
-  /** Lines of which some were taken. */
-  lines: number
-  /** Whether a workspace may have more than was taken in its turn, or a line more than `perLine`. */
-  cut: boolean
-  /** Destinations whose room is full now. */
-  full: string[]
-}
+/** A delivery in its line. */
+export type InLine = LineKey & LinePlace
 
-/** One step of a walk as the statement returns it. */
-export interface WalkStep {
-  class: number
-  /** Its place in the walk through its class; 0: where it begins. */
-  n: number
-  workspace_id: string
-  shard: number | null
-  destination: string
-  /** What is left of the workspace's turn. */
-  turn: number
-  /** What it found, and the destination of each. */
-  ids: number[]
-  destinations: string[]
-  /** Destinations for which it found more than they have room for. */
-  full_ones: string[]
-  /** How many were found in the class until now. */
-  got: number
-  most: number
-}
-
-/** The most steps of a walk through one class: each is a look for a workspace or at a line. */
-export const STEPS_MAX = 200
-/** A piece has no more than the class still wants, but so many, since some may fall out. */
-const PIECE_MIN = 20
-/** Behind every workspace and every destination in the order of the index. */
+/** Before all of a line. */
+export const LINE_START: LinePlace = { at: Number.NEGATIVE_INFINITY, id: 0 }
+/** Before all lines. */
+export const FIRST_LINE: LineKey = { class: -1, workspace_id: '', shard: -1, destination: '' }
+/** Behind every shard, and every destination in the order of the index. */
+const LAST_SHARD = 32_767
 const LAST = '\u{10ffff}'
-/** The room of a destination that has no limit. */
-const ROOM_MAX = 1_000_000
 
-/** What the steps of a walk ask of a claim. */
-export interface LineAsk extends LineWalk {
-  limit: number
-  now: Date
+/** The line before all of the next workspace or class. */
+export const lastLineOf = (line: LineKey): LineKey => ({
+  ...line,
+  shard: LAST_SHARD,
+  destination: LAST,
+})
+
+const ms = (time: RawBuilder<unknown>) =>
+  sql<number>`round(date_part('epoch', ${time}) * 1000)::bigint`
+const toTime = (at: RawBuilder<unknown>) => sql`to_timestamp(${at} / 1000)::timestamptz(3)`
+
+/** The most arrivals that one statement reads. */
+export const ARRIVALS_MAX = 1_000
+
+/** What was accepted, and until when that is all of it. */
+export interface Arrivals {
+  /** In the order of their ids; of ARRIVALS_MAX there may be more behind the last one. */
+  rows: InLine[]
+  /** The highest id that exists. Lower ones may still come, of transactions that have not ended. */
+  top: number
+  /** All transactions before this one have ended: what they have written is seen. */
+  xmin: number
+  /** No transaction from this one on had begun. */
+  xmax: number
+}
+
+/** What a look for arrivals asks. */
+export interface ArrivalsAsked {
+  shards: ShardRange
+  /** Ids behind this one: no transaction before `xmin` has written a lower one that was not seen. */
+  after: number
+  /** Up to this id everything was seen that transactions before `xmin` have written. */
+  read: number
+  /** As the look before told it. */
+  xmin: number
 }
 
 /**
- * Steps of a `with recursive` that end in `picked`: the ids and places of up to `limit` due deliveries. The classes share the
- * places of a claim, and the room of a destination, by their weights; what one leaves free the others get.
+ * The mail of some shards that stands in line and was accepted since the look before, found by the ids alone: whatever was sent
+ * before costs nothing, also while a snapshot keeps the entries of it in all indexes. What is returned may have been seen before.
  */
-export function lineSteps(slot: Slots<LineAsk>): RawBuilder<unknown> {
-  const other = slot(({ rooms }) => Math.min(rooms?.other ?? ROOM_MAX, ROOM_MAX))
-  /** The room of a destination, which may be below zero. */
-  const roomOf = (destination: RawBuilder<unknown>) =>
-    sql`coalesce(((select rooms from asked) ->> ${destination})::int, ${other}::int)`
-  // What is long of what is asked, once: the rooms of destinations, and of each class where workspaces go on.
-  return sql`asked as materialized (select ${slot(roomsText)}::jsonb as rooms, ${slot(placesText)}::jsonb as places),
-    ${walkStep(slot, roomOf)}, ${pickSteps(slot, roomOf)}`
+export async function listArrivals(db: Trx, asked: ArrivalsAsked): Promise<Arrivals> {
+  const { rows } = await arrivals(db, asked)
+  const [first] = rows
+  if (!first) throw new Error('a snapshot has no row')
+  const { top, xmin, xmax } = first
+  return { rows: rows.filter(({ id }) => id !== null), top, xmin, xmax }
 }
 
-/** The rooms of destinations as a JSON text. To make an object of them first takes three times as long. */
-function roomsText({ rooms }: LineWalk): string {
-  const parts: string[] = []
-  for (const [name, room] of rooms?.known ?? []) {
-    parts.push(`${JSON.stringify(name)}:${JSON.stringify(room)}`)
-  }
-  return `{${parts.join()}}`
+/** Whether the transaction that wrote a row may have been under way at the look before. Rows know the lower 32 bits of their transactions. */
+const isNew = (xmin: RawBuilder<number>) =>
+  sql`((d.xmin::text::bigint - ${xmin}::bigint) & 4294967295) < 2147483648`
+
+// From two "is null" in place of num_nulls Postgres would see that a partial index has these rows, and could take it.
+const arrivals = prepare<ArrivalsAsked, InLine & Omit<Arrivals, 'rows'>>(
+  (slot) => sql`
+    select s.top, s.xmin, s.xmax, a.* from (
+      select coalesce((select max(id) from deliveries), 0) as top, pg_snapshot_xmin(c)::text::bigint as xmin,
+        pg_snapshot_xmax(c)::text::bigint as xmax
+      from pg_current_snapshot() c
+    ) s left join lateral (
+      select d.class, d.workspace_id, d.shard, d.destination, ${ms(sql`d.next_at`)} as at, d.id from deliveries d
+      where d.id > ${slot(({ after }) => after)}::bigint and d.ready and num_nulls(d.lease_until, d.settled_at) = 2
+        and (d.id > ${slot(({ read }) => read)}::bigint or ${isNew(slot(({ xmin }) => xmin))}) and d.shard >= ${slot(({ shards }) => shards.from)} and d.shard < ${slot(({ shards }) => shards.to)}
+      order by d.id limit ${sql.lit(ARRIVALS_MAX)}
+    ) a on true`,
+)
+
+/** Of so many lines one statement finds the first delivery. */
+export const LINES_MAX = 500
+
+/** What a search for lines asks. */
+export interface LinesAsked {
+  shards: ShardRange
+  /** Lines behind this one. */
+  after: LineKey
 }
 
-/** Of each class the workspaces with their places, each with the next one in the order of the index, as a JSON text. */
-function placesText({ places = [] }: LineWalk): string {
-  const texts = classPlaces.map((place) => {
-    const sorted = [...(places[place] ?? [])].sort(([a], [b]) => (a < b ? -1 : 1))
-    const parts = sorted.map(([name, { shard, destination }], i) => {
-      const next = sorted[i + 1]?.[0] ?? LAST
-      return `${JSON.stringify(name)}:{"shard":${shard},"destination":${JSON.stringify(destination)},"next":${JSON.stringify(next)}}`
-    })
-    return `{${parts.join()}}`
-  })
-  return `[${texts.join()}]`
+/** What a search for lines has found. */
+export interface FoundLines {
+  /** Of each line the delivery that is due longest, in the order of the lines. */
+  heads: InLine[]
+  /** Where to go on, or null: there are no more lines. */
+  next: LineKey | null
 }
-
-/** The room of a destination in SQL. */
-type RoomOf = (destination: RawBuilder<unknown>) => RawBuilder<unknown>
 
 /**
- * The walk: from workspace to workspace and, until its turn is used up, over its lines, in pieces of up to `perLine` rows. A
- * piece may have several short lines; what it leaves of its last line waits for the next lap. So a destination without
- * room costs one look at each of its lines. All that it reads is in an order that only the index of the lines has, so that no
- * plan takes another one (`claim.ts`).
- *
- * A workspace that goes on behind its first line is not looked for: `known` is the next such one, and only what stands before
- * it is asked of the index. Else the walk would read over all that was settled of its first lines, whose entries stay in the
- * index while a transaction is open that began before.
- *
- * The lines of a workspace begin behind all that the shard before those of the lane may have. That is said by the place
- * alone, since with a second lower bound Postgres would look for the first entry by either of them.
+ * Finds lines of some shards in the order of class, workspace, shard and destination: one look at the index for each. It
+ * passes the entries of what was sent that a snapshot keeps there, so it is for when a lane begins, and seldom after that.
  */
-function walkStep(slot: Slots<LineAsk>, roomOf: RoomOf): RawBuilder<unknown> {
-  const begins = slot(beginsOf)
-  const nexts = slot((walk) =>
-    beginsOf(walk).map((begin, place) => nextAfter(begin, walk.places?.[place])),
-  )
-  const most = slot((walk) => walk.most)
-  const perLine = slot((walk) => walk.perLine)
+export async function listLines(db: Trx, asked: LinesAsked): Promise<FoundLines> {
+  const { rows } = await lines(db, asked)
+  const heads: InLine[] = []
+  for (const { is_ours, ...head } of rows) if (is_ours) heads.push(head)
+  return { heads, next: rows.length < LINES_MAX ? null : (rows.at(-1) ?? null) }
+}
+
+const lines = prepare<LinesAsked, InLine & { is_ours: boolean }>((slot) => {
+  const first = sql`${slot(({ after }) => after.class)}::smallint as class, ${slot(({ after }) => after.workspace_id)}::text collate "C" as workspace_id,
+        ${slot(({ after }) => after.shard)}::smallint as shard, ${slot(({ after }) => after.destination)}::text collate "C" as destination`
+  const from = slot(({ shards }) => shards.from)
   const to = slot(({ shards }) => shards.to)
-  const now = slot((walk) => walk.now)
-  const fits = sql`p.is_due and p.place <= p.room`
-  return sql`walk as (
-      select c.class, 0 as n, c.workspace_id collate "C" as workspace_id, null::smallint as shard,
-        '' collate "C" as destination, 0 as turn, '{}'::bigint[] as ids, '{}'::tid[] as tids, '{}'::text[] collate "C" as destinations,
-        '{}'::text[] collate "C" as full_ones, 0 as got, c.most, c.known collate "C" as known
-      from unnest(${[...classPlaces]}::smallint[], ${begins}::text[], ${most}::int[], ${nexts}::text[])
-        as c(class, workspace_id, most, known)
+  const isOurs = sql`d.shard >= ${from} and d.shard < ${to}`
+  // A line of another lane leads to the first one of ours, or behind all of its workspace.
+  return sql`
+    with recursive step as (
+      select 0 as n, ${first}, 0::bigint as at, 0::bigint as id, false as is_ours
       union all
-      select w.class, w.n + 1, next.workspace_id, next.shard, next.destination,
-        next.turn - coalesce(cardinality(next.ids), 0), coalesce(next.ids, '{}'), coalesce(next.tids, '{}'), coalesce(next.destinations, '{}'),
-        coalesce(next.full_ones, '{}'), w.got + coalesce(cardinality(next.ids), 0), w.most, next.known
-      from walk w
-      cross join lateral (
-        (select w.workspace_id, (array_agg(p.shard))[count(*)] as shard,
-          (array_agg(p.destination))[count(*)] as destination, w.turn,
-          array_agg(p.id) filter (where ${fits}) as ids, array_agg(p.tid) filter (where ${fits}) as tids, array_agg(p.destination) filter (where ${fits}) as destinations,
-          array_agg(p.destination) filter (where p.is_due and p.place = greatest(p.room, 0) + 1) as full_ones, w.known
-        from (select q.*, row_number() over (partition by q.shard, q.destination order by q.next_at) as place from (
-          select d.id, d.ctid as tid, d.shard, d.destination, d.next_at, ${isWaiting} and d.next_at <= ${now} as is_due,
-            ${roomOf(sql`d.destination`)} as room
-          from deliveries d
-          where w.turn > 0 and d.class = w.class and d.workspace_id = w.workspace_id and ${isInLine}
-            and (d.shard, d.destination) > (w.shard, w.destination) and d.shard < ${to}
-          order by d.shard, d.destination, d.next_at
-          limit least(w.turn, ${perLine}::int, greatest(w.most - w.got, ${PIECE_MIN}::int))
-        ) q) p
-        having count(*) > 0)
-        union all
-        ${nextWorkspace(slot)}
-        limit 1
-      ) next
-      where w.n < ${STEPS_MAX} and w.got < w.most
-    )`
-}
-
-/** The step to the workspace whose turn is next: it begins behind its place, or where it has none before its first line. */
-function nextWorkspace(slot: Slots<LineAsk>): RawBuilder<unknown> {
-  const before = slot(({ shards }) => shards.from - 1)
-  const to = slot(({ shards }) => shards.to)
-  const turn = slot((walk) => walk.turn)
-  return sql`(select f.workspace_id, coalesce((p.place ->> 'shard')::smallint, ${before}::smallint),
-        coalesce(p.place ->> 'destination', ${LAST}::text), ${turn}::int, null, null, null, null, f.known
-      from (
-        (select d.workspace_id, w.known from deliveries d
-        where (d.class, d.workspace_id) > (w.class, w.workspace_id) and (d.class, d.workspace_id) < (w.class, w.known)
-          and ${isInLine}
-        order by d.class, d.workspace_id limit 1)
-        union all
-        select w.known, ((select places from asked) -> w.class::int -> w.known ->> 'next') collate "C" where w.known < ${LAST}::text
-        limit 1
+      select s.n + 1, f.* from step s cross join lateral (
+        select d.class, d.workspace_id,
+          case when d.shard < ${from} then ${from}::smallint - 1 when d.shard >= ${to} then ${sql.lit(LAST_SHARD)} else d.shard end::smallint,
+          case when ${isOurs} then d.destination else ${sql.lit(LAST)} end collate "C", ${ms(sql`d.next_at`)}, d.id, ${isOurs}
+        from deliveries d
+        where (d.class, d.workspace_id, d.shard, d.destination) > (s.class, s.workspace_id, s.shard, s.destination) and ${isInLine}
+        order by d.class, d.workspace_id, d.shard, d.destination, d.next_at, d.id limit 1
       ) f
-      left join lateral (
-        select g.place from (select (select places from asked) -> w.class::int -> f.workspace_id as place) g
-        cross join lateral (
-          select from deliveries d
-          where g.place is not null and d.class = w.class and d.workspace_id = f.workspace_id and ${isInLine}
-            and (d.shard, d.destination) > ((g.place ->> 'shard')::smallint, g.place ->> 'destination')
-            and d.shard < ${to}
-          order by d.shard, d.destination limit 1
-        ) further
-      ) p on true)`
+      where s.n < ${sql.lit(LINES_MAX)}
+    )
+    select class, workspace_id, shard, destination, at, id, is_ours from step where n > 0 order by n`
+})
+
+/** A line, and how far it was read. */
+export type ReadFrom = LineKey & { unread: LinePlace }
+
+interface ReadAsked {
+  lines: readonly ReadFrom[]
+  /** Of each line. */
+  each: number
 }
 
-/** Of each class the workspace after which the walk begins. */
-const beginsOf = ({ after = [] }: LineWalk) => classPlaces.map((place) => after[place] ?? '')
-
-/** Of the workspaces that have a place the first behind another one. */
-function nextAfter(begin: string, places: ReadonlyMap<string, LinePlace> = new Map()): string {
-  let next = LAST
-  for (const name of places.keys()) if (name > begin && name < next) next = name
-  return next
+/** Reads what stands in lines behind a place of each. @returns for each line its deliveries, in their order */
+export async function readLines(
+  db: Trx,
+  lines: readonly ReadFrom[],
+  each: number,
+): Promise<LinePlace[][]> {
+  const { rows } = await reading(db, { lines, each })
+  const found: LinePlace[][] = lines.map(() => [])
+  for (const { n, at, id } of rows) found[n - 1]?.push({ at, id })
+  return found
 }
 
-/** Steps that share the places among classes, and the room of a destination among all that go there. */
-function pickSteps(slot: Slots<LineAsk>, roomOf: RoomOf): RawBuilder<unknown> {
-  return sql`ranked as (
-      select w.class, i.id, i.tid, i.destination,
-        (w.got - cardinality(w.ids) + i.ord) / (${[...classWeights]}::float8[])[w.class + 1] as rank
-      from walk w cross join lateral unnest(w.ids, w.tids, w.destinations) with ordinality as i(id, tid, destination, ord)
-    ),
-    placed as (
-      select r.*, row_number() over (partition by destination order by rank, class) as place from ranked r
-    ),
-    picked as (
-      select id, tid from placed where place <= ${roomOf(sql`destination`)} order by rank, class
-      limit ${slot(({ limit }) => limit)}::int
-    )`
-}
+const reading = prepare<ReadAsked, LinePlace & { n: number }>((slot) => {
+  const of = <T>(name: (line: ReadFrom) => T) => slot(({ lines }) => lines.map(name))
+  return sql`
+    select l.n::int as n, ${ms(sql`d.next_at`)} as at, d.id
+    from unnest(${of((line) => line.class)}::smallint[], ${of((line) => line.workspace_id)}::text[], ${of((line) => line.shard)}::smallint[],
+        ${of((line) => line.destination)}::text[], ${of(({ unread }) => unread.at)}::float8[], ${of(({ unread }) => unread.id)}::bigint[])
+      with ordinality as l(class, workspace_id, shard, destination, at, id, n)
+    cross join lateral (
+      select next_at, id from deliveries
+      where class = l.class and workspace_id = l.workspace_id and shard = l.shard and destination = l.destination and ${isInLine}
+        and (next_at, id) > (${toTime(sql`l.at`)}, l.id)
+      order by next_at, id limit ${slot(({ each }) => each)}::int
+    ) d
+    order by l.n, d.next_at, d.id`
+})

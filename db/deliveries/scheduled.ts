@@ -6,6 +6,7 @@ import type { Reach } from '../../rules/reach.ts'
 import { sendingStatuses } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
 import { domainOf, isPutOff } from './guards.ts'
+import type { ShardRange } from './lines.ts'
 import { mailEventRows } from './mailEvents.ts'
 import { SETTLED_MAX, stoppedData } from './stop.ts'
 
@@ -24,7 +25,7 @@ export interface SendRights {
   simulatorDomain: string
 }
 
-/** What `readySteps` needs of a delivery, beside `of_shard`. */
+/** What `readySteps` needs of a delivery. */
 export const dueColumns = sql`id, recipient, scheduled, domain_id, simulated`
 
 /** Why scheduled mail `q` is not sent (`DomainStop`), or null. What was written by the release before says nothing of test addresses. */
@@ -36,17 +37,23 @@ const domainStop = ({ allowUnverifiedDomains, simulatorDomain }: SendRights) => 
         and not coalesce(q.simulated, ${domainOf(sql`q.recipient`)} = ${simulatorDomain}::text) then 'domain_not_verified' end`
 
 /**
- * Steps of a `with`, after one that is named `due` and has locked deliveries, with `dueColumns` and
- * `of_shard`. `readied`: they stand in their lines, and where a domain's destination was learned since, they get it. `sent`, `told`: what
+ * Steps of a `with`, after one that is named `due` and has locked deliveries, with `dueColumns`. `readied`: where a domain's
+ * destination was learned since, they get it. What is in a shard of the lane that asks stands in its line, and the lane knows of
+ * it (`delivery/lane/lines.ts`); all else is due, and made ready by the lane that owns its shard. `sent`, `told`: what
  * was scheduled is sent now for whoever reads it, and for its automation contacts; its life begins now, so that an outage over its
  * time costs it no tries. `stopped`, `refused`: scheduled mail whose domain may not send any more is cancelled. The caller wakes
  * `dripline_mail_events` where `told` has rows.
+ * @param lane the shards of the lane that asks, or null: somebody else does
  */
-export const readySteps = (now: Date, rights: SendRights): RawBuilder<unknown> => sql`looked as (
+export const readySteps = (
+  now: Date,
+  rights: SendRights,
+  lane: ShardRange | null,
+): RawBuilder<unknown> => sql`looked as (
       select q.*, ${domainStop(rights)} as stop from due q left join domains m on q.scheduled and m.id = q.domain_id
     ), readied as (
       update deliveries d
-      set ready = true, scheduled = false,
+      set ready = ${lane ? sql`coalesce(r.shard >= ${lane.from} and r.shard < ${lane.to}, true)` : sql`false`}, scheduled = false,
         expires_at = case when due.scheduled then greatest(d.expires_at, ${now}::timestamptz + (d.expires_at - d.due_at))
           else d.expires_at end,
         destination = coalesce(r.destination, d.destination),
@@ -54,8 +61,8 @@ export const readySteps = (now: Date, rights: SendRights): RawBuilder<unknown> =
       from looked due left join recipient_domains r
         on r.domain = ${domainOf(sql`due.recipient`)} and r.shard is not null
       where d.id = due.id and due.stop is null
-      returning d.id, d.email_id, d.workspace_id, d.recipient, d.to_team, d.shard, due.of_shard,
-        due.scheduled as was_scheduled
+      returning d.id, d.email_id, d.workspace_id, d.recipient, d.to_team, d.shard, d.class, d.destination, d.next_at,
+        d.ready as is_ready, due.scheduled as was_scheduled
     ), sent as (
       insert into email_events (email_id, workspace_id, recipient, status, at, data)
       select email_id, workspace_id, recipient, 'sent', ${now}::timestamptz, '{}'::jsonb
@@ -70,7 +77,7 @@ export const readySteps = (now: Date, rights: SendRights): RawBuilder<unknown> =
       )}
       returning id
     ), stopped as (
-      ${stopRows(sql`from looked q where d.id = q.id and q.stop is not null`, now)}, q.of_shard, q.stop
+      ${stopRows(sql`from looked q where d.id = q.id and q.stop is not null`, now)}, q.stop
     ), refused as (
       ${stopEvents(sql`stopped.stop`, now)}
     )`
@@ -174,9 +181,9 @@ export async function readyScheduled(
 ): Promise<{ count: number; told: boolean }> {
   const { rows } = await sql<{ count: number; told: boolean }>`
     with due as materialized (
-      select ${dueColumns}, shard as of_shard from deliveries
+      select ${dueColumns} from deliveries
       where ${ofWaiting(workspaceId, emailId)}
-    ), ${readySteps(now, rights)}
+    ), ${readySteps(now, rights, null)}
     select (select count(*) from readied)::int as count, exists (select from told) as told
   `.execute(trx)
   return rows[0] ?? { count: 0, told: false }

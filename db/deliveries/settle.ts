@@ -141,7 +141,7 @@ function settleSteps(slot: Slot, held: RawBuilder<unknown>): RawBuilder<unknown>
     settled as (
       update deliveries d
       set state = g.state, attempt = d.attempt - g.uncounted,
-          next_at = coalesce(g.next_at, d.next_at), ready = coalesce(g.next_at, d.next_at) <= ${now}::timestamptz,
+          next_at = coalesce(g.next_at, d.next_at), ready = false,
           expires_at = coalesce(g.expires_at, d.expires_at), last_response = g.response,
           resent = g.resent, lease_token = null, lease_until = null,
           destination = coalesce(g.to_destination, d.destination), shard = coalesce(g.to_shard, d.shard),

@@ -113,7 +113,7 @@ export async function resumeWaiting(
       ${waitingRows(sql`workspace_id = ${workspaceId} and ${isFor(mail)} and next_at = ${until}`)}
       for update skip locked
     ), resumed as (
-      update deliveries d set next_at = ${now}::timestamptz, ready = true from waiting where d.id = waiting.id
+      update deliveries d set next_at = ${now}::timestamptz, ready = false from waiting where d.id = waiting.id
       returning d.id
     )
     select id from resumed

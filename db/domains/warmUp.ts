@@ -154,7 +154,7 @@ export async function hastenUntried(
         and next_at > ${now}
       order by id limit ${limit} for update skip locked
     )
-    update deliveries d set next_at = ${now}, ready = true, slot_day = null
+    update deliveries d set next_at = ${now}, ready = false, slot_day = null
     from later where d.id = later.id returning d.id
   `.execute(trx)
   return rows.length

@@ -99,7 +99,7 @@ export async function moveLines(
       for update skip locked
     ),
     moved as (
-      update deliveries d set destination = ${to.destination}, shard = ${to.shard}
+      update deliveries d set destination = ${to.destination}, shard = ${to.shard}, ready = false
       where d.id = any(array(select id from waiting))
       returning d.id
     )

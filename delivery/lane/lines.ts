@@ -1,193 +1,261 @@
-// How a lane walks the lines of waiting mail, from claim to claim.
-import type { LinePlace, LineWalk, ShardRange, Walked } from '../../db/deliveries/lines.ts'
-import { classWeights, mailClasses } from '../../rules/mail/classes.ts'
+// What a lane knows of the lines of its shards: in each the mail that waits first, and behind which place more may wait.
+import {
+  FIRST_LINE,
+  type FoundLines,
+  type InLine,
+  type LineKey,
+  type LinePlace,
+  type ReadFrom,
+} from '../../db/deliveries/lines.ts'
+import { mailClasses } from '../../rules/mail/classes.ts'
 
-/** Deliveries of a workspace in its turn, while others wait for theirs. */
-const TURN = 20
-/** Deliveries of one of its lines in its turn, while others have mail: at first, and the least. */
-const PER_LINE = 20
-const PER_LINE_MIN = 4
-/**
- * The most workspaces of a class that go on where their last turn ended; the others begin with their first line. Who has a
- * place keeps it: if the oldest were forgotten, none of very many would come to its second line.
- */
-const PLACES_MAX = 500
-/**
- * Of so many of its places the classes keep their shares: a few fall out where several lines share the room of a
- * destination, and to look for all places in each class for them makes the walk three times as long. The same holds where a
- * class has come to its last workspace with less than its share: the next claim goes on at the first one.
- */
-const CROWDED_SHARE = 0.75
-/** After so many claims in a row that found nothing the lane rests, although a walk over many full lines is not over. */
-const BARREN_MAX = 10
-
-/** What a claim looks for in each class. */
-interface Shares {
-  /** The classes that keep to their shares; all others look for all places. */
-  crowded: readonly number[]
-  /** How many times their shares they look for. */
-  times: number
+/** How much a lane remembers. */
+interface Limits {
+  /** The most lines, of which a workspace has its share in each class; what is behind it is found later. */
+  lines: number
+  /** The most and the least that a share is. */
+  share: readonly [number, number]
+  /** The most deliveries of all lines. The others are read when those before them were taken. */
+  rows: number
+  /** The most of one line, and the least that is read of it at a time. */
+  lineRows: readonly [number, number]
 }
 
-/** The way of a lane through one class. */
-interface Lap {
-  /** The next claim begins after this workspace. */
-  after: string
-  /** Whether this lap has found something that is due, or ended a turn before the last line of a workspace. */
-  found: boolean
-  /** Whose turn it was in this lap. */
-  seen: Set<string>
-  places: Map<string, LinePlace>
+const LIMITS: Limits = { lines: 50_000, share: [1_000, 20], rows: 20_000, lineRows: [200, 4] }
+
+/** The first deliveries of a line. */
+export interface Line extends LineKey {
+  /** In their order, all before `unread`. */
+  rows: LinePlace[]
+  /** Behind this place may be more that is not here; null: this is all. */
+  unread: LinePlace | null
+  /** Whether something behind that place was told of since it was last asked for. */
+  isTold: boolean
 }
 
+/** The lines of one workspace in one class. Whose turn was last stands last. */
+export interface WorkspaceLines {
+  class: number
+  workspace_id: string
+  lines: Map<string, Line>
+  /** Behind this line may be others that are not here; null: these are all. */
+  unswept: LineKey | null
+  /** Whether a line was refused since the search through its lines began at the first one. */
+  isMissing: boolean
+}
+
+/** Where one delivery stands before another. */
+const isBefore = (a: LinePlace, b: LinePlace) => a.at < b.at || (a.at === b.at && a.id < b.id)
+
+/** Where a line stands among those of its workspace. */
+const keyOf = ({ shard, destination }: LineKey) => `${shard} ${destination}`
+
+const firstOf = ({ class: place, workspace_id }: Pick<LineKey, 'class' | 'workspace_id'>) => ({
+  ...FIRST_LINE,
+  class: place,
+  workspace_id,
+})
+
+export type Lines = ReturnType<typeof createLines>
+
 /**
- * Workspaces take turns, so that none waits for what another has queued; within its turn a workspace goes on with the line
- * after its last one. If places stay free, turns and the shares of lines are doubled for the next claim; if they do not,
- * they are halved. A workspace with many lines and no neighbour gets to each of them sooner by small shares.
- *
- * Where only one workspace has mail, of one class, its turn leaves one place free. So the walk goes on behind it, and gives that
- * place to whoever comes; else it would end there, and the next claim find nothing behind it.
+ * A delivery comes into a line in two ways: it is accepted, and found by its id (`listArrivals`), or it becomes due, and the lane
+ * itself makes it ready (`readyDue`). Both are told here, so that nobody searches the index for it: while a snapshot is held open, all
+ * that was sent since stands there before what waits. What is too much to remember is read later, from the place where this memory ends.
+ * A search through all lines (`listLines`) sets right whatever else may have happened.
  */
-export function createLines(shards: ShardRange) {
-  let turn = TURN
-  let perLine = PER_LINE
-  let barren = 0
-  let shares: Shares = { crowded: [], times: 1 }
-  /** Whether the last claim has found mail of one workspace and class alone. */
-  let alone = false
-  const laps: Lap[] = mailClasses.map(() => ({
-    after: '',
-    found: false,
-    seen: new Set(),
-    places: new Map(),
-  }))
+export function createLines(limits: Limits = LIMITS) {
+  const [shareMax, shareMin] = limits.share
+  const [lineRowsMax, lineRowsMin] = limits.lineRows
+  const classes = mailClasses.map(() => new Map<string, WorkspaceLines>())
+  /** The deliveries that are here. */
+  const ids = new Set<number>()
+  /** Workspaces that have lines which are not here. */
+  const partial = new Set<WorkspaceLines>()
+  let lineCount = 0
+
+  const share = () => {
+    let workspaces = 1
+    for (const { size } of classes) workspaces += size
+    return Math.max(shareMin, Math.min(shareMax, Math.floor(limits.lines / workspaces)))
+  }
+
+  function workspaceOf({ class: place, workspace_id }: LineKey): WorkspaceLines | undefined {
+    const workspaces = classes[place]
+    let workspace = workspaces?.get(workspace_id)
+    if (workspaces && !workspace) {
+      workspace = { class: place, workspace_id, lines: new Map(), unswept: null, isMissing: false }
+      workspaces.set(workspace_id, workspace)
+    }
+    return workspace
+  }
+
+  /** The line, which is made if it is new; undefined if its workspace has its share of lines: then it is searched for later. */
+  function lineOf(key: LineKey): Line | undefined {
+    const workspace = workspaceOf(key)
+    if (!workspace) return
+    const name = keyOf(key)
+    const known = workspace.lines.get(name)
+    if (known) return known
+    if (workspace.lines.size >= share()) {
+      workspace.unswept ??= firstOf(key)
+      workspace.isMissing = true
+      partial.add(workspace)
+      return
+    }
+    const { class: place, workspace_id, shard, destination } = key
+    const is = { class: place, workspace_id, shard, destination }
+    const line: Line = { ...is, rows: [], unread: null, isTold: false }
+    workspace.lines.set(name, line)
+    lineCount += 1
+    return line
+  }
+
+  /** Forgets what stands at this place and behind it, which is read again. */
+  function rereadFrom(line: Line, place: LinePlace): void {
+    line.isTold = true
+    if (line.unread && isBefore(line.unread, place)) return
+    const kept = line.rows.findIndex((row) => !isBefore(row, place))
+    for (const { id } of kept < 0 ? [] : line.rows.splice(kept)) ids.delete(id)
+    line.unread = { at: place.at, id: place.id - 1 }
+  }
+
+  function add({ at, id, ...key }: InLine): void {
+    if (ids.has(id)) return
+    const line = lineOf(key)
+    if (!line) return
+    const row = { at, id }
+    if (ids.size >= limits.rows || (line.unread && isBefore(line.unread, row))) {
+      rereadFrom(line, row)
+      return
+    }
+    const last = line.rows.at(-1)
+    if (!last || isBefore(last, row)) line.rows.push(row)
+    else
+      line.rows.splice(
+        line.rows.findIndex((one) => isBefore(row, one)),
+        0,
+        row,
+      )
+    ids.add(id)
+    const beyond = line.rows[lineRowsMax]
+    if (beyond) rereadFrom(line, beyond)
+  }
+
+  /** Learns the first delivery of a line. @returns whether there is a place for the line */
+  function addHead({ at, id, ...key }: InLine): boolean {
+    const line = lineOf(key)
+    if (!line) return false
+    const row = { at, id }
+    rereadFrom(line, row)
+    if (line.unread && isBefore(line.unread, { at, id: id - 1 })) return true
+    line.rows.push(row)
+    ids.add(id)
+    line.unread = row
+    return true
+  }
+
+  function tidy(workspace: WorkspaceLines): void {
+    if (workspace.lines.size > 0 || workspace.unswept) return
+    classes[workspace.class]?.delete(workspace.workspace_id)
+  }
+
+  function forget(workspace: WorkspaceLines, line: Line): void {
+    for (const { id } of line.rows) ids.delete(id)
+    if (workspace.lines.delete(keyOf(line))) lineCount -= 1
+    tidy(workspace)
+  }
 
   return {
-    /** What the next claim of up to `limit` deliveries asks of the lines. */
-    next: (limit: number): LineWalk => ({
-      shards,
-      turn: Math.min(turn, turnMax(limit, alone)),
-      perLine: Math.min(perLine, limit),
-      most: shareOut(limit, shares),
-      after: laps.map(({ after }) => after),
-      places: laps.map(({ places }) => places),
-    }),
-    /** Learns what became of a claim that took `due`. @returns whether another claim would find more */
-    learn(walked: readonly Walked[], due: number, limit: number): boolean {
-      const { hasMore, ...went } = goOnAll(laps, walked, due > 0, {
-        crowded: shares.crowded,
-        shares: shareOut(limit, { ...shares, times: 1 }),
-      })
-      let more = hasMore
-      barren = due > 0 ? 0 : barren + 1
-      if (barren >= BARREN_MAX) {
-        barren = 0
-        more = false
+    classes,
+    /** Learns of deliveries that stand in line now. */
+    add(rows: readonly InLine[]): void {
+      for (const row of rows) add(row)
+    },
+    /** Learns the first delivery of lines that a search has found; what stands behind it is read again. */
+    found(heads: readonly InLine[]): void {
+      for (const head of heads) addHead(head)
+    },
+    /** Deliveries that were to be claimed and were not are looked for again, where they stood. */
+    reread(rows: readonly InLine[]): void {
+      for (const row of rows) {
+        const line = lineOf(row)
+        if (line) rereadFrom(line, row)
       }
-      shares = nextShares(shares, went, due, limit)
-      const turnsOf = walked.flatMap(({ turns }) => turns)
-      const full = due >= turnMax(limit, alone)
-      alone = turnsOf.length === 1
-      if (full) {
-        const lines = walked.reduce((sum, { lines }) => sum + lines, 0)
-        // If only one had mail, no other needs a part of its share.
-        if (turnsOf.length > 1) {
-          turn = Math.max(TURN, Math.floor(turn / 2))
-          perLine = turn
-        } else if (lines > 1) perLine = Math.max(PER_LINE_MIN, Math.floor(perLine / 2))
-      } else if (walked.some(({ cut }) => cut)) {
-        turn = Math.min(turn * 2, Math.max(limit, TURN))
-        perLine = Math.min(perLine * 2, Math.max(limit, PER_LINE))
-      } else {
-        turn = TURN
-        perLine = PER_LINE
+    },
+    /** How many deliveries of a line are read at a time. */
+    each: () =>
+      Math.max(
+        lineRowsMin,
+        Math.min(lineRowsMax, Math.floor(limits.rows / Math.max(1, lineCount))),
+      ),
+    /** Says that these are about to be read. @returns where from */
+    ask: (lines: readonly Line[]): ReadFrom[] =>
+      lines.flatMap((line) => {
+        const { class: place, workspace_id, shard, destination, unread } = line
+        line.isTold = false
+        return unread ? { class: place, workspace_id, shard, destination, unread } : []
+      }),
+    /** Learns what stands behind these places, of each line at most `each`. What somebody told of meanwhile may not be among it. */
+    read(asked: readonly ReadFrom[], found: readonly (readonly LinePlace[])[], each: number): void {
+      for (const [i, from] of asked.entries()) {
+        const rows = found[i] ?? []
+        const line = classes[from.class]?.get(from.workspace_id)?.lines.get(keyOf(from))
+        if (!line?.unread || line.isTold || isBefore(line.unread, from.unread)) continue
+        if (isBefore(from.unread, line.unread)) continue
+        line.unread = rows.length < each ? null : (rows.at(-1) ?? null)
+        for (const row of rows) {
+          if (ids.has(row.id)) continue
+          line.rows.push(row)
+          ids.add(row.id)
+        }
+        const workspace = classes[from.class]?.get(from.workspace_id)
+        if (workspace && line.rows.length === 0 && !line.unread) forget(workspace, line)
       }
-      return more
+    },
+    /** Takes the first delivery of a line. */
+    take(workspace: WorkspaceLines, line: Line): InLine | undefined {
+      const row = line.rows.shift()
+      if (!row) return
+      ids.delete(row.id)
+      const { class: place, workspace_id, shard, destination } = line
+      if (line.rows.length === 0 && !line.unread) forget(workspace, line)
+      return { class: place, workspace_id, shard, destination, ...row }
+    },
+    forget,
+    /** Whether the workspace of a line has its share of lines. */
+    isFull: ({ class: place, workspace_id }: LineKey): boolean =>
+      (classes[place]?.get(workspace_id)?.lines.size ?? 0) >= share(),
+    /** A workspace that has room for lines which are not here, and behind which of its lines they are searched for. */
+    nextPartial(): LineKey | undefined {
+      for (const workspace of partial) {
+        if (workspace.lines.size > share() / 2 || !workspace.unswept) continue
+        if (workspace.unswept.shard < 0) workspace.isMissing = false
+        return workspace.unswept
+      }
+      return
+    },
+    /** Learns what a search behind one of its lines has found. */
+    foundBehind(after: LineKey, { heads, next }: FoundLines): void {
+      const workspace = workspaceOf(after)
+      if (!workspace) return
+      const own = heads.filter(
+        ({ class: place, workspace_id }) =>
+          place === after.class && workspace_id === after.workspace_id,
+      )
+      let last = after
+      for (const head of own) {
+        if (!addHead(head)) {
+          workspace.unswept = last
+          return
+        }
+        last = head
+      }
+      const isEnd = next === null || own.length < heads.length
+      workspace.unswept = !isEnd ? next : workspace.isMissing ? firstOf(after) : null
+      if (workspace.unswept) return
+      partial.delete(workspace)
+      tidy(workspace)
     },
   }
-}
-
-/** Takes the laps on by a claim, which asked for these shares. */
-function goOnAll(
-  laps: readonly Lap[],
-  walked: readonly Walked[],
-  isClaimed: boolean,
-  { crowded, shares }: { crowded: readonly number[]; shares: readonly number[] },
-) {
-  let hasMore = false
-  /** The classes that go on with their share, and what those among them lack whose lap ended before they had it. */
-  const goingOn: number[] = []
-  let lacking = 0
-  for (const one of walked) {
-    const lap = laps[one.class]
-    if (!lap) continue
-    // A lap that began in an earlier claim, and has found something, may find more from the first workspace on.
-    const wasUnderWay = crowded.includes(one.class) && lap.after !== ''
-    const mayFind = goOn(lap, one, isClaimed)
-    hasMore ||= mayFind
-    const hasEnded = one.after === ''
-    const beginsNext = hasEnded && wasUnderWay && mayFind
-    // A walk may take more than its share, by a step.
-    if (beginsNext) lacking += Math.max(0, (shares[one.class] ?? 0) - one.taken)
-    if (!hasEnded || beginsNext) goingOn.push(one.class)
-  }
-  return { hasMore, goingOn, lacking }
-}
-
-/** Takes a lap on by a claim. @returns whether the next claim may find more */
-function goOn(lap: Lap, { after, taken, turns }: Walked, isClaimed: boolean): boolean {
-  let more = false
-  for (const { workspace_id, place } of turns) {
-    lap.seen.add(workspace_id)
-    // It had begun behind its first line, where more may wait.
-    if (!place) more = lap.places.delete(workspace_id) || more
-    else if (lap.places.size < PLACES_MAX || lap.places.has(workspace_id)) {
-      lap.places.set(workspace_id, place)
-      lap.found = true
-    }
-  }
-  // What others have locked was found and not claimed: the lane must not ask for it again and again.
-  lap.found ||= taken > 0 && isClaimed
-  more ||= after !== '' || lap.found
-  if (after === '') {
-    lap.found = false
-    // Who has nothing left is not visited, and would keep its place from others for ever.
-    for (const name of lap.places.keys()) if (!lap.seen.has(name)) lap.places.delete(name)
-    lap.seen.clear()
-  }
-  lap.after = after
-  return more
-}
-
-/**
- * The shares of the next claim. Classes keep to theirs that had more than they got, or begin their next lap, while almost all
- * places were filled. If places stayed free although none of them has come to its end, what was found shared the room of
- * destinations with other lines: then they look for as many times their shares as would have filled the claim, because
- * to look for all places in each class reads three times as much. A claim that is filled ends that: the next one tries the plain shares.
- */
-function nextShares(
-  { crowded, times }: Shares,
-  { goingOn, lacking }: { goingOn: readonly number[]; lacking: number },
-  due: number,
-  limit: number,
-): Shares {
-  if (due + lacking >= limit * CROWDED_SHARE) return { crowded: goingOn, times: 1 }
-  // Only what was looked for by shares says how many times of them would do.
-  const allGoOn =
-    crowded.length > 1 && lacking === 0 && crowded.every((one) => goingOn.includes(one))
-  if (due === 0 || !allGoOn) return { crowded: [], times: 1 }
-  return { crowded: goingOn, times: Math.min((times * limit) / due, limit) }
-}
-
-/** The most of one turn in a claim: a workspace that is alone leaves one place. */
-const turnMax = (limit: number, alone: boolean) => (alone ? Math.max(1, limit - 1) : limit)
-
-/** The most that a claim looks for in each class. What the others have is looked for in case these have too little. */
-function shareOut(limit: number, { crowded, times }: Shares): number[] {
-  const weights = crowded.reduce((sum, place) => sum + (classWeights[place] ?? 0), 0)
-  if (crowded.length < 2) return classWeights.map(() => limit)
-  return classWeights.map((weight, place) => {
-    if (!crowded.includes(place)) return limit
-    return Math.min(limit, Math.ceil((limit * weight * times) / weights))
-  })
 }

@@ -1,6 +1,7 @@
 // Makes mail of a lane ready when its time has come.
 import { transact } from '../../commands/transact.ts'
-import type { ShardRange } from '../../db/deliveries/lines.ts'
+import type { LaneEpoch } from '../../db/deliveries/guards.ts'
+import type { InLine, ShardRange } from '../../db/deliveries/lines.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
 import type { DeliveryDeps } from '../deps.ts'
 
@@ -16,9 +17,13 @@ type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config'>
 /**
  * Makes the function that makes ready what is due, of all shards alike, until nothing more is. One call at a time works,
  * and none for two seconds after a fault, which it throws.
- * @param onReady called when there was some
+ * @param onReady called with what stands in line now
  */
-export function createReady(deps: Deps, shards: ShardRange, onReady: () => void) {
+export function createReady(
+  deps: Deps,
+  { shards, owner }: { shards: ShardRange; owner: LaneEpoch },
+  onReady: (rows: readonly InLine[]) => void,
+) {
   let isWorking = false
   let restsUntil = 0
   /** Shards in which more was due than the last call took, and how far the turns between their workspaces are. */
@@ -29,19 +34,18 @@ export function createReady(deps: Deps, shards: ShardRange, onReady: () => void)
     try {
       for (let more = true; more; ) {
         const found = await transact.one(deps, async ({ db, wake }) => {
-          const { rerouted, told, ...rest } = await readyDue(db, shards, deps.now(), {
+          const { told, ...rest } = await readyDue(db, shards, deps.now(), {
             perShard: READY_MAX,
             rights: deps.config,
             crowded,
+            owner,
           })
-          // What stands in the shard of another lane now is due there.
-          if (rerouted) wake('dripline_deliveries')
           if (told) wake('dripline_mail_events')
           return rest
         })
         crowded = found.crowded
         more = crowded.size > 0
-        if (found.count > 0) onReady()
+        if (found.rows.length > 0) onReady(found.rows)
       }
     } catch (err) {
       restsUntil = performance.now() + FAULT_MS

@@ -1,7 +1,7 @@
 // Runs one lane: takes it, claims due deliveries of its shards, sends them and settles them, until it is stopped or a
 // newer owner has taken it. It knows no Temporal.
 import { transact } from '../../commands/transact.ts'
-import { type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import { createPulse } from '../../runtime/pulse.ts'
@@ -11,10 +11,10 @@ import { passPoint } from '../points.ts'
 import { createAdmission, type LanesShare } from './admission.ts'
 import { createAttempts } from './attempts.ts'
 import { CLAIM_MAX, claimUntil } from './claiming.ts'
+import { createClaims } from './claims.ts'
 import { createRecovery, settleMarked } from './expiredLeases.ts'
 import { createInFlight, SENT_MAX } from './inFlight.ts'
 import { createLeases } from './leases.ts'
-import { createLines } from './lines.ts'
 import { type Lane, type Ownership, own } from './ownership.ts'
 import { createReady, READY_MS } from './ready.ts'
 import { createRooms } from './rooms.ts'
@@ -49,8 +49,8 @@ export async function runLane(
 ): Promise<LaneRun> {
   const ownership = await own(deps, lane)
   const shards = laneShards(lane.lane, lane.lanes)
-  const running = createRunning(deps, shards, ownership, shared)
   const over = AbortSignal.any([stop, deps.stopping, ownership.lost])
+  const running = createRunning(deps, shards, ownership, { ...shared, over })
   const upkeep = setInterval(
     () => void running.quietly('upkeep', () => running.keepUp(!over.aborted)),
     Math.max(200, deps.config.leaseMs / 4),
@@ -76,7 +76,7 @@ function createRunning(
   deps: DeliveryDeps,
   shards: ShardRange,
   { epoch, look }: Ownership,
-  shared: LanesShare,
+  shared: LanesShare & { over: AbortSignal },
 ) {
   const { log, now, config, metrics } = deps
   const leases = createLeases({ owner: epoch, shards }, config.leaseMs, now)
@@ -84,7 +84,6 @@ function createRunning(
   const capacity = config.smtpConnections * CLAIMS_PER_CONNECTION
   const slowMax = config.deliveryMode === 'mx' ? SLOW_MAX : 0
   const inFlight = createInFlight<ClaimedDelivery>({ capacity, slowMax, sentMax: SENT_MAX })
-  const lines = createLines(shards)
   const rooms = createRooms(deps.transport, { ...deps, unbounded: config.simulatorDomain })
   const admit = createAdmission(deps, shared, leaseToken)
   const pulse = createPulse()
@@ -123,21 +122,32 @@ function createRunning(
     quietly,
   })
 
-  const makeReady = createReady(deps, shards, pulse.beat)
+  const claiming = { ...deps, db: deps.claiming }
+  const claims = createClaims({
+    read: (work) => transact.one(claiming, ({ db }) => work(db)),
+    shards,
+    quietly,
+    onFound: pulse.beat,
+    over: shared.over,
+  })
+  const makeReady = createReady(deps, { shards, owner: epoch }, (rows) => {
+    claims.add(rows)
+    pulse.beat()
+  })
   const recover = createRecovery(deps, shards)
 
   /** Claims up to `limit` deliveries and starts those that may be sent now. @returns whether more are due */
   const claim = async (limit: number): Promise<boolean> => {
     if (!rooms.mayClaim()) return false
-    const walk = { ...lines.next(limit), rooms: rooms.left() }
     const began = performance.now()
     const until = leases.next()
     passPoint('claim', null)
-    const lease = { leaseToken, leaseMs: config.leaseMs, now: now(), owner: epoch }
-    const { deliveries, due, walked } = await transact.one(
-      { ...deps, db: deps.claiming },
-      ({ db }) => claimDeliveries(db, { ...walk, limit, ...lease }),
-    )
+    const asked = { leaseToken, leaseMs: config.leaseMs, now: now(), owner: epoch }
+    const { deliveries, count, full, more } = await claims.claim({
+      ...asked,
+      limit,
+      rooms: rooms.left(),
+    })
     metrics?.claimed(deliveries.length, performance.now() - began)
     leases.note(deliveries, until)
     for (const { id } of deliveries) passPoint('claimed', id)
@@ -147,8 +157,8 @@ function createRunning(
       await release(deliveries)
       throw err
     }
-    for (const { full } of walked) rooms.wanted(full)
-    return lines.learn(walked, due, limit)
+    rooms.wanted(full)
+    return more && count > 0
   }
 
   /** Extends the leases of deliveries under way. An owner also takes over those whose lease has expired. */

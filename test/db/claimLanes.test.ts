@@ -4,9 +4,8 @@ import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
-import { createLines } from '../../delivery/lane/lines.ts'
 import { laneShards } from '../../delivery/lane/shards.ts'
-import { claimInTrx } from '../setup/claims.ts'
+import { claimInTrx, createTestLane } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { allLines, endLeases, expiredLeases, queueAt } from '../setup/queue.ts'
 
@@ -15,9 +14,9 @@ const { queue, claimOf } = queueAt(db, new Date('2026-03-02T09:00:00Z'))
 
 beforeEach(() => sql`truncate deliveries, delivery_claims`.execute(db))
 
-const claim = (shards: ShardRange, limit = 100, walk = {}) =>
+const claim = (shards: ShardRange, limit = 100) =>
   transact({ db, wake: () => undefined }, (inTrx) =>
-    claimInTrx(inTrx.db, claimOf({ ...allLines(limit, shards), ...walk })),
+    claimInTrx(inTrx.db, claimOf(allLines(limit, shards))),
   )
 const sorted = (ids: readonly number[]) => [...ids].sort((a, b) => a - b)
 
@@ -35,11 +34,13 @@ test('a lane takes nothing of the last shard of the lane before it', async () =>
 test('what a lane has had a turn for it goes on with in its own shards', async () => {
   await queue(640)
   const shards = { from: 8, to: 16 }
-  const lines = createLines(shards)
+  const { claims, use } = createTestLane(shards)
   const taken: number[] = []
   for (let turn = 0; turn < 30; turn++) {
-    const { deliveries, due, walked } = await claim(shards, 7, lines.next(7))
-    lines.learn(walked, due, 7)
+    const { deliveries } = await transact({ db, wake: () => undefined }, async (inTrx) => {
+      await use(inTrx.db)
+      return claims.claim(claimOf(allLines(7, shards)))
+    })
     taken.push(...deliveries.map(({ shard }) => shard))
   }
   expect(new Set(taken)).toEqual(new Set([8, 9, 10, 11, 12, 13, 14, 15]))

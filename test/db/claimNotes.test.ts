@@ -10,12 +10,14 @@ import {
   releaseDeliveries,
 } from '../../db/deliveries/leases.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
-import { up } from '../../db/migrations/2026-11-25-55-claims-in-place.ts'
+import { readyDue } from '../../db/deliveries/ready.ts'
+import { up as toClaimsInPlace } from '../../db/migrations/2026-11-25-55-claims-in-place.ts'
+import { up as toLinePlaces } from '../../db/migrations/2026-11-26-57-line-places.ts'
 import { claimInTrx } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { nodesOf } from '../setup/planNodes.ts'
-import { allLines, endLeases, expiredLeases, queueAt } from '../setup/queue.ts'
+import { allLines, endLeases, expiredLeases, queueAt, rights } from '../setup/queue.ts'
 
 const { db } = await createTestDatabase({ poolSize: 1, settings: { enable_seqscan: 'off' } })
 const NOW = new Date('2026-03-02T09:00:00Z')
@@ -31,6 +33,11 @@ const claim = (limit = 100) =>
   transact({ db, wake: () => undefined }, (inTrx) =>
     claimInTrx(inTrx.db, claimOf(allLines(limit))),
   ).then(({ deliveries }) => deliveries)
+/** Gives deliveries back, and makes them ready as a lane does. */
+const giveBack = async (claimed: Awaited<ReturnType<typeof claim>>) => {
+  await inOne((trx) => releaseDeliveries(trx, claimed, LEASE))
+  await inOne((trx) => readyDue(trx, ALL, after(3_600_000), { perShard: 100, rights }))
+}
 const forget = async () => {
   let after: NotePlace | undefined
   do after = (await inOne((trx) => forgetClaims(trx, ALL, after))) ?? undefined
@@ -43,7 +50,7 @@ const notes = async () =>
     ({ ids }) => ids.length,
   )
 
-test('a claim, an extended lease and what is given back write no index', async () => {
+test('a claim and an extended lease write no index', async () => {
   /** How many rows were updated, and how many of them with an entry in an index. */
   const updates = async () => {
     await sql`select pg_stat_force_next_flush()`.execute(db)
@@ -53,18 +60,19 @@ test('a claim, an extended lease and what is given back write no index', async (
     return rows[0] ?? { all: Number.NaN, indexed: Number.NaN }
   }
   await queue(2_000)
+  // Of each page a few are claimed: a page keeps room for versions of more than half of its rows.
+  await sql`update deliveries set shard = id / 32 % 64`.execute(db)
+  await sql`vacuum deliveries`.execute(db)
   const before = await updates()
   const claimed = await claim(200)
   const ids = claimed.map(({ id }) => id)
   // A page without room for another version would need entries, whatever stands in indexes.
   await sql`vacuum deliveries`.execute(db)
   await inOne((trx) => extendLeases(trx, ids, LEASE, 60_000))
-  await sql`vacuum deliveries`.execute(db)
-  await inOne((trx) => releaseDeliveries(trx, claimed, LEASE))
   await eventually(async () => {
     const { all, indexed } = await updates()
-    expect(all - before.all).toBe(600)
-    expect(indexed - before.indexed).toBeLessThan(60)
+    expect(all - before.all).toBe(400)
+    expect(indexed - before.indexed).toBeLessThan(40)
   })
 })
 
@@ -76,6 +84,8 @@ test('what is under way stands in no line for others', async () => {
   expect(second).toHaveLength(20)
   expect(await claim(100)).toEqual([])
   await inOne((trx) => releaseDeliveries(trx, first, LEASE))
+  expect(await claim(100), 'the lane makes it ready, and so knows of it').toEqual([])
+  await giveBack([])
   expect((await claim(100)).map(({ id }) => id).sort()).toEqual(first.map(({ id }) => id).sort())
 })
 
@@ -108,7 +118,7 @@ test('what is claimed again under the same lease is found once, and its first no
   await queue(1)
   for (const again of [false, true]) {
     const [one] = await claim()
-    if (!again && one) await inOne((trx) => releaseDeliveries(trx, [one], LEASE))
+    if (!again && one) await giveBack([one])
     else await endLeases(db, [one?.id ?? 0])
   }
   expect(await notes()).toEqual([1, 1])
@@ -152,6 +162,12 @@ test('a note that cannot go keeps no other from being forgotten', async () => {
   expect(await expired()).toEqual([one?.id])
 })
 
+/** Runs the migrations of the indexes once more. */
+const upAgain = async () => {
+  await toClaimsInPlace(db as never)
+  await toLinePlaces(db as never)
+}
+
 /** A claim as the release before makes it, which notes nothing. */
 const claimBefore = () => sql`
   update deliveries set state = 'sending', attempt = attempt + 1, lease_token = ${LEASE}, fence = ${LEASE},
@@ -190,7 +206,7 @@ test('what was under way before the migration is found, and it may be run again'
   await claimBefore().execute(db)
   await sql`drop table delivery_claims`.execute(db)
   for (let run = 0; run < 2; run++) {
-    await up(db as never)
+    await upAgain()
     expect(await expired()).toHaveLength(3)
   }
   const { rows } = await sql<{ name: string }>`
@@ -200,7 +216,7 @@ test('what was under way before the migration is found, and it may be run again'
   expect(rows).toEqual([])
 })
 
-test('a second run of the migration keeps the indexes of the first, and builds anew one that was interrupted', async () => {
+test('a second run of the migrations keeps the indexes of the first, and builds anew one that was interrupted', async () => {
   const oids = async () => {
     const { rows } = await sql<{ name: string; oid: string }>`
       select indexrelid::regclass::text as name, indexrelid::text as oid from pg_index
@@ -208,13 +224,13 @@ test('a second run of the migration keeps the indexes of the first, and builds a
     return new Map(rows.map(({ name, oid }) => [name, oid]))
   }
   const first = await oids()
-  await up(db as never)
+  await upAgain()
   expect(await oids()).toEqual(first)
-  const cut = 'deliveries_in_line'
+  const cut = 'deliveries_line_places'
   await sql`update pg_index set indisvalid = false where indexrelid = to_regclass(${cut})`.execute(
     db,
   )
-  await up(db as never)
+  await upAgain()
   const second = await oids()
   expect([...second.keys()].sort()).toEqual([...first.keys()].sort())
   expect(

@@ -4,11 +4,10 @@ import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import type { Db, Trx } from '../../db/connect.ts'
-import type { Claim, ClaimedDelivery } from '../../db/deliveries/claim.ts'
+import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
-import { createLines } from '../../delivery/lane/lines.ts'
-import { claimInTrx } from '../setup/claims.ts'
+import { claimInTrx, type LaneAsked } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { allLines, endLeases, expiredLeases, queueAt } from '../setup/queue.ts'
@@ -25,7 +24,7 @@ const { after, queue, claimOf } = queueAt(db, NOW)
 
 const inOne = <T>(work: (trx: Trx) => Promise<T>, on: Db = db) =>
   transact.one({ db: on, wake: () => undefined }, (inTrx) => work(inTrx.db))
-const claim = async (asked: Claim, on: Db = db) =>
+const claim = async (asked: LaneAsked, on: Db = db) =>
   (await inOne((trx) => claimInTrx(trx, asked), on)).deliveries
 const release = (claimed: ClaimedDelivery[], lease: string) =>
   inOne((trx) => releaseDeliveries(trx, claimed, lease))
@@ -36,9 +35,9 @@ beforeEach(async () => {
   await sql`truncate deliveries`.execute(db)
 })
 
-test('each line gives the deliveries that are due longest, and no more than its share', async () => {
+test('each line gives the deliveries that are due longest, one after the other', async () => {
   await queue(6_400, { everyMs: 1 })
-  const claimed = await claim(claimOf({ ...allLines(200), perLine: 3 }))
+  const claimed = await claim(claimOf(allLines(192)))
   expect(claimed).toHaveLength(192)
   const oldest = await db
     .selectFrom('deliveries')
@@ -57,9 +56,9 @@ test('a long line does not delay the mail of another', async () => {
   await sql`update deliveries set shard = 5`.execute(db)
   await sql`update deliveries set shard = 6, next_at = ${NOW}
     where id = (select max(id) from deliveries)`.execute(db)
-  const claimed = await claim(claimOf({ limit: 100, turn: 100, perLine: 50 }))
+  const claimed = await claim(claimOf())
   expect(claimed.map(({ shard }) => shard)).toContain(6)
-  expect(claimed).toHaveLength(51)
+  expect(claimed).toHaveLength(100)
 })
 
 test('eight concurrent lanes claim everything, and nothing twice', async () => {
@@ -69,7 +68,7 @@ test('eight concurrent lanes claim everything, and nothing twice', async () => {
     for (;;) {
       const leaseToken = `00000000-0000-0000-0000-0000000000${10 + n}`
       // Two that look at the same rows do not wait for each other: one of them gets less.
-      const claimed = await claim(claimOf({ leaseToken, limit: 70, turn: 70, perLine: 9 }))
+      const claimed = await claim(claimOf({ leaseToken, limit: 70 }))
       seen.push(...claimed)
       const { rows } = await sql`select from deliveries where state = 'queued' limit 1`.execute(db)
       if (rows.length === 0) return
@@ -143,7 +142,7 @@ test('the mark data_sent updates no index', async () => {
   })
 })
 
-test('what a claim settles without sending counts in the share of its line, and comes back as due', async () => {
+test('what a claim settles without sending takes a place of it, and the next claim may find more', async () => {
   await queue(40, { everyMs: 1 })
   await sql`update deliveries set shard = 1, recipient = 'gone@mail.test'`.execute(db)
   const { rows } = await sql<{
@@ -151,19 +150,13 @@ test('what a claim settles without sending counts in the share of its line, and 
   }>`select workspace_id from deliveries limit 1`.execute(db)
   await sql`insert into suppressions (workspace_id, email, reason, created_at)
     values (${rows[0]?.workspace_id}, 'gone@mail.test', 'manual', ${NOW})`.execute(db)
-  const asked = claimOf({ limit: 100, turn: 100, perLine: 7 })
-  const found = await inOne((trx) => claimInTrx(trx, asked))
-  expect(found.deliveries).toEqual([])
-  expect(found.due).toBe(7)
-  // So the lane claims again at once, with a larger share.
-  const lines = createLines({ from: 0, to: 64 })
-  expect(lines.learn(found.walked, found.due, 100)).toBe(true)
-  expect(lines.next(100).turn).toBe(40)
+  const found = await inOne((trx) => claimInTrx(trx, claimOf({ limit: 7 })))
+  expect(found).toMatchObject({ deliveries: [], count: 7, more: true })
 })
 
 test('only a lease that is still ours is extended', async () => {
   await queue(2, { everyMs: 1 })
-  const [ours, taken] = await claim(claimOf({ limit: 2, turn: 2, perLine: 2 }))
+  const [ours, taken] = await claim(claimOf({ limit: 2 }))
   await sql`update deliveries set state = 'queued', lease_token = null, lease_until = null where id = ${taken?.id}`.execute(
     db,
   )

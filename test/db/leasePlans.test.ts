@@ -61,7 +61,7 @@ test.each(Object.entries(queries))('by the ids of notes is read: %s', async (nam
     // The rest of it counts what waits, and is planned each time.
     expect(text).toMatch(/^\s*\/\* depths \*\//)
     for (const indexes of plans) expect(indexes).toContain('deliveries_pkey')
-    const others = ['deliveries_in_line', 'deliveries_put_off']
+    const others = ['deliveries_line_places', 'deliveries_put_off']
     expect(plans.at(-1)).toEqual([...others, 'deliveries_pkey'].sort())
   } else for (const indexes of plans) expect(indexes).toEqual(['deliveries_pkey'])
 })

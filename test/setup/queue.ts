@@ -2,10 +2,10 @@
 
 import { sql } from 'kysely'
 import type { Db } from '../../db/connect.ts'
-import type { Claim } from '../../db/deliveries/claim.ts'
 import { type ExpiredLease, listExpiredLeases, type NotePlace } from '../../db/deliveries/leases.ts'
 import type { ShardRange } from '../../db/deliveries/lines.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import type { LaneAsked } from './claims.ts'
 
 /** Queues deliveries over all shards, to one destination, `everyMs` apart from `dueAt` on. */
 export async function queueDeliveries(
@@ -60,9 +60,7 @@ const HOUR_MS = 3_600_000
 export const allLines = (limit: number, shards = { from: 0, to: 64 }) => ({
   shards,
   limit,
-  turn: limit,
-  perLine: limit,
-  most: [limit, limit, limit],
+  rooms: { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY },
 })
 
 /** Deliveries that are due at a time, and claims of an hour later over all shards. */
@@ -79,7 +77,7 @@ export function queueAt(db: Db, due: Date) {
         expiresAt: after(24 * HOUR_MS),
         ...over,
       }),
-    claimOf: (over: Partial<Claim> = {}): Claim => ({
+    claimOf: (over: Partial<LaneAsked> = {}): LaneAsked => ({
       ...allLines(100),
       leaseToken: '00000000-0000-0000-0000-000000000001',
       leaseMs: 60_000,

@@ -1,0 +1,59 @@
+// The claims of a lane: what it finds it remembers in lines, picks from them, and claims by ids.
+import { type Claim, type ClaimedDelivery, claimDeliveries } from '../../db/deliveries/claim.ts'
+import type { InLine } from '../../db/deliveries/lines.ts'
+import type { Rooms } from '../../mail/transport.ts'
+import { createFinding, type FindingDeps } from './finding.ts'
+import { createLines } from './lines.ts'
+import { choose } from './picking.ts'
+
+/** What one claim of up to `limit` deliveries asks. */
+export interface ClaimAsked extends Omit<Claim, 'ids' | 'shards'> {
+  limit: number
+  rooms: Rooms
+}
+
+export interface LaneClaim {
+  /** What may be sent. */
+  deliveries: ClaimedDelivery[]
+  /** How many were claimed, also what was settled or put off. */
+  count: number
+  /** Destinations that have no room for more, and for which more may wait. */
+  full: string[]
+  /** Whether the next claim may find more. */
+  more: boolean
+}
+
+export type Claims = ReturnType<typeof createClaims>
+
+/** Makes the claims of a lane, which has to call one after the other. */
+export function createClaims(deps: Omit<FindingDeps, 'lines'>) {
+  const lines = createLines()
+  const finding = createFinding({ ...deps, lines })
+
+  return {
+    /** Learns of deliveries that were made ready. */
+    add: (rows: readonly InLine[]) => lines.add(rows),
+    /** Finds all that waits before the first claim, which else begins while some of it is not found yet. */
+    begin: finding.begin,
+    async claim({ limit, rooms, ...asked }: ClaimAsked): Promise<LaneClaim> {
+      await finding.look()
+      const now = asked.now.getTime()
+      const { rows, full, more } = await choose(lines, finding.readMore, { limit, rooms, now })
+      // Where places of lines were given up, others take them now.
+      finding.search()
+      if (rows.length === 0) return { deliveries: [], count: 0, full, more: false }
+      const ids = rows.map(({ id }) => id)
+      let taken = new Set<number>()
+      try {
+        const claimed = await deps.read((db) =>
+          claimDeliveries(db, { ...asked, ids, shards: deps.shards }),
+        )
+        taken = claimed.taken
+        const { deliveries } = claimed
+        return { deliveries, count: taken.size, full, more: more && taken.size > 0 }
+      } finally {
+        if (taken.size < ids.length) lines.reread(rows.filter(({ id }) => !taken.has(id)))
+      }
+    },
+  }
+}

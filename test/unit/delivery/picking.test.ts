@@ -1,0 +1,169 @@
+// The order among the mail that a lane knows of: classes by weight, workspaces and destinations in turn, and no more than there is room for.
+import { expect, test } from 'vitest'
+import type { InLine } from '../../../db/deliveries/lines.ts'
+import { createLines, type Line } from '../../../delivery/lane/lines.ts'
+import { choose } from '../../../delivery/lane/picking.ts'
+
+const anyRoom = { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY }
+let lastId = 0
+
+interface Waiting {
+  count: number
+  class?: number
+  workspace?: string
+  destination?: string
+  at?: number
+}
+
+const waiting = ({ count, ...over }: Waiting): InLine[] =>
+  Array.from({ length: count }, () => {
+    lastId += 1
+    const { workspace = 'ws_1', destination = 'one.test', at = 0 } = over
+    return {
+      class: over.class ?? 0,
+      workspace_id: workspace,
+      shard: 5,
+      destination,
+      at,
+      id: lastId,
+    }
+  })
+
+/** A lane that knows of this mail alone, and has nothing to read. */
+function laneOf(...mail: Waiting[]) {
+  const lines = createLines()
+  for (const one of mail) lines.add(waiting(one))
+  const readMore = async (unread: readonly Line[]) => expect(unread).toEqual([])
+  return {
+    lines,
+    claim: (limit: number, rooms = anyRoom, now = 1) =>
+      choose(lines, readMore, { limit, rooms, now }),
+  }
+}
+
+const countsOf = (rows: readonly InLine[], column: 'class' | 'workspace_id' | 'destination') => {
+  const counts: Record<string, number> = {}
+  for (const row of rows) counts[row[column]] = (counts[row[column]] ?? 0) + 1
+  return counts
+}
+
+test('classes share a claim by their weights, and what one leaves the others get', async () => {
+  const { claim } = laneOf(...[0, 1, 2].map((place) => ({ count: 130, class: place })))
+  expect(countsOf((await claim(200)).rows, 'class')).toEqual({ 0: 120, 1: 60, 2: 20 })
+  expect(countsOf((await claim(100)).rows, 'class')).toEqual({ 0: 10, 1: 68, 2: 22 })
+  const { rows, more } = await claim(200)
+  expect(countsOf(rows, 'class')).toEqual({ 1: 2, 2: 88 })
+  expect(more).toBe(false)
+})
+
+test('workspaces take turns, and who was last is last in the next claim', async () => {
+  const { claim } = laneOf(
+    { count: 150, workspace: 'ws_a' },
+    { count: 9, workspace: 'ws_b' },
+    { count: 2, workspace: 'ws_c' },
+  )
+  const names = async (limit: number) =>
+    (await claim(limit)).rows.map(({ workspace_id }) => workspace_id.at(-1)).join('')
+  expect(await names(2)).toBe('ab')
+  expect(await names(4)).toBe('cabc')
+  expect(await names(5)).toBe('ababa')
+  expect(await names(20)).toBe('bababababaaaaaaaaaaa')
+})
+
+test('a workspace takes of its destinations in turn, of each what is due longest', async () => {
+  const { lines, claim } = laneOf(
+    { count: 150, destination: 'a.test', at: -5 },
+    { count: 3, destination: 'b.test' },
+  )
+  const [late] = waiting({ count: 1, destination: 'b.test', at: -9 })
+  lines.add(late ? [late] : [])
+  const { rows } = await claim(4)
+  expect(rows.map(({ destination }) => destination[0]).join('')).toBe('abab')
+  expect(rows[1]).toEqual(late)
+})
+
+test('what has no room or is not due waits, and the full destinations are told', async () => {
+  const { lines, claim } = laneOf(
+    { count: 9, destination: 'full.test' },
+    { count: 9, destination: 'small.test' },
+    { count: 9, destination: 'later.test', at: 50 },
+  )
+  const rooms = {
+    known: new Map([
+      ['full.test', 0],
+      ['small.test', 2],
+    ]),
+    other: 5,
+  }
+  const first = await claim(20, rooms)
+  expect(countsOf(first.rows, 'destination')).toEqual({ 'small.test': 2 })
+  expect([first.full.sort(), first.more]).toEqual([['full.test', 'small.test'], false])
+  const later = await claim(20, rooms, 50)
+  expect(countsOf(later.rows, 'destination')).toEqual({ 'small.test': 2, 'later.test': 5 })
+  lines.add(first.rows)
+  expect(countsOf((await claim(99)).rows, 'destination')).toEqual({
+    'full.test': 9,
+    'small.test': 7,
+  })
+})
+
+test('the room of a destination holds over classes and workspaces', async () => {
+  const { claim } = laneOf(
+    ...[0, 1, 2].flatMap((place) =>
+      ['ws_a', 'ws_b'].map((workspace) => ({ count: 30, class: place, workspace })),
+    ),
+  )
+  const { rows } = await claim(100, { known: new Map([['one.test', 20]]), other: 0 })
+  expect(countsOf(rows, 'class')).toEqual({ 0: 12, 1: 6, 2: 2 })
+  expect(countsOf(rows, 'workspace_id')).toEqual({ ws_a: 10, ws_b: 10 })
+})
+
+test('a line that has to be read has its turn in the next claim, also where others fill this one', async () => {
+  const lines = createLines()
+  lines.add(waiting({ count: 150, destination: 'a.test' }))
+  const [head, ...rest] = waiting({ count: 3, destination: 'b.test' })
+  lines.found(head ? [head] : [])
+  const readMore = async (unread: readonly Line[]) => {
+    const asked = lines.ask(unread)
+    expect(asked.map(({ destination }) => destination)).toEqual(['b.test'])
+    lines.read(asked, [rest], 9)
+  }
+  const claim = async () =>
+    (await choose(lines, readMore, { limit: 4, rooms: anyRoom, now: 1 })).rows
+      .map(({ destination }) => destination[0])
+      .join('')
+  expect(await claim()).toBe('abaa')
+  expect(await claim()).toBe('baba')
+})
+
+test('where all lines of a workspace are full that it has a share for, others take their places', async () => {
+  const limits = { lines: 9, share: [2, 2], rows: 99, lineRows: [9, 4] } as const
+  const lines = createLines(limits)
+  for (const destination of ['a.test', 'b.test', 'c.test']) {
+    lines.add(waiting({ count: 2, destination }))
+  }
+  expect(lines.nextPartial()).toBeUndefined()
+  const rooms = {
+    known: new Map([
+      ['a.test', 0],
+      ['b.test', 0],
+    ]),
+    other: 5,
+  }
+  const claim = () => choose(lines, async () => undefined, { limit: 9, rooms, now: 1 })
+  expect((await claim()).rows).toEqual([])
+  const after = lines.nextPartial()
+  expect(after).toMatchObject({ workspace_id: 'ws_1', shard: -1 })
+  if (!after) return
+  const heads = ['a.test', 'b.test', 'c.test'].flatMap((destination) =>
+    waiting({ count: 1, destination }),
+  )
+  // Two have places again, which they lose; the search goes on behind them.
+  lines.foundBehind(after, { heads, next: null })
+  expect((await claim()).rows).toEqual([])
+  const behind = lines.nextPartial()
+  expect(behind).toMatchObject({ destination: 'b.test' })
+  if (!behind) return
+  lines.foundBehind(behind, { heads: heads.slice(2), next: null })
+  expect((await claim()).rows).toEqual(heads.slice(2))
+})
