@@ -29,8 +29,6 @@ export interface LinePlace {
 /** A delivery in its line. */
 export type InLine = LineKey & LinePlace
 
-/** Before all of a line. */
-export const LINE_START: LinePlace = { at: Number.NEGATIVE_INFINITY, id: 0 }
 /** Before all lines. */
 export const FIRST_LINE: LineKey = { class: -1, workspace_id: '', shard: -1, destination: '' }
 /** Behind every shard, and every destination in the order of the index. */

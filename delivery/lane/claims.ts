@@ -3,7 +3,7 @@ import { type Claim, type ClaimedDelivery, claimDeliveries } from '../../db/deli
 import type { InLine } from '../../db/deliveries/lines.ts'
 import type { Rooms } from '../../mail/transport.ts'
 import { createFinding, type FindingDeps } from './finding.ts'
-import { createLines } from './lines.ts'
+import { Lines } from './lines.ts'
 import { choose } from './picking.ts'
 
 /** What one claim of up to `limit` deliveries asks. */
@@ -27,7 +27,7 @@ export type Claims = ReturnType<typeof createClaims>
 
 /** Makes the claims of a lane, which has to call one after the other. */
 export function createClaims(deps: Omit<FindingDeps, 'lines'>) {
-  const lines = createLines()
+  const lines = new Lines()
   const finding = createFinding({ ...deps, lines })
 
   return {

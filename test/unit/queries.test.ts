@@ -10,6 +10,9 @@ import { filesOf, nodesOf, parseSource } from '../setup/sources.ts'
 const exceptions: Record<string, string[]> = {
   'lanes claim and settle mail of all workspaces, row by row': [
     'deliveries/claimDeliveries',
+    'deliveries/listArrivals',
+    'deliveries/listLines',
+    'deliveries/readLines',
     'deliveries/readyDue',
     'deliveries/extendLeases',
     'deliveries/releaseDeliveries',

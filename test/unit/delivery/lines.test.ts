@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { InLine, LineKey, LinePlace } from '../../../db/deliveries/lines.ts'
-import { createLines, type Line } from '../../../delivery/lane/lines.ts'
+import type { Line } from '../../../delivery/lane/line.ts'
+import { Lines } from '../../../delivery/lane/lines.ts'
 import { choose } from '../../../delivery/lane/picking.ts'
 
 const rooms = { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY }
@@ -24,7 +25,7 @@ const isBehind = (row: InLine, { at, id }: LinePlace) =>
 function createQueue() {
   const stored = new Map<number, InLine>()
   const taken: number[] = []
-  const lines = createLines(tight)
+  const lines = new Lines(tight)
   let lastId = 0
   /** What happens between a statement and the moment at which the lane learns what it has found. */
   const between: (() => void)[] = []
@@ -132,7 +133,7 @@ test('each delivery is taken once, and none is forgotten', async () => {
 
 test('what is told while a line is read is not lost, although the read has not seen it', async () => {
   const line = { class: 0, workspace_id: 'ws_a', shard: 3, destination: 'a.test' }
-  const lines = createLines()
+  const lines = new Lines()
   lines.found([{ ...line, at: 5, id: 1 }])
   const known = lines.classes[0]?.get('ws_a')?.lines.values().next().value
   if (!known) throw new Error('the line is not there')
@@ -156,7 +157,7 @@ test('what is told while a line is read is not lost, although the read has not s
 
 test('a long line is remembered to a bound, and read on from there', () => {
   const line = { class: 0, workspace_id: 'ws_a', shard: 3, destination: 'a.test' }
-  const lines = createLines()
+  const lines = new Lines()
   lines.add(Array.from({ length: 5_000 }, (_, i) => ({ ...line, at: 5, id: i + 1 })))
   const known = lines.classes[0]?.get('ws_a')?.lines.values().next().value
   expect(known?.rows).toHaveLength(200)

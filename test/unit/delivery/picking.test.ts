@@ -1,7 +1,8 @@
 // The order among the mail that a lane knows of: classes by weight, workspaces and destinations in turn, and no more than there is room for.
 import { expect, test } from 'vitest'
 import type { InLine } from '../../../db/deliveries/lines.ts'
-import { createLines, type Line } from '../../../delivery/lane/lines.ts'
+import type { Line } from '../../../delivery/lane/line.ts'
+import { Lines } from '../../../delivery/lane/lines.ts'
 import { choose } from '../../../delivery/lane/picking.ts'
 
 const anyRoom = { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY }
@@ -31,7 +32,7 @@ const waiting = ({ count, ...over }: Waiting): InLine[] =>
 
 /** A lane that knows of this mail alone, and has nothing to read. */
 function laneOf(...mail: Waiting[]) {
-  const lines = createLines()
+  const lines = new Lines()
   for (const one of mail) lines.add(waiting(one))
   const readMore = async (unread: readonly Line[]) => expect(unread).toEqual([])
   return {
@@ -119,7 +120,7 @@ test('the room of a destination holds over classes and workspaces', async () => 
 })
 
 test('a line that has to be read has its turn in the next claim, also where others fill this one', async () => {
-  const lines = createLines()
+  const lines = new Lines()
   lines.add(waiting({ count: 150, destination: 'a.test' }))
   const [head, ...rest] = waiting({ count: 3, destination: 'b.test' })
   lines.found(head ? [head] : [])
@@ -138,7 +139,7 @@ test('a line that has to be read has its turn in the next claim, also where othe
 
 test('where all lines of a workspace are full that it has a share for, others take their places', async () => {
   const limits = { lines: 9, share: [2, 2], rows: 99, lineRows: [9, 4] } as const
-  const lines = createLines(limits)
+  const lines = new Lines(limits)
   for (const destination of ['a.test', 'b.test', 'c.test']) {
     lines.add(waiting({ count: 2, destination }))
   }
