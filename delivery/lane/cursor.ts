@@ -6,6 +6,7 @@ const SETTLE_MS = 200
 /** How often it is noted how far the ids go, and how many such notes a transaction that does not end may hold up. */
 const NOTE_MS = 50
 const NOTES_MAX = 200
+
 /** How far the ids went when no transaction had begun from `xmax` on. */
 interface Note {
   top: number
@@ -36,17 +37,24 @@ export function createCursor() {
     return Math.max(up, Math.min(held.top, seen))
   }
 
+  /** Begins anew, with a search: after a fault it may be another server that answers, which lacks the last transactions. */
+  function forget(): void {
+    asked = undefined
+    notes.length = 0
+  }
+
   return {
     /** What the next look asks. The first one finds nothing: it says where arrivals begin. */
     next: (): Omit<ArrivalsAsked, 'shards'> =>
       asked ?? { after: Number.MAX_SAFE_INTEGER, read: Number.MAX_SAFE_INTEGER, xmin: 0 },
     /** Learns what the look has found. @returns whether a search is due */
     learn({ rows, top, xmin, xmax }: Arrivals, now_ms: number): boolean {
+      // Another server than before, to which the last transactions never came, gives their ids again.
+      if (asked && top < asked.read) forget()
       const seen = rows.length < ARRIVALS_MAX ? top : (rows.at(-1)?.id ?? top)
       if (asked) {
-        const after = decided(asked.after, seen, xmin, now_ms)
         // Of a look that was cut short nothing is known behind its end.
-        asked = { after, read: Math.max(asked.read, seen), xmin }
+        asked = { after: decided(asked.after, seen, xmin, now_ms), read: seen, xmin }
       } else {
         asked = { after: top, read: top, xmin }
         searchFrom = xmax
@@ -58,5 +66,6 @@ export function createCursor() {
       searchFrom = null
       return true
     },
+    forget,
   }
 }

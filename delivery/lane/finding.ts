@@ -68,7 +68,10 @@ export function createFinding(deps: FindingDeps) {
   async function look(): Promise<void> {
     const asked = { shards, ...cursor.next() }
     const now_ms = performance.now()
-    const arrivals = await read((db) => listArrivals(db, asked))
+    const arrivals = await read((db) => listArrivals(db, asked)).catch((err) => {
+      cursor.forget()
+      throw err
+    })
     lines.add(arrivals.rows)
     if (cursor.learn(arrivals, now_ms)) isSearchDue = true
     search()
