@@ -6,7 +6,7 @@ import type { Trx } from '../connect.ts'
 import { prepare, type Slots } from '../prepared.ts'
 import type { Row } from '../schema.ts'
 import type { Settings } from '../settings.ts'
-import { isWaiting, type LaneEpoch, leaseEnd, ownsLane } from './guards.ts'
+import { isFreeById, isWaiting, type LaneEpoch, leaseEnd, ownsLane } from './guards.ts'
 import type { ShardRange } from './lines.ts'
 import { look, lookedAt, type Verdict } from './look.ts'
 import { stoppedData, stoppedState } from './stop.ts'
@@ -106,10 +106,9 @@ function claimSteps(slot: Slots<Claim>, mayClaim: RawBuilder<unknown>): RawBuild
   const now = slot((claim) => claim.now)
   const token = slot(({ leaseToken }) => leaseToken)
   const stop = sql`l.verdict`
-  // Found by ids alone: from two "is null" in place of num_nulls Postgres would see that a partial index has these rows, and could take it.
   const due = sql`
         select ${lookedAt} from deliveries
-        where id = any(${slot(({ ids }) => ids)}::bigint[]) and num_nulls(lease_until, settled_at) = 2
+        where id = any(${slot(({ ids }) => ids)}::bigint[]) and ${isFreeById}
           and ready and ${isWaiting} and next_at <= ${now}
           and shard >= ${slot(({ shards }) => shards.from)} and shard < ${slot(({ shards }) => shards.to)} and ${mayClaim}
         for update skip locked`

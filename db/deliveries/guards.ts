@@ -27,7 +27,13 @@ export const isUnmarked = sql<boolean>`state in (${states(statesBefore('data_sen
 /** Of deliveries that stand in a line. The index deliveries_line_places has those too that are under way. */
 export const isInLine = sql<boolean>`ready and lease_until is null and settled_at is null`
 
-/** Of deliveries that wait until later, as the index deliveries_put_off has them. */
+/**
+ * That nobody has claimed or settled a delivery, where it is found by its id: from two "is null" in place of num_nulls Postgres
+ * would see that a partial index has these rows, and could read all of that instead.
+ */
+export const isFreeById = sql<boolean>`num_nulls(lease_until, settled_at) = 2`
+
+/** Of deliveries that stand in no line, as the index deliveries_put_off has them: due later, or put back and not made ready yet. */
 export const isLater = sql<boolean>`not ready and lease_until is null and settled_at is null`
 
 /** Of deliveries that wait until later and were never tried. */

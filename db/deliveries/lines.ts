@@ -3,7 +3,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Trx } from '../connect.ts'
 import { prepare } from '../prepared.ts'
-import { isInLine } from './guards.ts'
+import { isFreeById, isInLine } from './guards.ts'
 
 /** A half-open range of shards that one lane owns. */
 export interface ShardRange {
@@ -42,7 +42,8 @@ export const lastLineOf = (line: LineKey): LineKey => ({
   destination: LAST,
 })
 
-const ms = (time: RawBuilder<unknown>) =>
+/** A time in ms. */
+export const inMs = (time: RawBuilder<unknown>) =>
   sql<number>`round(date_part('epoch', ${time}) * 1000)::bigint`
 const toTime = (at: RawBuilder<unknown>) => sql`to_timestamp(${at} / 1000)::timestamptz(3)`
 
@@ -88,7 +89,6 @@ export async function listArrivals(db: Trx, asked: ArrivalsAsked): Promise<Arriv
 const isNew = (xmin: RawBuilder<number>) =>
   sql`((d.xmin::text::bigint - ${xmin}::bigint) & 4294967295) < 2147483648`
 
-// From two "is null" in place of num_nulls Postgres would see that a partial index has these rows, and could take it.
 const arrivals = prepare<ArrivalsAsked, InLine & Omit<Arrivals, 'rows'>>(
   (slot) => sql`
     select s.top, s.xmin, s.xmax, a.* from (
@@ -96,8 +96,8 @@ const arrivals = prepare<ArrivalsAsked, InLine & Omit<Arrivals, 'rows'>>(
         pg_snapshot_xmax(c)::text::bigint as xmax
       from pg_current_snapshot() c
     ) s left join lateral (
-      select d.class, d.workspace_id, d.shard, d.destination, ${ms(sql`d.next_at`)} as at, d.id from deliveries d
-      where d.id > ${slot(({ after }) => after)}::bigint and d.ready and num_nulls(d.lease_until, d.settled_at) = 2
+      select d.class, d.workspace_id, d.shard, d.destination, ${inMs(sql`d.next_at`)} as at, d.id from deliveries d
+      where d.id > ${slot(({ after }) => after)}::bigint and d.ready and ${isFreeById}
         and (d.id > ${slot(({ read }) => read)}::bigint or ${isNew(slot(({ xmin }) => xmin))}) and d.shard >= ${slot(({ shards }) => shards.from)} and d.shard < ${slot(({ shards }) => shards.to)}
       order by d.id limit ${sql.lit(ARRIVALS_MAX)}
     ) a on true`,
@@ -146,7 +146,7 @@ const lines = prepare<LinesAsked, InLine & { is_ours: boolean }>((slot) => {
       select s.n + 1, f.* from step s cross join lateral (
         select d.class, d.workspace_id,
           case when d.shard < ${from} then ${from}::smallint - 1 when d.shard >= ${to} then ${sql.lit(LAST_SHARD)} else d.shard end::smallint,
-          case when ${isOurs} then d.destination else ${sql.lit(LAST)} end collate "C", ${ms(sql`d.next_at`)}, d.id, ${isOurs}
+          case when ${isOurs} then d.destination else ${sql.lit(LAST)} end collate "C", ${inMs(sql`d.next_at`)}, d.id, ${isOurs}
         from deliveries d
         where (d.class, d.workspace_id, d.shard, d.destination) > (s.class, s.workspace_id, s.shard, s.destination) and ${isInLine}
         order by d.class, d.workspace_id, d.shard, d.destination, d.next_at, d.id limit 1
@@ -180,7 +180,7 @@ export async function readLines(
 const reading = prepare<ReadAsked, LinePlace & { n: number }>((slot) => {
   const of = <T>(name: (line: ReadFrom) => T) => slot(({ lines }) => lines.map(name))
   return sql`
-    select l.n::int as n, ${ms(sql`d.next_at`)} as at, d.id
+    select l.n::int as n, ${inMs(sql`d.next_at`)} as at, d.id
     from unnest(${of((line) => line.class)}::smallint[], ${of((line) => line.workspace_id)}::text[], ${of((line) => line.shard)}::smallint[],
         ${of((line) => line.destination)}::text[], ${of(({ unread }) => unread.at)}::float8[], ${of(({ unread }) => unread.id)}::bigint[])
       with ordinality as l(class, workspace_id, shard, destination, at, id, n)

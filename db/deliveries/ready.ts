@@ -2,8 +2,8 @@
 
 import { sql } from 'kysely'
 import type { Trx } from '../connect.ts'
-import { isLater, type LaneEpoch, ownsLane } from './guards.ts'
-import type { InLine, ShardRange } from './lines.ts'
+import { isFreeById, isLater, type LaneEpoch, ownsLane } from './guards.ts'
+import { type InLine, inMs, type ShardRange } from './lines.ts'
 import { dueColumns, readySteps, type SendRights } from './scheduled.ts'
 
 /** What one call is asked for. */
@@ -15,6 +15,8 @@ export interface ReadyAsked {
   crowded?: ReadonlyMap<number, string>
   /** Who asks: once a newer owner has taken the lane nothing is made ready, of which that one would not know. Absent: without that look. */
   owner?: LaneEpoch
+  /** What became due before was made ready by a call before, so that nothing of it is looked at. Absent: all of it is. */
+  since?: Date
 }
 
 export interface Readied {
@@ -22,8 +24,6 @@ export interface Readied {
   count: number
   /** What stands in line now. */
   rows: InLine[]
-  /** Whether some belong into another shard, whose lane makes them ready. */
-  rerouted: boolean
   /** Whether automation contacts are told. */
   told: boolean
   /** Shards that may have more: each with the workspace after which the next walk begins, '' for the first. */
@@ -72,15 +72,15 @@ export async function readyDue(
   trx: Trx,
   shards: ShardRange,
   now: Date,
-  { perShard, rights, crowded = new Map(), owner }: ReadyAsked,
+  { perShard, rights, crowded = new Map(), owner, since }: ReadyAsked,
 ): Promise<Readied> {
+  const isDue = since ? sql`next_at <= ${now} and next_at > ${since}` : sql`next_at <= ${now}`
   const mayReady = owner ? ownsLane(owner) : sql`true`
   const lock = sql`for update skip locked`
   // Planned at each call (it begins with a comment, so it gets no name): a plan for an empty queue is slow for a long one.
   const { rows } = await sql<{
     count: number
     ready: InLine[] | null
-    rerouted: boolean
     told: boolean
     full: number[] | null
     walked: { shard: number; after: string }[] | null
@@ -89,24 +89,23 @@ export async function readyDue(
       select due.*, s.shard as of_shard from generate_series(${shards.from}::int, ${shards.to - 1}::int) as s (shard)
       cross join lateral (
         select ${dueColumns} from deliveries
-        where shard = s.shard and ${isLater} and next_at <= ${now} and ${mayReady}
+        where shard = s.shard and ${isLater} and ${isDue} and ${mayReady}
         order by next_at limit ${perShard}::int
         ${lock}
       ) due
     ), turns as materialized (
       select ${dueColumns}, shard::int as of_shard from deliveries
-      where id = any(array(select unnest(ids) from walk)) and ${isLater} and next_at <= ${now} and ${mayReady}
+      where id = any(array(select unnest(ids) from walk)) and not ready and ${isFreeById} and next_at <= ${now} and ${mayReady}
       order by id ${lock}
     ), due as materialized (
       select * from first union select * from turns
     ), ${readySteps(now, rights, shards)}, done as (
-      select id, not is_ready as rerouted from readied union all select id, false from stopped
+      select id from readied union all select id from stopped
     )
     select (select count(*) from done)::int as count,
       (select json_agg(json_build_object('class', r.class, 'workspace_id', r.workspace_id, 'shard', r.shard,
-        'destination', r.destination, 'at', round(date_part('epoch', r.next_at) * 1000), 'id', r.id))
+        'destination', r.destination, 'at', ${inMs(sql`r.next_at`)}, 'id', r.id))
         from readied r where r.is_ready) as ready,
-      coalesce((select bool_or(rerouted) from done), false) as rerouted,
       exists (select from told) as told,
       (select json_agg(f.of_shard) from (
         select of_shard from first group by of_shard having count(*) >= ${perShard}::int) f) as full,
@@ -118,7 +117,6 @@ export async function readyDue(
   return {
     count: found?.count ?? 0,
     rows: found?.ready ?? [],
-    rerouted: found?.rerouted ?? false,
     told: found?.told ?? false,
     crowded: new Map(found?.full?.map((shard) => [shard, after.get(shard) ?? ''])),
   }

@@ -12,6 +12,13 @@ const READY_MAX = 50
 /** The pause after a fault: while the database is away, five lines of the log a second say no more than one. */
 const FAULT_MS = 2_000
 
+/**
+ * A look at all that is due passes what was made ready since a snapshot was taken that somebody holds open. So it comes as many
+ * times later as it is long; looks between count what became due since, and so much before.
+ */
+const WHOLE_REST = 20
+const SINCE_MS = 5_000
+
 type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config'>
 
 /**
@@ -28,24 +35,38 @@ export function createReady(
   let restsUntil = 0
   /** Shards in which more was due than the last call took, and how far the turns between their workspaces are. */
   let crowded: ReadonlyMap<number, string> = new Map()
+  /** All that was due before has been made ready. */
+  let since: Date | undefined
+  let wholeAt_ms = Number.NEGATIVE_INFINITY
+
+  const makeReady = (from: Date | undefined) =>
+    transact.one(deps, async ({ db, wake }) => {
+      const asked = { perShard: READY_MAX, rights: deps.config, crowded, owner }
+      const { told, ...rest } = await readyDue(db, shards, deps.now(), {
+        ...asked,
+        ...(from ? { since: from } : {}),
+      })
+      if (told) wake('dripline_mail_events')
+      return rest
+    })
+
   return async (): Promise<void> => {
-    if (isWorking || performance.now() < restsUntil) return
+    const began_ms = performance.now()
+    if (isWorking || began_ms < restsUntil) return
     isWorking = true
     try {
+      const isWhole = began_ms >= wholeAt_ms
+      const next = new Date(deps.now().getTime() - SINCE_MS)
       for (let more = true; more; ) {
-        const found = await transact.one(deps, async ({ db, wake }) => {
-          const { told, ...rest } = await readyDue(db, shards, deps.now(), {
-            perShard: READY_MAX,
-            rights: deps.config,
-            crowded,
-            owner,
-          })
-          if (told) wake('dripline_mail_events')
-          return rest
-        })
+        const found = await makeReady(isWhole ? undefined : since)
         crowded = found.crowded
         more = crowded.size > 0
         if (found.rows.length > 0) onReady(found.rows)
+      }
+      since = next
+      if (isWhole) {
+        const now_ms = performance.now()
+        wholeAt_ms = now_ms + WHOLE_REST * (now_ms - began_ms)
       }
     } catch (err) {
       restsUntil = performance.now() + FAULT_MS

@@ -2,11 +2,12 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
+import { readyDue } from '../../db/deliveries/ready.ts'
 import { createTestLane } from '../setup/claims.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { eventually } from '../setup/eventually.ts'
 import { flushStatistics } from '../setup/flushStatistics.ts'
-import { allLines, queueAt } from '../setup/queue.ts'
+import { allLines, queueAt, rights } from '../setup/queue.ts'
 import { bringTo } from '../setup/states.ts'
 
 const { db } = await createTestDatabase({ settings: { enable_seqscan: 'off' } })
@@ -27,13 +28,12 @@ const accept = (count: number, destination = 'd.test', workspace = 'ws_1') =>
 const settle = (ids: number[]) => bringTo(db, { ids }, 'delivered', NOW)
 
 /** How many entries of the indexes of deliveries some work reads, dead ones too. */
-async function entriesRead(work: () => Promise<unknown>): Promise<number> {
+async function entriesRead(work: () => Promise<unknown>, index = 'deliveries%'): Promise<number> {
   const read = () =>
     db.transaction().execute(async (trx) => {
       const { rows } = await sql<{ read: number }>`
-        select sum(idx_tup_read)::int as read from pg_stat_user_indexes where relname = 'deliveries'`.execute(
-        trx,
-      )
+        select sum(idx_tup_read)::int as read from pg_stat_user_indexes
+        where relname = 'deliveries' and indexrelname like ${index}`.execute(trx)
       return rows[0]?.read ?? Number.NaN
     })
   await flushStatistics(db, 10)
@@ -107,5 +107,34 @@ test('what was sent since costs the next claims nothing: of a long line, beside 
     })
     expect(ids).toHaveLength(100)
     expect(read).toBeLessThan(1_000)
+  })
+})
+
+test('what was made ready since costs the next looks nothing that begin behind it', async () => {
+  const later = (count: number, from: Date) =>
+    accept(count).then(() =>
+      sql`update deliveries set ready = false, next_at = ${from} where ready`.execute(db),
+    )
+  const ready = (now: Date, since?: Date) =>
+    transact.one({ db, wake: () => undefined }, (inTrx) =>
+      readyDue(inTrx.db, { from: 0, to: 64 }, now, {
+        perShard: 200,
+        rights,
+        ...(since ? { since } : {}),
+      }),
+    )
+  await besideSnapshot(async () => {
+    for (let n = 0; n < 20; n++) {
+      await later(100, after(n))
+      expect((await ready(after(n))).rows).toHaveLength(100)
+      await sql`delete from deliveries`.execute(db)
+    }
+    await later(5, after(100))
+    let found: number[] = []
+    const read = await entriesRead(async () => {
+      found = (await ready(after(100), after(50))).rows.map(({ id }) => id)
+    }, 'deliveries_put_off%')
+    expect(found).toHaveLength(5)
+    expect(read).toBeLessThan(100)
   })
 })
