@@ -8,7 +8,7 @@ import { limits } from '../rules/limits.ts'
 /** Makes the claims of a lane that has found all its lines. @param claiming whose connections have `claimSettings` */
 export async function createLaneClaims(claiming: Kysely<Database>) {
   const claims = createClaims({
-    read: (work) => transact.one({ db: claiming, wake: () => undefined }, ({ db }) => work(db)),
+    run: (work) => transact.one({ db: claiming, wake: () => undefined }, ({ db }) => work(db)),
     shards: { from: 0, to: limits.shards },
     quietly: async (_, work) => void (await work()),
     onFound: () => undefined,

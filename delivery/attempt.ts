@@ -73,7 +73,6 @@ export function createDelivery(
       const settlement = await settlementOf({ delivery, moved, since }, tried)
       if (settlement) await settleSurely(settlement)
       else await onLost(delivery)
-      if (settlement?.moveTo) deps.wake('dripline_deliveries')
       if (givenUp) deps.blame.gaveUp(givenUp.kind, givenUp.id)
       const { kind } = tried.outcome
       log.debug({ ...fields, outcome: kind, attempt: delivery.attempt }, 'attempt ended')

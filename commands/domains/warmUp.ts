@@ -33,7 +33,6 @@ export async function endWarmUp(deps: Deps, { id, workspace_id }: Which): Promis
       due += changed
     } while (changed === PAGE)
   }
-  if (due > 0) deps.wake('dripline_deliveries')
   return due
 }
 

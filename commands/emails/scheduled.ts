@@ -3,9 +3,9 @@
 import type { Trx } from '../../db/connect.ts'
 import {
   cancelScheduled,
+  hastenScheduled,
   lockScheduled,
   moveScheduled,
-  readyScheduled,
   renewScheduledEvents,
 } from '../../db/deliveries/scheduled.ts'
 import { isId } from '../../rules/ids.ts'
@@ -42,10 +42,9 @@ export function rescheduleEmail(
       await renewScheduledEvents(db, reach, id, time)
       return { id, status: 'scheduled' as const }
     }
-    const { count, told } = await readyScheduled(db, reach, id, { now: time, rights })
+    const { count, told } = await hastenScheduled(db, reach, id, { now: time, rights })
     if (told) wake('dripline_mail_events')
     if (count === 0) return { id, status: 'cancelled' as const }
-    wake('dripline_deliveries')
     return { id, status: 'queued' as const }
   })
 }

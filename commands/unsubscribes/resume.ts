@@ -19,12 +19,5 @@ export async function resumeMail(
   await takeLeave(trx, workspaceId, { workflowId, contactId })
   // When a claim comes back to what it has put off (`standsFrom`).
   const until = scanWindowEnd(leftAt)
-  const resumed = await resumeWaiting(
-    trx,
-    workspaceId,
-    { emails: [email], workflowId },
-    until,
-    now(),
-  )
-  if (resumed > 0) wake('dripline_deliveries')
+  await resumeWaiting(trx, workspaceId, { emails: [email], workflowId }, until, now())
 }

@@ -30,13 +30,13 @@ export interface LinePlace {
 export type InLine = LineKey & LinePlace
 
 /** Before all lines. */
-export const FIRST_LINE: LineKey = { class: -1, workspace_id: '', shard: -1, destination: '' }
+export const BEFORE_ALL_LINES: LineKey = { class: -1, workspace_id: '', shard: -1, destination: '' }
 /** Behind every shard, and every destination in the order of the index. */
 const LAST_SHARD = 32_767
 const LAST = '\u{10ffff}'
 
-/** The line before all of the next workspace or class. */
-export const lastLineOf = (line: LineKey): LineKey => ({
+/** Behind all lines of the workspace of a line. */
+export const behindWorkspace = (line: LineKey): LineKey => ({
   ...line,
   shard: LAST_SHARD,
   destination: LAST,
@@ -47,61 +47,95 @@ export const inMs = (time: RawBuilder<unknown>) =>
   sql<number>`round(date_part('epoch', ${time}) * 1000)::bigint`
 const toTime = (at: RawBuilder<unknown>) => sql`to_timestamp(${at} / 1000)::timestamptz(3)`
 
-/** The most arrivals that one statement reads. */
+/** The most arrivals that one statement reads of each kind. */
 export const ARRIVALS_MAX = 1_000
+
+/** Which transactions had ended at a moment, as `pg_current_snapshot` tells it. */
+export interface Snapshot {
+  /** All transactions before this one had ended. */
+  xmin: number
+  /** No transaction from this one on had begun. */
+  xmax: number
+  /** Those between them that were under way. */
+  xip: number[]
+}
 
 /** What was accepted, and until when that is all of it. */
 export interface Arrivals {
   /** In the order of their ids; of ARRIVALS_MAX there may be more behind the last one. */
-  rows: InLine[]
+  fresh: InLine[]
+  /** What has an id up to `seenTo`, of transactions that have ended since; of ARRIVALS_MAX there may be more. */
+  late: InLine[]
   /** The highest id that exists. Lower ones may still come, of transactions that have not ended. */
   top: number
-  /** All transactions before this one have ended: what they have written is seen. */
-  xmin: number
-  /** No transaction from this one on had begun. */
-  xmax: number
+  snapshot: Snapshot
 }
 
 /** What a look for arrivals asks. */
 export interface ArrivalsAsked {
   shards: ShardRange
-  /** Ids behind this one: no transaction before `xmin` has written a lower one that was not seen. */
+  /** No transaction that has not ended by `snapshot` writes ids up to this one. */
   after: number
-  /** Up to this id everything was seen that transactions before `xmin` have written. */
-  read: number
-  /** As the look before told it. */
-  xmin: number
+  /** Up to this id everything was seen that transactions had written which had ended by `snapshot`. */
+  seenTo: number
+  /** That of the look before. */
+  snapshot: Snapshot
 }
 
 /**
  * The mail of some shards that stands in line and was accepted since the look before, found by the ids alone: whatever was sent
- * before costs nothing, also while a snapshot keeps the entries of it in all indexes. What is returned may have been seen before.
+ * before costs nothing, also while a snapshot keeps the entries of it in all indexes. What a transaction accepts within a savepoint
+ * may not be seen where the transaction was under way at a look: nothing does, and a search would find it.
  */
 export async function listArrivals(db: Trx, asked: ArrivalsAsked): Promise<Arrivals> {
-  const { rows } = await arrivals(db, asked)
+  const { rows } = await arrivalSearch(db, asked)
   const [first] = rows
   if (!first) throw new Error('a snapshot has no row')
-  const { top, xmin, xmax } = first
-  return { rows: rows.filter(({ id }) => id !== null), top, xmin, xmax }
+  const { top, xmin, xmax, xip } = first
+  const fresh: InLine[] = []
+  const late: InLine[] = []
+  for (const row of rows) {
+    if (row.id === null) continue
+    if (row.is_late) late.push(row)
+    else fresh.push(row)
+  }
+  return { fresh, late, top, snapshot: { xmin, xmax, xip: xip ?? [] } }
 }
 
-/** Whether the transaction that wrote a row may have been under way at the look before. Rows know the lower 32 bits of their transactions. */
-const isNew = (xmin: RawBuilder<number>) =>
-  sql`((d.xmin::text::bigint - ${xmin}::bigint) & 4294967295) < 2147483648`
+/** Rows know the lower 32 bits of the transactions that wrote them. */
+const low = (xid: number) => xid % 2 ** 32
 
-const arrivals = prepare<ArrivalsAsked, InLine & Omit<Arrivals, 'rows'>>(
-  (slot) => sql`
-    select s.top, s.xmin, s.xmax, a.* from (
+/** Whether a row was written by a transaction that had not ended at a moment. */
+const isWrittenSince = (xmax: RawBuilder<number>, xip: RawBuilder<number[]>) => sql`(
+          ((d.xmin::text::bigint - ${xmax}::bigint) & 4294967295) < 2147483648
+          or d.xmin::text::bigint = any(${xip}::bigint[]))`
+
+type ArrivalRow = InLine & Snapshot & { top: number; is_late: boolean }
+
+const arrivalSearch = prepare<ArrivalsAsked, ArrivalRow>((slot) => {
+  const seenTo = slot((asked) => asked.seenTo)
+  const columns = sql`d.class, d.workspace_id, d.shard, d.destination, ${inMs(sql`d.next_at`)} as at, d.id`
+  const isOurs = sql`d.ready and ${isFreeById} and d.shard >= ${slot(({ shards }) => shards.from)}
+          and d.shard < ${slot(({ shards }) => shards.to)}`
+  const isLate = isWrittenSince(
+    slot(({ snapshot }) => low(snapshot.xmax)),
+    slot(({ snapshot }) => snapshot.xip.map(low)),
+  )
+  return sql`
+    select s.top, s.xmin, s.xmax, s.xip, a.* from (
       select coalesce((select max(id) from deliveries), 0) as top, pg_snapshot_xmin(c)::text::bigint as xmin,
-        pg_snapshot_xmax(c)::text::bigint as xmax
+        pg_snapshot_xmax(c)::text::bigint as xmax, (select array_agg(x::text::bigint) from pg_snapshot_xip(c) x) as xip
       from pg_current_snapshot() c
     ) s left join lateral (
-      select d.class, d.workspace_id, d.shard, d.destination, ${inMs(sql`d.next_at`)} as at, d.id from deliveries d
-      where d.id > ${slot(({ after }) => after)}::bigint and d.ready and ${isFreeById}
-        and (d.id > ${slot(({ read }) => read)}::bigint or ${isNew(slot(({ xmin }) => xmin))}) and d.shard >= ${slot(({ shards }) => shards.from)} and d.shard < ${slot(({ shards }) => shards.to)}
-      order by d.id limit ${sql.lit(ARRIVALS_MAX)}
-    ) a on true`,
-)
+      (select ${columns}, false as is_late from deliveries d
+      where d.id > ${seenTo}::bigint and ${isOurs}
+      order by d.id limit ${sql.lit(ARRIVALS_MAX)})
+      union all
+      (select ${columns}, true from deliveries d
+      where d.id > ${slot(({ after }) => after)}::bigint and d.id <= ${seenTo}::bigint and ${isOurs} and ${isLate}
+      limit ${sql.lit(ARRIVALS_MAX)})
+    ) a on true`
+})
 
 /** Of so many lines one statement finds the first delivery. */
 export const LINES_MAX = 500
@@ -126,13 +160,13 @@ export interface FoundLines {
  * passes the entries of what was sent that a snapshot keeps there, so it is for when a lane begins, and seldom after that.
  */
 export async function listLines(db: Trx, asked: LinesAsked): Promise<FoundLines> {
-  const { rows } = await lines(db, asked)
+  const { rows } = await lineSearch(db, asked)
   const heads: InLine[] = []
   for (const { is_ours, ...head } of rows) if (is_ours) heads.push(head)
   return { heads, next: rows.length < LINES_MAX ? null : (rows.at(-1) ?? null) }
 }
 
-const lines = prepare<LinesAsked, InLine & { is_ours: boolean }>((slot) => {
+const lineSearch = prepare<LinesAsked, InLine & { is_ours: boolean }>((slot) => {
   const first = sql`${slot(({ after }) => after.class)}::smallint as class, ${slot(({ after }) => after.workspace_id)}::text collate "C" as workspace_id,
         ${slot(({ after }) => after.shard)}::smallint as shard, ${slot(({ after }) => after.destination)}::text collate "C" as destination`
   const from = slot(({ shards }) => shards.from)
@@ -171,13 +205,13 @@ export async function readLines(
   lines: readonly ReadFrom[],
   each: number,
 ): Promise<LinePlace[][]> {
-  const { rows } = await reading(db, { lines, each })
+  const { rows } = await lineRead(db, { lines, each })
   const found: LinePlace[][] = lines.map(() => [])
   for (const { n, at, id } of rows) found[n - 1]?.push({ at, id })
   return found
 }
 
-const reading = prepare<ReadAsked, LinePlace & { n: number }>((slot) => {
+const lineRead = prepare<ReadAsked, LinePlace & { n: number }>((slot) => {
   const of = <T>(name: (line: ReadFrom) => T) => slot(({ lines }) => lines.map(name))
   return sql`
     select l.n::int as n, ${inMs(sql`d.next_at`)} as at, d.id

@@ -43,7 +43,7 @@ const domainStop = ({ allowUnverifiedDomains, simulatorDomain }: SendRights) => 
  * was scheduled is sent now for whoever reads it, and for its automation contacts; its life begins now, so that an outage over its
  * time costs it no tries. `stopped`, `refused`: scheduled mail whose domain may not send any more is cancelled. The caller wakes
  * `dripline_mail_events` where `told` has rows.
- * @param lane the shards of the lane that asks, or null: somebody else does
+ * @param lane the shards of the lane that asks, or null: no lane asks, so none is made ready here
  */
 export const readySteps = (
   now: Date,
@@ -170,10 +170,10 @@ export async function renewScheduledEvents(
 }
 
 /**
- * Makes an email ready whose deliveries the caller has locked. What its domain may not send any more is cancelled.
- * @returns how many deliveries are sent now, and whether automation contacts are told
+ * Makes an email due whose deliveries the caller has locked; the lane of each shard makes them ready. What its domain may not send any more is cancelled.
+ * @returns how many deliveries are due now, and whether automation contacts are told
  */
-export async function readyScheduled(
+export async function hastenScheduled(
   trx: Trx,
   { workspaceId }: Reach,
   emailId: string,

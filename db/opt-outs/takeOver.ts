@@ -103,14 +103,14 @@ export async function lockUnlooked(trx: Trx, limit: number): Promise<UnlookedDel
   return rows
 }
 
-/** Fills them in. Their release knew no class and no destination: until now they counted as transactional. */
+/** Fills them in. Their release knew no class and no destination: until now they counted as transactional. Their lane puts them into their lines. */
 export async function setLooked(
   trx: Trx,
   rows: readonly { id: number; hmac: Buffer | null }[],
 ): Promise<void> {
   const hmacs = rows.map(({ hmac }) => hmac?.toString('hex') ?? null)
   await sql`
-    update deliveries d set marketing = g.hmac is not null, address_hmac = decode(g.hmac, 'hex'),
+    update deliveries d set ready = false, marketing = g.hmac is not null, address_hmac = decode(g.hmac, 'hex'),
       class = case when g.hmac is not null then ${AUTOMATION}::smallint else d.class end,
       destination = case when d.destination = '' then ${domainOf(sql`d.recipient`)} else d.destination end,
       workflow_id = case when g.hmac is not null then m.workflow_id end,

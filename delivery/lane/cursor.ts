@@ -1,14 +1,19 @@
 // Which arrivals a lane has seen: ids are given in order, but the transactions that write them end in any order.
 import { ARRIVALS_MAX, type Arrivals, type ArrivalsAsked } from '../../db/deliveries/lines.ts'
 
-/** How long the ids behind an unfinished transaction are looked at again: one gets its id a moment before it is seen to have begun. */
-const SETTLE_MS = 200
-/** How often it is noted how far the ids go, and how many such notes a transaction that does not end may hold up. */
-const NOTE_MS = 50
-const NOTES_MAX = 200
+/** How old a horizon must be before it counts: a transaction may draw an id a moment before `xmax` knows of it. */
+const AGAIN_MS = 200
+/** How often a horizon is kept, and how long a transaction that does not end may hold it up. */
+const HORIZON_MS = 50
+const HELD_MS = 10_000
+/**
+ * So long after a lane has begun, its former owner has begun whatever it still does: once that has ended, a search finds what
+ * it has put into lines.
+ */
+const FORMER_MS = 3_000
 
 /** How far the ids went when no transaction had begun from `xmax` on. */
-interface Note {
+interface Horizon {
   top: number
   xmax: number
   at_ms: number
@@ -16,54 +21,65 @@ interface Note {
 
 /** Knows which arrivals were seen. */
 export function createCursor() {
-  /** Whatever has an id up to `after` was seen, or a search finds it. */
   let asked: Omit<ArrivalsAsked, 'shards'> | undefined
-  const notes: Note[] = []
+  let begunAt_ms = 0
+  let isNew = true
+  const horizons: Horizon[] = []
   /** Once all transactions before this one have ended, a search finds what they have written. */
   let searchFrom: number | null = null
 
   /** Up to which id everything is decided and was seen. */
-  function decided(after: number, seen: number, xmin: number, now_ms: number): number {
+  function decided(after: number, xmin: number, now_ms: number): number {
     let up = after
-    for (let [first] = notes; first; [first] = notes) {
-      if (first.xmax > xmin || now_ms - first.at_ms < SETTLE_MS) break
-      up = Math.max(up, Math.min(first.top, seen))
-      if (first.top > seen) break
-      notes.shift()
+    for (let [first] = horizons; first; [first] = horizons) {
+      const hasEnded = first.xmax <= xmin
+      if (!hasEnded && now_ms - first.at_ms < HELD_MS) break
+      if (hasEnded && now_ms - first.at_ms < AGAIN_MS) break
+      if (!hasEnded) searchFrom ??= first.xmax
+      up = Math.max(up, first.top)
+      horizons.shift()
     }
-    const [held] = notes.length > NOTES_MAX ? notes.splice(0, 1) : []
-    if (!held) return up
-    searchFrom = held.xmax
-    return Math.max(up, Math.min(held.top, seen))
+    return up
   }
 
   /** Begins anew, with a search: after a fault it may be another server that answers, which lacks the last transactions. */
   function forget(): void {
     asked = undefined
-    notes.length = 0
+    horizons.length = 0
   }
 
   return {
     /** What the next look asks. The first one finds nothing: it says where arrivals begin. */
     next: (): Omit<ArrivalsAsked, 'shards'> =>
-      asked ?? { after: Number.MAX_SAFE_INTEGER, read: Number.MAX_SAFE_INTEGER, xmin: 0 },
+      asked ?? {
+        after: Number.MAX_SAFE_INTEGER,
+        seenTo: Number.MAX_SAFE_INTEGER,
+        snapshot: { xmin: 0, xmax: 0, xip: [] },
+      },
     /** Learns what the look has found. @returns whether a search is due */
-    learn({ rows, top, xmin, xmax }: Arrivals, now_ms: number): boolean {
+    learn({ fresh, late, top, snapshot }: Arrivals, now_ms: number): boolean {
       // Another server than before, to which the last transactions never came, gives their ids again.
-      if (asked && top < asked.read) forget()
-      const seen = rows.length < ARRIVALS_MAX ? top : (rows.at(-1)?.id ?? top)
-      if (asked) {
-        // Of a look that was cut short nothing is known behind its end.
-        asked = { after: decided(asked.after, seen, xmin, now_ms), read: seen, xmin }
-      } else {
-        asked = { after: top, read: top, xmin }
-        searchFrom = xmax
+      if (asked && top < asked.seenTo) forget()
+      const hasBegun = asked !== undefined
+      const seenTo = hasBegun && fresh.length >= ARRIVALS_MAX ? (fresh.at(-1)?.id ?? top) : top
+      const after = asked ? decided(asked.after, snapshot.xmin, now_ms) : top
+      asked = { after, seenTo, snapshot }
+      if (now_ms - (horizons.at(-1)?.at_ms ?? Number.NEGATIVE_INFINITY) >= HORIZON_MS) {
+        horizons.push({ top: seenTo, xmax: snapshot.xmax, at_ms: now_ms })
       }
-      if (now_ms - (notes.at(-1)?.at_ms ?? Number.NEGATIVE_INFINITY) >= NOTE_MS) {
-        notes.push({ top: asked.read, xmax, at_ms: now_ms })
+      if (!hasBegun) {
+        begunAt_ms = now_ms
+        isNew = true
+        return true
       }
-      if (searchFrom === null || xmin < searchFrom) return false
-      searchFrom = null
+      if (isNew && now_ms - begunAt_ms >= FORMER_MS) {
+        isNew = false
+        searchFrom ??= snapshot.xmax
+      }
+      // Of late ones that are too many for one look the others are never new again.
+      const isCut = late.length >= ARRIVALS_MAX
+      if (!isCut && (searchFrom === null || snapshot.xmin < searchFrom)) return false
+      if (!isCut) searchFrom = null
       return true
     },
     forget,

@@ -30,7 +30,6 @@ export function createDestinations(
   const store = async (domain: string, destination: string) => {
     const to = { domain, destination, shard: shardOf(destination) }
     const before = await transact.one(deps, ({ db }) => learnDestination(db, to, deps.now()))
-    let moved = 0
     // Also where it is known already: the process that learned it may have ended before it had moved everything.
     for (const stands of new Set([domain, before ?? domain])) {
       if (stands === destination) continue
@@ -38,10 +37,8 @@ export function createDestinations(
       const move = () => transact.one(deps, ({ db }) => moveLines(db, from, to, MOVE))
       for (let count = MOVE.move; count === MOVE.move; ) {
         count = await move()
-        moved += count
       }
     }
-    if (moved > 0) deps.wake('dripline_deliveries')
   }
   const work = async () => {
     isWorking = true

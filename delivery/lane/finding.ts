@@ -2,11 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Trx } from '../../db/connect.ts'
 import {
-  FIRST_LINE,
-  type FoundLines,
+  BEFORE_ALL_LINES,
+  behindWorkspace,
   type LineKey,
-  type LinesAsked,
-  lastLineOf,
   listArrivals,
   listLines,
   readLines,
@@ -18,17 +16,18 @@ import type { Lines } from './lines.ts'
 
 /**
  * How often all lines are searched although nothing says that some are missing, and how many times as long as a search took it
- * waits at least: beside a snapshot that is held open a search passes all that was sent since.
+ * waits at least, up to a bound: beside a snapshot that is held open a search passes all that was sent since.
  */
 const SEARCH_MS = 60_000
-const SEARCH_REST = 100
+const SEARCH_REST_FACTOR = 100
+const SEARCH_MS_MAX = 300_000
 /** The pause after a search that failed. */
 const FAULT_MS = 2_000
 
 /** What a lane finds its mail by. */
 export interface FindingDeps {
   /** Runs a statement on a connection that has `claimSettings`. */
-  read: <T>(work: (db: Trx) => Promise<T>) => Promise<T>
+  run: <T>(work: (db: Trx) => Promise<T>) => Promise<T>
   shards: ShardRange
   lines: Lines
   /** Runs work and logs what it throws. */
@@ -41,17 +40,28 @@ export interface FindingDeps {
 
 /** Makes what finds the mail of a lane. The first look begins a search through all its lines. */
 export function createFinding(deps: FindingDeps) {
-  const { read, shards, lines, quietly } = deps
+  const { run, shards, lines, quietly } = deps
   const cursor = createCursor()
   let searching: Promise<void> | undefined
   let isSearchDue = false
   let searchAt_ms = Number.NEGATIVE_INFINITY
+  /** Where a search goes on that has failed. */
+  let searchedTo: LineKey = BEFORE_ALL_LINES
 
   const searchOnce = async () => {
     isSearchDue = false
     searchAt_ms = performance.now() + FAULT_MS
-    const took_ms = await searchAll(deps)
-    searchAt_ms = performance.now() + Math.max(SEARCH_MS, took_ms * SEARCH_REST)
+    let took_ms = 0
+    do {
+      const began_ms = performance.now()
+      searchedTo = await searchPage(deps, searchedTo)
+      const statement_ms = performance.now() - began_ms
+      took_ms += statement_ms
+      // While it rests the lane claims what was found.
+      if (searchedTo !== BEFORE_ALL_LINES) await pause(statement_ms)
+    } while (searchedTo !== BEFORE_ALL_LINES && !deps.over.aborted)
+    const rest_ms = Math.min(SEARCH_MS_MAX, Math.max(SEARCH_MS, took_ms * SEARCH_REST_FACTOR))
+    searchAt_ms = performance.now() + rest_ms
   }
 
   /** Begins a search where one is due, and does not wait for it. */
@@ -68,11 +78,12 @@ export function createFinding(deps: FindingDeps) {
   async function look(): Promise<void> {
     const asked = { shards, ...cursor.next() }
     const now_ms = performance.now()
-    const arrivals = await read((db) => listArrivals(db, asked)).catch((err) => {
+    const arrivals = await run((db) => listArrivals(db, asked)).catch((err) => {
       cursor.forget()
       throw err
     })
-    lines.add(arrivals.rows)
+    lines.add(arrivals.late)
+    lines.add(arrivals.fresh)
     if (cursor.learn(arrivals, now_ms)) isSearchDue = true
     search()
   }
@@ -80,44 +91,49 @@ export function createFinding(deps: FindingDeps) {
   return {
     look,
     search,
+    searchSoon(): void {
+      isSearchDue = true
+    },
     /** Looks for the first time, and waits for the search that this begins. */
     async begin(): Promise<void> {
       await look()
       await searching
     },
     /** Reads more of some lines. */
-    async readMore(unread: readonly Line[]): Promise<void> {
-      const asked = lines.ask(unread)
-      const each = lines.each()
-      lines.read(asked, await read((db) => readLines(db, asked, each)), each)
+    async readMore(toRead: readonly Line[]): Promise<void> {
+      const asked = lines.ask(toRead)
+      const each = lines.rowsPerRead()
+      lines.learnRead(asked, await run((db) => readLines(db, asked, each)), each)
     },
   }
 }
 
-/** Searches all lines. While it rests between two statements, the lane claims what was found. @returns for how long, ms */
-async function searchAll({ read, shards, lines, onFound, over }: FindingDeps): Promise<number> {
-  let took_ms = 0
-  let after: LineKey | null = FIRST_LINE
-  while (after && !over.aborted) {
-    const began = performance.now()
-    const asked: LinesAsked = { shards, after }
-    const { heads, next }: FoundLines = await read((db) => listLines(db, asked))
-    lines.found(heads)
-    if (heads.length > 0) onFound()
-    // Of a workspace that has its share of lines the others are searched for later.
-    after = next && lines.isFull(next) ? lastLineOf(next) : next
-    const rest_ms = performance.now() - began
-    took_ms += rest_ms
-    if (after) await pause(rest_ms)
-  }
-  return took_ms
+/** Searches of all lanes of a process take turns, because each holds one of the connections by which they claim. */
+let lastSearch: Promise<unknown> = Promise.resolve()
+
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const next = lastSearch.then(work)
+  lastSearch = next.catch(() => undefined)
+  return next
+}
+
+/** Searches some of the lines behind one. @returns where to go on: before all lines, if there are no more */
+async function searchPage(
+  { run, shards, lines, onFound }: FindingDeps,
+  after: LineKey,
+): Promise<LineKey> {
+  const { heads, next } = await inTurn(() => run((db) => listLines(db, { shards, after })))
+  lines.found(heads)
+  if (heads.length > 0) onFound()
+  if (!next) return BEFORE_ALL_LINES
+  return lines.skipsFrom(next) ? behindWorkspace(next) : next
 }
 
 /** Searches on in workspaces that have more lines than their share, and room for others now. */
-async function searchPartial({ read, shards, lines, onFound, over }: FindingDeps): Promise<void> {
+async function searchPartial({ run, shards, lines, onFound, over }: FindingDeps): Promise<void> {
   for (let after = lines.nextPartial(); after && !over.aborted; after = lines.nextPartial()) {
-    const asked: LinesAsked = { shards, after }
-    lines.foundBehind(after, await read((db) => listLines(db, asked)))
+    const asked = { shards, after }
+    lines.foundBehind(after, await inTurn(() => run((db) => listLines(db, asked))))
     onFound()
   }
 }

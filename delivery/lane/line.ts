@@ -7,21 +7,21 @@ export interface Line extends LineKey {
   rows: LinePlace[]
   /** Behind this place may be more that is not here; null: this is all. */
   unread: LinePlace | null
-  /** Whether something behind that place was told of since it was last asked for. */
-  isTold: boolean
+  /** The first place of which was told since what is behind `unread` was last asked for: the answer may lack what stands there. */
+  told: LinePlace | null
 }
 
-/** A line of which nothing is known. */
-export function emptyLine({ class: place, workspace_id, shard, destination }: LineKey): Line {
-  return { class: place, workspace_id, shard, destination, rows: [], unread: null, isTold: false }
+/** A line in which nothing waits yet. */
+export function emptyLine({ class: classPlace, workspace_id, shard, destination }: LineKey): Line {
+  return { class: classPlace, workspace_id, shard, destination, rows: [], unread: null, told: null }
 }
 
-/** Where one delivery stands before another. */
+/** Whether one place in a line is before another. */
 export const isBefore = (a: LinePlace, b: LinePlace) =>
   a.at < b.at || (a.at === b.at && a.id < b.id)
 
-/** Where a line stands among those of its workspace. */
-export const keyOf = ({ shard, destination }: LineKey) => `${shard} ${destination}`
+/** By what its workspace has the line. */
+export const nameOf = ({ shard, destination }: LineKey) => `${shard} ${destination}`
 
 /** Puts a delivery in its place. It is not there yet, and not behind `unread`. */
 export function insert(line: Line, row: LinePlace): void {
@@ -37,9 +37,23 @@ export function insert(line: Line, row: LinePlace): void {
 
 /** Forgets what stands at a place and behind it, which is to be read again. @returns what is forgotten */
 export function cut(line: Line, { at, id }: LinePlace): LinePlace[] {
-  line.isTold = true
+  if (!line.told || isBefore({ at, id }, line.told)) line.told = { at, id }
   if (line.unread && isBefore(line.unread, { at, id })) return []
+  // The place itself is read again too.
   line.unread = { at, id: id - 1 }
   const kept = line.rows.findIndex((row) => !isBefore(row, { at, id }))
   return kept < 0 ? [] : line.rows.splice(kept)
+}
+
+/**
+ * Learns what an answer says that stands behind `unread`, to where it was told of something meanwhile.
+ * @returns what is new in the line, which may be elsewhere
+ */
+export function extend(line: Line, found: readonly LinePlace[], isAll: boolean): LinePlace[] {
+  const { told } = line
+  const rows = told ? found.filter((row) => isBefore(row, told)) : [...found]
+  if (rows.length < found.length || (told && isAll)) {
+    line.unread = told && { at: told.at, id: told.id - 1 }
+  } else line.unread = isAll ? null : (rows.at(-1) ?? line.unread)
+  return rows
 }

@@ -1,6 +1,6 @@
 // What a lane knows of the lines of its shards, so that it searches no index for the mail that it claims.
 import {
-  FIRST_LINE,
+  BEFORE_ALL_LINES,
   type FoundLines,
   type InLine,
   type LineKey,
@@ -8,7 +8,7 @@ import {
   type ReadFrom,
 } from '../../db/deliveries/lines.ts'
 import { mailClasses } from '../../rules/mail/classes.ts'
-import { cut, emptyLine, insert, isBefore, keyOf, type Line } from './line.ts'
+import { cut, emptyLine, extend, insert, isBefore, type Line, nameOf } from './line.ts'
 
 /** How much a lane remembers. */
 interface Limits {
@@ -16,13 +16,16 @@ interface Limits {
   lines: number
   /** The most and the least that a share is. */
   share: readonly [number, number]
-  /** The most deliveries of all lines. The others are read when those before them were taken. */
+  /** About the most deliveries of all lines. The others are read when those before them were taken. */
   rows: number
   /** The most of one line, and the least that is read of it at a time. */
   lineRows: readonly [number, number]
 }
 
 const LIMITS: Limits = { lines: 50_000, share: [1_000, 20], rows: 20_000, lineRows: [200, 4] }
+
+/** How seldom the lines of a workspace give up their places. */
+const GIVE_UP_MS = 1_000
 
 /** The lines of one workspace in one class. Whose turn was last stands last. */
 export interface WorkspaceLines {
@@ -31,13 +34,16 @@ export interface WorkspaceLines {
   lines: Map<string, Line>
   /** Behind this line may be others that are not here; null: these are all. */
   unsearched: LineKey | null
-  /** Whether a line was refused since the search through its lines began at the first one. */
-  isMissing: boolean
+  /** Whether a line was refused or forgotten since the search through its lines began at the first one. */
+  hasRefused: boolean
+  /** When lines of it gave their places to others, ms. */
+  gaveUpAt: number
 }
 
-const firstOf = ({ class: place, workspace_id }: Pick<LineKey, 'class' | 'workspace_id'>) => ({
-  ...FIRST_LINE,
-  class: place,
+/** Before all lines of a workspace. */
+const firstOf = ({ class: classPlace, workspace_id }: Pick<LineKey, 'class' | 'workspace_id'>) => ({
+  ...BEFORE_ALL_LINES,
+  class: classPlace,
   workspace_id,
 })
 
@@ -50,8 +56,8 @@ const firstOf = ({ class: place, workspace_id }: Pick<LineKey, 'class' | 'worksp
 export class Lines {
   /** Of each class the workspaces that have lines, by name. Whose turn was last stands last. */
   readonly classes = mailClasses.map(() => new Map<string, WorkspaceLines>())
-  /** The deliveries that are here. */
-  readonly #ids = new Set<number>()
+  /** The deliveries that are here, and in which line. */
+  readonly #ids = new Map<number, Line>()
   /** Workspaces that have lines which are not here. */
   readonly #partial = new Set<WorkspaceLines>()
   #lineCount = 0
@@ -80,7 +86,7 @@ export class Lines {
   }
 
   /** How many deliveries of a line are read at a time. */
-  each(): number {
+  rowsPerRead(): number {
     const { rows, lineRows } = this.#limits
     const [most, least] = lineRows
     return Math.max(least, Math.min(most, Math.floor(rows / Math.max(1, this.#lineCount))))
@@ -89,25 +95,29 @@ export class Lines {
   /** Says that these are about to be read. @returns where from */
   ask(lines: readonly Line[]): ReadFrom[] {
     return lines.flatMap((line) => {
-      const { class: place, workspace_id, shard, destination, unread } = line
-      line.isTold = false
-      return unread ? { class: place, workspace_id, shard, destination, unread } : []
+      const { class: classPlace, workspace_id, shard, destination, unread } = line
+      line.told = null
+      return unread ? { class: classPlace, workspace_id, shard, destination, unread } : []
     })
   }
 
   /** Learns what stands behind these places, of each line at most `each`. What somebody told of meanwhile may not be among it. */
-  read(asked: readonly ReadFrom[], found: readonly (readonly LinePlace[])[], each: number): void {
+  learnRead(
+    asked: readonly ReadFrom[],
+    found: readonly (readonly LinePlace[])[],
+    each: number,
+  ): void {
     for (const [i, from] of asked.entries()) {
       const rows = found[i] ?? []
       const workspace = this.classes[from.class]?.get(from.workspace_id)
-      const line = workspace?.lines.get(keyOf(from))
-      if (!workspace || !line?.unread || line.isTold) continue
+      const line = workspace?.lines.get(nameOf(from))
+      if (!workspace || !line?.unread) continue
+      // Meanwhile it was asked from another place.
       if (isBefore(line.unread, from.unread) || isBefore(from.unread, line.unread)) continue
-      line.unread = rows.length < each ? null : (rows.at(-1) ?? null)
-      for (const row of rows) {
-        if (this.#ids.has(row.id)) continue
+      for (const row of extend(line, rows, rows.length < each)) {
+        if (this.#isIn(line, row.id)) continue
         line.rows.push(row)
-        this.#ids.add(row.id)
+        this.#ids.set(row.id, line)
       }
       if (line.rows.length === 0 && !line.unread) this.forget(workspace, line)
     }
@@ -118,27 +128,47 @@ export class Lines {
     const row = line.rows.shift()
     if (!row) return
     this.#ids.delete(row.id)
-    const { class: place, workspace_id, shard, destination } = line
+    const { class: classPlace, workspace_id, shard, destination } = line
     if (line.rows.length === 0 && !line.unread) this.forget(workspace, line)
-    return { class: place, workspace_id, shard, destination, ...row }
+    return { class: classPlace, workspace_id, shard, destination, ...row }
   }
 
+  /** Forgets a line. Whatever waits there a search finds, if its workspace has lines that are not here. */
   forget(workspace: WorkspaceLines, line: Line): void {
     for (const { id } of line.rows) this.#ids.delete(id)
-    if (workspace.lines.delete(keyOf(line))) this.#lineCount -= 1
+    if (workspace.lines.delete(nameOf(line))) this.#lineCount -= 1
     this.#tidy(workspace)
   }
 
-  /** Whether the workspace of a line has its share of lines. */
-  isFull({ class: place, workspace_id }: LineKey): boolean {
-    return (this.classes[place]?.get(workspace_id)?.lines.size ?? 0) >= this.#share()
+  /**
+   * Whether the workspace of a line has its share of lines. Then a search passes the others, and comes back to them when
+   * there is room (`nextPartial`).
+   */
+  skipsFrom(line: LineKey): boolean {
+    const workspace = this.classes[line.class]?.get(line.workspace_id)
+    if (!workspace || workspace.lines.size < this.#share()) return false
+    workspace.unsearched ??= line
+    this.#partial.add(workspace)
+    return true
+  }
+
+  /**
+   * Gives the places of lines that have no room to others of their workspace, which may have some. It does nothing where
+   * all lines are here, or where it did so a moment ago: none of them may have room.
+   * @param now ms
+   */
+  giveUp(workspace: WorkspaceLines, hasRoom: (line: Line) => boolean, now: number): void {
+    if (!workspace.unsearched || Math.abs(now - workspace.gaveUpAt) < GIVE_UP_MS) return
+    workspace.gaveUpAt = now
+    for (const line of [...workspace.lines.values()])
+      if (!hasRoom(line)) this.forget(workspace, line)
+    workspace.hasRefused = true
   }
 
   /** A workspace that has room for lines which are not here: behind which of its lines they are searched for. */
   nextPartial(): LineKey | undefined {
     for (const workspace of this.#partial) {
       if (workspace.lines.size > this.#share() / 2 || !workspace.unsearched) continue
-      if (workspace.unsearched.shard < 0) workspace.isMissing = false
       return workspace.unsearched
     }
     return
@@ -148,6 +178,7 @@ export class Lines {
   foundBehind(after: LineKey, { heads, next }: FoundLines): void {
     const workspace = this.#workspaceOf(after)
     if (!workspace) return
+    if (after.shard === BEFORE_ALL_LINES.shard) workspace.hasRefused = false
     const own = heads.filter(
       (one) => one.class === after.class && one.workspace_id === after.workspace_id,
     )
@@ -159,13 +190,15 @@ export class Lines {
       }
       last = head
     }
-    const isEnd = next === null || own.length < heads.length
-    workspace.unsearched = !isEnd ? next : workspace.isMissing ? firstOf(after) : null
+    // Lines of other lanes are not among the heads, so the place where it ended may be behind the workspace too.
+    const isEnd = next?.class !== after.class || next.workspace_id !== after.workspace_id
+    workspace.unsearched = !isEnd ? next : workspace.hasRefused ? firstOf(after) : null
     if (workspace.unsearched) return
     this.#partial.delete(workspace)
     this.#tidy(workspace)
   }
 
+  /** How many lines a workspace may have here in one class. */
   #share(): number {
     const { lines, share } = this.#limits
     const [most, least] = share
@@ -174,12 +207,19 @@ export class Lines {
     return Math.max(least, Math.min(most, Math.floor(lines / workspaces)))
   }
 
-  #workspaceOf({ class: place, workspace_id }: LineKey): WorkspaceLines | undefined {
-    const workspaces = this.classes[place]
+  #workspaceOf({ class: classPlace, workspace_id }: LineKey): WorkspaceLines | undefined {
+    const workspaces = this.classes[classPlace]
     let workspace = workspaces?.get(workspace_id)
     if (workspaces && !workspace) {
       const lines = new Map<string, Line>()
-      workspace = { class: place, workspace_id, lines, unsearched: null, isMissing: false }
+      workspace = {
+        class: classPlace,
+        workspace_id,
+        lines,
+        unsearched: null,
+        hasRefused: false,
+        gaveUpAt: 0,
+      }
       workspaces.set(workspace_id, workspace)
     }
     return workspace
@@ -189,12 +229,12 @@ export class Lines {
   #lineOf(key: LineKey): Line | undefined {
     const workspace = this.#workspaceOf(key)
     if (!workspace) return
-    const name = keyOf(key)
+    const name = nameOf(key)
     const known = workspace.lines.get(name)
     if (known) return known
     if (workspace.lines.size >= this.#share()) {
       workspace.unsearched ??= firstOf(key)
-      workspace.isMissing = true
+      workspace.hasRefused = true
       this.#partial.add(workspace)
       return
     }
@@ -208,10 +248,18 @@ export class Lines {
     for (const { id } of cut(line, place)) this.#ids.delete(id)
   }
 
+  /** Whether a delivery is in a line already. If it is in another one, where it stood before, it leaves that. */
+  #isIn(line: Line, id: number): boolean {
+    const known = this.#ids.get(id)
+    if (known === line) return true
+    if (known) known.rows = known.rows.filter((row) => row.id !== id)
+    this.#ids.delete(id)
+    return false
+  }
+
   #add({ at, id, ...key }: InLine): void {
-    if (this.#ids.has(id)) return
     const line = this.#lineOf(key)
-    if (!line) return
+    if (!line || this.#isIn(line, id)) return
     const row = { at, id }
     const isBehind = line.unread !== null && isBefore(line.unread, row)
     if (isBehind || this.#ids.size >= this.#limits.rows) {
@@ -219,7 +267,7 @@ export class Lines {
       return
     }
     insert(line, row)
-    this.#ids.add(id)
+    this.#ids.set(id, line)
     const beyond = line.rows[this.#limits.lineRows[0]]
     if (beyond) this.#cut(line, beyond)
   }
@@ -230,14 +278,16 @@ export class Lines {
     if (!line) return false
     const head = { at, id }
     this.#cut(line, head)
-    // Something before it is still to be read.
+    // Something before it is still to be read; or there is no place for more, and it is read when its turn comes.
     if (line.unread && isBefore(line.unread, { at, id: id - 1 })) return true
+    if (this.#ids.size >= this.#limits.rows || this.#isIn(line, id)) return true
     line.rows.push(head)
-    this.#ids.add(id)
+    this.#ids.set(id, line)
     line.unread = head
     return true
   }
 
+  /** Forgets a workspace that has no lines. */
   #tidy(workspace: WorkspaceLines): void {
     if (workspace.lines.size > 0 || workspace.unsearched) return
     this.classes[workspace.class]?.delete(workspace.workspace_id)

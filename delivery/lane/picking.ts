@@ -5,8 +5,8 @@ import { classWeights } from '../../rules/mail/classes.ts'
 import type { Line } from './line.ts'
 import type { Lines, WorkspaceLines } from './lines.ts'
 
-/** The most lines of a class that are read at a time for one claim, and how often while it has places left. */
-const READ_MAX = 100
+/** The most lines of a class that are read at a time, and how often lines are read for one claim. */
+const LINES_PER_READ_MAX = 100
 const READS_MAX = 3
 
 /** What a claim asks of the lines. */
@@ -43,30 +43,35 @@ interface Picking extends Asked {
  * delivery at a time. Whose turn was last is last in the next claim.
  * @param readMore reads lines whose turn it was, and of which nothing is here: what is read when the claim is full is there for the next
  */
-export async function choose(
+export async function pickForClaim(
   lines: Lines,
-  readMore: (unread: readonly Line[]) => Promise<void>,
+  readMore: (toRead: readonly Line[]) => Promise<void>,
   asked: Asked,
 ): Promise<Picked> {
   const taken = classWeights.map(() => 0)
   const picking = { ...asked, lines, rows: [], left: new Map(), full: new Set<string>(), taken }
-  let unread: Line[] = []
-  for (let reads = 0; reads <= READS_MAX && picking.rows.length < asked.limit; reads++) {
+  let toRead: Line[] = []
+  for (let reads = 0; reads < READS_MAX && picking.rows.length < asked.limit; reads++) {
     picking.full.clear()
-    unread = pick(picking)
-    if (unread.length === 0) break
-    await readMore(unread)
+    toRead = pick(picking)
+    if (toRead.length === 0) break
+    try {
+      await readMore(toRead)
+    } catch (err) {
+      lines.reread(picking.rows)
+      throw err
+    }
   }
   const { rows, full } = picking
-  return { rows, full: [...full], more: rows.length >= asked.limit || unread.length > 0 }
+  return { rows, full: [...full], more: rows.length >= asked.limit || toRead.length > 0 }
 }
 
-/** Picks of what is here. @returns lines that have to be read first */
+/** Picks among what is here. @returns lines that have to be read first */
 function pick(picking: Picking): Line[] {
   const { lines, rows, limit, taken } = picking
   let open = lines.classes.map((workspaces, place) => {
-    const unread: Line[] = []
-    return { place, unread, rows: ofClass(picking, workspaces, unread) }
+    const toRead: Line[] = []
+    return { place, toRead, rows: ofClass(picking, workspaces, toRead) }
   })
   const sides = open
   /** The class with the lowest rank is next. */
@@ -81,7 +86,7 @@ function pick(picking: Picking): Line[] {
       rows.push(value)
     }
   }
-  return sides.flatMap(({ unread }) => unread)
+  return sides.flatMap(({ toRead }) => toRead)
 }
 
 /**
@@ -91,11 +96,11 @@ function pick(picking: Picking): Line[] {
 function* ofClass(
   picking: Picking,
   workspaces: Map<string, WorkspaceLines>,
-  unread: Line[],
+  toRead: Line[],
 ): Generator<InLine> {
   const begun = new Map<WorkspaceLines, Generator<InLine>>()
   for (const [name, workspace] of workspaces) {
-    const rows = begun.get(workspace) ?? ofWorkspace(picking, workspace, unread)
+    const rows = begun.get(workspace) ?? ofWorkspace(picking, workspace, toRead)
     begun.set(workspace, rows)
     const { done, value } = rows.next()
     if (done) continue
@@ -108,22 +113,22 @@ function* ofClass(
 function* ofWorkspace(
   picking: Picking,
   workspace: WorkspaceLines,
-  unread: Line[],
+  toRead: Line[],
 ): Generator<InLine> {
-  const before = unread.length
+  const before = toRead.length
   let hasAny = false
   for (const [name, line] of workspace.lines) {
-    const row = takeOf(picking, workspace, line, unread)
+    const row = takeOf(picking, workspace, line, toRead)
     if (!row) continue
     hasAny = true
     if (workspace.lines.delete(name)) workspace.lines.set(name, line)
     yield row
   }
-  if (hasAny || unread.length > before || !workspace.unsearched) return
-  // All lines that are here are full: others may have room.
-  for (const line of [...workspace.lines.values()]) {
-    if (roomIn(picking, line.destination) <= 0) picking.lines.forget(workspace, line)
-  }
+  if (hasAny || toRead.length > before) return
+  // No line that is here has room: others may, unless there is none anywhere.
+  if (picking.rooms.other <= 0) return
+  const hasRoom = ({ destination }: Line) => roomIn(picking, destination) > 0
+  picking.lines.giveUp(workspace, hasRoom, picking.now)
 }
 
 /** The first delivery of a line if it can be sent now. */
@@ -131,7 +136,7 @@ function takeOf(
   picking: Picking,
   workspace: WorkspaceLines,
   line: Line,
-  unread: Line[],
+  toRead: Line[],
 ): InLine | undefined {
   const { destination } = line
   const room = roomIn(picking, destination)
@@ -140,7 +145,7 @@ function takeOf(
     return
   }
   const [head] = line.rows
-  if (!head && line.unread && unread.length < READ_MAX) unread.push(line)
+  if (!head && line.unread && toRead.length < LINES_PER_READ_MAX) toRead.push(line)
   if (!head || head.at > picking.now) return
   picking.left.set(destination, room - 1)
   return picking.lines.take(workspace, line)

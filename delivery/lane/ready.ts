@@ -25,11 +25,13 @@ type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config'>
  * Makes the function that makes ready what is due, of all shards alike, until nothing more is. One call at a time works,
  * and none for two seconds after a fault, which it throws.
  * @param onReady called with what stands in line now
+ * @param onFault called when something may stand there of which the answer has not come
  */
 export function createReady(
   deps: Deps,
   { shards, owner }: { shards: ShardRange; owner: LaneEpoch },
   onReady: (rows: readonly InLine[]) => void,
+  onFault: () => void,
 ) {
   let isWorking = false
   let restsUntil = 0
@@ -70,6 +72,7 @@ export function createReady(
       }
     } catch (err) {
       restsUntil = performance.now() + FAULT_MS
+      onFault()
       throw err
     } finally {
       isWorking = false

@@ -3,7 +3,7 @@
 import { transact } from '../../commands/transact.ts'
 import type { ClaimedDelivery } from '../../db/deliveries/claim.ts'
 import { extendLeases, releaseDeliveries } from '../../db/deliveries/leases.ts'
-import type { ShardRange } from '../../db/deliveries/lines.ts'
+import type { InLine, ShardRange } from '../../db/deliveries/lines.ts'
 import { createPulse } from '../../runtime/pulse.ts'
 import { createDelivery } from '../attempt.ts'
 import type { DeliveryDeps } from '../deps.ts'
@@ -124,16 +124,17 @@ function createRunning(
 
   const claiming = { ...deps, db: deps.claiming }
   const claims = createClaims({
-    read: (work) => transact.one(claiming, ({ db }) => work(db)),
+    run: (work) => transact.one(claiming, ({ db }) => work(db)),
     shards,
     quietly,
     onFound: pulse.beat,
     over: shared.over,
   })
-  const makeReady = createReady(deps, { shards, owner: epoch }, (rows) => {
+  const onReady = (rows: readonly InLine[]) => {
     claims.add(rows)
     pulse.beat()
-  })
+  }
+  const makeReady = createReady(deps, { shards, owner: epoch }, onReady, claims.searchSoon)
   const recover = createRecovery(deps, shards)
 
   /** Claims up to `limit` deliveries and starts those that may be sent now. @returns whether more are due */
@@ -143,7 +144,7 @@ function createRunning(
     const until = leases.next()
     passPoint('claim', null)
     const asked = { leaseToken, leaseMs: config.leaseMs, now: now(), owner: epoch }
-    const { deliveries, count, full, more } = await claims.claim({
+    const { deliveries, full, more } = await claims.claim({
       ...asked,
       limit,
       rooms: rooms.left(),
@@ -158,7 +159,7 @@ function createRunning(
       throw err
     }
     rooms.wanted(full)
-    return more && count > 0
+    return more
   }
 
   /** Extends the leases of deliveries under way. An owner also takes over those whose lease has expired. */

@@ -29,7 +29,7 @@ const accept = (on: Kysely<Database>, count: number, workspace = 'ws_1') =>
 async function createLane(shards = ALL) {
   const over = new AbortController()
   const claims = createClaims({
-    read: (work) => transact.one({ db, wake: () => undefined }, (inTrx) => work(inTrx.db)),
+    run: (work) => transact.one({ db, wake: () => undefined }, (inTrx) => work(inTrx.db)),
     shards,
     quietly: async (_, work) => void (await work()),
     onFound: () => undefined,

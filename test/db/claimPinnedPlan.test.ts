@@ -68,7 +68,8 @@ const statements: Record<string, [(trx: Trx) => Promise<unknown>, string[]]> = {
     ['Tid Scan', 'deliveries_pkey'],
   ],
   'look for arrivals': [
-    (trx) => listArrivals(trx, { shards, after: 5, read: 9, xmin: 7 }),
+    (trx) =>
+      listArrivals(trx, { shards, after: 5, seenTo: 9, snapshot: { xmin: 7, xmax: 9, xip: [7] } }),
     ['deliveries_pkey'],
   ],
   'search for lines': [

@@ -20,7 +20,7 @@ import { markDataSent } from '../../db/deliveries/mark.ts'
 import { listQueueDepths } from '../../db/deliveries/queueDepth.ts'
 import { findSoleDelivery, listEmailAttempts } from '../../db/deliveries/reads.ts'
 import { readyDue } from '../../db/deliveries/ready.ts'
-import { lockScheduled, readyScheduled, stopScheduledOf } from '../../db/deliveries/scheduled.ts'
+import { hastenScheduled, lockScheduled, stopScheduledOf } from '../../db/deliveries/scheduled.ts'
 import { type Settlement, settleDeliveries } from '../../db/deliveries/settle.ts'
 import { resumeWaiting, stopMailOfExecutions, stopWaiting } from '../../db/deliveries/stop.ts'
 import * as testAnswers from '../../db/deliveries/testAnswers.ts'
@@ -205,7 +205,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) =>
     readyDue(trx, { from: 0, to: 64 }, at, { perShard: 1, rights, crowded: new Map([[1, '']]) }),
   (trx) => lockScheduled(trx, reach, id),
-  (trx) => readyScheduled(trx, reach, id, { now: at, rights }),
+  (trx) => hastenScheduled(trx, reach, id, { now: at, rights }),
   (trx) => stopScheduledOf(trx, ws, id, at),
   (trx) => learnDestination(trx, learned, at),
   (trx) => moveLines(trx, learned, learned, { move: 1, perLine: 1, inAll: 1 }),

@@ -77,6 +77,7 @@ describe('when it is due', () => {
     ])
     await move(id, clock.ms)
     expect((await rowOf(id)).expires_at.getTime()).toBe(clock.ms + DAY_MS)
+    await ready()
     expect((await claim()).map(({ email_id }) => email_id)).toEqual([id])
   })
 
@@ -159,6 +160,7 @@ describe('where one of two recipients was settled before', () => {
     const { id } = await schedule(DAY_MS, [address(), address()])
     await settleOne(id)
     expect((await move(id, clock.ms)).body).toMatchObject({ status: 'queued' })
+    await ready()
     expect(await statesOf(id)).toEqual(['suppressed false', 'queued true'])
   })
 })

@@ -57,7 +57,7 @@ const settled = (emailId: string) =>
   eventually(async () => {
     await db
       .updateTable('deliveries')
-      .set({ next_at: new Date(), ready: true })
+      .set({ next_at: new Date() })
       .where('email_id', '=', emailId)
       .where('state', '=', 'deferred')
       .execute()

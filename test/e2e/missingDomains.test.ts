@@ -38,7 +38,7 @@ const statesOf = async (db: Db) =>
 
 /** What waits half an hour to be looked up once more is due now. */
 const hasten = (db: Db) =>
-  sql`update deliveries set next_at = now(), ready = true where state = 'deferred'`.execute(db)
+  sql`update deliveries set next_at = now() where state = 'deferred'`.execute(db)
 
 const knownSince = async (db: Db, hours: number, domains: string[]) => {
   await sql`insert into recipient_domains (domain, nx_since, looked_up_at)

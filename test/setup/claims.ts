@@ -29,7 +29,7 @@ export function createTestLane(shards: ShardRange): {
   let used: Trx | undefined
   const over = new AbortController()
   const claims = createClaims({
-    read: (work) => {
+    run: (work) => {
       if (!used) throw new Error('the lane has no transaction')
       return work(used)
     },

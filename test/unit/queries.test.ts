@@ -223,7 +223,7 @@ const reaching = [
   'deliveries/listEmailAttempts',
   'deliveries/lockScheduled',
   'deliveries/moveScheduled',
-  'deliveries/readyScheduled',
+  'deliveries/hastenScheduled',
   'deliveries/renewScheduledEvents',
   'domains/findDomain',
   'domains/listDomains',

@@ -12,32 +12,36 @@ const row = (id: number) => ({
   id,
 })
 /** A look at a moment at which transactions from `xmin` on may be under way. */
-const look = (top: number, xmin: number, xmax: number, rows = 0): Arrivals => ({
-  rows: Array.from({ length: rows }, (_, i) => row(i + 1)),
+const look = (top: number, xmin: number, xmax: number, over: Partial<Arrivals> = {}): Arrivals => ({
+  fresh: [],
+  late: [],
   top,
-  xmin,
-  xmax,
+  snapshot: { xmin, xmax, xip: [] },
+  ...over,
 })
+const rows = (count: number, from = 1) => Array.from({ length: count }, (_, i) => row(from + i))
 
-test('a search is due at first, once what was under way then has ended', () => {
+test('a search is due at first, and once what the former owner did then has ended', () => {
   const cursor = createCursor()
   expect(cursor.next().after).toBe(Number.MAX_SAFE_INTEGER)
-  expect(cursor.learn(look(50, 7, 9), 0)).toBe(false)
-  expect(cursor.next()).toEqual({ after: 50, read: 50, xmin: 7 })
-  expect(cursor.learn(look(60, 8, 12), 10)).toBe(false)
-  expect(cursor.learn(look(60, 9, 12), 20), 'all that had begun by the first look').toBe(true)
-  expect(cursor.learn(look(60, 12, 12), 30), 'once').toBe(false)
+  expect(cursor.learn(look(50, 7, 9), 0)).toBe(true)
+  expect(cursor.next()).toMatchObject({ after: 50, seenTo: 50, snapshot: { xmin: 7 } })
+  expect(cursor.learn(look(60, 9, 12), 1_000)).toBe(false)
+  expect(cursor.learn(look(60, 11, 15), 3_000)).toBe(false)
+  expect(cursor.learn(look(60, 14, 19), 3_100), 'one that had begun is under way').toBe(false)
+  expect(cursor.learn(look(60, 15, 19), 3_200)).toBe(true)
+  expect(cursor.learn(look(60, 19, 19), 3_300), 'once').toBe(false)
 })
 
 test('ids are looked at again until all that may have written them has ended, and a moment longer', () => {
   const cursor = createCursor()
   cursor.learn(look(50, 9, 9), 0)
   cursor.learn(look(80, 9, 14), 100)
-  expect(cursor.next()).toEqual({ after: 50, read: 80, xmin: 9 })
+  expect(cursor.next()).toMatchObject({ after: 50, seenTo: 80, snapshot: { xmin: 9, xmax: 14 } })
   cursor.learn(look(95, 13, 20), 400)
   expect(cursor.next().after, 'one that had begun is under way').toBe(50)
   cursor.learn(look(95, 14, 20), 450)
-  expect(cursor.next()).toEqual({ after: 80, read: 95, xmin: 14 })
+  expect(cursor.next()).toMatchObject({ after: 80, seenTo: 95 })
   cursor.learn(look(95, 20, 20), 550)
   expect(cursor.next().after, 'it may have got its id a moment before it began').toBe(80)
   cursor.learn(look(95, 20, 20), 650)
@@ -47,19 +51,30 @@ test('ids are looked at again until all that may have written them has ended, an
 test('a look that was cut short goes on behind its end', () => {
   const cursor = createCursor()
   cursor.learn(look(0, 9, 9), 0)
-  cursor.learn(look(5_000, 9, 12), 100)
-  cursor.learn(look(9_000, 12, 12, ARRIVALS_MAX), 400)
-  expect(cursor.next()).toEqual({ after: 1_000, read: 1_000, xmin: 12 })
+  cursor.learn(look(9_000, 12, 12, { fresh: rows(ARRIVALS_MAX) }), 400)
+  expect(cursor.next()).toMatchObject({ after: 0, seenTo: 1_000 })
+  cursor.learn(look(9_000, 12, 12, { fresh: rows(ARRIVALS_MAX, 1_001) }), 500)
+  expect(cursor.next()).toMatchObject({ seenTo: 2_000 })
+  cursor.learn(look(9_000, 12, 12), 600)
+  expect(cursor.next()).toMatchObject({ seenTo: 9_000 })
+  expect(
+    cursor.learn(look(9_000, 12, 12, { late: rows(ARRIVALS_MAX) }), 700),
+    'too many late ones',
+  ).toBe(true)
 })
 
-test('a transaction that does not end holds up ten seconds, and is searched for when it has', () => {
+test('a transaction that does not end holds ids up for ten seconds, and is searched for when it has', () => {
   const cursor = createCursor()
   cursor.learn(look(50, 9, 9), 0)
-  for (let n = 1; n <= 1_000; n++) {
-    expect(cursor.learn(look(50 + n, 9, 10 + n), n * 50)).toBe(false)
+  cursor.learn(look(60, 9, 10), 4_000)
+  expect(cursor.learn(look(60, 10, 10), 4_100), 'what the former owner did').toBe(true)
+  for (let n = 1; n <= 30; n++) {
+    expect(cursor.learn(look(60 + n, 10, 11 + n), 5_000 + n * 1_000)).toBe(false)
   }
-  expect(cursor.next().after).toBe(849)
-  expect(cursor.learn(look(1_060, 1_011, 1_011), 60_000)).toBe(true)
+  expect(cursor.next().after).toBe(80)
+  // What ended by then had written nothing that was passed.
+  expect(cursor.learn(look(95, 11, 50), 36_000)).toBe(false)
+  expect(cursor.learn(look(95, 12, 50), 36_100)).toBe(true)
 })
 
 test('a server that gives lower ids, or a fault before, begins all anew', () => {
@@ -67,7 +82,7 @@ test('a server that gives lower ids, or a fault before, begins all anew', () => 
   cursor.learn(look(50, 9, 9), 0)
   cursor.learn(look(80, 9, 9), 1_000)
   expect(cursor.learn(look(70, 9, 9), 1_100)).toBe(true)
-  expect(cursor.next()).toEqual({ after: 70, read: 70, xmin: 9 })
+  expect(cursor.next()).toMatchObject({ after: 70, seenTo: 70 })
   cursor.forget()
   expect(cursor.next().after).toBe(Number.MAX_SAFE_INTEGER)
   expect(cursor.learn(look(90, 9, 9), 1_200)).toBe(true)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { InLine, LineKey, LinePlace } from '../../../db/deliveries/lines.ts'
 import type { Line } from '../../../delivery/lane/line.ts'
 import { Lines } from '../../../delivery/lane/lines.ts'
-import { choose } from '../../../delivery/lane/picking.ts'
+import { pickForClaim } from '../../../delivery/lane/picking.ts'
 
 const rooms = { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY }
 const tight = { lines: 6, share: [3, 1], rows: 8, lineRows: [3, 2] } as const
@@ -35,7 +35,7 @@ function createQueue() {
   const sorted = () => [...stored.values()].sort(order)
 
   const readMore = async (unread: readonly Line[]) => {
-    const each = lines.each()
+    const each = lines.rowsPerRead()
     const asked = lines.ask(unread)
     const found = asked.map((from) =>
       sorted()
@@ -43,7 +43,7 @@ function createQueue() {
         .slice(0, each),
     )
     happen()
-    lines.read(asked, found, each)
+    lines.learnRead(asked, found, each)
   }
   const headsBehind = (after?: LineKey) => {
     const heads = new Map<string, InLine>()
@@ -77,7 +77,7 @@ function createQueue() {
     async claim(limit: number): Promise<boolean> {
       const after = lines.nextPartial()
       if (after) lines.foundBehind(after, { heads: headsBehind(after), next: null })
-      const { rows, more } = await choose(lines, readMore, { limit, rooms, now: 1e9 })
+      const { rows, more } = await pickForClaim(lines, readMore, { limit, rooms, now: 1e9 })
       happen()
       for (const row of rows) {
         if (stored.delete(row.id)) taken.push(row.id)
@@ -139,10 +139,11 @@ test('what is told while a line is read is not lost, although the read has not s
   if (!known) throw new Error('the line is not there')
   const asked = lines.ask([known])
   lines.add([{ ...line, at: 7, id: 2 }])
-  lines.read(asked, [[{ at: 9, id: 3 }]], 9)
-  expect(known).toMatchObject({ rows: [{ id: 1 }], unread: { at: 5, id: 1 } })
+  lines.learnRead(asked, [[{ at: 9, id: 3 }]], 9)
+  // It stood where the answer lacks it: from there on all is read again.
+  expect(known).toMatchObject({ rows: [{ id: 1 }], unread: { at: 7, id: 1 } })
   const again = lines.ask([known])
-  lines.read(
+  lines.learnRead(
     again,
     [
       [

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { InLine } from '../../../db/deliveries/lines.ts'
 import type { Line } from '../../../delivery/lane/line.ts'
 import { Lines } from '../../../delivery/lane/lines.ts'
-import { choose } from '../../../delivery/lane/picking.ts'
+import { pickForClaim } from '../../../delivery/lane/picking.ts'
 
 const anyRoom = { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY }
 let lastId = 0
@@ -38,7 +38,7 @@ function laneOf(...mail: Waiting[]) {
   return {
     lines,
     claim: (limit: number, rooms = anyRoom, now = 1) =>
-      choose(lines, readMore, { limit, rooms, now }),
+      pickForClaim(lines, readMore, { limit, rooms, now }),
   }
 }
 
@@ -127,10 +127,10 @@ test('a line that has to be read has its turn in the next claim, also where othe
   const readMore = async (unread: readonly Line[]) => {
     const asked = lines.ask(unread)
     expect(asked.map(({ destination }) => destination)).toEqual(['b.test'])
-    lines.read(asked, [rest], 9)
+    lines.learnRead(asked, [rest], 9)
   }
   const claim = async () =>
-    (await choose(lines, readMore, { limit: 4, rooms: anyRoom, now: 1 })).rows
+    (await pickForClaim(lines, readMore, { limit: 4, rooms: anyRoom, now: 1 })).rows
       .map(({ destination }) => destination[0])
       .join('')
   expect(await claim()).toBe('abaa')
@@ -151,7 +151,11 @@ test('where all lines of a workspace are full that it has a share for, others ta
     ]),
     other: 5,
   }
-  const claim = () => choose(lines, async () => undefined, { limit: 9, rooms, now: 1 })
+  let now = 0
+  const claim = () => {
+    now += 1_000
+    return pickForClaim(lines, async () => undefined, { limit: 9, rooms, now })
+  }
   expect((await claim()).rows).toEqual([])
   const after = lines.nextPartial()
   expect(after).toMatchObject({ workspace_id: 'ws_1', shard: -1 })
