@@ -11,7 +11,7 @@ import type { InTrx } from '../transact.ts'
  * contact's lock and has deleted the opt-out, which was made at `leftAt`.
  */
 export async function resumeMail(
-  { db: trx, wake, now }: InTrx<Pick<CommandDeps, 'db' | 'wake' | 'now'>>,
+  { db: trx, now }: InTrx<Pick<CommandDeps, 'db' | 'wake' | 'now'>>,
   workspaceId: WorkspaceId,
   left: { workflowId: string; contactId: string; email: string; leftAt: Date },
 ): Promise<void> {
