@@ -1,7 +1,7 @@
 // Which malloc API and worker get on this machine: jemalloc where it is installed, as in the image, else the C library's.
 import { existsSync } from 'node:fs'
 
-/** As in the image. Of the memory that is free, all but the last five seconds' is given back to the system. */
+/** As in the image. Of the memory that is free, all but the last five seconds' is given back to the system; few arenas hold less. */
 export const JEMALLOC_CONF = 'background_thread:true,dirty_decay_ms:5000,muzzy_decay_ms:0,narenas:4'
 
 /** glibc then gives each piece of 128 KiB and more back to the system as soon as it is free. */
@@ -22,7 +22,7 @@ export interface Allocator {
   name: string
   /** What a process's environment needs for it. */
   env: Record<string, string>
-  /** What to do for the allocator that the image has; undefined where this is it. */
+  /** What to do for the allocator that the image has; undefined where this is it, or where it is not looked for. */
   advice: string | undefined
 }
 
@@ -31,13 +31,15 @@ export function findAllocator(
   system: { platform: string; arch: NodeJS.Architecture } = process,
   isThere: (file: string) => boolean = existsSync,
 ): Allocator {
-  const library = librariesOf(system).find(isThere)
+  const known = librariesOf(system)
+  const library = known.find(isThere)
   if (library === undefined) {
+    const advice =
+      'jemalloc, which the image has, is not installed: API and worker keep more memory without it (Debian: apt-get install libjemalloc2)'
     return {
       name: "the C library's",
       env: GLIBC_ENV,
-      advice:
-        'jemalloc, which the image has, is not installed: API and worker keep more memory without it (Debian: apt-get install libjemalloc2)',
+      advice: known.length > 0 ? advice : undefined,
     }
   }
   return {

@@ -125,7 +125,7 @@ test.each([3, 2_500])(
   },
 )
 
-test('what is given back, put off or moved comes into its line through the lane that owns its shard', async () => {
+test('what is given back, or belongs to another lane since, comes into its line through the lane that owns its shard', async () => {
   await accept(db, 64)
   const low = await createLane({ from: 0, to: 32 })
   const high = await createLane({ from: 32, to: 64 })

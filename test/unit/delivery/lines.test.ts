@@ -6,7 +6,11 @@ import type { Line } from '../../../delivery/lane/line.ts'
 import { Lines } from '../../../delivery/lane/lines.ts'
 import { pickForClaim } from '../../../delivery/lane/picking.ts'
 
-const rooms = { known: new Map<string, number>(), other: Number.POSITIVE_INFINITY }
+/** Where some destinations have no room. */
+const roomsBut = (full: readonly string[]) => ({
+  known: new Map(full.map((one) => [one, 0])),
+  other: Number.POSITIVE_INFINITY,
+})
 const tight = { lines: 6, share: [3, 1], rows: 8, lineRows: [3, 2] } as const
 
 const order = (a: InLine, b: InLine) =>
@@ -27,6 +31,7 @@ function createQueue() {
   const taken: number[] = []
   const lines = new Lines(tight)
   let lastId = 0
+  let now = 0
   /** What happens between a statement and the moment at which the lane learns what it has found. */
   const between: (() => void)[] = []
   const happen = () => {
@@ -74,10 +79,15 @@ function createQueue() {
       lines.found(heads)
     },
     /** @returns whether there was something to do */
-    async claim(limit: number): Promise<boolean> {
+    async claim(limit: number, full: readonly string[] = []): Promise<boolean> {
+      now += 1_000
       const after = lines.nextPartial()
       if (after) lines.foundBehind(after, { heads: headsBehind(after), next: null })
-      const { rows, more } = await pickForClaim(lines, readMore, { limit, rooms, now: 1e9 })
+      const { rows, more } = await pickForClaim(lines, readMore, {
+        limit,
+        rooms: roomsBut(full),
+        now,
+      })
       happen()
       for (const row of rows) {
         if (stored.delete(row.id)) taken.push(row.id)
@@ -96,7 +106,13 @@ const key = fc.record({
 })
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ accept: key, at: fc.integer({ min: 0, max: 5 }) }) },
-  { weight: 3, arbitrary: fc.record({ claim: fc.integer({ min: 1, max: 5 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      claim: fc.integer({ min: 1, max: 5 }),
+      full: fc.subarray(['a.test', 'b.test', 'c.test']),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ vanish: fc.nat(50) }) },
   { weight: 1, arbitrary: fc.record({ search: fc.constant(true) }) },
 )
@@ -107,7 +123,7 @@ test('each delivery is taken once, and none is forgotten', async () => {
     fc.asyncProperty(steps, async (all) => {
       const queue = createQueue()
       for (const [one, isLate] of all) {
-        if ('claim' in one) await queue.claim(one.claim)
+        if ('claim' in one) await queue.claim(one.claim, one.full)
         else if ('search' in one) queue.search()
         else {
           const work =

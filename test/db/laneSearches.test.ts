@@ -1,0 +1,158 @@
+// What a lane searches for: lines beyond what it remembers, and mail of which nobody told it.
+import { type Kysely, sql } from 'kysely'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import { claimSettings } from '../../db/deliveries/claim.ts'
+import type { Database } from '../../db/schema.ts'
+import { createClaims } from '../../delivery/lane/claims.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { allLines, queueAt } from '../setup/queue.ts'
+
+const { db } = await createTestDatabase({ poolSize: 8, settings: claimSettings })
+const NOW = new Date('2026-03-02T09:00:00Z')
+const { after, claimOf } = queueAt(db, NOW)
+const ALL = { from: 0, to: 64 }
+const ANY = allLines(0).rooms
+
+beforeEach(() => sql`truncate deliveries, delivery_claims`.execute(db))
+
+/** Accepts one mail for each of so many destinations, or `each`. */
+const accept = (
+  workspace: string,
+  lines: number,
+  { on = db as Kysely<Database>, shard = 5, each = 1 } = {},
+) =>
+  sql`
+  insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at,
+    destination)
+  select gen_random_uuid(), ${workspace}, 'dom_1', 'u' || n || '@d.test', ${shard}, 'queued', ${NOW}, ${after(1e9)}, ${NOW},
+    'd' || lpad(i::text, 5, '0')
+  from generate_series(1, ${lines}::int) i, generate_series(1, ${each}::int) n`.execute(on)
+
+/** A lane that searches beside its claims, as in a worker. */
+function createLane(shards = ALL) {
+  const over = new AbortController()
+  const reads: string[] = []
+  let failing: string | undefined
+  onTestFinished(() => over.abort())
+  const claims = createClaims({
+    run: (work) =>
+      transact.one({ db, wake: () => undefined }, (inTrx) => {
+        const { db: trx } = inTrx
+        const listening = new Proxy(trx, {
+          get(target, name, receiver) {
+            if (name !== 'executeQuery')
+              return Reflect.get(target, name, receiver).bind?.(target) ?? Reflect.get(target, name)
+            return (query: { sql: string }) => {
+              reads.push(query.sql)
+              if (failing !== undefined && query.sql.includes(failing)) {
+                failing = undefined
+                throw new Error('the database is away')
+              }
+              return target.executeQuery(query as never)
+            }
+          },
+        })
+        return work(listening)
+      }),
+    shards,
+    quietly: async (_, work) => void (await work().catch(() => undefined)),
+    onFound: () => undefined,
+    over: over.signal,
+  })
+  let claimed = 0
+  return {
+    reads,
+    /** The next statement with this text fails. */
+    fail(text: string) {
+      failing = text
+    },
+    /** Each claim is a second after the one before. @returns the destinations */
+    async claim(rooms = ANY, limit = 200): Promise<string[]> {
+      claimed += 1
+      const asked = claimOf({
+        ...allLines(limit, shards),
+        rooms,
+        now: after(3_600_000 + claimed * 1_000),
+      })
+      return (await claims.claim(asked)).deliveries.map(({ destination }) => destination)
+    },
+  }
+}
+
+/** Claims until so much was claimed. @returns where it went */
+async function claimAll(lane: ReturnType<typeof createLane>, count: number, rooms = ANY) {
+  const seen: string[] = []
+  await eventually(async () => {
+    seen.push(...(await lane.claim(rooms)))
+    expect(seen.length).toBeGreaterThanOrEqual(count)
+  })
+  expect(seen).toHaveLength(count)
+  return seen
+}
+
+test('a workspace with more lines than it has a share for comes to each of them', async () => {
+  await accept('ws_1', 5_000)
+  expect(new Set(await claimAll(createLane(), 5_000)).size).toBe(5_000)
+})
+
+test('a workspace with more full lines than its share comes to the one that has room', async () => {
+  await accept('ws_1', 1_701)
+  const full = Array.from({ length: 1_700 }, (_, i) => `d${String(i + 1).padStart(5, '0')}`)
+  const rooms = { known: new Map(full.map((one) => [one, 0])), other: 10 }
+  const lane = createLane()
+  expect(await claimAll(lane, 1, rooms)).toEqual(['d01701'])
+  await claimAll(lane, 1_700)
+})
+
+test('while nothing has room nothing is forgotten', async () => {
+  await accept('ws_1', 1_500)
+  const lane = createLane()
+  const none = { known: new Map<string, number>(), other: 0 }
+  for (let n = 0; n < 20; n++) expect(await lane.claim(none)).toEqual([])
+  await claimAll(lane, 1_500)
+})
+
+test('a search through the lines of one lane ends, although those of others stand behind them', async () => {
+  await accept('ws_1', 1_700)
+  await sql`
+    insert into deliveries (email_id, workspace_id, domain_id, recipient, shard, state, next_at, expires_at, created_at, destination)
+    select gen_random_uuid(), 'ws_2' || i, 'dom_1', 'u@d.test', 40, 'queued', ${NOW}, ${after(1e9)}, ${NOW}, 'd'
+    from generate_series(1, 700) i`.execute(db)
+  const lane = createLane({ from: 0, to: 32 })
+  await claimAll(lane, 1_700)
+  // It has its last answer, and asks for no more.
+  await eventually(async () => {
+    const before = lane.reads.length
+    await lane.claim()
+    await lane.claim()
+    expect(lane.reads.slice(before).filter((text) => text.includes('recursive'))).toEqual([])
+  })
+  expect(lane.reads.filter((text) => text.includes('recursive')).length).toBeLessThan(40)
+})
+
+test('a line that cannot be read, and a claim that fails, lose nothing', async () => {
+  await accept('ws_1', 30, { each: 5 })
+  const lane = createLane()
+  await eventually(async () => expect((await lane.claim(ANY, 10)).length).toBe(10))
+  for (const text of ['with ordinality', 'delivery_claims', 'pg_current_snapshot']) {
+    lane.fail(text)
+    await eventually(async () => {
+      await expect(lane.claim(ANY, 35)).rejects.toThrow('away')
+    })
+  }
+  const { rows } = await sql<{ left: number }>`
+    select count(*)::int as left from deliveries where state = 'queued'`.execute(db)
+  await claimAll(lane, rows[0]?.left ?? Number.NaN)
+})
+
+test('what was accepted in a transaction that was open when the lane began is found when it has ended', async () => {
+  const slow = await db.startTransaction().execute()
+  await accept('ws_late', 3, { on: slow })
+  await accept('ws_1', 5)
+  const lane = createLane()
+  await claimAll(lane, 5)
+  await slow.commit().execute()
+  await claimAll(lane, 3)
+})
