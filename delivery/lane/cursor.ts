@@ -19,6 +19,23 @@ interface Horizon {
   at_ms: number
 }
 
+/**
+ * Takes away the horizons that are passed: all transactions before them have ended, or would not end.
+ * @returns up to which id nothing is looked for any more; the first transaction that did not end
+ */
+function passHorizons(horizons: Horizon[], xmin: number, now_ms: number) {
+  let passed = 0
+  let heldBy: number | null = null
+  for (let [first] = horizons; first; [first] = horizons) {
+    const hasEnded = first.xmax <= xmin
+    if (now_ms - first.at_ms < (hasEnded ? AGAIN_MS : HELD_MS)) break
+    if (!hasEnded) heldBy ??= first.xmax
+    passed = first.top
+    horizons.shift()
+  }
+  return { passed, heldBy }
+}
+
 /** Knows which arrivals were seen. */
 export function createCursor() {
   let asked: Omit<ArrivalsAsked, 'shards'> | undefined
@@ -27,20 +44,6 @@ export function createCursor() {
   const horizons: Horizon[] = []
   /** Once all transactions before this one have ended, a search finds what they have written. */
   let searchFrom: number | null = null
-
-  /** Up to which id everything is decided and was seen. */
-  function decided(after: number, xmin: number, now_ms: number): number {
-    let up = after
-    for (let [first] = horizons; first; [first] = horizons) {
-      const hasEnded = first.xmax <= xmin
-      if (!hasEnded && now_ms - first.at_ms < HELD_MS) break
-      if (hasEnded && now_ms - first.at_ms < AGAIN_MS) break
-      if (!hasEnded) searchFrom ??= first.xmax
-      up = Math.max(up, first.top)
-      horizons.shift()
-    }
-    return up
-  }
 
   /** Begins anew, with a search: after a fault it may be another server that answers, which lacks the last transactions. */
   function forget(): void {
@@ -62,8 +65,9 @@ export function createCursor() {
       if (asked && top < asked.seenTo) forget()
       const hasBegun = asked !== undefined
       const seenTo = hasBegun && fresh.length >= ARRIVALS_MAX ? (fresh.at(-1)?.id ?? top) : top
-      const after = asked ? decided(asked.after, snapshot.xmin, now_ms) : top
-      asked = { after, seenTo, snapshot }
+      const { passed, heldBy } = passHorizons(horizons, snapshot.xmin, now_ms)
+      searchFrom ??= heldBy
+      asked = { after: asked ? Math.max(asked.after, passed) : top, seenTo, snapshot }
       if (now_ms - (horizons.at(-1)?.at_ms ?? Number.NEGATIVE_INFINITY) >= HORIZON_MS) {
         horizons.push({ top: seenTo, xmax: snapshot.xmax, at_ms: now_ms })
       }

@@ -38,19 +38,18 @@ export interface FindingDeps {
   over: AbortSignal
 }
 
-/** Makes what finds the mail of a lane. The first look begins a search through all its lines. */
-export function createFinding(deps: FindingDeps) {
-  const { run, shards, lines, quietly } = deps
-  const cursor = createCursor()
+/** Makes the searches of a lane. One that is due does not wait for claims, nor they for it. */
+function createSearches(deps: FindingDeps) {
+  const { lines, quietly, over } = deps
   let searching: Promise<void> | undefined
-  let isSearchDue = false
-  let searchAt_ms = Number.NEGATIVE_INFINITY
+  let isDue = false
+  let dueAt_ms = Number.NEGATIVE_INFINITY
   /** Where a search goes on that has failed. */
   let searchedTo: LineKey = BEFORE_ALL_LINES
 
-  const searchOnce = async () => {
-    isSearchDue = false
-    searchAt_ms = performance.now() + FAULT_MS
+  const searchAll = async () => {
+    isDue = false
+    dueAt_ms = performance.now() + FAULT_MS
     let took_ms = 0
     do {
       const began_ms = performance.now()
@@ -59,20 +58,35 @@ export function createFinding(deps: FindingDeps) {
       took_ms += statement_ms
       // While it rests the lane claims what was found.
       if (searchedTo !== BEFORE_ALL_LINES) await pause(statement_ms)
-    } while (searchedTo !== BEFORE_ALL_LINES && !deps.over.aborted)
+    } while (searchedTo !== BEFORE_ALL_LINES && !over.aborted)
     const rest_ms = Math.min(SEARCH_MS_MAX, Math.max(SEARCH_MS, took_ms * SEARCH_REST_FACTOR))
-    searchAt_ms = performance.now() + rest_ms
+    dueAt_ms = performance.now() + rest_ms
   }
 
-  /** Begins a search where one is due, and does not wait for it. */
-  function search(): void {
-    const isDue = isSearchDue || performance.now() >= searchAt_ms
-    if (searching || (!isDue && !lines.nextPartial())) return
-    const work = isDue ? searchOnce : () => searchPartial(deps)
-    searching = quietly('searching its lines', work).then(() => {
-      searching = undefined
-    })
+  return {
+    /** Says that a search is due. */
+    soon(): void {
+      isDue = true
+    },
+    /** Begins a search where one is due, and does not wait for it. */
+    begin(): void {
+      const isAll = isDue || performance.now() >= dueAt_ms
+      if (searching || (!isAll && !lines.nextPartial())) return
+      const work = isAll ? searchAll : () => searchPartial(deps)
+      searching = quietly('searching its lines', work).then(() => {
+        searching = undefined
+      })
+    },
+    /** Waits for the search that is under way. */
+    ended: async (): Promise<void> => searching,
   }
+}
+
+/** Makes what finds the mail of a lane. The first look begins a search through all its lines. */
+export function createFinding(deps: FindingDeps) {
+  const { run, shards, lines } = deps
+  const cursor = createCursor()
+  const searches = createSearches(deps)
 
   /** Looks for what has come. */
   async function look(): Promise<void> {
@@ -84,20 +98,18 @@ export function createFinding(deps: FindingDeps) {
     })
     lines.add(arrivals.late)
     lines.add(arrivals.fresh)
-    if (cursor.learn(arrivals, now_ms)) isSearchDue = true
-    search()
+    if (cursor.learn(arrivals, now_ms)) searches.soon()
+    searches.begin()
   }
 
   return {
     look,
-    search,
-    searchSoon(): void {
-      isSearchDue = true
-    },
+    search: searches.begin,
+    searchSoon: searches.soon,
     /** Looks for the first time, and waits for the search that this begins. */
     async begin(): Promise<void> {
       await look()
-      await searching
+      await searches.ended()
     },
     /** Reads more of some lines. */
     async readMore(toRead: readonly Line[]): Promise<void> {

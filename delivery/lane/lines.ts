@@ -9,43 +9,8 @@ import {
 } from '../../db/deliveries/lines.ts'
 import { mailClasses } from '../../rules/mail/classes.ts'
 import { cut, emptyLine, extend, insert, isBefore, type Line, nameOf } from './line.ts'
-
-/** How much a lane remembers. */
-interface Limits {
-  /** The most lines, of which a workspace has its share in each class; what is behind it is found later. */
-  lines: number
-  /** The most and the least that a share is. */
-  share: readonly [number, number]
-  /** About the most deliveries of all lines. The others are read when those before them were taken. */
-  rows: number
-  /** The most of one line, and the least that is read of it at a time. */
-  lineRows: readonly [number, number]
-}
-
-const LIMITS: Limits = { lines: 50_000, share: [1_000, 20], rows: 20_000, lineRows: [200, 4] }
-
-/** How seldom the lines of a workspace give up their places. */
-const GIVE_UP_MS = 1_000
-
-/** The lines of one workspace in one class. Whose turn was last stands last. */
-export interface WorkspaceLines {
-  class: number
-  workspace_id: string
-  lines: Map<string, Line>
-  /** Behind this line may be others that are not here; null: these are all. */
-  unsearched: LineKey | null
-  /** Whether a line was refused or forgotten since the search through its lines began at the first one. */
-  hasRefused: boolean
-  /** When lines of it gave their places to others, ms. */
-  gaveUpAt: number
-}
-
-/** Before all lines of a workspace. */
-const firstOf = ({ class: classPlace, workspace_id }: Pick<LineKey, 'class' | 'workspace_id'>) => ({
-  ...BEFORE_ALL_LINES,
-  class: classPlace,
-  workspace_id,
-})
+import { LIMITS, type Limits, linesPerWorkspace, rowsPerRead } from './memoryLimits.ts'
+import { emptyWorkspace, firstOf, type WorkspaceLines } from './workspaceLines.ts'
 
 /**
  * A delivery comes into a line in two ways: it is accepted, and found by its id (`listArrivals`), or it becomes due, and the lane
@@ -87,9 +52,7 @@ export class Lines {
 
   /** How many deliveries of a line are read at a time. */
   rowsPerRead(): number {
-    const { rows, lineRows } = this.#limits
-    const [most, least] = lineRows
-    return Math.max(least, Math.min(most, Math.floor(rows / Math.max(1, this.#lineCount))))
+    return rowsPerRead(this.#limits, this.#lineCount)
   }
 
   /** Says that these are about to be read. @returns where from */
@@ -200,26 +163,16 @@ export class Lines {
 
   /** How many lines a workspace may have here in one class. */
   #share(): number {
-    const { lines, share } = this.#limits
-    const [most, least] = share
-    let workspaces = 1
+    let workspaces = 0
     for (const { size } of this.classes) workspaces += size
-    return Math.max(least, Math.min(most, Math.floor(lines / workspaces)))
+    return linesPerWorkspace(this.#limits, workspaces)
   }
 
   #workspaceOf({ class: classPlace, workspace_id }: LineKey): WorkspaceLines | undefined {
     const workspaces = this.classes[classPlace]
     let workspace = workspaces?.get(workspace_id)
     if (workspaces && !workspace) {
-      const lines = new Map<string, Line>()
-      workspace = {
-        class: classPlace,
-        workspace_id,
-        lines,
-        unsearched: null,
-        hasRefused: false,
-        gaveUpAt: 0,
-      }
+      workspace = emptyWorkspace({ class: classPlace, workspace_id })
       workspaces.set(workspace_id, workspace)
     }
     return workspace

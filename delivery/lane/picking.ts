@@ -3,7 +3,8 @@ import type { InLine } from '../../db/deliveries/lines.ts'
 import type { Rooms } from '../../mail/transport.ts'
 import { classWeights } from '../../rules/mail/classes.ts'
 import type { Line } from './line.ts'
-import type { Lines, WorkspaceLines } from './lines.ts'
+import type { Lines } from './lines.ts'
+import type { WorkspaceLines } from './workspaceLines.ts'
 
 /** The most lines of a class that are read at a time, and how often lines are read for one claim. */
 const LINES_PER_READ_MAX = 100
