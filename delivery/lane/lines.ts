@@ -9,7 +9,7 @@ import {
 } from '../../db/deliveries/lines.ts'
 import { mailClasses } from '../../rules/mail/classes.ts'
 import { cut, emptyLine, extend, insert, isBefore, type Line, nameOf } from './line.ts'
-import { LIMITS, type Limits, linesPerWorkspace, rowsPerRead } from './memoryLimits.ts'
+import { GIVE_UP_MS, LIMITS, type Limits, linesPerWorkspace, rowsPerRead } from './memoryLimits.ts'
 import { emptyWorkspace, firstOf, type WorkspaceLines } from './workspaceLines.ts'
 
 /**
