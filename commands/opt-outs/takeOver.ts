@@ -37,14 +37,13 @@ export async function takeOverAudiences(deps: Deps): Promise<void> {
 /** Gives waiting mail what the claim looks at. Until it has it, claims put marketing mail off. */
 export async function takeOverMail(deps: Deps): Promise<void> {
   const fillPage = () =>
-    transact(deps, async ({ db, wake, addressMac }) => {
+    transact(deps, async ({ db, addressMac }) => {
       const rows = await before.lockUnlooked(db, PAGE)
       const filled = rows.map(({ id, marketing, workspace_id, recipient }) => ({
         id,
         hmac: marketing ? addressMac(workspace_id, recipient) : null,
       }))
       await before.setLooked(db, filled)
-      if (rows.length > 0) wake('dripline_deliveries')
       return rows.length
     })
   while ((await fillPage()) === PAGE);

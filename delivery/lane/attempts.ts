@@ -13,8 +13,6 @@ interface Parts {
   release: (deliveries: readonly ClaimedDelivery[]) => Promise<void>
   /** Called after an attempt, or when it needs no place any more; whether its destination has so much room again that waiting mail should be claimed. */
   onEnded: (hasRoom: boolean) => void
-  /** Called when something that was claimed again is back in the queue. */
-  onGivenBack: () => void
   /** Runs work and logs what it throws. */
   quietly: (what: string, work: () => Promise<unknown>) => Promise<void>
 }
@@ -26,7 +24,7 @@ interface Parts {
  * attempt: what has that lease still is given back.
  */
 export function createAttempts(parts: Parts) {
-  const { inFlight, rooms, deliver, release, onEnded, onGivenBack, quietly } = parts
+  const { inFlight, rooms, deliver, release, onEnded, quietly } = parts
   /** The last claim of each delivery that was claimed again. */
   const again = new Map<number, ClaimedDelivery>()
 
@@ -42,8 +40,7 @@ export function createAttempts(parts: Parts) {
     )
     const later = again.get(delivery.id)
     if (isBack && later) return giveBack(later)
-    if (isBack) onGivenBack()
-    else if (!later) again.set(delivery.id, delivery)
+    if (!isBack && !later) again.set(delivery.id, delivery)
   }
 
   const begin = async (delivery: ClaimedDelivery): Promise<void> => {

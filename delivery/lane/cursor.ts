@@ -39,8 +39,8 @@ function passHorizons(horizons: Horizon[], xmin: number, now_ms: number) {
 /** Knows which arrivals were seen. */
 export function createCursor() {
   let asked: Omit<ArrivalsAsked, 'shards'> | undefined
-  let begunAt_ms = 0
-  let isNew = true
+  /** When the former owner has begun whatever it still does; null: that was looked after. */
+  let formerUntil_ms: number | null = null
   const horizons: Horizon[] = []
   /** Once all transactions before this one have ended, a search finds what they have written. */
   let searchFrom: number | null = null
@@ -72,18 +72,17 @@ export function createCursor() {
         horizons.push({ top: seenTo, xmax: snapshot.xmax, at_ms: now_ms })
       }
       if (!hasBegun) {
-        begunAt_ms = now_ms
-        isNew = true
+        formerUntil_ms = now_ms + FORMER_MS
         return true
       }
-      if (isNew && now_ms - begunAt_ms >= FORMER_MS) {
-        isNew = false
+      if (formerUntil_ms !== null && now_ms >= formerUntil_ms) {
+        formerUntil_ms = null
         searchFrom ??= snapshot.xmax
       }
       // Of late ones that are too many for one look the others are never new again.
-      const isCut = late.length >= ARRIVALS_MAX
-      if (!isCut && (searchFrom === null || snapshot.xmin < searchFrom)) return false
-      if (!isCut) searchFrom = null
+      if (late.length >= ARRIVALS_MAX) return true
+      if (searchFrom === null || snapshot.xmin < searchFrom) return false
+      searchFrom = null
       return true
     },
     forget,

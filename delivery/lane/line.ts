@@ -20,6 +20,9 @@ export function emptyLine({ class: classPlace, workspace_id, shard, destination 
 export const isBefore = (a: LinePlace, b: LinePlace) =>
   a.at < b.at || (a.at === b.at && a.id < b.id)
 
+/** Just before a place: what stands at the place itself is behind it. */
+export const justBefore = ({ at, id }: LinePlace): LinePlace => ({ at, id: id - 1 })
+
 /** By what its workspace has the line. */
 export const nameOf = ({ shard, destination }: LineKey) => `${shard} ${destination}`
 
@@ -36,12 +39,11 @@ export function insert(line: Line, row: LinePlace): void {
 }
 
 /** Forgets what stands at a place and behind it, which is to be read again. @returns what is forgotten */
-export function cut(line: Line, { at, id }: LinePlace): LinePlace[] {
-  if (!line.told || isBefore({ at, id }, line.told)) line.told = { at, id }
-  if (line.unread && isBefore(line.unread, { at, id })) return []
-  // The place itself is read again too.
-  line.unread = { at, id: id - 1 }
-  const kept = line.rows.findIndex((row) => !isBefore(row, { at, id }))
+export function cut(line: Line, place: LinePlace): LinePlace[] {
+  if (!line.told || isBefore(place, line.told)) line.told = place
+  if (line.unread && isBefore(line.unread, place)) return []
+  line.unread = justBefore(place)
+  const kept = line.rows.findIndex((row) => !isBefore(row, place))
   return kept < 0 ? [] : line.rows.splice(kept)
 }
 
@@ -52,8 +54,8 @@ export function cut(line: Line, { at, id }: LinePlace): LinePlace[] {
 export function extend(line: Line, found: readonly LinePlace[], isAll: boolean): LinePlace[] {
   const { told } = line
   const rows = told ? found.filter((row) => isBefore(row, told)) : [...found]
-  if (rows.length < found.length || (told && isAll)) {
-    line.unread = told && { at: told.at, id: told.id - 1 }
-  } else line.unread = isAll ? null : (rows.at(-1) ?? line.unread)
+  const isWhole = rows.length === found.length
+  if (isWhole && !isAll) line.unread = rows.at(-1) ?? line.unread
+  else line.unread = told ? justBefore(told) : null
   return rows
 }

@@ -8,7 +8,7 @@ import {
   type ReadFrom,
 } from '../../db/deliveries/lines.ts'
 import { mailClasses } from '../../rules/mail/classes.ts'
-import { cut, emptyLine, extend, insert, isBefore, type Line, nameOf } from './line.ts'
+import { cut, emptyLine, extend, insert, isBefore, justBefore, type Line, nameOf } from './line.ts'
 import { GIVE_UP_MS, LIMITS, type Limits, linesPerWorkspace, rowsPerRead } from './memoryLimits.ts'
 import { emptyWorkspace, firstOf, type WorkspaceLines } from './workspaceLines.ts'
 
@@ -82,7 +82,7 @@ export class Lines {
         line.rows.push(row)
         this.#ids.set(row.id, line)
       }
-      if (line.rows.length === 0 && !line.unread) this.forget(workspace, line)
+      if (line.rows.length === 0 && !line.unread) this.#forget(workspace, line)
     }
   }
 
@@ -92,12 +92,12 @@ export class Lines {
     if (!row) return
     this.#ids.delete(row.id)
     const { class: classPlace, workspace_id, shard, destination } = line
-    if (line.rows.length === 0 && !line.unread) this.forget(workspace, line)
+    if (line.rows.length === 0 && !line.unread) this.#forget(workspace, line)
     return { class: classPlace, workspace_id, shard, destination, ...row }
   }
 
   /** Forgets a line. Whatever waits there a search finds, if its workspace has lines that are not here. */
-  forget(workspace: WorkspaceLines, line: Line): void {
+  #forget(workspace: WorkspaceLines, line: Line): void {
     for (const { id } of line.rows) this.#ids.delete(id)
     if (workspace.lines.delete(nameOf(line))) this.#lineCount -= 1
     this.#tidy(workspace)
@@ -124,7 +124,7 @@ export class Lines {
     if (!workspace.unsearched || Math.abs(now - workspace.gaveUpAt) < GIVE_UP_MS) return
     workspace.gaveUpAt = now
     for (const line of [...workspace.lines.values()])
-      if (!hasRoom(line)) this.forget(workspace, line)
+      if (!hasRoom(line)) this.#forget(workspace, line)
     workspace.hasRefused = true
   }
 
@@ -232,7 +232,7 @@ export class Lines {
     const head = { at, id }
     this.#cut(line, head)
     // Something before it is still to be read; or there is no place for more, and it is read when its turn comes.
-    if (line.unread && isBefore(line.unread, { at, id: id - 1 })) return true
+    if (line.unread && isBefore(line.unread, justBefore(head))) return true
     if (this.#ids.size >= this.#limits.rows || this.#isIn(line, id)) return true
     line.rows.push(head)
     this.#ids.set(id, line)

@@ -118,7 +118,6 @@ function createRunning(
     deliver: createDelivery(deps, leases, shared.useEmail, onLost),
     release,
     onEnded,
-    onGivenBack: pulse.beat,
     quietly,
   })
 

@@ -60,7 +60,6 @@ test('an attempt gives its place and its room back once: when its mail was sent,
     deliver: ({ id }, sent) => new Promise((end) => works.push({ id, sent, end })),
     release: async () => {},
     onEnded: () => {},
-    onGivenBack: () => {},
     quietly: async (_, work) => void (await work()),
   })
   const claimed = ['a', 'b', 'c'].map((destination, i) => ({ id: i + 1, destination }))
