@@ -72,6 +72,8 @@ export async function startFaultSink(options: FaultSinkOptions = {}) {
       writing = writing.then(() => write(answer))
     }
     const write = async ({ text, pace, end }: Answer) => {
+      // A reset while the socket ends fails with EINVAL, and Node then reports no close.
+      if (socket.writableEnded) return
       if (pace === 'slow') await new Promise((resolve) => setTimeout(resolve, SLOW_MS))
       for (const part of pace === 'bytes' ? text : [text]) {
         if (part === '' || socket.destroyed) continue

@@ -49,6 +49,13 @@ test.each(
   }
 })
 
+test('a connection cut off at MAIL and reset at RCPT, pipelined: nothing stays open', async () => {
+  const plan = { step: 'rcpt', fault: 'kept_rst', times: 1 } as const
+  const openings = [{ step: 'mail', fault: 'drop' } as const]
+  const mail = { message, plan, lease: 'yes', tries: 1, outsideAscii: false } as const
+  await runScenario({ ...plain, openings, mails: [mail] })
+})
+
 test.each(['drop', 'rst', 'hang', '5xx', 'junk', 'early', undefined] as const)(
   'TLS that is required and fails (STARTTLS: %s): nothing is sent in the clear, nothing stays open',
   async (fault) => {
