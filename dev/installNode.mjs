@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// Finds a Node of another line for the tests (node dev/installNode.mjs 26), or puts one into the cache folder; prints its path.
+// Finds a Node of another line for tests and benchmarks (node dev/installNode.mjs 26), or puts one into the cache folder; prints its path.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** The release of each line that the tests run on; where a platform lacks it, the newest before it. */
+/** The release of each line that they run on; where a platform lacks it, the newest before it. */
 const RELEASES = { 22: '22.23.3', 24: '24.21.0', 26: '26.10.0' }
 /** Packages that hold the official binary and nothing that has to be run to install it. */
 const PACKAGES = {
@@ -34,7 +34,7 @@ try {
   process.stdout.write(`${found}\n`)
 } catch (err) {
   process.stderr.write(
-    `The tests need Node ${line}: ${err.message}\n` +
+    `Node ${line} is needed: ${err.message}\n` +
       `Install it, put it first on the PATH, and start again.\n`,
   )
   process.exitCode = 1
@@ -52,7 +52,7 @@ function install() {
   mkdirSync(cache, { recursive: true })
   const fresh = mkdtempSync(join(cache, 'node-new-'))
   try {
-    process.stderr.write(`Installing Node ${release} for the tests (about 60 MB).\n`)
+    process.stderr.write(`Installing Node ${release} (about 60 MB).\n`)
     npmInstall(fresh, `${name}@>=${line} <=${release}`)
     const node = join(fresh, 'node_modules', name, 'bin', 'node')
     if (!isOfLine(node)) throw new Error('it was installed, but does not run')

@@ -70,7 +70,7 @@ test.each([
 ])('when %s, it says what to do and leaves nothing behind', (_, env, why) => {
   const failed = install(line, env)
   expect(failed).toMatchObject({ status: 1, path: '', kept: [] })
-  expect(failed.stderr).toContain(`The tests need Node ${line}: ${why}`)
+  expect(failed.stderr).toContain(`Node ${line} is needed: ${why}`)
   expect(failed.stderr).toContain('Install it, put it first on the PATH, and start again.')
 })
 
