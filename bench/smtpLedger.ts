@@ -42,25 +42,45 @@ export async function deliverLedger(
     select coalesce(max(id), 0) as id from deliveries`.execute(db)
   const last = marks[0]?.id ?? 0
   await fill(workspace, load)
+  const { count } = load
   const before_s = await used()
   const begin = Date.now()
   await sql`notify dripline_deliveries`.execute(db)
-  const end = await waitFor(DEADLINE_MS, 'all deliveries are settled', async () => {
-    const { rows } = await sql<{ delivered: number; settled: number; last_at: Date }>`
-      select count(*) filter (where state = 'delivered')::int as delivered,
-        count(settled_at)::int as settled, max(settled_at) as last_at
-      from deliveries where id > ${last}`.execute(db)
-    const [row] = rows
-    if (row?.settled !== load.count) return undefined
-    if (row.delivered !== load.count) {
-      throw new Error(`only ${row.delivered} of ${load.count} were delivered`)
-    }
-    return row.last_at.getTime()
-  })
+  const end = await waitFor(
+    DEADLINE_MS,
+    'all deliveries are settled',
+    lookForEnd(workspace, { last, count }),
+  )
   const used_s = (await used()) - before_s
   return {
-    per_second: load.count / ((end - begin) / 1000),
-    cpu_us: (used_s / load.count) * 1_000_000,
+    per_second: count / ((end - begin) / 1000),
+    cpu_us: (used_s / count) * 1_000_000,
+  }
+}
+
+/**
+ * Makes a look at whether all deliveries after `last` are settled: then when the last of them was. It begins at the first that was
+ * not settled at the look before, because to count all of them each time took a twentieth of both cores.
+ */
+function lookForEnd({ db }: Workspace, { last, count }: { last: number; count: number }) {
+  let settledUntil = last
+  return async (): Promise<number | undefined> => {
+    const { rows: open } = await sql<{ id: number }>`
+      select id from deliveries where id > ${settledUntil} and settled_at is null order by id limit 1`.execute(
+      db,
+    )
+    const [first] = open
+    if (first) {
+      settledUntil = first.id - 1
+      return undefined
+    }
+    const { rows } = await sql<{ delivered: number; last_at: Date }>`
+      select count(*) filter (where state = 'delivered')::int as delivered, max(settled_at) as last_at
+      from deliveries where id > ${last}`.execute(db)
+    const [row] = rows
+    if (row?.delivered !== count)
+      throw new Error(`only ${row?.delivered} of ${count} were delivered`)
+    return row.last_at.getTime()
   }
 }
 
