@@ -3,7 +3,9 @@ import {
   createCipheriv,
   createDecipheriv,
   createHmac,
+  createSecretKey,
   hkdfSync,
+  type KeyObject,
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
@@ -100,7 +102,7 @@ export function createSecrets(secretKey: Buffer, previous: readonly Buffer[] = [
   }
 }
 
-function encryptWith(key: Buffer, plain: Buffer): Buffer {
+function encryptWith(key: KeyObject, plain: Buffer): Buffer {
   const version = Buffer.of(VERSION)
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
@@ -123,8 +125,8 @@ function decryptBy({ now, all }: Keys, encrypted: Buffer): { plain: Buffer; isNo
 
 /** The keys of one purpose: that of now, and all of them, that of now first. */
 interface Keys {
-  now: Buffer
-  all: readonly Buffer[]
+  now: KeyObject
+  all: readonly KeyObject[]
 }
 
 /** Makes the function that derives the keys of a purpose, once. */
@@ -140,14 +142,15 @@ function createKeys(secretKey: Buffer, previous: readonly Buffer[]) {
   }
 }
 
-const derive = (secretKey: Buffer, purpose: KeyPurpose): Buffer =>
-  Buffer.from(hkdfSync('sha256', secretKey, 'dripline', purpose, KEY_BYTES))
+/** As an object: Node 24 takes four times as long for a MAC with the bytes of a key. */
+const derive = (secretKey: Buffer, purpose: KeyPurpose): KeyObject =>
+  createSecretKey(Buffer.from(hkdfSync('sha256', secretKey, 'dripline', purpose, KEY_BYTES)))
 
-const macWith = (key: Buffer, bytes: Buffer | string, length_bytes: number): Buffer =>
+const macWith = (key: KeyObject, bytes: Buffer | string, length_bytes: number): Buffer =>
   createHmac('sha256', key).update(bytes).digest().subarray(0, length_bytes)
 
 /** null if another key encrypted it, or the bytes were altered. */
-function decryptWith(key: Buffer, encrypted: Buffer): Buffer | null {
+function decryptWith(key: KeyObject, encrypted: Buffer): Buffer | null {
   const nonce = encrypted.subarray(1, 1 + NONCE_BYTES)
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
   decipher.setAAD(encrypted.subarray(0, 1))

@@ -1,5 +1,5 @@
 // The Idempotency-Key of a request: whoever repeats one gets the first answer again, and nothing is done twice.
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { type NamedRequest, once } from '../../commands/once.ts'
@@ -49,7 +49,7 @@ export function nameRequest(
     seen: (piece) => void content.update(piece),
     name: () => ({
       workspaceId,
-      keyHash: createHash('sha256').update(scope).digest(),
+      keyHash: hash('sha256', scope, 'buffer'),
       fingerprint: content.digest(),
     }),
   }

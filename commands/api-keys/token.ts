@@ -1,5 +1,5 @@
 // Makes API keys, and the SHA-256 under which a key is stored and found.
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 const PREFIX = 'drip_'
 /** Characters of a token that a list may show. */
@@ -15,5 +15,5 @@ export function newApiKeyToken(): { token: string; prefix: string; hash: Buffer 
  * The SHA-256 of a token, 32 bytes; the token itself is not stored. It has 256 random bits, so it needs no salt.
  */
 export function hashApiKey(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }

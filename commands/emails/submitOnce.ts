@@ -1,5 +1,5 @@
 // Accepts a whole message that names itself by a key, once.
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { type NamedRequest, once } from '../once.ts'
@@ -44,7 +44,7 @@ function nameOf(
   const asked = scheduledAt === null ? read : [...read, scheduledAt]
   return {
     workspaceId,
-    keyHash: createHash('sha256').update(scope).digest(),
+    keyHash: hash('sha256', scope, 'buffer'),
     // With the key, so that nobody who reads the table can try out what a short text was.
     fingerprint: createHmac('sha256', key).update(JSON.stringify(asked)).digest(),
   }

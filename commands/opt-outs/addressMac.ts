@@ -1,5 +1,5 @@
 // HMACs of addresses, by which opt-outs are found. The key is random and stored encrypted under SECRET_KEY.
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { findAddressKey, insertAddressKey } from '../../db/opt-outs/key.ts'
 import type { AddressMac } from '../../rules/mac.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -16,14 +16,14 @@ class AddressKeyAway extends Error {
 
 /** Makes a MAC function and the function that gives it its key. */
 export function createAddressMac() {
-  let key: Buffer | undefined
+  let key: KeyObject | undefined
   const of: AddressMac = (workspaceId, address) => {
     if (!key) throw new AddressKeyAway('the key of opt-outs is not loaded yet')
     const text = `${workspaceId}\n${address.toLowerCase()}`
     return createHmac('sha256', key).update(text).digest().subarray(0, MAC_BYTES)
   }
   const setKey = (loaded: Buffer) => {
-    key = loaded
+    key = createSecretKey(loaded)
   }
   return { of, setKey }
 }

@@ -1,5 +1,5 @@
 // The encoded body of a message with its DKIM body hash. Messages with the same content share it.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { after, type MaybeLater } from '../../rules/later.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { relaxedBodyHash } from '../dkim/body.ts'
@@ -56,7 +56,7 @@ function alternative(
   seed: string,
   watched: Watched,
 ): MaybeLater<BodySection> {
-  const boundary = `dl-${createHash('sha256').update(seed).digest('hex').slice(0, 32)}`
+  const boundary = `dl-${hash('sha256', seed).slice(0, 32)}`
   const chunks: Buffer[] = []
   for (const [type, body] of parts) {
     const header = contentFields(type, body.encoding).map((field) => field.raw + CRLF)

@@ -1,5 +1,5 @@
 // The body section of a message with attachments, through nodemailer.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import MailComposer from 'nodemailer/lib/mail-composer'
@@ -31,7 +31,7 @@ function composerOf(email: ComposeInput, text: string | null): MailComposer {
     disableFileAccess: true,
     disableUrlAccess: true,
     boundaryPrefix: '--dl',
-    baseBoundary: createHash('sha256').update(email.id).digest('hex').slice(0, 24),
+    baseBoundary: hash('sha256', email.id).slice(0, 24),
     date: email.date,
     messageId: `<${email.messageId}>`,
     ...toBodyOption('text', text),

@@ -1,5 +1,5 @@
 // Signs a message with DKIM (RFC 6376, ed25519 by RFC 8463): relaxed/relaxed, on the thread pool.
-import { createHash, type KeyObject, sign } from 'node:crypto'
+import { hash, type KeyObject, sign } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
 import { type Field, relaxedField } from './canonical.ts'
@@ -103,7 +103,7 @@ async function signData(data: Buffer, key: KeyObject, isRsa: boolean): Promise<B
   try {
     if (isRsa) return await signOnThreadPool('sha256', data, key)
     // RFC 8463: PureEdDSA over the hash, not over the data
-    return await signOnThreadPool(null, createHash('sha256').update(data).digest(), key)
+    return await signOnThreadPool(null, hash('sha256', data, 'buffer'), key)
   } catch (error) {
     throw new DkimError('the key does not sign', { cause: error })
   }
