@@ -8,6 +8,8 @@ const { db, pool } = await createTestDatabase()
 const MEBIBYTE = 1024 * 1024
 const large = Buffer.alloc(3 * MEBIBYTE, 'é"\\ ')
 const other = Buffer.alloc(MEBIBYTE, 'x')
+/** The least that is not left to pg. */
+const least = Buffer.alloc(16 * 1024, 'y')
 
 it.each([
   ['named', 'large_parameters'],
@@ -17,8 +19,8 @@ it.each([
     const { rows } = await pool.query({
       ...(name ? { name } : {}),
       text: `select $1::text = $6::text as same, octet_length($2::bytea) as bytes, $3::text as text, $4::int as number,
-        $5::text as nothing, $7::text[] as list`,
-      values: [large, other, 'é\u{1f600}', 7, null, large, ['a', 'b']],
+        $5::text as nothing, $7::text[] as list, octet_length($8::bytea) as least`,
+      values: [large, other, 'é\u{1f600}', 7, null, large, ['a', 'b'], least],
     })
     expect(rows).toEqual([
       {
@@ -28,6 +30,7 @@ it.each([
         number: 7,
         nothing: null,
         list: ['a', 'b'],
+        least: 16 * 1024,
       },
     ])
   }
