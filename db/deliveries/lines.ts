@@ -122,11 +122,12 @@ const arrivalSearch = prepare<ArrivalsAsked, ArrivalRow>((slot) => {
     slot(({ snapshot }) => snapshot.xip.map(low)),
   )
   return sql`
-    select s.top, s.xmin, s.xmax, s.xip, a.* from (
+    with s as materialized (
       select coalesce((select max(id) from deliveries), 0) as top, pg_snapshot_xmin(c)::text::bigint as xmin,
         pg_snapshot_xmax(c)::text::bigint as xmax, (select array_agg(x::text::bigint) from pg_snapshot_xip(c) x) as xip
       from pg_current_snapshot() c
-    ) s left join lateral (
+    )
+    select s.top, s.xmin, s.xmax, s.xip, a.* from s left join lateral (
       (select ${columns}, false as is_late from deliveries d
       where d.id > ${seenTo}::bigint and ${isOurs}
       order by d.id limit ${sql.lit(ARRIVALS_MAX)})

@@ -78,22 +78,23 @@ export async function settleDeliveries(
   return { deliveries: rows, hasMailEvents: rows[0]?.has_mail_events ?? false }
 }
 
+/** What is null is left out, which Postgres reads as null: half of the names would only be written and read. */
 const toInput = (s: Settlement) => ({
   id: s.id,
-  leaves: s.leaves ?? null,
+  leaves: s.leaves,
   state: s.state,
-  next_at: s.nextAt,
-  expires_at: s.expiresAt ?? null,
-  to_destination: s.moveTo?.destination ?? null,
-  to_shard: s.moveTo?.shard ?? null,
-  response: s.response,
+  next_at: s.nextAt ?? undefined,
+  expires_at: s.expiresAt,
+  to_destination: s.moveTo?.destination,
+  to_shard: s.moveTo?.shard,
+  response: s.response ?? undefined,
   resent: s.resent,
   uncounted: s.counted ? 0 : 1,
-  status: s.event?.status ?? null,
-  at: s.event?.at ?? null,
-  data: s.event?.data ?? null,
+  status: s.event?.status,
+  at: s.event?.at,
+  data: s.event?.data,
   suppress: s.suppress,
-  ...(s.attempt ? tried(s.attempt) : {}),
+  ...(s.attempt ? tried(s.attempt) : undefined),
 })
 
 interface Asked {
