@@ -62,7 +62,7 @@ export const smtp: Bench = (options) =>
     return {
       reference:
         `client alone: smtp-source of Postfix and nodemailer's pool, ${CONNECTIONS} connections each, into smtp-sink; ` +
-        'signed: RSA-2048 signatures per second of openssl on one core (ours signs on one thread, and composes and sends ' +
+        'signed: RSA-2048 signatures per second of openssl on one core, while all cores sign (ours signs on one thread, and composes and sends ' +
         'each mail on another); whole path: one worker with its default connections, one thread fewer than cores and a ' +
         'young generation of 32 MB, from the commit that fills the ledger to the last settled delivery, against what all ' +
         'cores could do by the time of one RSA-2048 signature of openssl in the same round and the processor time of an ' +

@@ -26,9 +26,8 @@ import { readRefusal } from './readRefusal.ts'
 import { createTestAnswers, isSimulated } from './testAddresses.ts'
 
 const GROUP_MAX = 500
-/** A group of marks that takes longer holds the next one back no longer: each mail of it has a connection that waits for its dot. */
-const MARK_SLOW_MS = 1
-const MARK_GROUPS = 2
+/** How long marks are gathered under load: a group of ten costs little more than one. The look follows, and then the dot. */
+const MARK_GATHER_MS = 1
 
 /** Mail with attachments that finds no place, and a suspect that finds no moment to be composed, come back after one to three times this time. */
 const PLACE_MS = 1_000
@@ -108,7 +107,7 @@ function createMark(deps: DeliveryDeps, leases: LaneLeases) {
       return ids.map((id) => marked.has(id))
     },
     GROUP_MAX,
-    { atOnce: MARK_GROUPS, slow_ms: MARK_SLOW_MS },
+    { gather_ms: MARK_GATHER_MS },
   )
 }
 
