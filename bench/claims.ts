@@ -41,16 +41,8 @@ export const claims: Bench = (options) =>
       rounds,
       unit: 'ms',
       say,
-      subject: async () => {
-        const each = await timed(claim)
-        times.push(...each)
-        return middleOf(each)
-      },
-      reference: async () => {
-        const each = await timed(() => plainClaim(db))
-        referenceTimes.push(...each)
-        return middleOf(each)
-      },
+      subject: () => middleAnd(times, claim),
+      reference: () => middleAnd(referenceTimes, () => plainClaim(db)),
     })
     const quiet = p99(times)
     const unflushed = middleOf(await timed(() => plainUnflushed(db)))
@@ -96,6 +88,13 @@ async function timed(work: () => Promise<number>): Promise<number[]> {
     if (count < LIMIT / 4) throw new Error(`a claim took ${count}`)
   }
   return each
+}
+
+/** The median of some claims, ms, whose times are added to others. */
+async function middleAnd(times: number[], work: () => Promise<number>): Promise<number> {
+  const each = await timed(work)
+  times.push(...each)
+  return middleOf(each)
 }
 
 /** Claims go on from one to the next, as those of a lane. */

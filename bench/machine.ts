@@ -33,14 +33,14 @@ export async function describePostgres(url: string): Promise<string> {
 }
 
 /**
- * Measures the RSA-2048 signatures per second of one core with openssl, while all cores sign as they do in what is held against it: where
- * two of them share a processor, one alone is up to half as fast again.
+ * Measures the RSA-2048 signatures per second of one core with openssl, while all cores sign: where two of them share a processor, one that
+ * signs alone is up to half as fast again, but what is held against it keeps all of them busy.
  */
 export function opensslSigns(): number {
   const cores = availableParallelism()
   const args = ['speed', '-mr', '-seconds', '1', '-multi', String(cores), 'rsa2048']
   const { stdout } = spawnSync('openssl', args, { encoding: 'utf8' })
-  // Of all together, after the lines of each: +F2:2:2048:<signatures per second>:<verifications per second>
+  // Of all together: +F2:2:2048:<signatures per second>:<verifications per second>. The line of each begins with "Got: ".
   const perSecond = Number(/^\+F2:\d+:2048:([\d.]+)/m.exec(stdout ?? '')?.[1]) / cores
   if (!(perSecond > 1)) throw new Error('openssl speed gave no figure')
   return perSecond

@@ -1,4 +1,4 @@
-// npm run bench -- <name>: measures one figure of docs/figures.md and prints it as one JSON document.
+// What bench/start.mjs runs for npm run bench -- <name>: measures one figure of docs/figures.md and prints it as one JSON document.
 import { parseArgs } from 'node:util'
 import { killAllChildren } from '../dev/processes/processes.ts'
 import { describeMachine } from './machine.ts'
@@ -33,7 +33,8 @@ const USAGE = `Usage: npm run bench -- <${Object.keys(benches).join('|')}> [opti
                        endpoints at which nobody answers (webhooks); 10000
   --temporal server    the real server on Postgres, built once with Go (automation; the default)
   --temporal dev       the development server of the Temporal CLI instead
-Progress goes to stderr, one JSON document to stdout. Exit code 1: a figure misses its bar.
+BENCH_NODE=/path/to/node takes that Node instead of one of the image's line, which is fetched once.
+Progress goes to stderr, one JSON document to stdout. Exit code 1: a figure misses its bar; 3: nothing could be measured.
 `
 
 function fail(text: string): never {

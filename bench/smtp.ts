@@ -40,7 +40,7 @@ export const smtp: Bench = (options) =>
       subject: ours,
       reference: () => client.call('nodemailer', few),
     })
-    say('signing with RSA-2048 against openssl speed on one core')
+    say('signing with RSA-2048 against openssl speed of one core')
     const signed = await interleave({
       ...sides,
       subject: () => client.call('signed', few),

@@ -59,8 +59,8 @@ export async function deliverLedger(
 }
 
 /**
- * Makes a look at whether all deliveries after `last` are settled: then when the last of them was. It begins at the first that was
- * not settled at the look before, because to count all of them each time took a twentieth of both cores.
+ * Makes a function for `waitFor`: when the last delivery after `last` was settled, in ms, or undefined while one is not. Each call goes on at
+ * the first that was not at the call before, because to count all of them each time took a twentieth of both cores.
  */
 function lookForEnd({ db }: Workspace, { last, count }: { last: number; count: number }) {
   let settledUntil = last

@@ -1,5 +1,5 @@
 // A process that signs bodies as Standard Webhooks says and posts them with undici, in a bare loop.
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import { Agent, request } from 'undici'
 import { runLoad } from './load.ts'
 import { serve } from './remote.ts'
@@ -20,7 +20,7 @@ const handlers = {
     const { url, secret, data, loops, count } = input
     agent ??= new Agent({ connections: loops })
     const dispatcher = agent
-    const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+    const key = createSecretKey(Buffer.from(secret.slice('whsec_'.length), 'base64'))
     const { per_second } = await runLoad({ loops, count }, async (serial) => {
       const id = `msg_${String(serial).padStart(26, '0')}`
       const now = new Date()

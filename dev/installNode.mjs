@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** The release of each line that they run on; where a platform lacks it, the newest before it. */
+/** The release of each line that tests and benchmarks run on; where a platform lacks it, the newest before it. */
 const RELEASES = { 22: '22.23.3', 24: '24.21.0', 26: '26.10.0' }
 /** Packages that hold the official binary and nothing that has to be run to install it. */
 const PACKAGES = {

@@ -16,6 +16,7 @@ class AddressKeyAway extends Error {
 
 /** Makes a MAC function and the function that gives it its key. */
 export function createAddressMac() {
+  /** As in `runtime/secrets.ts`, no bytes. */
   let key: KeyObject | undefined
   const of: AddressMac = (workspaceId, address) => {
     if (!key) throw new AddressKeyAway('the key of opt-outs is not loaded yet')

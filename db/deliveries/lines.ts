@@ -112,6 +112,7 @@ const isWrittenSince = (xmax: RawBuilder<number>, xip: RawBuilder<number[]>) => 
 
 type ArrivalRow = InLine & Snapshot & { top: number; is_late: boolean }
 
+/** It begins with `with`, so that it gets a name (`statementNames.ts`): to read and plan it each time took as long as to run it. */
 const arrivalSearch = prepare<ArrivalsAsked, ArrivalRow>((slot) => {
   const seenTo = slot((asked) => asked.seenTo)
   const columns = sql`d.class, d.workspace_id, d.shard, d.destination, ${inMs(sql`d.next_at`)} as at, d.id`

@@ -78,7 +78,10 @@ export async function settleDeliveries(
   return { deliveries: rows, hasMailEvents: rows[0]?.has_mail_events ?? false }
 }
 
-/** What is null is left out, which Postgres reads as null: half of the names would only be written and read. */
+/**
+ * Undefined and not null: it is left out of the JSON, and Postgres reads a name that is missing as null. To write and read them took longer. An
+ * attempt keeps its nulls.
+ */
 const toInput = (s: Settlement) => ({
   id: s.id,
   leaves: s.leaves,

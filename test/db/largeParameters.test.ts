@@ -1,6 +1,7 @@
 // Large parameters go to Postgres as they are, among small ones and nulls, and none of their bytes is copied.
+import type { Socket } from 'node:net'
 import { sql } from 'kysely'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 
 const { db, pool } = await createTestDatabase()
@@ -45,4 +46,19 @@ it('are what was given, byte for byte, and an error after them is told as any ot
     code: '22012',
   })
   expect((await sql`select 1 as one`.execute(db)).rows).toEqual([{ one: 1 }])
+})
+
+it.each([
+  ['the least that is not copied', least, true],
+  ['one byte less, which is left to pg', least.subarray(1), false],
+])('go to the connection as the same bytes: %s', async (_, bytes, isSame) => {
+  const client = await pool.connect()
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+  const write = vi.spyOn(stream, 'write')
+  const { rows } = await client.query('select octet_length($1::bytea) as bytes', [bytes])
+  const written = write.mock.calls.map(([chunk]) => chunk)
+  write.mockRestore()
+  client.release()
+  expect(rows).toEqual([{ bytes: bytes.length }])
+  expect(written.some((chunk) => (chunk as unknown) === bytes)).toBe(isSame)
 })

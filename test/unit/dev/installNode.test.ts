@@ -81,3 +81,10 @@ test.each(['', '20', '99'])(
     expect(install(wanted).stderr).toBe(`Usage: node dev/installNode.mjs ${lines.join('|')}\n`)
   },
 )
+
+test('the image and so the benchmarks have a line that it knows', () => {
+  const root = join(import.meta.dirname, '../../..')
+  const ofImage = /^FROM node:(\d+)-/m.exec(readFileSync(join(root, 'Dockerfile'), 'utf8'))?.[1]
+  expect(lines).toContain(ofImage)
+  expect(readFileSync(SCRIPT, 'utf8')).toContain(`${ofImage}: '${ofImage}.`)
+})
