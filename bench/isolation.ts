@@ -73,7 +73,7 @@ export const isolation: Bench = (options) =>
 
 /** Says what the figures also depend on, and what to do where API and worker have another malloc than in the image. */
 function describeMachine(say: (line: string) => void) {
-  const signs = opensslSigns()
+  const signs = opensslSigns(1)
   say(`openssl signs ${signs} times a second on one core`)
   const { name, advice } = findAllocator()
   say(`malloc of API and worker: ${name}`)

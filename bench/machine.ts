@@ -33,11 +33,12 @@ export async function describePostgres(url: string): Promise<string> {
 }
 
 /**
- * Measures the RSA-2048 signatures per second of one core with openssl, while all cores sign: where two of them share a processor, one that
- * signs alone is up to half as fast again, but what is held against it keeps all of them busy.
+ * Measures the RSA-2048 signatures per second of one core with openssl.
+ * @param busy how many cores sign meanwhile, as many as what is held against it keeps busy: where two of them share a processor, one that
+ *   signs alone is up to half as fast again
  */
-export function opensslSigns(): number {
-  const cores = availableParallelism()
+export function opensslSigns(busy: number): number {
+  const cores = Math.min(busy, availableParallelism())
   const args = ['speed', '-mr', '-seconds', '1', '-multi', String(cores), 'rsa2048']
   const { stdout } = spawnSync('openssl', args, { encoding: 'utf8' })
   // Of all together: +F2:2:2048:<signatures per second>:<verifications per second>. The line of each begins with "Got: ".

@@ -147,7 +147,7 @@ function withSlowReplies(
 
 /** Emails a second if all cores did nothing but sign with RSA-2048 and what an email costs besides. */
 function possible(cpu_us: number): number {
-  return availableParallelism() / (1 / opensslSigns() + cpu_us / 1_000_000)
+  return availableParallelism() / (1 / opensslSigns(availableParallelism()) + cpu_us / 1_000_000)
 }
 
 /** Seconds of processor time of the worker and of Postgres, but for the connections of this benchmark. */

@@ -85,7 +85,7 @@ function joinSmall(parts: readonly Buffer[]): Buffer[] {
 
 function int16(value: number): Buffer {
   const bytes = Buffer.alloc(2)
-  bytes.writeInt16BE(value)
+  bytes.writeUInt16BE(value)
   return bytes
 }
 

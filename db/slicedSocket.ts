@@ -38,16 +38,17 @@ export function sliceWrites(socket: Socket): void {
       writeAll(chunks, callback)
       return
     }
-    const writeFrom = (index: number) => {
+    // Chunks that the kernel takes at once follow each other without a turn of the event loop, until they are a slice.
+    const writeFrom = (index: number, inTurn: number) => {
       const next = chunks[index]
-      if (!next) callback()
-      else {
-        socket._write(next.chunk, next.encoding, (error) => {
-          if (error) callback(error)
-          else writeFrom(index + 1)
-        })
-      }
+      if (!next) return callback()
+      const sum = inTurn + sizeOf(next.chunk)
+      socket._write(next.chunk, next.encoding, (error) => {
+        if (error) callback(error)
+        else if (sum < SLICE_BYTES) writeFrom(index + 1, sum)
+        else setImmediate(writeFrom, index + 1, 0)
+      })
     }
-    writeFrom(0)
+    writeFrom(0, 0)
   }
 }
