@@ -59,12 +59,17 @@ export function createCursor() {
         seenTo: Number.MAX_SAFE_INTEGER,
         snapshot: { xmin: 0, xmax: 0, xip: [] },
       },
-    /** Learns what the look has found. @returns whether a search is due */
-    learn({ fresh, late, top, snapshot }: Arrivals, now_ms: number): boolean {
+    /**
+     * Learns what the look has found.
+     * @param leavesRest what it did not read is left to a search, and the next look goes on behind all that is there
+     * @returns whether a search is due
+     */
+    learn({ fresh, late, top, snapshot }: Arrivals, now_ms: number, leavesRest = false): boolean {
       // Another server than before, to which the last transactions never came, gives their ids again.
       if (asked && top < asked.seenTo) forget()
       const hasBegun = asked !== undefined
-      const seenTo = hasBegun && fresh.length >= ARRIVALS_MAX ? (fresh.at(-1)?.id ?? top) : top
+      const isCut = hasBegun && fresh.length >= ARRIVALS_MAX
+      const seenTo = isCut && !leavesRest ? (fresh.at(-1)?.id ?? top) : top
       const { passed, heldBy } = passHorizons(horizons, snapshot.xmin, now_ms)
       searchFrom ??= heldBy
       asked = { after: asked ? Math.max(asked.after, passed) : top, seenTo, snapshot }
@@ -80,7 +85,7 @@ export function createCursor() {
         searchFrom ??= snapshot.xmax
       }
       // Of late ones that are too many for one look the others are never new again.
-      if (late.length >= ARRIVALS_MAX) return true
+      if (late.length >= ARRIVALS_MAX || (isCut && leavesRest)) return true
       if (searchFrom === null || snapshot.xmin < searchFrom) return false
       searchFrom = null
       return true

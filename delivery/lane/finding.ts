@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Trx } from '../../db/connect.ts'
 import {
+  ARRIVALS_MAX,
   BEFORE_ALL_LINES,
   behindWorkspace,
   type LineKey,
@@ -23,6 +24,11 @@ const SEARCH_REST_FACTOR = 100
 const SEARCH_MS_MAX = 300_000
 /** The pause after a search that failed. */
 const FAULT_MS = 2_000
+/**
+ * How many looks follow each other at once while each finds as many arrivals as it may. The rest may be a million mails of a campaign with
+ * somebody's receipt behind them: it is left to a search, which reads the first of each line, however long the lines are.
+ */
+const LOOKS_MAX = 5
 
 /** What a lane finds its mail by. */
 export interface FindingDeps {
@@ -90,6 +96,12 @@ export function createFinding(deps: FindingDeps) {
 
   /** Looks for what has come. */
   async function look(): Promise<void> {
+    for (let looks = 1; (await lookOnce(looks === LOOKS_MAX)) && looks < LOOKS_MAX; looks++);
+    searches.begin()
+  }
+
+  /** @returns whether there may be more that has come */
+  async function lookOnce(isLast: boolean): Promise<boolean> {
     const asked = { shards, ...cursor.next() }
     const now_ms = performance.now()
     const arrivals = await run((db) => listArrivals(db, asked)).catch((err) => {
@@ -98,8 +110,8 @@ export function createFinding(deps: FindingDeps) {
     })
     lines.add(arrivals.late)
     lines.add(arrivals.fresh)
-    if (cursor.learn(arrivals, now_ms)) searches.soon()
-    searches.begin()
+    if (cursor.learn(arrivals, now_ms, isLast)) searches.soon()
+    return arrivals.fresh.length >= ARRIVALS_MAX
   }
 
   return {

@@ -63,6 +63,16 @@ test('a look that was cut short goes on behind its end', () => {
   ).toBe(true)
 })
 
+test('what was left to a search is behind the next look', () => {
+  const cursor = createCursor()
+  cursor.learn(look(0, 9, 9), 0)
+  const many = { fresh: rows(ARRIVALS_MAX) }
+  expect(cursor.learn(look(9_000, 12, 12, many), 400, true)).toBe(true)
+  expect(cursor.next()).toMatchObject({ after: 0, seenTo: 9_000 })
+  const few = { fresh: rows(ARRIVALS_MAX - 1, 9_001) }
+  expect(cursor.learn(look(9_999, 12, 12, few), 500, true), 'nothing was left').toBe(false)
+})
+
 test('a transaction that does not end holds ids up for ten seconds, and is searched for when it has', () => {
   const cursor = createCursor()
   cursor.learn(look(50, 9, 9), 0)
