@@ -62,3 +62,15 @@ it.each([
   expect(rows).toEqual([{ bytes: bytes.length }])
   expect(written.some((chunk) => (chunk as unknown) === bytes)).toBe(isSame)
 })
+
+it('go with the begin of a transaction, of which they are in the first statement', async () => {
+  for (let time = 0; time < 3; time++) {
+    const rows = await db.transaction().execute(async (trx) => {
+      const { rows: first } = await sql<{ bytes: number }>`
+        select octet_length(${large}::bytea) + octet_length(${least}::bytea) as bytes`.execute(trx)
+      await sql`savepoint only_within_a_transaction`.execute(trx)
+      return first
+    })
+    expect(rows).toEqual([{ bytes: large.length + least.length }])
+  }
+})
