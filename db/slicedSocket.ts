@@ -32,23 +32,41 @@ export function sliceWrites(socket: Socket): void {
     writeFrom(0)
   }
 
+  // Without it each chunk is written by `_write`.
+  if (!writeAll) return
   socket._writev = (chunks: Chunk[], callback: Callback) => {
-    const bytes = chunks.reduce((sum, { chunk }) => sum + sizeOf(chunk), 0)
-    if (writeAll && bytes <= SLICE_BYTES) {
-      writeAll(chunks, callback)
-      return
+    const groups = bySlice(chunks)
+    const writeFrom = (index: number) => {
+      const group = groups[index] ?? []
+      const [first] = group
+      const done = (error?: Error | null) => {
+        if (error || index + 1 >= groups.length) callback(error)
+        else setImmediate(writeFrom, index + 1)
+      }
+      if (group.length > 1) writeAll(group, done)
+      else if (first) socket._write(first.chunk, first.encoding, done)
+      else callback()
     }
-    // Chunks that the kernel takes at once follow each other without a turn of the event loop, until they are a slice.
-    const writeFrom = (index: number, inTurn: number) => {
-      const next = chunks[index]
-      if (!next) return callback()
-      const sum = inTurn + sizeOf(next.chunk)
-      socket._write(next.chunk, next.encoding, (error) => {
-        if (error) callback(error)
-        else if (sum < SLICE_BYTES) writeFrom(index + 1, sum)
-        else setImmediate(writeFrom, index + 1, 0)
-      })
-    }
-    writeFrom(0, 0)
+    writeFrom(0)
   }
+}
+
+/**
+ * Chunks in groups of no more than a slice together; a larger one is a group of its own. Where all fit into one group it is the very array,
+ * of which Node knows that it holds Buffers alone.
+ */
+function bySlice(chunks: Chunk[]): Chunk[][] {
+  const groups: Chunk[][] = []
+  let room = 0
+  for (const one of chunks) {
+    const bytes = sizeOf(one.chunk)
+    const group = groups.at(-1)
+    if (group && bytes <= room) group.push(one)
+    else {
+      groups.push([one])
+      room = SLICE_BYTES
+    }
+    room -= bytes
+  }
+  return groups.length > 1 ? groups : [chunks]
 }

@@ -96,7 +96,10 @@ export function createFinding(deps: FindingDeps) {
 
   /** Looks for what has come. */
   async function look(): Promise<void> {
-    for (let looks = 1; (await lookOnce(looks === LOOKS_MAX)) && looks < LOOKS_MAX; looks++);
+    let mayBeMore = true
+    for (let looks = 1; mayBeMore && looks <= LOOKS_MAX; looks++) {
+      mayBeMore = await lookOnce(looks === LOOKS_MAX)
+    }
     searches.begin()
   }
 
