@@ -1,4 +1,5 @@
 // Second tries in the pool of a renderer: after deaths of the child, failures of a thread, and calls that nothing stops.
+import { Liquid } from 'liquidjs'
 import { expect, onTestFinished, test } from 'vitest'
 import { createRenderer, type RendererOptions } from '../../../mail/content/renderer.ts'
 import { failureText, type RenderedEmail } from '../../../mail/content/template.ts'
@@ -134,20 +135,27 @@ test('a workspace that left a thread in a call which nothing stops waits, and no
   expect(lines).toEqual([{ workspace_id: 'slow', ms: pauseMs }])
 })
 
-/** Some 0.2 to 1 s of processor time. */
-const SLOW = '{% for x in (1..1500) %}{% for y in (1..200) %}{% endfor %}{% endfor %}done'
+/** A template that takes some 1 s of this machine's processor: much longer than a look at its time, much less than a second try has. */
+function slowTemplate(): string {
+  const rounds = (count: number) =>
+    `{% for x in (1..${count}) %}{% for y in (1..200) %}{% endfor %}{% endfor %}done`
+  const before = process.cpuUsage()
+  new Liquid().parseAndRenderSync(rounds(1_500))
+  const { user, system } = process.cpuUsage(before)
+  return rounds(Math.ceil((1_500 * 1e6) / (user + system)))
+}
 
 test('a render that the machine leaves without processor is given its time: waiting is not its fault', async () => {
   const child = frozenChild({ limit_ms: 5 * SECONDS, frozen_ms: 6 * SECONDS })
   const { render } = createOwn({ start: child.start })
-  expect(await render('ws', SLOW)).toMatchObject({ html: 'done' })
+  expect(await render('ws', slowTemplate())).toMatchObject({ html: 'done' })
   expect(child.outcomes).toEqual(['done'])
 })
 
 test('a render that is left without processor for long is tried once more, and its machine is called busy', async () => {
   const child = frozenChild({ limit_ms: 150, frozen_ms: 1 * SECONDS })
   const { render } = createOwn({ start: child.start })
-  expect(await render('ws', SLOW)).toMatchObject({ html: 'done' })
+  expect(await render('ws', slowTemplate())).toMatchObject({ html: 'done' })
   expect(child.outcomes).toEqual(['starved', 'done'])
 })
 
