@@ -1,15 +1,21 @@
 // A process that posts batches and repeated requests to the API over connections that it keeps open.
 import { createConnections, postRequest } from './httpConnection.ts'
 import { type LoadBounds, type LoadResult, runLoad } from './load.ts'
-import { BATCH, batchEmail, emailBody, eventBody } from './payloads.ts'
+import { BATCH, batchEmailJson, emailBody, eventBody } from './payloads.ts'
 import { serve } from './remote.ts'
 
+/** The JSON of an event, in pieces. */
+const eventJson = (serial: number) => [Buffer.from(JSON.stringify(eventBody(serial)))]
+
 const batches = {
-  emails: { path: '/v1/emails/batch', item: batchEmail, status: 200 },
-  events: { path: '/v1/automation/events/batch', item: eventBody, status: 202 },
+  emails: { path: '/v1/emails/batch', item: batchEmailJson, status: 200 },
+  events: { path: '/v1/automation/events/batch', item: eventJson, status: 202 },
 } as const
 
 export type BatchKind = keyof typeof batches
+
+const COMMA = Buffer.from(',')
+const END = Buffer.from(']}')
 
 const connectionsOf = createConnections()
 
@@ -33,8 +39,12 @@ const handlers = {
     const { path, item, status } = batches[kind]
     const open = await connectionsOf(port, bounds.loops)
     return runLoad(bounds, async (serial, loop) => {
-      const items = Array.from({ length: BATCH }, (_, i) => item(from + serial * BATCH + i))
-      const request = postRequest({ path, key }, JSON.stringify({ [kind]: items }))
+      const pieces: Buffer[] = [Buffer.from(`{"${kind}":[`)]
+      for (let i = 0; i < BATCH; i++) {
+        if (i > 0) pieces.push(COMMA)
+        pieces.push(...item(from + serial * BATCH + i))
+      }
+      const request = postRequest({ path, key }, [...pieces, END])
       const answer = await open[loop]?.send(request)
       if (answer?.status !== status) throw new Error(`${path}: ${answer?.body.slice(0, 300)}`)
     })

@@ -71,17 +71,20 @@ function readAnswer(text: string): HttpAnswer | undefined {
   return { status, body: '' }
 }
 
-/** The bytes of a POST request with a JSON body. */
-export function postRequest(target: { path: string; key: string }, body: string): Buffer {
-  const bytes = Buffer.from(body, 'utf8')
+/** The bytes of a POST request with a JSON body, given as text or in pieces. */
+export function postRequest(
+  target: { path: string; key: string },
+  body: string | readonly Buffer[],
+): Buffer {
+  const pieces = typeof body === 'string' ? [Buffer.from(body, 'utf8')] : body
   const head = [
     `POST ${target.path} HTTP/1.1`,
     'Host: 127.0.0.1',
     `Authorization: Bearer ${target.key}`,
     'Content-Type: application/json',
-    `Content-Length: ${bytes.length}`,
+    `Content-Length: ${pieces.reduce((sum, { length }) => sum + length, 0)}`,
   ].join('\r\n')
-  return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), bytes])
+  return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), ...pieces])
 }
 
 /** The text of a GET request. */

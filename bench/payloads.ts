@@ -42,4 +42,17 @@ export const HTML = `<!doctype html><html><body style="font-family: sans-serif">
 export const BATCH = 100
 
 /** An email of a batch: two kilobytes of html and of text. */
-export const batchEmail = (serial: number) => ({ ...emailBody(serial), text: HTML.slice(0, 2_048) })
+export const batchEmail = (serial: number) => ({ ...emailBody(serial), text: TEXT })
+
+const TEXT = HTML.slice(0, 2_048)
+/** What all emails of batches have in common, as the end of an object's JSON. */
+const COMMON = Buffer.from(`,${JSON.stringify({ html: HTML, text: TEXT }).slice(1)}`)
+
+/**
+ * The JSON of `batchEmail`, in pieces. What all have in common is made once: to write it out for each took the processor more than a
+ * millisecond for a batch, which is none of what is measured.
+ */
+export function batchEmailJson(serial: number): Buffer[] {
+  const { html: _, ...own } = emailBody(serial)
+  return [Buffer.from(JSON.stringify(own).slice(0, -1)), COMMON]
+}

@@ -144,8 +144,9 @@ function whenGone(c: Context<ApiEnv>): AbortSignal | undefined {
   const { incoming } = (c.env ?? {}) as Partial<HttpBindings>
   if (!incoming) return undefined
   const gone = new AbortController()
-  incoming.once('close', () => gone.abort())
-  if (incoming.destroyed) gone.abort()
+  // Every request ends so. Without a reason a DOMException with its stack would be made each time.
+  incoming.once('close', () => gone.abort('gone'))
+  if (incoming.destroyed) gone.abort('gone')
   return gone.signal
 }
 
