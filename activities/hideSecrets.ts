@@ -2,6 +2,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../rules/json.ts'
 import { toStorableText } from '../rules/jsonFault.ts'
 import { setOwn } from '../rules/paths.ts'
+import { holdsText, replaceText } from '../rules/search.ts'
 
 /** A shorter value would be found in texts that have nothing to do with it. */
 const HIDDEN_CHARS_MIN = 6
@@ -9,23 +10,45 @@ const HIDDEN = '[secret]'
 
 /**
  * The same value with `[secret]` in place of each value of a secret: as it is, percent-encoded, escaped for JSON or HTML, in
- * base64, or as a number. Texts in it are made storable.
+ * base64, or as a number. Texts in it are made storable. The time that it takes grows with the size of the value and of the secrets,
+ * whatever they are: the value comes from a server that nobody trusts, and the secrets from whoever draws workflows.
  */
 export function withoutSecrets(value: Json, secrets: readonly string[]): Json {
   // Few answers quote anything, and one may have a hundred thousand texts: only forms that are in it somewhere are looked for in each.
-  const whole = JSON.stringify(cleaned(value, []))
-  const found = secrets.flatMap(formsOf).filter((form) => whole.includes(inJson(form)))
-  // The longest first, so that of one that holds another nothing is left.
-  return cleaned(
-    value,
-    [...new Set(found)].sort((a, b) => b.length - a.length),
-  )
+  const whole = JSON.stringify(cleaned(value, NO_FORMS))
+  const mayHold = createGrams(whole)
+  const found = [...new Set(secrets.flatMap(formsOf))].filter((form) => {
+    const written = inJson(form)
+    return mayHold(written) && holdsText(whole, written)
+  })
+  return cleaned(value, sorted(found))
 }
 
-function cleaned(value: Json, forms: readonly string[]): Json {
+/** Forms to hide. */
+interface Forms {
+  /** By their first characters, as many as the shortest has; of each the longest first, so that of one that holds another nothing is left. */
+  byHead: ReadonlyMap<string, readonly string[]>
+  /** Those that a number may hold. */
+  numeric: readonly string[]
+}
+
+const NO_FORMS: Forms = { byHead: new Map(), numeric: [] }
+
+function sorted(found: readonly string[]): Forms {
+  const byHead = new Map<string, string[]>()
+  for (const form of [...found].sort((a, b) => b.length - a.length)) {
+    const head = form.slice(0, HIDDEN_CHARS_MIN)
+    const forms = byHead.get(head)
+    if (forms) forms.push(form)
+    else byHead.set(head, [form])
+  }
+  return { byHead, numeric: found.filter((form) => /^[\d.e+-]+$/.test(form)) }
+}
+
+function cleaned(value: Json, forms: Forms): Json {
   if (typeof value === 'string') return hide(toStorableText(value), forms)
   if (typeof value === 'number') {
-    return forms.some((form) => String(value).includes(form)) ? HIDDEN : value
+    return forms.numeric.some((form) => String(value).includes(form)) ? HIDDEN : value
   }
   if (Array.isArray(value)) return value.map((one) => cleaned(one, forms))
   if (!isJsonObject(value)) return value
@@ -36,8 +59,46 @@ function cleaned(value: Json, forms: readonly string[]): Json {
   return copy
 }
 
-const hide = (text: string, forms: readonly string[]): string =>
-  forms.reduce((left, form) => left.replaceAll(form, HIDDEN), text)
+function hide(text: string, { byHead }: Forms): string {
+  if (byHead.size === 0) return text
+  const begun = new Set<string>()
+  for (let i = 0; i + HIDDEN_CHARS_MIN <= text.length; i++) {
+    const head = text.slice(i, i + HIDDEN_CHARS_MIN)
+    if (byHead.has(head)) begun.add(head)
+  }
+  return [...begun]
+    .flatMap((head) => byHead.get(head) ?? [])
+    .filter(({ length }) => length <= text.length)
+    .sort((a, b) => b.length - a.length)
+    .reduce((left, form) => replaceText(left, form, HIDDEN), text)
+}
+
+/** Bits of a mark of what a text holds. */
+const GRAM_BITS = 2 ** 20
+
+/**
+ * Marks each row of six characters of a text, and makes the function that tells whether all of those of another text are marked: if not,
+ * the first does not hold it. So nearly all forms are known to be absent by a look or two.
+ */
+function createGrams(text: string): (part: string) => boolean {
+  const marks = new Uint8Array(GRAM_BITS / 8)
+  for (const gram of gramsOf(text)) marks[gram >> 3] = (marks[gram >> 3] ?? 0) | (1 << (gram & 7))
+  return (part) => {
+    for (const gram of gramsOf(part))
+      if (((marks[gram >> 3] ?? 0) & (1 << (gram & 7))) === 0) return false
+    return true
+  }
+}
+
+/** A number below `GRAM_BITS` for each row of `HIDDEN_CHARS_MIN` characters. */
+function* gramsOf(text: string): Generator<number> {
+  let hash = 0
+  for (let i = 0; i < text.length; i++) {
+    // Five bits further for each character: after six of them one is gone.
+    hash = ((hash << 5) ^ text.charCodeAt(i)) & 0x3fff_ffff
+    if (i >= HIDDEN_CHARS_MIN - 1) yield (hash ^ (hash >>> 11)) & (GRAM_BITS - 1)
+  }
+}
 
 function formsOf(secret: string): string[] {
   const percent = percentEncoded(secret)

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
+import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { expectsContinue } from './bodies/continue.ts'
 import { drainUnread, endUnread, isEnding } from './bodies/drain.ts'
 import type { DroppedBy } from './dropped.ts'
@@ -25,8 +26,8 @@ export interface ServerRules {
   requestsPerConnectionMax: number
   headersBytesMax: number
   connectionsMax: number
-  /** Of one address. Addresses in `trustedPeers` may have all: they speak for many. */
-  connectionsPerPeerMax: number
+  /** Of one client: an IPv4 address, or a /64 of IPv6. Addresses in `trustedPeers` may have all: they speak for many. */
+  connectionsPerClientMax: number
 }
 
 export const serverRules: ServerRules = {
@@ -39,7 +40,7 @@ export const serverRules: ServerRules = {
   requestsPerConnectionMax: 8,
   headersBytesMax: 16 * 1024,
   connectionsMax: 4_096,
-  connectionsPerPeerMax: 2_048,
+  connectionsPerClientMax: 2_048,
 }
 
 /** From this share of `connectionsMax` on, connections between two requests are closed. */
@@ -158,7 +159,7 @@ function trackUse() {
   }
 }
 
-/** Closes connections that are too many, for all or of their address, and idle ones when there are nearly too many. */
+/** Closes connections that are too many, for all or of their client, and idle ones when there are nearly too many. */
 function limitConnections(
   server: Server,
   rules: ServerRules,
@@ -174,19 +175,20 @@ function limitConnections(
       return
     }
     const peer = socket.remoteAddress ?? ''
-    const count = (open.get(peer) ?? 0) + 1
-    if (count > rules.connectionsPerPeerMax && !isTrustedPeer(peer)) {
+    const client = clientNetwork(peer)
+    const count = (open.get(client) ?? 0) + 1
+    if (count > rules.connectionsPerClientMax && !isTrustedPeer(peer)) {
       socket.destroy()
       onDropped('address')
       return
     }
     all += 1
-    open.set(peer, count)
+    open.set(client, count)
     socket.once('close', () => {
       all -= 1
-      const left = (open.get(peer) ?? 1) - 1
-      if (left > 0) open.set(peer, left)
-      else open.delete(peer)
+      const left = (open.get(client) ?? 1) - 1
+      if (left > 0) open.set(client, left)
+      else open.delete(client)
     })
     if (all > rules.connectionsMax * CROWDED) closeIdle()
   })

@@ -47,8 +47,8 @@ function connectionRows(): string[][] {
       `${dropped('process')}, "connections were closed because there were too many" once a minute`,
     ],
     [
-      'connections of one address that is not in `TRUSTED_PROXIES`',
-      count(serverRules.connectionsPerPeerMax),
+      'connections of one client (an IPv4 address, or a whole /64 of IPv6) that is not in `TRUSTED_PROXIES`',
+      count(serverRules.connectionsPerClientMax),
       'a closed connection',
       `the same with ${code('limit="address"')}`,
     ],

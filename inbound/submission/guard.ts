@@ -24,6 +24,7 @@ export const guardTimes: GuardTimes = { stranger_ms: 60_000, message_ms: 15 * 60
 
 interface Session {
   id: string
+  localPort: number
   remoteAddress: string
   remotePort: number
 }
@@ -37,14 +38,19 @@ interface Known {
   timer: NodeJS.Timeout | null
 }
 
-const placeOf = (address: string | undefined, port: number | undefined) =>
-  `${(address ?? '').replace(/^::ffff:/, '')} ${port}`
+/** Two listeners share a guard, and a client may connect to both from one port. */
+const placeOf = ({
+  localPort,
+  remoteAddress,
+  remotePort,
+}: Pick<Socket, 'localPort' | 'remoteAddress' | 'remotePort'>) =>
+  `${localPort} ${(remoteAddress ?? '').replace(/^::ffff:/, '')} ${remotePort}`
 
 /** Makes the counters. A refusal is the reply to send; one of 421 ends the connection. */
 export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes) {
   const counts = new Map<string, number>()
   const sessions = new Map<string, Known>()
-  /** Sockets by the address and port of the client: the library does not say which one a session has. */
+  /** Sockets by our port and the address and port of the client: the library does not say which one a session has. */
   const sockets = new Map<string, Socket>()
 
   const change = (name: string, by: number): number => {
@@ -71,14 +77,14 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
     /** For metrics. */
     connections: () => sessions.size,
     onSocket(socket: Socket): void {
-      const place = placeOf(socket.remoteAddress, socket.remotePort)
+      const place = placeOf(socket)
       sockets.set(place, socket)
       socket.once('close', () => {
         if (sockets.get(place) === socket) sockets.delete(place)
       })
     },
     onConnect(session: Session): SmtpRefusal | null {
-      const socket = sockets.get(placeOf(session.remoteAddress, session.remotePort))
+      const socket = sockets.get(placeOf(session))
       const known = { counted: null, socket, wrongKeys: 0, excess: 0, timer: null }
       sessions.set(session.id, known)
       limitTime(known, stranger_ms)

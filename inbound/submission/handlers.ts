@@ -6,7 +6,6 @@ import type { RequestKey } from '../../commands/api-keys/keyCache.ts'
 import { createWrongKeyPause } from '../../commands/api-keys/wrongKeys.ts'
 import type { CountRequest } from '../../commands/limits/requests.ts'
 import { limits } from '../../rules/limits.ts'
-import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { mayCall, permittedBy } from '../../rules/permissions.ts'
 import type { Log } from '../../runtime/log.ts'
 import { SmtpRefusal } from '../refusal.ts'
@@ -72,14 +71,14 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
   )
 
   const logIn = async (password: string, session: SMTPServerSession): Promise<User> => {
-    const client = clientNetwork(session.remoteAddress)
+    const { remoteAddress } = session
     const token = password.trim()
-    const key = await findKey(token, client)
-    if (!key) throw await guard.onWrongKey(session, () => wrongKeyPause(client))
+    const key = await findKey(token, remoteAddress)
+    if (!key) throw await guard.onWrongKey(session, () => wrongKeyPause(remoteAddress))
     checkPermission(key)
     const refusal = guard.onKey(session, key.workspace_id)
     if (refusal) throw refusal
-    return { keyNow: () => findKey(token, client) }
+    return { keyNow: () => findKey(token, remoteAddress) }
   }
 
   const handlers = {

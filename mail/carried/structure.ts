@@ -6,6 +6,8 @@ import { decodedLength } from './transfer.ts'
 /** Multiparts inside each other, and parts in all: what lies beyond is not looked at. */
 const DEPTH_MAX = 10
 const PARTS_MAX = 500
+/** RFC 2046 section 5.1.1. A multipart whose boundary is longer has no parts that are looked at. */
+const BOUNDARY_CHARS_MAX = 70
 /** Lines that may be boundaries, of the whole message: empty parts between them count as none. */
 const BOUNDARIES_MAX = 10_000
 
@@ -61,7 +63,7 @@ export function findTextParts(message: Buffer): Structure {
       found.isSigned = true
     }
     const boundary = parameters.get('boundary')
-    if (type.startsWith('multipart/') && boundary !== undefined) {
+    if (type.startsWith('multipart/') && boundary !== undefined && isBoundary(boundary)) {
       for (const [first, last] of segments(message.subarray(0, to), boundary, start, boundaries)) {
         const isLast = parts >= PARTS_MAX
         walk(first, isLast ? to : last, depth + 1)
@@ -88,6 +90,8 @@ export function findTextParts(message: Buffer): Structure {
   return found
 }
 
+const isBoundary = ({ length }: string) => length > 0 && length <= BOUNDARY_CHARS_MAX
+
 /**
  * The places of the parts of a multipart: from its boundary to the next one, without the line ends that belong to these.
  * @param message up to the end of the multipart
@@ -100,10 +104,11 @@ function* segments(
   boundaries: { left: number },
 ): Generator<[from: number, to: number]> {
   const line = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  const nextLine = (from: number) => placeOf(message, line, from)
   const end = message.length
   let from: number | null = null
   // The line end before the first boundary may be that of the header.
-  for (let at = message.indexOf(line, start - 2); at >= 0 && boundaries.left > 0; ) {
+  for (let at = nextLine(start - 2); at >= 0 && boundaries.left > 0; ) {
     boundaries.left -= 1
     const after = at + line.length
     const isLast = message.toString('latin1', after, after + 2) === '--'
@@ -113,9 +118,21 @@ function* segments(
       if (isLast) return
       from = next
     }
-    at = message.indexOf(line, next === null ? after : next - 2)
+    at = nextLine(next === null ? after : next - 2)
   }
   if (from !== null && from < end) yield [from, end]
+}
+
+/**
+ * The next place of the line of a boundary; -1 when there is none. Only its first four bytes are searched for: with all of them a search
+ * may compare much of the line at each byte of the message.
+ */
+function placeOf(message: Buffer, line: Buffer, from: number): number {
+  for (let at = message.indexOf(DASHES, from); at >= 0; at = message.indexOf(DASHES, at + 2)) {
+    if (message.compare(line, 0, line.length, at, Math.min(at + line.length, message.length)) === 0)
+      return at
+  }
+  return -1
 }
 
 /** Where the line of a boundary ends; null when it goes on, and so is another boundary. */
@@ -124,6 +141,8 @@ function endOfBoundary(message: Buffer, after: number): number | null {
   while (message[at] === 0x20 || message[at] === 0x09) at += 1
   return message[at] === 0x0d && message[at + 1] === 0x0a ? at + 2 : null
 }
+
+const DASHES = Buffer.from('\r\n--', 'latin1')
 
 const firstOf = (fields: readonly Field[], name: string) => fields.find((one) => one.name === name)
 

@@ -12,7 +12,7 @@ export interface Field {
 export function relaxedField(raw: string): string {
   const colon = raw.indexOf(':')
   const value = raw.slice(colon + 1).replace(/\r\n/g, '')
-  const name = raw.slice(0, colon).replace(/[ \t]+$/, '')
+  const name = raw.slice(0, colon).trimEnd()
   return `${name.toLowerCase()}:${trimSpace(value.replace(/[ \t]+/g, ' '))}`
 }
 

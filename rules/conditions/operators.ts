@@ -4,7 +4,7 @@ import { parseTime } from '../dates.ts'
 import { parseDuration, subtractDuration } from '../duration.ts'
 import { isJsonObject, type Json } from '../json.ts'
 import { jsonEquals } from '../paths.ts'
-import { holdsText } from './search.ts'
+import { holdsText } from '../search.ts'
 import type { Operator } from './types.ts'
 
 /** What each operator says of a field, for readers of the docs; `value` is what the design writes beside it. */

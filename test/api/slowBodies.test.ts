@@ -86,7 +86,7 @@ describe('clients that are slow', () => {
   })
 
   it('has a share of connections for each address', async () => {
-    const { port, close } = await listen(api, { server: { connectionsPerPeerMax: 3 } })
+    const { port, close } = await listen(api, { server: { connectionsPerClientMax: 3 } })
     const first = await Promise.all(Array.from({ length: 3 }, () => openRaw(port)))
     const fourth = await openRaw(port)
     await fourth.closed()

@@ -1,6 +1,7 @@
 // The values of secrets in what a server answers, in each form in which servers quote what they were sent.
 import { expect, test } from 'vitest'
 import { withoutSecrets } from '../../../activities/hideSecrets.ts'
+import { expectLinear } from '../../setup/growth.ts'
 
 const secret = 'p&ss "wö/rd\' (0815)~<1>'
 const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64')
@@ -58,3 +59,22 @@ test('a short value, and what has none in it, stay', () => {
   const value = { a: ['abc12', 5, true], __proto__x: null }
   expect(withoutSecrets(value, ['abc12', 'something else'])).toEqual(value)
 })
+
+test('the time grows with the sizes alone: a secret and an answer of one repeated character', () =>
+  expectLinear((share) =>
+    withoutSecrets({ body: 'a'.repeat(256 * 1024 * share) }, [`ab${'a'.repeat(8_190 * share)}`]),
+  ))
+
+test('the time grows with the sizes alone: secrets that begin as the answer does', () =>
+  expectLinear((share) => {
+    const secrets = Array.from({ length: 10 }, (_, i) => `${'a'.repeat(8_000 * share)}${i}`)
+    withoutSecrets({ quoted: secrets, body: 'a'.repeat(170 * 1024 * share) }, secrets)
+  }))
+
+test('the time grows with the sizes alone: many quoted secrets beside many short values', () =>
+  expectLinear((share) => {
+    const secrets = Array.from({ length: 100 * share }, (_, i) => `k${i}é&'/ "<${i}`)
+    const list = [...secrets, ...secrets.map(encodeURIComponent)]
+    const short = Array.from({ length: 40_000 * share }, (_, i) => (i % 2 === 0 ? 1 : 'k1'))
+    withoutSecrets([list, short], secrets)
+  }))

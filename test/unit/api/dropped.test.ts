@@ -1,6 +1,6 @@
 // Connections that are closed because there are too many are counted, and told of once a minute.
 import type { AddressInfo } from 'node:net'
-import { connect } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { createDropped, type Dropped, type DroppedBy } from '../../../api/http/dropped.ts'
 import { createHttpServer, serverRules } from '../../../api/http/server.ts'
@@ -25,7 +25,7 @@ test('the first one is told at once, and all others of a minute at its end', () 
 
 test.each<[DroppedBy, object]>([
   ['process', { connectionsMax: 1 }],
-  ['address', { connectionsPerPeerMax: 1 }],
+  ['address', { connectionsPerClientMax: 1 }],
 ])('the server says that there were too many of the %s', async (by, rules) => {
   const dropped: DroppedBy[] = []
   const server = createHttpServer(() => new Response('x'), {
@@ -66,4 +66,20 @@ test('nearly too many: one between two requests makes room, one that has just co
   await eventually(() => expect(fresh.seen.answers).toBe(1))
   fresh.socket.destroy()
   await new Promise((resolve) => server.close(resolve))
+})
+
+test('all addresses of a /64 together have the connections of one client', () => {
+  const dropped: DroppedBy[] = []
+  const server = createHttpServer(() => new Response('x'), {
+    rules: { ...serverRules, connectionsPerClientMax: 3 },
+    onDropped: (which) => void dropped.push(which),
+  })
+  const open = (remoteAddress: string) => {
+    const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress })
+    server.emit('connection', socket)
+  }
+  for (let i = 1; i < 6; i++) open(`2001:db8:0:1::${i}`)
+  expect(dropped).toEqual(['address', 'address'])
+  open('2001:db8:0:2::1')
+  expect(dropped).toHaveLength(2)
 })

@@ -33,3 +33,11 @@ it('holds back no more answers than fit, and none whose address is not known', a
   expect(await atOnce(100, '')).toBe(100)
   expect(await atOnce(6_000, '192.0.2.1')).toBe(1_000)
 })
+
+it('slows a /64 of IPv6 as one client, and not the next one', async () => {
+  const { atOnce } = setup()
+  let quick = 0
+  for (let i = 0; i < 100; i++) quick += await atOnce(1, `2001:db8:0:1::${i.toString(16)}`)
+  expect(quick).toBe(20)
+  expect(await atOnce(1, '2001:db8:0:2::1')).toBe(1)
+})

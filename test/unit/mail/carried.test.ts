@@ -8,7 +8,7 @@ import { octetsOf } from '../../../mail/carried/sign.ts'
 import { findTextParts } from '../../../mail/carried/structure.ts'
 import { openHtml } from '../../../mail/carried/trackable.ts'
 import { decodedLength, decodeTransfer, readText } from '../../../mail/carried/transfer.ts'
-import { cpuOf } from '../../setup/growth.ts'
+import { cpuOf, expectLinear } from '../../setup/growth.ts'
 
 const crlf = (text: string) => Buffer.from(text.replaceAll('\n', '\r\n'), 'latin1')
 
@@ -197,6 +197,29 @@ after
     const signed = parts('7bit', '<p>x</p>').toString('latin1').replace('alternative', 'signed')
     expect(openHtml(Buffer.from(signed, 'latin1'))).toBeNull()
   })
+})
+
+describe('boundaries', () => {
+  /** Multiparts inside each other, and lines that look like the beginnings of their boundaries. */
+  const nested = (boundaryOf: (n: number) => string, lines: number) => {
+    const heads = Array.from(
+      { length: 9 },
+      (_, n) =>
+        `Content-Type: multipart/mixed; boundary="${boundaryOf(n)}"\n\n--${boundaryOf(n)}\n`,
+    )
+    return crlf(
+      `${heads.join('')}Content-Type: text/plain\n\n${`--${'a'.repeat(900)}\n`.repeat(lines)}`,
+    )
+  }
+
+  test('of up to 70 characters have parts, longer ones have none (RFC 2046 section 5.1.1)', () => {
+    const bounded = (length: number) => nested((n) => `${n}${'b'.repeat(length - 1)}`, 1)
+    expect(findTextParts(bounded(70)).text).not.toBeNull()
+    expect(findTextParts(bounded(71))).toMatchObject({ html: null, text: null })
+  })
+
+  test('are found in a time that grows with the message alone', () =>
+    expectLinear((share) => findTextParts(nested((n) => `${'a'.repeat(69)}${n}`, 8_000 * share))))
 })
 
 test('what a server must offer', () => {

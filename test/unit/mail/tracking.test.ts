@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applyTracking, planTracking } from '../../../mail/tracking/rewrite.ts'
 import { limits } from '../../../rules/limits.ts'
+import { expectLinear } from '../../setup/growth.ts'
 
 const LINKS_MAX = limits.trackedLinksPerEmailMax
 const URL_CHARS_MAX = limits.trackedUrlCharsMax
@@ -120,6 +121,16 @@ describe('links', () => {
     const { urls } = plan(links.join(''))
     expect([urls.length, urls.at(-1)]).toEqual([LINKS_MAX, `https://x.test/${LINKS_MAX - 1}`])
     expect(rewrite(links.join('')).endsWith(links.slice(LINKS_MAX).join(''))).toBe(true)
+  })
+
+  it('are found in a time that grows with the html alone, also with long rows of spaces inside', () =>
+    expectLinear((share) => plan(`<a href="https://x.test/${' '.repeat(100_000 * share)}x">`)))
+
+  it('lose the spaces and control characters around them', () => {
+    expect(plan('<a href=" \n\u0001https://x.test/a b\t \u0000 ">').urls).toEqual([
+      'https://x.test/a b',
+    ])
+    expect(plan('<a href="  ">').urls).toEqual([])
   })
 
   it('are safe when the inserted address has special characters', () => {

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { evaluate } from '../../../rules/conditions/evaluate.ts'
-import { holdsText } from '../../../rules/conditions/search.ts'
 import { nextTurn } from '../../../rules/conditions/turns.ts'
+import { holdsText, replaceText } from '../../../rules/search.ts'
 import { now, withProperties } from './builders.ts'
 
 /** It takes some ms for each rule; a search that compares each with each took a second and more for each. */
@@ -19,8 +19,9 @@ describe('long texts of few characters', () => {
       fc.property(drawn, ([one, other, end, skipped]) => {
         const text = one.repeat(700) + other.repeat(700) + end
         const long = text.slice(skipped, skipped + 2_000)
-        for (const part of [long, `${long}b`, `a${long}`, one.repeat(690) + end]) {
+        for (const part of [long, `${long}b`, `a${long}`, one.repeat(690) + end, one.repeat(300)]) {
           expect(holdsText(text, part)).toBe(text.includes(part))
+          expect(replaceText(text, part, '$&')).toBe(text.replaceAll(part, () => '$&'))
         }
       }),
     )

@@ -12,17 +12,34 @@ export function holdsText(text: string, part: string): boolean {
   return part.length <= text.length && find(text, part)
 }
 
-/** Knuth, Morris and Pratt. @param part not empty */
+/** The text with `instead` for each `part`, as `text.replaceAll(part, () => instead)` makes it. @param part not empty */
+export function replaceText(text: string, part: string, instead: string): string {
+  if (text.length * part.length <= PRODUCT_MAX) return text.replaceAll(part, () => instead)
+  const pieces: string[] = []
+  let done = 0
+  for (const end of endsOf(text, part)) {
+    pieces.push(text.slice(done, end - part.length))
+    done = end
+  }
+  return [...pieces, text.slice(done)].join(instead)
+}
+
 function find(text: string, part: string): boolean {
+  return !endsOf(text, part).next().done
+}
+
+/** Where each `part` ends, none within another (Knuth, Morris and Pratt). @param part not empty */
+function* endsOf(text: string, part: string): Generator<number> {
   const backs = bordersOf(part)
   let matched = 0
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
     while (matched > 0 && part.charCodeAt(matched) !== unit) matched = backs[matched - 1] ?? 0
     if (part.charCodeAt(matched) === unit) matched += 1
-    if (matched === part.length) return true
+    if (matched < part.length) continue
+    matched = 0
+    yield i + 1
   }
-  return false
 }
 
 /** For each beginning of a text, by its length less one: how long the longest end of it is that is also a beginning. */

@@ -1,0 +1,23 @@
+// The limits of clients that submit mail: which socket a session has.
+import { EventEmitter, once } from 'node:events'
+import type { Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { createGuard } from '../../../inbound/submission/guard.ts'
+
+test('a stranger is closed in time, though their connection to the other listener has come from the same port', async () => {
+  const guard = createGuard({ stranger_ms: 20, message_ms: 1_000 })
+  const client = { remoteAddress: '192.0.2.1', remotePort: 50_000 }
+  const socketOf = (localPort: number) => {
+    const socket = Object.assign(new EventEmitter(), { ...client, localPort })
+    return Object.assign(socket, { destroy: () => void socket.emit('destroyed') })
+  }
+  const withTls = socketOf(465)
+  const other = socketOf(587)
+  // Its handshake is not over, so there is no session yet.
+  guard.onSocket(withTls as unknown as Socket)
+  guard.onSocket(other as unknown as Socket)
+  other.emit('close')
+  guard.onConnect({ id: 'a', localPort: 465, ...client })
+  await once(withTls, 'destroyed')
+  expect(guard.connections()).toBe(1)
+})
