@@ -1,5 +1,6 @@
 // Accepts a whole message that names itself by a key, once.
 import { createHmac, hash } from 'node:crypto'
+import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { type NamedRequest, once } from '../once.ts'
@@ -39,7 +40,8 @@ function nameOf(
   const { idempotencyKey: key, recipients, from, to, cc, replyTo, subject, html, text } = input
   const { tags, metadata, tracking, scheduledAt } = input
   const scope = JSON.stringify(['submission', domainId, key, [...recipients].sort()])
-  const read = [from, to, cc, replyTo, subject, html, text, tags, metadata, tracking]
+  const bodies = [html, text].map(ofBody)
+  const read = [from, to, cc, replyTo, subject, ...bodies, tags, metadata, tracking]
   // Only where it is asked for, so that a key of the release before is still that of the same message.
   const asked = scheduledAt === null ? read : [...read, scheduledAt]
   return {
@@ -49,3 +51,8 @@ function nameOf(
     fingerprint: createHmac('sha256', key).update(JSON.stringify(asked)).digest(),
   }
 }
+
+/** A longer body stands as its hash: as JSON ten million lines take longer than all other work on the message. */
+const LONG_CHARS = MEBIBYTE
+const ofBody = (body: string | null) =>
+  body === null || body.length <= LONG_CHARS ? body : { sha256: hash('sha256', body) }

@@ -1,5 +1,6 @@
 // Mail for the postmaster of our domains (RFC 5321 section 4.5.1): forwarded to the operator, and never stored here.
 import { setTimeout as delay } from 'node:timers/promises'
+import { octetsOf } from '../../mail/carried/sign.ts'
 import type { MailTransport, Outcome } from '../../mail/transport.ts'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { MAIL_FROM_LABEL } from '../../rules/mail/domainRecords.ts'
@@ -72,7 +73,7 @@ export function createPostmaster(deps: PostmasterDeps) {
       }
       if (underWay >= UNDER_WAY_MAX || sent.add('') > ALL_MAX) throw tooMany()
       const bytes = withReceived(message, { name, helo, address, at: deps.now() })
-      const envelope = { from, to: deps.to, bytes: bytes.length }
+      const envelope = { from, to: deps.to, bytes: bytes.length, octets: octetsOf(bytes) }
       underWay += 1
       const sending = deps.transport
         .send(envelope, bytes, async () => true)

@@ -6,6 +6,7 @@ import { fieldValue, headerBytes, readHeader } from '../../mail/carried/header.t
 import { findTextParts, type TextPart } from '../../mail/carried/structure.ts'
 import { decodedLength, decodeTransfer, readText } from '../../mail/carried/transfer.ts'
 import type { Field } from '../../mail/dkim/canonical.ts'
+import { endSlice } from '../../mail/slices.ts'
 import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import { isReservedHeader } from '../../rules/mail/headers.ts'
 import { refuse } from '../../rules/refusals.ts'
@@ -48,11 +49,15 @@ const removed =
 export type ReadMessage = Omit<SubmitEmail, 'keyId'> & { idempotencyKey: string | null }
 
 /**
- * Reads a whole message.
+ * Reads a whole message; of a large one in steps, between which other work has its turn.
  * @param recipients of the envelope, bare addresses, each once
  * @throws SmtpRefusal for what the HTTP interface refuses of an email, and for what no message may have
  */
-export function readMessage(bytes: Buffer, recipients: string[], now: Date): ReadMessage {
+export async function readMessage(
+  bytes: Buffer,
+  recipients: string[],
+  now: Date,
+): Promise<ReadMessage> {
   const header = readHeader(bytes)
   if (typeof header === 'string') throw badMessage(header, 'invalid_header')
   const { fields, bodyAt } = header
@@ -86,7 +91,7 @@ export function readMessage(bytes: Buffer, recipients: string[], now: Date): Rea
     recipients,
     bcc: recipients.filter((address) => !named.has(address.toLowerCase())),
     subject,
-    ...readBodies(bytes),
+    ...(await readBodies(bytes)),
     headers: readBackHeaders(fields),
     ...read,
     messageId: readMessageId(first('message-id')),
@@ -148,11 +153,11 @@ function readMessageId(value: string | undefined): string | undefined {
  * Html and text as readers see them.
  * @throws SmtpRefusal when they are too large, or there is nothing to send
  */
-function readBodies(bytes: Buffer): { html: string | null; text: string | null } {
-  const { html, text, others } = findTextParts(bytes)
+async function readBodies(bytes: Buffer): Promise<{ html: string | null; text: string | null }> {
+  const { html, text, others } = await endingTurn(bytes, () => findTextParts(bytes))
   checkAttachments(others)
   const most = limits.htmlBytesMax
-  const bodies = { html: bodyOf(bytes, html), text: bodyOf(bytes, text) }
+  const bodies = { html: await bodyOf(bytes, html), text: await bodyOf(bytes, text) }
   if (bodies.html.bytes > most) {
     throw toReply(refuse('html_too_large', { html_bytes: bodies.html.bytes }))
   }
@@ -184,16 +189,32 @@ function checkAttachments({ count, bytes }: { count: number; bytes: number }): v
   })
 }
 
+/** Does one step of reading a message. After one of a large message other work of the process has its turn. */
+async function endingTurn<T>({ length }: Buffer, work: () => T): Promise<T> {
+  const began = performance.now()
+  const done = work()
+  if (length > MEBIBYTE) await endSlice(began, length)
+  return done
+}
+
 /** A part as text, null when it is blank, and its size in bytes of UTF-8. What is surely too large is not decoded. */
-function bodyOf(bytes: Buffer, part: TextPart | null): { text: string | null; bytes: number } {
+async function bodyOf(
+  bytes: Buffer,
+  part: TextPart | null,
+): Promise<{ text: string | null; bytes: number }> {
   if (part === null) return { text: null, bytes: 0 }
   const encoded = bytes.subarray(part.start, part.end)
   // Quoted-printable is at most three times as long as what it encodes.
   const times = part.encoding === 'quoted-printable' ? 3 : 1
-  const least = Math.floor(decodedLength(encoded, part.encoding) / times)
+  const least = await endingTurn(encoded, () =>
+    Math.floor(decodedLength(encoded, part.encoding) / times),
+  )
   if (least > limits.htmlBytesMax) return { text: null, bytes: least }
-  const text = readText(decodeTransfer(encoded, part.encoding), part.charset)
-  return { text: text.trim() === '' ? null : text, bytes: Buffer.byteLength(text) }
+  const decoded = await endingTurn(encoded, () => decodeTransfer(encoded, part.encoding))
+  return endingTurn(decoded, () => {
+    const text = readText(decoded, part.charset)
+    return { text: text.trim() === '' ? null : text, bytes: Buffer.byteLength(text) }
+  })
 }
 
 /** The headers that a caller of the HTTP interface could have set, the first of each name. */

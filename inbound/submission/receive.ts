@@ -45,7 +45,7 @@ export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverD
   const withLarge = createFairBudget(receiving.large)
 
   const commit = async (key: RequestKey, spooled: Spooled, recipients: string[]) => {
-    const input = readMessage(await spooled.read(), recipients, now())
+    const input = await readMessage(await spooled.read(), recipients, now())
     const made = await submit(reachOf(key), { ...input, keyId: key.id })
     if (isRefusal(made)) throw toReply(made)
     if ('fault' in made) throw keyReply(made.fault)

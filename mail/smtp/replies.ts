@@ -37,8 +37,9 @@ export function createReplyParser(): {
   const take = (line: string): SmtpReply | null => {
     const [, code, separator, text = ''] = LINE.exec(line) ?? []
     if (code === undefined) throw new ReplyError('the server sent a line that is no reply')
-    if (texts.length > 0 && !texts[0]?.startsWith(code)) {
-      throw new ReplyError('the lines of a reply have different codes')
+    // RFC 5321 section 4.2.1 wants one code. Where all agree on what became of the command, the last one counts.
+    if (texts.length > 0 && texts[0]?.charAt(0) !== code.charAt(0)) {
+      throw new ReplyError('the lines of a reply have codes of different classes')
     }
     lines.push(text)
     texts.push(line)

@@ -98,6 +98,16 @@ export function createSession(options: SessionOptions) {
     return refusal
   }
 
+  /** What the server said while the message was being written, which ends the transaction; null: nothing. */
+  async function early(connection: Wire): Promise<Outcome | null> {
+    const fault = connection.fault()
+    if (connection.unasked() === 0 && fault === null) return null
+    const reply = connection.unasked() > 0 ? await next(connection, 'body') : null
+    connection.close()
+    if (reply) return refusalOf('body', reply)
+    return { kind: 'failed', phase: 'body', error: fault ?? '' }
+  }
+
   /**
    * Sends the dot, and in the same write the commands of the next message (RFC 2920 section 3.1), which saves a
    * round trip.
@@ -135,13 +145,15 @@ export function createSession(options: SessionOptions) {
       enter('body')
       recorder?.say(`<${message.length} bytes>`)
       await writeBody(connection, message, phaseMs.body)
-      if (connection.unasked() > 0) return early(connection, await next(connection, 'body'))
+      const spoken = await early(connection)
+      if (spoken) return spoken
       recorder?.enter(null)
       if (!(await beforeDot())) {
         connection.close()
         return { kind: 'lost_lease' }
       }
-      if (connection.unasked() > 0) return early(connection, await next(connection, 'body'))
+      const spokenSince = await early(connection)
+      if (spokenSince) return spokenSince
       if (connection.isBroken())
         return { kind: 'failed', phase: 'body', error: 'the connection was closed' }
       released = true
@@ -156,8 +168,8 @@ export function createSession(options: SessionOptions) {
     } catch (err) {
       connection.close()
       // A server that refused the message and closed the connection may have sent the reason.
-      if (phase === 'body' && connection.unasked() > 0)
-        return early(connection, await next(connection, 'body'))
+      const reason = phase === 'body' ? await early(connection) : null
+      if (reason) return reason
       if (released)
         return { kind: 'ambiguous', error: err instanceof Error ? err.message : String(err) }
       return failed(err)
@@ -207,12 +219,6 @@ async function writeBody(connection: Wire, message: Message, timeout_ms: number)
   if (Array.isArray(parts)) await connection.writeAll(parts, timeout_ms)
   else await connection.writeEach(parts, timeout_ms)
   if (!Buffer.isBuffer(message)) message.written()
-}
-
-/** The server replied while the message was being written, which ends the transaction. */
-function early(connection: Wire, reply: SmtpReply): Outcome {
-  connection.close()
-  return refusalOf('body', reply)
 }
 
 /** A 4xx or 5xx is a rejection; another unexpected code is a failure of the session. */

@@ -144,6 +144,8 @@ function createWire(first: Socket, target: WireTarget) {
 
     /** Count of replies that were not read yet. Before the dot they are unexpected. */
     unasked: () => replies.length,
+    /** Why what the server has sent last is no reply; null: it is one. Before the dot it ends the message like a reply. */
+    fault: () => fault,
 
     /** Starts TLS on the connection (RFC 3207). Capabilities from before are no longer valid. @throws WireError */
     async startTls(options: ConnectionOptions, timeout_ms: number): Promise<void> {

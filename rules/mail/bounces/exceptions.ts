@@ -111,6 +111,17 @@ export const exceptions: readonly BounceRule[] = [
     ),
     bounce: contentRejected,
   },
+  // 554 5.7.1 Invalid address in From header; 550 5.6.0 Header "To" contains invalid address; 550 Reply-To address does not exist
+  // What a field of the header says is the mail's, also where it is an address.
+  {
+    code: /^5/,
+    text: anyOf(
+      /\b["']?(from|to|cc|sender|reply-to)["']?:? (header|field)\b/,
+      /\bheader(s| field)?:? ["']?(from|to|cc|sender|reply-to)\b/,
+      /\breply-to (e-?mail )?address\b/,
+    ),
+    bounce: contentRejected,
+  },
   // 552 5.3.4 Message size exceeds fixed limit
   {
     code: /^5/,

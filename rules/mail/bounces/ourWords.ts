@@ -102,6 +102,7 @@ export const ourWords: readonly BounceRule[] = [
   // 550 5.1.8 <@>: Sender address rejected: User unknown; 550 Sender verify failed; 501 Emetteur invalide
   // 554 Message rejected: Email address is not verified. The following identities failed the check (SES)
   // 550 The from address does not match a verified Sender Identity (SendGrid)
+  // 550 sender account has been suspended; 550 Return-Path address unknown
   // 550 5.7.60 SMTP; Client does not have permissions to send as this sender (Exchange)
   {
     text: anyOf(
@@ -127,7 +128,8 @@ export const ourWords: readonly BounceRule[] = [
       /[ée]metteur invalide/,
       /(address|identity|sender|domain) (is |was )?not (yet )?verified/,
       /verified sender/,
-      /\b(from (e-?mail )?address|(return|reverse)[ -]path)\b.{0,40}(not|invalid|reject)/,
+      /\b(from (e-?mail )?address|(return|reverse)[ -]path)\b.{0,40}(not|invalid|reject|unknown)/,
+      /\b(sender|sending|originator)(.s)? (e-?mail )?(account|address|mailbox|user)\b.{0,30}(unknown|suspend|disable|deactivate|close|terminate|block)/,
       /sender signature/,
       /send as this sender/,
       /not owned by (the )?user/,

@@ -13,7 +13,7 @@ export const recipientWords: readonly BounceRule[] = [
     text: anyOf(
       /no such (local )?(user|recipient|mailbox|person|account|address|id)\b/,
       // Not what is said of the sender or of our network address.
-      /(?<!\b(?:ip|from:?|sender(?:.s)?|sending|host|client) )\b(user|recipient|mailbox|account|addressee|address)( \S+)? (is |was )?(unknown|not (found|known|exist(ing)?|valid|listed in)|invalid|inactive|disabled|terminated|unrecognized|unallocated|does(n.t| not| no) exists?|could not be found)/,
+      /(?<!\b(?:ip|from:?|sender(?:.s)?|sending|originator(?:.s)?|return-path|reply-to|host|client) )\b(user|recipient|mailbox|account|addressee|address)( \S+)? (is |was )?(unknown|not (found|known|exist(ing)?|valid|listed in)|invalid|inactive|disabled|terminated|unrecognized|unallocated|does(n.t| not| no) exists?|could not be found)/,
       /mailbox unavailable/,
       /(unknown|invalid|nonexistent|non-existent|unrecognized) (user|recipient|mailbox|local part|account|address)/,
       /not a (valid|known) (user|recipient|mailbox|e-?mail address)/,
@@ -34,7 +34,7 @@ export const recipientWords: readonly BounceRule[] = [
       /no mail-?box here/,
       /not listed in .{0,60}(directory|address book)/,
       /(unknown|illegal|invalid) (or (unknown|illegal|invalid) )?alias/,
-      /(account|mailbox|user|recipient)( \S+)? (has been |is |was |is now )?(disabled|deactivated|closed|deleted|suspended|discontinued|terminated|not activ\w{1,8}|blocked due to inactivity|archived)/,
+      /(?<!\b(?:from:?|sender(?:.s)?|sending|originator(?:.s)?) )\b(account|mailbox|user|recipient)( \S+)? (has been |is |was |is now )?(disabled|deactivated|closed|deleted|suspended|discontinued|terminated|not activ\w{1,8}|blocked due to inactivity|archived)/,
       /(account|mailbox) (that you tried to reach )?is (disabled|inactive)/,
       /inactive (e-?mail address|mbox|user)/,
       /invalid\/inactive/,

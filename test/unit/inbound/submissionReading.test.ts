@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { readFrom, readList } from '../../../inbound/submission/addresses.ts'
 import { readMessage } from '../../../inbound/submission/message.ts'
-import { expectLinear } from '../../setup/growth.ts'
+import { cpuOf, expectLinear } from '../../setup/growth.ts'
 import { messageOf } from '../../setup/messages.ts'
 
 const read = (headers: Record<string, string>) =>
@@ -36,14 +36,48 @@ test.each([
   ['To', 65_536],
   ['Subject', 65_536],
   ['X-Dripline-Options', 131_072],
-])('%s is refused when it is too long', (name, most) => {
+])('%s is refused when it is too long', async (name, most) => {
   const text = new RegExp(`${name.toLowerCase()} must not exceed ${most} characters`)
-  expect(() => read({ [name]: folded('=?utf-8?q?a?= ', most + 1_000) })).toThrow(text)
+  await expect(read({ [name]: folded('=?utf-8?q?a?= ', most + 1_000) })).rejects.toThrow(text)
 })
 
-test('a subject of as many characters as it may have is read, each a word of its own', () => {
+test('a subject of as many characters as it may have is read, each a word of its own', async () => {
   const words = Array.from({ length: 998 }, () => '=?utf-8?b?8J+YgA==?=').join('\r\n ')
-  expect(() => read({ Subject: words })).toThrow(/subject must not exceed 998 characters, has 1996/)
+  await expect(read({ Subject: words })).rejects.toThrow(
+    /subject must not exceed 998 characters, has 1996/,
+  )
   const half = Array.from({ length: 499 }, () => '=?utf-8?b?8J+YgA==?=').join('\r\n ')
-  expect(read({ Subject: half }).subject).toHaveLength(998)
+  expect((await read({ Subject: half })).subject).toHaveLength(998)
+})
+
+/** Two parts of so many bytes in base64, each a repeated piece. */
+function twoParts(piece: string, bytes: number): Buffer {
+  const repeated = piece.repeat(Math.floor(54 / piece.length))
+  const line = `${Buffer.from(repeated, 'latin1').toString('base64')}\r\n`
+  const part = (type: string) =>
+    `--b\r\nContent-Type: text/${type}\r\nContent-Transfer-Encoding: base64\r\n\r\n${line.repeat(bytes / 54)}`
+  const head = messageOf({ 'Content-Type': 'multipart/alternative; boundary=b' }).split(
+    '\r\n\r\n',
+  )[0]
+  return Buffer.from(`${head}\r\n\r\n${part('html')}${part('plain')}--b--\r\n`)
+}
+
+test.each(['a\r\n', '\0\r\n'])(
+  'a large message of lines %j costs what one of few lines costs',
+  async (piece) => {
+    const readWhole = (of: string) =>
+      cpuOf(() => readMessage(twoParts(of, 8_000_000), ['ada@example.test'], new Date()))
+    await readWhole('plain text ')
+    const plain = await readWhole('plain text ')
+    // To replace each line end and NUL by itself took thirty times as long.
+    expect(await readWhole(piece)).toBeLessThan(Math.max(plain, 50) * 8)
+  },
+)
+
+test('other work has its turn while a large message is read', async () => {
+  let turns = 0
+  const counting = setInterval(() => turns++, 0)
+  await readMessage(twoParts('a\r\n', 4_000_000), ['ada@example.test'], new Date())
+  clearInterval(counting)
+  expect(turns).toBeGreaterThan(3)
 })

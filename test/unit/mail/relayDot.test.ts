@@ -70,3 +70,31 @@ test.each([
   expect(asked).toBe(0)
   expect(server.seen.messages).toEqual([])
 })
+
+test.each(['this is no reply', '600 what', '\r\n', '250-one\r\n251 two', '250-one\r\n550 two'])(
+  '%j while the message is written: no dot follows, and it is safe to send again',
+  async (junk) => {
+    let isSent = false
+    const { server, transport } = await relayTo((step) => {
+      if (step !== 'body') return undefined
+      isSent = true
+      return junk
+    })
+    const { outcome } = await sendOne(transport, async () => {
+      while (!isSent) await nextTurn()
+      for (let turns = 0; turns < 50; turns++) await nextTurn()
+      return true
+    })
+    expect(outcome).toMatchObject({ kind: 'failed', phase: 'body' })
+    expect(server.seen.messages).toEqual([])
+  },
+)
+
+test.each([
+  ['554-5.7.1 this mail is spam\r\n550 5.7.1 see https://b.test', 'rejected'],
+  ['250-ok\r\n251 2.0.0 queued', 'delivered'],
+  ['250-ok\r\n550 5.7.1 no', 'ambiguous'],
+])('lines with different codes of one class are one reply: %j', async (reply, kind) => {
+  const { transport } = await relayTo(at('dot', reply))
+  expect((await sendOne(transport)).outcome.kind).toBe(kind)
+})

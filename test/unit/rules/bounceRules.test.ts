@@ -180,3 +180,24 @@ test.each([
 ])('%j, over and over, costs what its size does', (piece) =>
   expectLinear((share) => classify(`550 ${piece.repeat(20_000 * share)}`)),
 )
+
+test.each([
+  ['rcpt', '550 sender account has been suspended', 'ours'],
+  ['rcpt', "550 5.7.1 The sender's account has been disabled", 'ours'],
+  ['rcpt', '550 5.7.1 Your sending account is disabled', 'ours'],
+  ['rcpt', '550 Originator address is unknown', 'ours'],
+  ['rcpt', '550 Return-Path address unknown', 'ours'],
+  ['dot', '554 5.7.1 Invalid address in From header', 'content'],
+  ['dot', '550 5.7.1 Reply-To address does not exist', 'content'],
+  ['dot', '550 5.6.0 Header "To" contains invalid address', 'content'],
+  ['dot', '550 5.1.3 Invalid address in the Reply-To header', 'content'],
+  ['rcpt', '550 5.1.1 account has been suspended', 'recipient'],
+  ['dot', '550 5.1.1 unknown address', 'recipient'],
+] as const)(
+  'words about the sender or a field of the header suppress nobody: %s, %s',
+  (phase, reply, fault) => {
+    const enhanced = /^\d{3} (5\.\d\.\d)/.exec(reply)?.[1] ?? null
+    const code = Number(reply.slice(0, 3))
+    expect(classifyReply({ phase, code, enhanced, reply }).fault).toBe(fault)
+  },
+)
