@@ -8,7 +8,7 @@ import type { Row } from '../schema.ts'
 
 export type ContactRow = Row<'contacts'>
 
-export type ContactListRow = Omit<ContactRow, 'properties'>
+export type ContactListRow = Omit<ContactRow, 'properties' | 'made_in'>
 
 /** A page of contacts after the id `after`, newest first. */
 export function listContacts(

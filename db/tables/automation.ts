@@ -18,6 +18,8 @@ export interface ContactsTable {
   last_event: string
   created_at: Date
   updated_at: Date
+  /** The transaction that made the row: what it changes in the row itself is told with `contact.created`. */
+  made_in: Generated<string>
 }
 
 export interface AutomationEventsTable {

@@ -232,7 +232,7 @@ export async function listWritten(db: Db, workspaceId: WorkspaceId): Promise<unk
   const execution = sql`jsonb_build_array(x.email, ${flow('x.workflow_id')}, x.trigger_node_id,
     coalesce(x.properties, ${event('x.trigger_event_id')}), x.created_at)`
   const parts = [
-    sql`select to_jsonb(c) - 'id' - 'workspace_id' - 'created_at' - 'updated_at' as row from contacts c
+    sql`select to_jsonb(c) - 'id' - 'workspace_id' - 'created_at' - 'updated_at' - 'made_in' as row from contacts c
       where c.workspace_id = ${workspaceId}`,
     sql`select to_jsonb(a) - 'id' - 'workspace_id' - 'contact_id' - 'created_at'
         || jsonb_build_object('event_id', case when a.event_id = a.id then '' else a.event_id end,
