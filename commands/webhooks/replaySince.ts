@@ -96,13 +96,13 @@ export async function replayJobPage({ db }: JobPageDeps, job: JobRow): Promise<J
   }
   const total = job.total ?? (await countReplayed(db, job.workspace_id, period))
   const page = { after: job.place, limit: PAGE }
-  const { count, last } = await replayPage(db, job.workspace_id, period, page)
+  const { count, seen, last } = await replayPage(db, job.workspace_id, period, page)
   return {
     place: last ?? job.place,
     done: count,
     total,
     counts: { replayed: count },
     failures: [],
-    isOver: count < PAGE,
+    isOver: seen < PAGE,
   }
 }

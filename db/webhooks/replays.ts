@@ -64,25 +64,28 @@ export async function hasBacklog(
 /**
  * Makes the next deliveries of the period due again, whatever became of them before.
  * @param after the last of the page before, a uuid; null begins
- * @returns how many, and the last of them; null: there were none
+ * @returns how many; how many the page has, with those that were deleted while it waited for their locks; and the last of these,
+ * null: there were none
  */
 export async function replayPage(
   trx: Trx,
   workspaceId: WorkspaceId,
   period: ReplayedPeriod,
   { after, limit }: { after: string | null; limit: number },
-): Promise<{ count: number; last: string | null }> {
-  const { rows } = await sql<{ id: string }>`
+): Promise<{ count: number; seen: number; last: string | null }> {
+  const { rows } = await sql<{ count: number; seen: number; last: string | null }>`
     with page as (
       select x.id from (${ofPeriod(workspaceId, period, { after: after ?? FIRST, limit })}) x
       order by x.id limit ${limit}
     ), locked as (
       select d.id from webhook_deliveries d join page on page.id = d.id order by d.id for update of d
+    ), replayed as (
+      update webhook_deliveries d set state = 'pending', attempts = 0, next_at = clock_timestamp()
+      from locked where d.id = locked.id
+      returning 1
     )
-    update webhook_deliveries d set state = 'pending', attempts = 0, next_at = clock_timestamp()
-    from locked where d.id = locked.id
-    returning d.id
+    select (select count(*)::int from replayed) as count, (select count(*)::int from page) as seen,
+      (select p.id from page p order by p.id desc limit 1) as last
   `.execute(trx)
-  const ids = rows.map(({ id }) => id).sort()
-  return { count: ids.length, last: ids.at(-1) ?? null }
+  return rows[0] ?? { count: 0, seen: 0, last: null }
 }

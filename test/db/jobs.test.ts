@@ -1,12 +1,13 @@
 // Jobs: a page is one commit, none is done twice, and who pauses, resumes or cancels is obeyed at the next one.
 // Long because a page of a job meets so much: what waits for its endpoint, other replays, and what Postgres refuses.
 import { sql } from 'kysely'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { listLiveJobs } from '../../db/jobs/reads.ts'
 import { clearUp } from '../../delivery/webhooks/housekeeping.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
+import { eventually } from '../setup/eventually.ts'
 import { seedWorkspace } from '../setup/harness.ts'
 import { webhookDeps } from '../setup/webhookSender.ts'
 
@@ -83,6 +84,32 @@ describe('the replay of a period', () => {
     expect(await pending(webhook)).toEqual({ count: 1_101, attempts: 0 })
     expect(await page(id)).toEqual({ more: false })
     expect((await read(id)).progress.done).toBe(1_101)
+  })
+
+  it('goes on though a delivery of the page is deleted while the page waits for it', async () => {
+    const since = time
+    const webhook = await makeWebhook(501)
+    const { id } = (await replay(webhook, { since })).body
+    const held = await db.startTransaction().execute()
+    onTestFinished(() =>
+      held
+        .rollback()
+        .execute()
+        .catch(() => {}),
+    )
+    await sql`delete from webhook_deliveries where id = (select d.id from webhook_deliveries d
+      where d.webhook_id = ${webhook} order by d.id limit 1)`.execute(held)
+    const paging = page(id)
+    await eventually(async () => {
+      const { rows } = await sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+      expect(rows).toHaveLength(1)
+    })
+    await held.commit().execute()
+    expect(await paging).toEqual({ more: true })
+    expect(await page(id)).toEqual({ more: false })
+    expect(await read(id)).toMatchObject({ status: 'completed', progress: { done: 500 } })
+    expect(await pending(webhook)).toMatchObject({ count: 500 })
   })
 
   it('of some types alone', async () => {
