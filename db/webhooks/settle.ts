@@ -11,7 +11,7 @@ export interface SettledTry {
   /** A uuid. */
   id: string
   webhook_id: string
-  /** In which the worker has the endpoint. */
+  /** In which the worker had the endpoint when it made the request. */
   epoch: number
   state: DeliveryStatus
   /** Until it is due again, ms; null unless it is pending. */
@@ -27,8 +27,8 @@ export interface DisabledWebhook {
 }
 
 /**
- * Settles tries, in the order in which they have ended. Those of an endpoint that another worker has taken meanwhile change
- * nothing: they are made again.
+ * Settles tries, in the order in which they have ended. Those of an endpoint that was taken anew meanwhile, by another worker or by the
+ * same after a change of its URL, change nothing: they are made again.
  * @returns the endpoints that were disabled by it: after a 410, or because nothing has succeeded for days
  */
 export async function settleWebhooks(
@@ -36,18 +36,18 @@ export async function settleWebhooks(
   tries: readonly SettledTry[],
 ): Promise<DisabledWebhook[]> {
   // Written as Postgres writes arrays: ids, states and numbers need no quotes, for which pg would look at each.
-  const column = (name: Exclude<keyof SettledTry, 'epoch' | 'is_gone'>) =>
+  const column = (name: Exclude<keyof SettledTry, 'is_gone'>) =>
     `{${tries.map((one) => one[name] ?? 'null').join(',')}}`
   const { rows } = await sql<DisabledWebhook>`
     with given as (
-      select g.* from unnest(${column('id')}::uuid[], ${column('webhook_id')}::text[], ${column('state')}::text[],
-        ${column('after_ms')}::float8[], ${column('response_status')}::int[], ${column('response_ms')}::int[])
-        as g (id, webhook_id, state, after_ms, response_status, response_ms)
+      select g.* from unnest(${column('id')}::uuid[], ${column('webhook_id')}::text[], ${column('epoch')}::bigint[],
+        ${column('state')}::text[], ${column('after_ms')}::float8[], ${column('response_status')}::int[], ${column('response_ms')}::int[])
+        as g (id, webhook_id, epoch, state, after_ms, response_status, response_ms)
     ), health as (
       select h.* from jsonb_to_recordset(${JSON.stringify(healthOf(tries))}::jsonb) as h (webhook_id text, epoch bigint,
         has_succeeded boolean, failures int, is_gone boolean)
     ), held as (
-      select w.id, w.status, w.failures, w.failing_since, h.has_succeeded, h.is_gone,
+      select w.id, w.epoch, w.status, w.failures, w.failing_since, h.has_succeeded, h.is_gone,
         case when h.has_succeeded then h.failures else w.failures + h.failures end as failures_now,
         case when h.has_succeeded and h.failures = 0 then null when h.has_succeeded then statement_timestamp()
           else coalesce(w.failing_since, statement_timestamp()) end as failing_now,
@@ -56,7 +56,8 @@ export async function settleWebhooks(
       order by w.id for no key update of w
     ), due as (
       select d.id, g.state, g.after_ms, g.response_status, g.response_ms
-      from given g join held on held.id = g.webhook_id join webhook_deliveries d on d.id = g.id
+      from given g join held on held.id = g.webhook_id and held.epoch = g.epoch
+      join webhook_deliveries d on d.id = g.id
       where d.state = 'pending' order by d.id for update of d
     ), settled as (
       update webhook_deliveries d set state = g.state, attempts = d.attempts + 1,
@@ -85,10 +86,16 @@ export async function settleWebhooks(
   return rows
 }
 
-/** Of each endpoint whether a try has succeeded, and how many have failed after the last that did. */
-function healthOf(tries: readonly SettledTry[]) {
-  const health = new Map<string, ReturnType<typeof healthAfter>>()
-  for (const one of tries) health.set(one.webhook_id, healthAfter(health.get(one.webhook_id), one))
+/**
+ * Of each endpoint, in each epoch, whether a try has succeeded, and how many have failed after the last that did. What its old URL
+ * has answered says nothing of the new one.
+ */
+function healthOf(tries: readonly SettledTry[]): Health[] {
+  const health = new Map<string, Health>()
+  for (const one of tries) {
+    const key = `${one.webhook_id} ${one.epoch}`
+    health.set(key, healthAfter(health.get(key), one))
+  }
   return [...health.values()]
 }
 

@@ -1,0 +1,86 @@
+// What an endpoint answers counts in the epoch in which it was asked: the old URL disables nothing, and keeps nothing from the new one.
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import { type SettledTry, settleWebhooks } from '../../db/webhooks/settle.ts'
+import { createTestApi } from '../setup/api.ts'
+
+const api = await createTestApi()
+const { db, deps, workspaceId } = api
+const [OLD, NEW] = [5, 6]
+
+/** A webhook that was taken anew after a change of its URL, with two deliveries that wait. */
+async function makeWebhook() {
+  const { body } = await api.request<{ id: string }>('POST', '/v1/webhooks', {
+    url: 'https://hooks.example.test/in',
+    events: ['broadcast.started'],
+  })
+  await sql`update webhooks set epoch = ${NEW} where id = ${body.id}`.execute(db)
+  const { rows } = await sql<{ id: string }>`
+    with event as (
+      insert into webhook_events (id, workspace_id, type, at, data)
+      select webhook_id(), ${workspaceId}, 'webhook.test', now(), '{}' from generate_series(1, 2) returning id
+    )
+    insert into webhook_deliveries (id, webhook_id, event_id, workspace_id, next_at, created_at)
+    select webhook_id(), ${body.id}, id, ${workspaceId}, now(), now() from event returning id`.execute(
+    db,
+  )
+  const [first = '', second = ''] = rows.map(({ id }) => id)
+  return { id: body.id, first, second }
+}
+
+type Answered = Pick<SettledTry, 'id' | 'webhook_id' | 'epoch'>
+const succeeded = (one: Answered): SettledTry => {
+  const answer = { response_status: 200, response_ms: 5, is_gone: false }
+  return { ...one, ...answer, state: 'succeeded', after_ms: null }
+}
+const gone = (one: Answered): SettledTry => {
+  const answer = { response_status: 410, response_ms: 5, is_gone: true }
+  return { ...one, ...answer, state: 'failed', after_ms: null }
+}
+const settle = (...tries: SettledTry[]) =>
+  transact(deps, ({ db: trx }) => settleWebhooks(trx, tries))
+const stateOf = async (id: string) =>
+  (await db.selectFrom('webhook_deliveries').select('state').where('id', '=', id).execute())[0]
+    ?.state
+const webhook = (id: string) =>
+  db
+    .selectFrom('webhooks')
+    .select(['status', 'disabled_reason', 'failures', 'succeeded_at'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+
+it.each([
+  ['first', false],
+  ['last', true],
+])('a 410 of the old URL that comes %s of those that are written together', async (_, isLast) => {
+  const { id, first, second } = await makeWebhook()
+  const late = gone({ id: first, webhook_id: id, epoch: OLD })
+  const here = succeeded({ id: second, webhook_id: id, epoch: NEW })
+  expect(await settle(...(isLast ? [here, late] : [late, here]))).toEqual([])
+  expect(await webhook(id)).toEqual({
+    status: 'enabled',
+    disabled_reason: null,
+    failures: 0,
+    succeeded_at: expect.any(Date),
+  })
+  expect([await stateOf(first), await stateOf(second)]).toEqual(['pending', 'succeeded'])
+})
+
+it.each([
+  ['first', false],
+  ['last', true],
+])('what the old URL took, %s of those that are written together', async (_, isLast) => {
+  const { id, first, second } = await makeWebhook()
+  const late = succeeded({ id: first, webhook_id: id, epoch: OLD })
+  const here = succeeded({ id: second, webhook_id: id, epoch: NEW })
+  await settle(...(isLast ? [here, late] : [late, here]))
+  expect([await stateOf(first), await stateOf(second)]).toEqual(['pending', 'succeeded'])
+})
+
+it('a delivery that both were asked with counts as the new one has answered', async () => {
+  const { id, first } = await makeWebhook()
+  const of = { id: first, webhook_id: id }
+  await settle(gone({ ...of, epoch: OLD }), succeeded({ ...of, epoch: NEW }))
+  expect([await stateOf(first), (await webhook(id)).status]).toEqual(['succeeded', 'enabled'])
+})
