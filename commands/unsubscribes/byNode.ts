@@ -2,6 +2,7 @@
 import { listAudiencesOf } from '../../db/audiences/contactReads.ts'
 import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
+import { tellOfContact } from '../../db/webhooks/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { unsubscribeFromAudiences } from '../audiences/leaveAll.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -32,7 +33,10 @@ export class AudiencesNotLocked extends Error {
   }
 }
 
-/** The caller holds the contact's lock. May be repeated. @throws AudiencesNotLocked */
+/**
+ * No mail led to it, so no event is recorded, by which it would be counted as one of mail; webhooks are told here. The caller holds the
+ * contact's lock. May be repeated. @throws AudiencesNotLocked
+ */
 export async function unsubscribeByNode(
   deps: InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>,
   workspaceId: WorkspaceId,
@@ -51,7 +55,10 @@ export async function unsubscribeByNode(
     unconfirmed_email_id: null,
     created_at: at,
   }
-  await insertOptOuts(deps.db, workspaceId, [row])
+  const written = await insertOptOuts(deps.db, workspaceId, [row])
+  if (written.has(row.id)) {
+    await tellOfContact(deps.db, workspaceId, contactId, { type: 'contact.unsubscribed', at })
+  }
   const leaving = { workflowId, contactId, email, cancels, butId: executionId }
   await carryOutLeave(deps, workspaceId, leaving, at)
   if (scope === 'workflow') return

@@ -169,6 +169,19 @@ export async function tellWebhooks(
   `.execute(trx)
 }
 
+/** Writes an event about a contact, as it is now, for all webhooks of a workspace that ask for it. */
+export async function tellOfContact(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+  { type, at }: { type: string; at: Date },
+): Promise<void> {
+  await sql`
+    select tell_webhooks(c.workspace_id, ${type}, ${at}::timestamptz, webhook_contact(c), null)
+    from contacts c where c.workspace_id = ${workspaceId} and c.id = ${contactId}
+  `.execute(trx)
+}
+
 /**
  * Makes a delivery due again, with all of its tries before it.
  * @param id a uuid @returns false if the webhook has none of that id

@@ -18,7 +18,8 @@ const told: Readonly<Record<string, string>> = {
     'It was not sent, because it was cancelled, the recipient left, its execution was cancelled, or its domain may not send at the time for which it was scheduled',
   'contact.created': 'An automation contact was made, by an event or an execution',
   'contact.updated': 'A property of the contact has changed',
-  'contact.unsubscribed': 'The contact has left a workflow',
+  'contact.unsubscribed':
+    'The contact has left a workflow, or a node `unsubscribe` has taken them out of it or of all marketing mail',
   'contact.deleted': 'The contact was erased; `email` is null',
   'audience.joined': 'A contact was added to an audience',
   'audience.left': 'A contact was removed from an audience, which is still there',

@@ -161,3 +161,35 @@ test('leaving the workspace leaves every audience, and the marketing mail of eve
     'end -',
   ])
 })
+
+test.each(['workflow', 'workspace'] as const)(
+  'webhooks are told once that a contact has left the %s',
+  async (scope) => {
+    const { body: hook } = await api.request<{ id: string }>('POST', '/v1/webhooks', {
+      url: 'https://hooks.example.test/in',
+      events: ['contact.unsubscribed', 'email.unsubscribed'],
+    })
+    const eventName = uniqueName('event')
+    const leave: [string, Record<string, unknown>] = ['unsubscribe', { scope }]
+    await flow({
+      ...design({ start: onEvent(eventName), leave, again: leave, end: ['exit', {}] }, [
+        ['start', 'leave'],
+        ['leave', 'again'],
+        ['again', 'end'],
+      ]),
+      settings: { on_unsubscribe: 'skip_sends' },
+    })
+    const email = newContact()
+    const [id = ''] = await post(eventName, email)
+    await engine().ended(id, 'COMPLETED')
+    const told = await api.db
+      .selectFrom('webhook_deliveries as d')
+      .innerJoin('webhook_events as e', 'e.id', 'd.event_id')
+      .select(['e.type', 'e.data'])
+      .where('d.webhook_id', '=', hook.id)
+      .execute()
+    const read = await api.request('GET', `/v1/automation/contacts/${email}`)
+    const { properties: _, ...listed } = read.body
+    expect(told).toEqual([{ type: 'contact.unsubscribed', data: listed }])
+  },
+)
