@@ -52,7 +52,8 @@ export function recordDomainCheck(
     if (!current) return { next_ms: null }
     const { outcome, next_ms } = conclude(current, input, now())
     await updateCheckedDomain(db, workspaceId, input.id, outcome)
-    if (outcome.domain.status !== current.status) {
+    const { domain, activate, retire } = outcome
+    if (domain.status !== current.status || activate.ids.length + retire.ids.length > 0) {
       await tellOfDomain(inTrx, workspaceId, input.id, 'updated')
     }
     return { next_ms }

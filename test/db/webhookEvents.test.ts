@@ -2,6 +2,7 @@
 // Long because it provokes each type of event.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { recordDomainCheck } from '../../commands/domains/recordCheck.ts'
 import { recordMailEvent } from '../../commands/events/recordMail.ts'
 import { setLimit } from '../../commands/limits/set.ts'
 import { takeReport } from '../../commands/reports/take.ts'
@@ -462,6 +463,31 @@ describe('of domains', () => {
       'domain.deleted',
     ])
     for (const { data } of events) expect(data).toEqual(listed)
+  })
+
+  it('updated when a check activates a key, and when one retires it, and by no other check', async () => {
+    const id = await insertTestDomain(api, 'rotates.test')
+    await api.request('POST', `/v1/domains/${id}/rotate-dkim`)
+    const { rows } = await sql<{ selector: string }>`
+      select selector from domain_keys where domain_id = ${id}`.execute(db)
+    const dkim = Object.fromEntries(rows.map(({ selector }) => [selector, 'SUCCESS' as const]))
+    const records = { mx: 'SUCCESS', spf: 'SUCCESS', dmarc: 'SUCCESS' } as const
+    const findings = { ...records, soa: null, dkim, tracking: null }
+    const check = (days: number) => {
+      const at = new Date(Date.now() + days * 86_400_000)
+      const input = { id, trackingDomain: null, findings }
+      return recordDomainCheck({ ...api.deps, now: () => at }, workspaceId, input)
+    }
+    const keys = async () => (await told()).map(({ data }) => data['public_key'])
+    await check(0)
+    await check(0)
+    expect(await types()).toEqual(['domain.updated', 'domain.updated'])
+    const [rotated, activated] = await keys()
+    expect(activated).not.toBe(rotated)
+    await check(30)
+    await check(30)
+    expect(await types()).toEqual(['domain.updated', 'domain.updated', 'domain.updated'])
+    await api.request('DELETE', `/v1/domains/${id}`)
   })
 })
 
