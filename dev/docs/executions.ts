@@ -21,7 +21,7 @@ const reasons: Record<CancelCode, string> = {
     '`POST /v1/executions/{id}/cancel`, or a node `cancel_workflow`, without a `reason`. With one, that text stands here instead',
   unsubscribed:
     'The contact unsubscribed from the workflow, or a node `unsubscribe` did it for them, and `settings.on_unsubscribe` is `cancel`',
-  contact_deleted: 'The contact was deleted. No operation does this yet',
+  contact_deleted: '`DELETE /v1/automation/contacts/{email}` erased the contact',
   terminated: 'Somebody ended the run in the Temporal Web UI',
 }
 
