@@ -1,14 +1,11 @@
 // Builds the whole HTTP application: rules for every request, then the resources.
 
-import { randomUUID } from 'node:crypto'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono/types'
 import { createKeyCache } from '../../commands/api-keys/keyCache.ts'
 import { createLimitBook } from '../../commands/limits/book.ts'
 import { createDailyLimit } from '../../commands/limits/daily.ts'
-import { limits } from '../../rules/limits.ts'
 import { shownText } from '../../rules/shown.ts'
-import { isVisibleAscii } from '../../rules/visibleAscii.ts'
 import { mountPublic, mountV1 } from '../routes.ts'
 import { type AnswerRules, answerRules } from './answers.ts'
 import { type BodyRules, bodyRules } from './bodies/rules.ts'
@@ -21,14 +18,14 @@ import { createIdempotency } from './idempotency.ts'
 import { methodsOf } from './methods.ts'
 import { createRoutes } from './openapi.ts'
 import { mountMark } from './operation.ts'
+import { requestIdOf } from './requestId.ts'
 import { createRequestLimit } from './requestLimit.ts'
 import { keyedScope, publicScope } from './scopes.ts'
 
 const OPENAPI_PATH = '/v1/openapi.json'
 
 const requestId: MiddlewareHandler<ApiEnv> = async (c, next) => {
-  const given = c.req.header('x-request-id') ?? ''
-  const id = isVisibleAscii(given, limits.requestIdCharsMax) ? given : `req_${randomUUID()}`
+  const id = requestIdOf(c.req.header('x-request-id'))
   c.set('requestId', id)
   c.header('X-Request-Id', id)
   await next()

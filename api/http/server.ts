@@ -8,6 +8,7 @@ import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { expectsContinue } from './bodies/continue.ts'
 import { drainUnread, endUnread, isEnding } from './bodies/drain.ts'
 import type { DroppedBy } from './dropped.ts'
+import { requestIdOf } from './requestId.ts'
 import { watchTaking } from './taking.ts'
 
 /** A test chooses smaller numbers. */
@@ -121,7 +122,9 @@ function refuseExpectation(incoming: IncomingMessage, outgoing: ServerResponse):
   drainUnread(incoming, outgoing)
   endUnread(incoming, outgoing)
   const message = 'Expect must be 100-continue, or absent'
-  outgoing.writeHead(417, { 'Content-Type': 'application/json' }).end(JSON.stringify({ message }))
+  const given = incoming.headersDistinct['x-request-id']?.join(', ')
+  const headers = { 'Content-Type': 'application/json', 'X-Request-Id': requestIdOf(given) }
+  outgoing.writeHead(417, headers).end(JSON.stringify({ message }))
 }
 
 /**

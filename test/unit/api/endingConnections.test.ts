@@ -71,13 +71,25 @@ it('lets a client that keeps its connections ask again without an error', async 
 it('answers an Expect that nobody knows with 417, and leaves nothing behind', async () => {
   const { port, open, asked } = await serveEarly()
   const connection = await openRaw(port)
-  const expectation = { 'content-length': 1_000_000, expect: 'banana' }
+  const expectation = { 'content-length': 1_000_000, expect: 'banana', 'x-request-id': 'mine' }
   await connection.write(`${head('/', '', expectation)}begun`)
   await connection.answers()
   expect(connection.statuses()).toEqual([417])
   expect(connection.received()).toMatch(/^connection: close/im)
+  expect(connection.received()).toMatch(/^x-request-id: mine\r$/im)
   expect(connection.received()).toContain('{"message":"Expect must be 100-continue, or absent"}')
   await connection.closed()
   await eventually(async () => expect(await open()).toBe(0))
   expect(asked).toEqual([])
+})
+
+it('makes an id for a request with such an Expect that has none', async () => {
+  const { port } = await serveEarly()
+  for (const given of [{}, { 'x-request-id': 'two words' }]) {
+    const connection = await openRaw(port)
+    await connection.write(head('/', '', { 'content-length': 0, expect: 'banana', ...given }))
+    await connection.answers()
+    expect(connection.received()).toMatch(/^x-request-id: req_[\w-]{16,}\r$/im)
+    await connection.closed()
+  }
 })
