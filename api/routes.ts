@@ -1,7 +1,7 @@
 // Mounts every resource, with the rules for paths that are not an operation.
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { apiKeyRoutes } from './api-keys/routes.ts'
-import { audienceContactRoutes } from './audiences/contactRoutes.ts'
+import { audienceContactRoutes, missingAudienceContactRoutes } from './audiences/contactRoutes.ts'
 import { audienceRoutes } from './audiences/routes.ts'
 import { automationContactRoutes, missingContactRoutes } from './contacts/routes.ts'
 import { domainRoutes } from './domains/routes.ts'
@@ -21,7 +21,7 @@ import { trackingRoutes } from './public/tracking.ts'
 import { unsubscribeRoutes } from './public/unsubscribe.ts'
 import { secretRoutes } from './secrets/routes.ts'
 import { statsRoutes } from './stats/routes.ts'
-import { suppressionRoutes } from './suppressions/routes.ts'
+import { missingSuppressionRoutes, suppressionRoutes } from './suppressions/routes.ts'
 import { templateRoutes } from './templates/routes.ts'
 import { templateTestRoutes } from './templates/testRoutes.ts'
 import { webhookDeliveryRoutes } from './webhooks/deliveryRoutes.ts'
@@ -65,7 +65,11 @@ const mounts: Mount[] = [
     resources: [emailRoutes, emailBatchRoutes, emailAttemptRoutes, emailScheduleRoutes],
   },
   { path: '/v1/templates', rules: plain, resources: [templateRoutes, templateTestRoutes] },
-  { path: '/v1/audiences', rules: plain, resources: [audienceRoutes, audienceContactRoutes] },
+  {
+    path: '/v1/audiences',
+    rules: plain,
+    resources: [audienceRoutes, missingAudienceContactRoutes, audienceContactRoutes],
+  },
   { path: '/v1/domains', rules: plain, resources: [domainRoutes] },
   { path: '/v1/suppressions', rules: plain, resources: [suppressionRoutes] },
   { path: '/v1/stats', rules: plain, resources: [statsRoutes] },
@@ -84,6 +88,8 @@ const mounts: Mount[] = [
 ]
 
 export function mountV1(app: OpenAPIHono<ApiEnv>, deps: ApiDeps): void {
+  // The rules of paths below it are those of `/v1/suppressions`.
+  app.route('/v1', missingSuppressionRoutes())
   for (const { path, rules, resources } of mounts) {
     app.use(`${path}/*`, mountMark(rules))
     for (const resource of resources) app.route(path, resource(deps))

@@ -11,9 +11,10 @@ import { isId } from '../../rules/ids.ts'
 import { refuse } from '../../rules/refusals.ts'
 import { addressCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { badRequest, invalidEmail } from '../http/errors.ts'
+import { emailRequired, invalidEmail } from '../http/errors.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
 import { issueText } from '../http/issueText.ts'
+import { missingAddressRoutes } from '../http/missingAddress.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
@@ -198,13 +199,29 @@ export function audienceContactRoutes(deps: ApiDeps) {
   return app
 }
 
+/** The operations of a contact with an empty address, in an audience that there is. */
+export const missingAudienceContactRoutes = ({ db }: Pick<ApiDeps, 'db'>) =>
+  missingAddressRoutes(
+    'message',
+    [
+      { method: 'patch', path: `${PATH}/`, permission: 'manage', bound: 'same' },
+      { method: 'delete', path: `${PATH}/`, permission: 'manage', bound: 'same' },
+    ],
+    async (c) => {
+      const id = c.req.param('audienceId') ?? ''
+      const known = isId('audience', id) && (await findAudience(db, c.var.workspaceId, id))
+      orThrow(known || refuse('audience_not_found', { id }))
+      throw emailRequired()
+    },
+  )
+
 /**
  * Checks the two path parameters. @throws ApiError 404 if the first is not an id of an audience, then 400 if the
  * second is not an address
  */
 function contactOf({ audienceId, email: given }: { audienceId: string; email: string }) {
   if (!isId('audience', audienceId)) orThrow(refuse('audience_not_found', { id: audienceId }))
-  if (given.trim() === '') throw badRequest('Email is required', 'email_required')
+  if (given.trim() === '') throw emailRequired()
   const email = normalizeContactEmail(given)
   if (email === null) throw invalidEmail(given)
   return { audienceId, email }

@@ -16,6 +16,7 @@ import type { ApiDeps } from '../http/env.ts'
 import { badRequest, invalidJson, notFound } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
 import { keysInOrder } from '../http/keysInOrder.ts'
+import { missingAddressRoutes } from '../http/missingAddress.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { addUnchecked, defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
@@ -255,31 +256,18 @@ export function automationContactRoutes(deps: ApiDeps) {
   return app
 }
 
-/**
- * Answers `/contacts/`, whose address is empty. The mounted app would take it for the list, so the outer app
- * handles it.
- */
-export function missingContactRoutes() {
-  const app = createRoutes()
-  const missing = {
-    path: '/contacts/',
-    errors: 'error',
-    bound: 'same',
-    summary: 'An address is missing',
-    description: 'Answers 400.',
-    example: {},
-    responses: {},
-    hide: true,
-  } as const
-  const routes = [
-    defineOperation({ ...missing, method: 'get', permission: 'read' }),
-    defineOperation({ ...missing, method: 'patch', permission: 'manage' }),
-    defineOperation({ ...missing, method: 'delete', permission: 'manage', bound: 'refused' }),
-  ]
-  for (const route of routes) {
-    addUnchecked(app, route, () => {
+/** The operations of a contact with an empty address. */
+export const missingContactRoutes = () =>
+  missingAddressRoutes(
+    'error',
+    [
+      { method: 'get', path: '/contacts/', permission: 'read', bound: 'same' },
+      { method: 'patch', path: '/contacts/', permission: 'manage', bound: 'same' },
+      { method: 'delete', path: '/contacts/', permission: 'manage', bound: 'refused' },
+      { method: 'get', path: '/contacts//executions', permission: 'read', bound: 'same' },
+      { method: 'get', path: '/contacts//events', permission: 'read', bound: 'own' },
+    ],
+    () => {
       throw emailRequired()
-    })
-  }
-  return app
-}
+    },
+  )

@@ -41,6 +41,8 @@ export const invalidCursor = (cursor: string) =>
     `cursor must be one that this list gave for the same filters, not ${shown(cursor)}`,
     'invalid_cursor',
   )
+/** No address in a path, for operations without a text of the contract. */
+export const emailRequired = () => badRequest('Email is required', 'email_required')
 /** A malformed address in a path, for operations without a text of the contract. */
 export const invalidEmail = (given: string) =>
   badRequest(

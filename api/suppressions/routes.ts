@@ -6,8 +6,9 @@ import { listSuppressions, type SuppressionPosition } from '../../db/suppression
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from '../http/env.ts'
-import { badRequest, invalidEmail } from '../http/errors.ts'
+import { emailRequired, invalidEmail } from '../http/errors.ts'
 import { PageQuery } from '../http/fields.ts'
+import { missingAddressRoutes } from '../http/missingAddress.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
@@ -118,8 +119,18 @@ export function suppressionRoutes(deps: ApiDeps) {
   return app
 }
 
+/** The deletion with an empty address. */
+export const missingSuppressionRoutes = () =>
+  missingAddressRoutes(
+    'message',
+    [{ method: 'delete', path: '/suppressions/', permission: 'manage', bound: 'same' }],
+    () => {
+      throw emailRequired()
+    },
+  )
+
 function emailOf(given: string): string {
-  if (given.trim() === '') throw badRequest('Email is required', 'email_required')
+  if (given.trim() === '') throw emailRequired()
   const email = normalizeContactEmail(given)
   if (email === null) throw invalidEmail(given)
   return email

@@ -1,5 +1,6 @@
 // The tables of what each kind of API key may do and call, from the rules that decide it.
 import type { ApiDeps } from '../../api/http/env.ts'
+import { lacksAddress } from '../../api/http/missingAddress.ts'
 import { createRoutes } from '../../api/http/openapi.ts'
 import { type BoundEffect, listOperations } from '../../api/http/operation.ts'
 import { mountV1 } from '../../api/routes.ts'
@@ -46,7 +47,7 @@ export function keyOperationsTable(): string {
   // No request is made here, so no route needs what it depends on.
   mountV1(app, {} as ApiDeps)
   const rows = listOperations(app)
-    .filter(({ path }) => !path.endsWith('/'))
+    .filter((operation) => !lacksAddress(operation))
     .map(({ method, path, permission, bound }) => [
       code(`${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
       ...permissions.map((each) => (mayCall(each, permission) ? 'yes' : '')),

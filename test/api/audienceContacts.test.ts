@@ -155,6 +155,7 @@ describe('refusals', () => {
   })
 
   it.each([
+    ['', 'email_required'],
     ['%20', 'email_required'],
     ['x', 'invalid_email'],
     ['%00', 'invalid_email'],

@@ -114,6 +114,7 @@ describe('by hand', () => {
   })
 
   it.each([
+    ['', 'email_required'],
     ['%20', 'email_required'],
     ['x', 'invalid_email'],
     ['%00', 'invalid_email'],

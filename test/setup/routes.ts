@@ -186,6 +186,7 @@ const withoutBody = new Set([
   'POST /v1/emails/:id/cancel',
   'POST /v1/domains/:id/verify',
   'PATCH /v1/automation/contacts/',
+  'PATCH /v1/audiences/:audienceId/contacts/',
   'POST /v1/templates/:id/publish',
   'POST /v1/webhooks/:id/rotate-secret',
   'POST /v1/jobs/:id/pause',
