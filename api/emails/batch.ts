@@ -59,13 +59,17 @@ export async function sendBatch(
     }
   }
   const reach = reachOf(key)
-  const prepared = (await prepareAll(deps, reach, read)).flatMap(({ index, made }) => {
-    if (!isRefusal(made)) return { index, ...made }
+  const ready = (await prepareAll(deps, reach, read)).flatMap(({ index, made }) => {
+    if (!isRefusal(made)) return { index, make: made.make }
     errors.push(errorOf(index, toApiError(made)))
     return []
   })
   errors.sort((a, b) => a.index - b.index)
   if (validation === 'strict' && errors.length > 0) throw batchRefused(errors)
+  // All of them come at one time, so that what they have in common goes to Postgres once: now, since templates may have taken minutes.
+  const at = deps.now()
+  const each = { ...deps, now: () => at }
+  const prepared = ready.map(({ index, make }) => ({ index, ...make(each) }))
   orThrow(await acceptEmails(deps, reach.workspaceId, key.id, prepared))
   const emails: (Sent | null)[] = items.map(() => null)
   for (const { index, email } of prepared) emails[index] = toAccepted(email)
@@ -82,17 +86,14 @@ async function prepareAll(deps: Deps, reach: Reach, read: readonly Read[]) {
   const inputs = read.map(({ input }) => input)
   const facts = await findSendFacts(deps, reach.workspaceId, inputs)
   const known = read.flatMap((one, i) => (facts[i] ? { ...one, facts: facts[i] } : []))
-  // All of them come at one time: what they have in common goes to Postgres once.
-  const at = deps.now()
-  const each = { ...deps, now: () => at }
   let bytes = 0
   const counted = (index: number, made: Made) => {
-    if (!isRefusal(made)) bytes += bytesOf(made.email.row.html) + bytesOf(made.email.row.text)
+    if (!isRefusal(made)) bytes += bytesOf(made.content.html) + bytesOf(made.content.text)
     return { index, made }
   }
   return inParallel(known, AT_ONCE, ({ index, input, facts }) => {
     if (bytes > RENDERED_BYTES_MAX) return { index, made: tooMuch() }
-    const made = prepareEmail(each, reach, input, facts)
+    const made = prepareEmail(deps, reach, input, facts)
     return made instanceof Promise
       ? made.then((rendered) => counted(index, rendered))
       : counted(index, made)

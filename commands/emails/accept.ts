@@ -92,9 +92,9 @@ export async function acceptEmail(
 ): Promise<AcceptedEmail | AcceptRefusal> {
   const { workspaceId } = reach
   const facts = await deps.emailGroups.findFacts(workspaceId, factsAsked(input))
-  const prepared = await prepareEmail(deps, reach, input, facts)
-  if (isRefusal(prepared)) return prepared
-  const { email, contacts } = prepared
+  const ready = await prepareEmail(deps, reach, input, facts)
+  if (isRefusal(ready)) return ready
+  const { email, contacts } = ready.make(deps)
   const write = () =>
     contacts.length === 0
       ? deps.emailGroups.write(workspaceId, email)
@@ -120,31 +120,43 @@ export const factsAsked = ({
   addresses: recipients.map((address) => address.toLowerCase()),
 })
 
-/** Checks the sender, renders, and makes the rows; at once where nothing is rendered. Nothing is written. */
+/** An email whose sender was checked, and whose content is made. */
+export interface ReadyEmail {
+  content: EmailContent
+  /** Makes its rows, which say when: to be called when nothing but the commit is left to do, since lists find an email of a time by its id. */
+  make: (deps: RowDeps) => PreparedEmail
+}
+
+type RowDeps = Parameters<typeof newEmail>[0]
+
+/** Checks the sender and renders; at once where nothing is rendered. Nothing is written. */
 export function prepareEmail(
-  deps: Omit<AcceptDeps, 'emailGroups' | 'daily'>,
+  deps: Pick<AcceptDeps, 'db' | 'config' | 'renderer'>,
   { workspaceId, domainId: onlyDomainId }: Reach,
   input: AcceptEmail,
   { domain: found, contactEmails }: SendFacts,
-): PreparedEmail | AcceptRefusal | Promise<PreparedEmail | AcceptRefusal> {
+): ReadyEmail | AcceptRefusal | Promise<ReadyEmail | AcceptRefusal> {
   const domainName = addressDomain(input.sender.address)
   const { recipients } = input
   const domain = checkSender(deps, { onlyDomainId, domainName, domain: found, recipients })
   if (isRefusal(domain)) return domain
-  const prepared = (content: EmailContent): PreparedEmail => {
-    const email = emailOf(deps, input, { content, domain, domainName })
-    const told = email.row.scheduled_at === null ? contactEmails : []
-    return { email, contacts: told.map((address) => ({ email: address })) }
-  }
+  const ready = (content: EmailContent): ReadyEmail => ({
+    content,
+    make(rowDeps) {
+      const email = emailOf(rowDeps, input, { content, domain, domainName })
+      const told = email.row.scheduled_at === null ? contactEmails : []
+      return { email, contacts: told.map((address) => ({ email: address })) }
+    },
+  })
   const literal = literalContent(input)
-  if (literal) return prepared(literal)
+  if (literal) return ready(literal)
   return renderContent(deps, workspaceId, input).then((content) =>
-    isRefusal(content) ? content : prepared(content),
+    isRefusal(content) ? content : ready(content),
   )
 }
 
 function emailOf(
-  deps: Parameters<typeof newEmail>[0],
+  deps: RowDeps,
   input: AcceptEmail,
   made: Pick<EmailParts, 'content' | 'domain' | 'domainName'>,
 ): NewEmail {
