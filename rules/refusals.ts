@@ -27,9 +27,11 @@ interface RefusalFacts {
   audience_contact_not_found: { email: string }
   /** The address is not an automation contact. */
   contact_not_found: NoFacts
-  /** After the merge the contact's properties would be too large or too deep. */
   /** An email of a batch, after others that have rendered as much as a batch may. */
   batch_rendered_too_large: { most_bytes: number }
+  /** An email of a batch, after others whose templates have as many bytes as those of a batch may. */
+  batch_templates_too_large: { most_bytes: number }
+  /** After the merge the contact's properties would be too large or too deep. */
   contact_properties_refused: { field: 'properties' | 'contact_properties'; text: string }
   /** The template reads a contact, which the caller may not; the variable as the template writes it. */
   contact_unreadable: { field: string; variable: string }

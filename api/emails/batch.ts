@@ -3,6 +3,7 @@
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import { type AcceptEmail, prepareEmail, toAccepted } from '../../commands/emails/accept.ts'
 import { acceptEmails, findSendFacts } from '../../commands/emails/acceptMany.ts'
+import { batchTemplates } from '../../commands/emails/template.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
@@ -50,9 +51,10 @@ export async function sendBatch(
 ): Promise<{ emails: (Sent | null)[]; errors: ItemError[] }> {
   const errors: ItemError[] = []
   const read: Read[] = []
+  const reading = { now: deps.now, findTemplate: batchTemplates(deps.db, key.workspace_id) }
   for (const [index, item] of items.entries()) {
     try {
-      const input = readEmail(deps, key, item)
+      const input = readEmail(reading, key, item)
       read.push({ index, input: input instanceof Promise ? await input : input })
     } catch (err) {
       errors.push(errorOf(index, err))

@@ -4,7 +4,7 @@
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import { type AcceptEmail, acceptEmail } from '../../commands/emails/accept.ts'
 import type { EmailGroups } from '../../commands/emails/groups.ts'
-import { findEmailTemplate } from '../../commands/emails/template.ts'
+import { emailTemplates, type FindEmailTemplate } from '../../commands/emails/template.ts'
 import { mayCall } from '../../rules/permissions.ts'
 import { LargeText } from '../http/bodies/largeText.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -28,7 +28,8 @@ export async function sendEmail(
   key: SendingKey,
   given: unknown,
 ): Promise<{ id: string; status: 'queued' | 'scheduled' }> {
-  const input = await readEmail(deps, key, given)
+  const findTemplate = emailTemplates(deps.db, key.workspace_id)
+  const input = await readEmail({ ...deps, findTemplate }, key, given)
   return orThrow(await acceptEmail(deps, reachOf(key), input))
 }
 
@@ -38,17 +39,16 @@ export async function sendEmail(
  * @throws ApiError
  */
 export function readEmail(
-  deps: Pick<SendDeps, 'db' | 'now'>,
+  deps: Pick<SendDeps, 'now'> & { findTemplate: FindEmailTemplate },
   key: SendingKey,
   given: unknown,
 ): AcceptEmail | Promise<AcceptEmail> {
   const body = readBody(given)
   const { templateId: idOrAlias, subject } = body
   if (idOrAlias === undefined) return withDetails(deps, key, body, null)
-  const asked = { idOrAlias, hasSubject: subject !== undefined }
-  return findEmailTemplate(deps, key.workspace_id, asked).then((found) =>
-    withDetails(deps, key, body, orThrow(found)),
-  )
+  return deps
+    .findTemplate({ idOrAlias, hasSubject: subject !== undefined })
+    .then((found) => withDetails(deps, key, body, orThrow(found)))
 }
 
 function withDetails(

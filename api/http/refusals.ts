@@ -73,6 +73,11 @@ const answers: Answers = {
       `The emails before it have rendered ${most_bytes / MEBIBYTE} MiB, as much as one batch may: send it in another batch`,
       'text_too_large',
     ),
+  batch_templates_too_large: ({ most_bytes }) =>
+    badRequest(
+      `The templates of the emails before it have ${most_bytes / MEBIBYTE} MiB, as much as one batch may: send it in another batch`,
+      'text_too_large',
+    ),
   email_not_found: ({ id }) => notFound(`Email ${shownText(id)} not found`),
   email_not_scheduled: ({ id }) =>
     conflict(

@@ -76,6 +76,7 @@ const replies: Replies = {
   audience_contact_not_found: null,
   audience_not_found: null,
   batch_rendered_too_large: null,
+  batch_templates_too_large: null,
   contact_not_found: null,
   contact_properties_refused: null,
   contact_unreadable: null,

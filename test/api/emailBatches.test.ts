@@ -1,5 +1,6 @@
 // Emails in bulk: one commit, all or none, or those that are right.
 import { expect, it } from 'vitest'
+import { batchTemplates } from '../../commands/emails/template.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { createBoundKey } from '../setup/boundKey.ts'
 import { storedRows } from '../setup/storedRows.ts'
@@ -191,4 +192,45 @@ it('refuses what comes after as much as a batch may render, and sends what came 
   expect(body.errors?.length).toBeGreaterThan(10)
   for (const { code } of body.errors ?? []) expect(code).toBe('text_too_large')
   expect(body.emails.filter((email) => email !== null).length).toBeGreaterThan(15)
+})
+
+/** Publishes a template of 2 MB that shows none of them. */
+async function publishLarge(): Promise<string> {
+  const { body } = await api.request<{ id: string }>('POST', '/v1/templates', {
+    name: 'Large',
+    subject: 'S',
+    html: 'x',
+  })
+  await api.request('POST', `/v1/templates/${body.id}/publish`)
+  await api.pool.query(
+    `update template_versions set html = p.part, text = p.part
+     from (select '{% if false %}' || repeat('x', 1000000) || '{% endif %}' as part) p where template_id = $1`,
+    [body.id],
+  )
+  return body.id
+}
+
+it('reads a template that many of its emails name once', async () => {
+  const find = batchTemplates(api.db, api.workspaceId)
+  const asked = { idOrAlias: await publishLarge(), hasSubject: false }
+  expect(await find(asked)).toMatchObject({ id: asked.idOrAlias })
+  expect(await find({ ...asked })).toBe(await find(asked))
+})
+
+it('refuses further templates where it holds 16 MiB of them, and sends what names one of those', async () => {
+  const ids: string[] = []
+  for (let i = 0; i < 11; i++) ids.push(await publishLarge())
+  const named = [...ids, ids[0]].map((id) => mail({ template_id: id, text: undefined }))
+  const { body } = await post(named, permissive)
+  const refused = {
+    message: expect.stringMatching(/^The templates of the emails before it have 16 MiB/),
+    code: 'text_too_large',
+  }
+  expect(body.errors).toEqual([
+    { index: 9, ...refused },
+    { index: 10, ...refused },
+  ])
+  expect(body.emails.map((email) => email === null)).toEqual(
+    named.map((_, i) => i === 9 || i === 10),
+  )
 })
