@@ -1,15 +1,19 @@
 // Unsubscribes an address from every audience of a workspace.
 
-import { findAudienceContacts, listAudiencesOf } from '../../db/audiences/contactReads.ts'
-import { updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
+import { listAudiencesOf } from '../../db/audiences/contactReads.ts'
+import { unsubscribeAudienceContact } from '../../db/audiences/contactWrites.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
+import { lockContactIds } from '../../db/contacts/writes.ts'
 import { insertOptOuts, type OptOutSource } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 import { audienceOptOut } from './optOut.ts'
 
-/** Unsubscribes an address (lower case) from all audiences. Locks the audiences in the order of their ids. */
+/**
+ * Unsubscribes an address (lower case) from all audiences. Locks the audiences in the order of their ids, then the automation contact
+ * of the address, if there is an audience to leave.
+ */
 export async function unsubscribeFromAudiences(
   deps: InTrx<Pick<CommandDeps, 'db' | 'newId' | 'addressMac'>>,
   workspaceId: WorkspaceId,
@@ -17,15 +21,17 @@ export async function unsubscribeFromAudiences(
   now: Date,
 ): Promise<void> {
   const { db: trx } = deps
-  for (const audience_id of await listAudiencesOf(trx, workspaceId, email)) {
-    if (!(await lockAudience(trx, workspaceId, audience_id))) continue
-    const [row] = await findAudienceContacts(trx, workspaceId, audience_id, [email])
-    if (!row?.is_subscribed) continue
-    await updateAudienceContacts(trx, workspaceId, [
-      { ...row, is_subscribed: false, updated_at: now, leave_copied: true },
-    ])
-    const optOut = audienceOptOut(deps, workspaceId, { audienceId: audience_id, email, at: now })
-    await insertOptOuts(trx, workspaceId, [{ ...optOut, source }])
-    await updateAudienceCounts(trx, workspaceId, audience_id, { contacts: 0, unsubscribers: 1 })
+  const audienceIds: string[] = []
+  for (const id of await listAudiencesOf(trx, workspaceId, email)) {
+    if (await lockAudience(trx, workspaceId, id)) audienceIds.push(id)
+  }
+  if (audienceIds.length === 0) return
+  // Before their rows in the audiences, which a node of theirs changes under this lock.
+  await lockContactIds(trx, workspaceId, [email])
+  for (const audienceId of audienceIds) {
+    const who = { audienceId, email, at: now }
+    if (!(await unsubscribeAudienceContact(trx, workspaceId, who))) continue
+    await insertOptOuts(trx, workspaceId, [{ ...audienceOptOut(deps, workspaceId, who), source }])
+    await updateAudienceCounts(trx, workspaceId, audienceId, { contacts: 0, unsubscribers: 1 })
   }
 }

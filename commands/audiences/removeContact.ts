@@ -1,7 +1,7 @@
 // Removes a contact from an audience.
 
-import { findAudienceContacts } from '../../db/audiences/contactReads.ts'
-import { deleteAudienceContact } from '../../db/audiences/contactWrites.ts'
+import { deleteAudienceContactOf } from '../../db/audiences/contactWrites.ts'
+import { lockContactIds } from '../../db/contacts/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -24,15 +24,16 @@ export function removeAudienceContact(
 ): Promise<undefined | Refusal<'audience_not_found' | 'audience_contact_not_found'>> {
   return withAudience(deps, workspaceId, audienceId, async (inTrx, at) => {
     const { db } = inTrx
-    const [known] = await findAudienceContacts(db, workspaceId, audienceId, [email])
-    if (!known) return refuse('audience_contact_not_found', { email })
-    await deleteAudienceContact(db, workspaceId, known.id)
+    // Before their row in the audience, which a node of theirs changes under this lock.
+    await lockContactIds(db, workspaceId, [email])
+    const gone = await deleteAudienceContactOf(db, workspaceId, { audienceId, email })
+    if (!gone) return refuse('audience_contact_not_found', { email })
     const call = { audienceId, at, takesBack: true }
     await noteMemberships(inTrx, workspaceId, call, [{ email, isSubscribed: false }])
     return {
       value: undefined,
       contacts: -1,
-      unsubscribers: known.is_subscribed ? 0 : -1,
+      unsubscribers: gone.is_subscribed ? 0 : -1,
       event: { name: 'audience.left', emails: [email] },
     }
   })

@@ -1,7 +1,7 @@
 // Changes a contact of an audience.
 
-import { type AudienceContactRow, findAudienceContacts } from '../../db/audiences/contactReads.ts'
-import { updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
+import type { AudienceContactRow } from '../../db/audiences/contactReads.ts'
+import { lockAudienceContacts, updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -23,7 +23,7 @@ export function updateAudienceContact(
 ): Promise<AudienceContactRow | Refusal<'audience_not_found' | 'audience_contact_not_found'>> {
   return withAudience(deps, workspaceId, audienceId, async (inTrx, at) => {
     const { db } = inTrx
-    const [known] = await findAudienceContacts(db, workspaceId, audienceId, [email])
+    const [known] = await lockAudienceContacts(db, workspaceId, audienceId, [email])
     if (!known) return refuse('audience_contact_not_found', { email })
     const row = changed(known, change, at)
     await updateAudienceContacts(db, workspaceId, [row])

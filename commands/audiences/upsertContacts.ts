@@ -1,11 +1,17 @@
 // Adds contacts to an audience, or changes those that it already has.
 
-import { type AudienceContactRow, findAudienceContacts } from '../../db/audiences/contactReads.ts'
-import { insertAudienceContacts, updateAudienceContacts } from '../../db/audiences/contactWrites.ts'
+import { type AudienceContactRow, findAudienceEmails } from '../../db/audiences/contactReads.ts'
+import {
+  insertAudienceContacts,
+  lockAudienceContacts,
+  updateAudienceContacts,
+} from '../../db/audiences/contactWrites.ts'
+import { lockContactIds } from '../../db/contacts/writes.ts'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
+import type { InTrx } from '../transact.ts'
 import { noteMemberships } from './optOut.ts'
 import { type AudienceContactChange, changed, withAudience } from './withAudience.ts'
 
@@ -36,36 +42,91 @@ export function upsertAudienceContacts(
   { audienceId, contacts, isSingle }: UpsertContactsInput,
 ): Promise<UpsertedContact[] | Refusal<'audience_not_found'>> {
   return withAudience(deps, workspaceId, audienceId, async (inTrx, at) => {
-    const { db, newId } = inTrx
     const emails = contacts.map(({ email }) => normalizeContactEmail(email) ?? '')
-    const stored = await findAudienceContacts(db, workspaceId, audienceId, [...new Set(emails)])
-    const before = new Map(stored.map((row) => [row.email, row]))
-    const after = new Map<string, AudienceContactRow>()
-    const value = contacts.map((contact, index) => {
+    const changes = new Map<string, AudienceContactChange[]>()
+    for (const [index, contact] of contacts.entries()) {
       const email = emails[index] ?? ''
-      const known = after.get(email) ?? before.get(email)
-      const fresh = () =>
-        newRow({ id: newId('audienceContact'), audienceId, workspaceId, email, at })
-      const row = changed(known ?? fresh(), contact, at)
-      after.set(email, row)
-      return { row, created: known === undefined }
-    })
-    const rows = [...after.values()]
-    const joined = rows.filter((row) => !before.has(row.email))
-    const known = rows.filter((row) => before.has(row.email))
-    await insertAudienceContacts(db, workspaceId, joined)
-    await updateAudienceContacts(db, workspaceId, known)
+      const ofEmail = changes.get(email)
+      if (ofEmail) ofEmail.push(contact)
+      else changes.set(email, [contact])
+    }
+    const written = await writeContacts(inTrx, workspaceId, { audienceId, at }, changes)
+    const rows = [...written.values()].map(({ row }) => row)
     const members = rows.map((row) => ({ email: row.email, isSubscribed: row.is_subscribed }))
     const call = { audienceId, at, takesBack: isSingle }
     await noteMemberships(inTrx, workspaceId, call, members)
-    const left = stored.filter((row) => !row.is_subscribed).length
+    const joined = rows.filter((row) => !written.get(row.email)?.before)
+    const seen = new Set<string>()
     return {
-      value,
+      value: emails.map((email): UpsertedContact => {
+        const { before, row } = orMissing(written.get(email))
+        const created = !before && !seen.has(email)
+        seen.add(email)
+        return { row, created }
+      }),
       contacts: joined.length,
-      unsubscribers: rows.filter((row) => !row.is_subscribed).length - left,
+      unsubscribers: [...written.values()].reduce(
+        (sum, { before, row }) =>
+          sum + Number(!row.is_subscribed) - Number(before?.is_subscribed === false),
+        0,
+      ),
       event: { name: 'audience.joined', emails: joined.map((row) => row.email) },
     }
   })
+}
+
+/** A contact as it was before and is now. `before` null: it has joined. */
+interface Written {
+  before: AudienceContactRow | null
+  row: AudienceContactRow
+}
+
+/**
+ * Writes contacts of a locked audience. Nodes add and remove contacts beside it under the lock of the automation contact: it takes that of who
+ * joins, before anything is written. Who is added or removed by a node at this moment goes through it once more.
+ * @param changes by address, at least one for each
+ * @returns by address, each of them
+ */
+async function writeContacts(
+  { db, newId }: InTrx<CommandDeps>,
+  workspaceId: WorkspaceId,
+  { audienceId, at }: { audienceId: string; at: Date },
+  changes: ReadonlyMap<string, AudienceContactChange[]>,
+): Promise<Map<string, Written>> {
+  const written = new Map<string, Written>()
+  const applied = (row: AudienceContactRow): AudienceContactRow =>
+    (changes.get(row.email) ?? []).reduce(
+      (before: AudienceContactRow, change) => changed(before, change, at),
+      row,
+    )
+  let left = [...changes.keys()]
+  while (left.length > 0) {
+    const there = await findAudienceEmails(db, workspaceId, audienceId, left)
+    const absent = left.filter((email) => !there.has(email))
+    await lockContactIds(db, workspaceId, absent)
+    const fresh = absent.map((email) =>
+      applied(newRow({ id: newId('audienceContact'), audienceId, workspaceId, email, at })),
+    )
+    const added = await insertAudienceContacts(db, workspaceId, fresh)
+    for (const row of fresh) if (added.has(row.email)) written.set(row.email, { before: null, row })
+    const others = left.filter((email) => !added.has(email))
+    const known = (await lockAudienceContacts(db, workspaceId, audienceId, others)).map(
+      (before) => ({ before, row: applied(before) }),
+    )
+    await updateAudienceContacts(
+      db,
+      workspaceId,
+      known.map(({ row }) => row),
+    )
+    for (const one of known) written.set(one.row.email, one)
+    left = others.filter((email) => !written.has(email))
+  }
+  return written
+}
+
+function orMissing(written: Written | undefined): Written {
+  if (!written) throw new Error('a contact was neither added nor changed')
+  return written
 }
 
 function newRow(of: {

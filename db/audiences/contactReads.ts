@@ -51,21 +51,19 @@ export async function listAudiencesOf(
   return rows.map((row) => row.audience_id)
 }
 
-/**
- * The audience's contacts with these addresses (lower case). It locks no row: a caller that goes on to change them
- * holds the audience's lock.
- */
-export function findAudienceContacts(
+/** Which of these addresses (lower case) the audience has now. It locks nothing: nodes of workflows add and remove contacts beside this. */
+export async function findAudienceEmails(
   db: Db,
   workspaceId: WorkspaceId,
   audienceId: string,
-  emails: string[],
-): Promise<AudienceContactRow[]> {
-  return db
+  emails: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db
     .selectFrom('audience_contacts')
-    .selectAll()
+    .select('email')
     .where('workspace_id', '=', workspaceId)
     .where('audience_id', '=', audienceId)
-    .where(sql<boolean>`email = any(${emails}::text[])`)
+    .where('email', '=', sql<string>`any(${[...emails]}::text[])`)
     .execute()
+  return new Set(rows.map((row) => row.email))
 }

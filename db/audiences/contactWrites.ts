@@ -1,4 +1,4 @@
-// Writes the contacts of an audience. The caller holds the audience's lock and updates its counts.
+// Writes the contacts of an audience. The caller updates its counts by what was written: nodes write beside whoever holds the audience's lock.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -8,21 +8,47 @@ import type { AudienceContactRow } from './contactReads.ts'
 /** Rows as JSON text, so that any number of them is one parameter. */
 const toRecords = (rows: AudienceContactRow[]) => JSON.stringify(rows)
 
-/** Inserts contacts of a locked audience in one statement. */
+/**
+ * Locks the audience's contacts with these addresses (lower case), in the order of their addresses, and waits for nodes that change
+ * them. Whoever locks automation contacts too does so before (order of locks: `transact`).
+ */
+export function lockAudienceContacts(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  audienceId: string,
+  emails: readonly string[],
+): Promise<AudienceContactRow[]> {
+  return trx
+    .selectFrom('audience_contacts')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('audience_id', '=', audienceId)
+    .where('email', '=', sql<string>`any(${[...emails]}::text[])`)
+    .orderBy('email')
+    .forNoKeyUpdate()
+    .execute()
+}
+
+/**
+ * Inserts contacts of a locked audience in one statement, and passes over those that a node has added.
+ * @returns the addresses of those that it inserted
+ */
 export async function insertAudienceContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
   rows: AudienceContactRow[],
-): Promise<void> {
-  if (rows.length === 0) return
+): Promise<Set<string>> {
+  if (rows.length === 0) return new Set()
   const own = rows.map((row) => ({ ...row, workspace_id: workspaceId }))
-  await sql`
+  const inserted = await sql<{ email: string }>`
     insert into audience_contacts
     select * from jsonb_populate_recordset(null::audience_contacts, ${toRecords(own)}::jsonb)
+    on conflict (audience_id, email) do nothing returning email
   `.execute(trx)
+  return new Set(inserted.rows.map((row) => row.email))
 }
 
-/** Overwrites the changeable columns of contacts of a locked audience in one statement. */
+/** Overwrites the changeable columns of locked contacts of a locked audience in one statement. */
 export async function updateAudienceContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -38,17 +64,23 @@ export async function updateAudienceContacts(
   `.execute(trx)
 }
 
-/** Deletes a contact of a locked audience, by the id of the audience contact. */
-export async function deleteAudienceContact(
+/** Unsubscribes an address (lower case) in a locked audience. @returns false if it is not there, or not subscribed */
+export async function unsubscribeAudienceContact(
   trx: Trx,
   workspaceId: WorkspaceId,
-  id: string,
-): Promise<void> {
-  await trx
-    .deleteFrom('audience_contacts')
+  { audienceId, email, at }: { audienceId: string; email: string; at: Date },
+): Promise<boolean> {
+  const left = await trx
+    .updateTable('audience_contacts')
+    // The caller writes the opt-out in the same commit.
+    .set({ is_subscribed: false, updated_at: at, leave_copied: true })
     .where('workspace_id', '=', workspaceId)
-    .where('id', '=', id)
-    .execute()
+    .where('audience_id', '=', audienceId)
+    .where('email', '=', email)
+    .where('is_subscribed', '=', true)
+    .returning('id')
+    .executeTakeFirst()
+  return left !== undefined
 }
 
 /** Adds a contact to an audience, unless they are there. @returns undefined if they are */

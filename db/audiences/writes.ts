@@ -1,4 +1,4 @@
-// Writes audiences. Code that changes their contacts also updates their counts, under the audience's lock.
+// Writes audiences. Code that changes their contacts also updates their counts, under the audience's lock, or adds to them (changes.ts).
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'

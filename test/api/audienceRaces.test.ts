@@ -1,0 +1,142 @@
+// Changes of an audience beside nodes of workflows, which take no lock of the audience: counts stay exact, and nothing fails.
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import { changeMembership } from '../../commands/audiences/byNode.ts'
+import { unsubscribeFromAudiences } from '../../commands/audiences/leaveAll.ts'
+import { transact } from '../../commands/transact.ts'
+import { lockContactIds } from '../../db/contacts/writes.ts'
+import { createTestApi } from '../setup/api.ts'
+import { eventually } from '../setup/eventually.ts'
+
+const api = await createTestApi()
+const { db, deps, workspaceId } = api
+const EMAIL = 'x@example.com'
+const event = { event_name: 'x', email: EMAIL }
+await api.request('POST', '/v1/automation/events', event)
+
+const newAudience = async (isMember: boolean) => {
+  const { body } = await api.request<{ id: string }>('POST', '/v1/audiences', { name: 'A' })
+  const path = `/v1/audiences/${body.id}/contacts`
+  if (isMember) await api.request('POST', path, { email: EMAIL })
+  return { id: body.id, path }
+}
+
+/** The counts that the audience has, and the contacts that it has. */
+async function counts(id: string) {
+  const { body } = await api.request('GET', `/v1/audiences/${id}`)
+  const rows = await db
+    .selectFrom('audience_contacts')
+    .select('is_subscribed')
+    .where('audience_id', '=', id)
+    .execute()
+  return {
+    said: [body['contact_count'], body['unsubscribers']],
+    are: [rows.length, rows.filter((row) => !row.is_subscribed).length],
+  }
+}
+
+/** How many sessions wait for a lock. */
+const waiting = async () => {
+  const { rows } = await sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+  return rows[0]?.count
+}
+
+/** Asks while a segment has changed the membership, which it commits once somebody waits for it. */
+async function beside<T>(
+  audienceId: string,
+  change: 'join' | 'leave',
+  ask: () => Promise<T>,
+): Promise<T> {
+  let asked: Promise<T> | undefined
+  await transact({ ...deps, wake: () => undefined }, async (inTrx) => {
+    await lockContactIds(inTrx.db, workspaceId, [EMAIL])
+    const who = { audienceId, email: EMAIL, chainDepth: 0, byExecution: 'exe_x' }
+    await changeMembership(inTrx, workspaceId, { ...who, change })
+    asked = ask()
+    await eventually(async () => expect(await waiting()).toBe(1))
+  })
+  if (!asked) throw new Error('nothing was asked')
+  return asked
+}
+
+it('POST changes a contact whom a node is adding', async () => {
+  const { id, path } = await newAudience(false)
+  const answer = await beside(id, 'join', () =>
+    api.request('POST', path, { email: EMAIL, first_name: 'X', is_subscribed: false }),
+  )
+  expect([answer.status, answer.body]).toMatchObject([200, { first_name: 'X' }])
+  expect(await counts(id)).toEqual({ said: [1, 1], are: [1, 1] })
+})
+
+it('a batch changes one whom a node is adding, and adds the others', async () => {
+  const { id, path } = await newAudience(false)
+  const contacts = [{ email: 'a@example.com' }, { email: EMAIL }, { email: EMAIL }]
+  const answer = await beside(id, 'join', () => api.request('POST', `${path}/batch`, { contacts }))
+  expect([answer.status, answer.body]).toEqual([
+    200,
+    {
+      contacts: [
+        { email: 'a@example.com', created: true },
+        { email: EMAIL, created: false },
+        { email: EMAIL, created: false },
+      ],
+      errors: [],
+    },
+  ])
+  expect(await counts(id)).toEqual({ said: [2, 0], are: [2, 0] })
+})
+
+it('POST adds a contact whom a node is removing', async () => {
+  const { id, path } = await newAudience(true)
+  const answer = await beside(id, 'leave', () => api.request('POST', path, { email: EMAIL }))
+  expect(answer.status).toBe(201)
+  expect(await counts(id)).toEqual({ said: [1, 0], are: [1, 0] })
+})
+
+it('DELETE finds no contact whom a node is removing', async () => {
+  const { id, path } = await newAudience(true)
+  const answer = await beside(id, 'leave', () => api.request('DELETE', `${path}/${EMAIL}`))
+  expect(answer.status).toBe(404)
+  expect(await counts(id)).toEqual({ said: [0, 0], are: [0, 0] })
+})
+
+it('PATCH finds no contact whom a node is removing', async () => {
+  const { id, path } = await newAudience(true)
+  const answer = await beside(id, 'leave', () =>
+    api.request('PATCH', `${path}/${EMAIL}`, { is_subscribed: false }),
+  )
+  expect(answer.status).toBe(404)
+  expect(await counts(id)).toEqual({ said: [0, 0], are: [0, 0] })
+})
+
+it('who leaves all audiences leaves none that a node is removing them from', async () => {
+  const { id } = await newAudience(true)
+  await beside(id, 'leave', () =>
+    transact({ ...deps, wake: () => undefined }, (inTrx) =>
+      unsubscribeFromAudiences(inTrx, workspaceId, { email: EMAIL, source: 'link' }, new Date()),
+    ),
+  )
+  expect(await counts(id)).toEqual({ said: [0, 0], are: [0, 0] })
+})
+
+it('who joins or leaves is locked before their row, so a node beside it is no deadlock', async () => {
+  const { id, path } = await newAudience(true)
+  for (const method of ['DELETE', 'POST'] as const) {
+    let asked: ReturnType<typeof api.request> | undefined
+    await transact({ ...deps, wake: () => undefined }, async (inTrx) => {
+      await lockContactIds(inTrx.db, workspaceId, [EMAIL])
+      asked =
+        method === 'POST'
+          ? api.request(method, path, { email: EMAIL })
+          : api.request(method, `${path}/${EMAIL}`)
+      await eventually(async () => expect(await waiting()).toBe(1))
+      const change = method === 'POST' ? 'join' : 'leave'
+      const who = { audienceId: id, email: EMAIL, chainDepth: 0, byExecution: 'exe_x' }
+      const changed = await changeMembership(inTrx, workspaceId, { ...who, change })
+      expect(changed).toBe('changed')
+    })
+    expect((await asked)?.status).toBe(method === 'POST' ? 200 : 404)
+  }
+  expect(await counts(id)).toEqual({ said: [1, 0], are: [1, 0] })
+})
