@@ -10,7 +10,7 @@ import type { JsonObject } from '../../rules/json.ts'
 import { mergeProperties } from '../../rules/properties/merge.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
-import { recordAutomationEvent } from '../events/record.ts'
+import { recordInWaves } from '../events/waves.ts'
 import { type InTrx, transact } from '../transact.ts'
 
 /** The fields of an audience contact that can change; undefined leaves a field as it is. */
@@ -69,17 +69,21 @@ async function tell(
   const emails = createContact
     ? [...event.emails].sort()
     : await findContactEmails(deps.db, workspaceId, event.emails)
-  for (const email of emails) {
-    await recordAutomationEvent(deps, workspaceId, {
-      eventId: null,
-      eventName: event.name,
-      email,
-      properties: { audience_id: audience.id, audience_name: audience.name },
-      at,
-      contactProperties: null,
-      createContact,
-    })
+  const joinsOrLeaves = {
+    eventId: null,
+    eventName: event.name,
+    properties: { audience_id: audience.id, audience_name: audience.name },
+    at,
+    contactProperties: null,
+    // Without a workflow that begins here these are contacts already.
+    createContact: true as const,
   }
+  const events = emails.map((email, place) => ({
+    place,
+    event: { ...joinsOrLeaves, email },
+    now: at,
+  }))
+  await recordInWaves({ ...deps, now: () => at }, workspaceId, events)
 }
 
 /** The row with the fields of the change; other fields stay. */

@@ -1,26 +1,24 @@
 // Records many automation events of a workspace in one commit, in their order for each contact.
 
-import { lockContactIds } from '../../db/contacts/writes.ts'
 import { isLockTimeout } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { splitApart } from '../../runtime/batcher.ts'
 import type { CommandDeps } from '../deps.ts'
-import { inSavepoint, transact, undoIfRefused } from '../transact.ts'
-import { ALONE, type Arrived, isUnfit, keysOfArrived, recordTogether, Unfit } from './groups.ts'
+import { transact } from '../transact.ts'
+import { ALONE, isUnfit, keysOfArrived, recordTogether, Unfit } from './groups.ts'
 import { type PostedEvent, type PostRefusal, toGroupedEvent } from './post.ts'
+import { EventIdRace, type RecordedEvent, retryRace } from './record.ts'
 import {
-  EventIdRace,
-  type RecordDeps,
-  type RecordedEvent,
-  recordAutomationEvent,
-  retryRace,
-} from './record.ts'
+  type Placed,
+  type RecordedOrRefused,
+  recordInWaves,
+  recordOne,
+  recordWave,
+  WAVE_MAX,
+} from './waves.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
-
-/** Events that share statements. */
-const WAVE_MAX = 100
 
 /**
  * Records those that are not refused, all in one commit. Events of one contact are recorded in the given order, and so are those
@@ -44,17 +42,12 @@ export async function postAutomationEvents(
   const each = { ...deps, now: () => now }
   const recorded =
     (await recordOneWave(each, workspaceId, arrived)) ??
-    (await retryRace(() => transact(each, (inTrx) => recordAll(inTrx, workspaceId, arrived))))
+    (await retryRace(() => transact(each, (inTrx) => recordInWaves(inTrx, workspaceId, arrived))))
   for (const [place, one] of recorded) results[place] = one
   return results
 }
 
-interface Placed extends Arrived {
-  /** Its place in the request. */
-  place: number
-}
-
-type RecordedByPlace = Map<number, RecordedEvent | PostRefusal>
+type RecordedByPlace = Map<number, RecordedOrRefused>
 
 /**
  * Commits events that share statements, if all do, in as few round trips as a group. @returns undefined: nothing was written, since some
@@ -88,54 +81,4 @@ async function recordOneWave(
     if (isLockTimeout(err) || !(isUnfit(err) || err instanceof EventIdRace)) throw err
     return undefined
   }
-}
-
-async function recordAll(
-  deps: RecordDeps,
-  workspaceId: WorkspaceId,
-  arrived: readonly Placed[],
-): Promise<RecordedByPlace> {
-  const emails = [...new Set(arrived.map(({ event }) => event.email))]
-  // All at first, in the order of locks: waves take them in that of the request.
-  await lockContactIds(deps.db, workspaceId, emails)
-  const recorded: RecordedByPlace = new Map()
-  for (let waiting = arrived; waiting.length > 0; ) {
-    const { taken: wave, left } = splitApart(waiting, WAVE_MAX, keysOfArrived)
-    waiting = left
-    for (const one of await recordWave(deps, workspaceId, wave, recorded)) {
-      recorded.set(one.place, await recordOne(deps, workspaceId, one))
-    }
-  }
-  return recorded
-}
-
-/** Records a wave by the statements of one event. @returns those that go alone */
-async function recordWave(
-  deps: RecordDeps,
-  workspaceId: WorkspaceId,
-  wave: readonly Placed[],
-  recorded: RecordedByPlace,
-): Promise<readonly Placed[]> {
-  if (wave.length === 1) return wave
-  let results: Awaited<ReturnType<typeof recordTogether>> = []
-  const isWritten = await inSavepoint(deps.db, async () => {
-    results = await recordTogether(deps, workspaceId, wave, 'skip')
-  })
-  if (!isWritten) return wave
-  return wave.filter(({ place }, i) => {
-    const result = results[i]
-    if (result === undefined || result === ALONE) return true
-    recorded.set(place, result)
-    return false
-  })
-}
-
-async function recordOne(
-  deps: RecordDeps,
-  workspaceId: WorkspaceId,
-  { event }: Placed,
-): Promise<RecordedEvent | PostRefusal> {
-  const result = await undoIfRefused(deps.db, () => recordAutomationEvent(deps, workspaceId, event))
-  if (!result) throw new Error('an event for a contact that may be made was not recorded')
-  return result
 }

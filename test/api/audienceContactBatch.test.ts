@@ -1,5 +1,6 @@
 // Audience contacts in batches, and the automation events of joining and leaving.
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { upsertAudienceContacts } from '../../commands/audiences/upsertContacts.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, type TestApi } from '../setup/api.ts'
 
@@ -124,5 +125,55 @@ describe('automation events', () => {
       .where('workflow_id', '=', made.body.workflow_id)
       .execute()
     expect(started).toEqual([{ email: 'lea@example.com', trigger_node_id: 't' }])
+  })
+
+  it('of a batch share their statements, and start what each would start', async () => {
+    const design = {
+      nodes: [
+        { id: 't', type: 'trigger', data: { kind: 'audience_joined', audience_id: audience } },
+        { id: 'x', type: 'exit', data: {} },
+      ],
+      edges: [{ id: 'e', source: 't', target: 'x' }],
+    }
+    const made = await api.request('POST', '/v1/workflows', {
+      name: 'All',
+      status: 'active',
+      design,
+    })
+    expect(made.status, made.text).toBeLessThan(300)
+    let statements = 0
+    const db = api.db.withPlugin({
+      transformQuery({ node }) {
+        statements += 1
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    const join = async (name: string, count: number) => {
+      const contacts = Array.from({ length: count }, (_, i) => ({
+        email: `${name}${i}@example.com`,
+      }))
+      for (const { email } of contacts.slice(0, 5)) await insertContact(email)
+      const input = { audienceId: audience, contacts, isSingle: false }
+      statements = 0
+      await upsertAudienceContacts({ ...api.deps, db }, api.workspaceId, input)
+      return statements
+    }
+    const few = await join('few', 10)
+    expect(await join('many', 100)).toBeLessThan(few + 10)
+    const started = await api.db
+      .selectFrom('executions')
+      .select('chain_depth')
+      .where('email', 'like', 'many%')
+      .execute()
+    expect(started).toEqual(Array.from({ length: 100 }, () => ({ chain_depth: 0 })))
+    const events = await api.db
+      .selectFrom('automation_events')
+      .select('properties')
+      .where('email', 'like', 'many%')
+      .where('event_name', '=', 'audience.joined')
+      .execute()
+    const properties = { audience_id: audience, audience_name: 'A' }
+    expect(events).toEqual(Array.from({ length: 100 }, () => ({ properties })))
   })
 })
