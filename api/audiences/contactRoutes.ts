@@ -13,12 +13,12 @@ import { addressCursors } from '../http/cursor.ts'
 import type { ApiDeps } from '../http/env.ts'
 import { emailRequired, invalidEmail } from '../http/errors.ts'
 import { ExpandQuery, PageQuery } from '../http/fields.ts'
-import { issueText } from '../http/issueText.ts'
 import { missingAddressRoutes } from '../http/missingAddress.ts'
 import { createRoutes, jsonBody, jsonRequest } from '../http/openapi.ts'
 import { defineOperation } from '../http/operation.ts'
 import { readPage } from '../http/page.ts'
 import { orThrow } from '../http/refusals.ts'
+import { postContactBatch } from './contactBatch.ts'
 import { audienceContactExamples } from './contactExamples.ts'
 import {
   AudienceContact,
@@ -155,7 +155,8 @@ export function audienceContactRoutes(deps: ApiDeps) {
         return listAudienceContacts(db, workspaceId, id, page)
       },
       positionOf: ({ email }) => email,
-      toItem: (row) => toAudienceContact(row, expand === 'details'),
+      toItem: ({ properties, ...row }) =>
+        expand === 'details' ? toAudienceContact(row, properties) : toAudienceContact(row),
     })
     return c.json(page, 200)
   })
@@ -165,29 +166,21 @@ export function audienceContactRoutes(deps: ApiDeps) {
     const input = { audienceId, contacts: [c.req.valid('json')], isSingle: true }
     const [result] = orThrow(await upsertAudienceContacts(deps, c.var.workspaceId, input))
     if (!result) throw new Error('no result for a contact')
-    return c.json(toAudienceContact(result.row, false), result.created ? 201 : 200)
+    const { row, created } = orThrow(result)
+    return c.json(toAudienceContact(row), created ? 201 : 200)
   })
 
   app.openapi(batchRoute, async (c) => {
     const { audienceId } = c.req.valid('param')
-    const contacts: z.infer<typeof NewAudienceContact>[] = []
-    const errors: z.infer<typeof AudienceContactBatchResult>['errors'] = []
-    for (const [index, item] of c.req.valid('json').contacts.entries()) {
-      const parsed = NewAudienceContact.safeParse(item)
-      if (parsed.success) contacts.push(parsed.data)
-      else errors.push({ index, message: issueText(parsed.error, item), code: 'invalid_request' })
-    }
-    const input = { audienceId, contacts, isSingle: false }
-    const results = orThrow(await upsertAudienceContacts(deps, c.var.workspaceId, input))
-    const taken = results.map(({ row, created }) => ({ email: row.email, created }))
-    return c.json({ contacts: taken, errors }, 200)
+    const { contacts } = c.req.valid('json')
+    return c.json(await postContactBatch(deps, c.var.workspaceId, audienceId, contacts), 200)
   })
 
   app.openapi(patchRoute, async (c) => {
     const contact = contactOf(c.req.valid('param'))
     const input = { ...contact, change: c.req.valid('json') }
     const row = orThrow(await updateAudienceContact(deps, c.var.workspaceId, input))
-    return c.json(toAudienceContact(row, false), 200)
+    return c.json(toAudienceContact(row), 200)
   })
 
   app.openapi(deleteRoute, async (c) => {

@@ -1,8 +1,9 @@
 // Schemas of the contacts of an audience.
 import { z } from '@hono/zod-openapi'
+import type { AudienceContactChange as Change } from '../../commands/audiences/change.ts'
 import type { NewAudienceContact as New } from '../../commands/audiences/upsertContacts.ts'
-import type { AudienceContactChange as Change } from '../../commands/audiences/withAudience.ts'
-import type { AudienceContactRow } from '../../db/audiences/contactReads.ts'
+import type { AudienceContactFields } from '../../db/audiences/contactReads.ts'
+import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import {
   jsonObjectField,
@@ -95,7 +96,11 @@ export const AudienceContactBatchResult = z
   })
   .openapi('AudienceContactBatchResult')
 
-export const toAudienceContact = (row: AudienceContactRow, expand: boolean): AudienceContact => ({
+/** @param properties absent: they are not shown */
+export const toAudienceContact = (
+  row: AudienceContactFields,
+  properties?: JsonObject,
+): AudienceContact => ({
   id: row.id,
   first_name: row.first_name,
   last_name: row.last_name,
@@ -103,5 +108,5 @@ export const toAudienceContact = (row: AudienceContactRow, expand: boolean): Aud
   is_subscribed: row.is_subscribed,
   created: row.created_at.getTime(),
   updated: row.updated_at.getTime(),
-  ...(expand ? { properties: row.properties } : {}),
+  ...(properties ? { properties } : {}),
 })

@@ -1,26 +1,14 @@
 // Runs a change of an audience's contacts under the audience's lock, then updates its counts and records
 // automation events.
 
-import type { AudienceContactRow } from '../../db/audiences/contactReads.ts'
 import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
 import { findContactEmails } from '../../db/contacts/reads.ts'
 import { isTriggerAbout } from '../../db/workflows/triggers.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
-import type { JsonObject } from '../../rules/json.ts'
-import { mergeProperties } from '../../rules/properties/merge.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { recordInWaves } from '../events/waves.ts'
 import { type InTrx, transact } from '../transact.ts'
-
-/** The fields of an audience contact that can change; undefined leaves a field as it is. */
-export interface AudienceContactChange {
-  first_name?: string | null | undefined
-  last_name?: string | null | undefined
-  is_subscribed?: boolean | undefined
-  /** Merged into the stored ones; null deletes a key. */
-  properties?: JsonObject | undefined
-}
 
 export interface Outcome<T> {
   value: T
@@ -84,30 +72,4 @@ async function tell(
     now: at,
   }))
   await recordInWaves({ ...deps, now: () => at }, workspaceId, events)
-}
-
-/** The row with the fields of the change; other fields stay. */
-export function changed(
-  row: AudienceContactRow,
-  change: AudienceContactChange,
-  at: Date,
-): AudienceContactRow {
-  const isSubscribed = change.is_subscribed ?? row.is_subscribed
-  return {
-    ...row,
-    first_name: change.first_name === undefined ? row.first_name : change.first_name,
-    last_name: change.last_name === undefined ? row.last_name : change.last_name,
-    is_subscribed: isSubscribed,
-    // Whoever changes it writes the opt-out in the same commit. Otherwise one of the release before may yet be copied.
-    leave_copied: copiedAfter(row, change),
-    properties: change.properties
-      ? mergeProperties(row.properties, change.properties)
-      : row.properties,
-    updated_at: at,
-  }
-}
-
-function copiedAfter(row: AudienceContactRow, change: AudienceContactChange): boolean | null {
-  if (change.is_subscribed === undefined) return row.is_subscribed ? null : row.leave_copied
-  return change.is_subscribed ? null : true
 }

@@ -3,9 +3,12 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
-import type { Row } from '../schema.ts'
+import type { JsonObject, Row } from '../schema.ts'
 
 export type AudienceContactRow = Row<'audience_contacts'>
+
+/** Without its properties, of which one contact may have 256 KiB. */
+export type AudienceContactFields = Omit<AudienceContactRow, 'properties'>
 
 /** A page of an audience's contacts after the address `after`, by address. */
 export function listAudienceContacts(
@@ -66,4 +69,33 @@ export async function findAudienceEmails(
     .where('email', '=', sql<string>`any(${[...emails]}::text[])`)
     .execute()
   return new Set(rows.map((row) => row.email))
+}
+
+/** How many bytes the properties of audience contacts take as JSON, by their ids. */
+export async function listPropertiesBytes(
+  db: Db,
+  workspaceId: WorkspaceId,
+  ids: readonly string[],
+): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await sql<{ id: string; bytes: number }>`
+    select id, octet_length(properties::text) as bytes from audience_contacts
+    where workspace_id = ${workspaceId} and id = any(${[...ids]}::text[])
+  `.execute(db)
+  return new Map(rows.map(({ id, bytes }) => [id, bytes]))
+}
+
+/** The properties of audience contacts, by their ids. */
+export async function findAudienceContactProperties(
+  db: Db,
+  workspaceId: WorkspaceId,
+  ids: readonly string[],
+): Promise<Map<string, JsonObject>> {
+  const rows = await db
+    .selectFrom('audience_contacts')
+    .select(['id', 'properties'])
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', sql<string>`any(${[...ids]}::text[])`)
+    .execute()
+  return new Map(rows.map(({ id, properties }) => [id, properties]))
 }

@@ -3,10 +3,14 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
-import type { AudienceContactRow } from './contactReads.ts'
+import type { JsonObject } from '../schema.ts'
+import type { AudienceContactFields, AudienceContactRow } from './contactReads.ts'
+
+/** A contact to write; `properties` null: they stay as they are. */
+export type ChangedAudienceContact = AudienceContactFields & { properties: JsonObject | null }
 
 /** Rows as JSON text, so that any number of them is one parameter. */
-const toRecords = (rows: AudienceContactRow[]) => JSON.stringify(rows)
+const toRecords = (rows: readonly ChangedAudienceContact[]) => JSON.stringify(rows)
 
 /**
  * Locks the audience's contacts with these addresses (lower case), in the order of their addresses, and waits for nodes that change
@@ -17,10 +21,11 @@ export function lockAudienceContacts(
   workspaceId: WorkspaceId,
   audienceId: string,
   emails: readonly string[],
-): Promise<AudienceContactRow[]> {
+): Promise<AudienceContactFields[]> {
   return trx
     .selectFrom('audience_contacts')
-    .selectAll()
+    .select(['id', 'audience_id', 'workspace_id', 'email', 'first_name', 'last_name'])
+    .select(['is_subscribed', 'leave_copied', 'created_at', 'updated_at'])
     .where('workspace_id', '=', workspaceId)
     .where('audience_id', '=', audienceId)
     .where('email', '=', sql<string>`any(${[...emails]}::text[])`)
@@ -36,7 +41,7 @@ export function lockAudienceContacts(
 export async function insertAudienceContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
-  rows: AudienceContactRow[],
+  rows: readonly AudienceContactRow[],
 ): Promise<Set<string>> {
   if (rows.length === 0) return new Set()
   const own = rows.map((row) => ({ ...row, workspace_id: workspaceId }))
@@ -52,13 +57,13 @@ export async function insertAudienceContacts(
 export async function updateAudienceContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
-  rows: AudienceContactRow[],
+  rows: readonly ChangedAudienceContact[],
 ): Promise<void> {
   if (rows.length === 0) return
   await sql`
     update audience_contacts c
     set first_name = n.first_name, last_name = n.last_name, is_subscribed = n.is_subscribed,
-      properties = n.properties, updated_at = n.updated_at, leave_copied = n.leave_copied
+      properties = coalesce(n.properties, c.properties), updated_at = n.updated_at, leave_copied = n.leave_copied
     from jsonb_populate_recordset(null::audience_contacts, ${toRecords(rows)}::jsonb) n
     where c.workspace_id = ${workspaceId} and c.id = n.id
   `.execute(trx)

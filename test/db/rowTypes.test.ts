@@ -5,6 +5,8 @@ import { afterAll, expect, test } from 'vitest'
 import { findApiKeysByHashes } from '../../db/api-keys/reads.ts'
 import { replaceToken } from '../../db/api-keys/writes.ts'
 import { foldAudienceChanges } from '../../db/audiences/changes.ts'
+import { listPropertiesBytes } from '../../db/audiences/contactReads.ts'
+import { insertAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
@@ -126,6 +128,17 @@ const event = {
   createContact: true,
 }
 const hmac = Buffer.alloc(16)
+const member = {
+  ...{
+    id,
+    audience_id: id,
+    workspace_id: ws,
+    email: 'a@b.test',
+    first_name: null,
+    last_name: null,
+  },
+  ...{ is_subscribed: true, leave_copied: null, properties: {}, created_at: at, updated_at: at },
+}
 const erased = {
   contactId: id,
   email: 'a@b.test',
@@ -201,6 +214,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => countDayPlaces(trx, ws, id, '2026-01-01'),
   (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
+  (trx) => listPropertiesBytes(trx, ws, [id]),
+  (trx) => insertAudienceContacts(trx, ws, [member]),
   (trx) => tryLockIdempotencyKey(trx, ws, hmac),
   (trx) =>
     readyDue(trx, { from: 0, to: 64 }, at, { perShard: 1, rights, crowded: new Map([[1, '']]) }),
