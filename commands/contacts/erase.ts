@@ -1,7 +1,6 @@
 // Erases a contact: what must not happen any more ends in the answering commit, and a job blanks what is left of them.
 import {
   blankLiveExecutions,
-  cancelMail,
   deleteContact,
   deleteContactNews,
   findBounds,
@@ -15,6 +14,7 @@ import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { toInput } from './eraseInput.ts'
+import { cancelErasedMail } from './eraseMail.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac' | 'secrets'>
@@ -24,8 +24,8 @@ const CONTACT_DELETED = { code: 'contact_deleted', reason: 'contact_deleted' } a
 const CANCELLED_MAX = 1_000
 
 /**
- * Removes the contact from all audiences, cancels their executions and the mail that waits for them, and deletes the contact. It records no
- * automation event, so it starts and wakes nothing. Opt-outs stay as they are. What else names them is blanked by a job of the kind
+ * Removes the contact from all audiences, cancels their executions and the mail that waits for them, or for the team about them, and deletes the contact. It
+ * records no automation event, so it starts and wakes nothing. Opt-outs stay as they are. What else names them is blanked by a job of the kind
  * `erasure`, which keeps a suppression by the HMAC of its address.
  * Of an address without a contact it lets an erasure that has failed go on.
  * @returns the id of the job
@@ -56,7 +56,7 @@ export function eraseContact(
     if (cancelled.length > 0) wake('dripline_outbox')
     await deleteContactNews(trx, workspaceId, contactId)
     await deleteContact(trx, workspaceId, contactId)
-    await cancelMail(trx, workspaceId, whom, { now, limit: CANCELLED_MAX })
+    await cancelErasedMail(trx, workspaceId, whom, { now, limit: CANCELLED_MAX })
     await insertLiveErasure(trx, workspaceId, { hmac, deliveryId: bounds.deliveryId })
     const id = newId('job')
     await insertJob(trx, workspaceId, {

@@ -1,36 +1,29 @@
 // A page of the job that blanks what is left of an erased contact.
 import {
-  type BlankedMail,
   blankExecutions,
-  blankMail,
   blankWebhookEvents,
   deleteEvents,
-  findFirstSlice,
   forgetPlaces,
-  hasMailLeft,
   listAnswers,
   listEventsOf,
-  listMailToBlank,
   replaceAnswers,
-  replaceFirstSlice,
 } from '../../db/contacts/blank.ts'
-import {
-  cancelMail,
-  deleteContactNews,
-  deleteLiveErasure,
-  passFence,
-} from '../../db/contacts/erase.ts'
+import { deleteContactNews, deleteLiveErasure, passFence } from '../../db/contacts/erase.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
 import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
 import { eraseSuppression } from '../../db/suppressions/erased.ts'
-import { lockMailsTracking } from '../../db/tracking/writes.ts'
 import { limits } from '../../rules/limits.ts'
 import { eventIdHash } from '../events/record.ts'
 import type { JobPage, JobPageDeps } from '../jobs/page.ts'
 import { blankAnswer } from './blankAnswer.ts'
-import { blankHeader } from './blankHeader.ts'
 import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
+import {
+  blankErasedMail,
+  cancelErasedMail,
+  hasErasedMailLeft,
+  lockErasedMail,
+} from './eraseMail.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
 import { ALL_ANSWERS, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
 
@@ -62,7 +55,7 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   const { fence, isClear } = await passFence(trx, input.fence)
   if (!isClear) {
     // What a lane gives back, and what one commit was too small for, does not wait for who is still writing.
-    const cancelled = await cancelMail(trx, workspaceId, whom, { now: now(), limit: PAGE })
+    const cancelled = await cancelErasedMail(trx, workspaceId, whom, { now: now(), limit: PAGE })
     await deleteContactNews(trx, workspaceId, whom.contactId)
     await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, fence }) })
     return cancelled < PAGE
@@ -72,7 +65,7 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
   if (page.done > 0) return { ...nothing, ...page, place: writePlace(at) }
-  if (await hasMailLeft(trx, workspaceId, whom)) {
+  if (await hasErasedMailLeft(trx, workspaceId, whom)) {
     return { ...nothing, ...page, place: writePlace(at), wait_ms }
   }
   const { looked, last, isOver } = await eraseTags(deps, job, whom, at.tag)
@@ -97,11 +90,7 @@ async function blankPage(
   const { workspace_id: workspaceId } = job
   const { contactId } = whom
   const from = readPlace(job.place)
-  const toBlank = await listMailToBlank(trx, workspaceId, whom, ofMail)
-  await lockMailsTracking(
-    trx,
-    toBlank.map((one) => one.email_id),
-  )
+  const toBlank = await lockErasedMail(trx, workspaceId, whom, ofMail)
   // Whoever was added to an audience while the contact was deleted is there by now.
   await eraseMemberships(deps, workspaceId, { email: whom.email, until: whom.at, at: now() })
   const executions = await blankExecutions(trx, workspaceId, contactId, {
@@ -109,20 +98,18 @@ async function blankPage(
     limit: PAGE,
   })
   const at = { now: now(), limit: PAGE }
-  const cancelled = await cancelMail(trx, workspaceId, whom, at)
+  const cancelled = await cancelErasedMail(trx, workspaceId, whom, at)
   await deleteContactNews(trx, workspaceId, contactId)
   const events = await eraseEvents(deps, job, contactId)
   const answers = await blankAnswers(deps, job, whom, from.answer)
   const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
-  const mails = bodies < PAGE ? toBlank : []
-  await blankHeaders(deps, job, whom, mails)
-  await blankMail(trx, workspaceId, whom, mails, at.now)
+  const mails = bodies < PAGE ? await blankErasedMail(trx, workspaceId, whom, toBlank, at.now) : 0
   const { count: answered, looked, last } = answers
   return {
     at: { execution: executions.last ?? from.execution, answer: last, tag: from.tag },
-    done: executions.count + cancelled + events + looked + bodies + mails.length,
+    done: executions.count + cancelled + events + looked + bodies + mails,
     counts: {
-      mails: mails.length,
+      mails,
       events,
       executions: executions.count,
       answers: answered,
@@ -174,19 +161,4 @@ async function eraseTags(
   const { looked, last } = await blankTags(trx, workspaceId, email, { after, limit: TAGS_PAGE })
   const isOver = looked < TAGS_PAGE
   return { looked, last: isOver ? null : (last ?? after), isOver }
-}
-
-/** Of mail that was submitted as a whole and goes to others yet, the header names them no more. */
-async function blankHeaders(
-  { db: trx }: JobPageDeps,
-  { workspace_id: workspaceId }: JobRow,
-  { email }: Whom,
-  mails: readonly BlankedMail[],
-): Promise<void> {
-  for (const { email_id: emailId, has_ended } of mails) {
-    if (has_ended) continue
-    const start = await findFirstSlice(trx, workspaceId, emailId)
-    const without = start ? blankHeader(start, email) : null
-    if (without) await replaceFirstSlice(trx, workspaceId, emailId, without)
-  }
 }

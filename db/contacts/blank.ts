@@ -109,6 +109,8 @@ export interface BlankedMail {
   has_ended: boolean
   /** Whether others have got it, or will. */
   is_shared: boolean
+  /** Whether these others are the team, to whom an execution has sent it: it is about the contact, whatever its links name. */
+  is_of_team: boolean
 }
 
 /**
@@ -122,12 +124,14 @@ export async function listMailToBlank(
   { waits, limit }: { waits: boolean; limit: number },
 ): Promise<BlankedMail[]> {
   const { rows } = await sql<BlankedMail>`
-    select d.id as delivery_id, d.email_id, coalesce(o.has_ended, true) as has_ended, o.has_ended is not null as is_shared
+    select d.id as delivery_id, d.email_id, coalesce(o.has_ended, true) as has_ended, o.has_ended is not null as is_shared,
+      coalesce(o.is_of_team, false) as is_of_team
     from deliveries d
     cross join lateral (
       select bool_and(o.settled_at is not null) filter (where lower(o.recipient) <> ${email}) as has_ended,
         bool_or(o.settled_at is null and not o.scheduled) filter (where lower(o.recipient) <> ${email}) as is_under_way,
-        bool_or(o.settled_at is null and lower(o.recipient) = ${email}) as is_theirs_too
+        bool_or(o.settled_at is null and lower(o.recipient) = ${email}) as is_theirs_too,
+        bool_and(o.to_team) filter (where lower(o.recipient) <> ${email}) as is_of_team
       from deliveries o where o.email_id = d.email_id
     ) o
     where d.workspace_id = ${workspaceId} and lower(d.recipient) = ${email} and d.id <= ${deliveryId}::bigint
@@ -202,17 +206,19 @@ export async function blankMail(
   `.execute(trx)
 }
 
-async function blankContents(
+/** Takes content, tags and metadata out of mail that has ended for all, and out of what webhooks tell others of it; out of other mail the address among its recipients. */
+export async function blankContents(
   trx: Trx,
   workspaceId: WorkspaceId,
   email: string,
-  mails: readonly BlankedMail[],
+  mails: readonly Omit<BlankedMail, 'delivery_id'>[],
 ): Promise<void> {
   await sql`
     with page as (
-      select distinct p.email_id, p.has_ended, p.is_shared
-      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb) as p(email_id text, has_ended boolean, is_shared boolean)
-    ), ended as (select email_id, is_shared from page where has_ended
+      select distinct p.email_id, p.has_ended, p.is_shared, p.is_of_team
+      from jsonb_to_recordset(${JSON.stringify(mails)}::jsonb)
+        as p(email_id text, has_ended boolean, is_shared boolean, is_of_team boolean)
+    ), ended as (select email_id, is_shared, is_of_team, is_shared and not is_of_team as keeps_links from page where has_ended
     ), shown as (
       update emails m set "to" = ${without('to', email)}, cc = ${without('cc', email)}, bcc = ${without('bcc', email)},
         reply_to = ${without('reply_to', email)}
@@ -232,20 +238,22 @@ async function blankContents(
     ), sources as (
       delete from email_sources s using ended where s.email_id = ended.email_id
     ), links as (
-      delete from email_links l using ended where l.email_id = ended.email_id and not ended.is_shared
+      delete from email_links l using ended where l.email_id = ended.email_id and not ended.keeps_links
     ), others_links as (
       update email_links l set urls = array(select case when ${isNamed(sql`u.url`, email)} then '' else u.url end
         from unnest(l.urls) with ordinality as u(url, place) order by u.place)
-      from ended where l.email_id = ended.email_id and ended.is_shared
+      from ended where l.email_id = ended.email_id and ended.keeps_links
     ), others_clicks as (
       update email_events e set data = e.data - 'link' from ended
-      where e.email_id = ended.email_id and ended.is_shared and ${isNamed(sql`e.data->>'link'`, email)}
+      where e.email_id = ended.email_id and ended.is_shared
+        and (ended.is_of_team or ${isNamed(sql`e.data->>'link'`, email)})
     ), tags as (
       delete from email_tags t using ended where t.workspace_id = ${workspaceId} and t.email_id = ended.email_id
     )
     update webhook_events e set data = e.data || '{"subject": null, "tags": {}, "metadata": {}}'
-      || case when ${isNamed(sql`e.data->>'link'`, email)} then '{"link": null}'::jsonb else '{}' end
-    from (select distinct o.email_id, left(lower(o.recipient), 320) as person
+      || case when e.data ? 'link' and (other.is_of_team or ${isNamed(sql`e.data->>'link'`, email)})
+        then '{"link": null}'::jsonb else '{}' end
+    from (select distinct o.email_id, ended.is_of_team, left(lower(o.recipient), 320) as person
       from ended join deliveries o on o.email_id = ended.email_id where ended.is_shared) other
     where e.workspace_id = ${workspaceId} and webhook_person(e.data) = other.person
       and e.data->>'email_id' = other.email_id

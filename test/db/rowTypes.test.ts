@@ -10,6 +10,7 @@ import { insertAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
+import * as teamMail from '../../db/contacts/teamMail.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
 import {
   extendLeases,
@@ -146,7 +147,13 @@ const erased = {
   webhookEventId: '00000000-0000-0000-0000-000000000000',
   at,
 }
-const blankedMail = { delivery_id: 1, email_id: id, has_ended: true, is_shared: true }
+const blankedMail = {
+  delivery_id: 1,
+  email_id: id,
+  has_ended: true,
+  is_shared: true,
+  is_of_team: true,
+}
 const arrived = {
   ...event,
   contact: { id, firstSeen: at, properties: {}, before: {}, isNew: false },
@@ -331,6 +338,10 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),
   (trx) => blank.hasMailLeft(trx, ws, erased),
+  (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
+  (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
+  (trx) => teamMail.hasTeamMailLeft(trx, ws, id),
+  (trx) => teamMail.blankTeamMail(trx, ws, 'a@b.test', { ids: [id], now: at }),
   (trx) => blank.listAnswers(trx, ws, { after: '', at, limit: 2 }),
   (trx) => blank.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
   (trx) => blank.forgetPlaces(trx, ws, 'a@b.test'),

@@ -44,16 +44,18 @@ export async function traces(db: Db, ...values: string[]): Promise<string[]> {
 export async function carryOnErasing(deps: PageDeps): Promise<string> {
   const { db } = deps
   const list = async () => {
-    const { rows } = await sql<{ id: string; status: string; is_clear: boolean }>`
-      select id, status, coalesce((input->>'fence')::xid8 <= pg_snapshot_xmin(pg_current_snapshot()), false) as is_clear
+    const { rows } = await sql<{ id: string; status: string; is_clear: boolean | null }>`
+      select id, status, (input->>'fence')::xid8 <= pg_snapshot_xmin(pg_current_snapshot()) as is_clear
       from jobs where kind = 'erasure' order by id`.execute(db)
     return rows
   }
   for (const { id } of await list()) {
     for (;;) {
-      const isClear = (await list()).find((one) => one.id === id)?.is_clear
+      const isClear = async () => (await list()).find((one) => one.id === id)?.is_clear
+      const wasClear = await isClear()
       const { more, wait_ms } = await runJobPage(deps, { id })
-      if (!more || (isClear && wait_ms !== undefined)) break
+      // A page that had nobody to wait for keeps no fence.
+      if (!more || (wait_ms !== undefined && (wasClear || (await isClear()) === null))) break
     }
   }
   return (await list()).at(-1)?.status ?? 'none'

@@ -1,0 +1,93 @@
+// The mail of an erased contact: what is to them, and what their executions have sent to the team about them.
+import type { Trx } from '../../db/connect.ts'
+import {
+  type BlankedMail,
+  blankMail,
+  findFirstSlice,
+  hasMailLeft,
+  listMailToBlank,
+  replaceFirstSlice,
+} from '../../db/contacts/blank.ts'
+import { cancelMail, type Erased } from '../../db/contacts/erase.ts'
+import {
+  blankTeamMail,
+  cancelTeamMail,
+  hasTeamMailLeft,
+  listTeamMail,
+} from '../../db/contacts/teamMail.ts'
+import { lockMailsTracking } from '../../db/tracking/writes.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { blankHeader } from './blankHeader.ts'
+
+type Whom = Erased & { hmac: Buffer }
+
+/** Cancels what waits. @returns how much of it; fewer than `limit`: no more does */
+export async function cancelErasedMail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  whom: Erased,
+  { now, limit }: { now: Date; limit: number },
+): Promise<number> {
+  const theirs = await cancelMail(trx, workspaceId, whom, { now, limit })
+  if (theirs >= limit) return theirs
+  const left = { now, limit: limit - theirs }
+  return theirs + (await cancelTeamMail(trx, workspaceId, whom.contactId, left))
+}
+
+/** Mail that is blanked next. */
+export interface ErasedMail {
+  theirs: BlankedMail[]
+  /** Ids of mail to the team. */
+  team: string[]
+}
+
+/** Finds it, and takes the tracking lock of each. @param ofMail as of `listMailToBlank` */
+export async function lockErasedMail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  whom: Erased,
+  ofMail: { waits: boolean; limit: number },
+): Promise<ErasedMail> {
+  const theirs = await listMailToBlank(trx, workspaceId, whom, ofMail)
+  const team = await listTeamMail(trx, workspaceId, whom, ofMail.limit)
+  await lockMailsTracking(trx, [...theirs.map((one) => one.email_id), ...team])
+  return { theirs, team }
+}
+
+/** Blanks it. @returns how much */
+export async function blankErasedMail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  whom: Whom,
+  { theirs, team }: ErasedMail,
+  now: Date,
+): Promise<number> {
+  await blankHeaders(trx, workspaceId, whom.email, theirs)
+  await blankMail(trx, workspaceId, whom, theirs, now)
+  await blankTeamMail(trx, workspaceId, whom.email, { ids: team, now })
+  return theirs.length + team.length
+}
+
+/** Whether some is still under way, or goes to others too who have not got it yet. */
+export const hasErasedMailLeft = async (
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  whom: Erased,
+): Promise<boolean> =>
+  (await hasMailLeft(trx, workspaceId, whom)) ||
+  (await hasTeamMailLeft(trx, workspaceId, whom.contactId))
+
+/** Of mail that was submitted as a whole and goes to others yet, the header names them no more. */
+async function blankHeaders(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  email: string,
+  mails: readonly BlankedMail[],
+): Promise<void> {
+  for (const { email_id: emailId, has_ended } of mails) {
+    if (has_ended) continue
+    const start = await findFirstSlice(trx, workspaceId, emailId)
+    const without = start ? blankHeader(start, email) : null
+    if (without) await replaceFirstSlice(trx, workspaceId, emailId, without)
+  }
+}
