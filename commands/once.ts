@@ -6,7 +6,6 @@ import { findKeptAnswer, type KeptAnswer } from '../db/idempotency-keys/reads.ts
 import { insertKeptAnswer, tryLockIdempotencyKey } from '../db/idempotency-keys/writes.ts'
 import { currentScope, inScope } from '../db/scope.ts'
 import type { WorkspaceId } from '../rules/ids.ts'
-import { limits } from '../rules/limits.ts'
 import type { CommandDeps } from './deps.ts'
 import { type HeldCommit, holdCommit } from './heldCommit.ts'
 
@@ -49,13 +48,13 @@ export class KeyTaken extends Error {
  * @param work answers the request; what it throws is thrown, but for the `KeyTaken` of this request
  */
 export async function once(
-  { db, now }: Pick<CommandDeps, 'db' | 'now'>,
+  { db }: Pick<CommandDeps, 'db'>,
   request: NamedRequest,
   work: () => Promise<Answer>,
 ): Promise<Outcome> {
   const { workspaceId, keyHash, fingerprint } = request
   const find = (from: Db): Promise<KeptAnswer | undefined> =>
-    findKeptAnswer(from, workspaceId, { keyHash, since: keptSince(now()) })
+    findKeptAnswer(from, workspaceId, keyHash)
   const early = await find(db)
   if (early) return outcomeOf(early, fingerprint)
 
@@ -82,8 +81,7 @@ export async function once(
       return outcomeOf(before.kept, fingerprint)
     }
     if (answer.status < 300) {
-      const at = now()
-      const row = { keyHash, fingerprint, ...answer, at, since: keptSince(at) }
+      const row = { keyHash, fingerprint, ...answer }
       await keep(held, db, (trx) => insertKeptAnswer(trx, workspaceId, row)).catch((err) => {
         if (err !== takenNow()) throw err
       })
@@ -107,8 +105,6 @@ async function keep(
     if (!(await insert(trx))) throw new Error('an answer is kept under a key whose lock was free')
   })
 }
-
-const keptSince = (at: Date): Date => new Date(at.getTime() - limits.idempotencyKeptMs)
 
 function outcomeOf(kept: KeptAnswer | null, fingerprint: Buffer): Outcome {
   if (!kept) return { kind: 'in_progress' }

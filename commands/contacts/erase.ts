@@ -5,6 +5,7 @@ import {
   deleteContactNews,
   findBounds,
   insertLiveErasure,
+  listMemberships,
 } from '../../db/contacts/erase.ts'
 import { lockContactByEmail } from '../../db/contacts/writes.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
@@ -47,9 +48,9 @@ export function eraseContact(
     }
     const contactId = contact.id
     const bounds = await findBounds(trx)
-    // What this process has kept may bear a later time than that of Postgres.
-    const at = new Date(Math.max(bounds.at.getTime(), now.getTime()))
-    const whom = { contactId, email, ...bounds, at }
+    // Audiences are not locked after contacts, so the job removes who was added meanwhile. Who adds holds the contact's lock.
+    const late = await listMemberships(trx, workspaceId, email)
+    const whom = { contactId, email, ...bounds, members: late.map((one) => one.id) }
     await blankLiveExecutions(trx, workspaceId, contactId)
     const theirs = { ofContact: contactId }
     const cancelled = await cancelExecutions(trx, workspaceId, theirs, CONTACT_DELETED, now)

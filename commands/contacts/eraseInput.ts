@@ -11,6 +11,8 @@ export type EraseInput = {
   delivery_id: number
   webhook_event_id: string
   at: number
+  /** Absent: none, or written by a process of before, which did not look. */
+  members?: string[]
   /** See `passFence`; null: it was not asked for yet. */
   fence: string | null
 }
@@ -19,7 +21,7 @@ type Secrets = Pick<CommandDeps, 'secrets'>
 
 export const toInput = (
   { secrets }: Secrets,
-  { contactId, email, deliveryId, webhookEventId, at }: Erased,
+  { contactId, email, deliveryId, webhookEventId, at, members }: Erased,
   hmac: Buffer,
 ): EraseInput => ({
   contact_id: contactId,
@@ -28,6 +30,7 @@ export const toInput = (
   delivery_id: deliveryId,
   webhook_event_id: webhookEventId,
   at: at.getTime(),
+  members: [...members],
   fence: null,
 })
 
@@ -38,6 +41,7 @@ export const ofInput = ({ secrets }: Secrets, input: EraseInput): Erased & { hma
   deliveryId: input.delivery_id,
   webhookEventId: input.webhook_event_id,
   at: new Date(input.at),
+  members: input.members ?? [],
   hmac: Buffer.from(input.hmac, 'hex'),
 })
 

@@ -11,19 +11,19 @@ type Deps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'addressMac'>>
 
 /**
  * Audiences are locked before contacts and mail. Who had left one is still known to have left it when they come back.
- * @param whom `email` in lower case; `until`: members that were added later stay, absent: none was
+ * @param whom `email` in lower case; `members`: ids of those that go, absent: all
  */
 export async function eraseMemberships(
   deps: Deps,
   workspaceId: WorkspaceId,
-  { email, until, at }: { email: string; until?: Date; at: Date },
+  { email, members, at }: { email: string; members?: readonly string[]; at: Date },
 ): Promise<void> {
   const { db: trx } = deps
   for (const one of await listMemberships(trx, workspaceId, email)) {
-    const { audience_id: audienceId, created_at } = one
-    if (until && created_at > until) continue
+    const { audience_id: audienceId, id } = one
+    if (members && !members.includes(id)) continue
     if (!(await lockAudience(trx, workspaceId, audienceId))) continue
-    const member = await eraseMember(trx, workspaceId, { audienceId, email })
+    const member = await eraseMember(trx, workspaceId, id)
     if (!member) continue
     const unsubscribers = member.is_subscribed ? 0 : -1
     await updateAudienceCounts(trx, workspaceId, audienceId, { contacts: -1, unsubscribers })

@@ -91,8 +91,8 @@ async function blankPage(
   const { contactId } = whom
   const from = readPlace(job.place)
   const toBlank = await lockErasedMail(trx, workspaceId, whom, ofMail)
-  // Whoever was added to an audience while the contact was deleted is there by now.
-  await eraseMemberships(deps, workspaceId, { email: whom.email, until: whom.at, at: now() })
+  const { email, members } = whom
+  await eraseMemberships(deps, workspaceId, { email, members, at: now() })
   const executions = await blankExecutions(trx, workspaceId, contactId, {
     after: from.execution,
     limit: PAGE,

@@ -13,8 +13,10 @@ export interface Erased {
   deliveryId: number
   /** An id as webhook_events have them: those of before are lower. */
   webhookEventId: string
-  /** The later one of the clocks of Postgres and of the process that answered. */
+  /** The time of Postgres then, which kept answers bear too. */
   at: Date
+  /** Ids of audience contacts that were added while the lock of the contact was waited for. */
+  members: readonly string[]
 }
 
 /** The bounds of what is there now. The caller holds the contact's lock, so that none of it is missed. */
@@ -23,7 +25,7 @@ export async function findBounds(
 ): Promise<Pick<Erased, 'deliveryId' | 'webhookEventId' | 'at'>> {
   const { rows } = await sql<{ delivery_id: number; webhook_event_id: string; at: Date }>`
     select (select coalesce(max(id), 0) from deliveries) as delivery_id, webhook_id()::text as webhook_event_id,
-      clock_timestamp() as at
+      clock_timestamp()::timestamptz(3) as at
   `.execute(trx)
   const [row] = rows
   if (!row) throw new Error('bounds were answered by no row')
@@ -91,40 +93,39 @@ export async function deleteContactNews(
   `.execute(trx)
 }
 
-/** The audiences of an address, and since when it is there, in the order in which audiences are locked. */
+/** The audiences of an address, and what it is there, in the order in which audiences are locked. */
 export function listMemberships(
   trx: Trx,
   workspaceId: WorkspaceId,
   email: string,
-): Promise<{ audience_id: string; created_at: Date }[]> {
+): Promise<{ audience_id: string; id: string }[]> {
   return trx
     .selectFrom('audience_contacts')
-    .select(['audience_id', 'created_at'])
+    .select(['audience_id', 'id'])
     .where('workspace_id', '=', workspaceId)
     .where('email', '=', email)
     .orderBy('audience_id')
     .execute()
 }
 
-/** Removes an address from a locked audience; what webhooks are told of it names nobody. @returns undefined if it is not there */
+/** Removes a contact from its audience, which is locked; what webhooks are told of it names nobody. @returns undefined if it is not there */
 export async function eraseMember(
   trx: Trx,
   workspaceId: WorkspaceId,
-  { audienceId, email }: { audienceId: string; email: string },
+  id: string,
 ): Promise<{ is_subscribed: boolean } | undefined> {
   const blank = await trx
     .updateTable('audience_contacts')
     .set({ email: '', first_name: null, last_name: null, properties: '{}' })
     .where('workspace_id', '=', workspaceId)
-    .where('audience_id', '=', audienceId)
-    .where('email', '=', email)
-    .returning(['id', 'is_subscribed'])
+    .where('id', '=', id)
+    .returning('is_subscribed')
     .executeTakeFirst()
   if (!blank) return undefined
   await trx
     .deleteFrom('audience_contacts')
     .where('workspace_id', '=', workspaceId)
-    .where('id', '=', blank.id)
+    .where('id', '=', id)
     .execute()
   return blank
 }

@@ -1,5 +1,7 @@
 // Finds the answer that is kept for a request.
+import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { limits } from '../../rules/limits.ts'
 import type { Db } from '../connect.ts'
 
 export interface KeptAnswer {
@@ -10,17 +12,20 @@ export interface KeptAnswer {
   fingerprint: Buffer
 }
 
-/** @param asked older answers than `since` count for nothing */
+/** What was kept until then counts for nothing. By the clock of Postgres, which wrote when it was kept. */
+export const keptSince = sql<Date>`clock_timestamp() - ${sql.lit(limits.idempotencyKeptMs)} * interval '1 ms'`
+
+/** The answer that is kept for a key, if it is not too old. */
 export function findKeptAnswer(
   db: Db,
   workspaceId: WorkspaceId,
-  { keyHash, since }: { keyHash: Buffer; since: Date },
+  keyHash: Buffer,
 ): Promise<KeptAnswer | undefined> {
   return db
     .selectFrom('idempotency_keys')
     .select(['status', 'body', 'fingerprint'])
     .where('workspace_id', '=', workspaceId)
     .where('key_hash', '=', keyHash)
-    .where('created_at', '>', since)
+    .where('created_at', '>', keptSince)
     .executeTakeFirst()
 }

@@ -1,4 +1,5 @@
 // Idempotency-Key: every POST gives its first answer again and does nothing twice, whatever the second one meets.
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { listOperations } from '../../api/http/operation.ts'
 import { makeReady } from '../setup/actedOn.ts'
@@ -9,8 +10,7 @@ import { storedRows } from '../setup/storedRows.ts'
 import { seedTenant } from '../setup/tenant.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-let at_ms = Date.now()
-const api = await createTestApi({ now: () => new Date(at_ms) })
+const api = await createTestApi()
 const tenant = await seedTenant(api, 'test')
 
 const REPLAYED = 'idempotent-replayed'
@@ -181,9 +181,13 @@ it('wakes workers for what it commits', async () => {
 it('forgets an answer after 24 hours', async () => {
   const key = newKey()
   const first = await post('/v1/audiences', { name: 'Daily' }, key)
-  at_ms += 24 * 60 * 60 * 1000 - 1
+  const age = (ms: number) =>
+    sql`update idempotency_keys set created_at = created_at - ${ms} * interval '1 ms'`.execute(
+      api.db,
+    )
+  await age(24 * 60 * 60 * 1000 - 60_000)
   expect(told(await post('/v1/audiences', { name: 'Daily' }, key))).toEqual(told(first))
-  at_ms += 1
+  await age(60_000)
   const later = await post('/v1/audiences', { name: 'Other' }, key)
   expect([later.status, isReplay(later)]).toEqual([201, null])
   const again = await post('/v1/audiences', { name: 'Other' }, key)

@@ -69,41 +69,6 @@ test('what a lane gives back after the answer is not sent, however long the job 
   expect(await liveErasures()).toBe(0)
 })
 
-test('who is added to an audience while the contact is deleted is gone from there when it is over, and who comes later stays', async () => {
-  const { email } = await leavers.leaver()
-  const [first, second] = await Promise.all(
-    ['First', 'Second'].map(async (name) => {
-      const { body } = await api.request<{ id: string }>('POST', '/v1/audiences', { name })
-      return body.id
-    }),
-  )
-  const join = (audience = '') =>
-    api.request('POST', `/v1/audiences/${audience}/contacts`, {
-      email,
-      first_name: 'Ada',
-      is_subscribed: false,
-    })
-  const end = await holdOpen()
-  expect(await erase(email)).toBe(204)
-  // As by a request whose commit came just after the DELETE had looked.
-  expect((await join(first)).status).toBe(201)
-  await sql`update audience_contacts set created_at = created_at - interval '1 second' where email = ${email}`.execute(
-    db,
-  )
-  clock.ms += 60_000
-  expect((await join(second)).status).toBe(201)
-  await end()
-  expect(await carryOnErasing(deps)).toBe('completed')
-  const { rows } = await sql<{ name: string; there: boolean }>`
-    select a.name, exists (
-      select from audience_contacts c where c.audience_id = a.id and c.email = ${email}) as there
-    from audiences a where id in (${first}, ${second}) order by name`.execute(db)
-  expect(rows.map(({ name, there }) => [name, there])).toEqual([
-    ['First', false],
-    ['Second', true],
-  ])
-})
-
 test('an erasure may be paused, and cannot be cancelled', async () => {
   const { email } = await leavers.leaver()
   expect(await erase(email)).toBe(204)

@@ -146,6 +146,7 @@ const erased = {
   deliveryId: 1,
   webhookEventId: '00000000-0000-0000-0000-000000000000',
   at,
+  members: [],
 }
 const blankedMail = {
   delivery_id: 1,
