@@ -3,6 +3,8 @@
 import { evaluate } from './conditions/evaluate.ts'
 import { nextTurn } from './conditions/turns.ts'
 import type { Condition } from './conditions/types.ts'
+import { withoutBlanks } from './design/blanks.ts'
+import { isGiven } from './design/fieldChecks.ts'
 import type { Graph } from './design/types.ts'
 import type { Interruption, RunFacts } from './interpreterTypes.ts'
 
@@ -31,7 +33,7 @@ export function interruptsOf({
     const { condition, event_name } = (data ?? {}) as { condition?: Condition; event_name?: string }
     return condition ? [{ nodeId: id, condition }] : [{ nodeId: id, eventName: event_name ?? '' }]
   })
-  const { exit_conditions, max_duration_ms: maxDurationMs = null } = settings ?? {}
+  const { exit_conditions, max_duration_ms: maxDurationMs = null } = withoutBlanks(settings ?? {})
   const exits = Array.isArray(exit_conditions) ? exit_conditions : []
   if (goals.length === 0 && exits.length === 0 && maxDurationMs === null) return null
   return { exits, goals, maxDurationMs }
@@ -80,8 +82,9 @@ export function nextInterruption(interrupts: Interrupts | null, facts: RunFacts)
   return Math.min(turn, ends)
 }
 
+// Versions that an earlier release wrote may hold '' here, where the setting was left blank.
 const endOf = ({ maxDurationMs }: Interrupts, { enteredAt }: RunFacts): number | null =>
-  maxDurationMs === null ? null : enteredAt + maxDurationMs
+  isGiven(maxDurationMs) ? enteredAt + maxDurationMs : null
 
 const openGoals = ({ goals }: Interrupts, { goalsReached }: RunFacts): Goal[] =>
   goals.filter(({ nodeId }) => !goalsReached.includes(nodeId))

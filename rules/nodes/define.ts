@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { ConditionNeeds } from '../conditions/needs.ts'
 import type { Condition } from '../conditions/types.ts'
+import { withoutBlanks } from '../design/blanks.ts'
 import type { CheckAt } from '../design/context.ts'
 import type { HeldCondition } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
@@ -98,7 +99,8 @@ export type Move = { why: string | null; facts?: SegmentFacts } & (
 /**
  * One kind of node. `data` types what `enter` is given and describes it to readers of the interface; `check` says what
  * is wrong with it, and `enter` sees only data without problems. The functions over a `JsonObject` are total: they
- * take whatever a draft may hold.
+ * take whatever a draft may hold. A field that is null or '' counts as absent: `check` leaves it alone, and `enter` and `entry`
+ * do not see it.
  */
 export interface NodeKind<Type extends string = string, Data extends object = object> {
   readonly type: Type
@@ -107,6 +109,8 @@ export interface NodeKind<Type extends string = string, Data extends object = ob
   readonly data: z.ZodType<Data>
   /** Absent: `step`. */
   readonly role?: NodeRole
+  /** Fields in which '' is a value and not blank, since they are compared with something. */
+  readonly compared?: readonly string[]
   /** What a node leaves behind that conditions read by its id. */
   readonly records?: 'wait_events' | 'email_activity'
   /** The name under which it keeps what others read as `steps.<name>`; null: none. */
@@ -130,11 +134,16 @@ export interface NodeKind<Type extends string = string, Data extends object = ob
   enter(data: Data, place: Place): Move
 }
 
-/** Types one kind: `enter` gets what its schema describes. */
+/** Types one kind: `enter` and `entry` get what its schema describes, without fields that were left blank. */
 export function defineNode<const Type extends string, Data extends object>(
   kind: NodeKind<Type, Data>,
 ): NodeKind<Type, Data> {
-  return kind
+  const { entry, compared } = kind
+  return {
+    ...kind,
+    ...(entry ? { entry: (data: Data) => entry(withoutBlanks(data, compared)) } : {}),
+    enter: (data, place) => kind.enter(withoutBlanks(data, compared), place),
+  }
 }
 
 /** Handles that do not depend on the data and must all be wired. */

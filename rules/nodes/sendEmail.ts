@@ -8,7 +8,6 @@ import {
   checkObject,
   checkOneOf,
   type HeldCondition,
-  isGiven,
 } from '../design/fieldChecks.ts'
 import { capEnds } from '../design/frequencyCap.ts'
 import type { MailContent } from '../interpreterTypes.ts'
@@ -98,8 +97,7 @@ const conditions = ({ guard }: JsonObject): HeldCondition[] => [
   { key: 'guard', value: guard, scope: 'node', isRequired: false },
 ]
 
-function enter(data: SendEmailData, place: Place): Move {
-  const { guard, on_suppressed, ...mail } = withoutBlanks(data)
+function enter({ guard, on_suppressed, ...mail }: SendEmailData, place: Place): Move {
   if (guard && !evaluate(guard, place.facts)) return skip('guard', place)
   const capped = hitsCap(mail, place)
   if (capped) return capped
@@ -130,11 +128,6 @@ function hitsCap(mail: MailContent, place: Place): Move | null {
   if (until === null) return null
   if (cap.on_hit !== 'wait') return skip('frequency_cap', place)
   return { wait: { for: 'nothing', until, again: true }, why: 'frequency_cap' }
-}
-
-/** An empty text counts as missing, as validation counted it: then the template's or the default stands. */
-function withoutBlanks(data: SendEmailData): SendEmailData {
-  return Object.fromEntries(Object.entries(data).filter(([, value]) => isGiven(value)))
 }
 
 /** Conditions and caps further on in this segment see that the contact was sent a mail. */

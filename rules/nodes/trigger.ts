@@ -344,6 +344,7 @@ export const trigger = defineNode({
     'Where executions begin: at an event or another change of the contact, at a time, or at a call of the API.',
   data,
   role: 'start',
+  compared: ['from', 'to'],
   handles: always('default'),
   handleTexts: { default: 'Always, at once' },
   waits: never,
