@@ -24,7 +24,7 @@ export type EntryRefusal = 're_entry' | 'too_often'
 /**
  * Why each of these may not enter, by one statement; null: they may. Allowed with `once`: if there was no execution before; with
  * `after_exit`: if none is running; with `interval`: if none started within `min_interval_ms`. With `key_path` only executions
- * count whose triggering properties have the same value at that path. Whatever the rule says, and whatever starts it, a contact
+ * count whose triggering properties have the same value at that path, and with `of_each_status` the same `status`. Whatever the rule says, and whatever starts it, a contact
  * enters a workflow `limits.entriesPerHourMax` times within an hour at most. The caller holds the contacts' locks.
  */
 export async function listEntryRefusals(
@@ -54,11 +54,16 @@ function askOf({ contactId, workflowId, now, reEntry, properties }: Entry): Aske
   if (!reEntry || mode === 'every') return { ...asked, earlier: null, key: null }
   const since = new Date(now.getTime() - (reEntry.min_interval_ms ?? 0))
   const earlier = mode === 'interval' ? { since } : mode === 'after_exit' ? 'live' : 'any'
-  return { ...asked, earlier, key: keyOf(reEntry.key_path, properties) }
+  return { ...asked, earlier, key: keyOf(reEntry, properties) }
 }
 
-function keyOf(keyPath: string | undefined, properties: JsonObject) {
+function keyOf({ key_path: keyPath, of_each_status }: ReEntry, properties: JsonObject) {
   const parts = keyPath ? parsePath(keyPath.replace(/^(event|properties)\./, '')) : null
   if (!parts) return null
-  return { path: parts.map((part) => part.name), value: readPath(properties, parts)[0] }
+  const { status } = properties
+  return {
+    path: parts.map((part) => part.name),
+    value: readPath(properties, parts)[0],
+    status: of_each_status && typeof status === 'string' ? status : null,
+  }
 }

@@ -122,6 +122,7 @@ export function toAutomationEvent(mail: Mail, event: Happened): NewAutomationEve
       execution_id: mail.execution_id,
       node_id: mail.node_id,
       ...event.data,
+      status: event.name,
     },
     at: event.at,
     contactProperties: null,

@@ -12,8 +12,11 @@ export interface AskedEntry {
   workflowId: string
   /** Which earlier executions are asked for: those of any time, that have not ended, or that started after a time; null: none. */
   earlier: 'any' | 'live' | { since: Date } | null
-  /** Of these only those whose triggering properties have this value at this path (undefined: no value); null: all. */
-  key: { path: string[]; value: Json | undefined } | null
+  /**
+   * Of these only those whose triggering properties have this value at this path (undefined: no value), and this `status` or
+   * none (those of before had none; null: any); null: all.
+   */
+  key: { path: string[]; value: Json | undefined; status: string | null } | null
   /** Whether `limits.entriesPerHourMax` have started since then is `often`. */
   oftenSince: Date
 }
@@ -38,19 +41,21 @@ export async function listAdmissions(
     since: earlier !== null && typeof earlier === 'object' ? earlier.since : null,
     key_path: key?.path ?? null,
     key_value: key?.value === undefined ? null : JSON.stringify(key.value),
+    key_status: key?.status ?? null,
     often_since: oftenSince,
   }))
   const isOfContact = sql`x.workspace_id = ${workspaceId} and x.contact_id = g.contact_id`
   const isOfWorkflow = sql`x.workflow_id = g.workflow_id`
   const isSuch = (which: RawBuilder<unknown>) => sql`exists (select from executions x
-    where ${isOfContact} and ${which} and (g.key_path is null or (coalesce(
-        (select a.properties from automation_events a where a.id = x.trigger_event_id and a.contact_id = x.contact_id), x.properties) #> g.key_path)
-      is not distinct from g.key_value::jsonb))`
+    where ${isOfContact} and ${which} and (g.key_path is null or exists (select from (select coalesce(
+        (select a.properties from automation_events a where a.id = x.trigger_event_id and a.contact_id = x.contact_id), x.properties) as of) began
+      where began.of #> g.key_path is not distinct from g.key_value::jsonb
+        and (g.key_status is null or coalesce(began.of ->> 'status', g.key_status) = g.key_status))))`
   // Planned at each call: a plan for an empty table would read a full one as a whole.
   const { rows } = await sql<Admission>`
     /* admissions */ with given as (
       select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as g(place integer, contact_id text,
-        workflow_id text, look text, since timestamptz, key_path text[], key_value text, often_since timestamptz)
+        workflow_id text, look text, since timestamptz, key_path text[], key_value text, key_status text, often_since timestamptz)
     )
     select
       coalesce(case g.look when 'any' then ${isSuch(isOfWorkflow)} when 'live' then ${isSuch(sql`${isOfWorkflow} and ${isFoundLive('x')}`)}

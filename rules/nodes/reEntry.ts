@@ -34,7 +34,10 @@ export const reEntry = z
       .exactOptional(),
   })
   .describe('Whether the same contact may start again; absent: at each event')
-export type ReEntry = z.infer<typeof reEntry>
+export type ReEntry = z.infer<typeof reEntry> & {
+  /** The rule holds for each `status` of the triggering event apart. No design says so: it is part of a trigger's own rule. */
+  of_each_status?: boolean
+}
 
 /** Every problem of the key `re_entry`; none when it is absent. */
 export function checkReEntry(at: CheckAt): Problem[] {

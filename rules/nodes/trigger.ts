@@ -29,7 +29,15 @@ import { eventName } from './fields.ts'
 import { checkReEntry, reEntry } from './reEntry.ts'
 
 /** What becomes of a mail, as `email_event` names it. */
-const mailStatuses = ['sent', 'delivered', 'opened', 'clicked', 'bounced', 'unsubscribed'] as const
+const mailStatuses = [
+  'sent',
+  'delivered',
+  'opened',
+  'clicked',
+  'bounced',
+  'complained',
+  'unsubscribed',
+] as const
 
 const kinds = {
   event: '`event`: an event of the contact',
@@ -154,8 +162,12 @@ const data = z.discriminatedUnion('kind', [
 ])
 type Data = z.infer<typeof data>
 
-/** Opens and clicks are recorded each time; the first one of a mail starts, unless the design says otherwise. */
-const ONCE_FOR_EACH_MAIL = { mode: 'once', key_path: 'event.email_id' } as const
+/** Opens and clicks are recorded each time; the first of each mail starts, unless the design says otherwise. */
+const ONCE_FOR_EACH_STATUS = {
+  mode: 'once',
+  key_path: 'event.email_id',
+  of_each_status: true,
+} as const
 
 /** A filter is asked when it happens, before there is an execution. */
 function conditions({ kind, filter }: JsonObject): HeldCondition[] {
@@ -333,7 +345,7 @@ function entry(data: Data): Entry {
   return {
     ...nameOf(data),
     filter: rules.length > 1 ? { type: 'and', rules } : first,
-    re_entry: data.re_entry ?? (data.kind === 'email_event' ? ONCE_FOR_EACH_MAIL : null),
+    re_entry: data.re_entry ?? (data.kind === 'email_event' ? ONCE_FOR_EACH_STATUS : null),
     ...(data.kind === 'schedule' ? { schedule: scheduleOf(data) } : {}),
   }
 }

@@ -1,11 +1,14 @@
 // What starts executions beside events: a changed property, a new contact, audiences, and what becomes of a mail.
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
+import { transact } from '../../commands/transact.ts'
+import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { createApiWithEngine } from '../setup/apiEngine.ts'
 import { eventually } from '../setup/eventually.ts'
 import { design, mail, onEvent } from '../setup/flows.ts'
 import { openMail } from '../setup/openedMail.ts'
+import { bringTo } from '../setup/states.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const { api, engine, flow, post, patch, newContact } = await createApiWithEngine()
@@ -167,5 +170,103 @@ describe('email_event', () => {
       [one, two].map((execution_id) => ({ execution_id, node_id: 'one', subject: 'One' })),
     )
     expect(await startedBy(clicked, email)).toEqual([])
+  })
+
+  /** A workflow that sends one mail. */
+  async function sender() {
+    const eventName = uniqueName('event')
+    const workflow_id = await flow(
+      design({ start: onEvent(eventName), one: mail('One'), end: ['exit', {}] }, [
+        ['start', 'one'],
+        ['one', 'end'],
+      ]),
+    )
+    return { eventName, workflow_id }
+  }
+
+  test('of one workflow start at the first time of each status', async () => {
+    const { eventName, workflow_id } = await sender()
+    const at = (status: string): [string, JsonObject] => [
+      'trigger',
+      { kind: 'email_event', workflow_id, status },
+    ]
+    const both = await flow(
+      design({ sent: at('sent'), opened: at('opened'), end: ['exit', {}] }, [
+        ['sent', 'end'],
+        ['opened', 'end'],
+      ]),
+    )
+    const email = newContact()
+    const [id = ''] = await post(eventName, email)
+    await engine().ended(id, 'COMPLETED')
+    const opened = async (times: number) => {
+      await openMail(api, { executionId: id, nodeId: 'one' })
+      const seen = api.db.selectFrom('automation_events').select('id')
+      const read = seen.where('email', '=', email).where('event_name', '=', 'email.opened')
+      await eventually(async () => expect(await read.execute()).toHaveLength(times))
+    }
+    await opened(1)
+    await sql`update email_events set at = at - interval '1 minute' where status = 'opened'`.execute(
+      api.db,
+    )
+    await opened(2)
+    expect(await startedBy(both, email)).toMatchObject([{ status: 'sent' }, { status: 'opened' }])
+  })
+
+  test('a start of before, whose event had no status, bars all of its mail', async () => {
+    const { eventName, workflow_id } = await sender()
+    const status = 'sent'
+    const workflowId = await startsAt({ kind: 'email_event', workflow_id, status })
+    const every = await startsAt({
+      kind: 'email_event',
+      workflow_id,
+      status: 'opened',
+      re_entry: { mode: 'every' },
+    })
+    const email = newContact()
+    const [id = ''] = await post(eventName, email)
+    await engine().ended(id, 'COMPLETED')
+    expect(await startedBy(workflowId, email)).toHaveLength(1)
+    await sql`update automation_events set properties = properties - 'status' where email = ${email}`.execute(
+      api.db,
+    )
+    await sql`update workflow_triggers set event_name = 'email.opened' where workflow_id = ${workflowId}`.execute(
+      api.db,
+    )
+    await openMail(api, { executionId: id, nodeId: 'one' })
+    await eventually(async () => expect(await startedBy(every, email)).toHaveLength(1))
+    expect(await startedBy(workflowId, email)).toHaveLength(1)
+  })
+
+  test('event.status is what became of the mail, for filters and steps', async () => {
+    const { eventName, workflow_id } = await sender()
+    const filter = { type: 'rule', field: 'event.status', operator: 'eq', value: 'sent' }
+    const of = { kind: 'email_event', workflow_id, status: 'sent' }
+    const filtered = await startsAt({ ...of, filter })
+    const others = await startsAt({ ...of, filter: { ...filter, operator: 'neq' } })
+    const email = newContact()
+    const [id = ''] = await post(eventName, email)
+    await engine().ended(id, 'COMPLETED')
+    expect(await startedBy(filtered, email)).toMatchObject([{ status: 'sent' }])
+    expect(await startedBy(others, email)).toEqual([])
+  })
+
+  test('starts when the mail is reported as spam', async () => {
+    const { eventName, workflow_id } = await sender()
+    const workflowId = await startsAt({ kind: 'email_event', workflow_id, status: 'complained' })
+    const email = newContact()
+    const [id = ''] = await post(eventName, email)
+    await engine().ended(id, 'COMPLETED')
+    const { id: emailId } = await api.db
+      .selectFrom('emails')
+      .select('id')
+      .where('execution_id', '=', id)
+      .executeTakeFirstOrThrow()
+    const [deliveryId = 0] = await bringTo(api.db, { emailId }, 'delivered', new Date())
+    const told = { deliveryId, emailId, email, at: new Date() }
+    await transact(api.deps, ({ db }) => tellOfComplaint(db, api.workspaceId, told))
+    await eventually(async () =>
+      expect(await startedBy(workflowId, email)).toMatchObject([{ status: 'complained' }]),
+    )
   })
 })
