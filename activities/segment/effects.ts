@@ -104,7 +104,6 @@ async function carryOut(
         workflowId: execution.workflow_id,
         contactId,
         email,
-        cancels,
         executionId: execution.id,
         lockedAudiences,
       })

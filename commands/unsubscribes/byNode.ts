@@ -15,8 +15,6 @@ export interface UnsubscribeByNode {
   contactId: string
   /** In lower case. */
   email: string
-  /** Whether executions of the workflow are cancelled. */
-  cancels: boolean
   /** The execution of the node, which ends itself. */
   executionId: string
   /** Ids of audiences whose locks the caller took before the contact's. */
@@ -40,7 +38,7 @@ export class AudiencesNotLocked extends Error {
 export async function unsubscribeByNode(
   deps: InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>,
   workspaceId: WorkspaceId,
-  { scope, workflowId, contactId, email, cancels, executionId, lockedAudiences }: UnsubscribeByNode,
+  { scope, workflowId, contactId, email, executionId, lockedAudiences }: UnsubscribeByNode,
 ): Promise<void> {
   const at = deps.now()
   const audienceIds =
@@ -59,7 +57,7 @@ export async function unsubscribeByNode(
   if (written.has(row.id)) {
     await tellOfContact(deps.db, workspaceId, contactId, { type: 'contact.unsubscribed', at })
   }
-  const leaving = { workflowId, contactId, email, cancels, butId: executionId }
+  const leaving = { workflowId, contactId, email, butId: executionId }
   await carryOutLeave(deps, workspaceId, leaving, at)
   if (scope === 'workflow') return
   await unsubscribeFromAudiences(deps, workspaceId, { email, source: 'api' }, at)

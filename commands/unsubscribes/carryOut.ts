@@ -1,4 +1,5 @@
 // Carries out that a contact has left a workflow: cancels executions and settles mail that waits.
+// Each execution goes by the version that it runs.
 import type { Trx } from '../../db/connect.ts'
 import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
@@ -14,23 +15,22 @@ export interface Leaving {
   contactId: string
   /** In lower case. */
   email: string
-  /** Whether executions are cancelled; otherwise they go on and skip marketing mail. */
-  cancels: boolean
   /** An execution that is not cancelled: it ends itself. */
   butId?: string
 }
 
-/** The caller holds the contact's lock, and has written the opt-out. May be repeated. */
+/**
+ * Cancels executions, but those whose version says `skip_sends`: they go on and skip marketing mail. The caller holds the
+ * contact's lock, and has written the opt-out. May be repeated.
+ */
 export async function carryOutLeave(
   { db: trx, wake }: InTrx<Pick<CommandDeps, 'db' | 'wake'>> & { db: Trx },
   workspaceId: WorkspaceId,
-  { workflowId, contactId, email, cancels, butId = '' }: Leaving,
+  { workflowId, contactId, email, butId = '' }: Leaving,
   at: Date,
 ): Promise<void> {
-  if (cancels) {
-    const who = { workflowId, contactId, butId }
-    const cancelled = await cancelExecutions(trx, workspaceId, who, REASON, at)
-    if (cancelled.length > 0) wake('dripline_outbox')
-  }
+  const who = { workflowId, contactId, butId, onLeaving: true }
+  const cancelled = await cancelExecutions(trx, workspaceId, who, REASON, at)
+  if (cancelled.length > 0) wake('dripline_outbox')
   await stopWaiting(trx, workspaceId, { emails: [email], workflowId }, 'left', at)
 }

@@ -14,7 +14,7 @@ import { noteFurtherGet } from './furtherGets.ts'
 
 /**
  * Writes the opt-out, which blocks new executions and further marketing mail from this commit on, and records
- * `email.unsubscribed`. Running executions are cancelled (unless the design says `skip_sends`) and waiting mail is
+ * `email.unsubscribed`. Running executions are cancelled (but those whose version says `skip_sends`) and waiting mail is
  * settled: at once, or after a GET when the minute is over in which a scanner may show itself. May be repeated. A
  * certain unsubscription confirms an unconfirmed one. Of whoever was erased it writes the opt-out, and counts it.
  * @param unconfirmed true after a GET of the link, which a scanner may have made: clicks on the email's other
@@ -53,7 +53,7 @@ export async function leaveWorkflow(
   }
   if (isConfirmed) {
     await takeLeave(trx, workspaceId, who)
-    await carryOutLeave(deps, workspaceId, { ...who, email: contact.email, cancels }, at)
+    await carryOutLeave(deps, workspaceId, { ...who, email: contact.email }, at)
   }
   if (!isNew && unconfirmed) {
     await noteFurtherGet(trx, workspaceId, { who, hmac, cancels }, { emailId: mail.id, at })

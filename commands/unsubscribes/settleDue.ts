@@ -59,8 +59,8 @@ function settleOne(deps: Deps, leave: DueLeave): Promise<boolean> {
     const contact = await lockContactNow(trx, workspaceId, contactId)
     if (contact === 'held') return false
     // Somebody has undone it, or another worker was first.
-    const row = await takeLeave(trx, workspaceId, { workflowId, contactId })
-    if (!row || !contact) return true
+    const isThere = await takeLeave(trx, workspaceId, { workflowId, contactId })
+    if (!isThere || !contact) return true
     const hmac = addressMac(workspaceId, contact.email)
     const left = { scope: 'workflow', targetId: workflowId, hmac } as const
     // The take-over may have made it certain, and carries out nothing.
@@ -68,7 +68,7 @@ function settleOne(deps: Deps, leave: DueLeave): Promise<boolean> {
       (await confirmOptOut(trx, workspaceId, left, 'link')) ||
       (await hasLeftWorkflow(trx, workspaceId, { workflowId, hmac }))
     if (!isLeft) return true
-    const leaving = { workflowId, contactId, email: contact.email, cancels: row.cancels }
+    const leaving = { workflowId, contactId, email: contact.email }
     await carryOutLeave(inTrx, workspaceId, leaving, deps.now())
     return true
   })

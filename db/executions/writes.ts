@@ -8,11 +8,18 @@ import { outboxRows } from '../outbox.ts'
 import type { JsonObject } from '../schema.ts'
 import { type ExecutionEnd, endLive } from './end.ts'
 
-/** One execution, or every one of a contact in a workflow; `butId`: that one stays. */
+/**
+ * One execution, or every one of a contact in a workflow; `butId`: that one stays. `onLeaving`: only those whose version is cancelled
+ * when its contact leaves the workflow (`on_unsubscribe`).
+ */
 export type CancelWhere =
   | { executionId: string }
   | { ofContact: string }
-  | { workflowId: string; contactId: string; butId?: string }
+  | { workflowId: string; contactId: string; butId?: string; onLeaving?: boolean }
+
+const isCancelledOnLeaving = sql<SqlBool>`not exists (select from workflow_versions v
+            where v.workspace_id = x.workspace_id and v.workflow_id = x.workflow_id and v.version = x.version
+              and v.design #>> '{settings,on_unsubscribe}' = 'skip_sends')`
 
 /** Locks an execution, if there is one. What is read afterwards shows what its last segment wrote. */
 export async function lockExecution(
@@ -49,7 +56,8 @@ export async function cancelExecutions(
       : 'ofContact' in where
         ? sql<SqlBool>`x.workspace_id = ${workspaceId} and x.contact_id = ${where.ofContact}`
         : sql<SqlBool>`x.workspace_id = ${workspaceId} and x.contact_id = ${where.contactId}
-          and x.workflow_id = ${where.workflowId} and x.id <> ${where.butId ?? ''}`
+          and x.workflow_id = ${where.workflowId} and x.id <> ${where.butId ?? ''}
+          and ${where.onLeaving ? isCancelledOnLeaving : sql`true`}`
   const end: ExecutionEnd = { status: 'CANCELLED', reason: why.reason, outcome: null, error: null }
   const told = sql`
     select 'cancel' as kind, id as execution_id, workspace_id, workflow_id, contact_id,

@@ -16,7 +16,11 @@ export interface DueLeave {
   contact_id: string
 }
 
-/** Writes the row. The caller holds the contact's lock. @param cancels whether executions are to be cancelled */
+/**
+ * Writes the row. The caller holds the contact's lock.
+ * @param cancels whether executions are to be cancelled, for workers of the release before: those of this one look at the version
+ *   of each execution
+ */
 export async function insertLeave(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -88,23 +92,21 @@ export function listDueLeaves(db: Db, now: Date, limit: number): Promise<DueLeav
 
 /**
  * Removes the row of a leave: it is carried out now, or undone. The caller holds the contact's lock.
- * @returns whether executions are to be cancelled; undefined if there was no row
+ * @returns false if there was no row
  */
 export async function takeLeave(
   trx: Trx,
   workspaceId: WorkspaceId,
   { workflowId, contactId }: Leaver,
-): Promise<{ cancels: boolean } | undefined> {
-  const rows = await trx
+): Promise<boolean> {
+  const { numDeletedRows } = await trx
     .deleteFrom('outbox')
     .where('kind', '=', sql.lit('leave' as const))
     .where('workspace_id', '=', workspaceId)
     .where('contact_id', '=', contactId)
     .where('workflow_id', '=', workflowId)
-    .returning('payload')
-    .execute()
-  if (rows.length === 0) return undefined
-  return { cancels: rows.some(({ payload }) => payload['cancels'] === true) }
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }
 
 /** Puts off a leave that could not be carried out, unless somebody is at its row. @returns false if somebody is */

@@ -114,6 +114,33 @@ test('skip_sends settles the mail and lets executions go on', async () => {
   expect(await isCancelled(one)).toBe(false)
 })
 
+test.each([
+  ['skip_sends', 'cancel'],
+  ['cancel', 'skip_sends'],
+])(
+  'a mail of a version that says %s leaves executions of one that says %s by what theirs says',
+  async (first, then) => {
+    for (const method of ['GET', 'POST']) {
+      const one = await leaver({ on_unsubscribe: first })
+      const read = await mail(one)
+      await bringTo(db, { ids: [read.deliveryId] }, 'delivered', at())
+      const path = `/v1/workflows/${one.workflowId}`
+      const { body } = await api.request<{ design: object }>('GET', path)
+      const settings = { on_unsubscribe: then }
+      const changed = await api.request('PATCH', path, { design: { ...body.design, settings } })
+      expect(changed.status).toBe(200)
+      const [executionId = ''] = await one.begin()
+      await visit(method, read)
+      time += MINUTE_MS
+      await settleDue()
+      expect([await isCancelled(one), await isCancelled({ executionId })]).toEqual([
+        first === 'cancel',
+        then === 'cancel',
+      ])
+    }
+  },
+)
+
 test('of the foreign workflow stops the mail of that one alone', async () => {
   const one = await waiting()
   await visit('GET', one.foreign)
