@@ -64,7 +64,6 @@ closers.add('metrics', metrics.close)
 
 const renderer = createRenderer(log, { watch: createRenderMetrics(registry) })
 closers.add('renderer', renderer.close)
-renderer.warm()
 
 const stopping = new AbortController()
 const stopped = stopSignal().then((signal) => {
@@ -136,6 +135,8 @@ const listening = await listen(server, {
   backlog: serverRules.connectionsMax,
 })
 log.info({ host: config.host, port: config.port }, 'listening')
+// Only now, so that a process whose port is taken starts no other.
+renderer.warm()
 if (listening.acceptedAtOnce < ACCEPTED_AT_ONCE) {
   const { acceptedAtOnce } = listening
   log.warn({ accepted_at_once: acceptedAtOnce }, 'the listening socket was not copied in time')

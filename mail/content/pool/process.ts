@@ -17,6 +17,8 @@ if (getPriority() < LOWEST_PRIORITY) setPriority(LOWEST_PRIORITY)
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined)
 // An orderly exit would wait for a thread inside a long call.
 process.on('disconnect', killProcess)
+// A parent that ended while the modules were loaded has been missed: nobody listened yet.
+if (!process.connected) killProcess()
 
 const send = (message: FromChild) =>
   void process.send?.(message, undefined, undefined, () => undefined)
