@@ -8,7 +8,7 @@ import { applySettings } from './settings.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 /** Key of the session's advisory lock under which migrations run. */
-const MIGRATION_LOCK = 0x64726970
+export const MIGRATION_LOCK = 0x64726970
 const LOCK_LOOK_MS = 250
 /** How long a migration waits for the lock of a table, and how often it tries. */
 const LOCK_WAIT_MS = 3_000
@@ -90,6 +90,9 @@ export async function migrateUrl(url: string): Promise<string[]> {
     // Whoever waits for the lock of a table makes everybody else wait who comes after.
     onConnect: (client) => applySettings(client, { lock_timeout: LOCK_WAIT_MS }),
   })
+  // A connection may break while it only holds the lock, or between two statements. The next statement says so.
+  pool.on('error', () => undefined)
+  pool.on('connect', (client) => client.on('error', () => undefined))
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {
     return await migrateToLatest(db)
