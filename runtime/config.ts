@@ -101,10 +101,11 @@ function parse<S extends z.ZodType>(schema: S, env: Environment): z.infer<S> {
   const parsed = schema.safeParse(given)
   if (parsed.success) return parsed.data
   const faults = parsed.error.issues.map((issue) => {
-    const name = issue.path.join('.')
+    // Further parts of the path are places in a list.
+    const name = String(issue.path[0])
     return `  ${name}: ${given[name] === undefined ? 'is missing' : issue.message}`
   })
-  throw new ConfigError(`The environment is not complete:\n${faults.join('\n')}`)
+  throw new ConfigError(`The environment is not complete:\n${[...new Set(faults)].join('\n')}`)
 }
 
 function orExit<T>(read: () => T, hint: string): T {

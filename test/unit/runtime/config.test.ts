@@ -43,6 +43,13 @@ test('all faults are listed together, by name', () => {
   }
 })
 
+test('a fault in a list is said of its variable, once', () => {
+  const roles = { ...complete, WORKER_ROLES: 'executions,sending,cooking' }
+  expect(() => parseConfig(roles)).toThrow(
+    /^The environment is not complete:\n {2}WORKER_ROLES: Invalid option: expected one of "executions"\|"delivery"$/,
+  )
+})
+
 test('what is set for the listener without its port is known, so that the worker can say so', () => {
   const set = { FBL_ADDRESS: 'fbl@mx.test', FBL_SIGNERS: 'b.test', POSTMASTER: 'o@x.test' }
   expect(parseConfig(complete).unusedInbound).toEqual([])
