@@ -98,6 +98,7 @@ function urlFault(text: string): string | null {
   if (/^[^/]*\/\/[^/?#]*[/?#].*@/s.test(text)) {
     return 'has an @ after the host: percent-encode / ? # in user and password, and @ elsewhere'
   }
+  if (text.includes('#')) return 'has a #: percent-encode it as %23'
   const { username, password } = new URL(complete)
   return [username, password].every(isPercentEncoded)
     ? null

@@ -64,6 +64,8 @@ export const Variables = z.object({
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .refine((url) => !/^[^/]*\/\/[^/?#]*@/.test(url), 'must not hold a user or a password')
+    // Paths are put behind it.
+    .refine((url) => !/[?#]/.test(url), 'must end with its host or a path, without ? and #')
     .transform((url) => url.replace(/\/+$/, ''))
     .optional()
     .describe(
