@@ -4,6 +4,7 @@ import { listenForKeys } from '../commands/api-keys/keyNews.ts'
 import { prepareOptOutsLater } from '../commands/opt-outs/prepare.ts'
 import { clockTeller, createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
+import { isUnusable } from '../db/failures.ts'
 import { waitForSchema } from '../db/migrate.ts'
 import { apiSettings } from '../db/settings.ts'
 import { createDatabaseLook, openSpare } from '../db/spare.ts'
@@ -15,8 +16,9 @@ import { createNewId } from '../runtime/ids.ts'
 import { createLog } from '../runtime/log.ts'
 import { createMetrics, serveMetrics } from '../runtime/metricsServer.ts'
 import { createRenderMetrics } from '../runtime/renderMetrics.ts'
-import { createSecrets } from '../runtime/secrets.ts'
+import { createSecrets, SecretError } from '../runtime/secrets.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
+import { openPort, watchStart } from '../runtime/startFaults.ts'
 import { createTemporalReads } from '../runtime/temporalReads.ts'
 import { createApp } from './http/app.ts'
 import { createCursors } from './http/cursor.ts'
@@ -28,6 +30,7 @@ import { createHttpServer, serverRules } from './http/server.ts'
 const DRAIN_MS = 10_000
 
 const config = readConfig(process.env)
+const starting = watchStart(isUnusable)
 const log = createLog('api', config.logLevel)
 const closers = createClosers(log)
 const clock = createDatabaseClock(clockTeller(log))
@@ -57,7 +60,12 @@ const registry = createMetrics('api')
 const apiMetrics = createApiMetrics(registry)
 if (shares) apiMetrics.watch({ places: shares.counts })
 const metrics = await serveMetrics(
-  { host: config.host, port: config.apiMetricsPort, isReady: async () => true },
+  {
+    host: config.host,
+    port: config.apiMetricsPort,
+    variable: 'API_METRICS_PORT',
+    isReady: async () => true,
+  },
   registry,
 )
 closers.add('metrics', metrics.close)
@@ -95,7 +103,11 @@ const optOuts = prepareOptOutsLater(
   { db, secrets, now, newId, wake },
   {
     signal: stopping.signal,
-    onFailure: (err) => log.warn({ err }, 'who has left cannot be read yet; trying again'),
+    onFailure(err) {
+      // It stays wrong, and every email and link needs the key that it encrypts.
+      if (err instanceof SecretError) starting.fail(err)
+      log.warn({ err }, 'who has left cannot be read yet; trying again')
+    },
   },
 )
 await optOuts.first
@@ -128,12 +140,15 @@ const server = createHttpServer(app.fetch, {
     tellDropped(by)
   },
 })
-const listening = await listen(server, {
-  port: config.port,
-  host: config.host,
-  // A connection that finds no place in it is tried again by its client's system, after a second at the earliest.
-  backlog: serverRules.connectionsMax,
-})
+const listening = await openPort({ host: 'HOST', port: 'PORT' }, config, () =>
+  listen(server, {
+    port: config.port,
+    host: config.host,
+    // A connection that finds no place in it is tried again by its client's system, after a second at the earliest.
+    backlog: serverRules.connectionsMax,
+  }),
+)
+starting.over()
 log.info({ host: config.host, port: config.port }, 'listening')
 // Only now, so that a process whose port is taken starts no other.
 renderer.warm()

@@ -36,6 +36,16 @@ export function isUnavailable(err: unknown): boolean {
   return err.cause !== undefined && isUnavailable(err.cause)
 }
 
+/**
+ * True if Postgres cannot be used as it is configured: it is away, or refuses the user, the password or the database.
+ */
+export function isUnusable(err: unknown): boolean {
+  if (isUnavailable(err)) return true
+  if (!(err instanceof Error) || !('code' in err)) return false
+  // invalid_authorization_specification and its kind, invalid_catalog_name, insufficient_privilege.
+  return /^(28...|3D000|42501)$/.test(String(err.code))
+}
+
 /** True when a unique key refused a row; `constraint` narrows it to one. */
 export function isUniqueViolation(err: unknown, constraint?: string): boolean {
   if (!(err instanceof Error) || !('code' in err) || err.code !== '23505') return false

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import type { Config } from '../runtime/config.ts'
 import type { Log } from '../runtime/log.ts'
+import { StartError, textOf } from '../runtime/startFaults.ts'
 
 export interface Certificate {
   cert: Buffer
@@ -19,7 +20,7 @@ type Settings = 'INBOUND' | 'SUBMISSION'
  * cheap enough for each connection. While the new ones cannot be used (one of the files is not written yet) it gives
  * null, and the old ones stay in use.
  * @returns null when none is configured
- * @throws Error when only one of the files is given, or one cannot be read or used
+ * @throws StartError when only one of the files is given, or one cannot be read or used
  */
 export function openCertificate(
   { tlsCert, tlsKey }: Files,
@@ -27,10 +28,9 @@ export function openCertificate(
   settings: Settings = 'INBOUND',
 ): { first: Certificate; renewed: () => Certificate | null } | null {
   if (tlsCert === null && tlsKey === null) return null
+  const names = `${settings}_TLS_CERT and ${settings}_TLS_KEY`
   if (tlsCert === null || tlsKey === null) {
-    throw new Error(
-      `${settings}_TLS_CERT and ${settings}_TLS_KEY belong together: set both or none`,
-    )
+    throw new StartError(`Only one of ${names} is set.`, 'They belong together: set both or none.')
   }
   const look = () => `${stateOf(tlsCert)} ${stateOf(tlsKey)}`
   const read = (): Certificate => {
@@ -38,9 +38,20 @@ export function openCertificate(
     createSecureContext(certificate)
     return certificate
   }
+  const readFirst = () => {
+    try {
+      return read()
+    } catch (err) {
+      throw new StartError(
+        `The certificate of ${tlsCert} with the key of ${tlsKey} cannot be used: ${textOf(err)}`,
+        `Set ${names} to files in PEM form that this user can read and that belong together${fallback(settings)}.`,
+        { cause: err },
+      )
+    }
+  }
   let seen = look()
   return {
-    first: read(),
+    first: readFirst(),
     renewed() {
       const state = look()
       if (state === seen) return null
@@ -56,6 +67,10 @@ export function openCertificate(
     },
   }
 }
+
+/** What stands for settings that are not set. */
+const fallback = (settings: Settings) =>
+  settings === 'SUBMISSION' ? ' (without them those of INBOUND_TLS_CERT and INBOUND_TLS_KEY)' : ''
 
 /**
  * What changes when a file is written, or replaced by another (also by a link). `-` while there is none, and the code of

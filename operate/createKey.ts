@@ -5,6 +5,7 @@ import { permissions } from '../rules/permissions.ts'
 import { readOperatorConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
 import { failUsage, readArguments } from './arguments.ts'
+import { sayFailure } from './failure.ts'
 
 const USAGE = `Usage: npm run key:create -- [--workspace NAME] [--name NAME] [--permission ${permissions.join('|')}]
        [--email OWNER_ADDRESS] [--first-name NAME] [--last-name NAME]
@@ -54,6 +55,8 @@ try {
   process.stdout.write(
     `Key ${made.keyId} of workspace "${values.workspace}", shown this once:\n${made.token}\n`,
   )
+} catch (err) {
+  sayFailure('No key was made.', err)
 } finally {
   await db.destroy()
 }

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { collectEventLoopDelay } from './eventLoopDelay.ts'
+import { openPort } from './startFaults.ts'
 
 /** Makes a registry with the metrics of every process, each with the label `process`. */
 export function createMetrics(processName: string): Registry {
@@ -12,9 +13,13 @@ export function createMetrics(processName: string): Registry {
   return registry
 }
 
-/** Serves `/metrics`, `/healthz` and `/readyz`. Resolves when it listens. */
+/**
+ * Serves `/metrics`, `/healthz` and `/readyz`. Resolves when it listens.
+ * @param options `variable`: the name of the one that says the port
+ * @throws StartError when the system refuses it
+ */
 export async function serveMetrics(
-  options: { host: string; port: number; isReady: () => Promise<boolean> },
+  options: { host: string; port: number; variable: string; isReady: () => Promise<boolean> },
   registry: Registry,
 ): Promise<{ port: number; close: () => Promise<void> }> {
   const server = createServer(async (request, response) => {
@@ -31,10 +36,12 @@ export async function serveMetrics(
       if (!response.headersSent) send(500, 'application/json', '{"message":"failed"}')
     }
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, options.host, resolve)
-  })
+  const listen = () =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(options.port, options.host, resolve)
+    })
+  await openPort({ host: 'HOST', port: options.variable }, options, listen)
   const address = server.address()
   return {
     port: typeof address === 'object' && address ? address.port : options.port,

@@ -8,6 +8,7 @@ import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
 import { clockTeller, createDatabaseClock } from '../db/clock.ts'
 import { connect } from '../db/connect.ts'
 import { claimSettings } from '../db/deliveries/claim.ts'
+import { isUnusable } from '../db/failures.ts'
 import { listen } from '../db/listen.ts'
 import { waitForSchema } from '../db/migrate.ts'
 import { workerSettings } from '../db/settings.ts'
@@ -29,10 +30,12 @@ import { createRenderMetrics } from '../runtime/renderMetrics.ts'
 import { createSecrets } from '../runtime/secrets.ts'
 import { shareLook } from '../runtime/sharedLook.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
+import { watchStart } from '../runtime/startFaults.ts'
 import { registerSearchAttributes } from '../runtime/temporal.ts'
 import { startFolding } from './audienceCounts.ts'
 import { startBlame } from './blame/start.ts'
 import { createCalls } from './calls.ts'
+import { checkFiles } from './checkFiles.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
@@ -59,6 +62,7 @@ const CLAIMING_MAX = 4
 const SMTP_CLOSE_MS = 1_000
 
 const config = readConfig(process.env)
+const starting = watchStart(isUnusable)
 // Before the threads of Temporal's native part begin.
 lowerPriority(config.workerNice)
 const log = createLog('worker', config.logLevel)
@@ -66,6 +70,7 @@ const closers = createClosers(log)
 const clock = createDatabaseClock(clockTeller(log))
 const { now } = clock
 const secrets = createSecrets(config.secretKey, config.secretKeysPrevious)
+checkFiles(config, log)
 const newId = createNewId(now)
 const stopping = new AbortController()
 const stopped = stopSignal().then((signal) => {
@@ -107,6 +112,7 @@ const metrics = await serveMetrics(
   {
     host: config.host,
     port: config.metricsPort,
+    variable: 'METRICS_PORT',
     isReady: async () => polling && isDatabaseThere(),
   },
   registry,
@@ -269,6 +275,7 @@ if (roles.includes('delivery')) {
 }
 
 polling = true
+starting.over()
 log.info({ roles, namespace, metrics_port: metrics.port }, 'working')
 
 // When a worker stops polling the process ends, so that its supervisor starts another.

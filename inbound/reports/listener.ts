@@ -5,6 +5,7 @@ import { SMTPServer, type SMTPServerDataStream } from 'smtp-server'
 import type { Dns } from '../../mail/dns/resolver.ts'
 import type { Config } from '../../runtime/config.ts'
 import type { Secrets } from '../../runtime/secrets.ts'
+import { openPort, StartError } from '../../runtime/startFaults.ts'
 import { openCertificate } from '../certificate.ts'
 import { listenAt } from '../listen.ts'
 import { SmtpRefusal } from '../refusal.ts'
@@ -45,7 +46,7 @@ export interface InboundDeps extends ReceiverDeps {
 
 /**
  * Starts the listener. `stop` refuses new connections and gives open ones `CLOSE_MS` to end.
- * @throws Error when the port is taken, or only one of certificate and key is given or cannot be read
+ * @throws StartError when the port is taken, or only one of certificate and key is given or cannot be read
  */
 export async function startInbound(
   deps: InboundDeps,
@@ -102,10 +103,12 @@ export async function startInbound(
     },
   })
   server.server.on('connection', (socket: Socket) => guard.limitLife(socket))
-  return listenAt(server, listen, { log, what: 'an inbound connection broke' })
+  return openPort({ host: 'INBOUND_HOST or HOST', port: 'INBOUND_PORT' }, listen, () =>
+    listenAt(server, listen, { log, what: 'an inbound connection broke' }),
+  )
 }
 
-/** The mailboxes, and what is done with mail to them. @throws Error when POSTMASTER is one of them */
+/** The mailboxes, and what is done with mail to them. @throws StartError when POSTMASTER is one of them */
 function openMailboxes(deps: InboundDeps) {
   const { listen, names, transport } = deps
   const verpCheck = deps.secrets.macCheck('verp')
@@ -113,7 +116,10 @@ function openMailboxes(deps: InboundDeps) {
   const mailboxOf = createMailboxes({ verpCheck, fblAddress, takesPostmaster: to !== null })
   const own = to === null ? null : mailboxOf(to)
   if (own !== null && (own.kind !== 'postmaster' || names.includes(own.domain))) {
-    throw new Error('POSTMASTER must not be an address that this service takes mail for')
+    throw new StartError(
+      'POSTMASTER is an address that this service takes mail for itself.',
+      'Set POSTMASTER to a mailbox elsewhere: mail to it would come back for ever.',
+    )
   }
   const postmaster =
     to === null || transport === null

@@ -3,6 +3,7 @@ import { isIPv4 } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { limits } from '../../rules/limits.ts'
 import type { Config } from '../../runtime/config.ts'
+import { openPort, StartError } from '../../runtime/startFaults.ts'
 import { openCertificate } from '../certificate.ts'
 import { listenAt } from '../listen.ts'
 import { createGuard, type GuardTimes } from './guard.ts'
@@ -30,7 +31,7 @@ interface SubmissionDeps extends HandlerDeps {
 /**
  * Starts the listener, and a second one with TLS from the first byte where a port for it is set. `stop` refuses new
  * connections and gives open ones `CLOSE_MS` to end.
- * @throws Error when a port is taken, or there is a port for TLS and no certificate
+ * @throws StartError when a port is taken, or there is a port for TLS and no certificate
  */
 export async function startSubmission(
   deps: SubmissionDeps,
@@ -38,7 +39,10 @@ export async function startSubmission(
   const { listen, log } = deps
   const certificate = openCertificate(listen, log, 'SUBMISSION')
   if (listen.tlsPort !== null && !certificate) {
-    throw new Error('SUBMISSION_TLS_PORT needs SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY')
+    throw new StartError(
+      'SUBMISSION_TLS_PORT is set without a certificate.',
+      'Set SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY too, or unset SUBMISSION_TLS_PORT.',
+    )
   }
   const guard = createGuard(deps.times)
   deps.watch(guard.connections)
@@ -100,7 +104,12 @@ async function open(
   })
   server.server.on('connection', guard.onSocket)
   const what = 'a connection of a mail client broke'
-  return listenAt(server, { host: listen.host, port }, { log, what })
+  const at = { host: listen.host, port }
+  const variables = {
+    host: 'SUBMISSION_HOST or HOST',
+    port: secure ? 'SUBMISSION_TLS_PORT' : 'SUBMISSION_PORT',
+  }
+  return openPort(variables, at, () => listenAt(server, at, { log, what }))
 }
 
 /** Whether a client is on this machine, where nobody listens in between. */

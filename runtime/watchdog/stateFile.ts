@@ -1,6 +1,8 @@
 // A process's state file: who it is, and what its main thread works on. It outlives the sudden death of the process.
 import {
+  accessSync,
   closeSync,
+  constants,
   fstatSync,
   futimesSync,
   lstatSync,
@@ -12,6 +14,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { StartError, textOf } from '../startFaults.ts'
 import { isDead, type ProcessIdentity } from './identity.ts'
 import { fillLine, fromLine, LINE_BYTES, type Mark, toLine } from './mark.ts'
 
@@ -29,14 +32,25 @@ export interface StatePlace {
 
 /**
  * Makes the folder of state files, for its owner alone.
- * @throws Error if others could write there
+ * @throws StartError if it cannot be made, or others could write there
  */
 export function prepareFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const refuse = (why: string, cause?: unknown) =>
+    new StartError(
+      `The folder of WORKER_STATE_DIR cannot be used: ${why}`,
+      'Set WORKER_STATE_DIR to a folder that this user owns and no other can write to; it is made when it is not there.',
+      { cause },
+    )
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    accessSync(folder, constants.W_OK)
+  } catch (err) {
+    throw refuse(textOf(err), err)
+  }
   const { uid, mode } = lstatSync(folder)
   const own = process.getuid?.()
-  if (own !== undefined && uid !== own) throw new Error(`${folder} belongs to another user`)
-  if ((mode & 0o022) !== 0) throw new Error(`${folder} can be written by other users`)
+  if (own !== undefined && uid !== own) throw refuse(`${folder} belongs to another user`)
+  if ((mode & 0o022) !== 0) throw refuse(`${folder} can be written by other users`)
 }
 
 /** Makes the state file of this process. */
