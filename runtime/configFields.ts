@@ -6,10 +6,19 @@ import { limits } from '../rules/limits.ts'
 
 /** `true` or `false`. */
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+/** A whole number, in decimal digits alone: a blank text, `0x50` and `1e3` are numbers only to JavaScript. */
+export const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .refine(
+      (text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most,
+      `must be a whole number from ${least} to ${most}`,
+    )
+    .transform(Number)
 /** A TCP port; 0: any free port. */
-export const port = z.coerce.number().int().min(0).max(65_535)
+export const port = wholeNumber(0, 65_535)
 /** Delivery lanes: each owns at least one shard. */
-export const lanes = z.coerce.number().int().min(1).max(limits.shards)
+export const lanes = wholeNumber(1, limits.shards)
 /** Roles of a worker, separated by commas. */
 export const roles = z
   .string()
@@ -30,6 +39,14 @@ export const dnsServers = z
   .string()
   .refine((text) => listed(text).every(isNameServer), 'must be ip or ip:port, with commas between')
   .transform(listed)
+
+/** `host:port`, or a host alone; `[ip]:port` for IPv6. */
+export const temporalAddress = z.string().refine((text) => {
+  const [, host = '', number = '7233'] =
+    /^(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?$/i.exec(text) ?? []
+  const isHost = host.startsWith('[') ? isIP(host.slice(1, -1)) === 6 : host !== ''
+  return isHost && Number(number) > 0 && Number(number) < 65_536
+}, 'must be host:port, without a scheme, a path, a user or a password')
 
 /** A host name, or an address in brackets (RFC 5321 section 4.1.3), as used in EHLO and published in DNS. */
 export const hostName = z

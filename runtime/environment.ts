@@ -17,6 +17,8 @@ import {
   roles,
   secretKeys,
   secretUrl,
+  temporalAddress,
+  wholeNumber,
 } from './configFields.ts'
 import { retentionVariables } from './retentionVariables.ts'
 
@@ -43,11 +45,7 @@ export const Variables = z.object({
       'Values that `SECRET_KEY` had before, separated by commas. What they encrypted is still decrypted: DKIM keys, secrets, and the key by which it is known who has left. What they signed is still recognised: return paths, tracking links, cursors. [How to change the key](#to-change-secret_key)',
     )
     .meta(besides('none')),
-  DATABASE_POOL_SIZE: z.coerce
-    .number()
-    .int()
-    .min(2)
-    .max(500)
+  DATABASE_POOL_SIZE: wholeNumber(2, 500)
     .default(20)
     .describe(
       'Connections in the pool of one process. Beside it the API opens 3, and a worker 3, 2 more with the role `executions`, and 1 for each lane that it holds',
@@ -78,20 +76,14 @@ export const Variables = z.object({
       'API: port of `/metrics` and `/healthz`. Its `/readyz` always says 200: ask that of `PORT`',
     ),
   METRICS_PORT: port.default(9464).describe('Worker: port of `/metrics`, `/healthz` and `/readyz`'),
-  TEMPORAL_ADDRESS: z
-    .string()
-    .regex(/^[^@]*$/, 'must be host:port, without a user or a password')
+  TEMPORAL_ADDRESS: temporalAddress
     .default('127.0.0.1:7233')
     .describe('Temporal server, `host:port`'),
   TEMPORAL_NAMESPACE: z.string().default('default').describe('Namespace; it must exist'),
   WORKER_ROLES: roles
     .default(['executions', 'delivery'])
     .describe('Worker: `executions` runs workflows and empties the outbox, `delivery` sends mail'),
-  WORKER_NICE: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(19)
+  WORKER_NICE: wholeNumber(0, 19)
     .default(1)
     .describe(
       'Worker: how much it gives way to other processes of its machine (`nice`), so that an API there gets somewhat more of a full processor; 0: not at all',
@@ -127,11 +119,7 @@ export const Variables = z.object({
     .describe(
       'The relay, as `smtp://user:password@host:587`. TLS is required unless the host is loopback; `?tls=off` or `?tls=required` says otherwise. Needed by API and worker in mode `relay`',
     ),
-  SMTP_CONNECTIONS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(500)
+  SMTP_CONNECTIONS: wholeNumber(1, 500)
     .optional()
     .describe(
       'Worker: the most connections, to the relay or, in mode `mx`, to all destinations together; ten times as much mail is under way in a lane at once',
@@ -140,27 +128,15 @@ export const Variables = z.object({
   RESEND_UNKNOWN: flag
     .default(true)
     .describe('Worker: send transactional mail whose outcome is unknown once more'),
-  LEASE_SECONDS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(3600)
+  LEASE_SECONDS: wholeNumber(1, 3600)
     .default(120)
     .describe('Worker: how long the mail that a dead lane held waits before another lane takes it'),
-  DRAIN_SECONDS: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(3600)
+  DRAIN_SECONDS: wholeNumber(0, 3600)
     .default(20)
     .describe(
       'Worker: how long it waits for mail under way when it is stopped; its supervisor must wait 10 s longer',
     ),
-  LANE_TURN_SECONDS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(3000)
+  LANE_TURN_SECONDS: wholeNumber(1, 3000)
     .default(1200)
     .describe('Worker: after this time a lane may move to another worker; shorter for tests'),
   WARM_UP: flag

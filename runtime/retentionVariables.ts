@@ -1,11 +1,12 @@
 // The variables that say how long things are kept, from their list in rules/retention.ts.
-import { z } from 'zod'
+import type { z } from 'zod'
 import { type RetentionSetting, retentionNames, retentionSettings } from '../rules/retention.ts'
+import { wholeNumber } from './configFields.ts'
 
 const DAYS_MAX = 3650
 
 const wholeDays = (setting: RetentionSetting) =>
-  z.coerce.number().int().min(retentionSettings[setting].days_min).max(DAYS_MAX)
+  wholeNumber(retentionSettings[setting].days_min, DAYS_MAX)
 
 const days = (setting: RetentionSetting) => {
   const { days: usual, days_min, kept } = retentionSettings[setting]

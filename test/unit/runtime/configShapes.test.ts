@@ -26,6 +26,70 @@ test('links begin with the public address: it has neither a query nor a fragment
   }
 })
 
+test('numbers are whole and in decimal digits', () => {
+  const numbers = {
+    ...{ PORT: '8080', METRICS_PORT: '0', INBOUND_PORT: '25', DELIVERY_LANES: '64' },
+    ...{
+      WORKER_NICE: '0',
+      LEASE_SECONDS: '3600',
+      DATABASE_POOL_SIZE: '2',
+      WEBHOOK_RETENTION_DAYS: '30',
+    },
+  }
+  expect(read(numbers)).toMatchObject({
+    ...{ port: 8080, metricsPort: 0, inbound: { port: 25 }, deliveryLanes: 64 },
+    ...{ workerNice: 0, leaseMs: 3_600_000, databasePoolSize: 2 },
+  })
+  const bad = [
+    ' ',
+    '0x50',
+    '1e3',
+    '1.0',
+    '+25',
+    '-1',
+    ' 25',
+    '25 ',
+    '٢٥',
+    '9'.repeat(30),
+    'Infinity',
+  ]
+  for (const name of Object.keys(numbers)) {
+    for (const text of bad) {
+      expect(() => read({ [name]: text }), `${name}=${text}`).toThrow(
+        `${name}: must be a whole number from `,
+      )
+    }
+  }
+})
+
+test('the address of Temporal is a host and a port', () => {
+  const good = [
+    'temporal:7233',
+    '127.0.0.1:7233',
+    '[::1]:7233',
+    'temporal',
+    'my_temporal.svc.test:1',
+  ]
+  for (const text of good) expect(read({ TEMPORAL_ADDRESS: text }).temporalAddress).toBe(text)
+  const bad = [
+    'http://temporal:7233',
+    'a b',
+    ' ',
+    'a:0',
+    'a:70000',
+    'a:',
+    'a:7233/x',
+    '::1',
+    '[1.2.3.4]:1',
+    'a:1:2',
+  ]
+  for (const text of bad) {
+    expect(() => read({ TEMPORAL_ADDRESS: text }), text).toThrow(
+      'TEMPORAL_ADDRESS: must be host:port',
+    )
+  }
+})
+
 test.each([
   ['SMTP_URL', 'smtp://mail.test:587/#', 'smtp://u:a%23b@mail.test:587?tls=off'],
   [
