@@ -1,6 +1,10 @@
 // `npm run key:create`: makes an API key. The last line of the output is the key alone.
 import { createApiKey } from '../commands/api-keys/create.ts'
 import { connect } from '../db/connect.ts'
+import { normalizeContactEmail } from '../rules/addresses.ts'
+import { isStorableText } from '../rules/jsonFault.ts'
+import { limits } from '../rules/limits.ts'
+import { isOneLine } from '../rules/oneLine.ts'
 import { permissions } from '../rules/permissions.ts'
 import { readOperatorConfig } from '../runtime/config.ts'
 import { createNewId } from '../runtime/ids.ts'
@@ -11,6 +15,13 @@ const USAGE = `Usage: npm run key:create -- [--workspace NAME] [--name NAME] [--
        [--email OWNER_ADDRESS] [--first-name NAME] [--last-name NAME]
 Needs DATABASE_URL. The workspace is made when it is new.
 `
+
+/** What the API takes for a name, and in one line, since lists of keys are printed. */
+const isName = (text: string): boolean =>
+  text.trim() !== '' &&
+  text.length <= limits.nameCharsMax &&
+  isOneLine(text) &&
+  isStorableText(text)
 
 const values = readArguments(
   {
@@ -25,6 +36,13 @@ const values = readArguments(
 )
 const permission = permissions.find((known) => known === values.permission)
 if (!permission) failUsage(`Unknown permission ${values.permission}`, USAGE)
+for (const option of ['workspace', 'name', 'first-name', 'last-name'] as const) {
+  const text = values[option]
+  if (text !== undefined && !isName(text))
+    failUsage(`--${option} must be one line of 1 to ${limits.nameCharsMax} characters`, USAGE)
+}
+if (values.email !== undefined && normalizeContactEmail(values.email) === null)
+  failUsage('--email must be an address such as ada@example.com', USAGE)
 const { databaseUrl } = readOperatorConfig(process.env, ['databaseUrl'])
 
 const { db } = connect({
@@ -41,7 +59,7 @@ try {
       workspaceName: values.workspace,
       name: values.name,
       permission,
-      ...(values.email
+      ...(values.email !== undefined
         ? {
             user: {
               email: values.email,

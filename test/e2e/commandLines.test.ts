@@ -52,3 +52,20 @@ test('an unknown permission exits 2', async () => {
   const { code, stderr } = await runOperator('createKey', ['--permission', 'everything'])
   expect([code, stderr.split('\n')[0]]).toEqual([2, 'Unknown permission everything'])
 })
+
+test.each([
+  ['--workspace', ['', ' ', 'w'.repeat(256), 'two\nlines', '\u001b[31mred']],
+  ['--name', ['', 'n'.repeat(256), 'two\u2028lines']],
+  ['--first-name', ['', '\u0007']],
+  ['--last-name', [' ']],
+  ['--email', ['', 'not an address', 'Ada <ada@example.com>']],
+])('a key is made for nobody whose %s is none', async (option, texts) => {
+  // Nobody answers there: what is wrong is said before anybody is asked.
+  const env = { DATABASE_URL: 'postgres://127.0.0.1:1/x' }
+  const owner = option.endsWith('-name') ? ['--email', 'ada@example.com'] : []
+  for (const text of texts) {
+    const { code, stdout, stderr } = await runOperator('createKey', [...owner, option, text], env)
+    expect([code, stdout], text).toEqual([2, ''])
+    expect(stderr).toMatch(new RegExp(`^${option} must be .*\nUsage: npm run key:create`))
+  }
+})
