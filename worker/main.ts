@@ -2,7 +2,7 @@
 // Long because it starts each part of a worker in its order.
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
-import { makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker'
+import { makeTelemetryFilterString, Runtime } from '@temporalio/worker'
 import { createActivities } from '../activities/index.ts'
 import { prepareOptOuts } from '../commands/opt-outs/prepare.ts'
 import { clockTeller, createDatabaseClock } from '../db/clock.ts'
@@ -31,11 +31,11 @@ import { createSecrets } from '../runtime/secrets.ts'
 import { shareLook } from '../runtime/sharedLook.ts'
 import { createClosers, stopSignal } from '../runtime/shutdown.ts'
 import { watchStart } from '../runtime/startFaults.ts'
-import { registerSearchAttributes } from '../runtime/temporal.ts'
 import { startFolding } from './audienceCounts.ts'
 import { startBlame } from './blame/start.ts'
 import { createCalls } from './calls.ts'
 import { checkFiles } from './checkFiles.ts'
+import { connectTemporal } from './connectTemporal.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
@@ -56,7 +56,6 @@ import { listenForSubmissions } from './submission.ts'
 import { temporalLogger } from './temporalLogger.ts'
 import { startWebhooks } from './webhooks.ts'
 
-const TEMPORAL_RETRY_MS = 1_000
 /** Connections on which lanes claim; each claim takes some ms. */
 const CLAIMING_MAX = 4
 const SMTP_CLOSE_MS = 1_000
@@ -181,23 +180,9 @@ if (config.submission) {
   log.info({ port: submission.port, tls_port: submission.tlsPort }, 'taking mail by SMTP')
 }
 
-/** Connects to Temporal, trying again until it answers. Everything below waits for it. */
-async function connectTemporal(): Promise<NativeConnection> {
-  for (;;) {
-    try {
-      const connection = await NativeConnection.connect({ address: config.temporalAddress })
-      await registerSearchAttributes(connection, config.temporalNamespace)
-      return connection
-    } catch (err) {
-      if (stopping.signal.aborted) throw err
-      log.warn({ err, address: config.temporalAddress }, 'Temporal is not there yet; trying again')
-      await delay(TEMPORAL_RETRY_MS)
-    }
-  }
-}
-
 const [connection, workflowBundle] = await Promise.all([
-  connectTemporal(),
+  // Everything below waits for it.
+  connectTemporal(config, { log, signal: stopping.signal }),
   loadWorkflowBundle(sdkLogger),
 ])
 closers.add('temporal', () => connection.close())

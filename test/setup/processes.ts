@@ -18,6 +18,8 @@ export interface ServiceEnv {
   smtpUrl: string
   /** Further variables, or other values for the usual ones. */
   env?: Record<string, string>
+  /** false: its start is not waited for, for a process that waits itself. */
+  ready?: boolean
 }
 
 export interface TestProcess {
@@ -68,13 +70,13 @@ async function startProcess(name: ServiceName, service: ServiceEnv): Promise<Tes
     ...service.env,
   }
   let child: Child
-  const start = async ({ ready = true } = {}) => {
+  const start = async ({ ready = true }: { ready?: boolean } = {}) => {
     child = await startService(name, env, logFile, dist)
     recordChild(join(folder, 'children'), child, ['SIGKILL'])
     if (ready) await waitReady(child, `${url}/readyz`)
   }
   onTestFinished(() => child?.kill())
-  await start()
+  await start(service)
   return {
     url,
     port,
