@@ -16,7 +16,7 @@ export const limits = {
   attemptsShownMax: 200,
   /** Opens and clicks of one recipient that are stored, so that nobody can fill the table with one token. */
   emailEventsPerRecipientMax: 1_000,
-  /** 40 MB of UTF-8. */
+  /** 40 MiB of UTF-8. */
   htmlBytesMax: 40 * MEBIBYTE,
   /** Links of one html that are tracked; further ones stay as they are. */
   trackedLinksPerEmailMax: 10_000,
@@ -24,7 +24,7 @@ export const limits = {
   trackedUrlCharsMax: 8_192,
   /** All attachments of one email, decoded. */
   attachmentsBytesMax: 25 * MEBIBYTE,
-  /** 40 MB of html may double in size as JSON. */
+  /** 40 MiB of html may double in size as JSON. */
   emailRequestBytesMax: 128 * MEBIBYTE,
   /** A whole message that comes by SMTP. */
   submissionBytesMax: 128 * MEBIBYTE,

@@ -6,7 +6,7 @@ import { scheduledAtField } from './scheduleSchemas.ts'
 const addresses = z.union([z.string(), z.array(z.string())])
 const texts = z.record(z.string(), z.string())
 const freeForm = z.record(z.string(), z.unknown())
-const mebibytes = (bytes: number) => `${bytes / MEBIBYTE} MB`
+const mebibytes = (bytes: number) => `${bytes / MEBIBYTE} MiB`
 
 const Attachment = z
   .object({

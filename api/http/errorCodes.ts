@@ -23,7 +23,7 @@ const codes = {
   },
   attachments_too_large: {
     status: 400,
-    help: `The attachments of one email are over ${limits.attachmentsBytesMax / MEBIBYTE} MB together, decoded. Send fewer, or link to the files.`,
+    help: `The attachments of one email are over ${limits.attachmentsBytesMax / MEBIBYTE} MiB together, decoded. Send fewer, or link to the files.`,
   },
   batch_refused: {
     status: 400,
@@ -207,7 +207,7 @@ const codes = {
   },
   text_too_large: {
     status: 400,
-    help: `The \`text\` of an email is over ${limits.htmlBytesMax / MEBIBYTE} MB. Send a shorter one.`,
+    help: `The \`text\` of an email is over ${limits.htmlBytesMax / MEBIBYTE} MiB. Send a shorter one.`,
   },
   too_many_buckets: {
     status: 400,
