@@ -21,19 +21,39 @@ interface Horizon {
 
 /**
  * Takes away the horizons that are passed: all transactions before them have ended, or would not end.
- * @returns up to which id nothing is looked for any more; the first transaction that did not end
+ * @returns up to which id nothing is looked for any more; the `xmax` of those before which not all have ended
  */
 function passHorizons(horizons: Horizon[], xmin: number, now_ms: number) {
   let passed = 0
-  let heldBy: number | null = null
+  const heldBy: number[] = []
   for (let [first] = horizons; first; [first] = horizons) {
     const hasEnded = first.xmax <= xmin
     if (now_ms - first.at_ms < (hasEnded ? AGAIN_MS : HELD_MS)) break
-    if (!hasEnded) heldBy ??= first.xmax
+    if (!hasEnded) heldBy.push(first.xmax)
     passed = first.top
     horizons.shift()
   }
   return { passed, heldBy }
+}
+
+/** Knows the searches that have to come once transactions have ended, for what these have written. */
+function createAwaitedSearches() {
+  /** All transactions before these must have ended: the first and the last that is waited for; null: none is. */
+  let first: number | null = null
+  let last = 0
+  return {
+    /** One has to come once all before this transaction have ended. One for earlier ones does not wait for it. */
+    add(xmax: number): void {
+      first ??= xmax
+      last = Math.max(last, xmax)
+    },
+    /** Whether one is due, as all transactions before `xmin` have ended. Each is due once. */
+    isDue(xmin: number): boolean {
+      if (first === null || xmin < first) return false
+      first = xmin < last ? last : null
+      return true
+    },
+  }
 }
 
 /** Knows which arrivals were seen. */
@@ -42,8 +62,7 @@ export function createCursor() {
   /** When the former owner has begun whatever it still does; null: that was looked after. */
   let formerUntil_ms: number | null = null
   const horizons: Horizon[] = []
-  /** Once all transactions before this one have ended, a search finds what they have written. */
-  let searchFrom: number | null = null
+  const searches = createAwaitedSearches()
 
   /** Begins anew, with a search: after a fault it may be another server that answers, which lacks the last transactions. */
   function forget(): void {
@@ -71,7 +90,7 @@ export function createCursor() {
       const isCut = hasBegun && fresh.length >= ARRIVALS_MAX
       const seenTo = isCut && !leavesRest ? (fresh.at(-1)?.id ?? top) : top
       const { passed, heldBy } = passHorizons(horizons, snapshot.xmin, now_ms)
-      searchFrom ??= heldBy
+      for (const xmax of heldBy) searches.add(xmax)
       asked = { after: asked ? Math.max(asked.after, passed) : top, seenTo, snapshot }
       if (now_ms - (horizons.at(-1)?.at_ms ?? Number.NEGATIVE_INFINITY) >= HORIZON_MS) {
         horizons.push({ top: seenTo, xmax: snapshot.xmax, at_ms: now_ms })
@@ -82,13 +101,11 @@ export function createCursor() {
       }
       if (formerUntil_ms !== null && now_ms >= formerUntil_ms) {
         formerUntil_ms = null
-        searchFrom ??= snapshot.xmax
+        searches.add(snapshot.xmax)
       }
       // Of late ones that are too many for one look the others are never new again.
       if (late.length >= ARRIVALS_MAX || (isCut && leavesRest)) return true
-      if (searchFrom === null || snapshot.xmin < searchFrom) return false
-      searchFrom = null
-      return true
+      return searches.isDue(snapshot.xmin)
     },
     forget,
   }

@@ -87,6 +87,36 @@ test('a transaction that does not end holds ids up for ten seconds, and is searc
   expect(cursor.learn(look(95, 12, 50), 36_100)).toBe(true)
 })
 
+test('of two transactions that end one after the other, each later than ten seconds, both are searched for', () => {
+  const cursor = createCursor()
+  cursor.learn(look(0, 300, 300), 0)
+  expect(cursor.learn(look(0, 600, 600), 3_000), 'what the former owner did').toBe(true)
+  /** A look each second while they are under way: the first is 700, and the second 2,200 from 19 s on. */
+  const searchedAt: number[] = []
+  const looks = (from_s: number, to_s: number, xmin?: number) => {
+    for (let s = from_s; s < to_s; s++) {
+      const xmax = 300 + s * 100
+      if (cursor.learn(look(s * 100, xmin ?? xmax, xmax), s * 1_000)) searchedAt.push(s)
+    }
+  }
+  looks(4, 44, 700)
+  expect(searchedAt).toEqual([])
+  looks(44, 45, 2_200)
+  expect(searchedAt, 'the first has ended').toEqual([44])
+  looks(45, 80)
+  expect(searchedAt, 'the second has ended').toEqual([44, 45])
+})
+
+test('what the former owner did is searched for, also where another transaction is waited for then', () => {
+  const cursor = createCursor()
+  cursor.learn(look(50, 9, 9), 0)
+  cursor.learn(look(60, 9, 12), 100)
+  // Nobody looked for a while: both are found at once.
+  expect(cursor.learn(look(70, 11, 20), 12_000)).toBe(false)
+  expect(cursor.learn(look(70, 12, 20), 12_100)).toBe(true)
+  expect(cursor.learn(look(70, 20, 20), 12_200)).toBe(true)
+})
+
 test('a server that gives lower ids, or a fault before, begins all anew', () => {
   const cursor = createCursor()
   cursor.learn(look(50, 9, 9), 0)
