@@ -8,7 +8,17 @@ import {
   type ReadFrom,
 } from '../../db/deliveries/lines.ts'
 import { mailClasses } from '../../rules/mail/classes.ts'
-import { cut, emptyLine, extend, insert, isBefore, justBefore, type Line, nameOf } from './line.ts'
+import {
+  cut,
+  emptyLine,
+  extend,
+  insert,
+  isBefore,
+  isEmpty,
+  justBefore,
+  type Line,
+  nameOf,
+} from './line.ts'
 import { GIVE_UP_MS, LIMITS, type Limits, linesPerWorkspace, rowsPerRead } from './memoryLimits.ts'
 import { emptyWorkspace, firstOf, type WorkspaceLines } from './workspaceLines.ts'
 
@@ -72,9 +82,8 @@ export class Lines {
   ): void {
     for (const [i, from] of asked.entries()) {
       const rows = found[i] ?? []
-      const workspace = this.classes[from.class]?.get(from.workspace_id)
-      const line = workspace?.lines.get(nameOf(from))
-      if (!workspace || !line?.unread) continue
+      const line = this.classes[from.class]?.get(from.workspace_id)?.lines.get(nameOf(from))
+      if (!line?.unread) continue
       // Meanwhile it was asked from another place.
       if (isBefore(line.unread, from.unread) || isBefore(from.unread, line.unread)) continue
       for (const row of extend(line, rows, rows.length < each)) {
@@ -82,25 +91,26 @@ export class Lines {
         line.rows.push(row)
         this.#ids.set(row.id, line)
       }
-      if (line.rows.length === 0 && !line.unread) this.#forget(workspace, line)
+      if (isEmpty(line)) this.#forget(line)
     }
   }
 
   /** Takes the first delivery of a line. */
-  take(workspace: WorkspaceLines, line: Line): InLine | undefined {
+  take(line: Line): InLine | undefined {
     const row = line.rows.shift()
     if (!row) return
     this.#ids.delete(row.id)
     const { class: classPlace, workspace_id, shard, destination } = line
-    if (line.rows.length === 0 && !line.unread) this.#forget(workspace, line)
+    if (isEmpty(line)) this.#forget(line)
     return { class: classPlace, workspace_id, shard, destination, ...row }
   }
 
   /** Forgets a line. Whatever waits there a search finds, if its workspace has lines that are not here. */
-  #forget(workspace: WorkspaceLines, line: Line): void {
+  #forget(line: Line): void {
     for (const { id } of line.rows) this.#ids.delete(id)
-    if (workspace.lines.delete(nameOf(line))) this.#lineCount -= 1
-    this.#tidy(workspace)
+    const workspace = this.classes[line.class]?.get(line.workspace_id)
+    if (workspace?.lines.delete(nameOf(line))) this.#lineCount -= 1
+    if (workspace) this.#tidy(workspace)
   }
 
   /**
@@ -123,8 +133,7 @@ export class Lines {
   giveUp(workspace: WorkspaceLines, hasRoom: (line: Line) => boolean, now: number): void {
     if (!workspace.unsearched || Math.abs(now - workspace.gaveUpAt) < GIVE_UP_MS) return
     workspace.gaveUpAt = now
-    for (const line of [...workspace.lines.values()])
-      if (!hasRoom(line)) this.#forget(workspace, line)
+    for (const line of [...workspace.lines.values()]) if (!hasRoom(line)) this.#forget(line)
     workspace.hasRefused = true
   }
 
@@ -205,8 +214,10 @@ export class Lines {
   #isIn(line: Line, id: number): boolean {
     const known = this.#ids.get(id)
     if (known === line) return true
-    if (known) known.rows = known.rows.filter((row) => row.id !== id)
+    if (!known) return false
+    known.rows = known.rows.filter((row) => row.id !== id)
     this.#ids.delete(id)
+    if (isEmpty(known)) this.#forget(known)
     return false
   }
 

@@ -119,7 +119,7 @@ function* ofWorkspace(
   const before = toRead.length
   let hasAny = false
   for (const [name, line] of workspace.lines) {
-    const row = takeOf(picking, workspace, line, toRead)
+    const row = takeOf(picking, line, toRead)
     if (!row) continue
     hasAny = true
     if (workspace.lines.delete(name)) workspace.lines.set(name, line)
@@ -133,12 +133,7 @@ function* ofWorkspace(
 }
 
 /** The first delivery of a line if it can be sent now. */
-function takeOf(
-  picking: Picking,
-  workspace: WorkspaceLines,
-  line: Line,
-  toRead: Line[],
-): InLine | undefined {
+function takeOf(picking: Picking, line: Line, toRead: Line[]): InLine | undefined {
   const { destination } = line
   const room = roomIn(picking, destination)
   if (room <= 0) {
@@ -149,7 +144,7 @@ function takeOf(
   if (!head && line.unread && toRead.length < LINES_PER_READ_MAX) toRead.push(line)
   if (!head || head.at > picking.now) return
   picking.left.set(destination, room - 1)
-  return picking.lines.take(workspace, line)
+  return picking.lines.take(line)
 }
 
 const roomIn = ({ left, rooms }: Picking, destination: string): number =>

@@ -68,6 +68,18 @@ function createQueue() {
       stored.set(lastId, row)
       lines.add([row])
     },
+    /** One is made ready whose destination was learned since. */
+    move(nth: number, key: Pick<LineKey, 'shard' | 'destination'>): void {
+      const before = [...stored.values()][nth % Math.max(1, stored.size)]
+      if (!before) return
+      const row = { ...before, ...key }
+      stored.set(row.id, row)
+      lines.add([row])
+    },
+    /** How many lines it remembers. */
+    remembered: () =>
+      lines.classes.flatMap((all) => [...all.values()]).flatMap((one) => [...one.lines.values()])
+        .length,
     /** Somebody else settles one. */
     vanish(nth: number): void {
       const id = [...stored.keys()][nth % Math.max(1, stored.size)]
@@ -104,6 +116,10 @@ const key = fc.record({
   shard: fc.constantFrom(3, 5),
   destination: fc.constantFrom('a.test', 'b.test', 'c.test'),
 })
+const place = fc.record({
+  shard: fc.constantFrom(3, 5),
+  destination: fc.constantFrom('a.test', 'd.test'),
+})
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ accept: key, at: fc.integer({ min: 0, max: 5 }) }) },
   {
@@ -113,6 +129,7 @@ const step = fc.oneof(
       full: fc.subarray(['a.test', 'b.test', 'c.test']),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ move: fc.nat(50), to: place }) },
   { weight: 1, arbitrary: fc.record({ vanish: fc.nat(50) }) },
   { weight: 1, arbitrary: fc.record({ search: fc.constant(true) }) },
 )
@@ -129,7 +146,9 @@ test('each delivery is taken once, and none is forgotten', async () => {
           const work =
             'accept' in one
               ? () => queue.accept(one.accept, one.at)
-              : () => queue.vanish(one.vanish)
+              : 'move' in one
+                ? () => queue.move(one.move, one.to)
+                : () => queue.vanish(one.vanish)
           if (isLate) queue.between.push(work)
           else work()
         }
@@ -142,9 +161,24 @@ test('each delivery is taken once, and none is forgotten', async () => {
       }
       expect([...queue.stored.values()], 'forgotten').toEqual([])
       expect(new Set(queue.taken).size, 'taken twice').toBe(queue.taken.length)
+      expect(queue.remembered(), 'empty lines').toBe(0)
     }),
     { numRuns: 500 },
   )
+})
+
+test('lines whose mail has moved to a destination that they share leave their places to others', async () => {
+  const queue = createQueue()
+  const at = (destination: string) => ({ class: 0, workspace_id: 'ws_a', shard: 3, destination })
+  queue.accept(at('a.test'), 0)
+  queue.accept(at('b.test'), 0)
+  queue.move(0, at('provider'))
+  queue.move(1, at('provider'))
+  expect(queue.remembered()).toBe(1)
+  queue.accept(at('c.test'), 0)
+  queue.accept(at('d.test'), 0)
+  await queue.claim(4)
+  expect(queue.taken).toEqual([1, 3, 4, 2])
 })
 
 test('what is told while a line is read is not lost, although the read has not seen it', async () => {
