@@ -16,9 +16,6 @@ export function emptyLine({ class: classPlace, workspace_id, shard, destination 
   return { class: classPlace, workspace_id, shard, destination, rows: [], unread: null, told: null }
 }
 
-/** Whether nothing waits in it any more. */
-export const isEmpty = ({ rows, unread }: Line) => rows.length === 0 && !unread
-
 /** Whether one place in a line is before another. */
 export const isBefore = (a: LinePlace, b: LinePlace) =>
   a.at < b.at || (a.at === b.at && a.id < b.id)

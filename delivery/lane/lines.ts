@@ -8,18 +8,8 @@ import {
   type ReadFrom,
 } from '../../db/deliveries/lines.ts'
 import { mailClasses } from '../../rules/mail/classes.ts'
-import {
-  cut,
-  emptyLine,
-  extend,
-  insert,
-  isBefore,
-  isEmpty,
-  justBefore,
-  type Line,
-  nameOf,
-} from './line.ts'
-import { GIVE_UP_MS, LIMITS, type Limits, linesPerWorkspace, rowsPerRead } from './memoryLimits.ts'
+import { cut, emptyLine, extend, insert, isBefore, justBefore, type Line, nameOf } from './line.ts'
+import { LIMITS, type Limits, linesPerWorkspace, rowsPerRead } from './memoryLimits.ts'
 import { emptyWorkspace, firstOf, type WorkspaceLines } from './workspaceLines.ts'
 
 /**
@@ -91,7 +81,7 @@ export class Lines {
         line.rows.push(row)
         this.#ids.set(row.id, line)
       }
-      if (isEmpty(line)) this.#forget(line)
+      if (line.rows.length === 0 && !line.unread) this.#forget(line)
     }
   }
 
@@ -101,7 +91,7 @@ export class Lines {
     if (!row) return
     this.#ids.delete(row.id)
     const { class: classPlace, workspace_id, shard, destination } = line
-    if (isEmpty(line)) this.#forget(line)
+    if (line.rows.length === 0 && !line.unread) this.#forget(line)
     return { class: classPlace, workspace_id, shard, destination, ...row }
   }
 
@@ -125,15 +115,9 @@ export class Lines {
     return true
   }
 
-  /**
-   * Gives the places of lines that have no room to others of their workspace, which may have some. It does nothing where
-   * all lines are here, or where it did so a moment ago: none of them may have room.
-   * @param now ms
-   */
-  giveUp(workspace: WorkspaceLines, hasRoom: (line: Line) => boolean, now: number): void {
-    if (!workspace.unsearched || Math.abs(now - workspace.gaveUpAt) < GIVE_UP_MS) return
-    workspace.gaveUpAt = now
-    for (const line of [...workspace.lines.values()]) if (!hasRoom(line)) this.#forget(line)
+  /** Gives the places of lines to others of their workspace that are not here. */
+  giveUp(workspace: WorkspaceLines, lines: readonly Line[]): void {
+    for (const line of lines) this.#forget(line)
     workspace.hasRefused = true
   }
 
@@ -217,7 +201,7 @@ export class Lines {
     if (!known) return false
     known.rows = known.rows.filter((row) => row.id !== id)
     this.#ids.delete(id)
-    if (isEmpty(known)) this.#forget(known)
+    if (known.rows.length === 0 && !known.unread) this.#forget(known)
     return false
   }
 

@@ -19,7 +19,7 @@ export const LIMITS: Limits = {
   lineRows: [200, 4],
 }
 
-/** How seldom the lines of a workspace give up their places. */
+/** How seldom it is looked whether lines of a workspace give up their places. */
 export const GIVE_UP_MS = 1_000
 
 /** How many lines a workspace may have in one class, where so many of both have some. */

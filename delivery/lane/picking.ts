@@ -4,6 +4,7 @@ import type { Rooms } from '../../mail/transport.ts'
 import { classWeights } from '../../rules/mail/classes.ts'
 import type { Line } from './line.ts'
 import type { Lines } from './lines.ts'
+import { GIVE_UP_MS } from './memoryLimits.ts'
 import type { WorkspaceLines } from './workspaceLines.ts'
 
 /** The most lines of a class that are read at a time, and how often lines are read for one claim. */
@@ -116,20 +117,29 @@ function* ofWorkspace(
   workspace: WorkspaceLines,
   toRead: Line[],
 ): Generator<InLine> {
-  const before = toRead.length
-  let hasAny = false
+  makePlaces(picking, workspace)
   for (const [name, line] of workspace.lines) {
     const row = takeOf(picking, line, toRead)
     if (!row) continue
-    hasAny = true
     if (workspace.lines.delete(name)) workspace.lines.set(name, line)
     yield row
   }
-  if (hasAny || toRead.length > before) return
-  // No line that is here has room: others may, unless there is none anywhere.
-  if (picking.rooms.other <= 0) return
-  const hasRoom = ({ destination }: Line) => roomIn(picking, destination) > 0
-  picking.lines.giveUp(workspace, hasRoom, picking.now)
+}
+
+/**
+ * Where no room is left for half of the lines of a workspace or more, their places go to others that are not here: these may have
+ * room, unless there is none anywhere. While most have some, places become free as these are sent; and a destination of which this
+ * claim has picked some is no full one.
+ */
+function makePlaces(picking: Picking, workspace: WorkspaceLines): void {
+  const { lines, left, now, rooms } = picking
+  if (!workspace.unsearched || rooms.other <= 0) return
+  if (Math.abs(now - workspace.fullLookAt) < GIVE_UP_MS) return
+  workspace.fullLookAt = now
+  const full = [...workspace.lines.values()].filter(
+    ({ destination }) => !left.has(destination) && roomIn(picking, destination) <= 0,
+  )
+  if (full.length > 0 && 2 * full.length >= workspace.lines.size) lines.giveUp(workspace, full)
 }
 
 /** The first delivery of a line if it can be sent now. */

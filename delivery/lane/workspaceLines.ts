@@ -11,8 +11,8 @@ export interface WorkspaceLines {
   unsearched: LineKey | null
   /** Whether a line was refused or forgotten since the search through its lines began at the first one. */
   hasRefused: boolean
-  /** When lines of it gave their places to others, ms. */
-  gaveUpAt: number
+  /** When it was last looked whether lines of it give their places to others, ms. */
+  fullLookAt: number
 }
 
 type WorkspaceKey = Pick<LineKey, 'class' | 'workspace_id'>
@@ -27,7 +27,7 @@ export const emptyWorkspace = ({
   lines: new Map(),
   unsearched: null,
   hasRefused: false,
-  gaveUpAt: Number.NEGATIVE_INFINITY,
+  fullLookAt: Number.NEGATIVE_INFINITY,
 })
 
 /** Before all lines of a workspace. */

@@ -124,6 +124,19 @@ test('a workspace with more full lines than its share comes to the one that has 
   await claimAll(lane, 1_700)
 })
 
+test('a workspace with many full lines comes to the one that has room, beside one that is long', async () => {
+  const lane = createLane()
+  await lane.settled()
+  await accept('ws_1', 1, { each: 20_000 })
+  await accept('ws_1', 1_101)
+  const full = Array.from({ length: 1_099 }, (_, i) => `d${String(i + 2).padStart(5, '0')}`)
+  const known = new Map(full.map((one) => [one, 0]))
+  const rooms = { known: known.set('d00001', 10), other: 10 }
+  await eventually(async () => expect(await lane.claim(rooms)).toContain('d01101'), {
+    deadline_ms: MINUTE_SEARCH_MS,
+  })
+})
+
 test('a receipt behind a long campaign is found without a look at all of the campaign', async () => {
   const lane = createLane()
   await lane.settled()

@@ -172,3 +172,52 @@ test('where all lines of a workspace are full that it has a share for, others ta
   lines.foundBehind(behind, { heads: heads.slice(2), next: null })
   expect((await claim()).rows).toEqual(heads.slice(2))
 })
+
+/** A workspace that remembers four lines, and has more. */
+function narrowLane(...destinations: string[]) {
+  const lines = new Lines({ lines: 9, share: [4, 4], rows: 99, lineRows: [9, 4] })
+  for (const destination of destinations) lines.add(waiting({ count: 9, destination }))
+  let now = 0
+  return {
+    lines,
+    remembered: () => [...(lines.classes[0]?.get('ws_1')?.lines.values() ?? [])],
+    async claim(full: readonly string[], room = 2) {
+      now += 1_000
+      const rooms = { known: new Map(full.map((one) => [one, 0])), other: room }
+      const { rows } = await pickForClaim(lines, async () => undefined, { limit: 9, rooms, now })
+      return countsOf(rows, 'destination')
+    },
+  }
+}
+
+test('where half of the lines are full others take their places, although one has mail to send', async () => {
+  const { lines, remembered, claim } = narrowLane(
+    'a.test',
+    'b.test',
+    'busy.test',
+    'c.test',
+    'd.test',
+  )
+  expect(await claim(['a.test', 'b.test', 'c.test'])).toEqual({ 'busy.test': 2 })
+  expect(remembered().map(({ destination }) => destination)).toEqual(['busy.test'])
+  const after = lines.nextPartial()
+  expect(after).toMatchObject({ workspace_id: 'ws_1', shard: -1 })
+  if (!after) return
+  lines.foundBehind(after, { heads: waiting({ count: 1, destination: 'd.test' }), next: null })
+  expect(await claim([])).toEqual({ 'busy.test': 2, 'd.test': 1 })
+})
+
+test('where most lines have room none gives up its place, and no line whose room this claim has used', async () => {
+  const { lines, remembered, claim } = narrowLane('a.test', 'b.test', 'c.test', 'd.test', 'e.test')
+  expect(await claim(['a.test'])).toEqual({ 'b.test': 2, 'c.test': 2, 'd.test': 2 })
+  expect(remembered()).toHaveLength(4)
+  // Another workspace, whose turn is first, takes all the room of one destination.
+  const [receipt] = waiting({ count: 1, workspace: 'ws_0', destination: 'd.test' })
+  if (!receipt) return
+  const before = lines.classes[0]?.get('ws_1')
+  lines.classes[0]?.clear()
+  lines.add([receipt])
+  if (before) lines.classes[0]?.set('ws_1', before)
+  expect(await claim(['a.test', 'b.test', 'c.test'], 1)).toEqual({ 'd.test': 1 })
+  expect(remembered().map(({ destination }) => destination)).toEqual(['d.test'])
+})
