@@ -14,9 +14,11 @@ const FAULT_MS = 2_000
 
 /**
  * A look at all that is due passes what was made ready since a snapshot was taken that somebody holds open. So it comes as many
- * times later as it is long; looks between count what became due since, and so much before.
+ * times later as it is long, up to a bound; looks between count what became due since, and so much before. What is put back with
+ * the time that it had waits for a look at all.
  */
 const WHOLE_REST = 20
+const WHOLE_REST_MS_MAX = 30_000
 const SINCE_MS = 5_000
 
 type Deps = Pick<DeliveryDeps, 'db' | 'now' | 'wake' | 'config'>
@@ -59,16 +61,19 @@ export function createReady(
     try {
       const isWhole = began_ms >= wholeAt_ms
       const next = new Date(deps.now().getTime() - SINCE_MS)
+      let look_ms = 0
       for (let more = true; more; ) {
+        const asked_ms = performance.now()
         const found = await makeReady(isWhole ? undefined : since)
+        // Of the last one alone: how long a backlog took says nothing of how long the next look takes.
+        look_ms = performance.now() - asked_ms
         crowded = found.crowded
         more = crowded.size > 0
         if (found.rows.length > 0) onReady(found.rows)
       }
       since = next
       if (isWhole) {
-        const now_ms = performance.now()
-        wholeAt_ms = now_ms + WHOLE_REST * (now_ms - began_ms)
+        wholeAt_ms = performance.now() + Math.min(WHOLE_REST_MS_MAX, WHOLE_REST * look_ms)
       }
     } catch (err) {
       restsUntil = performance.now() + FAULT_MS
