@@ -10,6 +10,7 @@ export interface DnsCacheOptions {
   failureMs?: number
   /** The most answers that are kept; the least recently used ones are dropped first. */
   entriesMax?: number
+  /** ms of a clock that nobody sets; absent: `performance.now`. */
   now?: () => number
 }
 
@@ -26,7 +27,7 @@ interface Entry {
 /** Wraps a DNS with a cache for `mx`, `a` and `aaaa`. Other types are not cached. */
 export function cachedDns(dns: Dns, options: DnsCacheOptions = {}): Dns {
   const { answerMs = ANSWER_MS, failureMs = FAILURE_MS, entriesMax = ENTRIES_MAX } = options
-  const now = options.now ?? Date.now
+  const now = options.now ?? (() => performance.now())
 
   function remember<T>(ask: (name: string) => Promise<DnsAnswer<T>>) {
     const entries = new LRUCache<string, Entry>({ max: entriesMax })

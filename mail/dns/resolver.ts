@@ -73,13 +73,13 @@ export function createDns(options: DnsOptions = {}): Dns {
     return resolver
   }
   let current = create()
-  let renewAt = Date.now() + renewMs
+  let renewAt = performance.now() + renewMs
 
   /** c-ares caches every answer for its whole TTL and without a limit of number, so it is replaced regularly. */
   const currentResolver = () => {
-    if (Date.now() >= renewAt) {
+    if (performance.now() >= renewAt) {
       current = create()
-      renewAt = Date.now() + renewMs
+      renewAt = performance.now() + renewMs
     }
     return current
   }

@@ -152,7 +152,7 @@ export function createDestination(
     deadline: number,
     recorder: Recorder | null,
   ): Promise<Session | Outcome> {
-    const left = deadline - now()
+    const left = Math.round(deadline - now())
     const within = (wait_ms: number) => Math.max(1, Math.min(wait_ms, left))
     const plain = withoutTls.has(address)
     const session = createSession({

@@ -55,6 +55,7 @@ export interface MxOptions {
   timeouts?: Partial<MxTimeouts>
   tls?: ConnectionOptions
   random?: () => number
+  /** ms of a clock that nobody sets, as rests and what is remembered are measured by it; absent: `performance.now`. */
   now?: () => number
 }
 
@@ -68,7 +69,7 @@ export interface DestinationState {
   waiting: number
   /** Connections that are allowed now. */
   limit: number
-  /** When it is tried again, ms; in the past if it does not rest. */
+  /** When it is tried again, ms of the transport's clock; in the past if it does not rest. */
   restsUntil: number
 }
 
@@ -94,7 +95,8 @@ const lenientTls: ConnectionOptions = { minVersion: 'TLSv1', ciphers: 'DEFAULT@S
  * addresses, share a destination, which has its connections and its pace. A destination that is unused for 15 minutes is dropped. Call `close` before the process ends.
  */
 export function createMxTransport(options: MxOptions): MxTransport {
-  const { dns, allowPrivate = false, random = Math.random, now = Date.now } = options
+  const { dns, allowPrivate = false, random = Math.random } = options
+  const now = options.now ?? (() => performance.now())
   const timeouts = {
     ...defaultTimeouts,
     idleMs: IDLE_MS,

@@ -1,6 +1,8 @@
 // The pace of a relay: what it asks for costs no attempt, and it rests while it cannot be reached.
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createRelayTransport } from '../../../mail/smtp/relay.ts'
+import type { Config } from '../../../runtime/config.ts'
+import { createTransport } from '../../../worker/createTransport.ts'
 import { type Script, startFaultServer } from './faultServer.ts'
 import { at, closeAfterTest, message, sendOne } from './relayHarness.ts'
 import { sendTo } from './smtpServer.ts'
@@ -144,4 +146,27 @@ test('mail waits for the relay by class', async () => {
   await Promise.all(sent)
   const order = server.seen.commands.filter((line) => line.startsWith('RCPT'))
   expect(order[1]).toContain('<receipt@')
+})
+
+test('a rest lasts as long as it should where the clock of the machine is set back meanwhile', async () => {
+  const machine = { now: Date.now() }
+  vi.spyOn(Date, 'now').mockImplementation(() => machine.now)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const { port, close } = await startFaultServer()
+  await close()
+  const config = {
+    deliveryMode: 'relay',
+    smtpUrl: `smtp://127.0.0.1:${port}`,
+    smtpConnections: 1,
+    ehloName: 'us.test',
+  }
+  const transport = createTransport(config as Config)
+  closeAfterTest(transport)
+  await sendTo(transport, 'a@b.test')
+  await sendTo(transport, 'a@b.test')
+  expect(transport.rooms().other, 'it rests').toBe(0)
+  machine.now -= 3_600_000
+  closeAfterTest(await startFaultServer(undefined, port))
+  await vi.waitFor(() => expect(transport.rooms().other).toBe(1), { timeout: 20_000 })
+  expect((await sendTo(transport, 'a@b.test')).kind).toBe('delivered')
 })
