@@ -162,7 +162,9 @@ export const Variables = z.object({
   MAIL_HOST: hostName
     .optional()
     .describe('Host that takes bounces: the MX of every `bounces.<domain>`')
-    .meta(besides('host of `PUBLIC_URL`, or `EHLO_NAME` where that is an IP address or `localhost`')),
+    .meta(
+      besides('host of `PUBLIC_URL`, or `EHLO_NAME` where that is an IP address or `localhost`'),
+    ),
   SPF_MECHANISM: z
     .string()
     .regex(/^[!-~]+$/, 'must be one mechanism of SPF, without spaces')
