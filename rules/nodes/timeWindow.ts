@@ -110,6 +110,7 @@ export const timeWindow = defineNode({
         : opensAt({ days: data.days, start, end, zone }, facts.now)
     if (opens === null) return { end: failed(`${nodeId}: bad window`), why: null }
     if (opens <= facts.now) return { handle: 'default', why: null }
-    return { wait: { for: 'window', until: opens }, why: null }
+    // A timer may come late, when the window has closed again.
+    return { wait: { for: 'window', until: opens, again: true }, why: null }
   },
 })

@@ -1,4 +1,4 @@
-// Windows of the week: when they are open, when they open next, over midnight and across changes of the clocks.
+// Windows of the week: when they are open, when they open next, over midnight, across changes of the clocks and after an outage.
 import { describe, expect, test } from 'vitest'
 import { walkSegment } from '../../../rules/interpreter.ts'
 import type { Json } from '../../../rules/json.ts'
@@ -108,6 +108,34 @@ describe('whose clocks', () => {
     ['of the node', { ...office }, kolkata, kolkata, '2026-11-23T08:00'],
   ])('%s', (_name, data, properties, settings, expected) => {
     expect(opens(data, now, properties, settings)).toBe(expected)
+  })
+})
+
+describe('an execution that waits for it', () => {
+  const exit = { id: 'x', type: 'exit', data: { outcome: 'open' } } as const
+  const design = designOf([{ id: 'n', type: 'time_window', data: office }, exit], 't>n', 'n>x')
+  const evening = at('2026-11-23T19:00')
+  const again = { kind: 'again', nodeId: 'n', since: evening } as const
+  const facts = (now: number) => ({ ...withProperties({}), now })
+
+  test('asks again when it opens, and goes on', () => {
+    const until = at('2026-11-24T08:00')
+    const { next } = walkSegment(design, start, facts(evening), sending())
+    expect(next).toMatchObject({ for: 'window', until, again: true })
+    const { left, next: last } = walkSegment(design, again, facts(until), sending())
+    expect(left).toEqual({ handle: 'default', why: null })
+    expect(last).toEqual(ended('open'))
+  })
+
+  test('waits for the next one when its timer comes after the window has closed', () => {
+    const { steps, left, next } = walkSegment(
+      design,
+      again,
+      facts(at('2026-11-24T20:00')),
+      sending(),
+    )
+    expect({ steps, left }).toEqual({ steps: [], left: null })
+    expect(next).toMatchObject({ for: 'window', since: evening, until: at('2026-11-25T08:00') })
   })
 })
 
