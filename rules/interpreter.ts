@@ -194,10 +194,13 @@ function goOn(walk: Walk, nodeId: string, move: Move, since: number): Here | Nex
   return { kind: 'wait', nodeId, since, ...untilInterrupted(move.wait, walk) }
 }
 
-/** A wait ends, to be looked at again, where time alone may interrupt the execution. */
+/**
+ * A wait ends, to be looked at again, where time alone may interrupt the execution. At one moment that comes before what the
+ * execution waits for.
+ */
 function untilInterrupted(wait: Wait, { drawn, facts }: Walk): Wait {
   const turn = nextInterruption(drawn.interrupts, facts)
-  if (turn === null || (wait.until !== null && wait.until <= turn)) return wait
+  if (turn === null || (wait.until !== null && wait.until < turn)) return wait
   return { ...wait, until: turn, again: true }
 }
 

@@ -40,6 +40,7 @@ export const delay = defineNode({
   conditions: noConditions,
   names: namesNothing,
   enter(data, place) {
+    const { since } = place
     const { now } = place.facts
     const span =
       'duration' in data && data.duration
@@ -48,9 +49,9 @@ export const delay = defineNode({
     if (!span || Number.isNaN(span.ms)) {
       return { end: failed(`${place.nodeId}: bad duration`), why: null }
     }
-    const until = addDuration(place.since, span) + jitter(data.jitter_ms, place)
-    // Nothing to wait for: no timer, and no segment of its own.
-    if (until <= now) return { handle: 'default', why: 'no time to wait' }
+    const until = addDuration(since, span) + jitter(data.jitter_ms, place)
+    // Nothing to wait for: no timer, and no segment of its own. Asked again, it has waited.
+    if (until <= now) return { handle: 'default', why: since < now ? null : 'no time to wait' }
     return { wait: { for: 'nothing', until }, why: null }
   },
 })

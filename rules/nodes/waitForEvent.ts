@@ -104,10 +104,15 @@ export const waitForEvent = defineNode({
     const { event_name, timeout, lookback_ms } = data
     const span = timeout ? parseDuration(timeout) : null
     if (timeout && !span) return { end: failed(`${nodeId}: bad timeout`), why: null }
+    const until = span ? addDuration(since, span) : null
+    // Asked again at the end of its time, or later.
+    if (until !== null && since < facts.now && until <= facts.now) {
+      return { handle: 'timeout', why: null }
+    }
     return {
       wait: {
         for: 'event',
-        until: span ? addDuration(since, span) : null,
+        until,
         eventName: event_name,
         filter: resolveMatch(data, facts),
         lookbackMs: lookback_ms || 0,
