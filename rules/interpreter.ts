@@ -50,6 +50,8 @@ interface Here {
   cameBy?: string
   /** When the execution was held before the node, ms. */
   heldSince?: number
+  /** It was held before the node, which is a step already. */
+  isReleased?: true
 }
 
 /**
@@ -96,7 +98,7 @@ function begin(walk: Walk, start: SegmentStart): Here | Next {
     case 'released': {
       const { execution } = walk.facts
       walk.facts = { ...walk.facts, execution: { step_count: execution.step_count - 1 } }
-      return { kind: 'here', id: start.nodeId }
+      return { kind: 'here', id: start.nodeId, isReleased: true }
     }
     case 'interrupted':
       walk.left = { handle: null, why: whyOf(start.by) }
@@ -118,7 +120,7 @@ function begin(walk: Walk, start: SegmentStart): Here | Next {
 }
 
 /** Enters one node. @returns the next one, or how the walk ends */
-function step(walk: Walk, { id, since, cameBy, heldSince }: Here): Here | Next {
+function step(walk: Walk, { id, since, cameBy, heldSince, isReleased }: Here): Here | Next {
   if (id === undefined) return completed()
   const node = walk.drawn.nodes.get(id)
   if (!node) return failed(`the design has no node ${id}`)
@@ -137,7 +139,9 @@ function step(walk: Walk, { id, since, cameBy, heldSince }: Here): Here | Next {
   const isAgain = since !== undefined
   if (isAgain || kind.records === 'email_activity') {
     const found = interruption(walk.drawn.interrupts, walk.facts)
-    if (found && isAgain) walk.left = { handle: null, why: whyOf(found) }
+    if (found && (isAgain || isReleased)) walk.left = { handle: null, why: whyOf(found) }
+    // The step at which it was held stays.
+    if (found && isReleased) countStep(walk)
     if (found) return jump(walk, id, found)
   }
   if (!isAgain) countStep(walk)

@@ -62,12 +62,7 @@ interface WalkFrom {
  */
 export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   const { input, execution, previous } = from
-  const start = startOf(from)
-  // The node before which the execution was held is a step already: what becomes of it takes its place.
-  const isReleased = start.kind === 'released'
-  const before = (previous?.step_count ?? 0) - (isReleased ? 1 : 0)
-  const { steps, left, waits, next, facts } = await walkOn(trx, from, start, before)
-
+  const { steps, before, isReleased, left, waits, next, facts } = await walkOn(trx, from)
   const stepCount = before + steps.length
   const step = steps.at(-1)?.node_id ?? previous?.step ?? ''
   const result = withClosedError({ next: toResult(next), step, step_count: stepCount })
@@ -104,8 +99,9 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
 type Reached = Exclude<Next, { kind: 'effect' }>
 
 /** Walks to the first wait whose event has not happened yet, or to the end; carries out effects on the way. */
-async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: number) {
-  const { design, mail, marked, perform } = from
+async function walkOn(trx: Trx, from: WalkFrom) {
+  const { design, mail, marked, perform, previous } = from
+  const start = startOf(from)
   const steps: NewStep[] = []
   const waits: SegmentWrites['waits'] = []
   const visited = new Set<string>()
@@ -114,6 +110,12 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
     marked(at.nodeId, (entering) => walkSegment(design, at, facts, { ...mail, visited, entering }))
   let outcome = walkFrom(start, from.facts)
   const { left } = outcome
+  // The node before which the execution was held is a step already: what becomes of it there takes its place.
+  const isReleased = start.kind === 'released' && left === null
+  const before = (previous?.step_count ?? 0) - (isReleased ? 1 : 0)
+  const reached = (next: Reached, facts: SegmentFacts) => {
+    return { steps, before, isReleased, left, waits, next, facts }
+  }
   for (;;) {
     for (const step of outcome.steps) {
       const { nodeId, type, handle, why } = step
@@ -126,13 +128,13 @@ async function walkOn(trx: Trx, from: WalkFrom, start: SegmentStart, before: num
       outcome = walkFrom({ kind: 'effect', nodeId, result }, facts)
       continue
     }
-    if (next.kind !== 'wait') return { steps, left, waits, next: next as Reached, facts }
+    if (next.kind !== 'wait') return reached(next, facts)
     const isNew = start.kind !== 'again' || next.nodeId !== start.nodeId
     const taken = waits.flatMap(({ consumed_by }) => consumed_by ?? [])
     const came =
       next.for === 'event' && isNew ? await look(trx, from, next, facts, taken) : undefined
     waits.push(toWait(from, next, facts, came?.id ?? null))
-    if (!came) return { steps, left, waits, next: next as Reached, facts }
+    if (!came) return reached(next, facts)
     const handle = handleAfterWait(design, next.nodeId, 'event')
     const waited = steps.at(-1)
     if (waited) Object.assign(waited, { handle, why: 'came before the wait' })

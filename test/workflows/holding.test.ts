@@ -191,6 +191,44 @@ test('a goal is reached while it is held, and the execution is held behind it', 
   expect(await engine().subjects(id)).toEqual([])
 })
 
+test.each<[string, object, string[], number]>([
+  [
+    'a goal',
+    {},
+    ['start default', 'wait received', 'hello - goal', 'done default goal', 'thanks -'],
+    5,
+  ],
+  [
+    'an exit condition',
+    { exit_conditions: [is('properties.done')] },
+    ['start default', 'wait received', 'hello - exited'],
+    3,
+  ],
+])(
+  'a release before a send that %s takes away keeps the step at which it was held',
+  async (_, settings, expected, count) => {
+    const { workflowId, people } = await hold(1, (name) => {
+      const made = greets(name, settings)
+      const goal = { id: 'done', type: 'goal', data: { condition: is('properties.done') } }
+      const thanks = { id: 'thanks', type: 'exit', data: { outcome: 'done' } }
+      const edge = { id: 'd', source: 'done', target: 'thanks' }
+      return { ...made, nodes: [...made.nodes, goal, thanks], edges: [...made.edges, edge] }
+    })
+    const [{ id, email } = { id: '', email: '' }] = people
+    // It tells of the past, so it wakes nothing, and is found at the release.
+    await api.request('POST', '/v1/automation/events', {
+      event_name: 'told.later',
+      email,
+      historical: true,
+      contact_properties: { done: true },
+    })
+    await resume(workflowId)
+    expect(await engine().ended(id, 'COMPLETED')).toMatchObject({ step_count: count })
+    expect(await lines(id)).toEqual(expected)
+    expect(await engine().subjects(id)).toEqual([])
+  },
+)
+
 test('an archived workflow holds nothing, since nobody could make it active', async () => {
   const { workflowId, people } = await hold(1)
   expect((await api.request('DELETE', `/v1/workflows/${workflowId}`)).status).toBe(204)

@@ -151,3 +151,28 @@ test('a release enters the node, whose step counts once', () => {
   expect(walked.steps).toEqual(['hello default null', 'end null null'])
   expect(walked).toMatchObject({ sent: ['hello'], next: ended('over'), count: 4, left: null })
 })
+
+test.each<[string, Design, string, string[], object]>([
+  [
+    'a goal',
+    withSettings({}, goal),
+    'goal',
+    ['goal default goal', 'hello default null', 'end null null'],
+    ended('over'),
+  ],
+  [
+    'an exit condition',
+    withSettings({ exit_conditions: [is('properties.done')] }),
+    'exited',
+    [],
+    ended('exited'),
+  ],
+])(
+  'a release before a send that %s takes away leaves the step at which it was held',
+  (_, design, why, steps, next) => {
+    const active = facts({ done: true }, { isPaused: false, execution: { step_count: 3 } })
+    const walked = walk(design, { kind: 'released', nodeId: 'hello' }, active)
+    expect(walked).toMatchObject({ left: { handle: null, why }, steps, next })
+    expect(walked.count).toBe(3 + steps.length)
+  },
+)
