@@ -46,8 +46,7 @@ export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
   const needs = withSegments(ofDesign, segments)
   const names = goalEventNames(design)
   const since = state.entered_at
-  const butId = execution.trigger_event_id
-  const arrived = { contactId: contact.id, names, since, butId }
+  const arrived = { contactId: contact.id, names, since, executionId: execution.id }
   const event = state.trigger_properties ?? execution.properties ?? {}
   return {
     executionId: execution.id,

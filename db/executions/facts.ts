@@ -1,7 +1,7 @@
 // Reads facts about a contact and an execution for conditions.
 
 import { sql } from 'kysely'
-import type { WorkspaceId } from '../../rules/ids.ts'
+import { idPrefixes, type WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import type { Trx } from '../connect.ts'
 
@@ -79,13 +79,17 @@ export async function listMemberships(
 /** How far behind its coming an event's own time is looked for, ms. */
 const BEHIND_MS_MAX = limits.eventBehindMsMax
 
-/** Which of these events have come for a contact since then; `butId`: that one does not count, nor what told of the past. */
+/**
+ * Which of these events have come for a contact since an execution was started, at `since`: not the one that started it, none
+ * before that, and none that told of the past. Of one millisecond the ids tell, which increase.
+ */
 export async function listArrivedNames(
   trx: Trx,
   workspaceId: WorkspaceId,
-  look: { contactId: string; names: string[]; since: Date; butId: string | null },
+  look: { contactId: string; names: string[]; since: Date; executionId: string },
 ): Promise<string[]> {
-  const { contactId, names, since, butId } = look
+  const { contactId, names, since, executionId } = look
+  const idAtStart = executionId.replace(idPrefixes.execution, idPrefixes.automationEvent)
   const rows = await trx
     .selectFrom('automation_events')
     .select('event_name')
@@ -94,9 +98,13 @@ export async function listArrivedNames(
     .where('contact_id', '=', contactId)
     .where('event_name', 'in', names)
     .where('at', '>', new Date(since.getTime() - BEHIND_MS_MAX))
-    .where('created_at', '>=', since)
+    .where((eb) =>
+      eb.or([
+        eb('created_at', '>', since),
+        eb.and([eb('created_at', '=', since), eb('id', '>', idAtStart)]),
+      ]),
+    )
     .where('historical', '=', false)
-    .where('id', '<>', butId ?? '')
     .execute()
   return rows.map((row) => row.event_name)
 }

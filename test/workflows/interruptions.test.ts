@@ -4,7 +4,7 @@ import { createApiWithEngine } from '../setup/apiEngine.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
 import { uniqueName } from '../setup/unique.ts'
 
-const { engine, flow, post, patch, stepLines, newContact } = await createApiWithEngine()
+const { api, engine, flow, post, patch, stepLines, newContact } = await createApiWithEngine()
 
 const is = (field: string) => ({ type: 'rule', field, operator: 'is_true' })
 
@@ -86,6 +86,56 @@ describe('a goal', () => {
       'thanks default',
       'week -',
     ])
+  })
+
+  const until = (goal: string) =>
+    [
+      {
+        day: ['delay', { duration: 'P1D' }],
+        late: ['exit', { outcome: 'late' }],
+        bought: ['goal', { event_name: goal }],
+        week: ['delay', { duration: 'P7D' }],
+      },
+      [
+        ['start', 'day'],
+        ['day', 'late'],
+        ['bought', 'week'],
+        ['week', 'late'],
+      ],
+    ] satisfies [Parameters<typeof design>[0], Parameters<typeof design>[1]]
+
+  test.each<['before' | 'after', string]>([
+    ['before', 'day'],
+    ['after', 'week'],
+  ])('by an event of the same batch %s the one that starts the execution', async (place, at) => {
+    const [begins, bought] = [uniqueName('begins'), uniqueName('bought')]
+    const [nodes, arrows] = until(bought)
+    await flow(design({ start: onEvent(begins), ...nodes }, arrows))
+    const email = newContact()
+    const names = place === 'before' ? [bought, begins] : [begins, bought]
+    const events = names.map((event_name) => ({ event_name, email }))
+    type Batch = { events: { executions?: string[] }[] }
+    const { body } = await api.request<Batch>('POST', '/v1/automation/events/batch', { events })
+    engine().wake()
+    const [id = ''] = body.events.flatMap(({ executions = [] }) => executions)
+    await engine().waiting(id, at)
+  })
+
+  test('is not reached by the event whose properties started the execution', async () => {
+    const changes = uniqueName('changes')
+    const [nodes, arrows] = until(changes)
+    const onPlan: [string, object] = ['trigger', { kind: 'property_changed', path: 'plan' }]
+    await flow(design({ start: onPlan as ReturnType<typeof onEvent>, ...nodes }, arrows))
+    const email = newContact()
+    await post('goal.first', email)
+    const body = { event_name: changes, email, contact_properties: { plan: 'pro' } }
+    const path = '/v1/automation/events'
+    const answer = await api.request<{ executions: string[] }>('POST', path, body)
+    engine().wake()
+    const [id = ''] = answer.body.executions
+    await engine().waiting(id, 'day')
+    await post(changes, email)
+    await engine().waiting(id, 'week')
   })
 
   test('comes before the wait of the execution that the same event would end', async () => {
