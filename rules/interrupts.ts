@@ -72,11 +72,15 @@ export function interruption(
   return goal ? { kind: 'goal', nodeId: goal.nodeId } : null
 }
 
-/** When time alone may interrupt it next, in ms; null if it does not. */
-export function nextInterruption(interrupts: Interrupts | null, facts: RunFacts): number | null {
+/** When time alone may interrupt it next, in ms; null if it does not. @param before later turns of rules are not looked for */
+export function nextInterruption(
+  interrupts: Interrupts | null,
+  facts: RunFacts,
+  before?: number,
+): number | null {
   if (!interrupts) return null
   const goals = openGoals(interrupts, facts).flatMap(({ condition }) => condition ?? [])
-  const turn = nextTurn([...interrupts.exits, ...goals], facts)
+  const turn = nextTurn([...interrupts.exits, ...goals], facts, before)
   const ends = endOf(interrupts, facts)
   if (turn === null || ends === null) return turn ?? ends
   return Math.min(turn, ends)

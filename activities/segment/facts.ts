@@ -20,6 +20,7 @@ import { goalEventNames } from '../../rules/interrupts.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { nodeRegistry } from '../../rules/nodes/index.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
+import { isLookedAtSooner, isWokenByTime } from './wokenBy.ts'
 
 interface From {
   execution: SegmentRow
@@ -98,16 +99,10 @@ export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
 const keepsAnswers = ({ nodes }: Design): boolean =>
   nodes.some(({ type, data }) => nodeRegistry.find(type)?.stores?.(data as JsonObject) != null)
 
-/** Whether nothing but time has ended the wait of the segment before. */
-const isWokenByTime = (
-  { consumed_by, ended_by }: SegmentState,
-  previous: SegmentResult | null,
-): boolean =>
-  previous !== null && previous.next.kind !== 'call' && consumed_by === null && ended_by === null
-
 /** A timer may fire before this process's clock has come so far: then it is as late as the timer says. */
 function timeOf(now: Date, state: SegmentState, previous: SegmentResult | null): number {
-  const ended = isWokenByTime(state, previous) ? previous?.next : undefined
+  const isTime = isWokenByTime(state, previous) && !isLookedAtSooner(state, previous)
+  const ended = isTime ? previous?.next : undefined
   const until = ended && ended.kind !== 'end' && ended.kind !== 'call' ? ended.until : null
   return Math.max(now.getTime(), until ?? 0)
 }

@@ -3,16 +3,10 @@
 
 import { findRecentEvent } from '../../commands/events/findRecent.ts'
 import type { Trx } from '../../db/connect.ts'
-import type {
-  NewStep,
-  SegmentRow,
-  SegmentState,
-  SegmentWrites,
-} from '../../db/executions/segments.ts'
+import type { NewStep, SegmentWrites } from '../../db/executions/segments.ts'
 import type { Design } from '../../rules/design/types.ts'
 import { handleAfterWait, walkSegment } from '../../rules/interpreter.ts'
 import type {
-  CallResult,
   Effect,
   EffectResult,
   EventWait,
@@ -21,11 +15,11 @@ import type {
   SegmentFacts,
   SegmentStart,
   SegmentTools,
-  WaitEnd,
 } from '../../rules/interpreterTypes.ts'
 import { isInterrupted } from '../../rules/interrupts.ts'
 import type { SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import { withClosedError } from './failures.ts'
+import { type StartFrom, startOf } from './startOf.ts'
 
 export interface Walk {
   result: SegmentResult
@@ -39,15 +33,8 @@ export interface Walk {
 /** Runs synchronous work of the segment under a mark that names the node, and each that is entered. */
 export type Marked = <T>(step: string, work: (entering: (step: string) => void) => T) => T
 
-interface WalkFrom {
+interface WalkFrom extends StartFrom {
   input: SegmentInput
-  execution: SegmentRow
-  design: Design
-  state: SegmentState
-  facts: SegmentFacts
-  previous: SegmentResult | null
-  /** How the call ended in which the segment before did; null: it did in none. */
-  called: CallResult | null
   mail: SegmentTools
   /** Records the contact's mail events of that name that are still in the outbox. */
   recordEvents: (eventName: string, byExecution: string) => Promise<void>
@@ -65,7 +52,7 @@ export async function walk(trx: Trx, from: WalkFrom): Promise<Walk> {
   const { steps, before, isReleased, left, waits, next, facts } = await walkOn(trx, from)
   const stepCount = before + steps.length
   const step = steps.at(-1)?.node_id ?? previous?.step ?? ''
-  const result = withClosedError({ next: toResult(next), step, step_count: stepCount })
+  const result = withClosedError({ next: toResult(next, from.design), step, step_count: stepCount })
   return {
     result,
     facts,
@@ -191,49 +178,8 @@ export function awaitedEventName({ nodes }: Design, nodeId: string): string | nu
   return 'event_name' in data && typeof data.event_name === 'string' ? data.event_name : null
 }
 
-/**
- * Where the segment begins. What ended the wait is decided by the row of the wait, not by the timer.
- */
-function startOf({ execution, design, state, facts, previous, called }: WalkFrom): SegmentStart {
-  if (!previous || previous.next.kind === 'end') {
-    return { kind: 'trigger', nodeId: execution.trigger_node_id }
-  }
-  const { next } = previous
-  const { nodeId } = next
-  if (called) return { kind: 'called', nodeId, result: called }
-  const resume = (end: WaitEnd): SegmentStart => ({
-    kind: 'resume',
-    nodeId,
-    handle: handleAfterWait(design, nodeId, end),
-  })
-  if (state.consumed_by !== null) return resume('event')
-  switch (state.ended_by) {
-    case 'condition':
-      return resume('condition')
-    case 'goal': {
-      const by = { kind: 'goal', nodeId: state.leads_to ?? '' } as const
-      return { kind: 'interrupted', nodeId, by }
-    }
-    case 'exited':
-    case 'max_duration':
-      return { kind: 'interrupted', nodeId, by: { kind: 'end', outcome: state.ended_by } }
-    case 'moved':
-      // What the moment is now counts as of now.
-      return { kind: 'again', nodeId, since: facts.now }
-    default:
-      if (next.kind === 'wait' && next.held) {
-        // Released, or woken by time, when it may be paused or not.
-        const isHeld = facts.isPaused === true
-        return isHeld ? { kind: 'held', nodeId, since: next.since } : { kind: 'released', nodeId }
-      }
-      return next.kind === 'wait' && next.again
-        ? { kind: 'again', nodeId, since: next.since }
-        : resume('timer')
-  }
-}
-
 /** The end of a segment in the form that stored rows and recorded Temporal histories have. It cannot change. */
-function toResult(next: Exclude<Next, { kind: 'effect' }>): SegmentResult['next'] {
+function toResult(next: Exclude<Next, { kind: 'effect' }>, design: Design): SegmentResult['next'] {
   if (next.kind === 'end') return { kind: 'end', status: next.status, error: next.error }
   if (next.kind === 'call') return { kind: 'call', nodeId: next.nodeId }
   const { nodeId, until, since } = next
@@ -242,6 +188,8 @@ function toResult(next: Exclude<Next, { kind: 'effect' }>): SegmentResult['next'
     return { kind: 'wait', nodeId, until, since, ...again, held: true }
   }
   if (next.again) return { kind: 'wait', nodeId, until, since, again: true }
+  // A change may let it be looked at sooner.
+  if (isInterrupted(design)) return { kind: 'wait', nodeId, until, since }
   if (next.for === 'event') return { kind: 'wait_event', nodeId, until }
   if (next.for === 'condition' || next.path !== undefined || until === null) {
     return { kind: 'wait', nodeId, until, since }

@@ -8,6 +8,7 @@ import {
   type EndedWait,
   type EventReceivers,
   listCandidates,
+  type WaitEffect,
   type WaitRow,
 } from '../../db/events/receivers.ts'
 import type { TriggerRow } from '../../db/events/triggers.ts'
@@ -15,12 +16,13 @@ import { listAnswers } from '../../db/executions/calls.ts'
 import { listEmailActivity } from '../../db/executions/facts.ts'
 import { evaluate } from '../../rules/conditions/evaluate.ts'
 import { type ConditionNeeds, conditionNeeds, joinNeeds } from '../../rules/conditions/needs.ts'
+import { nextTurn } from '../../rules/conditions/turns.ts'
 import type { Condition, ConditionFacts } from '../../rules/conditions/types.ts'
 import { matchTrigger } from '../../rules/design/triggers.ts'
 import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { RunFacts } from '../../rules/interpreterTypes.ts'
-import { interruption } from '../../rules/interrupts.ts'
+import { interruption, nextInterruption } from '../../rules/interrupts.ts'
 import type { Json, JsonObject } from '../../rules/json.ts'
 import { jsonEquals, own } from '../../rules/paths.ts'
 import { propertyPath } from '../../rules/properties/update.ts'
@@ -118,10 +120,10 @@ interface Met extends Candidates {
   place: number
 }
 
-/** The waits that it ends. */
+/** The waits that it ends, or that are to be looked at. */
 const findEnded = ({ waits, event, facts }: Met, read: Read): EndedWait[] =>
   waits.flatMap((wait) => {
-    const end = endOfWait(wait, event, factsOfWait(wait, facts, read))
+    const end = effectOnWait(wait, event, factsOfWait(wait, facts, read))
     if (!end) return []
     const { execution_id, workflow_id, segment, node_id } = wait
     return [{ execution_id, workflow_id, segment, node_id, ...end }]
@@ -147,23 +149,43 @@ const findEntering = ({ triggers, event, facts, place }: Met) =>
 /** Nothing starts and nothing wakes. */
 export const NOBODY: EventReceivers = { triggers: [], waits: [], segmentKeys: null }
 
-/** What ends a wait now; null if nothing does. */
-function endOfWait(
-  { interrupts, event_name, filter, condition, path }: WaitRow,
+const ends = (ended_by: WaitEffect['ended_by'], leads_to: string | null = null): WaitEffect => ({
+  ended_by,
+  leads_to,
+  turns_at: null,
+})
+
+/** What becomes of a wait now; null if nothing does. */
+function effectOnWait(
+  wait: WaitRow,
   { eventName, contact }: ArrivedEvent,
   facts: RunFacts,
-): Pick<EndedWait, 'ended_by' | 'leads_to'> | null {
+): WaitEffect | null {
+  const { interrupts, event_name, filter, condition, path } = wait
   // `event.*` is the arriving event in the filter of a wait alone.
   const own = { ...facts, event: facts.trigger }
   const found = interruption(interrupts, own, eventName ?? undefined)
-  if (found?.kind === 'goal') return { ended_by: 'goal', leads_to: found.nodeId }
-  if (found) return { ended_by: found.outcome, leads_to: null }
+  if (found?.kind === 'goal') return ends('goal', found.nodeId)
+  if (found) return ends(found.outcome)
   if (event_name !== null && event_name === eventName && (!filter || evaluate(filter, facts))) {
-    return { ended_by: 'event', leads_to: null }
+    return ends('event')
   }
-  if (condition && evaluate(condition, own)) return { ended_by: 'condition', leads_to: null }
-  const isMoved = path !== null && !isSame(path, contact.before, contact.properties)
-  return isMoved ? { ended_by: 'moved', leads_to: null } : null
+  if (condition && evaluate(condition, own)) return ends('condition')
+  if (path !== null && !isSame(path, contact.before, contact.properties)) return ends('moved')
+  const turn = soonerTurn(wait, own)
+  return turn === null ? null : { ...ends(null), turns_at: new Date(turn) }
+}
+
+/**
+ * When a rule of time may turn now, in ms, where that is before the wait is over or looked at; else null. The wait goes on: what comes
+ * until its execution looks at it may still end it.
+ */
+function soonerTurn({ interrupts, condition, until }: WaitRow, facts: RunFacts): number | null {
+  const before = until ?? Number.POSITIVE_INFINITY
+  const interrupted = nextInterruption(interrupts, facts, before) ?? before
+  const met = (condition && nextTurn([condition], facts, before)) ?? before
+  const turn = Math.min(interrupted, met)
+  return turn < before ? turn : null
 }
 
 /** Whether properties hold the same at a path. */

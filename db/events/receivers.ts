@@ -27,16 +27,22 @@ export interface EventReceivers {
   segmentKeys: string | null
 }
 
-/** A wait and what ends it. */
-export interface EndedWait {
+/** A wait and what ends it, or that it is to be looked at. */
+export interface EndedWait extends WaitEffect {
   execution_id: string
   workflow_id: string
   segment: number
   node_id: string
-  /** `moved`: the property that its time came from has changed, so its node is asked again. */
-  ended_by: 'event' | WaitEndedBy
+}
+
+/** What something that happens to a contact does to a wait. */
+export interface WaitEffect {
+  /** `moved`: the property that its time came from has changed, so its node is asked again. Null: it goes on. */
+  ended_by: 'event' | WaitEndedBy | null
   /** The goal, if one ended it. */
   leads_to: string | null
+  /** When a rule of time may turn, where it goes on and that is sooner than it would have been looked at; null: it is not. */
+  turns_at: Date | null
 }
 
 /** What has happened to a contact: an event, or another change. */
@@ -75,6 +81,8 @@ export interface WaitRow {
   /** Of the version of its workflow. */
   interrupts: Interrupts | null
   goals_reached: string[]
+  /** When it is over or looked at, ms; null: at no time. */
+  until: number | null
   /** When its execution was started, ms. */
   entered_at: number
   /** This and the following are null if nothing of it reads them. */
@@ -217,7 +225,7 @@ const openWaits = (isOpen: RawBuilder<unknown>) => sql`
           'workflow_id', x.workflow_id, 'version', x.version, 'watched', w.watched,
           'segment', w.segment, 'node_id', w.node_id,
           'event_name', w.event_name, 'filter', w.filter, 'condition', w.condition, 'path', w.path,
-          'goals_reached', w.goals_reached,
+          'goals_reached', w.goals_reached, 'until', (extract(epoch from w.deadline) * 1000)::float8,
           'entered_at', (extract(epoch from x.created_at) * 1000)::float8,
           'step_count', case when w.watched or w.filter is not null then (
             select max(s.seq) from execution_steps s where s.execution_id = x.id) end,

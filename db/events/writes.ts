@@ -166,8 +166,8 @@ export interface Consequences {
 }
 
 /**
- * Writes the executions that events start, the waits that they end, the changed properties of their contacts, and the
- * outbox. No two are of the same contact. An execution is locked before its waits, as in a cancellation.
+ * Writes the executions that events start, the waits that they end or whose executions are to look at them, the changed properties
+ * of their contacts, and the outbox. No two are of the same contact. An execution is locked before its waits, as in a cancellation.
  */
 export async function insertConsequences(
   trx: Trx,
@@ -199,20 +199,23 @@ export async function insertConsequences(
     ), consumed as (
       update event_waits w set
         consumed_by = case when k.ended_by = 'event' then g.event_row_id end,
-        ended_by = case when k.ended_by <> 'event' then k.ended_by end, leads_to = k.leads_to
+        ended_by = case when k.ended_by <> 'event' then k.ended_by end, leads_to = k.leads_to,
+        deadline = coalesce(k.turns_at, w.deadline)
       from waiting join jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
-        as k(execution_id text, contact_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text)
+        as k(execution_id text, contact_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text,
+          turns_at timestamptz)
         on k.execution_id = waiting.id
         join given g on g.contact_id = k.contact_id
       where w.workspace_id = ${workspaceId} and w.execution_id = any(${waiting}::text[])
         and w.execution_id = k.execution_id
         and w.segment = k.segment and w.node_id = k.node_id and w.consumed_by is null and w.ended_by is null
-      returning w.execution_id, k.workflow_id, w.segment, g.event_row_id, g.contact_id, g.depth, g.at
+      returning w.execution_id, k.workflow_id, w.segment, g.event_row_id, g.contact_id, g.depth, g.at,
+        k.ended_by is not null as is_over
     ), deepened as (
       update executions x set chain_depth = case when c.depth = 0 then 0
           else greatest(x.chain_depth, c.depth) end
       from consumed c where x.id = any(${waiting}::text[]) and x.id = c.execution_id
-        and x.workspace_id = ${workspaceId} and x.chain_depth <> c.depth
+        and x.workspace_id = ${workspaceId} and x.chain_depth <> c.depth and c.is_over
     )
     ${outboxRows(
       sql`

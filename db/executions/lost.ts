@@ -57,11 +57,15 @@ export interface Restart {
   result: JsonObject | null
   /** When that segment was written. */
   written_at: Date | null
-  /** Whether the wait after it is over, as it was when its event came. */
+  /** Whether the wait after it is over, as it was when its event came, or is to be looked at now. */
   is_over: boolean
   /** When it was last certain that Temporal ran it, or was to: a segment, or its start. */
   sign_at: Date
 }
+
+/** Whether a wait is to be looked at sooner than the segment said in which it began (`turns_at` of `WaitEffect`). */
+const isSooner = sql`w.deadline is not null and extract(epoch from w.deadline) * 1000
+          < coalesce(floor((s.result #>> '{next,until}')::numeric), 'infinity')`
 
 /** undefined: it has ended, or Temporal is still to be told something about it. */
 export async function findRestart(
@@ -74,7 +78,7 @@ export async function findRestart(
       s.segment, s.result, s.created_at as written_at,
       exists (select from event_waits w where w.execution_id = e.id and w.segment = s.segment
         and w.node_id = s.result #>> '{next,nodeId}'
-        and (w.consumed_by is not null or w.ended_by is not null)) as is_over,
+        and (w.consumed_by is not null or w.ended_by is not null or ${isSooner})) as is_over,
       coalesce(greatest(e.created_at, s.created_at), e.created_at) as sign_at
     from executions e left join lateral (
       select segment, result, created_at from execution_segments

@@ -78,6 +78,9 @@ export interface SegmentState<Result = unknown> {
   /** What else ended that wait, and the goal to which it leads. */
   ended_by: WaitEndedBy | null
   leads_to: string | null
+  /** When that wait is over or looked at, ms, as its row says now, and when the row was written; null: there was no wait, or no such time. */
+  wait_until: number | null
+  waited_since: number | null
   goals_reached: string[]
   /** Whether its workflow is not active, so that it may hold its executions; an archived one holds none. */
   is_paused: boolean
@@ -108,7 +111,9 @@ export async function findSegmentState<Result = unknown>(
     select e.ended_status, e.error, e.cancellation_reason,
       (select result from execution_segments s
         where s.execution_id = e.id and s.segment = ${segment}) as result,
-      last.consumed_by, last.ended_by, last.leads_to, coalesce(last.goals_reached, '{}') as goals_reached,
+      last.consumed_by, last.ended_by, last.leads_to,
+      (extract(epoch from last.deadline) * 1000)::float8 as wait_until,
+      (extract(epoch from last.created_at) * 1000)::float8 as waited_since, coalesce(last.goals_reached, '{}') as goals_reached,
       e.created_at as entered_at, e.chain_depth,
       coalesce((${isPaused(sql`e.workflow_id`)}), false) as is_paused,
       (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
@@ -125,7 +130,7 @@ export async function findSegmentState<Result = unknown>(
           and (x.expires_at is null or x.expires_at > ${now}))
         or ${isErasedSuppressed(sql`e.workspace_id`, sql`${hmac}::bytea`, now)} as suppressed
     from found e left join lateral (
-      select w.consumed_by, w.ended_by, w.leads_to, w.goals_reached from event_waits w
+      select w.consumed_by, w.ended_by, w.leads_to, w.goals_reached, w.deadline, w.created_at from event_waits w
       where w.execution_id = e.id and w.segment = ${segment - 1} and w.node_id = ${waitedAt}
     ) last on true
   `.execute(trx)

@@ -184,6 +184,7 @@ export interface EventWaitsTable {
   event_name: string | null
   /** Condition on the arriving event; null: any event. */
   filter: NullableJson<object>
+  /** When it is over or looked at: sooner than its segment said where a change has brought a rule of time nearer. */
   deadline: Date | null
   /** automation_events.id that ended the wait. */
   consumed_by: string | null

@@ -24,11 +24,16 @@ const LOOK_MS_MIN = 1_000
  * The next instant, in whole ms, at which one of the conditions holds if nothing but time changes, at least a second from now;
  * null if there is none. One that is further away than the longest wait is that wait: somebody looks again then, since dates
  * of contacts may lie beyond all that a timer or a Date can hold. It asks the evaluator itself, so both always agree.
+ * @param before later ones are not looked for, ms
  */
-export function nextTurn(conditions: readonly Condition[], facts: ConditionFacts): number | null {
+export function nextTurn(
+  conditions: readonly Condition[],
+  facts: ConditionFacts,
+  before: number = Number.POSITIVE_INFINITY,
+): number | null {
   const instants = [...new Set(conditions.flatMap((condition) => turnsOf(condition, facts)))]
     .map(Math.ceil)
-    .filter((at) => at > facts.now)
+    .filter((at) => at > facts.now && at < before)
     .sort((one, other) => one - other)
   const look = (at: number): number =>
     Math.min(Math.max(at, facts.now + LOOK_MS_MIN), facts.now + spanMsMax)

@@ -127,6 +127,13 @@ test.each([
   expect(last.at.getTime()).toBeGreaterThan(seen + SPAN_MS)
 })
 
+test('met by time alone after a date that came during the wait', async () => {
+  const { id, email } = await start(rule('properties.seen', 'older_than', SPAN_MS))
+  await engine().waiting(id, 'wait')
+  await patch(email, { seen: Date.now() })
+  expect((await endOf(id)).outcome).toBe('met')
+})
+
 test('a change moves the time at which it is met', async () => {
   const old = rule('properties.seen', 'older_than', 'P30D')
   const { id, email } = await start(old, {}, { seen: Date.now() })
