@@ -25,7 +25,7 @@ export function listContactEvents(
     .execute()
 }
 
-/** A contact's events of that name from `since` on, the latest first, but those that have ended a wait of that execution. */
+/** A contact's events of that name from `since` on, the latest first, but those that have ended a wait of that execution, of whatever kind. */
 export function listRecentEvents(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -45,7 +45,12 @@ export function listRecentEvents(
           eb
             .selectFrom('event_waits as w')
             .where('w.execution_id', '=', look.byExecution)
-            .whereRef('w.consumed_by', '=', 'automation_events.id'),
+            .where((wait) =>
+              wait.or([
+                wait('w.consumed_by', '=', wait.ref('automation_events.id')),
+                wait('w.ended_with', '=', wait.ref('automation_events.id')),
+              ]),
+            ),
         ),
       ),
     )

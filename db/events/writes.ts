@@ -199,7 +199,8 @@ export async function insertConsequences(
     ), consumed as (
       update event_waits w set
         consumed_by = case when k.ended_by = 'event' then g.event_row_id end,
-        ended_by = case when k.ended_by <> 'event' then k.ended_by end, leads_to = k.leads_to,
+        ended_by = case when k.ended_by <> 'event' then k.ended_by end,
+        ended_with = case when k.ended_by in ('condition', 'goal') then g.event_row_id end, leads_to = k.leads_to,
         deadline = coalesce(k.turns_at, w.deadline)
       from waiting join jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
         as k(execution_id text, contact_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text,

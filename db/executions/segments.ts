@@ -158,7 +158,7 @@ export interface SegmentWrites {
   left: { seq: number; handle: string | null; why: string | null } | null
   waits: Omit<
     Row<'event_waits'>,
-    'execution_id' | 'segment' | 'created_at' | 'ended_by' | 'leads_to'
+    'execution_id' | 'segment' | 'created_at' | 'ended_by' | 'ended_with' | 'leads_to'
   >[]
   /** How many effects of executions have led to what it did; null: it did nothing. */
   depth: number | null
@@ -209,7 +209,7 @@ export async function insertSegment(
     ),
     past_waits as (
       delete from event_waits using live
-      where execution_id = live.id and segment = ${segment - 1} and consumed_by is null
+      where execution_id = live.id and segment = ${segment - 1} and consumed_by is null and ended_with is null
     ),
     ended as (
       ${end ? endOf(end, writes.depth, now) : depthOf(writes.depth)}

@@ -190,6 +190,8 @@ export interface EventWaitsTable {
   consumed_by: string | null
   /** What else ended it; null while it goes on, or when an event or its time ended it. */
   ended_by: WaitEndedBy | null
+  /** automation_events.id with which a condition or a goal ended it. */
+  ended_with: Defaulted<string | null>
   /** The goal to which the execution leaves a wait that was ended by one. */
   leads_to: string | null
   /** The wait is over when it holds. */

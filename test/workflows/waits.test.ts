@@ -93,28 +93,41 @@ test('an event within the look-back ends a wait that begins after it', async () 
 
 const lookingBack = { event_name: 'paid', lookback_ms: 60_000, timeout: 'PT1S' }
 
-test.each([
-  ['in the segment before', { event_name: 'paid' }, 'after'],
-  ['in the same segment', { event_name: 'paid', lookback_ms: 60_000 }, 'before'],
+const hasPaid = { type: 'event_count', event_name: 'paid', operator: 'gte', value: 1 }
+
+test.each<[string, [string, Record<string, unknown>], 'received' | 'met', 'before' | 'after']>([
+  ['in the segment before', ['wait_for_event', { event_name: 'paid' }], 'received', 'after'],
+  [
+    'in the same segment',
+    ['wait_for_event', { event_name: 'paid', lookback_ms: 60_000 }],
+    'received',
+    'before',
+  ],
+  [
+    'by a condition that it made true',
+    ['wait_for_condition', { condition: hasPaid }],
+    'met',
+    'after',
+  ],
 ])(
   'an event that has ended a wait ends no other by its look-back: %s',
-  async (_name, first, posted) => {
+  async (_name, first, handle, posted) => {
     const twice = design(
       {
         start: onEvent('ordered'),
-        first: ['wait_for_event', first],
+        first,
         second: ['wait_for_event', lookingBack],
         again: ['exit', { outcome: 'again' }],
         late: ['exit', { outcome: 'late' }],
       },
       [
         ['start', 'first'],
-        ['first', 'second', 'received'],
+        ['first', 'second', handle],
         ['second', 'again', 'received'],
         ['second', 'late', 'timeout'],
       ],
     )
-    const contact = `${posted}-once@example.test`
+    const contact = `${posted}-${handle}@example.test`
     if (posted === 'before') await engine.post('paid', contact)
     const { id } = await engine.run(twice, contact)
     if (posted === 'after') {
@@ -124,7 +137,7 @@ test.each([
     await engine.ended(id, 'COMPLETED')
     expect(await engine.steps(id)).toEqual([
       'start=default',
-      'first=received',
+      `first=${handle}`,
       'second=timeout',
       'late=null',
     ])
