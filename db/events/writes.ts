@@ -1,4 +1,5 @@
 // Writes automation events and their consequences, in one statement each.
+// Long because a statement stands whole, with all of its parts.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -197,21 +198,7 @@ export async function insertConsequences(
       where x.workspace_id = ${workspaceId} and ${isFoundLive('x')} and x.id = any(${waiting}::text[])
       order by x.id for no key update
     ), consumed as (
-      update event_waits w set
-        consumed_by = case when k.ended_by = 'event' then g.event_row_id end,
-        ended_by = case when k.ended_by <> 'event' then k.ended_by end,
-        ended_with = case when k.ended_by in ('condition', 'goal') then g.event_row_id end, leads_to = k.leads_to,
-        deadline = coalesce(k.turns_at, w.deadline)
-      from waiting join jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
-        as k(execution_id text, contact_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text,
-          turns_at timestamptz)
-        on k.execution_id = waiting.id
-        join given g on g.contact_id = k.contact_id
-      where w.workspace_id = ${workspaceId} and w.execution_id = any(${waiting}::text[])
-        and w.execution_id = k.execution_id
-        and w.segment = k.segment and w.node_id = k.node_id and w.consumed_by is null and w.ended_by is null
-      returning w.execution_id, k.workflow_id, w.segment, g.event_row_id, g.contact_id, g.depth, g.at,
-        k.ended_by is not null as is_over
+      ${endWaits(workspaceId, waits, waiting)}
     ), deepened as (
       update executions x set chain_depth = case when c.depth = 0 then 0
           else greatest(x.chain_depth, c.depth) end
@@ -232,6 +219,27 @@ export async function insertConsequences(
     )}
   `.execute(trx)
 }
+
+/** The update of the waits that end or are to be looked at, of the executions of `waiting`, which are locked. */
+const endWaits = (
+  workspaceId: WorkspaceId,
+  waits: ReturnType<typeof rowsOf>['waits'],
+  executionIds: readonly string[],
+) => sql`update event_waits w set
+        consumed_by = case when k.ended_by = 'event' then g.event_row_id end,
+        ended_by = case when k.ended_by <> 'event' then k.ended_by end,
+        ended_with = case when k.ended_by in ('condition', 'goal') then g.event_row_id end, leads_to = k.leads_to,
+        deadline = coalesce(k.turns_at, w.deadline)
+      from waiting join jsonb_to_recordset(${JSON.stringify(waits)}::jsonb)
+        as k(execution_id text, contact_id text, workflow_id text, segment int, node_id text, ended_by text, leads_to text,
+          turns_at timestamptz)
+        on k.execution_id = waiting.id
+        join given g on g.contact_id = k.contact_id
+      where w.workspace_id = ${workspaceId} and w.execution_id = any(${executionIds}::text[])
+        and w.execution_id = k.execution_id
+        and w.segment = k.segment and w.node_id = k.node_id and w.consumed_by is null and w.ended_by is null
+      returning w.execution_id, k.workflow_id, w.segment, g.event_row_id, g.contact_id, g.depth, g.at,
+        k.ended_by is not null as is_over`
 
 /** The rows that consequences are written from. */
 function rowsOf(consequences: readonly Consequences[]) {

@@ -1,4 +1,5 @@
 // What interrupts an execution: exit conditions, goals, and its longest duration.
+// Long because all that interrupts goes by the same few designs.
 import { describe, expect, test } from 'vitest'
 import { createApiWithEngine } from '../setup/apiEngine.ts'
 import { design, mail, onEvent, type TestDesign } from '../setup/flows.ts'
