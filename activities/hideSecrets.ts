@@ -3,9 +3,10 @@ import { isJsonObject, type Json, type JsonObject } from '../rules/json.ts'
 import { toStorableText } from '../rules/jsonFault.ts'
 import { setOwn } from '../rules/paths.ts'
 import { holdsText, replaceText } from '../rules/search.ts'
+import { createGrams, GRAM_CHARS } from './textGrams.ts'
 
 /** A shorter value would be found in texts that have nothing to do with it. */
-const HIDDEN_CHARS_MIN = 6
+const HIDDEN_CHARS_MIN = GRAM_CHARS
 const HIDDEN = '[secret]'
 
 /**
@@ -21,7 +22,7 @@ export function withoutSecrets(value: Json, secrets: readonly string[]): Json {
     const written = inJson(form)
     return mayHold(written) && holdsText(whole, written)
   })
-  return cleaned(value, sorted(found))
+  return cleaned(value, toForms(found))
 }
 
 /** Forms to hide. */
@@ -34,7 +35,7 @@ interface Forms {
 
 const NO_FORMS: Forms = { byHead: new Map(), numeric: [] }
 
-function sorted(found: readonly string[]): Forms {
+function toForms(found: readonly string[]): Forms {
   const byHead = new Map<string, string[]>()
   for (const form of [...found].sort((a, b) => b.length - a.length)) {
     const head = form.slice(0, HIDDEN_CHARS_MIN)
@@ -71,33 +72,6 @@ function hide(text: string, { byHead }: Forms): string {
     .filter(({ length }) => length <= text.length)
     .sort((a, b) => b.length - a.length)
     .reduce((left, form) => replaceText(left, form, HIDDEN), text)
-}
-
-/** Bits of a mark of what a text holds. */
-const GRAM_BITS = 2 ** 20
-
-/**
- * Marks each row of six characters of a text, and makes the function that tells whether all of those of another text are marked: if not,
- * the first does not hold it. So nearly all forms are known to be absent by a look or two.
- */
-function createGrams(text: string): (part: string) => boolean {
-  const marks = new Uint8Array(GRAM_BITS / 8)
-  for (const gram of gramsOf(text)) marks[gram >> 3] = (marks[gram >> 3] ?? 0) | (1 << (gram & 7))
-  return (part) => {
-    for (const gram of gramsOf(part))
-      if (((marks[gram >> 3] ?? 0) & (1 << (gram & 7))) === 0) return false
-    return true
-  }
-}
-
-/** A number below `GRAM_BITS` for each row of `HIDDEN_CHARS_MIN` characters. */
-function* gramsOf(text: string): Generator<number> {
-  let hash = 0
-  for (let i = 0; i < text.length; i++) {
-    // Five bits further for each character: after six of them one is gone.
-    hash = ((hash << 5) ^ text.charCodeAt(i)) & 0x3fff_ffff
-    if (i >= HIDDEN_CHARS_MIN - 1) yield (hash ^ (hash >>> 11)) & (GRAM_BITS - 1)
-  }
 }
 
 function formsOf(secret: string): string[] {

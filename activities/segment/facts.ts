@@ -20,7 +20,7 @@ import { goalEventNames } from '../../rules/interrupts.ts'
 import type { JsonObject } from '../../rules/json.ts'
 import { nodeRegistry } from '../../rules/nodes/index.ts'
 import type { SegmentResult } from '../../workflows/messages.ts'
-import { isLookedAtSooner, isWokenByTime } from './wokenBy.ts'
+import { isLookedAtSooner, isRowOpen } from './wokenBy.ts'
 
 interface From {
   execution: SegmentRow
@@ -101,7 +101,7 @@ const keepsAnswers = ({ nodes }: Design): boolean =>
 
 /** A timer may fire before this process's clock has come so far: then it is as late as the timer says. */
 function timeOf(now: Date, state: SegmentState, previous: SegmentResult | null): number {
-  const isTime = isWokenByTime(state, previous) && !isLookedAtSooner(state, previous)
+  const isTime = isRowOpen(state, previous) && !isLookedAtSooner(state, previous)
   const ended = isTime ? previous?.next : undefined
   const until = ended && ended.kind !== 'end' && ended.kind !== 'call' ? ended.until : null
   return Math.max(now.getTime(), until ?? 0)
@@ -110,5 +110,5 @@ function timeOf(now: Date, state: SegmentState, previous: SegmentResult | null):
 /** What time alone has woken, or a release, begins a new chain; what an event or another change has woken carries on that one's. */
 function depthNow(state: SegmentState, previous: SegmentResult | null): number {
   const isReleased = state.ended_by === 'release'
-  return isReleased || isWokenByTime(state, previous) ? 0 : state.chain_depth
+  return isReleased || isRowOpen(state, previous) ? 0 : state.chain_depth
 }

@@ -4,8 +4,8 @@ import type { SegmentResult } from '../../workflows/messages.ts'
 
 type Woken = Pick<SegmentState, 'consumed_by' | 'ended_by' | 'wait_until'>
 
-/** Whether nothing but time has ended the wait, or a change that may bring its end nearer. */
-export const isWokenByTime = (
+/** Whether the row of the wait is open: time has woken the execution, a release, or a change after which it is looked at sooner. */
+export const isRowOpen = (
   { consumed_by, ended_by }: Woken,
   previous: SegmentResult | null,
 ): boolean =>
@@ -15,7 +15,7 @@ export const isWokenByTime = (
 export function isLookedAtSooner(state: Woken, previous: SegmentResult | null): boolean {
   const next = previous?.next
   if (!next || next.kind === 'end' || next.kind === 'call') return false
-  if (!isWokenByTime(state, previous) || state.wait_until === null) return false
+  if (!isRowOpen(state, previous) || state.wait_until === null) return false
   // The row has whole ms.
   return next.until === null || state.wait_until < Math.floor(next.until)
 }

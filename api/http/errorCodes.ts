@@ -207,7 +207,7 @@ const codes = {
   },
   text_too_large: {
     status: 400,
-    help: `The \`text\` of an email is over ${limits.htmlBytesMax / MEBIBYTE} MiB. Send a shorter one.`,
+    help: `The \`text\` of an email is over ${limits.htmlBytesMax / MEBIBYTE} MiB. Send a shorter one. Of an email of a batch also: what the emails before it have rendered, or their templates, take 16 MiB. Send it in another batch.`,
   },
   too_many_buckets: {
     status: 400,

@@ -57,7 +57,7 @@ export interface Restart {
   result: JsonObject | null
   /** When that segment was written. */
   written_at: Date | null
-  /** Whether the wait after it is over, as it was when its event came, or is to be looked at now. */
+  /** Whether Temporal is to be told now: the wait after it is over, or is to be looked at sooner. */
   is_over: boolean
   /** When it was last certain that Temporal ran it, or was to: a segment, or its start. */
   sign_at: Date
