@@ -90,12 +90,21 @@ export async function migrateUrl(url: string): Promise<string[]> {
     // Whoever waits for the lock of a table makes everybody else wait who comes after.
     onConnect: (client) => applySettings(client, { lock_timeout: LOCK_WAIT_MS }),
   })
-  // A connection may break while it only holds the lock, or between two statements. The next statement says so.
   pool.on('error', () => undefined)
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  // With the connection that holds the lock the lock is gone, also while another one works, and somebody else may migrate.
+  const clients = new Set<pg.PoolClient>()
+  const broken = new Promise<never>((_, reject) => {
+    pool.on('connect', (client) => {
+      clients.add(client)
+      client.on('error', (err) => {
+        for (const one of clients) void one.end().catch(() => undefined)
+        reject(err)
+      })
+    })
+  })
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   try {
-    return await migrateToLatest(db)
+    return await Promise.race([migrateToLatest(db), broken])
   } finally {
     await db.destroy()
   }

@@ -10,6 +10,7 @@ export const flag = z.enum(['true', 'false']).transform((text) => text === 'true
 export const wholeNumber = (least: number, most: number) =>
   z
     .string()
+    .trim()
     .refine(
       (text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most,
       `must be a whole number from ${least} to ${most}`,

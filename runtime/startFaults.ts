@@ -49,18 +49,25 @@ export function faultLines(err: unknown, isUnusable: IsUnusable): string {
 
 /**
  * From here on whatever is thrown and caught by nobody ends this process with these lines and exit code 1, until `over`.
- * @returns `fail`, which ends it so with an error that was caught; and `over`, for when the process has started
+ * @returns `fail`, which ends it so with an error that was caught, and after `over` does nothing; and `over`, for when the process has
+ * started
  */
 export function watchStart(isUnusable: IsUnusable): {
   fail: (err: unknown) => void
   over: () => void
 } {
+  let isOver = false
   const fail = (err: unknown) => {
+    if (isOver) return
     process.stderr.write(faultLines(err, isUnusable))
     process.exit(1)
   }
   process.on('uncaughtException', fail)
-  return { fail, over: () => void process.off('uncaughtException', fail) }
+  const over = () => {
+    isOver = true
+    process.off('uncaughtException', fail)
+  }
+  return { fail, over }
 }
 
 /**

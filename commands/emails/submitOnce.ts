@@ -1,5 +1,6 @@
 // Accepts a whole message that names itself by a key, once.
-import { createHmac, hash } from 'node:crypto'
+import { createHmac, type Hmac, hash } from 'node:crypto'
+import { endSlice } from '../../mail/slices.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
@@ -16,7 +17,7 @@ export async function submitOnce(
   input: SubmitEmail & { idempotencyKey: string },
 ): Promise<Awaited<ReturnType<typeof submitEmail>> | { fault: KeyFault }> {
   let made: Awaited<ReturnType<typeof submitEmail>> | undefined
-  const outcome = await once(deps, nameOf(reach, input), async () => {
+  const outcome = await once(deps, await nameOf(reach, input), async () => {
     made = await submitEmail(deps, reach, input)
     // It is not kept.
     if (isRefusal(made)) return { status: 400, body: '' }
@@ -33,26 +34,49 @@ export async function submitOnce(
  * second one. Whoever makes a message again makes its date, its id and its boundaries anew, so the message is the same when what is read of
  * it is.
  */
-function nameOf(
+async function nameOf(
   { workspaceId, domainId }: Reach,
   input: SubmitEmail & { idempotencyKey: string },
-): NamedRequest {
+): Promise<NamedRequest> {
   const { idempotencyKey: key, recipients, from, to, cc, replyTo, subject, html, text } = input
   const { tags, metadata, tracking, scheduledAt } = input
   const scope = JSON.stringify(['submission', domainId, key, [...recipients].sort()])
-  const bodies = [html, text].map(ofBody)
-  const read = [from, to, cc, replyTo, subject, ...bodies, tags, metadata, tracking]
+  const read = [from, to, cc, replyTo, subject, html, text, tags, metadata, tracking]
   // Only where it is asked for, so that a key of the release before is still that of the same message.
   const asked = scheduledAt === null ? read : [...read, scheduledAt]
   return {
     workspaceId,
     keyHash: hash('sha256', scope, 'buffer'),
     // With the key, so that nobody who reads the table can try out what a short text was.
-    fingerprint: createHmac('sha256', key).update(JSON.stringify(asked)).digest(),
+    fingerprint: await macOf(createHmac('sha256', key), asked),
   }
 }
 
-/** A longer body stands as its hash: as JSON ten million lines take longer than all other work on the message. */
-const LONG_CHARS = MEBIBYTE
-const ofBody = (body: string | null) =>
-  body === null || body.length <= LONG_CHARS ? body : { sha256: hash('sha256', body) }
+/** Characters that are written as JSON at once. */
+const SLICE_CHARS = MEBIBYTE
+
+/** The digest of the JSON of a list. Long texts are added in slices: a body of ten million lines takes more than half a second. */
+async function macOf(mac: Hmac, values: readonly unknown[]): Promise<Buffer> {
+  let before = '['
+  for (const value of values) {
+    mac.update(before)
+    before = ','
+    if (typeof value === 'string') await addText(mac, value)
+    else mac.update(JSON.stringify(value))
+  }
+  return mac.update(']').digest()
+}
+
+async function addText(mac: Hmac, text: string): Promise<void> {
+  mac.update('"')
+  for (let start = 0; start < text.length; ) {
+    const began = performance.now()
+    let end = start + SLICE_CHARS
+    // The halves of a character stay together: alone each is written otherwise.
+    if (end < text.length && text.charCodeAt(end - 1) >= 0xd800) end += 1
+    mac.update(JSON.stringify(text.slice(start, end)).slice(1, -1))
+    if (end < text.length) await endSlice(began, text.length)
+    start = end
+  }
+  mac.update('"')
+}

@@ -38,7 +38,7 @@ function passHorizons(horizons: Horizon[], xmin: number, now_ms: number) {
 
 /** Knows the searches that have to come once transactions have ended, for what these have written. */
 function createAwaitedSearches() {
-  /** All transactions before these must have ended: the first and the last that is waited for; null: none is. */
+  /** All transactions before these must have ended: for the next search, and for the last; null: none is waited for. */
   let first: number | null = null
   let last = 0
   return {
@@ -50,7 +50,8 @@ function createAwaitedSearches() {
     /** Whether one is due, as all transactions before `xmin` have ended. Each is due once. */
     isDue(xmin: number): boolean {
       if (first === null || xmin < first) return false
-      first = xmin < last ? last : null
+      // Of those in between some may end before the last: the next one to end makes another due.
+      first = xmin < last ? xmin + 1 : null
       return true
     },
   }

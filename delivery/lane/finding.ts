@@ -156,9 +156,14 @@ async function searchPage(
   return lines.skipsFrom(next) ? behindWorkspace(next) : next
 }
 
-/** Searches on in workspaces that have more lines than their share, and room for others now. */
+/**
+ * Searches on in workspaces that have more lines than their share, and room for others now. It ends after as many statements as there
+ * are such workspaces: they may have room again by then, and a search through all lines must get its turn.
+ */
 async function searchPartial({ run, shards, lines, onFound, over }: FindingDeps): Promise<void> {
-  for (let after = lines.nextPartial(); after && !over.aborted; after = lines.nextPartial()) {
+  for (let left = lines.partialCount(); left > 0 && !over.aborted; left--) {
+    const after = lines.nextPartial()
+    if (!after) return
     const asked = { shards, after }
     lines.foundBehind(after, await inTurn(() => run((db) => listLines(db, asked))))
     onFound()

@@ -130,10 +130,14 @@ export class Lines {
     return
   }
 
-  /** Learns what a search behind one of a workspace's lines has found. */
+  /** Workspaces with lines that are not here. */
+  partialCount = (): number => this.#partial.size
+
+  /** Learns what a search behind one of a workspace's lines has found. Its next one comes after those of others. */
   foundBehind(after: LineKey, { heads, next }: FoundLines): void {
     const workspace = this.#workspaceOf(after)
     if (!workspace) return
+    if (this.#partial.delete(workspace)) this.#partial.add(workspace)
     if (after.shard === BEFORE_ALL_LINES.shard) workspace.hasRefused = false
     const own = heads.filter(
       (one) => one.class === after.class && one.workspace_id === after.workspace_id,

@@ -6,8 +6,6 @@ import { decodedLength } from './transfer.ts'
 /** Multiparts inside each other, and parts in all: what lies beyond is not looked at. */
 const DEPTH_MAX = 10
 const PARTS_MAX = 500
-/** RFC 2046 section 5.1.1. A multipart whose boundary is longer has no parts that are looked at. */
-const BOUNDARY_CHARS_MAX = 70
 /** Lines that may be boundaries, of the whole message: empty parts between them count as none. */
 const BOUNDARIES_MAX = 10_000
 
@@ -63,7 +61,7 @@ export function findTextParts(message: Buffer): Structure {
       found.isSigned = true
     }
     const boundary = parameters.get('boundary')
-    if (type.startsWith('multipart/') && boundary !== undefined && isBoundary(boundary)) {
+    if (type.startsWith('multipart/') && boundary) {
       for (const [first, last] of segments(message.subarray(0, to), boundary, start, boundaries)) {
         const isLast = parts >= PARTS_MAX
         walk(first, isLast ? to : last, depth + 1)
@@ -89,8 +87,6 @@ export function findTextParts(message: Buffer): Structure {
   walk(0, message.length, 0)
   return found
 }
-
-const isBoundary = ({ length }: string) => length > 0 && length <= BOUNDARY_CHARS_MAX
 
 /**
  * The places of the parts of a multipart: from its boundary to the next one, without the line ends that belong to these.
@@ -125,7 +121,7 @@ function* segments(
 
 /**
  * The next place of the line of a boundary; -1 when there is none. Only its first four bytes are searched for: with all of them a search
- * may compare much of the line at each byte of the message.
+ * may compare much of the line at each byte of the message. (RFC 2046 section 5.1.1 has 70 characters at most; some write more.)
  */
 function placeOf(message: Buffer, line: Buffer, from: number): number {
   for (let at = message.indexOf(DASHES, from); at >= 0; at = message.indexOf(DASHES, at + 2)) {
