@@ -98,7 +98,7 @@ async function addReceivers(
   for (const one of met) {
     const ready = { ...one, facts: factsOf(one.event) }
     entering.push(...findEntering(ready))
-    receivers[one.place]?.waits.push(...findEnded(ready, read))
+    receivers[one.place]?.waits.push(...(await findAffected(ready, read)))
     // One may meet a thousand filters; others of the process come in between.
     await turn()
   }
@@ -121,13 +121,20 @@ interface Met extends Candidates {
 }
 
 /** The waits that it ends, or that are to be looked at. */
-const findEnded = ({ waits, event, facts }: Met, read: Read): EndedWait[] =>
-  waits.flatMap((wait) => {
-    const end = effectOnWait(wait, event, factsOfWait(wait, facts, read))
-    if (!end) return []
+async function findAffected({ waits, event, facts }: Met, read: Read): Promise<EndedWait[]> {
+  const affected: EndedWait[] = []
+  for (const [i, wait] of waits.entries()) {
+    const effect = effectOnWait(wait, event, factsOfWait(wait, facts, read))
     const { execution_id, workflow_id, segment, node_id } = wait
-    return [{ execution_id, workflow_id, segment, node_id, ...end }]
-  })
+    if (effect) affected.push({ execution_id, workflow_id, segment, node_id, ...effect })
+    // A contact may wait in thousands of executions, and a rule of time of each may be asked at hundreds of instants.
+    if (i % WAITS_PER_TURN === WAITS_PER_TURN - 1) await turn()
+  }
+  return affected
+}
+
+/** Waits that are looked at before others of the process come in between. */
+const WAITS_PER_TURN = 20
 
 /** The workflows that its contact enters if they may. */
 const findEntering = ({ triggers, event, facts, place }: Met) =>

@@ -209,7 +209,8 @@ export async function insertSegment(
     ),
     past_waits as (
       delete from event_waits using live
-      where execution_id = live.id and segment = ${segment - 1} and consumed_by is null and ended_with is null
+      where execution_id = live.id and consumed_by is null
+        and ${end ? sql`segment < ${segment}` : sql`segment = ${segment - 1} and ended_with is null`}
     ),
     ended as (
       ${end ? endOf(end, writes.depth, now) : depthOf(writes.depth)}

@@ -191,8 +191,7 @@ function checkAttachments({ count, bytes }: { count: number; bytes: number }): v
 
 /** Does one step of reading a message. After one of a large message other work of the process has its turn. */
 async function endingTurn<T>({ length }: Buffer, work: () => T): Promise<T> {
-  const began = performance.now()
-  const done = work()
+  const [began, done] = [performance.now(), work()]
   if (length > MEBIBYTE) await endSlice(began, length)
   return done
 }

@@ -37,7 +37,7 @@ export function createReplyParser(): {
   const take = (line: string): SmtpReply | null => {
     const [, code, separator, text = ''] = LINE.exec(line) ?? []
     if (code === undefined) throw new ReplyError('the server sent a line that is no reply')
-    // RFC 5321 section 4.2.1 wants one code. Where all agree on what became of the command, the last one counts.
+    // RFC 5321 section 4.2.1 wants one code. Where all are of one class, the last one counts.
     if (texts.length > 0 && texts[0]?.charAt(0) !== code.charAt(0)) {
       throw new ReplyError('the lines of a reply have codes of different classes')
     }
@@ -45,9 +45,7 @@ export function createReplyParser(): {
     texts.push(line)
     if (separator === '-') return null
     const reply = { code: Number(code), lines, text: texts.join('\n') }
-    lines = []
-    texts = []
-    bytes = 0
+    ;[lines, texts, bytes] = [[], [], 0]
     return reply
   }
 

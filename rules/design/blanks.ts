@@ -8,7 +8,7 @@ const groups: ReadonlySet<string> = new Set(['re_entry', 'utm', 'frequency_cap']
 
 /**
  * The same data without its blank fields; the given object where it has none.
- * @param compared fields in which '' is a value, since they are compared with something; null is blank there too
+ * @param compared fields in which null and '' are values, since they are compared with something
  */
 export function withoutBlanks<Data extends object>(
   data: Data,
@@ -16,7 +16,7 @@ export function withoutBlanks<Data extends object>(
 ): Data {
   const fields = Object.entries(data as JsonObject)
   const kept = fields.flatMap(([key, value]): [string, Json][] => {
-    if (!isGiven(value) && !(value === '' && compared.includes(key))) return []
+    if (!isGiven(value) && !compared.includes(key)) return []
     return [[key, isGroup(key, value) ? withoutBlanks(value) : value]]
   })
   const isSame =

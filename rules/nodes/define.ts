@@ -109,7 +109,7 @@ export interface NodeKind<Type extends string = string, Data extends object = ob
   readonly data: z.ZodType<Data>
   /** Absent: `step`. */
   readonly role?: NodeRole
-  /** Fields in which '' is a value and not blank, since they are compared with something. */
+  /** Fields in which null and '' are values and not blank, since they are compared with something. */
   readonly compared?: readonly string[]
   /** What a node leaves behind that conditions read by its id. */
   readonly records?: 'wait_events' | 'email_activity'

@@ -1,4 +1,5 @@
 // What starts executions beside events: a changed property, a new contact, audiences, and what becomes of a mail.
+// Long because each kind of trigger is one case, and all share their helpers.
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'

@@ -28,7 +28,7 @@ test('links begin with the public address: it has neither a query nor a fragment
 
 test('numbers are whole and in decimal digits', () => {
   const numbers = {
-    ...{ PORT: '8080', METRICS_PORT: '0', INBOUND_PORT: '25', DELIVERY_LANES: '64' },
+    ...{ PORT: '8080', METRICS_PORT: '0', INBOUND_PORT: ' 25\n', DELIVERY_LANES: '64' },
     ...{
       WORKER_NICE: '0',
       LEASE_SECONDS: '3600',
@@ -40,19 +40,7 @@ test('numbers are whole and in decimal digits', () => {
     ...{ port: 8080, metricsPort: 0, inbound: { port: 25 }, deliveryLanes: 64 },
     ...{ workerNice: 0, leaseMs: 3_600_000, databasePoolSize: 2 },
   })
-  const bad = [
-    ' ',
-    '0x50',
-    '1e3',
-    '1.0',
-    '+25',
-    '-1',
-    ' 25',
-    '25 ',
-    '٢٥',
-    '9'.repeat(30),
-    'Infinity',
-  ]
+  const bad = [' ', '0x50', '1e3', '1.0', '+25', '-1', '٢٥', '9'.repeat(30), 'Infinity']
   for (const name of Object.keys(numbers)) {
     for (const text of bad) {
       expect(() => read({ [name]: text }), `${name}=${text}`).toThrow(
