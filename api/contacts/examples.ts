@@ -41,7 +41,7 @@ const sent = {
   event_id: exampleIds.sentEvent,
   event_name: 'email.sent',
   timestamp: exampleTime + 120,
-  properties: { ...ofWelcomeEmail, recipient: exampleAddress },
+  properties: { ...ofWelcomeEmail, status: 'sent', recipient: exampleAddress },
   created_at: exampleTime + 120,
 } satisfies AutomationEvent
 
@@ -50,7 +50,7 @@ const delivered = {
   event_id: exampleIds.deliveredEvent,
   event_name: 'email.delivered',
   timestamp: exampleTime + 900,
-  properties: ofWelcomeEmail,
+  properties: { ...ofWelcomeEmail, status: 'delivered' },
   created_at: exampleTime + 940,
 } satisfies AutomationEvent
 
