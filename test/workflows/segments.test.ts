@@ -77,6 +77,7 @@ test('`email.sent` of a segment has the properties of every other', async () => 
     .orderBy('id')
     .execute()
   expect(sent?.properties).toEqual({
+    status: 'sent',
     email_id: expect.stringMatching(/^em_/),
     subject: 'First',
     recipient: email,
