@@ -88,6 +88,7 @@ test('each event is recorded and counted once for its contact, in order', async 
     .executeTakeFirstOrThrow()
   expect(clicked.event_id).toBe(clicked.id)
   expect(clicked.properties).toEqual({
+    status: 'clicked',
     email_id: emailId,
     subject: 'S',
     workflow_id: null,
