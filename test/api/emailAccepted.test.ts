@@ -197,6 +197,7 @@ describe('accepted', () => {
     })
     // `email.sent` always has the same properties; they are null without an execution.
     expect(told[0]?.properties).toEqual({
+      status: 'sent',
       email_id: body.id,
       subject: 'Hi',
       recipient: 'ann@example.com',
