@@ -392,8 +392,16 @@ async function askWithoutDatabase(...[method, path]: Ask) {
 const askFor = (code: ErrorCode, ask: Ask) => {
   if (code === 'body_too_slow') return askSlowly()
   if (code === 'idempotency_in_progress') return askTwiceAtOnce(ask)
+  if (code === 'template_too_slow') return askUntilTried(ask)
   if (code === 'internal_error') return whileBroken(() => api.request(...ask))
   return code === 'service_unavailable' ? askWithoutDatabase(...ask) : api.request(...ask)
+}
+
+/** Asks until it is no longer answered that the machine has too little time to render it: a few times at most. */
+async function askUntilTried(ask: Ask) {
+  let answer = await api.request(...ask)
+  while (answer.status === 503) answer = await api.request(...ask)
+  return answer
 }
 
 /** Asks the same twice while the first one waits for a lock. @returns the answer that comes at once */

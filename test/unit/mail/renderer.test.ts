@@ -119,9 +119,11 @@ test(
     const parts = { subject: 's', html: 'fine', text: FOR_EVER }
     const begin = performance.now()
     const failure = { ok: false, kind: 'too_slow', part: 'text', ms: 5_000 }
-    expect(await renderer.render('slow', parts, { unsubscribe_url: 'https://u.test/1' })).toEqual(
-      failure,
-    )
+    const attempt = () => renderer.render('slow', parts, { unsubscribe_url: 'https://u.test/1' })
+    let first = await attempt()
+    // A machine that has too little time for it says so, a few times at most.
+    while (!first.ok && first.kind === 'busy') first = await attempt()
+    expect(first).toEqual(failure)
     expect(performance.now() - begin).toBeGreaterThan(5_400)
     const again = performance.now()
     expect(await renderer.render('slow', parts, { unsubscribe_url: 'https://u.test/2' })).toEqual(
