@@ -135,14 +135,14 @@ test('a workspace that left a thread in a call which nothing stops waits, and no
   expect(lines).toEqual([{ workspace_id: 'slow', ms: pauseMs }])
 })
 
-/** A template that takes some 1 s of this machine's processor: much longer than a look at its time, much less than a second try has. */
+/** A template that takes some 2 s of this machine's processor: much longer than a look at its time, less than a second try has. */
 function slowTemplate(): string {
   const rounds = (count: number) =>
     `{% for x in (1..${count}) %}{% for y in (1..200) %}{% endfor %}{% endfor %}done`
   const before = process.cpuUsage()
   new Liquid().parseAndRenderSync(rounds(1_500))
   const { user, system } = process.cpuUsage(before)
-  return rounds(Math.ceil((1_500 * 1e6) / (user + system)))
+  return rounds(Math.ceil((1_500 * 2e6) / (user + system)))
 }
 
 test('a render that the machine leaves without processor is given its time: waiting is not its fault', async () => {
@@ -153,7 +153,7 @@ test('a render that the machine leaves without processor is given its time: wait
 })
 
 test('a render that is left without processor for long is tried once more, and its machine is called busy', async () => {
-  const child = frozenChild({ limit_ms: 150, frozen_ms: 1 * SECONDS })
+  const child = frozenChild({ limit_ms: 1 * SECONDS, frozen_ms: 4 * SECONDS })
   const { render } = createOwn({ start: child.start })
   expect(await render('ws', slowTemplate())).toMatchObject({ html: 'done' })
   expect(child.outcomes).toEqual(['starved', 'done'])
