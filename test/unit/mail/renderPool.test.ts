@@ -153,10 +153,15 @@ test('a render that the machine leaves without processor is given its time: wait
 })
 
 test('a render that is left without processor for long is tried once more, and its machine is called busy', async () => {
-  const child = frozenChild({ limit_ms: 1 * SECONDS, frozen_ms: 4 * SECONDS })
-  const { render } = createOwn({ start: child.start })
-  expect(await render('ws', slowTemplate())).toMatchObject({ html: 'done' })
-  expect(child.outcomes).toEqual(['starved', 'done'])
+  let outcomes: string[] = []
+  // A busy machine may freeze it so late that it has had its time, or is done.
+  for (let tries = 0; tries < 5 && outcomes[0] !== 'starved'; tries++) {
+    const child = frozenChild({ limit_ms: 1 * SECONDS, frozen_ms: 4 * SECONDS })
+    const { render } = createOwn({ start: child.start })
+    expect(await render('ws', slowTemplate())).toMatchObject({ html: 'done' })
+    ;({ outcomes } = child)
+  }
+  expect(outcomes).toEqual(['starved', 'done'])
 })
 
 test('a second try that the machine gave no time is answered busy, and after five such renders too slow', async () => {
