@@ -1,12 +1,11 @@
 // Changes of an audience beside nodes of workflows, which take no lock of the audience: counts stay exact, and nothing fails.
-import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { changeMembership } from '../../commands/audiences/byNode.ts'
 import { unsubscribeFromAudiences } from '../../commands/audiences/leaveAll.ts'
 import { transact } from '../../commands/transact.ts'
 import { lockContactIds } from '../../db/contacts/writes.ts'
 import { createTestApi } from '../setup/api.ts'
-import { eventually } from '../setup/eventually.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 
 const api = await createTestApi()
 const { db, deps, workspaceId } = api
@@ -35,13 +34,6 @@ async function counts(id: string) {
   }
 }
 
-/** How many sessions wait for a lock. */
-const waiting = async () => {
-  const { rows } = await sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
-  return rows[0]?.count
-}
-
 /** Asks while a segment has changed the membership, which it commits once somebody waits for it. */
 async function beside<T>(
   audienceId: string,
@@ -54,7 +46,7 @@ async function beside<T>(
     const who = { audienceId, email: EMAIL, chainDepth: 0, byExecution: 'exe_x' }
     await changeMembership(inTrx, workspaceId, { ...who, change })
     asked = ask()
-    await eventually(async () => expect(await waiting()).toBe(1))
+    await untilWaiting(db, 1)
   })
   if (!asked) throw new Error('nothing was asked')
   return asked
@@ -130,7 +122,7 @@ it('who joins or leaves is locked before their row, so a node beside it is no de
         method === 'POST'
           ? api.request(method, path, { email: EMAIL })
           : api.request(method, `${path}/${EMAIL}`)
-      await eventually(async () => expect(await waiting()).toBe(1))
+      await untilWaiting(db, 1)
       const change = method === 'POST' ? 'join' : 'leave'
       const who = { audienceId: id, email: EMAIL, chainDepth: 0, byExecution: 'exe_x' }
       const changed = await changeMembership(inTrx, workspaceId, { ...who, change })

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createTestApi } from '../setup/api.ts'
-import { eventually } from '../setup/eventually.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
 import { uniqueName } from '../setup/unique.ts'
 
@@ -35,13 +35,6 @@ async function someone() {
   return { email, name, audience, join, erase }
 }
 
-const untilWaiting = (count: number) =>
-  eventually(async () => {
-    const { rows } = await sql`select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
-    expect(rows).toHaveLength(count)
-  })
-
 /** Where the first name of somebody who was added stands. */
 const whole = (email: string, name: string) => [
   ...['audience_contacts.email', 'idempotency_keys.body', 'webhook_events.data'].map(
@@ -69,9 +62,9 @@ test('who is added while the erasure waits for the contact is gone when it is ov
   const { email, name, join, erase } = await someone()
   const end = await hold(sql`select from contacts where email = ${email} for update`)
   const joining = join()
-  await untilWaiting(1)
+  await untilWaiting(db, 1)
   const erasing = erase()
-  await untilWaiting(2)
+  await untilWaiting(db, 2)
   await end()
   expect((await joining).status).toBe(201)
   expect(await erasing).toBe(204)
@@ -84,7 +77,7 @@ test('who is added by a request that still waited for the audience at the erasur
   const { email, name, audience, join, erase } = await someone()
   const end = await hold(sql`select from audiences where id = ${audience} for update`)
   const joining = join()
-  await untilWaiting(1)
+  await untilWaiting(db, 1)
   expect(await erase()).toBe(204)
   await end()
   expect((await joining).status).toBe(201)

@@ -7,8 +7,8 @@ import { listLiveJobs } from '../../db/jobs/reads.ts'
 import { clearUp } from '../../delivery/webhooks/housekeeping.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
-import { eventually } from '../setup/eventually.ts'
 import { seedWorkspace } from '../setup/harness.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 import { webhookDeps } from '../setup/webhookSender.ts'
 
 interface Job {
@@ -100,11 +100,7 @@ describe('the replay of a period', () => {
     await sql`delete from webhook_deliveries where id = (select d.id from webhook_deliveries d
       where d.webhook_id = ${webhook} order by d.id limit 1)`.execute(held)
     const paging = page(id)
-    await eventually(async () => {
-      const { rows } = await sql`select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
-      expect(rows).toHaveLength(1)
-    })
+    await untilWaiting(db, 1)
     await held.commit().execute()
     expect(await paging).toEqual({ more: true })
     expect(await page(id)).toEqual({ more: false })

@@ -1,9 +1,7 @@
 // API, worker and command lines that an operator has configured wrongly: they end at once and say what failed, which
 // variable to look at and what to do, without a stack.
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { loadAddressKey } from '../../commands/opt-outs/addressMac.ts'
@@ -13,20 +11,18 @@ import { builtServices } from '../setup/built.ts'
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts'
 import { type CommandOutput, runOperator } from '../setup/operator.ts'
 import { TEST_SECRET_KEY } from '../setup/processes.ts'
+import { takePort } from '../setup/takenPort.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 let database: TestDatabase
-let taken: Server
-let takenPort: number
+let taken: Awaited<ReturnType<typeof takePort>>
 let deadPort: number
 
 beforeAll(async () => {
   database = await createTestDatabase()
   const secrets = createSecrets(Buffer.from(TEST_SECRET_KEY, 'base64'))
   await loadAddressKey({ db: database.db, secrets, now: () => new Date(), wake: () => undefined })
-  takenPort = await randomPort()
-  taken = createServer().listen(takenPort, '127.0.0.1')
-  await once(taken, 'listening')
+  taken = await takePort()
   deadPort = await randomPort()
 })
 afterAll(() => {
@@ -79,19 +75,19 @@ const refused: Case[] = [
   [
     'a port that is taken',
     'api',
-    () => ({ PORT: `${takenPort}` }),
+    () => ({ PORT: `${taken.port}` }),
     /^PORT is \d+ and HOST is 127\.0\.0\.1, .*EADDRINUSE.*\nSet PORT to a port that nothing uses/,
   ],
   [
     'a port for metrics that is taken',
     'api',
-    () => ({ API_METRICS_PORT: `${takenPort}` }),
+    () => ({ API_METRICS_PORT: `${taken.port}` }),
     /^API_METRICS_PORT is .*EADDRINUSE.*\nSet API_METRICS_PORT to /,
   ],
   [
     'a port for metrics that is taken',
     'worker',
-    () => ({ METRICS_PORT: `${takenPort}` }),
+    () => ({ METRICS_PORT: `${taken.port}` }),
     /^METRICS_PORT is .*EADDRINUSE.*\nSet METRICS_PORT to /,
   ],
   [
@@ -103,7 +99,7 @@ const refused: Case[] = [
   [
     'a port for reports that is taken',
     'worker',
-    () => ({ INBOUND_PORT: `${takenPort}` }),
+    () => ({ INBOUND_PORT: `${taken.port}` }),
     /^INBOUND_PORT is .*EADDRINUSE.*\nSet INBOUND_PORT to /,
   ],
   [

@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { randomPort } from '../../dev/processes/ports.ts'
 import { launchTemporal } from '../setup/launch.ts'
+import { takePort } from '../setup/takenPort.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const SCRIPT = join(import.meta.dirname, '../../dev/start.mjs')
@@ -15,14 +15,11 @@ const SCRIPT = join(import.meta.dirname, '../../dev/start.mjs')
 const OWN_PARTS =
   /^(DATABASE_URL|SECRET_KEY|SMTP_URL|TEMPORAL_|DRIPLINE_|\w*PORT$|npm_lifecycle_event$)/
 
-let taken: Server
-let takenPort: number
+let taken: Awaited<ReturnType<typeof takePort>>
 let deadPort: number
 
 beforeAll(async () => {
-  takenPort = await randomPort()
-  taken = createServer().listen(takenPort, '127.0.0.1')
-  await once(taken, 'listening')
+  taken = await takePort()
   deadPort = await randomPort()
 })
 afterAll(() => {
@@ -49,7 +46,7 @@ async function start(env: Record<string, string>) {
 const failures: [name: string, env: () => Record<string, string>, said: RegExp][] = [
   [
     'a port that is taken',
-    () => ({ PORT: String(takenPort) }),
+    () => ({ PORT: String(taken.port) }),
     /^PORT is \d+, but something else uses that port: ask for another, or unset PORT/,
   ],
   [
