@@ -51,7 +51,10 @@ async function readsOf(texts: readonly string[]): Promise<{ table: string; condi
     const { rows } = await pool.query(`explain (generic_plan, format json) ${text}`)
     for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
       const table = node['Relation Name'] ?? ''
-      const { 'Index Cond': found, 'Recheck Cond': again } = node as Record<string, unknown>
+      const { 'Index Cond': found, 'Recheck Cond': again } = node as unknown as Record<
+        string,
+        unknown
+      >
       const condition = String(found ?? again ?? node['Node Type'])
       if (table in conditions && /Scan/.test(node['Node Type'])) reads.push({ table, condition })
     }
