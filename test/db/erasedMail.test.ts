@@ -238,5 +238,8 @@ test('mail of a workflow keeps its history, and names the contact as the email d
   const events = [{ status: 'sent' }, { status: 'delivered' }]
   expect(await read()).toMatchObject([[{ recipient: one.email, events }], [{ events }]])
   await erase(one.email)
-  expect(await read()).toMatchObject([[{ recipient: `erased-${deliveryId}`, events }], [{ events }]])
+  expect(await read()).toMatchObject([
+    [{ recipient: `erased-${deliveryId}`, events }],
+    [{ events }],
+  ])
 })
