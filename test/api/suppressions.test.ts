@@ -201,35 +201,6 @@ describe('the list', () => {
     expect([stolen.status, stolen.body]).toMatchObject([400, { code: 'invalid_cursor' }])
   })
 
-  it('keeps the place of an address that a bounce suppresses for longer', async () => {
-    const owner = await fresh()
-    const { workspaceId } = owner
-    const lasts = (days: number) => new Date(time + days * DAY_MS)
-    await transact.one(api.deps, ({ db }) =>
-      upsertSuppression(
-        db,
-        workspaceId,
-        { email: 'first@a.test', reason: 'bounce', source_id: 'em_1', expires_at: lasts(1) },
-        now(),
-      ),
-    )
-    for (let i = 0; i < 50; i++) {
-      time += 1
-      await owner.add(`r${i}@a.test`)
-    }
-    const first = await owner.page()
-    const shown = first.body.suppressions.map((row) => row.email)
-    expect(shown).not.toContain('first@a.test')
-    // While a client pages, mail that was under way bounces.
-    for (const daysAgo of [2, 1, 0]) {
-      const at = new Date(time - daysAgo * DAY_MS)
-      const about = { workspaceId, email: 'first@a.test', emailId: 'em_2', at }
-      await transact(api.deps, ({ db }) => recordSoftBounce(db, about))
-    }
-    const second = await owner.page(`?cursor=${first.body.cursor}`)
-    expect(second.body.suppressions).toMatchObject([{ email: 'first@a.test', source_id: 'em_2' }])
-  })
-
   it('is read by its index', async () => {
     const { rows } = await api.db.transaction().execute(async (trx) => {
       // A small table is sorted or read through, which costs less. So both are only taken where no index serves.
