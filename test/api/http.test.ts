@@ -101,6 +101,24 @@ it('answers 415 to a body of another type, but not to a request without a body',
   ])
 })
 
+it.each([
+  'application/json;',
+  'application/json ; charset=utf-8',
+  'application/json; a="b;c"',
+  'application/problem2+json',
+])('takes JSON as %j on every route', async (type) => {
+  const statuses = await Promise.all(
+    ['/v1/audiences', '/v1/emails'].map(async (path) => {
+      const answer = await ask('POST', path, { 'content-type': type }, (write, end) => {
+        write('{"name":"x","from":"a@sender.test","to":"b@example.test","subject":"Hi","text":"x"}')
+        end()
+      })
+      return answer.status
+    }),
+  )
+  expect(statuses).toEqual([201, 200])
+})
+
 it('says 415 to a body that is compressed, before it looks for JSON in it', async () => {
   for (const path of ['/v1/audiences', '/v1/emails']) {
     const zipped = gzipSync('{"name":"x"}')

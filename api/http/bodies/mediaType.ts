@@ -14,4 +14,6 @@ export function requireJson(c: Context<ApiEnv>): void {
   // Some clients compress by themselves; they would be told that their JSON is wrong.
   const encoding = c.req.header('content-encoding')
   if (encoding && encoding.toLowerCase() !== 'identity') throw unsupportedEncoding(encoding)
+  // The validators of routes know fewer forms of it, and would answer 415 to the others.
+  c.req.raw.headers.set('content-type', 'application/json')
 }
