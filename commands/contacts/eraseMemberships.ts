@@ -1,5 +1,5 @@
 // Takes the address of an erased contact out of all audiences.
-import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
+import { lockAudienceOrRemains, updateAudienceCounts } from '../../db/audiences/writes.ts'
 import { eraseMember, listMemberships } from '../../db/contacts/erase.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -10,7 +10,8 @@ import type { InTrx } from '../transact.ts'
 type Deps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'addressMac'>>
 
 /**
- * Audiences are locked before contacts and mail. Who had left one is still known to have left it when they come back.
+ * Audiences are locked before contacts and mail. Who had left one is still known to have left it when they come back; to one that is
+ * deleted nobody does.
  * @param whom `email` in lower case; `members`: ids of those that go, absent: all
  */
 export async function eraseMemberships(
@@ -22,9 +23,10 @@ export async function eraseMemberships(
   for (const one of await listMemberships(trx, workspaceId, email)) {
     const { audience_id: audienceId, id } = one
     if (members && !members.includes(id)) continue
-    if (!(await lockAudience(trx, workspaceId, audienceId))) continue
+    const audience = await lockAudienceOrRemains(trx, workspaceId, audienceId)
+    if (!audience) continue
     const member = await eraseMember(trx, workspaceId, id)
-    if (!member) continue
+    if (!member || audience.deleted_at !== null) continue
     const unsubscribers = member.is_subscribed ? 0 : -1
     await updateAudienceCounts(trx, workspaceId, audienceId, { contacts: -1, unsubscribers })
     if (member.is_subscribed) continue
