@@ -50,6 +50,8 @@ interface Round {
   isStopping: () => boolean
   /** Hears of a page that failed. What is left of that audience is left to the next round. */
   onFailure: (err: unknown, audience: { id: string }) => void
+  /** Where the next page of an audience begins: pages before have left nothing there, and to walk over that takes longer each time. */
+  places?: Map<string, string>
   /** Rows of a page; for tests. */
   page?: number
 }
@@ -60,18 +62,15 @@ interface Round {
  */
 export async function forgetDeleted(
   deps: Deps,
-  { pause, isStopping, onFailure, page = PAGE }: Round,
+  { pause, isStopping, onFailure, places = new Map(), page = PAGE }: Round,
 ): Promise<void> {
-  /** Where the next page of an audience begins: pages before it have left nothing, and to look for that would take longer each time. */
-  const places = new Map<string, string>()
   const failed: string[] = []
   let after = ''
   let isMoving = false
   while (!isStopping()) {
     const next = await findDeletedAudience(deps.db, { after, but: failed })
     if (!next) {
-      // A lap in which nothing was done: what is left is held.
-      if (!isMoving) return
+      if (!isMoving) break
       after = ''
       isMoving = false
       continue
@@ -93,4 +92,6 @@ export async function forgetDeleted(
     }
     await pause(performance.now() - began)
   }
+  // What is left is held, or has failed: it may be where the pages have been already.
+  if (!isStopping()) places.clear()
 }

@@ -10,8 +10,8 @@ import type { InTrx } from '../transact.ts'
 type Deps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'addressMac'>>
 
 /**
- * Audiences are locked before contacts and mail. Who had left one is still known to have left it when they come back; to one that is
- * deleted nobody does.
+ * Audiences are locked before contacts and mail, those too that are deleted and have rows yet. Who had left one is still known to have left
+ * it when they come back.
  * @param whom `email` in lower case; `members`: ids of those that go, absent: all
  */
 export async function eraseMemberships(
@@ -23,10 +23,9 @@ export async function eraseMemberships(
   for (const one of await listMemberships(trx, workspaceId, email)) {
     const { audience_id: audienceId, id } = one
     if (members && !members.includes(id)) continue
-    const audience = await lockAudienceOrRemains(trx, workspaceId, audienceId)
-    if (!audience) continue
+    if (!(await lockAudienceOrRemains(trx, workspaceId, audienceId))) continue
     const member = await eraseMember(trx, workspaceId, id)
-    if (!member || audience.deleted_at !== null) continue
+    if (!member) continue
     const unsubscribers = member.is_subscribed ? 0 : -1
     await updateAudienceCounts(trx, workspaceId, audienceId, { contacts: -1, unsubscribers })
     if (member.is_subscribed) continue

@@ -79,13 +79,13 @@ export function lockAudience(
     .executeTakeFirst()
 }
 
-/** The same of one that may be deleted already, for whoever removes a person from all that is left. */
-export function lockAudienceOrRemains(
+/** Locks an audience that may be deleted already, for whoever removes a person from all that is left. @returns false: nothing is left of it */
+export async function lockAudienceOrRemains(
   trx: Trx,
   workspaceId: WorkspaceId,
   id: string,
-): Promise<Pick<Row<'audiences'>, 'deleted_at'> | undefined> {
-  return lockRow(trx, workspaceId, id).select('deleted_at').executeTakeFirst()
+): Promise<boolean> {
+  return (await lockRow(trx, workspaceId, id).select('id').executeTakeFirst()) !== undefined
 }
 
 /**

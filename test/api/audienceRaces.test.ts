@@ -192,6 +192,8 @@ it('no request finds an audience that is being deleted, and none leaves a contac
     const asking = () => api.request(method, `/v1/audiences/${id}${path}`, body)
     const { status } = await besideDelete(id, asking)
     expect([method, path, status]).toEqual([method, path, 404])
+    const own = db.selectFrom('audiences').select('name').where('id', '=', id)
+    expect(await own.execute()).toEqual([{ name: 'A' }])
     expect(await rowsOf(db, id)).toEqual([1, 1])
     await forgetAll(deps)
     expect(await rowsOf(db, id)).toEqual([0, 0])

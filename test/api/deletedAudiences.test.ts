@@ -82,8 +82,16 @@ test('its changes of counts go too, also those that nobody has folded', async ()
   await sql`insert into audience_changes (audience_id, contacts, unsubscribers)
     select ${id}, 1, 0 from generate_series(1, 2500)`.execute(db)
   await api.request('DELETE', `/v1/audiences/${id}`)
-  await forgetAll(deps)
   const left = db.selectFrom('audience_changes').select('id').where('audience_id', '=', id)
+  // Whoever folds one is not waited for.
+  await db.transaction().execute(async (trx) => {
+    await sql`select from audience_changes where audience_id = ${id} order by id limit 1 for update`.execute(
+      trx,
+    )
+    await forgetAll(deps)
+    expect([(await left.execute()).length, await rowsOf(db, id)]).toEqual([1, [0, 1]])
+  })
+  await forgetAll(deps)
   expect([await left.execute(), await rowsOf(db, id)]).toEqual([[], [0, 0]])
 })
 

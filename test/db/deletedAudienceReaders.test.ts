@@ -6,7 +6,11 @@ import { unsubscribeFromAudiences } from '../../commands/audiences/leaveAll.ts'
 import type { CommandDeps } from '../../commands/deps.ts'
 import { turnSchedule } from '../../commands/schedules/turn.ts'
 import { transact } from '../../commands/transact.ts'
-import { findAudienceEmails, listAudienceContacts } from '../../db/audiences/contactReads.ts'
+import {
+  findAudienceEmails,
+  listAudienceContacts,
+  listAudiencesOf,
+} from '../../db/audiences/contactReads.ts'
 import type { Trx } from '../../db/connect.ts'
 import { listMemberships } from '../../db/executions/facts.ts'
 import { createTestApi } from '../setup/api.ts'
@@ -98,6 +102,7 @@ test('who leaves everything leaves none that is deleted', async () => {
     await insertAudience(db, workspace, 1),
   ]
   await deleteAudience(deps as unknown as CommandDeps, workspaceId, { id: gone })
+  expect(await listAudiencesOf(db, workspaceId, memberEmail(0))).toEqual([there])
   await transact(deps, (inTrx) =>
     unsubscribeFromAudiences(
       inTrx,
@@ -145,4 +150,9 @@ test('an erasure removes them from it, and webhooks hear of neither that nor of 
   expect(await told()).toEqual([{ type: 'audience.left', audience: there, email: '' }])
   await api.request('DELETE', `/v1/audiences/${there}/contacts/${eve}`)
   expect(await told()).toContainEqual({ type: 'audience.left', audience: there, email: eve })
+  // As a process of the release before does it.
+  await api.request('POST', `/v1/audiences/${there}/contacts`, { email: eve })
+  const before = await told()
+  await sql`delete from audiences where id = ${there}`.execute(db)
+  expect([await rowsOf(db, there), await told()]).toEqual([[0, 0], before])
 })
