@@ -9,6 +9,7 @@ import {
   replaceFirstSlice,
 } from '../../db/contacts/blank.ts'
 import { cancelMail, type Erased } from '../../db/contacts/erase.ts'
+import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import {
   blankTeamMail,
   cancelTeamMail,
@@ -76,6 +77,14 @@ async function nextTeamMail(
   const { ids, next } = await walkTeamMail(trx, workspaceId, whom, { after: from, limit })
   return { team: ids, at: next ?? ALL_TEAM }
 }
+
+/** Locks its deliveries, which come after executions. What webhooks are told of it is blanked after that, and before it. */
+export const lockItsDeliveries = (
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { theirs, team }: ErasedMail,
+): Promise<void> =>
+  lockEndedDeliveries(trx, workspaceId, [...theirs.map((one) => one.email_id), ...team])
 
 /** Blanks it. @returns how much */
 export async function blankErasedMail(

@@ -28,6 +28,7 @@ import {
   cancelErasedMail,
   hasErasedMailLeft,
   lockErasedMail,
+  lockItsDeliveries,
 } from './eraseMail.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
 import { ALL_ANSWERS, ALL_TEAM, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
@@ -109,6 +110,7 @@ async function blankPage(
   await deleteContactNews(trx, workspaceId, contactId)
   const events = await eraseEvents(deps, job, contactId)
   const answers = await blankAnswers(deps, job, whom, from.answer)
+  await lockItsDeliveries(trx, workspaceId, toBlank)
   const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
   const isMailNext = bodies < PAGE
   const mails = isMailNext ? await blankErasedMail(trx, workspaceId, whom, toBlank, at.now) : 0

@@ -170,7 +170,7 @@ const isNamed = (link: RawBuilder<unknown>, email: string) =>
 
 /**
  * Takes the address out of mail: out of its recipients, and out of what servers and readers said of them. Content goes where it has ended for
- * all. Other recipients stay, with the links that they may still follow. The caller holds the tracking lock of each mail.
+ * all. Other recipients stay, with the links that they may still follow. The caller holds the tracking lock of each mail, and its deliveries.
  * @param hmac by which a later report still finds whom it is about
  */
 export async function blankMail(

@@ -74,7 +74,7 @@ export async function hasTeamMailLeft(
 
 /**
  * Takes the content out of such mail, and out of what webhooks are told of it; the team stays its recipient. Then it tells of what was cancelled.
- * The caller holds the tracking lock of each mail.
+ * The caller holds the tracking lock of each mail, and its deliveries.
  */
 export async function blankTeamMail(
   trx: Trx,
@@ -83,10 +83,6 @@ export async function blankTeamMail(
   { ids, now }: { ids: readonly string[]; now: Date },
 ): Promise<void> {
   if (ids.length === 0) return
-  // Who reports about it locks its delivery: what they tell is there by now, or reads what is left.
-  await sql`
-    select 1 from deliveries where workspace_id = ${workspaceId} and email_id = any(${[...ids]}::text[])
-    order by id for update`.execute(trx)
   const ended = { has_ended: true, is_shared: true, is_of_team: true }
   await blankContents(
     trx,

@@ -3,12 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
+import { takeReport } from '../../commands/reports/take.ts'
 import { transact } from '../../commands/transact.ts'
 import { releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
 import { createLeavers } from '../setup/leavers.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 import { bringTo } from '../setup/states.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
 import { uniqueName } from '../setup/unique.ts'
@@ -133,6 +135,30 @@ test.each(['marketing', 'transactional'] as const)(
     expect(await leavers.outcome(written.deliveryId)).toBe('delivered')
   },
 )
+
+test('a bounce that is being reported while its mail is blanked names nobody', async () => {
+  const one = await leavers.leaver()
+  const { deliveryId } = await leavers.mail(one)
+  await bringTo(db, { ids: [deliveryId] }, 'data_sent', deps.now())
+  expect(await erase(one.email)).toBe(204)
+  const { id } = await newestJob()
+  // It waits for the mail alone then.
+  expect(await carryOnErasing(deps)).toBe('running')
+  await bringTo(db, { ids: [deliveryId] }, 'delivered', deps.now())
+  const held = await db.startTransaction().execute()
+  onTestFinished(async () => {
+    if (!held.isCommitted) await held.rollback().execute()
+  })
+  const bounce = { type: 'Permanent', subtype: 'NoEmail', final: true, fault: 'recipient' } as const
+  const report = { kind: 'bounce', status: '5.1.1', bounce } as const
+  expect(await takeReport({ ...deps, db: held }, deliveryId, report)).toBe('taken')
+  const page = runJobPage(deps, { id })
+  await untilWaiting(db, 1)
+  await held.commit().execute()
+  await page
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect(await traces(db, one.email)).toEqual([])
+})
 
 test('an erasure may be paused, and cannot be cancelled', async () => {
   const { email } = await leavers.leaver()

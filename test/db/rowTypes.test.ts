@@ -10,6 +10,7 @@ import { insertAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
+import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
@@ -342,6 +343,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.hasMailLeft(trx, ws, erased),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
+  (trx) => lockEndedDeliveries(trx, ws, [id]),
   (trx) => walkTeamMail(trx, ws, erased, { after: null, limit: 2 }),
   (trx) => teamMail.hasTeamMailLeft(trx, ws, id),
   (trx) => teamMail.blankTeamMail(trx, ws, 'a@b.test', { ids: [id], now: at }),
