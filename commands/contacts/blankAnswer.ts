@@ -1,35 +1,53 @@
 // Takes a person out of an answer that is kept for a repeated request.
 import { isJsonObject, type Json } from '../../rules/json.ts'
+import { wholeAddress } from '../../rules/wholeAddress.ts'
 
-/** Keys whose texts are the service's own, of answers to events, audience contacts and mail; bodies of webhooks have others (`db/contacts/blank.ts`). */
-const KEPT = new Set(['id', 'event_id', 'event_name', 'workspace_id', 'status', 'code'])
+/** Keys whose texts are the service's own, of answers to events, executions, audience contacts and mail; bodies of webhooks have others (`db/contacts/blank.ts`). */
+const KEPT = new Set([
+  ...['id', 'event_id', 'event_name', 'workspace_id', 'status', 'code'],
+  ...['execution_id', 'workflow_id', 'current_step_id', 'schedule_name'],
+])
+
+/** Whether a text names them: a longer address that holds theirs is another one. */
+type Names = (text: string) => boolean
 
 /** The answer without them; null: it does not name them. @param email in lower case @param body JSON, or '' */
 export function blankAnswer(body: string, email: string): string | null {
-  if (!body.toLowerCase().includes(JSON.stringify(email))) return null
-  return JSON.stringify(withoutThem(JSON.parse(body) as Json, email))
+  const lower = body.toLowerCase()
+  const spelled = [JSON.stringify(email).slice(1, -1), encodeURIComponent(email).toLowerCase()]
+  if (!spelled.some((one) => lower.includes(one))) return null
+  const pattern = new RegExp(wholeAddress(email, 'javascript'), 'iu')
+  const answer = JSON.parse(body) as Json
+  const without = JSON.stringify(withoutThem(answer, email, (text) => pattern.test(text)))
+  return without === JSON.stringify(answer) ? null : without
 }
 
-const isThem = (value: Json | undefined, email: string): boolean =>
-  typeof value === 'string' && value.toLowerCase() === email
-
-/** What is about them keeps ids, numbers and its form; elsewhere their address alone goes. */
-function withoutThem(value: Json, email: string): Json {
-  if (isThem(value, email)) return ''
-  if (Array.isArray(value)) return value.map((each) => withoutThem(each, email))
+/**
+ * What is about them keeps ids, numbers and its form. Elsewhere a text that names them goes as a whole: a rendered template or a message may say
+ * more of them than their address.
+ */
+function withoutThem(value: Json, email: string, names: Names): Json {
+  if (typeof value === 'string') return names(value) ? '' : value
+  if (Array.isArray(value)) return value.map((each) => withoutThem(each, email, names))
   if (!isJsonObject(value)) return value
-  const isAbout = isThem(value['email'], email)
+  const { context } = value
+  const isAbout = isOf(value, email) || (isJsonObject(context) && isOf(context, email))
   return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [
-      key,
-      isAbout ? blank(key, each, email) : withoutThem(each, email),
-    ]),
+    Object.entries(value)
+      .filter(([key]) => !names(key))
+      .map(([key, each]) => [
+        key,
+        isAbout && key !== 'context' ? blank(key, each, names) : withoutThem(each, email, names),
+      ]),
   )
 }
 
-function blank(key: string, value: Json, email: string): Json {
+const isOf = ({ email: given }: { [key: string]: Json | undefined }, email: string): boolean =>
+  typeof given === 'string' && given.toLowerCase() === email
+
+function blank(key: string, value: Json, names: Names): Json {
   if (Array.isArray(value)) return key === 'executions' ? value : []
   if (isJsonObject(value)) return {}
   if (typeof value !== 'string') return value
-  return KEPT.has(key) && !value.toLowerCase().includes(email) ? value : ''
+  return KEPT.has(key) && !names(value) ? value : ''
 }

@@ -9,15 +9,18 @@ import {
   replaceFirstSlice,
 } from '../../db/contacts/blank.ts'
 import { cancelMail, type Erased } from '../../db/contacts/erase.ts'
+import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import {
   blankTeamMail,
   cancelTeamMail,
   hasTeamMailLeft,
   listTeamMail,
 } from '../../db/contacts/teamMail.ts'
+import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
 import { lockMailsTracking } from '../../db/tracking/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { blankHeader } from './blankHeader.ts'
+import { ALL_TEAM, type ErasePlace } from './erasePlace.ts'
 
 type Whom = Erased & { hmac: Buffer }
 
@@ -39,20 +42,49 @@ export interface ErasedMail {
   theirs: BlankedMail[]
   /** Ids of mail to the team. */
   team: string[]
+  /** How far mail to the team is walked over then. */
+  at: ErasePlace['team']
 }
 
-/** Finds it, and takes the tracking lock of each. @param ofMail as of `listMailToBlank` */
+/** Finds it, and takes the tracking lock of each. @param ofMail as of `listMailToBlank`, and how far mail to the team was walked over */
 export async function lockErasedMail(
   trx: Trx,
   workspaceId: WorkspaceId,
   whom: Erased,
-  ofMail: { waits: boolean; limit: number },
+  ofMail: { waits: boolean; limit: number; from: ErasePlace['team'] },
 ): Promise<ErasedMail> {
   const theirs = await listMailToBlank(trx, workspaceId, whom, ofMail)
-  const team = await listTeamMail(trx, workspaceId, whom, ofMail.limit)
+  const { team, at } =
+    theirs.length > 0
+      ? { team: [], at: ofMail.from }
+      : await nextTeamMail(trx, workspaceId, whom, ofMail)
   await lockMailsTracking(trx, [...theirs.map((one) => one.email_id), ...team])
-  return { theirs, team }
+  return { theirs, team, at }
 }
+
+/**
+ * Mail to the team comes after theirs, since copies for the team lose their content with it. All of it is walked over once, so that a page
+ * reads its own alone; what was under way then is little, and is looked for among all.
+ */
+async function nextTeamMail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  whom: Erased,
+  { from, limit }: { from: ErasePlace['team']; limit: number },
+): Promise<Pick<ErasedMail, 'team' | 'at'>> {
+  if (from === ALL_TEAM)
+    return { team: await listTeamMail(trx, workspaceId, whom, limit), at: from }
+  const { ids, next } = await walkTeamMail(trx, workspaceId, whom, { after: from, limit })
+  return { team: ids, at: next ?? ALL_TEAM }
+}
+
+/** Locks its deliveries, which come after executions. What webhooks are told of it is blanked after that, and before it. */
+export const lockItsDeliveries = (
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  { theirs, team }: ErasedMail,
+): Promise<void> =>
+  lockEndedDeliveries(trx, workspaceId, [...theirs.map((one) => one.email_id), ...team])
 
 /** Blanks it. @returns how much */
 export async function blankErasedMail(

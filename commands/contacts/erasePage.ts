@@ -8,7 +8,12 @@ import {
   listEventsOf,
   replaceAnswers,
 } from '../../db/contacts/blank.ts'
-import { deleteContactNews, deleteLiveErasure, passFence } from '../../db/contacts/erase.ts'
+import {
+  cancelMail,
+  deleteContactNews,
+  deleteLiveErasure,
+  passFence,
+} from '../../db/contacts/erase.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
 import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
@@ -23,9 +28,10 @@ import {
   cancelErasedMail,
   hasErasedMailLeft,
   lockErasedMail,
+  lockItsDeliveries,
 } from './eraseMail.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
-import { ALL_ANSWERS, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
+import { ALL_ANSWERS, ALL_TEAM, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
 
 /** Rows of each kind. Of each mail a lock is taken, of which Postgres has some thousand. */
 const PAGE = 100
@@ -64,7 +70,7 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
-  if (page.done > 0) return { ...nothing, ...page, place: writePlace(at) }
+  if (page.done > 0 || at.team !== ALL_TEAM) return { ...nothing, ...page, place: writePlace(at) }
   if (await hasErasedMailLeft(trx, workspaceId, whom)) {
     return { ...nothing, ...page, place: writePlace(at), wait_ms }
   }
@@ -90,7 +96,7 @@ async function blankPage(
   const { workspace_id: workspaceId } = job
   const { contactId } = whom
   const from = readPlace(job.place)
-  const toBlank = await lockErasedMail(trx, workspaceId, whom, ofMail)
+  const toBlank = await lockErasedMail(trx, workspaceId, whom, { ...ofMail, from: from.team })
   const { email, members } = whom
   await eraseMemberships(deps, workspaceId, { email, members, at: now() })
   const executions = await blankExecutions(trx, workspaceId, contactId, {
@@ -98,15 +104,24 @@ async function blankPage(
     limit: PAGE,
   })
   const at = { now: now(), limit: PAGE }
-  const cancelled = await cancelErasedMail(trx, workspaceId, whom, at)
+  // To find what waits for the team is to read all of its mail. No lane sends it meanwhile.
+  const cancel = from.team === ALL_TEAM ? cancelErasedMail : cancelMail
+  const cancelled = await cancel(trx, workspaceId, whom, at)
   await deleteContactNews(trx, workspaceId, contactId)
   const events = await eraseEvents(deps, job, contactId)
   const answers = await blankAnswers(deps, job, whom, from.answer)
+  await lockItsDeliveries(trx, workspaceId, toBlank)
   const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
-  const mails = bodies < PAGE ? await blankErasedMail(trx, workspaceId, whom, toBlank, at.now) : 0
+  const isMailNext = bodies < PAGE
+  const mails = isMailNext ? await blankErasedMail(trx, workspaceId, whom, toBlank, at.now) : 0
   const { count: answered, looked, last } = answers
   return {
-    at: { execution: executions.last ?? from.execution, answer: last, tag: from.tag },
+    at: {
+      execution: executions.last ?? from.execution,
+      answer: last,
+      tag: from.tag,
+      team: isMailNext ? toBlank.at : from.team,
+    },
     done: executions.count + cancelled + events + looked + bodies + mails,
     counts: {
       mails,

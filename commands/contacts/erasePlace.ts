@@ -1,4 +1,5 @@
 // How far the job of an erasure is, as its row has it.
+import type { TeamPlace } from '../../db/contacts/teamMailWalk.ts'
 import type { TagPlace } from '../../db/stats/blank.ts'
 
 export interface ErasePlace {
@@ -8,20 +9,31 @@ export interface ErasePlace {
   answer: string
   /** The last count by tag that was looked at; null: none. */
   tag: TagPlace | null
+  /** The last mail to the team that was walked over, or `ALL_TEAM`; null before the first. */
+  team: TeamPlace | typeof ALL_TEAM | null
 }
 
 /** In `answer`: there is none left. */
 export const ALL_ANSWERS = '-'
+/** In `team`: all was walked over once. What has ended since is found without a place. */
+export const ALL_TEAM = '-'
 
-/** Reads the place of a job's row. */
+/** Reads the place of a job's row. One that a worker of the release before has written has no `team`, so that is walked over again. */
 export function readPlace(place: string | null): ErasePlace {
-  const [execution = '', answer = '', tag = ''] = (place ?? '').split('/')
+  const [execution = '', answer = '', tag = '', team = ''] = (place ?? '').split('/')
   return {
     execution,
     answer,
-    tag: tag === '' ? null : (JSON.parse(decodeURIComponent(tag)) as TagPlace),
+    tag: readPart<TagPlace>(tag),
+    team: team === ALL_TEAM ? team : readPart<TeamPlace>(team),
   }
 }
 
-export const writePlace = ({ execution, answer, tag }: ErasePlace): string =>
-  `${execution}/${answer}/${tag ? encodeURIComponent(JSON.stringify(tag)) : ''}`
+export const writePlace = ({ execution, answer, tag, team }: ErasePlace): string =>
+  [execution, answer, writePart(tag), team === ALL_TEAM ? team : writePart(team)].join('/')
+
+const readPart = <T>(part: string): T | null =>
+  part === '' ? null : (JSON.parse(decodeURIComponent(part)) as T)
+
+const writePart = (value: object | null): string =>
+  value ? encodeURIComponent(JSON.stringify(value)) : ''

@@ -1,21 +1,26 @@
 // Blanks what names an erased contact, table by table, in pages: each statement finds what it has not done yet, so it may be repeated.
 // Long because it has a statement for each kind of row.
 import { type RawBuilder, sql } from 'kysely'
+import { ownReasons } from '../../rules/cancelReasons.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { wholeAddress } from '../../rules/wholeAddress.ts'
 import type { Trx } from '../connect.ts'
 import type { Erased } from './erase.ts'
-import { wholeAddress } from './wholeAddress.ts'
 
 /** What of a body is no value of a person: ids, times and words of the service. */
 const keptKeys = [
   ...['id', 'email_id', 'type', 'workflow_id', 'execution_id', 'audience_id', 'workspace_id'],
-  ...['status', 'current_step_id', 'last_event', 'reason', 'source_id', 'cancellation_reason'],
+  ...['status', 'current_step_id', 'last_event', 'reason', 'source_id'],
 ]
+
+/** A reason of the service's own; a text that somebody wrote may name the contact. */
+const isOwnReason = (text: RawBuilder<unknown>) => sql`${text} = any(${[...ownReasons]}::text[])`
 
 /** A body without what names a person: texts are null, lists and objects empty. */
 const blanked = (body: RawBuilder<unknown>, email: string) => sql`(
   select coalesce(jsonb_object_agg(key, case
     when key = any(${keptKeys}::text[]) and strpos(lower(value::text), ${email}) = 0 then value
+    when key = 'cancellation_reason' and ${isOwnReason(sql`value #>> '{}'`)} then value
     when jsonb_typeof(value) in ('number', 'boolean') then value
     when jsonb_typeof(value) = 'object' then '{}' when jsonb_typeof(value) = 'array' then '[]'
     else 'null' end), '{}')
@@ -74,7 +79,10 @@ export async function blankExecutions(
     ), calls as (
       update http_calls c set request = null, answer = null, why = null from page where c.execution_id = page.id
     ), done as (
-      update executions x set email = '', properties = null, error = null from page where x.id = page.id
+      update executions x set email = '', properties = null, error = null, cancellation_reason = case
+        when x.cancellation_reason is null or ${isOwnReason(sql`x.cancellation_reason`)} then x.cancellation_reason
+        else 'cancelled' end
+      from page where x.id = page.id
     )
     select id from page order by id
   `.execute(trx)
@@ -170,7 +178,7 @@ const isNamed = (link: RawBuilder<unknown>, email: string) =>
 
 /**
  * Takes the address out of mail: out of its recipients, and out of what servers and readers said of them. Content goes where it has ended for
- * all. Other recipients stay, with the links that they may still follow. The caller holds the tracking lock of each mail.
+ * all. Other recipients stay, with the links that they may still follow. The caller holds the tracking lock of each mail, and its deliveries.
  * @param hmac by which a later report still finds whom it is about
  */
 export async function blankMail(
@@ -206,7 +214,11 @@ export async function blankMail(
   `.execute(trx)
 }
 
-/** Takes content, tags and metadata out of mail that has ended for all, and out of what webhooks tell others of it; out of other mail the address among its recipients. */
+/**
+ * Takes content, tags and metadata out of mail that has ended for all, and out of what webhooks tell others of it; out of other mail the
+ * address among its recipients. Servers may quote what they refuse: of what they said to others goes what names the address, and all of it
+ * where the others are the team.
+ */
 export async function blankContents(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -243,14 +255,25 @@ export async function blankContents(
       update email_links l set urls = array(select case when ${isNamed(sql`u.url`, email)} then '' else u.url end
         from unnest(l.urls) with ordinality as u(url, place) order by u.place)
       from ended where l.email_id = ended.email_id and ended.keeps_links
-    ), others_clicks as (
-      update email_events e set data = e.data - 'link' from ended
-      where e.email_id = ended.email_id and ended.is_shared
-        and (ended.is_of_team or ${isNamed(sql`e.data->>'link'`, email)})
+    ), others_events as (
+      update email_events e set data = e.data - array['link', 'smtp_response'] from ended
+      where e.email_id = ended.email_id and ended.is_shared and e.data ?| array['link', 'smtp_response']
+        and (ended.is_of_team or ${isNamed(sql`concat(e.data->>'link', ' ', e.data->>'smtp_response')`, email)})
+    ), others_attempts as (
+      update delivery_attempts a set response = null, conversation = ''
+      from ended join deliveries o on o.email_id = ended.email_id
+      where a.delivery_id = o.id and ended.is_shared
+        and (ended.is_of_team or ${isNamed(sql`concat(a.response, ' ', a.conversation)`, email)})
+    ), others_replies as (
+      update deliveries o set last_response = null from ended
+      where o.email_id = ended.email_id and ended.is_shared and o.last_response is not null
+        and (ended.is_of_team or ${isNamed(sql`o.last_response`, email)})
     ), tags as (
       delete from email_tags t using ended where t.workspace_id = ${workspaceId} and t.email_id = ended.email_id
     )
-    update webhook_events e set data = e.data || '{"subject": null, "tags": {}, "metadata": {}}'
+    update webhook_events e set data = case
+        when other.is_of_team or ${isNamed(sql`e.data #>> '{bounce,response}'`, email)} then e.data #- '{bounce,response}'
+        else e.data end || '{"subject": null, "tags": {}, "metadata": {}}'
       || case when e.data ? 'link' and (other.is_of_team or ${isNamed(sql`e.data->>'link'`, email)})
         then '{"link": null}'::jsonb else '{}' end
     from (select distinct o.email_id, ended.is_of_team, left(lower(o.recipient), 320) as person

@@ -33,7 +33,20 @@ export async function cancelTeamMail(
   return rows.length
 }
 
-/** The next of it that has ended for all and still has content, or whose end nobody was told of. Mail that the contact has got too comes after it has lost their address. */
+/** Of a delivery `d` that `cancelTeamMail` has ended, or a claim. */
+const isUntold = sql`d.state = 'cancelled' and not exists (select from email_events e
+  where e.email_id = d.email_id and e.recipient = d.recipient and e.status = 'bounced')`
+
+/** That an email `m` still has content, or nobody was told of its end. */
+const isUnblanked = sql`(m.subject <> '' or m.html is not null or m.text is distinct from '' or m.headers <> '{}' or m.tags <> '{}'
+        or m.metadata <> '{}' or exists (select from deliveries d where d.email_id = m.id and ${isUntold}))`
+
+/** That an email `m` is to be blanked: it has ended for all, and the contact, if they have got it too, is no recipient any more. */
+export const isToBlank = (email: string) => sql<boolean>`(${isUnblanked}
+      and not exists (select from deliveries d
+        where d.email_id = m.id and (d.settled_at is null or lower(d.recipient) = ${email})))`
+
+/** The next of it that is to be blanked. It reads all of it: `walkTeamMail` comes first, and this one finds what that has passed over. */
 export async function listTeamMail(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -41,20 +54,12 @@ export async function listTeamMail(
   limit: number,
 ): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
-    select m.id ${ofExecutions(workspaceId, contactId)}
-      and (m.subject <> '' or m.html is not null or m.text is distinct from '' or m.headers <> '{}' or m.tags <> '{}'
-        or m.metadata <> '{}' or exists (select from deliveries d where d.email_id = m.id and ${isUntold}))
-      and not exists (select from deliveries d
-        where d.email_id = m.id and (d.settled_at is null or lower(d.recipient) = ${email}))
+    select m.id ${ofExecutions(workspaceId, contactId)} and ${isToBlank(email)}
     order by m.id limit ${limit}`.execute(trx)
   return rows.map(({ id }) => id)
 }
 
-/** Of a delivery `d` that `cancelTeamMail` has ended. */
-const isUntold = sql`d.state = 'cancelled' and not exists (select from email_events e
-  where e.email_id = d.email_id and e.recipient = d.recipient and e.status = 'bounced')`
-
-/** Whether mail of the contact's executions is under way, after none was listed. */
+/** Whether mail of the contact's executions is under way, or has ended since it was listed. */
 export async function hasTeamMailLeft(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -62,14 +67,14 @@ export async function hasTeamMailLeft(
 ): Promise<boolean> {
   const { rows } = await sql`
     select 1 ${ofExecutions(workspaceId, contactId)}
-      and exists (select from deliveries d where d.email_id = m.id and d.settled_at is null)
+      and (${isUnblanked} or exists (select from deliveries d where d.email_id = m.id and d.settled_at is null))
     limit 1`.execute(trx)
   return rows.length > 0
 }
 
 /**
  * Takes the content out of such mail, and out of what webhooks are told of it; the team stays its recipient. Then it tells of what was cancelled.
- * The caller holds the tracking lock of each mail.
+ * The caller holds the tracking lock of each mail, and its deliveries.
  */
 export async function blankTeamMail(
   trx: Trx,
@@ -78,10 +83,6 @@ export async function blankTeamMail(
   { ids, now }: { ids: readonly string[]; now: Date },
 ): Promise<void> {
   if (ids.length === 0) return
-  // Who reports about it locks its delivery: what they tell is there by now, or reads what is left.
-  await sql`
-    select 1 from deliveries where workspace_id = ${workspaceId} and email_id = any(${[...ids]}::text[])
-    order by id for update`.execute(trx)
   const ended = { has_ended: true, is_shared: true, is_of_team: true }
   await blankContents(
     trx,

@@ -135,7 +135,7 @@ function claimSteps(slot: Slots<Claim>, mayClaim: RawBuilder<unknown>): RawBuild
     events as (
       insert into email_events (email_id, workspace_id, recipient, status, at, data)
       select l.email_id, l.workspace_id, l.recipient, 'bounced', ${now}::timestamptz, ${stoppedData(stop)}
-      from moved l where l.verdict <> 'wait'
+      from moved l where l.verdict not in ('wait', 'erased')
       on conflict do nothing
     ),
     ${noteStep(token)}

@@ -8,7 +8,7 @@ import { isWaiting } from './guards.ts'
 import type { Verdict } from './look.ts'
 
 /** Why waiting mail is settled without an attempt. */
-export type Stop = Exclude<Verdict, 'wait'> | DomainStop
+export type Stop = Exclude<Verdict, 'wait' | 'erased'> | DomainStop
 
 /** Why scheduled mail is not sent when its time comes: its domain was deleted, or may not send any more. */
 export type DomainStop = 'domain_deleted' | 'domain_not_verified'

@@ -17,6 +17,9 @@ const { after, queue } = queueAt(db, NOW)
 
 beforeEach(() => sql`truncate deliveries`.execute(db))
 
+/** Tables that the look reads beside the deliveries. */
+const LOOKED_AT = ['executions', 'opt_outs', 'suppressions', 'emails', 'contacts']
+
 /** Runs a claim under EXPLAIN ANALYZE, by the plan that a connection keeps. @returns how it read the table */
 async function planOf(asked: Claim) {
   const sent: CompiledQuery[] = []
@@ -47,8 +50,7 @@ async function planOf(asked: Claim) {
   const others = new Map<string, number>()
   for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
     const { 'Relation Name': table = '', 'Actual Rows': read, 'Actual Loops': loops } = node
-    if (!['executions', 'opt_outs', 'suppressions', 'emails'].includes(table) || loops === 0)
-      continue
+    if (!LOOKED_AT.includes(table) || loops === 0) continue
     const dropped = node['Rows Removed by Filter'] ?? 0
     others.set(node['Index Name'] ?? node['Node Type'], Math.round((read + dropped) * loops))
   }
@@ -69,6 +71,11 @@ async function someIds(): Promise<number[]> {
     select id from deliveries where lease_until is null order by id % 97, id limit 40`.execute(db)
   return rows.map(({ id }) => id)
 }
+const cancelledExecutions = () =>
+  sql`insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id,
+      ended_status, completed_at, created_at, updated_at)
+    select 'exe_' || i, 'ws_1', 'wf_1', 1, 'ct_' || i, 'x', 't', 'CANCELLED', now(), now(), now()
+    from generate_series(1, 20000) i on conflict do nothing`.execute(db)
 const claimOf = (ids: number[]): Claim => ({
   ids,
   shards: { from: 0, to: 64 },
@@ -90,10 +97,7 @@ test('the look reads rows of its 40 deliveries alone, whatever the other tables 
   await queue(20_000)
   await sql`update deliveries set marketing = true, address_hmac = sha256(id::text::bytea),
     workflow_id = 'wf_1', execution_id = 'exe_' || id`.execute(db)
-  await sql`insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id,
-      ended_status, completed_at, created_at, updated_at)
-    select 'exe_' || i, 'ws_1', 'wf_1', 1, 'ct_' || i, 'x', 't', 'CANCELLED', now(), now(), now()
-    from generate_series(1, 20000) i`.execute(db)
+  await cancelledExecutions()
   await sql`insert into suppressions
     select 'ws_1', 'gone' || i || '@x.test', 'bounce', null, now(), null from generate_series(1, 20000) i`.execute(
     db,
@@ -110,6 +114,27 @@ test('the look reads rows of its 40 deliveries alone, whatever the other tables 
       'opt_outs_workspace_id_address_hmac_scope_target_id_key',
       'suppressions_pkey',
     ])
+    for (const read of others.values()) expect(read).toBeLessThanOrEqual(40)
+  }
+})
+
+test('the look asks for the contact of mail to the team alone, by ids', async () => {
+  await queue(20_000)
+  await cancelledExecutions()
+  await sql`update deliveries set marketing = false`.execute(db)
+  await sql`insert into emails (id, workspace_id, type, category, "from", "to", subject, domain_id, message_id, execution_id, created_at)
+    select distinct email_id, 'ws_1', 'transactional', 'transactional', 'a@x.test', array['b@x.test'], 's', 'dom_1', email_id,
+      'exe_' || (abs(hashtext(email_id)) % 20000 + 1), now()
+    from deliveries on conflict do nothing`.execute(db)
+  await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
+    select 'ct_' || i, 'ws_1', 'c' || i || '@x.test', now(), now(), 'seen', now(), now() from generate_series(1, 20000) i`.execute(
+    db,
+  )
+  for (const isToTeam of [false, true]) {
+    await sql`update deliveries set to_team = ${isToTeam}`.execute(db)
+    const { others } = await planOf(claimOf(await someIds()))
+    const ofTeam = ['contacts_pkey', 'emails_pkey', 'executions_pkey']
+    expect([...others.keys()].sort()).toEqual([...(isToTeam ? ofTeam : []), 'suppressions_pkey'])
     for (const read of others.values()) expect(read).toBeLessThanOrEqual(40)
   }
 })

@@ -1,20 +1,29 @@
 // Erasing a contact while things are under way: mail that a lane has, transactions that are open, jobs that Postgres refuses.
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
+import { takeReport } from '../../commands/reports/take.ts'
 import { transact } from '../../commands/transact.ts'
 import { releaseDeliveries } from '../../db/deliveries/leases.ts'
 import { markDataSent } from '../../db/deliveries/mark.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
 import { createLeavers } from '../setup/leavers.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
+import { bringTo } from '../setup/states.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
+import { uniqueName } from '../setup/unique.ts'
 
 const clock = { ms: Date.now() }
 const api = await createTestApi({ now: () => new Date(clock.ms) })
 const { db, deps } = api
 const leavers = await createLeavers(api)
+
+beforeAll(async () => {
+  const body = { url: 'https://hooks.example.test/in', events: ['*'] }
+  expect((await api.request('POST', '/v1/webhooks', body)).status).toBe(201)
+})
 
 const erase = async (email: string) =>
   (await api.request('DELETE', `/v1/automation/contacts/${encodeURIComponent(email)}`)).status
@@ -24,6 +33,22 @@ const newestJob = async () => {
   return rows[0] ?? { id: '', status: 'none', input: {} }
 }
 const liveErasures = async () => (await sql`select 1 from live_erasures`.execute(db)).rows.length
+
+/** What webhooks have been told of a mail since it was sent: whom about, and what it is called. */
+const toldOf = async (emailId: string) => {
+  const { rows } = await sql<{ type: string; recipient: string; subject: string | null }>`
+    select type, data->>'recipient' as recipient, data->>'subject' as subject from webhook_events
+    where data->>'email_id' = ${emailId} and type <> 'email.sent' order by id`.execute(db)
+  return rows
+}
+const mark = async (ids: number[], token: string) => [
+  ...(await transact(deps, ({ db: trx }) => markDataSent(trx, ids, token, deps.now()))),
+]
+const giveBack = (ids: number[], token: string) => {
+  const given = ids.map((id) => ({ id, was: 'queued' as const }))
+  return transact(deps, ({ db: trx }) => releaseDeliveries(trx, given, token))
+}
+const claimed = async (token?: string) => (await leavers.claim(token)).map(({ id }) => id)
 
 /** A transaction that writes, and is open until the test is over or it is ended. */
 async function holdOpen(): Promise<() => Promise<void>> {
@@ -43,30 +68,96 @@ test('what a lane gives back after the answer is not sent, however long the job 
   const receipt = await leavers.mail(one, 'transactional')
   const other = await leavers.mail(one, 'transactional')
   const token = randomUUID()
-  const claimed = (await leavers.claim(token)).map(({ id }) => id)
-  expect(claimed).toEqual(expect.arrayContaining([receipt.deliveryId, other.deliveryId]))
+  const ids = [receipt.deliveryId, other.deliveryId]
+  expect(await claimed(token)).toEqual(expect.arrayContaining(ids))
   const end = await holdOpen()
   expect(await erase(one.email)).toBe(204)
-  const ids = [receipt.deliveryId, other.deliveryId]
-  const marked = await transact(deps, ({ db: trx }) => markDataSent(trx, ids, token, deps.now()))
-  expect([...marked]).toEqual([])
-  const given = ids.map((id) => ({ id, was: 'queued' as const }))
-  await transact(deps, ({ db: trx }) => releaseDeliveries(trx, given.slice(0, 1), token))
-  expect((await leavers.claim()).map(({ id }) => id)).not.toContain(receipt.deliveryId)
-  expect(await leavers.outcome(receipt.deliveryId)).toBe('cancelled, Permanent Cancelled')
+  expect(await mark(ids, token)).toEqual([])
+  await giveBack([receipt.deliveryId], token)
+  expect(await claimed()).not.toContain(receipt.deliveryId)
+  // Nobody is told of it before it is blanked.
+  expect(await leavers.outcome(receipt.deliveryId)).toBe('cancelled')
+  expect(await toldOf(receipt.emailId)).toEqual([])
   // Nor does the job wait with it for who is still writing.
-  await transact(deps, ({ db: trx }) => releaseDeliveries(trx, given.slice(1), token))
+  await giveBack([other.deliveryId], token)
   const { id } = await newestJob()
   expect(await runJobPage(deps, { id })).toMatchObject({ more: true })
   expect(await leavers.outcome(other.deliveryId)).toBe('cancelled')
   // Who uses the address again gets their mail meanwhile.
   const again = await leavers.leaver({}, one.email)
   const later = await leavers.mail(again, 'transactional')
-  expect((await leavers.claim()).map(({ id }) => id)).toContain(later.deliveryId)
+  expect(await claimed()).toContain(later.deliveryId)
   expect(await liveErasures()).toBe(1)
   await end()
   expect(await carryOnErasing(deps)).toBe('completed')
   expect(await liveErasures()).toBe(0)
+  const recipient = `erased-${receipt.deliveryId}`
+  expect(await toldOf(receipt.emailId)).toEqual([
+    { type: 'email.cancelled', recipient, subject: '' },
+  ])
+})
+
+test.each(['marketing', 'transactional'] as const)(
+  'mail to the team about them that a lane has at the answer is not sent: %s',
+  async (category) => {
+    const [one, other] = [await leavers.leaver(), await leavers.leaver()]
+    // So no cancelling of theirs stops its mail.
+    await sql`update executions set ended_status = 'COMPLETED', completed_at = now()
+      where id = ${one.executionId}`.execute(db)
+    const boss = `${uniqueName('team')}@sender.test`
+    const copied = await leavers.mail(one, category, { cc: [boss] })
+    const report = await leavers.mail(one, category, { team: [boss] })
+    const written = await leavers.mail(one, category, { team: [boss] })
+    const ofOther = await leavers.mail(other, category, { team: [boss] })
+    const token = randomUUID()
+    const about = [copied.deliveryId, ...copied.copyIds, report.deliveryId]
+    const ids = [...about, written.deliveryId, ofOther.deliveryId]
+    expect(await claimed(token)).toEqual(expect.arrayContaining(ids))
+    // Its last bytes are being written at the answer.
+    expect(await mark([written.deliveryId], token)).toEqual([written.deliveryId])
+    const end = await holdOpen()
+    expect(await erase(one.email)).toBe(204)
+    expect(await mark([...about, ofOther.deliveryId], token)).toEqual([ofOther.deliveryId])
+    await giveBack(about, token)
+    const again = await claimed()
+    for (const id of about) {
+      expect(again).not.toContain(id)
+      expect(await leavers.outcome(id)).toBe('cancelled')
+    }
+    expect(await toldOf(report.emailId)).toEqual([])
+    await bringTo(db, { ids: [written.deliveryId] }, 'delivered', deps.now())
+    await end()
+    expect(await carryOnErasing(deps)).toBe('completed')
+    expect(await leavers.outcome(report.deliveryId)).toBe('cancelled, Permanent Cancelled')
+    expect(await toldOf(report.emailId)).toEqual([
+      { type: 'email.cancelled', recipient: boss, subject: '' },
+    ])
+    expect(await leavers.outcome(written.deliveryId)).toBe('delivered')
+  },
+)
+
+test('a bounce that is being reported while its mail is blanked names nobody', async () => {
+  const one = await leavers.leaver()
+  const { deliveryId } = await leavers.mail(one)
+  await bringTo(db, { ids: [deliveryId] }, 'data_sent', deps.now())
+  expect(await erase(one.email)).toBe(204)
+  const { id } = await newestJob()
+  // It waits for the mail alone then.
+  expect(await carryOnErasing(deps)).toBe('running')
+  await bringTo(db, { ids: [deliveryId] }, 'delivered', deps.now())
+  const held = await db.startTransaction().execute()
+  onTestFinished(async () => {
+    if (!held.isCommitted) await held.rollback().execute()
+  })
+  const bounce = { type: 'Permanent', subtype: 'NoEmail', final: true, fault: 'recipient' } as const
+  const report = { kind: 'bounce', status: '5.1.1', bounce } as const
+  expect(await takeReport({ ...deps, db: held }, deliveryId, report)).toBe('taken')
+  const page = runJobPage(deps, { id })
+  await untilWaiting(db, 1)
+  await held.commit().execute()
+  await page
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect(await traces(db, one.email)).toEqual([])
 })
 
 test('an erasure may be paused, and cannot be cancelled', async () => {

@@ -11,7 +11,9 @@ import * as deletedAudiences from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
+import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
+import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
 import {
   extendLeases,
@@ -344,6 +346,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.hasMailLeft(trx, ws, erased),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
+  (trx) => lockEndedDeliveries(trx, ws, [id]),
+  (trx) => walkTeamMail(trx, ws, erased, { after: null, limit: 2 }),
   (trx) => teamMail.hasTeamMailLeft(trx, ws, id),
   (trx) => teamMail.blankTeamMail(trx, ws, 'a@b.test', { ids: [id], now: at }),
   (trx) => blank.listAnswers(trx, ws, { after: '', at, limit: 2 }),

@@ -54,17 +54,19 @@ export async function createLeavers(api: Awaited<ReturnType<typeof createTestApi
   }
   const { create } = createWorkflowClient(api)
 
-  /** Writes marketing mail as a segment does, or a receipt; due now. */
+  /** Writes marketing mail as a segment does, or a receipt; due now. @param more `team`: it goes to them and not to the contact */
   async function mail(
     to: Omit<Leaver, 'begin'>,
     category: 'marketing' | 'transactional' = 'marketing',
-    { html = null, cc = [] }: { html?: string | null; cc?: string[] } = {},
+    more: { html?: string | null; cc?: string[]; team?: string[] } = {},
   ): Promise<WaitingMail> {
+    const { html = null, cc = [], team = [] } = more
+    const shown = team.length === 0 ? [to.email] : team
     const token = newOpaqueToken()
     const email = newEmail(deps, {
       category,
       from: 'a@sender.test',
-      to: [to.email],
+      to: shown,
       cc,
       replyTo: [],
       content: { subject: 'Hello', html, text: 'x' },
@@ -73,8 +75,8 @@ export async function createLeavers(api: Awaited<ReturnType<typeof createTestApi
       domainName: domain.name,
       sentBy: { workflowId: to.workflowId, executionId: to.executionId, nodeId: 'send' },
       unsubscribeToken: token,
-      recipients: [to.email, ...cc],
-      team: cc,
+      recipients: [...shown, ...cc],
+      team: [...team, ...cc],
     })
     await transact.one({ ...deps, wake: () => undefined }, (inTrx) =>
       writeEmail(inTrx, workspaceId, email, []),

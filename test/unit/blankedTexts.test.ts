@@ -33,6 +33,37 @@ test('of an answer about several the others stay, also those whose address holds
   expect(blankAnswer('', ADA)).toBeNull()
 })
 
+test('of an execution of theirs ids and numbers stay, and not what a caller has written', () => {
+  const ids = { execution_id: 'exe_1', workflow_id: 'wf_1', status: 'CANCELLED', updated_at: 3 }
+  const context = { email: ADA, stepCount: 2 }
+  const body = { ...ids, context, cancellation_reason: 'Ada has asked for it', error: null }
+  expect(JSON.parse(blankAnswer(JSON.stringify(body), ADA) ?? '')).toEqual({
+    ...ids,
+    context: { email: '', stepCount: 2 },
+    cancellation_reason: '',
+    error: null,
+  })
+})
+
+test('a text that names them goes as a whole, wherever it stands, and a key with what it holds', () => {
+  const others = [`x${ADA}`, `${ADA}.au`, `${ADA}-x`].map((one) => `For ${one}`)
+  const body = {
+    html: `<p>Ada, is &lt;${ADA.toUpperCase()}&gt; yours?</p>`,
+    missing: others,
+    errors: [{ index: 1, message: `email must be an address, not "${ADA} "` }],
+    link: `https://shop.test/?to%3D${encodeURIComponent(ADA)}`,
+    by: { [ADA]: 'Ada', [`x${ADA}`]: 'Bo' },
+  }
+  expect(JSON.parse(blankAnswer(JSON.stringify(body), ADA) ?? '')).toEqual({
+    html: '',
+    missing: others,
+    errors: [{ index: 1, message: '' }],
+    link: '',
+    by: { [`x${ADA}`]: 'Bo' },
+  })
+  expect(blankAnswer(JSON.stringify({ missing: others }), ADA)).toBeNull()
+})
+
 test('a header names them no more, has the same length, and its body is as it was', () => {
   const message = (to: string) =>
     Buffer.from(

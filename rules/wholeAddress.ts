@@ -1,0 +1,22 @@
+// How an address is found in a text without being taken for a part of a longer one.
+import { escapedPattern } from './escapedPattern.ts'
+
+/** Letters and digits within a class of characters. */
+const LETTERS = { postgres: '[:alnum:]', javascript: '\\p{L}\\p{N}' }
+
+/** Percent-encoded delimiters, whose digits are no part of an address. */
+const DELIMITERS = '%(3d|26|3f|2f|20|3a|3c|2c|3b|22|7c|23)'
+
+/**
+ * A pattern of the whole address, as it is or percent-encoded: of Postgres, for texts in lower case, or of JavaScript, with the flags `iu`.
+ * What delimits the parts of a link may stand before it; what makes its domain a longer one may not follow.
+ * @param email in lower case
+ */
+export function wholeAddress(email: string, of: keyof typeof LETTERS = 'postgres'): string {
+  const letters = LETTERS[of]
+  const before = `[${letters}._+~'!$*^\`{}-]`
+  const after = `[${letters}-]|[.][${letters}-]`
+  const encoded = encodeURIComponent(email).toLowerCase()
+  const spelled = [...new Set([email, encoded])].map(escapedPattern).join('|')
+  return `(?:(?<!${before})|(?<=${DELIMITERS}))(?:${spelled})(?!${after})`
+}
