@@ -55,7 +55,8 @@ class RolledBack extends Error {
  * 3. contacts by id (the pump, due leaves and groups of events skip contacts that are locked); then contacts of audiences, by address, which
  *    nodes write under the contact's lock, without that of the audience: they share one that only who deletes it waits for;
  * 4. executions by id, and their waits;
- * 5. deliveries that wait, by id; whoever leaves passes over those that somebody holds, because the claim looks again;
+ * 5. deliveries that wait, by id; whoever leaves passes over those that somebody holds, because the claim looks again; then those of
+ *    ended mail that an erasure blanks, by id, for which it waits;
  * 6. suppressions;
  * 7. the row of a schedule, also by who holds its workflow and none of these;
  * 8. the advisory lock of a workspace's segments, also under the lock of a workflow or an audience, then the row of a fill. A bounce report locks its delivery before it writes the suppression and the mail event, and

@@ -19,7 +19,7 @@ const parts = {
   '--races': 'test/soak/waitRaces.test.ts',
 }
 
-/** Whole services that are killed, frozen and cut off: over half of the time of all tests. */
+/** API and worker as processes, all but the two shortest ways through: over half of the time of all tests. */
 const LONG = 'test/e2e/!(slice|send).test.ts'
 
 const words = process.argv.slice(2)
@@ -47,7 +47,7 @@ for (const failure of failures) process.stdout.write(`failed: ${failure}\n`)
 process.stdout.write(`${passed} passed, ${failed} failed\n`)
 process.exit(code !== 0 ? code : failed > 0 || incomplete ? 1 : 0)
 
-/** The projects, where none is given; without `--all` or the name of a file nothing that takes long. */
+/** The projects, where none is given; without `--all`, the name of a file or words of a title nothing that takes long. */
 function chosen() {
   if (given.some((arg) => arg.startsWith('--project'))) return []
   const usual = ['--project', 'unit', '--project', 'real']

@@ -1,4 +1,4 @@
-// What the service itself says of why an execution was cancelled. Any other text a caller or a design has written.
+// The reasons of cancellations that the service gives itself. Any other text was written by a caller or a design, and may name a contact.
 import { cancelCodes } from './wire.ts'
 
 export const ownReasons = [...cancelCodes, 'held'] as const

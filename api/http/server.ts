@@ -75,7 +75,7 @@ export function createHttpServer(
     autoCleanupIncoming: false,
     // HTTP/1.0 needs no Host, and load balancers ask for health that way. Nothing here depends on the name.
     hostname: 'localhost',
-    errorHandler: passAddressOn,
+    errorHandler: answerThrown,
   })
   const used = trackUse()
   const take = (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -89,7 +89,10 @@ export function createHttpServer(
     used.begin(socket, outgoing)
     drainUnread(incoming, outgoing)
     outgoing.setHeader('Keep-Alive', `timeout=${rules.keepAliveTold_s}`)
-    answer(incoming, outgoing).catch(() => refuseAddress(incoming, outgoing))
+    answer(incoming, outgoing).catch((err) => {
+      if (err instanceof RequestError) refuseAddress(incoming, outgoing)
+      else outgoing.destroy()
+    })
   }
   const server = createServer(
     {
@@ -124,10 +127,10 @@ const sayingEnd =
   }
 
 /**
- * Answers what the application has thrown, which is told nobody.
- * @throws RequestError for an address that cannot be read: who is answered is known to the caller alone
+ * A 500 without a word of what the application has thrown.
+ * @throws RequestError where path and `Host` make no address: `take` has the request, and answers it
  */
-function passAddressOn(err: unknown): Response {
+function answerThrown(err: unknown): Response {
   if (err instanceof RequestError) throw err
   return new Response(null, { status: 500 })
 }

@@ -191,7 +191,7 @@ describe('a large email', () => {
       'base64 that goes on after its end',
       { attachments: [{ filename: 'a', content: `${'A'.repeat(2 * MEBIBYTE)}AA==AAAA` }] },
       400,
-      'attachments[0].content must be one base64 text, and goes on after its =',
+      'attachments[0].content must be one base64 text, but it goes on after its =',
     ],
     [
       'base64 that was cut',

@@ -72,7 +72,7 @@ async function disableWebhook(h: Harness, ids: ReadonlyMap<string, string>): Pro
   expect((await h.request('PATCH', path, { status: 'disabled' })).status).toBe(200)
 }
 
-/** What follows reads and moves a job that has not ended, and needs no worker. */
+/** So that the job which the next steps pause, resume and cancel cannot end meanwhile. */
 async function stopWorkers(h: Harness): Promise<void> {
   await Promise.all(h.workers.map((worker) => worker.stop()))
 }
@@ -143,7 +143,7 @@ export const sendingStory = (names: NameServer): Step[] => [
   { name: 'POST /v1/emails/batch' },
   { name: 'PATCH /v1/emails/{id}' },
   { name: 'POST /v1/emails/{id}/cancel' },
-  // The next story's first mail is to find no other before it.
+  // Nothing of this story may be under way when the next one looks for its first mail.
   { name: 'PATCH /v1/domains/{id}', before: mailHasEnded },
   { name: 'POST /v1/domains/{id}/rotate-dkim' },
   { name: 'DELETE /v1/domains/{id}' },

@@ -52,9 +52,9 @@ export function largeBase64Of(text: string): LargeBase64 {
   const [, group = '', rest = ''] = /^([^=]*)(.*)$/su.exec(text.replace(/\s/gu, '')) ?? []
   const faults: [boolean, string][] = [
     [strange !== undefined, `base64, which has no ${shown(strange)}`],
-    [/[^=]/.test(rest), 'one base64 text, and goes on after its ='],
-    [group === '', 'base64, and holds nothing'],
-    [group.length % 4 === 1, 'base64, and was cut: its last character stands alone'],
+    [/[^=]/.test(rest), 'one base64 text, but it goes on after its ='],
+    [group === '', 'base64 of at least one byte'],
+    [group.length % 4 === 1, 'whole base64, but it was cut: its last character stands alone'],
   ]
   const fault = faults.find(([holds]) => holds)?.[1]
   return new LargeBase64(content, Math.floor((group.length * 3) / 4), fault)

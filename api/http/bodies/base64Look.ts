@@ -4,7 +4,7 @@ import { shown } from '../../../rules/shown.ts'
 const SPACE = /\s+/gu
 /** The first character that base64 lacks. `-` and `_` stand for `+` and `/` in the form for URLs. */
 const STRANGE = /[^A-Za-z0-9+/=_\s-]/u
-const GROUP_CHARS = 4
+export const GROUP_CHARS = 4
 const GROUP_BYTES = 3
 
 /** Looks at one text, which comes in pieces. */
@@ -45,10 +45,10 @@ export class Base64Look {
    */
   get fault(): string | undefined {
     if (this.#strange !== undefined) return `base64, which has no ${shown(this.#strange)}`
-    if (this.#goesOn) return 'one base64 text, and goes on after its ='
-    if (this.#chars === 0) return 'base64, and holds nothing'
+    if (this.#goesOn) return 'one base64 text, but it goes on after its ='
+    if (this.#chars === 0) return 'base64 of at least one byte'
     const isCut = this.#chars % GROUP_CHARS === 1
-    return isCut ? 'base64, and was cut: its last character stands alone' : undefined
+    return isCut ? 'whole base64, but it was cut: its last character stands alone' : undefined
   }
 }
 

@@ -1,9 +1,7 @@
 // A large base64 text of a body, decoded as it came.
 import { StringDecoder } from 'node:string_decoder'
-import { Base64Look } from './base64Look.ts'
+import { Base64Look, GROUP_CHARS } from './base64Look.ts'
 import { GrowingBytes } from './growing.ts'
-
-const GROUP_CHARS = 4
 
 /** A base64 text of a large body. */
 export class LargeBase64 {
