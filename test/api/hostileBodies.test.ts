@@ -197,7 +197,7 @@ describe('a large email', () => {
       'base64 that was cut',
       { attachments: [{ filename: 'a', content: `${'A'.repeat(2 * MEBIBYTE)}A` }] },
       400,
-      'attachments[0].content must be base64, and was cut',
+      'attachments[0].content must be whole base64, but it was cut',
     ],
     [
       'files of 25 MB in lines of 76 characters, as mail programs write base64',
