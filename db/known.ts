@@ -3,9 +3,9 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../rules/ids.ts'
 import type { Db } from './connect.ts'
 
-/** Where each kind stands; an archived workflow is none any more. */
+/** Where each kind stands; an archived workflow is none any more, nor is a deleted audience. */
 const kinds = {
-  audience: { table: 'audiences', column: 'id', only: sql`true` },
+  audience: { table: 'audiences', column: 'id', only: sql`deleted_at is null` },
   segment: { table: 'segments', column: 'id', only: sql`true` },
   workflow: { table: 'workflows', column: 'id', only: sql`archived_at is null` },
 } as const

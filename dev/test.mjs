@@ -1,4 +1,4 @@
-// npm test: runs vitest and ends with one line of counts; nothing that failed or did not run passes.
+// npm test: runs vitest (with --all, also what takes long) and ends with one line of counts; nothing that failed or did not run passes.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -19,16 +19,17 @@ const parts = {
   '--races': 'test/soak/waitRaces.test.ts',
 }
 
-const given = process.argv.slice(2).map((arg) => parts[arg] ?? arg)
-const projects = given.some((arg) => arg.startsWith('--project'))
-  ? []
-  : ['--project', 'unit', '--project', 'real']
+/** Whole services that are killed, frozen and cut off: over half of the time of all tests. */
+const LONG = 'test/e2e/!(slice|send).test.ts'
+
+const words = process.argv.slice(2)
+const given = words.filter((arg) => arg !== '--all').map((arg) => parts[arg] ?? arg)
 const folder = mkdtempSync(join(tmpdir(), 'dripline-report-'))
 const report = join(folder, 'report.json')
 const code = await run(process.execPath, [
   'node_modules/vitest/vitest.mjs',
   'run',
-  ...projects,
+  ...chosen(),
   '--reporter=default',
   '--reporter=json',
   `--outputFile.json=${report}`,
@@ -45,6 +46,14 @@ const incomplete = passed === 0 || (skipped > 0 && !byName)
 for (const failure of failures) process.stdout.write(`failed: ${failure}\n`)
 process.stdout.write(`${passed} passed, ${failed} failed\n`)
 process.exit(code !== 0 ? code : failed > 0 || incomplete ? 1 : 0)
+
+/** The projects, where none is given; without `--all` or the name of a file nothing that takes long. */
+function chosen() {
+  if (given.some((arg) => arg.startsWith('--project'))) return []
+  const usual = ['--project', 'unit', '--project', 'real']
+  const named = words.some((arg) => arg === '--all' || !arg.startsWith('-'))
+  return named ? usual : [...usual, '--exclude', LONG]
+}
 
 /** A file that cannot load, or servers that do not start, count as one failure although no test failed. */
 function readCounts() {

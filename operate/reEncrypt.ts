@@ -7,7 +7,8 @@ import { readArguments } from './arguments.ts'
 
 const USAGE = `Usage: npm run re-encrypt
 Encrypts with SECRET_KEY what the keys in SECRET_KEY_PREVIOUS have encrypted: the DKIM keys of all domains, the key by
-which it is known who has left, the secrets that designs read, and the addresses that are being erased. Run it once every process has the new SECRET_KEY. It may be run again at any time.
+which it is known who has left, the secrets of designs and of webhooks, and the addresses that are being erased. Run it once every
+process has the new SECRET_KEY. It may be run again at any time.
 Needs DATABASE_URL, SECRET_KEY and SECRET_KEY_PREVIOUS. Exits 1 if there is a key that none of them opens.
 `
 

@@ -3,6 +3,7 @@
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { tlsOfRelay } from '../rules/mail/relayUrl.ts'
 import {
   address,
   dnsServers,
@@ -60,7 +61,7 @@ export const Variables = z.object({
     .describe('Address on which the process listens, for the API and for metrics'),
   PORT: port.default(3000).describe('API: its port. Worker: only to make `PUBLIC_URL`'),
   PUBLIC_URL: z
-    .url({ protocol: /^https?$/ })
+    .url({ protocol: /^https?$/, error: 'must be a URL that begins with http:// or https://' })
     .refine((url) => !/^[^/]*\/\/[^/?#]*@/.test(url), 'must not hold a user or a password')
     // Paths are put behind it.
     .refine((url) => !/[?#]/.test(url), 'must end with its host or a path, without ? and #')
@@ -114,6 +115,10 @@ export const Variables = z.object({
     .refine(
       (text) => /^(off|required)?$/.test(tlsOf(text)),
       'must have tls=off, tls=required or no tls',
+    )
+    .refine(
+      (text) => !URL.canParse(text) || !tlsOfRelay(new URL(text)).showsPassword,
+      'has a password and tls=off, so anybody on the way could read it: leave out tls=off, or the password',
     )
     .optional()
     .describe(

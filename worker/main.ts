@@ -38,6 +38,7 @@ import { checkFiles } from './checkFiles.ts'
 import { connectTemporal } from './connectTemporal.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
+import { startForgettingAudiences } from './deletedAudiences.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { startEmailStats } from './emailStats.ts'
 import { listenForMail } from './inbound.ts'
@@ -153,6 +154,7 @@ if (roles.includes('executions')) {
   closers.add('pump', startPump({ ...told, log, onMailEvents }).stop)
   closers.add('opt-outs', startOptOuts({ ...told, log }).stop)
   closers.add('audience counts', startFolding({ ...told, log }).stop)
+  closers.add('deleted audiences', startForgettingAudiences({ ...told, log }).stop)
   closers.add('email stats', startEmailStats({ ...told, log }).stop)
   closers.add('segments', startSegments({ ...told, log }).stop)
   const { retentionDays } = config

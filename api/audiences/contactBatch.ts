@@ -24,7 +24,7 @@ export async function postContactBatch(
   for (const [index, item] of items.entries()) {
     const parsed = NewAudienceContact.safeParse(item)
     if (parsed.success) valid.push({ index, contact: parsed.data })
-    else note(index, issueText(parsed.error, item))
+    else note(index, issueText(parsed.error, item, 'A contact'))
   }
   const contacts = valid.map(({ contact }) => contact)
   const input = { audienceId, contacts, isSingle: false }

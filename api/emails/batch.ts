@@ -4,10 +4,11 @@ import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import { type AcceptEmail, prepareEmail, toAccepted } from '../../commands/emails/accept.ts'
 import { acceptEmails, findSendFacts } from '../../commands/emails/acceptMany.ts'
 import { batchTemplates } from '../../commands/emails/template.ts'
-import type { JsonObject } from '../../rules/json.ts'
+import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal, refuse } from '../../rules/refusals.ts'
+import { typeName } from '../../rules/shown.ts'
 import { inParallel } from '../../runtime/parallel.ts'
 import { type ItemError, itemError } from '../http/batchErrors.ts'
 import type { ApiDeps } from '../http/env.ts'
@@ -54,6 +55,7 @@ export async function sendBatch(
   const reading = { now: deps.now, findTemplate: batchTemplates(deps.db, key.workspace_id) }
   for (const [index, item] of items.entries()) {
     try {
+      if (!isJsonObject(item)) throw badRequest(`An email must be an object, not ${typeName(item)}`)
       const input = readEmail(reading, key, item)
       read.push({ index, input: input instanceof Promise ? await input : input })
     } catch (err) {

@@ -10,7 +10,8 @@ import { readScheduledAt } from '../../rules/mail/scheduledAt.ts'
 import { isOneLine, turnsAround } from '../../rules/oneLine.ts'
 import { refuse } from '../../rules/refusals.ts'
 import { shown, typeName } from '../../rules/shown.ts'
-import { LargeBase64, strangeInBase64 } from '../http/bodies/largeBase64.ts'
+import { lookAtBase64 } from '../http/bodies/base64Look.ts'
+import { LargeBase64 } from '../http/bodies/largeBase64.ts'
 import { LargeText } from '../http/bodies/largeText.ts'
 import { badRequest } from '../http/errors.ts'
 import { toApiError } from '../http/refusals.ts'
@@ -149,9 +150,9 @@ function readAttachments(given: JsonObject): Attachment[] {
     const field = `attachments[${index}]`
     if (!isJsonObject(item)) throw badRequest(`${field} must be an object, not ${typeName(item)}`)
     const content = contentOf(item, field)
-    bytes +=
-      content instanceof LargeBase64 ? content.byteLength : Buffer.byteLength(content, 'base64')
-    return { field, item, content }
+    const look = content instanceof LargeBase64 ? content : lookAtBase64(content)
+    bytes += look.byteLength
+    return { field, item, content, fault: look.fault }
   })
   // Checked before anything is decoded, because the sum may be over the limit.
   if (bytes > limits.attachmentsBytesMax) {
@@ -159,7 +160,7 @@ function readAttachments(given: JsonObject): Attachment[] {
     const text = `attachments together must not exceed ${max}MB, have ${size}MB`
     throw badRequest(text, 'attachments_too_large')
   }
-  return contents.map(({ field, item, content }) => readAttachment(field, item, content))
+  return contents.map(({ fault, ...rest }) => readAttachment(rest, fault))
 }
 
 /** The base64 of an attachment; one of a large body comes decoded. */
@@ -168,10 +169,10 @@ function contentOf(item: JsonObject, field: string): string | LargeBase64 {
   return value instanceof LargeBase64 ? value : (textOf(item, 'content', `${field}.`) ?? '')
 }
 
+/** @param fault what is wrong with its base64 */
 function readAttachment(
-  field: string,
-  item: JsonObject,
-  content: string | LargeBase64,
+  { field, item, content }: { field: string; item: JsonObject; content: string | LargeBase64 },
+  fault: string | undefined,
 ): Attachment {
   const filename = textOf(item, 'filename', `${field}.`)
   if (filename === undefined) throw badRequest(`${field}.filename is required`)
@@ -185,8 +186,7 @@ function readAttachment(
     throw badRequest(`${field}.filename must be ${form}, not ${shown(filename)}`)
   }
   if (content === '') throw badRequest(`${field}.content is required`)
-  const strange = content instanceof LargeBase64 ? content.strange : strangeInBase64(content)
-  if (strange) throw badRequest(`${field}.content must be base64, which has no ${shown(strange)}`)
+  if (fault !== undefined) throw badRequest(`${field}.content must be ${fault}`)
   const type = textOf(item, 'content_type', `${field}.`)
   if (
     type !== undefined &&

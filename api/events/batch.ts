@@ -25,7 +25,7 @@ export async function postBatch(
   for (const [index, item] of items.entries()) {
     const parsed = NewAutomationEvent.safeParse(item)
     if (parsed.success) valid.push({ index, input: parsed.data })
-    else errors.push(itemError(index, badRequest(issueText(parsed.error, item))))
+    else errors.push(itemError(index, badRequest(issueText(parsed.error, item, 'An event'))))
   }
   const inputs = valid.map(({ input }) => input)
   const results = await postAutomationEvents(deps, workspaceId, inputs)

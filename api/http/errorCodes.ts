@@ -95,7 +95,7 @@ const codes = {
   },
   invalid_address: {
     status: 400,
-    help: 'A field of the email holds something that is not an address. Write `ada@example.com` or `Ada <ada@example.com>`.',
+    help: 'A field of the email holds something that is not an address. Write `ada@example.com` or `Ada <ada@example.com>`, in ASCII: `ada@xn--mnchen-3ya.de` for ada@münchen.de.',
   },
   invalid_api_key: {
     status: 403,
@@ -115,7 +115,7 @@ const codes = {
   },
   invalid_domain_name: {
     status: 400,
-    help: 'The name is not one that can be registered. Write a domain name such as `mail.example.com`, without `https://` or a final dot.',
+    help: 'The name is not one that can be registered. Write a domain name such as `mail.example.com`, without `https://` or a final dot, in ASCII (`xn--mnchen-3ya.de` for münchen.de), and no suffix such as `co.uk` below which others register theirs.',
   },
   invalid_email: {
     status: 400,
@@ -219,7 +219,7 @@ const codes = {
   },
   unsupported_media_type: {
     status: 415,
-    help: 'Send the body with `Content-Type: application/json`.',
+    help: 'Send the body with `Content-Type: application/json`, and not compressed: `Content-Encoding` must be absent.',
   },
   version_conflict: {
     status: 409,

@@ -52,6 +52,13 @@ export const invalidEmail = (given: string) =>
 export const invalidJson = (code: ErrorCode | null = 'invalid_json') =>
   new ApiError(400, code, 'Invalid JSON payload')
 
+export const unsupportedEncoding = (encoding: string) =>
+  new ApiError(
+    415,
+    'unsupported_media_type',
+    `Content-Encoding must be absent, not ${shown(encoding)}: bodies are sent as they are`,
+  )
+
 export const unsupportedMediaType = (contentType: string | undefined) =>
   new ApiError(
     415,

@@ -10,20 +10,25 @@ const SECRET = /(^|_)(password|secret|token|key|authorization)$/i
 /**
  * The first fault that a schema found: `contacts[3].email must be a string, not a number`.
  * @param given what was parsed: a body, a query, the parts of a path
+ * @param whole what the given is called where the fault is that of all of it; an item of a batch is no body
  */
-export function issueText(error: { issues: readonly Issue[] }, given: unknown): string {
+export function issueText(
+  error: { issues: readonly Issue[] },
+  given: unknown,
+  whole = 'The body',
+): string {
   const [issue] = error.issues
   if (!issue) return 'The request is not valid'
-  return sentence(issue, given)
+  return sentence(issue, given, whole)
 }
 
-function sentence(issue: Issue, given: unknown): string {
+function sentence(issue: Issue, given: unknown, whole: string): string {
   const value = valueAt(given, issue.path)
   const inner = issue.code === 'invalid_union' ? closest(issue) : undefined
-  if (inner) return sentence({ ...inner, path: [...issue.path, ...inner.path] }, given)
+  if (inner) return sentence({ ...inner, path: [...issue.path, ...inner.path] }, given, whole)
   // A rule of a schema as a whole, such as "one of these keys", is a sentence already.
   if (issue.path.length === 0 && issue.code === 'custom') return issue.message
-  return `${pathText(issue.path) || 'The body'} ${faultOf(issue, value)}`
+  return `${pathText(issue.path) || whole} ${faultOf(issue, value)}`
 }
 
 /** `contacts[3].email` */

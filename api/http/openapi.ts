@@ -14,7 +14,7 @@ export function jsonRequest<T extends z.ZodType>(schema: T) {
   return { required: true, content: { 'application/json': { schema } } }
 }
 
-/** Whether a content type is JSON. The validators below accept the same ones. */
+/** Whether a content type is JSON. The guard lets the validators below see one of the forms that they know. */
 export function isJsonType(contentType: string | undefined): boolean {
   const mediaType = (contentType ?? '').split(';')[0] ?? ''
   return /^application\/([\w.-]+\+)?json$/i.test(mediaType.trim())

@@ -3,11 +3,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { getRequestListener, type HttpBindings } from '@hono/node-server'
+import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { expectsContinue } from './bodies/continue.ts'
 import { drainUnread, endUnread, isEnding } from './bodies/drain.ts'
 import type { DroppedBy } from './dropped.ts'
+import type { ErrorCode } from './errorCodes.ts'
 import { requestIdOf } from './requestId.ts'
 import { watchTaking } from './taking.ts'
 
@@ -69,8 +70,13 @@ export function createHttpServer(
     onDropped?: (by: DroppedBy) => void
   } = {},
 ): Server {
-  // `drainUnread` does what this option would do, with a smaller bound and for every method.
-  const answer = getRequestListener(sayingEnd(fetch), { autoCleanupIncoming: false })
+  const answer = getRequestListener(sayingEnd(fetch), {
+    // `drainUnread` does what this option would do, with a smaller bound and for every method.
+    autoCleanupIncoming: false,
+    // HTTP/1.0 needs no Host, and load balancers ask for health that way. Nothing here depends on the name.
+    hostname: 'localhost',
+    errorHandler: passAddressOn,
+  })
   const used = trackUse()
   const take = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { socket } = incoming
@@ -83,7 +89,7 @@ export function createHttpServer(
     used.begin(socket, outgoing)
     drainUnread(incoming, outgoing)
     outgoing.setHeader('Keep-Alive', `timeout=${rules.keepAliveTold_s}`)
-    void answer(incoming, outgoing)
+    answer(incoming, outgoing).catch(() => refuseAddress(incoming, outgoing))
   }
   const server = createServer(
     {
@@ -117,14 +123,43 @@ const sayingEnd =
     return response
   }
 
+/**
+ * Answers what the application has thrown, which is told nobody.
+ * @throws RequestError for an address that cannot be read: who is answered is known to the caller alone
+ */
+function passAddressOn(err: unknown): Response {
+  if (err instanceof RequestError) throw err
+  return new Response(null, { status: 500 })
+}
+
+/** Answers a request whose path or `Host` makes no address, so that no route can be found for it. */
+function refuseAddress(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const message = 'The path of the request, or its header Host, cannot be read'
+  refuse(incoming, outgoing, 400, { message, code: 'invalid_request' })
+}
+
 /** Answers a request with another `Expect` than `100-continue`, which nobody here can promise. */
 function refuseExpectation(incoming: IncomingMessage, outgoing: ServerResponse): void {
   drainUnread(incoming, outgoing)
+  refuse(incoming, outgoing, 417, { message: 'Expect must be 100-continue, or absent' })
+}
+
+/** Answers a request that the application does not see. */
+function refuse(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  status: number,
+  body: { message: string; code?: ErrorCode },
+): void {
   endUnread(incoming, outgoing)
-  const message = 'Expect must be 100-continue, or absent'
   const given = incoming.headersDistinct['x-request-id']?.join(', ')
-  const headers = { 'Content-Type': 'application/json', 'X-Request-Id': requestIdOf(given) }
-  outgoing.writeHead(417, headers).end(JSON.stringify({ message }))
+  const text = JSON.stringify(body)
+  outgoing.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(text),
+    'X-Request-Id': requestIdOf(given),
+  })
+  outgoing.end(text)
 }
 
 /**

@@ -7,7 +7,9 @@ import { PageQuery, pageFields } from '../http/fields.ts'
 export const Job = z
   .object({
     id: z.string(),
-    kind: z.enum(jobKinds).openapi({ description: 'What it does. Today `replay` alone is made' }),
+    kind: z
+      .enum(jobKinds)
+      .openapi({ description: 'What it does. Today `replay` and `erasure` are made' }),
     status: z.enum(jobStatuses).openapi({
       description:
         '`queued`: it is about to begin, or to go on. `paused` until it is resumed. The last three are ends',

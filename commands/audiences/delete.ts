@@ -1,4 +1,4 @@
-// Deletes an audience with its contacts.
+// Deletes an audience. Its contacts go afterwards (forgetDeleted.ts).
 
 import { deleteAudience as deleteRow } from '../../db/audiences/writes.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
@@ -8,8 +8,8 @@ import { fillReadersOf } from '../segments/keep.ts'
 import { transact } from '../transact.ts'
 
 /**
- * Deletes the audience and its contacts in one statement. No `audience.left` is recorded for the contacts, and segments that read the
- * audience find their members anew, silently.
+ * From the commit on the audience is gone for everybody, and its contacts are in none; to delete the rows of many would keep the caller waiting.
+ * No `audience.left` is recorded for them, and segments that read the audience find their members anew, silently.
  */
 export function deleteAudience(
   deps: CommandDeps,
@@ -17,7 +17,7 @@ export function deleteAudience(
   { id }: { id: string },
 ): Promise<undefined | Refusal<'audience_not_found'>> {
   return transact(deps, async (inTrx) => {
-    const known = isId('audience', id) && (await deleteRow(inTrx.db, workspaceId, id))
+    const known = isId('audience', id) && (await deleteRow(inTrx.db, workspaceId, id, inTrx.now()))
     if (!known) return refuse('audience_not_found', { id })
     await fillReadersOf(inTrx, workspaceId, id)
     return undefined

@@ -1,5 +1,5 @@
 // Takes the address of an erased contact out of all audiences.
-import { lockAudience, updateAudienceCounts } from '../../db/audiences/writes.ts'
+import { lockAudienceOrRemains, updateAudienceCounts } from '../../db/audiences/writes.ts'
 import { eraseMember, listMemberships } from '../../db/contacts/erase.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -10,7 +10,8 @@ import type { InTrx } from '../transact.ts'
 type Deps = InTrx<Pick<CommandDeps, 'db' | 'newId' | 'addressMac'>>
 
 /**
- * Audiences are locked before contacts and mail. Who had left one is still known to have left it when they come back.
+ * Audiences are locked before contacts and mail, those too that are deleted and have rows yet. Who had left one is still known to have left
+ * it when they come back.
  * @param whom `email` in lower case; `members`: ids of those that go, absent: all
  */
 export async function eraseMemberships(
@@ -22,7 +23,7 @@ export async function eraseMemberships(
   for (const one of await listMemberships(trx, workspaceId, email)) {
     const { audience_id: audienceId, id } = one
     if (members && !members.includes(id)) continue
-    if (!(await lockAudience(trx, workspaceId, audienceId))) continue
+    if (!(await lockAudienceOrRemains(trx, workspaceId, audienceId))) continue
     const member = await eraseMember(trx, workspaceId, id)
     if (!member) continue
     const unsubscribers = member.is_subscribed ? 0 : -1

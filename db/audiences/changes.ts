@@ -20,7 +20,7 @@ export async function insertAudienceChange(
   `.execute(trx)
 }
 
-/** Folds changes into the counts, of all workspaces. Any number of workers may do it. @returns how many it folded */
+/** Folds changes into the counts, of all workspaces, with locks of audiences by id. Any number of workers may do it. @returns how many it folded */
 export async function foldAudienceChanges(trx: Trx): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     with gone as (
@@ -30,10 +30,12 @@ export async function foldAudienceChanges(trx: Trx): Promise<number> {
     ), sums as (
       select audience_id, sum(contacts)::int as contacts, sum(unsubscribers)::int as unsubscribers
       from gone group by audience_id
+    ), held as (
+      select id from audiences where id in (select audience_id from sums) order by id for no key update
     ), folded as (
       update audiences a set contact_count = a.contact_count + s.contacts,
         unsubscribers = a.unsubscribers + s.unsubscribers
-      from sums s where a.id = s.audience_id
+      from held join sums s on s.audience_id = held.id where a.id = held.id
     )
     select count(*)::int as count from gone
   `.execute(trx)

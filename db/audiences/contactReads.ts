@@ -1,9 +1,10 @@
-// Reads the contacts of an audience.
+// Reads the contacts of an audience. One that is deleted has none, though their rows go afterwards.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { JsonObject, Row } from '../schema.ts'
+import { isAudienceThere } from './there.ts'
 
 export type AudienceContactRow = Row<'audience_contacts'>
 
@@ -28,7 +29,8 @@ export function listAudienceContacts(
           .selectFrom('audiences')
           .select('id')
           .where('workspace_id', '=', workspaceId)
-          .where('id', '=', audienceId),
+          .where('id', '=', audienceId)
+          .where('deleted_at', 'is', null),
       )
       .$if(page.after !== null, (qb) => qb.where('email', '>', page.after as string))
       .orderBy('email')
@@ -49,6 +51,7 @@ export async function listAudiencesOf(
     .where('workspace_id', '=', workspaceId)
     .where('email', '=', email)
     .where('is_subscribed', '=', true)
+    .where(isAudienceThere(sql.ref('audience_contacts.audience_id')))
     .orderBy('audience_id')
     .execute()
   return rows.map((row) => row.audience_id)
@@ -66,6 +69,7 @@ export async function findAudienceEmails(
     .select('email')
     .where('workspace_id', '=', workspaceId)
     .where('audience_id', '=', audienceId)
+    .where(isAudienceThere(sql.val(audienceId)))
     .where('email', '=', sql<string>`any(${[...emails]}::text[])`)
     .execute()
   return new Set(rows.map((row) => row.email))

@@ -1,4 +1,4 @@
-// Reads audiences.
+// Reads audiences. One that is deleted is none.
 
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -40,6 +40,7 @@ export function listAudiences(
 ): Promise<AudienceRow[]> {
   return withUser(db)
     .where('a.workspace_id', '=', workspaceId)
+    .where('a.deleted_at', 'is', null)
     .$if(page.after !== null, (qb) => qb.where('a.id', '<', page.after as string))
     .orderBy('a.id', newestFirst)
     .limit(page.limit)
@@ -55,5 +56,6 @@ export function findAudience(
   return withUser(db)
     .where('a.workspace_id', '=', workspaceId)
     .where('a.id', '=', id)
+    .where('a.deleted_at', 'is', null)
     .executeTakeFirst()
 }

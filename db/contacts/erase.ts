@@ -93,7 +93,7 @@ export async function deleteContactNews(
   `.execute(trx)
 }
 
-/** The audiences of an address, and what it is there, in the order in which audiences are locked. */
+/** The audiences of an address, and what it is there, in the order in which audiences are locked; those too that are deleted. */
 export function listMemberships(
   trx: Trx,
   workspaceId: WorkspaceId,

@@ -8,6 +8,7 @@ import { mailboxProvider } from '../../rules/mail/providers.ts'
 import { shardOf } from '../../rules/shard.ts'
 import type { Trx } from '../connect.ts'
 import type { NewRow, Row } from '../schema.ts'
+import { unseen } from '../unseen.ts'
 import { SOURCE_SLICE_BYTES } from './sources.ts'
 
 type NewAttachment = Omit<NewRow<'email_attachments'>, 'email_id' | 'position'>
@@ -84,9 +85,10 @@ export async function insertEmail(
     given,
     // Not in the relation, which Postgres would write to a file for a large one.
     bodies: { html: sql`${row.html}::text`, text: sql`${row.text}::text` },
-    recipients: sql`select ${row.id}::text as email_id, r.* from unnest(${addresses}::text[], ${domains}::text[],
-      ${shards}::smallint[], ${keys}::text[], ${ofTeam}::boolean[], ${providers}::text[], ${simulated}::boolean[],
-      ${[...left]}::bytea[], ${[...own]}::bytea[])
+    recipients: sql`select ${row.id}::text as email_id, r.* from unnest(${unseen(sql`${addresses}::text[]`)},
+      ${unseen(sql`${domains}::text[]`)}, ${unseen(sql`${shards}::smallint[]`)}, ${unseen(sql`${keys}::text[]`)},
+      ${unseen(sql`${ofTeam}::boolean[]`)}, ${unseen(sql`${providers}::text[]`)}, ${unseen(sql`${simulated}::boolean[]`)},
+      ${unseen(sql`${[...left]}::bytea[]`)}, ${unseen(sql`${[...own]}::bytea[]`)})
       with ordinality as r(address, domain, shard, key, to_team, provider, simulated, mac, own, position)`,
     further: sql`${attachments(row.id, email.attachments)}${firstSlice(row.id, email.source)}`,
   })

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
+import { unseen } from '../unseen.ts'
 import {
   classPlace,
   type NewEmail,
@@ -63,14 +64,15 @@ const sourcesOf = (emails: readonly PlainEmail[]) => sql`, source as (
 /** What differs from email to email, as texts, joined to what many of them have in common. */
 function givenOf(emails: readonly PlainEmail[]) {
   const { kinds, places } = kindsOf(emails)
-  const texts = (of: (email: PlainEmail) => string | null) => binaryTexts(emails.map(of))
+  const texts = (of: (email: PlainEmail) => string | null) =>
+    unseen(sql`${binaryTexts(emails.map(of))}::text[]`)
   return sql`
       select g.n::int as n, g.id, g.message_id, g.subject, case when g.sole is null then k."to" else array[g.sole] end as "to",
         k.type, k.category, k."from", k.cc, k.bcc, k.reply_to, k.template_id, k.domain_id, k.headers, k.tags, k.metadata,
         k.workflow_id, k.execution_id, k.node_id, k.unsubscribe_token, k.track_opens, k.track_clicks, k.tracking_host,
         k.scheduled_at, k.created_at, k.class, k.due_at, k.expires_at
-      from unnest(${texts(({ row }) => row.id)}::text[], ${texts(({ row }) => row.message_id)}::text[],
-        ${texts(({ row }) => row.subject)}::text[], ${texts(soleTo)}::text[], ${arrayLiteral(places)}::int[])
+      from unnest(${texts(({ row }) => row.id)}, ${texts(({ row }) => row.message_id)},
+        ${texts(({ row }) => row.subject)}, ${texts(soleTo)}, ${unseen(sql`${arrayLiteral(places)}::int[]`)})
         with ordinality as g(id, message_id, subject, sole, place, n)
       join jsonb_to_recordset(${JSON.stringify(kinds)}::jsonb) as k(
         place integer, type text, category text, "from" text, "to" text[], cc text[], bcc text[], reply_to text[],
@@ -94,16 +96,17 @@ function recipientsOf(
       own: own[i],
     }))
   })
-  const texts = (of: (one: (typeof all)[number]) => string | null) => binaryTexts(all.map(of))
+  const texts = (of: (one: (typeof all)[number]) => string | null) =>
+    unseen(sql`${binaryTexts(all.map(of))}::text[]`)
   return sql`
       select r.email_id, r.address, r.domain, r.shard, r.key, r.to_team, r.provider, r.simulated,
         decode(r.hex, 'hex') as mac, decode(r.own_hex, 'hex') as own, r.position
-      from unnest(${texts(({ emailId }) => emailId)}::text[], ${texts(({ row }) => row.address)}::text[],
-        ${texts(({ row }) => row.domain)}::text[], ${arrayLiteral(all.map(({ row }) => row.shard))}::smallint[],
-        ${texts(({ row }) => row.key)}::text[], ${arrayLiteral(all.map(({ row }) => row.to_team))}::boolean[],
-        ${texts(({ row }) => row.provider)}::text[], ${arrayLiteral(all.map(({ row }) => row.simulated))}::boolean[],
-        ${texts(({ left }) => left?.toString('hex') ?? null)}::text[], ${texts(({ own }) => own?.toString('hex') ?? null)}::text[],
-        ${arrayLiteral(all.map(({ row }) => row.position))}::int[])
+      from unnest(${texts(({ emailId }) => emailId)}, ${texts(({ row }) => row.address)},
+        ${texts(({ row }) => row.domain)}, ${unseen(sql`${arrayLiteral(all.map(({ row }) => row.shard))}::smallint[]`)},
+        ${texts(({ row }) => row.key)}, ${unseen(sql`${arrayLiteral(all.map(({ row }) => row.to_team))}::boolean[]`)},
+        ${texts(({ row }) => row.provider)}, ${unseen(sql`${arrayLiteral(all.map(({ row }) => row.simulated))}::boolean[]`)},
+        ${texts(({ left }) => left?.toString('hex') ?? null)}, ${texts(({ own }) => own?.toString('hex') ?? null)},
+        ${unseen(sql`${arrayLiteral(all.map(({ row }) => row.position))}::int[]`)})
         as r(email_id, address, domain, shard, key, to_team, provider, simulated, hex, own_hex, position)`
 }
 

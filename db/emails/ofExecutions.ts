@@ -8,7 +8,7 @@ import type { EmailStatus } from '../schema.ts'
 export interface ExecutionEmailRow {
   id: string
   subject: string
-  /** The contact, or the first of the team to whom it went instead. */
+  /** The contact, or the first of the team to whom it went instead; of those who were erased the name that their events have. */
   recipient: string
   workflow_id: string
   execution_id: string
@@ -38,8 +38,12 @@ export function listExecutionEmails(
   return listWithEvents(db, reach, sql<SqlBool>`m.execution_id = ${executionId}`, null)
 }
 
-/** The bare address of the first that a mail shows, which may have a name before it. */
-const first = sql<string>`coalesce(substring(m."to"[1] from '<([^<>]+)>\\s*$'), m."to"[1])`
+/**
+ * The bare address of the first that a mail shows, which may have a name before it. Where nobody is left there, since they were erased, it is the
+ * first to whom the mail went.
+ */
+const first = sql<string>`coalesce(substring(m."to"[1] from '<([^<>]+)>\\s*$'), m."to"[1], (
+      select d.recipient from deliveries d where d.email_id = m.id order by d.id limit 1))`
 
 async function listWithEvents(
   db: Db,
@@ -50,15 +54,15 @@ async function listWithEvents(
   const { workspaceId, domainId } = reach
   const ofDomain = domainId === null ? sql`` : sql`and m.domain_id = ${domainId}`
   const { rows } = await sql<ExecutionEmailRow>`
-    select m.id, m.subject, ${first} as recipient, m.workflow_id, m.execution_id, m.created_at,
+    select m.id, m.subject, r.recipient, m.workflow_id, m.execution_id, m.created_at,
       coalesce((
         select json_agg(json_build_object('status', v.status,
           'at', (extract(epoch from v.at) * 1000)::bigint) order by v.at, v.id)
         from email_events v
         where v.workspace_id = ${workspaceId} and v.email_id = m.id and v.machine is null
-          and lower(v.recipient) = lower(${first})
+          and lower(v.recipient) = lower(r.recipient)
       ), '[]') as events
-    from emails m
+    from emails m cross join lateral (select ${first} as recipient offset 0) r
     where m.workspace_id = ${workspaceId} ${ofDomain} and ${fits}
     order by m.id desc nulls last ${limit === null ? sql`` : sql`limit ${limit}`}
   `.execute(db)

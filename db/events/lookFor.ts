@@ -4,6 +4,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { keptKeys } from '../segments/kept.ts'
+import { unseen } from '../unseen.ts'
 import { triggerKey } from './triggers.ts'
 
 /** Which names have triggers, and which contacts wait for their event or for any change. One row of each is read, however many wait. */
@@ -13,16 +14,16 @@ export async function lookFor(
   events: readonly { contactId: string; eventName: string | null }[],
   namesOf: readonly string[][],
 ) {
-  const texts = new Map<readonly string[], string>()
-  for (const names of namesOf) if (!texts.has(names)) texts.set(names, JSON.stringify(names))
-  const lists = [...new Set(texts.values())]
+  const listOf = new Map<readonly string[], string>()
+  for (const names of namesOf) if (!listOf.has(names)) listOf.set(names, JSON.stringify(names))
+  const lists = [...new Set(listOf.values())]
   const { rows } = await sql<Looked>`
     with given as (
-      select * from unnest(${binaryTexts(events.map(({ contactId }) => contactId))}::text[],
-        ${binaryTexts(events.map(({ eventName }) => eventName))}::text[]) as g(contact_id, event_name)
+      select * from unnest(${texts(events.map(({ contactId }) => contactId))},
+        ${texts(events.map(({ eventName }) => eventName))}) as g(contact_id, event_name)
     ), keys as (
       select n.names, (${triggerKey(workspaceId, sql`array(select jsonb_array_elements_text(n.names::jsonb))`)}) as key
-      from unnest(${binaryTexts(lists)}::text[]) as n(names)
+      from unnest(${texts(lists)}) as n(names)
     )
     select (select json_object_agg(names, key) from keys) as keys, (${keptKeys(workspaceId)}) as segment_keys,
       array(select g.contact_id from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one
@@ -31,7 +32,7 @@ export async function lookFor(
   const [row] = rows
   return {
     /** @param names one of the lists that were given */
-    keyOf: (names: readonly string[]) => row?.keys?.[texts.get(names) ?? ''] ?? null,
+    keyOf: (names: readonly string[]) => row?.keys?.[listOf.get(names) ?? ''] ?? null,
     waiting: new Set(row?.waiting),
     segmentKeys: row?.segment_keys ?? null,
   }
@@ -41,6 +42,8 @@ export async function lookFor(
 const oneWait = (workspaceId: WorkspaceId, such: RawBuilder<unknown>) => sql`
         select 1 from event_waits w where w.contact_id = g.contact_id and ${such}
           and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null limit 1`
+
+const texts = (values: readonly (string | null)[]) => unseen(sql`${binaryTexts(values)}::text[]`)
 
 interface Looked {
   /** Of each list of names, as JSON: what `triggerKey` gives. Null: no list was given. */

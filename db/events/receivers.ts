@@ -10,6 +10,7 @@ import type { WaitEndedBy } from '../../rules/wire.ts'
 import type { Trx } from '../connect.ts'
 import { isFoundLive } from '../executions/live.ts'
 import type { JsonObject } from '../schema.ts'
+import { unseen } from '../unseen.ts'
 import { lookFor } from './lookFor.ts'
 import { listTriggers, type TriggerRow } from './triggers.ts'
 
@@ -297,8 +298,8 @@ export async function listAwaited(
 ): Promise<Set<string>> {
   const { rows } = await sql<{ contact_id: string }>`
     with given (contact_id, name) as (
-      select * from unnest(${events.map((event) => event.contact_id)}::text[],
-        ${events.map((event) => `email.${event.name}`)}::text[])
+      select * from unnest(${unseen(sql`${events.map((event) => event.contact_id)}::text[]`)},
+        ${unseen(sql`${events.map((event) => `email.${event.name}`)}::text[]`)})
     )
     select distinct contact_id from given e
     where exists (select from workflow_triggers t

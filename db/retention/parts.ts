@@ -4,6 +4,7 @@ import { firstIdAt } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import { DAY_MS, type RetentionSetting } from '../../rules/retention.ts'
 import type { Database } from '../schema.ts'
+import { firstUuid } from '../webhooks/firstUuid.ts'
 
 /** A condition on rows `t` of the table. @param before what is as old or older may go */
 type Condition = (before: Date) => RawBuilder<SqlBool>
@@ -26,12 +27,6 @@ export interface RetentionPart {
   set?: RawBuilder<unknown>
   /** Rows of one commit, where they are large. */
   page?: number
-}
-
-/** The smallest uuid of that time, of those that begin with it. */
-function firstUuid(at: Date): string {
-  const hex = Math.max(0, at.getTime()).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
 
 /** Whether there is a row. It is no `exists`, which the planner may turn into a join with the whole table. */

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
+import { isAudienceThere } from '../audiences/there.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
@@ -173,7 +174,8 @@ export async function listPageFacts(
       array(
         select m.audience_id from audience_contacts m
         where m.workspace_id = ${workspaceId} and m.email = c.email
-          and m.audience_id = any(${segment.audienceIds}::text[])) as audiences,
+          and m.audience_id = any(${segment.audienceIds}::text[])
+          and ${isAudienceThere(sql`m.audience_id`)}) as audiences,
       exists (
         select from segment_members k where k.contact_id = c.id and k.segment_id = ${segment.id}
           and k.workspace_id = ${workspaceId} and k.generation = ${segment.generation}::int) as is_known

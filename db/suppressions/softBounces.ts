@@ -41,7 +41,7 @@ export const softBounceSteps = sql`
 
 /**
  * Writes the relation `to_suppress (workspace_id, email, email_id, until)` to the suppression list; `until` null
- * means permanently. A stored suppression is replaced only by a longer one.
+ * means permanently. A stored suppression is replaced only by a longer one, and keeps its place in the list; an expired one is listed as new.
  */
 export function insertSuppressions(now: Param<Date>) {
   return sql`
@@ -50,8 +50,9 @@ export function insertSuppressions(now: Param<Date>) {
       workspace_id, email, 'bounce', email_id, ${now}::timestamptz, until
     from to_suppress order by workspace_id, email, until desc nulls first
     on conflict (workspace_id, email) do update
-    set reason = excluded.reason, source_id = excluded.source_id,
-        created_at = excluded.created_at, expires_at = excluded.expires_at
+    set reason = excluded.reason, source_id = excluded.source_id, expires_at = excluded.expires_at,
+        created_at = case when suppressions.expires_at <= excluded.created_at then excluded.created_at
+          else suppressions.created_at end
     where suppressions.expires_at is not null
       and (excluded.expires_at is null or excluded.expires_at > suppressions.expires_at)`
 }

@@ -128,6 +128,8 @@ export interface AudiencesTable {
   unsubscribers: Defaulted<number>
   created_at: Date
   updated_at: Date
+  /** Since then it is gone for everybody. Its contacts go page by page, and its row with the last of them. */
+  deleted_at: Defaulted<Date | null>
 }
 
 /** Changes of counts that are not in the row of the audience yet. */

@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { deliveryStatuses } from '../../rules/webhooks/states.ts'
 import type { Db, Trx } from '../connect.ts'
+import { firstUuid } from './firstUuid.ts'
 
 export interface ReplayedPeriod {
   webhookId: string
@@ -13,26 +14,32 @@ export interface ReplayedPeriod {
   events: readonly string[] | null
 }
 
-/** @param from the columns of the deliveries, each state by its part of the index */
-const ofPeriod = (
+/** An id and `created_at` are of one moment, by the clock of Postgres, which may be set between the two. */
+const CLOCK_SLACK_MS = 60_000
+
+/**
+ * Each state by its part of the index, which has the order of ids: nothing is read of what was written before the period.
+ * @param part `after`: a uuid; null begins
+ */
+function ofPeriod(
   workspaceId: WorkspaceId,
   { webhookId, since, until, events }: ReplayedPeriod,
-  part: { after: string; limit: number | null },
-): RawBuilder<unknown> =>
-  sql.join(
+  part: { after: string | null; limit: number | null },
+): RawBuilder<unknown> {
+  const first = firstUuid(new Date(since.getTime() - CLOCK_SLACK_MS))
+  return sql.join(
     deliveryStatuses.map(
       (
         state,
       ) => sql`(select d.id from webhook_deliveries d join webhook_events e on e.id = d.event_id
         where d.workspace_id = ${workspaceId} and d.webhook_id = ${webhookId} and d.state = ${state}
-          and d.id > ${part.after}::uuid and d.created_at >= ${since} and d.created_at < ${until}
+          and d.id > ${part.after ?? first}::uuid and d.created_at >= ${since} and d.created_at < ${until}
           ${events === null ? sql`` : sql`and webhook_names(e.type) && ${[...events]}::text[]`}
         order by d.id ${part.limit === null ? sql`` : sql`limit ${part.limit}`})`,
     ),
     sql` union all `,
   )
-
-const FIRST = '00000000-0000-0000-0000-000000000000'
+}
 
 /** How many deliveries the period has. */
 export async function countReplayed(
@@ -41,7 +48,7 @@ export async function countReplayed(
   period: ReplayedPeriod,
 ): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*)::int as count from (${ofPeriod(workspaceId, period, { after: FIRST, limit: null })}) d
+    select count(*)::int as count from (${ofPeriod(workspaceId, period, { after: null, limit: null })}) d
   `.execute(db)
   return rows[0]?.count ?? 0
 }
@@ -75,7 +82,7 @@ export async function replayPage(
 ): Promise<{ count: number; seen: number; last: string | null }> {
   const { rows } = await sql<{ count: number; seen: number; last: string | null }>`
     with page as (
-      select x.id from (${ofPeriod(workspaceId, period, { after: after ?? FIRST, limit })}) x
+      select x.id from (${ofPeriod(workspaceId, period, { after, limit })}) x
       order by x.id limit ${limit}
     ), locked as (
       select d.id from webhook_deliveries d join page on page.id = d.id order by d.id for update of d

@@ -260,7 +260,8 @@ const whys: Reason[] = [
     text: '`visits is not a number`',
     from: [PROPERTIES, ' is not a number`'],
     more: '`update_contact`',
-    meaning: 'The property to increment is not a number; it was left as it was',
+    meaning:
+      'The property to increment is not a number, or the sum would be too large for one; it was left as it was',
   },
   {
     text: '`properties are unchanged: …`',

@@ -1,5 +1,6 @@
 // Relay mode: all mail goes to one server, over a pool of connections that keeps its pace.
 import type { ConnectionOptions } from 'node:tls'
+import { tlsOfRelay } from '../../rules/mail/relayUrl.ts'
 import { statedWait } from '../../rules/mail/retry.ts'
 import { asksForLess } from '../../rules/mail/slower.ts'
 import type { MailTransport, Outcome } from '../transport.ts'
@@ -112,18 +113,12 @@ function toSessionOptions(options: RelayOptions, timeouts: RelayTimeouts): Sessi
   if (!/^smtps?:$/.test(url.protocol) || url.hostname === '') {
     throw new Error('the relay must be smtp://host or smtps://host')
   }
-  const implicit = url.protocol === 'smtps:'
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)
-  const asked = url.searchParams.get('tls')
-  const required = asked === 'required' || (asked !== 'off' && !loopback)
+  const { host, implicit, required, showsPassword } = tlsOfRelay(url)
   const auth =
     url.username === ''
       ? null
       : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
-  if (auth && !implicit && !required && !loopback) {
-    throw new Error('the relay has a password and tls=off')
-  }
+  if (showsPassword) throw new Error('the relay has a password and tls=off')
   return {
     host,
     port: url.port === '' ? (implicit ? 465 : 587) : Number(url.port),

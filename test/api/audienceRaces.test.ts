@@ -1,10 +1,12 @@
 // Changes of an audience beside nodes of workflows, which take no lock of the audience: counts stay exact, and nothing fails.
 import { expect, it } from 'vitest'
 import { changeMembership } from '../../commands/audiences/byNode.ts'
+import { deleteAudience } from '../../commands/audiences/delete.ts'
 import { unsubscribeFromAudiences } from '../../commands/audiences/leaveAll.ts'
 import { transact } from '../../commands/transact.ts'
 import { lockContactIds } from '../../db/contacts/writes.ts'
 import { createTestApi } from '../setup/api.ts'
+import { forgetAll, rowsOf } from '../setup/deletedAudiences.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
 
 const api = await createTestApi()
@@ -131,4 +133,87 @@ it('who joins or leaves is locked before their row, so a node beside it is no de
     expect((await asked)?.status).toBe(method === 'POST' ? 200 : 404)
   }
   expect(await counts(id)).toEqual({ said: [1, 0], are: [1, 0] })
+})
+
+it('who deletes an audience that a node is adding to waits for it, so the contact goes with the others', async () => {
+  const { id } = await newAudience(false)
+  const answer = await beside(id, 'join', () => api.request('DELETE', `/v1/audiences/${id}`))
+  expect(answer.status).toBe(204)
+  expect(await rowsOf(db, id)).toEqual([1, 1])
+  await forgetAll(deps)
+  expect(await rowsOf(db, id)).toEqual([0, 0])
+})
+
+/** Asks while somebody has deleted the audience, which they commit once somebody waits for it. */
+async function besideDelete<T>(id: string, ask: () => Promise<T>): Promise<T> {
+  let asked: Promise<T> | undefined
+  await transact({ ...deps, wake: () => undefined }, async (inTrx) => {
+    await deleteAudience(inTrx, workspaceId, { id })
+    asked = ask()
+    await untilWaiting(db, 1)
+  })
+  if (!asked) throw new Error('nothing was asked')
+  return asked
+}
+
+it.each(['join', 'leave'] as const)(
+  'a node finds no audience that is being deleted: %s',
+  async (change) => {
+    const { id } = await newAudience(change === 'leave')
+    const events = () =>
+      db.selectFrom('automation_events').select('id').where('email', '=', EMAIL).execute()
+    const before = await events()
+    const found = await besideDelete(id, () =>
+      transact({ ...deps, wake: () => undefined }, async (inTrx) => {
+        await lockContactIds(inTrx.db, workspaceId, [EMAIL])
+        const who = { audienceId: id, email: EMAIL, chainDepth: 0, byExecution: 'exe_x' }
+        return changeMembership(inTrx, workspaceId, { ...who, change })
+      }),
+    )
+    expect(found).toBe('unknown_audience')
+    expect(await events()).toEqual(before)
+    expect(await rowsOf(db, id)).toEqual([change === 'leave' ? 1 : 0, 1])
+    await forgetAll(deps)
+    expect(await rowsOf(db, id)).toEqual([0, 0])
+  },
+)
+
+it('no request finds an audience that is being deleted, and none leaves a contact', async () => {
+  const requests = [
+    ['POST', '/contacts', { email: 'new@example.com' }],
+    ['POST', '/contacts/batch', { contacts: [{ email: 'new@example.com' }] }],
+    ['PATCH', `/contacts/${EMAIL}`, { first_name: 'X' }],
+    ['DELETE', `/contacts/${EMAIL}`, undefined],
+    ['PATCH', '', { name: 'B' }],
+    ['DELETE', '', undefined],
+  ] as const
+  for (const [method, path, body] of requests) {
+    const { id } = await newAudience(true)
+    const asking = () => api.request(method, `/v1/audiences/${id}${path}`, body)
+    const { status } = await besideDelete(id, asking)
+    expect([method, path, status]).toEqual([method, path, 404])
+    const own = db.selectFrom('audiences').select('name').where('id', '=', id)
+    expect(await own.execute()).toEqual([{ name: 'A' }])
+    expect(await rowsOf(db, id)).toEqual([1, 1])
+    await forgetAll(deps)
+    expect(await rowsOf(db, id)).toEqual([0, 0])
+  }
+})
+
+it('who deletes an audience waits for a request that adds to it, and marks what that has written', async () => {
+  const { id, path } = await newAudience(false)
+  let deleting: ReturnType<typeof api.request> | undefined
+  let adding: ReturnType<typeof api.request> | undefined
+  await transact({ ...deps, wake: () => undefined }, async (inTrx) => {
+    await lockContactIds(inTrx.db, workspaceId, [EMAIL])
+    adding = api.request('POST', path, { email: EMAIL })
+    await untilWaiting(db, 1)
+    deleting = api.request('DELETE', `/v1/audiences/${id}`)
+    await untilWaiting(db, 2)
+  })
+  expect([(await adding)?.status, (await deleting)?.status]).toEqual([201, 204])
+  expect((await api.request('GET', `/v1/audiences/${id}`)).status).toBe(404)
+  expect(await rowsOf(db, id)).toEqual([1, 1])
+  await forgetAll(deps)
+  expect(await rowsOf(db, id)).toEqual([0, 0])
 })

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../rules/json.ts'
 import { createTestApi, type TestApi } from '../setup/api.ts'
+import { forgetAll } from '../setup/deletedAudiences.ts'
 
 let api: TestApi
 
@@ -42,6 +43,7 @@ it('is renamed and deleted, its contacts with it', async () => {
   expect((await call('DELETE', `/${id}`)).status).toBe(204)
   expect((await call('GET', `/${id}`)).status).toBe(404)
   expect((await call('DELETE', `/${id}`)).status).toBe(404)
+  await forgetAll(api.deps)
   expect(await api.db.selectFrom('audience_contacts').selectAll().execute()).toEqual([])
 })
 

@@ -99,6 +99,13 @@ it('in permissive validation sends the others', async () => {
   expect(await subjects(sent)).toEqual(['first', 'last'])
 })
 
+it('calls what is no object by its name', async () => {
+  const { body } = await post([5 as never], permissive)
+  expect(body.errors).toEqual([
+    { index: 0, message: 'An email must be an object, not a number', code: 'invalid_request' },
+  ])
+})
+
 it('answers a permissive batch of which nothing is right', async () => {
   const before = await storedRows(api.db)
   const { status, body } = await post([mail({ to: '' })], permissive)

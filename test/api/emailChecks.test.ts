@@ -194,6 +194,27 @@ describe('checks beyond the contract', () => {
       'attachments[1].content must be base64, which has no "%"',
     ],
     [
+      'base64 that goes on after its end',
+      { ...mail, attachments: [{ ...attachment, content: 'aGVsbG8=aGVsbG8=' }] },
+      400,
+      'invalid_request',
+      'attachments[0].content must be one base64 text, and goes on after its =',
+    ],
+    [
+      'base64 that was cut',
+      { ...mail, attachments: [{ ...attachment, content: 'aGVsb' }] },
+      400,
+      'invalid_request',
+      'attachments[0].content must be base64, and was cut: its last character stands alone',
+    ],
+    [
+      'base64 of nothing',
+      { ...mail, attachments: [{ ...attachment, content: ' \n==' }] },
+      400,
+      'invalid_request',
+      'attachments[0].content must be base64, and holds nothing',
+    ],
+    [
       'a content type with a line break',
       { ...mail, attachments: [{ ...attachment, content_type: 'a/b\r\nX: y' }] },
       400,

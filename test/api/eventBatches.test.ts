@@ -136,7 +136,11 @@ it('refuses a batch without events, with too many, or of another type', async ()
     ])
   }
   expect(await tableCounts(api)).toEqual(before)
-  expect((await post(['x', 'y'])).body).toMatchObject({ events: [], errors: [{}, {}] })
+  const message = 'An event must be an object, not a string'
+  expect((await post(['x', 'y'])).body).toMatchObject({
+    events: [],
+    errors: [{ message }, { message }],
+  })
 })
 
 it('is done once with an Idempotency-Key', async () => {

@@ -188,6 +188,24 @@ describe('a large email', () => {
       'attachments[0].content must be base64, which has no \\"%\\"',
     ],
     [
+      'base64 that goes on after its end',
+      { attachments: [{ filename: 'a', content: `${'A'.repeat(2 * MEBIBYTE)}AA==AAAA` }] },
+      400,
+      'attachments[0].content must be one base64 text, and goes on after its =',
+    ],
+    [
+      'base64 that was cut',
+      { attachments: [{ filename: 'a', content: `${'A'.repeat(2 * MEBIBYTE)}A` }] },
+      400,
+      'attachments[0].content must be base64, and was cut',
+    ],
+    [
+      'files of 25 MB in lines of 76 characters, as mail programs write base64',
+      { attachments: [{ filename: 'a', content: `${'AAAA'.repeat(19)}\r\n`.repeat(459_900) }] },
+      200,
+      'queued',
+    ],
+    [
       'files over 25 MB',
       { attachments: [{ filename: 'a', content: 'A'.repeat(36 * MEBIBYTE) }] },
       400,

@@ -2,13 +2,14 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { afterAll, expect, it } from 'vitest'
 import { createHttpServer } from '../../api/http/server.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import { listen } from '../setup/listening.ts'
-import { head, openRaw } from '../setup/rawHttp.ts'
+import { head, openRaw, told } from '../setup/rawHttp.ts'
 import { describeTables } from '../setup/tables.ts'
 
 const api = await createTestApi()
@@ -99,6 +100,76 @@ it('answers 415 to a body of another type, but not to a request without a body',
     { message: 'Invalid JSON payload', code: 'invalid_json' },
   ])
 })
+
+it.each([
+  'application/json;',
+  'application/json ; charset=utf-8',
+  'application/json; a="b;c"',
+  'application/problem2+json',
+])('takes JSON as %j on every route', async (type) => {
+  const statuses = await Promise.all(
+    ['/v1/audiences', '/v1/emails'].map(async (path) => {
+      const answer = await ask('POST', path, { 'content-type': type }, (write, end) => {
+        write('{"name":"x","from":"a@sender.test","to":"b@example.test","subject":"Hi","text":"x"}')
+        end()
+      })
+      return answer.status
+    }),
+  )
+  expect(statuses).toEqual([201, 200])
+})
+
+it('says 415 to a body that is compressed, before it looks for JSON in it', async () => {
+  for (const path of ['/v1/audiences', '/v1/emails']) {
+    const zipped = gzipSync('{"name":"x"}')
+    const refused = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${api.key}`,
+        'content-type': 'application/json',
+        'content-encoding': 'gzip',
+      },
+      body: zipped,
+    })
+    expect([refused.status, await refused.json()]).toEqual([
+      415,
+      {
+        message: 'Content-Encoding must be absent, not "gzip": bodies are sent as they are',
+        code: 'unsupported_media_type',
+      },
+    ])
+  }
+  const plain = { 'content-encoding': 'identity' }
+  const taken = await ask('POST', '/v1/audiences', plain, (write, end) => {
+    write('{"name":"x"}')
+    end()
+  })
+  expect(taken.status).toBe(201)
+})
+
+it('answers HTTP/1.0 without Host, as load balancers ask for health', async () => {
+  const connection = await openRaw(port)
+  await connection.write('GET /healthz HTTP/1.0\r\n\r\n')
+  await connection.closed()
+  expect([connection.statuses(), connection.received()]).toEqual([
+    [200],
+    expect.stringMatching(/\r\n\r\n\{"status":"ok"\}$/),
+  ])
+})
+
+it.each(['* HTTP/1.1\r\nhost: x', '/healthz HTTP/1.1\r\nhost: a b', '/\\ HTTP/1.1\r\nhost: x'])(
+  'says what is wrong with an address that cannot be read: GET %j',
+  async (request) => {
+    const connection = await openRaw(port)
+    await connection.write(`GET ${request}\r\nx-request-id: mine\r\nconnection: close\r\n\r\n`)
+    await connection.closed()
+    expect([connection.statuses(), connection.received()]).toEqual([
+      [400],
+      expect.stringMatching(/x-request-id: mine\r\n/i),
+    ])
+    expect(told(connection).code).toBe('invalid_request')
+  },
+)
 
 it('answers HEAD as GET, without the body', async () => {
   const get = await ask('GET', '/v1/audiences', {})

@@ -1,10 +1,11 @@
-// How the statements that write emails look for suppressions and receivers: recipient by recipient, never all that a workspace has. Their
+// How the statements that accept emails look for contacts, suppressions and receivers: by their addresses, never all that a workspace has. Their
 // plans are kept for each connection, so they must do so while the tables are empty, too.
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { insertEmail } from '../../db/emails/insert.ts'
 import { insertEmails, type PlainEmail } from '../../db/emails/insertMany.ts'
+import { listSendFacts } from '../../db/emails/sendFacts.ts'
 import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
 import { newTestEmail } from '../setup/acceptedMail.ts'
@@ -20,6 +21,7 @@ const { db, pool } = await createTestDatabase({ settings: apiSettings })
  * analyzed empty, until it is analyzed again.
  */
 const conditions: Record<string, RegExp> = {
+  contacts: /workspace_id = .* AND \(?email = /,
   recipient_domains: /domain = /,
   suppressions: /workspace_id = .* AND \(?email = /,
 }
@@ -31,6 +33,9 @@ async function statementsOf(): Promise<string[]> {
     log: ({ query }) => void asked.push(query),
   })
   const { workspaceId, domainId } = await seedWorkspace(db)
+  await listSendFacts(listening, workspaceId, [
+    { domainName: 'sender.test', addresses: ['a@mail.test'] },
+  ])
   await transact({ db: listening, wake: () => undefined }, async ({ db: trx }) => {
     await insertEmail(trx, workspaceId, newTestEmail(domainId))
     const some = [1, 2].map(() => newTestEmail(domainId) as PlainEmail)
@@ -46,7 +51,11 @@ async function readsOf(texts: readonly string[]): Promise<{ table: string; condi
     const { rows } = await pool.query(`explain (generic_plan, format json) ${text}`)
     for (const node of nodesOf(rows[0]['QUERY PLAN'][0].Plan)) {
       const table = node['Relation Name'] ?? ''
-      const condition = (node as { 'Index Cond'?: string })['Index Cond'] ?? node['Node Type']
+      const { 'Index Cond': found, 'Recheck Cond': again } = node as unknown as Record<
+        string,
+        unknown
+      >
+      const condition = String(found ?? again ?? node['Node Type'])
       if (table in conditions && /Scan/.test(node['Node Type'])) reads.push({ table, condition })
     }
   }
@@ -58,15 +67,20 @@ async function fill(from: number, to: number): Promise<void> {
   const ids = sql`generate_series(${from + 1}::int, ${to}::int) as n`
   await sql`insert into suppressions (workspace_id, email, reason, created_at)
     select w.id, n || '@mail.test', 'manual', ${at} from workspaces w, ${ids}`.execute(db)
+  await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
+    select 'con_' || n, w.id, n || '@mail.test', ${at}, ${at}, '', ${at}, ${at} from workspaces w, ${ids}`.execute(
+    db,
+  )
 }
 
-test('suppressions and receivers are looked for by what an email names, before the tables were ever analyzed, while they are empty, while they grow, and when they are full', {
+test('contacts, suppressions and receivers are looked for by what an email names, before the tables were ever analyzed, while they are empty, while they grow, and when they are full', {
   timeout: 120_000,
 }, async () => {
   const statements = await statementsOf()
-  expect(statements).toHaveLength(2)
+  expect(statements).toHaveLength(3)
   for (const reads of await whileTablesGrow(db, fill, () => readsOf(statements))) {
-    expect(reads).toHaveLength(2 * Object.keys(conditions).length)
+    // Contacts are read before the email is written, the others by both statements that write.
+    expect(reads).toHaveLength(1 + 2 * (Object.keys(conditions).length - 1))
     for (const { table, condition } of reads) expect(condition).toMatch(conditions[table] ?? /^$/)
   }
 })

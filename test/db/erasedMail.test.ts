@@ -212,3 +212,34 @@ test('counts by tag are walked over in pages, however many there are', async () 
     select done from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
   expect(jobs[0]?.done).toBeGreaterThanOrEqual(3_700)
 })
+
+test('mail of a workflow keeps its history, and names the contact as the email does', async () => {
+  const one = await leavers.leaver()
+  const { emailId, deliveryId } = await leavers.mail(one)
+  await bringTo(db, { ids: [deliveryId] }, 'delivered', deps.now())
+  await db
+    .insertInto('email_events')
+    .values({
+      ...{ email_id: emailId, workspace_id: workspaceId, recipient: one.email },
+      ...{ status: 'delivered', at: deps.now(), data: '{}' },
+    })
+    .execute()
+  const read = async () => {
+    const of = await api.request<{ emails: object[] }>(
+      'GET',
+      `/v1/workflows/${one.workflowId}/emails`,
+    )
+    const by = await api.request<{ emails: object[] }>(
+      'GET',
+      `/v1/executions/${one.executionId}/emails`,
+    )
+    return [of.body.emails, by.body.emails]
+  }
+  const events = [{ status: 'sent' }, { status: 'delivered' }]
+  expect(await read()).toMatchObject([[{ recipient: one.email, events }], [{ events }]])
+  await erase(one.email)
+  expect(await read()).toMatchObject([
+    [{ recipient: `erased-${deliveryId}`, events }],
+    [{ events }],
+  ])
+})

@@ -1,14 +1,18 @@
 // Jobs: a page is one commit, none is done twice, and who pauses, resumes or cancels is obeyed at the next one.
 // Long because a page of a job meets so much: what waits for its endpoint, other replays, and what Postgres refuses.
-import { sql } from 'kysely'
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
+import type { Trx } from '../../db/connect.ts'
 import { listLiveJobs } from '../../db/jobs/reads.ts'
+import type { Database } from '../../db/schema.ts'
+import { countReplayed, type ReplayedPeriod, replayPage } from '../../db/webhooks/replays.ts'
 import { clearUp } from '../../delivery/webhooks/housekeeping.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
 import { seedWorkspace } from '../setup/harness.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
+import { nodesOf } from '../setup/planNodes.ts'
 import { webhookDeps } from '../setup/webhookSender.ts'
 
 interface Job {
@@ -114,6 +118,44 @@ describe('the replay of a period', () => {
     const { id } = (await replay(webhook, { since, events: ['email.*'] })).body
     expect(await page(id)).toEqual({ more: false })
     expect(await pending(webhook)).toMatchObject({ count: 10 })
+  })
+
+  it('reads nothing of what is older, however much that is', async () => {
+    const webhook = await makeWebhook(1)
+    await sql`
+      with old as (
+        select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint - 86400000 + n), 12, '0')
+          || repeat('0', 20))::uuid as id from generate_series(1, 20000) n
+      ), events as (
+        insert into webhook_events (id, workspace_id, type, at, data)
+        select id, ${workspaceId}, 'email.sent', now() - interval '1 day', '{}' from old
+      )
+      insert into webhook_deliveries (id, webhook_id, event_id, workspace_id, state, created_at)
+      select id, ${webhook}, id, ${workspaceId}, 'succeeded', now() - interval '1 day' from old`.execute(
+      db,
+    )
+    await sql`analyze`.execute(db)
+    const asked: CompiledQuery[] = []
+    const watched = new Kysely<Database>({
+      dialect: new PostgresDialect({ pool: api.pool }),
+      log: ({ query }) => void asked.push(query),
+    })
+    const hour_ms = 3_600_000
+    const [since, until] = [-1, 1].map((hours) => new Date(Date.now() + hours * hour_ms))
+    const period = { webhookId: webhook, since, until, events: null } as ReplayedPeriod
+    await countReplayed(watched, workspaceId, period)
+    await replayPage(watched as unknown as Trx, workspaceId, period, { after: null, limit: 500 })
+    for (const { sql: text, parameters } of asked) {
+      const { rows } = await api.pool.query(`explain (analyze, format json) ${text}`, [
+        ...parameters,
+      ])
+      const read = [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].map(
+        (node) =>
+          (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+      )
+      // Of what the tests before have written it may read all.
+      expect(Math.max(...read)).toBeLessThan(10_000)
+    }
   })
 
   it('is paused, resumed and cancelled between pages', async () => {

@@ -7,6 +7,7 @@ import { replaceToken } from '../../db/api-keys/writes.ts'
 import { foldAudienceChanges } from '../../db/audiences/changes.ts'
 import { listPropertiesBytes } from '../../db/audiences/contactReads.ts'
 import { insertAudienceContacts } from '../../db/audiences/contactWrites.ts'
+import * as deletedAudiences from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
@@ -224,6 +225,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => countDayPlaces(trx, ws, id, '2026-01-01'),
   (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
+  (trx) => deletedAudiences.findDeletedAudience(trx, { after: '', but: [id] }),
+  (trx) => deletedAudiences.deleteContactsOfDeleted(trx, ws, id, { from: '', limit: 1 }),
   (trx) => listPropertiesBytes(trx, ws, [id]),
   (trx) => insertAudienceContacts(trx, ws, [member]),
   (trx) => tryLockIdempotencyKey(trx, ws, hmac),

@@ -6,6 +6,7 @@ import { LargeText } from '../../api/http/bodies/largeText.ts'
 import { Splitter } from '../../api/http/bodies/splitter.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
+import { shown } from '../../rules/shown.ts'
 
 /** Reads JSON text in pieces that end at the given places. @throws ApiError */
 export function split(json: string | Buffer, cuts: readonly number[]): unknown {
@@ -48,7 +49,15 @@ export function largeBase64Of(text: string): LargeBase64 {
   const strange = /[^A-Za-z0-9+/=_\s-]/u.exec(text.replace(/\p{Cs}/gu, '\uFFFD'))?.[0]
   // Nothing is decoded once a character is strange: such an attachment is refused.
   const content = strange === undefined ? Buffer.from(text, 'base64') : Buffer.alloc(0)
-  return new LargeBase64(content, Buffer.byteLength(text, 'base64'), strange)
+  const [, group = '', rest = ''] = /^([^=]*)(.*)$/su.exec(text.replace(/\s/gu, '')) ?? []
+  const faults: [boolean, string][] = [
+    [strange !== undefined, `base64, which has no ${shown(strange)}`],
+    [/[^=]/.test(rest), 'one base64 text, and goes on after its ='],
+    [group === '', 'base64, and holds nothing'],
+    [group.length % 4 === 1, 'base64, and was cut: its last character stands alone'],
+  ]
+  const fault = faults.find(([holds]) => holds)?.[1]
+  return new LargeBase64(content, Math.floor((group.length * 3) / 4), fault)
 }
 
 /**
@@ -67,9 +76,9 @@ export function comparable(body: unknown): unknown {
   if (!Array.isArray(list)) return body
   for (const item of list as unknown as JsonObject[]) {
     const content: unknown = isJsonObject(item) ? item['content'] : undefined
-    if (!(content instanceof LargeBase64) || content.strange === undefined) continue
-    const { byteLength, strange } = content
-    Object.assign(item, { content: new LargeBase64(Buffer.alloc(0), byteLength, strange) })
+    if (!(content instanceof LargeBase64) || !content.fault?.includes('has no')) continue
+    const { byteLength, fault } = content
+    Object.assign(item, { content: new LargeBase64(Buffer.alloc(0), byteLength, fault) })
   }
   return body
 }

@@ -60,6 +60,9 @@ const exceptions: Record<string, string[]> = {
   ],
   'the slices of an email that the same transaction has written': ['emails/insertSourceRest'],
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
+  'workers delete what is left of deleted audiences of all workspaces': [
+    'audiences/findDeletedAudience',
+  ],
   'workers fold the statistics of all workspaces': ['stats/foldEmailStats', 'stats/lockFolding'],
   'workers delete what is old of all workspaces': [
     'retention/claimRetentionParts',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { foldAudienceChanges } from '../../db/audiences/changes.ts'
 import { findAudience } from '../../db/audiences/reads.ts'
-import { insertAudience } from '../../db/audiences/writes.ts'
+import { deleteAudience, insertAudience } from '../../db/audiences/writes.ts'
 import type { Trx } from '../../db/connect.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import { addressMacOf } from '../setup/addressMac.ts'
@@ -153,7 +153,7 @@ test('many join at once while somebody holds the audience, and folding changes n
 
 test('an audience that was deleted meanwhile fails the step', async () => {
   const audience = await newAudience()
-  await db.deleteFrom('audiences').where('id', '=', audience).execute()
+  await trx((deps) => deleteAudience(deps.db, engine.workspaceId, audience, now()))
   const { id } = await engine.run(joins(audience))
   const ended = await engine.ended(id, 'FAILED')
   expect(ended.error).toBe('add: unknown_audience')

@@ -1,13 +1,19 @@
-// Refuses bodies that are not sent as JSON, before they are read.
+// Refuses bodies that are not sent as JSON, or compressed, before they are read.
 import type { Context } from 'hono'
 import type { ApiEnv } from '../env.ts'
-import { unsupportedMediaType } from '../errors.ts'
+import { unsupportedEncoding, unsupportedMediaType } from '../errors.ts'
 import { isJsonType } from '../openapi.ts'
 
-/** Requires the media type JSON. @throws ApiError 415 for a body of another type */
+/** Requires the media type JSON. @throws ApiError 415 for a body of another type, or one that is compressed */
 export function requireJson(c: Context<ApiEnv>): void {
   const hasBody =
     c.req.raw.headers.has('transfer-encoding') || Number(c.req.header('content-length') ?? 0) > 0
   const contentType = c.req.header('content-type')
-  if (hasBody && !isJsonType(contentType)) throw unsupportedMediaType(contentType)
+  if (!hasBody) return
+  if (!isJsonType(contentType)) throw unsupportedMediaType(contentType)
+  // Some clients compress by themselves; they would be told that their JSON is wrong.
+  const encoding = c.req.header('content-encoding')
+  if (encoding && encoding.toLowerCase() !== 'identity') throw unsupportedEncoding(encoding)
+  // The validators of routes know fewer forms of it, and would answer 415 to the others.
+  c.req.raw.headers.set('content-type', 'application/json')
 }

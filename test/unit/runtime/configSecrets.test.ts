@@ -92,9 +92,12 @@ test.each([
   expect(parseConfig({ ...complete, DATABASE_URL: value }).databaseUrl).toBe(value)
 })
 
-test.each(['smtps://user:p%40ss@mail.test', 'smtp://u@mail.test:2525?tls=off', 'smtp://[::1]:25/'])(
-  'SMTP_URL=%s is taken',
-  (value) => expect(parseConfig({ ...complete, SMTP_URL: value }).smtpUrl).toBe(value),
+test.each([
+  'smtps://user:p%40ss@mail.test',
+  'smtp://u:p@localhost:2525?tls=off',
+  'smtp://[::1]:25/',
+])('SMTP_URL=%s is taken', (value) =>
+  expect(parseConfig({ ...complete, SMTP_URL: value }).smtpUrl).toBe(value),
 )
 
 test('the transport does not print the URL of the relay', () => {
@@ -103,8 +106,16 @@ test('the transport does not print the URL of the relay', () => {
     const options = { url, connections: 1, ehloName: 'us.test' }
     expect(printed(errorOf(() => createRelayTransport(options)))).not.toContain(SECRET)
   }
-  const config = parseConfig({ ...complete, SMTP_URL: `smtp://user:${SECRET}@host?tls=off` })
+  const config = { ...parseConfig(complete), smtpUrl: `smtp://user:${SECRET}@host?tls=off` }
   expect(printed(errorOf(() => createTransport(config)))).toMatch(/^(?!.*S3CRET).*tls=off/s)
+})
+
+test('a password that would cross the network in the clear is said of its variable', () => {
+  const error = errorOf(() =>
+    parseConfig({ ...complete, SMTP_URL: `smtp://user:${SECRET}@host?tls=off` }),
+  )
+  expect(error).toBeInstanceOf(ConfigError)
+  expect(printed(error)).toMatch(/^(?!.*S3CRET).*SMTP_URL: has a password and tls=off/s)
 })
 
 test.each(['127.0.0.1:1', 'nobody.invalid'])(

@@ -79,7 +79,7 @@ test('the address of Temporal is a host and a port', () => {
 })
 
 test.each([
-  ['SMTP_URL', 'smtp://mail.test:587/#', 'smtp://u:a%23b@mail.test:587?tls=off'],
+  ['SMTP_URL', 'smtp://mail.test:587/#', 'smtp://u:a%23b@mail.test:587?tls=required'],
   [
     'DATABASE_URL',
     'postgres://db.test/x?sslmode=require#',

@@ -1,0 +1,9 @@
+// Parameters that the planner does not look into, so that one plan is kept for all calls of a statement.
+import { type RawBuilder, sql } from 'kysely'
+
+/**
+ * SQL: the value of a parameter with its cast, such as `${names}::text[]`. Without it Postgres counts the elements of an array that is
+ * given to `unnest`, finds a plan for these few cheaper than the one for the ten that it takes an unknown array for, and so plans a
+ * statement anew at each call, which takes longer than to run it.
+ */
+export const unseen = (value: RawBuilder<unknown>) => sql`(select ${value})`

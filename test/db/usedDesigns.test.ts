@@ -1,0 +1,57 @@
+// Which designs are in use is found without reading executions one by one, however many run and however many versions there are.
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import { expect, test } from 'vitest'
+import type { Database } from '../../db/schema.ts'
+import { apiSettings } from '../../db/settings.ts'
+import { listUsedDesignsHolding } from '../../db/workflows/reads.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { nodesOf } from '../setup/planNodes.ts'
+
+const { db, pool } = await createTestDatabase({ settings: apiSettings })
+const VERSIONS = 60
+const LIVE = 20_000
+/** One of before, which an execution still runs. */
+const OLD = 3
+
+test('of many versions with many executions', async () => {
+  await sql`insert into workspaces values ('ws_1', 'test', now())`.execute(db)
+  await sql`
+    insert into workflows (id, workspace_id, name, status, current_version, active_version, created_by, created_by_type,
+      created_at, updated_at)
+    values ('wf_1', 'ws_1', 'W', 'active', ${VERSIONS}, ${VERSIONS}, 'u', 'user', now(), now())`.execute(
+    db,
+  )
+  await sql`
+    insert into workflow_versions (workflow_id, version, workspace_id, design, created_by, created_at)
+    select 'wf_1', n, 'ws_1', jsonb_build_object('version', n, 'uses', 'tpl_1'), 'u', now()
+    from generate_series(1, ${VERSIONS}::int) n`.execute(db)
+  await sql`
+    insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id, created_at, updated_at)
+    select 'exe_' || n, 'ws_1', 'wf_1', case when n = 1 then ${OLD}::int else ${VERSIONS}::int end, 'ct_' || n, 'a@b.test',
+      'start', now(), now()
+    from generate_series(1, ${LIVE}::int) n`.execute(db)
+  await sql`analyze`.execute(db)
+  const asked: CompiledQuery[] = []
+  const watched = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool }),
+    log: ({ query }) => void asked.push(query),
+  })
+  const used = await listUsedDesignsHolding(watched, 'ws_1' as WorkspaceId, ['tpl_1'])
+  const byVersion = used.map(({ design, isActive }) => ({ ...design, isActive }))
+  expect(byVersion).toHaveLength(2)
+  expect(byVersion).toEqual(
+    expect.arrayContaining([
+      { version: OLD, uses: 'tpl_1', isActive: false },
+      { version: VERSIONS, uses: 'tpl_1', isActive: true },
+    ]),
+  )
+  const [query] = asked
+  const { rows } = await pool.query(`explain (analyze, format json) ${query?.sql}`, [
+    ...(query?.parameters ?? []),
+  ])
+  const read = [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].map(
+    (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+  )
+  expect(Math.max(...read)).toBeLessThan(10 * VERSIONS)
+})
