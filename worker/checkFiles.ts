@@ -1,5 +1,7 @@
-// Looks at the files that a worker needs, before it has begun anything: it meets them again only after its first work.
+// Looks at the files that a worker needs, before it has begun anything: it meets them again only after its first work. What it has read is
+// not kept: listeners read the files when they open, and again whenever they change.
 import { openCertificate } from '../inbound/certificate.ts'
+import { openSubmissionCertificate } from '../inbound/submission/listener.ts'
 import type { Config } from '../runtime/config.ts'
 import type { Log } from '../runtime/log.ts'
 import { prepareFolder } from '../runtime/watchdog/stateFile.ts'
@@ -11,5 +13,5 @@ export function checkFiles(
 ): void {
   prepareFolder(config.stateFolder)
   if (config.inbound) openCertificate(config.inbound, log, 'INBOUND')
-  if (config.submission) openCertificate(config.submission, log, 'SUBMISSION')
+  if (config.submission) openSubmissionCertificate(config.submission, log)
 }

@@ -37,16 +37,16 @@ export async function startSubmission(
   deps: SubmissionDeps,
 ): Promise<{ port: number; tlsPort: number | null; stop: () => Promise<void> }> {
   const { listen, log } = deps
-  const certificate = openCertificate(listen, log, 'SUBMISSION')
-  if (listen.tlsPort !== null && !certificate) {
-    throw new StartError(
-      'SUBMISSION_TLS_PORT is set without a certificate.',
-      'Set SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY too, or unset SUBMISSION_TLS_PORT.',
-    )
-  }
+  const certificate = openSubmissionCertificate(listen, log)
   const guard = createGuard(deps.times)
   deps.watch(guard.connections)
-  const shared = { certificate, guard, handlers: createHandlers(deps, guard) }
+  const servers: SMTPServer[] = []
+  // A new one is given once, and both ports offer it.
+  const renew = () => {
+    const renewed = certificate?.renewed()
+    if (renewed) for (const server of servers) server.updateSecureContext(renewed)
+  }
+  const shared = { certificate, servers, renew, guard, handlers: createHandlers(deps, guard) }
   const first = await open(deps, listen.port, { ...shared, secure: false })
   const second =
     listen.tlsPort === null ? null : await open(deps, listen.tlsPort, { ...shared, secure: true })
@@ -57,8 +57,27 @@ export async function startSubmission(
   }
 }
 
+/** @throws StartError also when there is a port for TLS and no certificate */
+export function openSubmissionCertificate(
+  listen: Pick<SubmissionDeps['listen'], 'tlsPort' | 'tlsCert' | 'tlsKey'>,
+  log: Parameters<typeof openCertificate>[1],
+): ReturnType<typeof openCertificate> {
+  const certificate = openCertificate(listen, log, 'SUBMISSION')
+  if (listen.tlsPort !== null && !certificate) {
+    throw new StartError(
+      'SUBMISSION_TLS_PORT is set without a certificate.',
+      'Set SUBMISSION_TLS_CERT and SUBMISSION_TLS_KEY too, or unset SUBMISSION_TLS_PORT.',
+    )
+  }
+  return certificate
+}
+
 interface Opening {
   certificate: ReturnType<typeof openCertificate>
+  /** Those of both ports, which each joins. */
+  servers: SMTPServer[]
+  /** Gives them the certificate that the files have now. */
+  renew: () => void
   guard: ReturnType<typeof createGuard>
   handlers: ReturnType<typeof createHandlers>
   /** TLS from the first byte. */
@@ -68,7 +87,7 @@ interface Opening {
 async function open(
   { listen, name, log }: SubmissionDeps,
   port: number,
-  { certificate, guard, handlers, secure }: Opening,
+  { certificate, servers, renew, guard, handlers, secure }: Opening,
 ) {
   const inClear = certificate ? NEVER : [...NEVER, 'STARTTLS']
   const server: SMTPServer = new SMTPServer({
@@ -91,8 +110,6 @@ async function open(
     disabledCommands: inClear,
     logger: false,
     onConnect(session, done) {
-      const renewed = certificate?.renewed()
-      if (renewed) server.updateSecureContext(renewed)
       const mayLogIn = secure || isLoopback(session.remoteAddress)
       session.disabledCommands = mayLogIn ? inClear : [...inClear, 'AUTH']
       done(guard.onConnect(session))
@@ -102,6 +119,9 @@ async function open(
       done()
     },
   })
+  servers.push(server)
+  // Before the handshake, which the library begins at once on the port for TLS.
+  server.server.prependListener('connection', renew)
   server.server.on('connection', guard.onSocket)
   const what = 'a connection of a mail client broke'
   const at = { host: listen.host, port }
