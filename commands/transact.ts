@@ -53,7 +53,7 @@ class RolledBack extends Error {
  * 1. the advisory lock of an email's tracking, or of a workspace's mail events (nobody waits for the latter);
  * 2. audiences by id, because their counts are written under the audience's lock;
  * 3. contacts by id (the pump, due leaves and groups of events skip contacts that are locked); then contacts of audiences, by address, which
- *    nodes write under the contact's lock, without that of the audience: they share one that only who deletes it waits for;
+ *    nodes write under the contact's lock, without that of the audience: of its row they take a lock for which only its deletion waits;
  * 4. executions by id, and their waits;
  * 5. deliveries that wait, by id; whoever leaves passes over those that somebody holds, because the claim looks again; then those of
  *    ended mail that an erasure blanks, by id, for which it waits;

@@ -4,7 +4,7 @@ import {
   deleteAudienceContactOf,
   insertAudienceContactOnce,
 } from '../../db/audiences/contactWrites.ts'
-import { shareAudience } from '../../db/audiences/writes.ts'
+import { lockAudienceAgainstDelete } from '../../db/audiences/writes.ts'
 import { hasLeftAudience } from '../../db/opt-outs/reads.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -25,8 +25,8 @@ export interface MembershipByNode {
 export type MembershipChange = 'changed' | 'unchanged' | 'unknown_audience'
 
 /**
- * Who left the audience, or everything, is added unsubscribed. Being removed is no leave: no opt-out is written. It locks no row
- * of the audience against others than who deletes it, and the caller holds the contact's lock.
+ * Who left the audience, or everything, is added unsubscribed. Being removed is no leave: no opt-out is written. Of the audience's
+ * row it takes a lock for which only its deletion waits; the caller holds the contact's lock.
  */
 export async function changeMembership(
   deps: InTrx<Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>>,
@@ -34,7 +34,7 @@ export async function changeMembership(
   { change, audienceId, email, chainDepth, byExecution }: MembershipByNode,
 ): Promise<MembershipChange> {
   const { db: trx, newId } = deps
-  const audience = await shareAudience(trx, workspaceId, audienceId)
+  const audience = await lockAudienceAgainstDelete(trx, workspaceId, audienceId)
   if (!audience) return 'unknown_audience'
   const at = deps.now()
   const hmac = deps.addressMac(workspaceId, email)

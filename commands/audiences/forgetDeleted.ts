@@ -1,10 +1,10 @@
 // Deletes what is left of deleted audiences, page by page: each page is a commit of its own.
 import {
+  beginPageOfDeleted,
   deleteChangesOfDeleted,
   deleteContactsOfDeleted,
   deleteEmptyAudience,
   findDeletedAudience,
-  lockDeletedAudience,
 } from '../../db/audiences/deleted.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -26,15 +26,16 @@ export interface ForgottenPage {
 /**
  * Deletes one page of a deleted audience, and its row where nothing else is left. Nobody waits for more than a page, and it waits for nobody.
  * Until the row goes, whoever does not know that it is deleted may add a contact: the row stays then, and the contact goes with a page to come.
- * @returns undefined: another worker is at it, or it is gone
+ * @returns 'held': somebody has the audience, another worker for a page of it perhaps
  */
 export function forgetAudiencePage(
   deps: Deps,
   workspaceId: WorkspaceId,
   { id, from, limit }: { id: string; from: string; limit: number },
-): Promise<ForgottenPage | undefined> {
+): Promise<ForgottenPage | 'held' | 'gone'> {
   return transact(deps, async ({ db }) => {
-    if (!(await lockDeletedAudience(db, workspaceId, id))) return undefined
+    const begun = await beginPageOfDeleted(db, workspaceId, id)
+    if (begun !== 'begun') return begun
     const page = { from, limit }
     const { deleted, last } = await deleteContactsOfDeleted(db, workspaceId, id, page)
     if (last !== null) return { deleted, next: last, isGone: false }
@@ -58,40 +59,46 @@ interface Round {
 
 /**
  * Deletes all that is left. The workspaces take turns, a page each, so that one with much to delete or one that fails keeps none of the
- * others waiting. Any number may run at once, and each may be killed at any moment.
+ * others waiting. An audience that fails, or that somebody holds, is passed over until the round ends, so that others of its workspace come.
+ * Any number may run at once, and each may be killed at any moment.
  */
 export async function forgetDeleted(
   deps: Deps,
   { pause, isStopping, onFailure, places = new Map(), page = PAGE }: Round,
 ): Promise<void> {
-  const failed: string[] = []
+  const passedOver: string[] = []
+  const held = new Set<string>()
   let after = ''
-  let isMoving = false
   while (!isStopping()) {
-    const next = await findDeletedAudience(deps.db, { after, but: failed })
+    const next = await findDeletedAudience(deps.db, { after, but: passedOver })
     if (!next) {
-      if (!isMoving) break
+      // Each page deletes something, moves its place on, or has its audience passed over: so a round ends.
+      if (after === '') break
       after = ''
-      isMoving = false
       continue
     }
     const { workspace_id, id } = next
     after = workspace_id
     const began = performance.now()
     try {
-      const asked = { id, from: places.get(id) ?? '', limit: page }
-      const done = await forgetAudiencePage(deps, workspace_id, asked)
-      if (done && !done.isGone) places.set(id, done.next)
-      else places.delete(id)
-      if (done && (done.deleted > 0 || done.isGone)) isMoving = true
+      const from = places.get(id) ?? ''
+      const done = await forgetAudiencePage(deps, workspace_id, { id, from, limit: page })
+      if (done === 'held') held.add(id)
+      else if (done === 'gone' || done.next === '') places.delete(id)
+      else places.set(id, done.next)
+      if (done === 'held' || (done !== 'gone' && isAllHeld(done, from))) passedOver.push(id)
     } catch (err) {
-      failed.push(id)
-      // Another one of its workspace may come next.
-      isMoving = true
+      passedOver.push(id)
       onFailure(err, next)
     }
     await pause(performance.now() - began)
   }
-  // What is left is held, or has failed: it may be where the pages have been already.
-  if (!isStopping()) places.clear()
+  if (isStopping()) return
+  // Of what has failed, rows may be left where the pages have been already. Who holds an audience is mostly another worker, whose pages are
+  // no reason to walk over one's own again.
+  for (const id of places.keys()) if (!held.has(id)) places.delete(id)
 }
+
+/** Whether a page has looked at all that is left, and somebody holds each row of it. */
+const isAllHeld = ({ deleted, next, isGone }: ForgottenPage, from: string): boolean =>
+  deleted === 0 && next === '' && !isGone && from === ''

@@ -1,5 +1,5 @@
 // Takes the address of an erased contact out of all audiences.
-import { lockAudienceOrRemains, updateAudienceCounts } from '../../db/audiences/writes.ts'
+import { lockAudienceOrDeleted, updateAudienceCounts } from '../../db/audiences/writes.ts'
 import { eraseMember, listMemberships } from '../../db/contacts/erase.ts'
 import { insertOptOuts } from '../../db/opt-outs/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -23,7 +23,7 @@ export async function eraseMemberships(
   for (const one of await listMemberships(trx, workspaceId, email)) {
     const { audience_id: audienceId, id } = one
     if (members && !members.includes(id)) continue
-    if (!(await lockAudienceOrRemains(trx, workspaceId, audienceId))) continue
+    if (!(await lockAudienceOrDeleted(trx, workspaceId, audienceId))) continue
     const member = await eraseMember(trx, workspaceId, id)
     if (!member) continue
     const unsubscribers = member.is_subscribed ? 0 : -1

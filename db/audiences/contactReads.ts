@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Db } from '../connect.ts'
 import type { JsonObject, Row } from '../schema.ts'
-import { isAudienceThere } from './there.ts'
+import { isLiveAudience } from './live.ts'
 
 export type AudienceContactRow = Row<'audience_contacts'>
 
@@ -51,7 +51,7 @@ export async function listAudiencesOf(
     .where('workspace_id', '=', workspaceId)
     .where('email', '=', email)
     .where('is_subscribed', '=', true)
-    .where(isAudienceThere(sql.ref('audience_contacts.audience_id')))
+    .where(isLiveAudience(sql.ref('audience_contacts.audience_id')))
     .orderBy('audience_id')
     .execute()
   return rows.map((row) => row.audience_id)
@@ -69,7 +69,7 @@ export async function findAudienceEmails(
     .select('email')
     .where('workspace_id', '=', workspaceId)
     .where('audience_id', '=', audienceId)
-    .where(isAudienceThere(sql.val(audienceId)))
+    .where(isLiveAudience(sql.val(audienceId)))
     .where('email', '=', sql<string>`any(${[...emails]}::text[])`)
     .execute()
   return new Set(rows.map((row) => row.email))

@@ -17,21 +17,24 @@ export async function findDeletedAudience(
 }
 
 /**
- * Locks a deleted audience for a page, so that nobody adds to it meanwhile, nor does a page of it, and lets the transaction find its rows in the
+ * Begins a page. It locks the audience, so that nobody adds to it meanwhile, nor does a page of it; and it lets the transaction find rows in the
  * order of an index alone: Postgres may yet take an audience that has grown fast for a small one, and would read all of it for each page.
  * It waits for nobody.
- * @returns false: somebody holds it, or it is gone
  */
-export async function lockDeletedAudience(
+export async function beginPageOfDeleted(
   trx: Trx,
   workspaceId: WorkspaceId,
   id: string,
-): Promise<boolean> {
-  const { rows } = await sql`
+): Promise<'begun' | 'held' | 'gone'> {
+  const { rows: locked } = await sql`
     select set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true) from audiences
     where workspace_id = ${workspaceId} and id = ${id} and deleted_at is not null for update skip locked
   `.execute(trx)
-  return rows.length > 0
+  if (locked.length > 0) return 'begun'
+  const { rows: left } = await sql`
+    select id from audiences where workspace_id = ${workspaceId} and id = ${id} and deleted_at is not null
+  `.execute(trx)
+  return left.length > 0 ? 'held' : 'gone'
 }
 
 /**
@@ -45,8 +48,8 @@ export async function deleteContactsOfDeleted(
   id: string,
   { from, limit }: { from: string; limit: number },
 ): Promise<{ deleted: number; last: string | null }> {
-  // The workspace is checked through the audience, as where contacts are listed. It begins with a comment, so that it is planned at each
-  // call: by what the transaction has set.
+  // The workspace is checked through the audience, as where contacts are listed. A statement that begins with `with` is named and its plan
+  // kept (db/statementNames.ts); the comment keeps this one unnamed, so it is planned by what `beginPageOfDeleted` has set.
   const { rows } = await sql<{ deleted: number; seen: number; last: string | null }>`
     /* page */ with page as materialized (
       select c.ctid as place, c.email from audience_contacts c

@@ -46,7 +46,7 @@ export async function deleteAudience(
   id: string,
   now: Date,
 ): Promise<boolean> {
-  // The lock of whoever deletes a row: to write the mark alone would not wait for nodes (`shareAudience`).
+  // The lock of whoever deletes a row: to write the mark alone would not wait for nodes (`lockAudienceAgainstDelete`).
   const { rows } = await sql`
     update audiences set deleted_at = ${now}::timestamptz
     where id = (select a.id from audiences a
@@ -80,7 +80,7 @@ export function lockAudience(
 }
 
 /** Locks an audience that may be deleted already, for whoever removes a person from all that is left. @returns false: nothing is left of it */
-export async function lockAudienceOrRemains(
+export async function lockAudienceOrDeleted(
   trx: Trx,
   workspaceId: WorkspaceId,
   id: string,
@@ -92,7 +92,7 @@ export async function lockAudienceOrRemains(
  * Keeps an audience from being deleted until the transaction ends, for whoever changes one of its contacts without its lock. Nobody else waits
  * for it, and it waits for nobody else than who is deleting the audience, so it may come after the lock of a contact.
  */
-export function shareAudience(
+export function lockAudienceAgainstDelete(
   trx: Trx,
   workspaceId: WorkspaceId,
   id: string,

@@ -3,7 +3,7 @@
 import { sql } from 'kysely'
 import { idPrefixes, type WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
-import { isAudienceThere } from '../audiences/there.ts'
+import { isLiveAudience } from '../audiences/live.ts'
 import type { Trx } from '../connect.ts'
 
 /**
@@ -69,7 +69,7 @@ export async function listMemberships(
     .where('workspace_id', '=', workspaceId)
     .where('email', 'in', emails)
     .where('audience_id', 'in', audienceIds)
-    .where(isAudienceThere(sql.ref('audience_contacts.audience_id')))
+    .where(isLiveAudience(sql.ref('audience_contacts.audience_id')))
     .execute()
   const found = new Map<string, string[]>()
   for (const { email, audience_id } of rows) {

@@ -1,7 +1,7 @@
 // Reads schedules of active workflows, the members for whom they start executions, and how many of their starts wait.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { isAudienceThere } from '../audiences/there.ts'
+import { isLiveAudience } from '../audiences/live.ts'
 import type { Db } from '../connect.ts'
 import { isQueued, ofLines, startsOf } from '../outbox.ts'
 import type { Row } from '../schema.ts'
@@ -49,7 +49,7 @@ const subscribedEmails = (db: Db, workspaceId: WorkspaceId, audienceId: string) 
     .select('email')
     .where('workspace_id', '=', workspaceId)
     .where('audience_id', '=', audienceId)
-    .where(isAudienceThere(sql.val(audienceId)))
+    .where(isLiveAudience(sql.val(audienceId)))
     .where('is_subscribed', '=', true)
 
 /** Addresses of subscribed members of an audience, in their order, from the one after `after` on. */

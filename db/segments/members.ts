@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
-import { isAudienceThere } from '../audiences/there.ts'
+import { isLiveAudience } from '../audiences/live.ts'
 import type { Db, Trx } from '../connect.ts'
 import type { Row } from '../schema.ts'
 
@@ -175,7 +175,7 @@ export async function listPageFacts(
         select m.audience_id from audience_contacts m
         where m.workspace_id = ${workspaceId} and m.email = c.email
           and m.audience_id = any(${segment.audienceIds}::text[])
-          and ${isAudienceThere(sql`m.audience_id`)}) as audiences,
+          and ${isLiveAudience(sql`m.audience_id`)}) as audiences,
       exists (
         select from segment_members k where k.contact_id = c.id and k.segment_id = ${segment.id}
           and k.workspace_id = ${workspaceId} and k.generation = ${segment.generation}::int) as is_known

@@ -1,11 +1,13 @@
 // What is left of deleted audiences goes page by page, beside everything else, and whoever dies in the middle is followed by another.
 import { sql } from 'kysely'
-import pg from 'pg'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { forgetAudiencePage, forgetDeleted } from '../../commands/audiences/forgetDeleted.ts'
 import { transact } from '../../commands/transact.ts'
+import { createLog } from '../../runtime/log.ts'
+import { deletedAudiencesRound } from '../../worker/deletedAudiences.ts'
 import { createTestApi } from '../setup/api.ts'
 import { forgetAll, insertContacts, rowsOf } from '../setup/deletedAudiences.ts'
+import { openSession } from '../setup/session.ts'
 
 const PAGE = 100
 const api = await createTestApi()
@@ -27,25 +29,30 @@ async function deleted(contacts: number, of = { workspaceId, key: api.key }): Pr
 const pageOf = (id: string, from = '') =>
   forgetAudiencePage(deps, workspaceId, { id, from, limit: PAGE })
 
+type Run = (text: string, values: unknown[]) => Promise<unknown>
+
 /** A session that holds what a statement locks, until `end`. */
 async function hold(statement: string, values: unknown[]) {
-  const client = new pg.Client({ connectionString: api.url })
-  await client.connect()
-  onTestFinished(() => client.end())
-  await client.query('begin')
-  await client.query(statement, values)
-  return { client, end: () => client.query('rollback') }
+  const session = await openSession(api.url)
+  await session.run('begin')
+  await session.run(statement, values)
+  return session
 }
+
+const holdFirst = (id: string) =>
+  hold('select from audience_contacts where audience_id = $1 order by email limit 1 for update', [
+    id,
+  ])
 
 test('a commit takes one page, and the row of the audience goes with the last', async () => {
   const id = await deleted(250)
-  const first = await pageOf(id)
-  expect(first).toEqual({ deleted: 100, next: 'c000100@example.test', isGone: false })
+  const [first, second] = ['c000100@example.test', 'c000200@example.test']
+  expect(await pageOf(id)).toEqual({ deleted: 100, next: first, isGone: false })
   expect(await rowsOf(db, id)).toEqual([150, 1])
-  const second = await pageOf(id, first?.next)
-  expect(await pageOf(id, second?.next)).toEqual({ deleted: 50, next: '', isGone: true })
+  expect(await pageOf(id, first)).toEqual({ deleted: 100, next: second, isGone: false })
+  expect(await pageOf(id, second)).toEqual({ deleted: 50, next: '', isGone: true })
   expect(await rowsOf(db, id)).toEqual([0, 0])
-  expect(await pageOf(id)).toBeUndefined()
+  expect(await pageOf(id)).toBe('gone')
 })
 
 test('a worker that dies takes back its page alone, and another one ends what is left', async () => {
@@ -65,6 +72,11 @@ test('a worker that dies takes back its page alone, and another one ends what is
 test('several workers at once, of several audiences', async () => {
   const ids = [await deleted(730), await deleted(1_210), await deleted(0)]
   await Promise.all(Array.from({ length: 4 }, () => forgetAll(deps, { page: PAGE })))
+  // One that two have held for each other may wait for the next round, but not all of them.
+  const left = (await Promise.all(ids.map((id) => rowsOf(db, id)))).map(
+    ([contacts = 0]) => contacts,
+  )
+  expect(left.reduce((sum, contacts) => sum + contacts, 0)).toBeLessThan(730 + 1_210)
   await forgetAll(deps, { page: PAGE })
   expect(await Promise.all(ids.map((id) => rowsOf(db, id)))).toEqual(ids.map(() => [0, 0]))
 })
@@ -85,14 +97,19 @@ test('workspaces take turns, so one with much to delete keeps no other waiting',
   expect(await rowsOf(db, large)).toEqual([1_800, 1])
 })
 
+/** Postgres refuses to delete contacts of an audience. */
+async function refuse(id: string): Promise<void> {
+  await sql`create or replace function refuse() returns trigger language plpgsql as $$
+    begin raise 'refused'; end $$`.execute(db)
+  await sql`create trigger refuse before delete on audience_contacts for each row
+    when (old.audience_id = ${sql.lit(id)}) execute function refuse()`.execute(db)
+}
+
+const refuseNone = () => sql`drop trigger refuse on audience_contacts`.execute(db)
+
 test('one that fails keeps no other waiting, and is tried again in the next round', async () => {
   const [bad, good] = [await deleted(150), await deleted(150)]
-  await sql`
-    create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`.execute(
-    db,
-  )
-  await sql`create trigger refuse before delete on audience_contacts for each row
-    when (old.audience_id = ${sql.lit(bad)}) execute function refuse()`.execute(db)
+  await refuse(bad)
   const failed: string[] = []
   await forgetDeleted(deps, {
     ...{ page: PAGE, isStopping: () => false, pause: async () => undefined },
@@ -103,9 +120,38 @@ test('one that fails keeps no other waiting, and is tried again in the next roun
     [150, 1],
     [0, 0],
   ])
-  await sql`drop trigger refuse on audience_contacts`.execute(db)
+  await refuseNone()
   await forgetAll(deps, { page: PAGE })
   expect(await rowsOf(db, bad)).toEqual([0, 0])
+})
+
+test('a round ends after a minute, so that what has failed is tried again; what is left goes on where it was', async () => {
+  const [bad, large] = [await deleted(150), await deleted(450)]
+  await refuse(bad)
+  const time = { ms: 0, turns: 0 }
+  const places = new Map<string, string>()
+  const round = () =>
+    deletedAudiencesRound(
+      { ...deps, log: createLog('test', 'silent') },
+      {
+        ...{ isStopping: () => false, places, page: PAGE, clock: () => time.ms },
+        async pause() {
+          time.turns += 1
+          // One turn was that of the one that fails.
+          if (time.turns === 3) time.ms += 60_000
+        },
+      },
+    )
+  await round()
+  expect(time.turns).toBe(3)
+  expect([...places]).toEqual([[large, 'c000200@example.test']])
+  await refuseNone()
+  await round()
+  expect([await rowsOf(db, bad), await rowsOf(db, large)]).toEqual([
+    [0, 0],
+    [0, 0],
+  ])
+  expect([...places]).toEqual([])
 })
 
 test('who holds a contact is not waited for; what they held goes later', async () => {
@@ -124,7 +170,7 @@ test('who holds a contact is not waited for; what they held goes later', async (
 test('who holds the audience is not waited for', async () => {
   const id = await deleted(150)
   const { end } = await hold('select from audiences where id = $1 for no key update', [id])
-  expect(await pageOf(id)).toBeUndefined()
+  expect(await pageOf(id)).toBe('held')
   await forgetAll(deps, { page: PAGE })
   expect(await rowsOf(db, id)).toEqual([150, 1])
   await end()
@@ -132,25 +178,58 @@ test('who holds the audience is not waited for', async () => {
   expect(await rowsOf(db, id)).toEqual([0, 0])
 })
 
+test.for([
+  { held: 'a contact of it', by: holdFirst },
+  {
+    held: 'its row',
+    by: (id: string) => hold('select from audiences where id = $1 for no key update', [id]),
+  },
+])('while somebody holds $held, later ones of its workspace go', async ({ by }) => {
+  const [first, later] = [await deleted(1), await deleted(150)]
+  await by(first)
+  await forgetAll(deps, { page: PAGE })
+  expect([await rowsOf(db, first), await rowsOf(db, later)]).toEqual([
+    [1, 1],
+    [0, 0],
+  ])
+})
+
+test('a place is kept while another worker is at the audience, and goes with it', async () => {
+  const id = await deleted(250)
+  const places = new Map<string, string>()
+  const round = (pages: number) => forgetAll(deps, { pages, page: PAGE, places })
+  await round(1)
+  const kept = [[id, 'c000100@example.test']]
+  expect([...places]).toEqual(kept)
+  const { end } = await hold('select from audiences where id = $1 for update', [id])
+  await round(10)
+  expect([...places]).toEqual(kept)
+  await end()
+  await round(10)
+  expect([...places]).toEqual([])
+  expect(await rowsOf(db, id)).toEqual([0, 0])
+})
+
 test('whom a process of the release before adds goes too, whenever that is', async () => {
   const id = await deleted(150)
-  const add = async (client: Pick<pg.Client, 'query'>, email: string) =>
-    client.query(
+  const inPool: Run = (text, values) => api.pool.query(text, values)
+  const add = (run: Run, email: string) =>
+    run(
       `insert into audience_contacts (id, audience_id, workspace_id, email, created_at, updated_at)
        values ($1, $2, $3, $4, now(), now())`,
       [`c_${email}`, id, workspaceId, email],
     )
   // Behind the last page, and in front of all that are gone already.
   await pageOf(id)
-  await add(api.pool as never, 'a@example.test')
-  const { client, end } = await hold('select 1', [])
-  await add(client, 'b@example.test')
+  await add(inPool, 'a@example.test')
+  const { run, end } = await hold('select 1', [])
+  await add(run, 'b@example.test')
   // One that is not committed yet: the audience stays for its contact.
   await forgetAll(deps, { page: PAGE })
   expect(await rowsOf(db, id)).toEqual([51, 1])
-  await client.query('commit')
+  await run('commit')
   await end()
   await forgetAll(deps, { page: PAGE })
   expect(await rowsOf(db, id)).toEqual([0, 0])
-  await expect(add(api.pool as never, 'c@example.test')).rejects.toThrow(/audience_id_fkey/)
+  await expect(add(inPool, 'c@example.test')).rejects.toThrow(/audience_id_fkey/)
 })

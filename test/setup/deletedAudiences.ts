@@ -33,13 +33,17 @@ export async function rowsOf(db: Db, audienceId: string): Promise<[contacts: num
 /** Does what a worker does until nothing is left that it could delete, or so many pages. @throws what a page has failed for */
 export async function forgetAll(
   { db, wake }: Deps,
-  { pages = Number.POSITIVE_INFINITY, page = 1_000 } = {},
+  {
+    pages = Number.POSITIVE_INFINITY,
+    page = 1_000,
+    places = new Map<string, string>(),
+  }: { pages?: number; page?: number; places?: Map<string, string> } = {},
 ): Promise<void> {
   let done = 0
   await forgetDeleted(
     { db, wake },
     {
-      ...{ page, isStopping: () => done >= pages },
+      ...{ page, places, isStopping: () => done >= pages },
       pause: async () => void done++,
       onFailure(err) {
         throw err

@@ -14,7 +14,7 @@ export async function openSession(url: string) {
   }
   onTestFinished(end)
   return {
-    run: (text: string) => client.query(text),
+    run: (text: string, values?: unknown[]) => client.query(text, values),
     /** How many other sessions of this database wait for a lock. */
     async waiting(): Promise<number> {
       const { rows } = await client.query(
