@@ -10,7 +10,7 @@ const LOOK_EVERY_MS = 1_000
 /** Then a round ends, and what has failed in it or was held comes again, however much is left of others. */
 const ROUND_MS = 60_000
 
-type Deps = Pick<CommandDeps, 'db' | 'wake'> & { log: Log }
+type Deps = Pick<CommandDeps, 'db' | 'wake' | 'now'> & { log: Log }
 
 interface Pace {
   isStopping: () => boolean

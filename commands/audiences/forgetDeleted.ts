@@ -8,12 +8,13 @@ import {
 } from '../../db/audiences/deleted.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
+import { fillReadersOf } from '../segments/keep.ts'
 import { transact } from '../transact.ts'
 
 /** Of one commit. */
 const PAGE = 1_000
 
-type Deps = Pick<CommandDeps, 'db' | 'wake'>
+type Deps = Pick<CommandDeps, 'db' | 'wake' | 'now'>
 
 export interface ForgottenPage {
   deleted: number
@@ -33,7 +34,8 @@ export function forgetAudiencePage(
   workspaceId: WorkspaceId,
   { id, from, limit }: { id: string; from: string; limit: number },
 ): Promise<ForgottenPage | 'held' | 'gone'> {
-  return transact(deps, async ({ db }) => {
+  return transact(deps, async (inTrx) => {
+    const { db } = inTrx
     const begun = await beginPageOfDeleted(db, workspaceId, id)
     if (begun !== 'begun') return begun
     const page = { from, limit }
@@ -41,6 +43,8 @@ export function forgetAudiencePage(
     if (last !== null) return { deleted, next: last, isGone: false }
     const changes = await deleteChangesOfDeleted(db, workspaceId, id, limit)
     const isGone = changes < limit && (await deleteEmptyAudience(db, workspaceId, id))
+    // A worker of the release before may have filled them from the rows that stood here yet.
+    if (isGone) await fillReadersOf(inTrx, workspaceId, id)
     return { deleted: deleted + changes, next: '', isGone }
   })
 }

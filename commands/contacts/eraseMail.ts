@@ -46,16 +46,19 @@ export interface ErasedMail {
   at: ErasePlace['team']
 }
 
-/** Finds it, and takes the tracking lock of each. @param ofMail as of `listMailToBlank`, and how far mail to the team was walked over */
+/**
+ * Finds it, and takes the tracking lock of each.
+ * @param ofMail as of `listMailToBlank`, how far mail to the team was walked over, and whether that is left to a page to come
+ */
 export async function lockErasedMail(
   trx: Trx,
   workspaceId: WorkspaceId,
   whom: Erased,
-  ofMail: { waits: boolean; limit: number; from: ErasePlace['team'] },
+  ofMail: { waits: boolean; limit: number; from: ErasePlace['team']; isTeamLeft: boolean },
 ): Promise<ErasedMail> {
   const theirs = await listMailToBlank(trx, workspaceId, whom, ofMail)
   const { team, at } =
-    theirs.length > 0
+    theirs.length > 0 || ofMail.isTeamLeft
       ? { team: [], at: ofMail.from }
       : await nextTeamMail(trx, workspaceId, whom, ofMail)
   await lockMailsTracking(trx, [...theirs.map((one) => one.email_id), ...team])

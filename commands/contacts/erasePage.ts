@@ -96,7 +96,13 @@ async function blankPage(
   const { workspace_id: workspaceId } = job
   const { contactId } = whom
   const from = readPlace(job.place)
-  const toBlank = await lockErasedMail(trx, workspaceId, whom, { ...ofMail, from: from.team })
+  // To find what goes to the team yet is to read all of its mail: once it is walked over, pages of answers leave it to those behind them.
+  const isTeamLeft = from.team === ALL_TEAM && from.answer !== ALL_ANSWERS
+  const toBlank = await lockErasedMail(trx, workspaceId, whom, {
+    ...ofMail,
+    from: from.team,
+    isTeamLeft,
+  })
   const { email, members } = whom
   await eraseMemberships(deps, workspaceId, { email, members, at: now() })
   const executions = await blankExecutions(trx, workspaceId, contactId, {
@@ -104,8 +110,8 @@ async function blankPage(
     limit: PAGE,
   })
   const at = { now: now(), limit: PAGE }
-  // To find what waits for the team is to read all of its mail. No lane sends it meanwhile.
-  const cancel = from.team === ALL_TEAM ? cancelErasedMail : cancelMail
+  // No lane sends what waits for the team meanwhile.
+  const cancel = from.team === ALL_TEAM && !isTeamLeft ? cancelErasedMail : cancelMail
   const cancelled = await cancel(trx, workspaceId, whom, at)
   await deleteContactNews(trx, workspaceId, contactId)
   const events = await eraseEvents(deps, job, contactId)

@@ -214,6 +214,25 @@ export async function blankMail(
   `.execute(trx)
 }
 
+/** Steps of a `with`, after `ended`: what others did and what their servers said, where it names the address, and all of it of the team. The last is open. */
+const stepsOfOthers = (email: string) => sql`others_links as (
+      update email_links l set urls = array(select case when ${isNamed(sql`u.url`, email)} then '' else u.url end
+        from unnest(l.urls) with ordinality as u(url, place) order by u.place)
+      from ended where l.email_id = ended.email_id and ended.keeps_links
+    ), others_events as (
+      update email_events e set data = e.data - array['link', 'smtp_response'] from ended
+      where e.email_id = ended.email_id and ended.is_shared and e.data ?| array['link', 'smtp_response']
+        and (ended.is_of_team or ${isNamed(sql`concat(e.data->>'link', ' ', e.data->>'smtp_response')`, email)})
+    ), others_attempts as (
+      update delivery_attempts a set response = null, conversation = ''
+      from ended join deliveries o on o.email_id = ended.email_id
+      where a.delivery_id = o.id and ended.is_shared
+        and (ended.is_of_team or ${isNamed(sql`concat(a.response, ' ', a.conversation)`, email)})
+    ), others_replies as (
+      update deliveries o set last_response = null from ended
+      where o.email_id = ended.email_id and ended.is_shared and o.last_response is not null
+        and (ended.is_of_team or ${isNamed(sql`o.last_response`, email)})`
+
 /**
  * Takes content, tags and metadata out of mail that has ended for all, and out of what webhooks tell others of it; out of other mail the
  * address among its recipients. Servers may quote what they refuse: of what they said to others goes what names the address, and all of it
@@ -251,23 +270,7 @@ export async function blankContents(
       delete from email_sources s using ended where s.email_id = ended.email_id
     ), links as (
       delete from email_links l using ended where l.email_id = ended.email_id and not ended.keeps_links
-    ), others_links as (
-      update email_links l set urls = array(select case when ${isNamed(sql`u.url`, email)} then '' else u.url end
-        from unnest(l.urls) with ordinality as u(url, place) order by u.place)
-      from ended where l.email_id = ended.email_id and ended.keeps_links
-    ), others_events as (
-      update email_events e set data = e.data - array['link', 'smtp_response'] from ended
-      where e.email_id = ended.email_id and ended.is_shared and e.data ?| array['link', 'smtp_response']
-        and (ended.is_of_team or ${isNamed(sql`concat(e.data->>'link', ' ', e.data->>'smtp_response')`, email)})
-    ), others_attempts as (
-      update delivery_attempts a set response = null, conversation = ''
-      from ended join deliveries o on o.email_id = ended.email_id
-      where a.delivery_id = o.id and ended.is_shared
-        and (ended.is_of_team or ${isNamed(sql`concat(a.response, ' ', a.conversation)`, email)})
-    ), others_replies as (
-      update deliveries o set last_response = null from ended
-      where o.email_id = ended.email_id and ended.is_shared and o.last_response is not null
-        and (ended.is_of_team or ${isNamed(sql`o.last_response`, email)})
+    ), ${stepsOfOthers(email)}
     ), tags as (
       delete from email_tags t using ended where t.workspace_id = ${workspaceId} and t.email_id = ended.email_id
     )

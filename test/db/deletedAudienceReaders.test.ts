@@ -59,6 +59,27 @@ test('conditions find nobody in it, and no event makes anybody a member of a seg
   expect(await ask()).toEqual(new Map([[email, [other]]]))
 })
 
+test('whom a worker of the release before takes for a member, since rows are there yet, is none once they are gone', async () => {
+  const world = await createSegmentWorld(db)
+  const { workspace, workspaceId, deps, segment, begin, fill, members } = world
+  const audience_id = await insertAudience(db, workspace, 1)
+  await world.post(memberEmail(0), 'seen')
+  const id = await segment({ type: 'audience', audience_id, member: true })
+  await begin('segment_entered', id)
+  await deleteAudience(deps as unknown as CommandDeps, workspaceId, { id: audience_id })
+  await fill()
+  expect(await members(id)).toEqual([])
+  // As a fill of that worker, which reads the row of the contact, leaves it.
+  await sql`insert into segment_members (contact_id, segment_id, workspace_id, generation, is_member)
+    select c.id, s.id, s.workspace_id, s.generation, true from contacts c, segments s
+    where s.id = ${id} and c.workspace_id = s.workspace_id and c.email = ${memberEmail(0)}
+    on conflict (contact_id, segment_id) do update set is_member = true`.execute(db)
+  expect(await members(id)).toEqual([memberEmail(0)])
+  await forgetAll(deps)
+  await fill()
+  expect(await members(id)).toEqual([])
+})
+
 test('it has no contacts for whoever asks for them', async () => {
   const { workspace, workspaceId, deps } = await createSegmentWorld(db)
   const id = await insertAudience(db, workspace, 3)

@@ -5,7 +5,7 @@ import type { CommandDeps } from '../../commands/deps.ts'
 import type { Db } from '../../db/connect.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 
-type Deps = Pick<CommandDeps, 'db' | 'wake'>
+type Deps = Pick<CommandDeps, 'db' | 'wake' | 'now'>
 
 /** Adds so many contacts to an audience in one statement. Their addresses are `c000001@example.test` and so on. */
 export async function insertContacts(
@@ -32,7 +32,7 @@ export async function rowsOf(db: Db, audienceId: string): Promise<[contacts: num
 
 /** Does what a worker does until nothing is left that it could delete, or so many pages. @throws what a page has failed for */
 export async function forgetAll(
-  { db, wake }: Deps,
+  { db, wake, now }: Deps,
   {
     pages = Number.POSITIVE_INFINITY,
     page = 1_000,
@@ -41,7 +41,7 @@ export async function forgetAll(
 ): Promise<void> {
   let done = 0
   await forgetDeleted(
-    { db, wake },
+    { db, wake, now },
     {
       ...{ page, places, isStopping: () => done >= pages },
       pause: async () => void done++,

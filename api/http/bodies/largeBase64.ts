@@ -43,6 +43,8 @@ export function createBase64Sink(bytesMax: number) {
     add: (piece: Buffer) => add(utf8.write(piece)),
     /** The content; an empty one is a string, as in a small body. */
     done(): LargeBase64 | string {
+      // Half a character at the end is none of base64, as anywhere else.
+      add(utf8.end())
       if (isEmpty) return ''
       content.add(Buffer.from(begun, 'base64'))
       return new LargeBase64(content.done(), look.byteLength, look.fault)

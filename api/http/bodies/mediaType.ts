@@ -4,7 +4,9 @@ import type { ApiEnv } from '../env.ts'
 import { unsupportedEncoding, unsupportedMediaType } from '../errors.ts'
 import { isJsonType } from '../openapi.ts'
 
-/** Requires the media type JSON. @throws ApiError 415 for a body of another type, or one that is compressed */
+const JSON_TYPE = 'application/json'
+
+/** Requires the media type JSON, and writes it into the request as the routes know it. @throws ApiError 415 for a body of another type, or one that is compressed */
 export function requireJson(c: Context<ApiEnv>): void {
   const hasBody =
     c.req.raw.headers.has('transfer-encoding') || Number(c.req.header('content-length') ?? 0) > 0
@@ -15,5 +17,5 @@ export function requireJson(c: Context<ApiEnv>): void {
   const encoding = c.req.header('content-encoding')
   if (encoding && encoding.toLowerCase() !== 'identity') throw unsupportedEncoding(encoding)
   // The validators of routes know fewer forms of it, and would answer 415 to the others.
-  c.req.raw.headers.set('content-type', 'application/json')
+  if (contentType !== JSON_TYPE) c.req.raw.headers.set('content-type', JSON_TYPE)
 }
