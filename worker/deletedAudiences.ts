@@ -7,8 +7,10 @@ import { restBetweenPages } from './retention.ts'
 
 /** How often a worker asks whether any is deleted: one step into an index. */
 const LOOK_EVERY_MS = 1_000
-/** Then a round ends, and what has failed in it or was held comes again, however much is left of others. */
+/** Then a round ends, and what was held in it comes again, however much is left of others. */
 const ROUND_MS = 60_000
+/** How long an audience is left out that has failed: what fails once mostly fails a second later, too. */
+const FAILED_MS = 60_000
 
 type Deps = Pick<CommandDeps, 'db' | 'wake' | 'now'> & { log: Log }
 
@@ -17,6 +19,8 @@ interface Pace {
   pause: (took_ms: number) => Promise<unknown>
   /** Where a round that ends before its end goes on the next time. */
   places: Map<string, string>
+  /** Which audiences have failed, and when each comes again. */
+  failed: Map<string, number>
   /** Counts ms. */
   clock?: () => number
   /** Rows of a page; for tests. */
@@ -26,17 +30,21 @@ interface Pace {
 /** Deletes what is left, for a minute at most. */
 export function deletedAudiencesRound(
   deps: Deps,
-  { isStopping, clock = () => performance.now(), ...pace }: Pace,
+  { isStopping, failed, clock = () => performance.now(), ...pace }: Pace,
 ): Promise<void> {
-  const until = clock() + ROUND_MS
+  const begun = clock()
+  for (const [id, again] of failed) if (again <= begun) failed.delete(id)
   return forgetDeleted(deps, {
     ...pace,
-    isStopping: () => isStopping() || clock() >= until,
-    onFailure: (err, { id: audience_id }) =>
+    but: [...failed.keys()],
+    isStopping: () => isStopping() || clock() >= begun + ROUND_MS,
+    onFailure(err, { id: audience_id }) {
+      failed.set(audience_id, clock() + FAILED_MS)
       deps.log.warn(
         { err, audience_id },
-        'contacts of a deleted audience were not deleted; tried again',
-      ),
+        'contacts of a deleted audience were not deleted; tried again in a minute',
+      )
+    },
   })
 }
 
@@ -44,11 +52,12 @@ export function deletedAudiencesRound(
 export function startForgettingAudiences(deps: Deps): { stop: () => Promise<void> } {
   let isStopping = false
   const places = new Map<string, string>()
+  const failed = new Map<string, number>()
   const forgetting = repeat({
     every_ms: LOOK_EVERY_MS,
     work: () =>
       deletedAudiencesRound(deps, {
-        ...{ isStopping: () => isStopping, pause: restBetweenPages, places },
+        ...{ isStopping: () => isStopping, pause: restBetweenPages, places, failed },
       }),
     onFailure: (err) =>
       deps.log.warn({ err }, 'deleted audiences were not looked for; tried again'),

@@ -57,6 +57,8 @@ interface Round {
   onFailure: (err: unknown, audience: { id: string }) => void
   /** Where the next page of an audience begins: pages before have left nothing there, and to walk over that takes longer each time. */
   places?: Map<string, string>
+  /** Audiences that are left out, since they have failed lately. */
+  but?: readonly string[]
   /** Rows of a page; for tests. */
   page?: number
 }
@@ -68,9 +70,9 @@ interface Round {
  */
 export async function forgetDeleted(
   deps: Deps,
-  { pause, isStopping, onFailure, places = new Map(), page = PAGE }: Round,
+  { pause, isStopping, onFailure, places = new Map(), but = [], page = PAGE }: Round,
 ): Promise<void> {
-  const passedOver: string[] = []
+  const passedOver = [...but]
   const held = new Set<string>()
   let after = ''
   while (!isStopping()) {

@@ -125,16 +125,17 @@ test('one that fails keeps no other waiting, and is tried again in the next roun
   expect(await rowsOf(db, bad)).toEqual([0, 0])
 })
 
-test('a round ends after a minute, so that what has failed is tried again; what is left goes on where it was', async () => {
+test('a round ends after a minute, and what is left goes on where it was; what has failed is tried again in a minute', async () => {
   const [bad, large] = [await deleted(150), await deleted(450)]
   await refuse(bad)
   const time = { ms: 0, turns: 0 }
   const places = new Map<string, string>()
+  const failed = new Map<string, number>()
   const round = () =>
     deletedAudiencesRound(
       { ...deps, log: createLog('test', 'silent') },
       {
-        ...{ isStopping: () => false, places, page: PAGE, clock: () => time.ms },
+        ...{ isStopping: () => false, places, failed, page: PAGE, clock: () => time.ms },
         async pause() {
           time.turns += 1
           // One turn was that of the one that fails.
@@ -146,12 +147,18 @@ test('a round ends after a minute, so that what has failed is tried again; what 
   expect(time.turns).toBe(3)
   expect([...places]).toEqual([[large, 'c000200@example.test']])
   await refuseNone()
+  // It failed when the round began, a minute ago.
+  expect([...failed]).toEqual([[bad, 60_000]])
+  time.ms -= 1
   await round()
   expect([await rowsOf(db, bad), await rowsOf(db, large)]).toEqual([
-    [0, 0],
+    [150, 1],
     [0, 0],
   ])
-  expect([...places]).toEqual([])
+  time.ms += 1
+  await round()
+  expect(await rowsOf(db, bad)).toEqual([0, 0])
+  expect([[...places], [...failed]]).toEqual([[], []])
 })
 
 test('who holds a contact is not waited for; what they held goes later', async () => {
