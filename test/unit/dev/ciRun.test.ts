@@ -71,7 +71,7 @@ test('every test runs once on the Node at hand, those of the units and of one wa
   expect([status, stderr]).toEqual([0, ''])
   expect(readFileSync(join(folder, 'asked'), 'utf8').trimEnd().split('\n')).toEqual([
     'v20 run check:static',
-    'v20 test --',
+    'v20 test -- --all',
     'v26 test -- --project unit --project real test/unit/ test/api/emails.test.ts test/api/executions.test.ts test/e2e/slice.test.ts test/e2e/send.test.ts',
   ])
   expect(said.filter((line) => line.startsWith('Node '))).toEqual([
