@@ -69,7 +69,8 @@ interface Seeded extends Workspace {
 }
 
 async function seed(servers: Servers, databaseUrl: string, name: string): Promise<Seeded> {
-  const domain = `${name}.test`
+  // The name is that of a database, and no host has an underscore.
+  const domain = `${name.replaceAll('_', '-')}.test`
   const workspace = await createWorkspace(databaseUrl, { name, domain })
   servers.add(() => workspace.close())
   const [scenario] = scenarios
