@@ -12,6 +12,9 @@ interface CapturedStatement {
 /** The statements of one connection from when it is taken from the pool until it is released. */
 export type CapturedSession = CapturedStatement[]
 
+type Asked = Pick<pg.QueryConfig, 'text' | 'name' | 'values'>
+type Tell = (err: Error, result: pg.QueryResult) => void
+
 /** Records all statements that reach the pool, until `stop` is called. */
 export function captureSessions(pool: pg.Pool): { sessions: CapturedSession[]; stop: () => void } {
   const sessions: CapturedSession[] = []
@@ -20,16 +23,22 @@ export function captureSessions(pool: pg.Pool): { sessions: CapturedSession[]; s
     const client = await connect()
     const session: CapturedSession = []
     sessions.push(session)
-    return {
-      async query(given: string | pg.QueryConfig<unknown[]>, values: unknown[] = []) {
-        const config = typeof given === 'string' ? { text: given, values } : given
-        const result = await client.query<Record<string, unknown>>(config)
-        const { text, name } = config
-        session.push({ text, name, values: config.values ?? [], rows: result.rows })
-        return result
+    const noting = ({ text, name, values }: Asked, tell: Tell): Tell => {
+      return (err, result) => {
+        if (result) session.push({ text, name, values: values ?? [], rows: result.rows })
+        tell(err, result)
+      }
+    }
+    // As `db/begin.ts` asks: with a callback, and the first statement of a transaction behind its begin. All else is that of the client.
+    return Object.assign(Object.create(client) as pg.PoolClient, {
+      query(asked: Asked & { callback?: Tell }, tell?: Tell) {
+        if (tell) return client.query(asked as pg.QueryConfig, noting(asked, tell))
+        session.push({ text: 'begin', name: 'begin', values: [], rows: [] })
+        asked.callback = noting(asked, asked.callback ?? (() => undefined))
+        return client.query(asked as unknown as pg.Submittable)
       },
       release: () => client.release(),
-    }
+    })
   }
   pool.connect = recording as unknown as typeof pool.connect
   return {
