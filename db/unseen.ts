@@ -1,5 +1,6 @@
 // Parameters that the planner does not look into, so that one plan is kept for all calls of a statement.
 import { type RawBuilder, sql } from 'kysely'
+import { binaryTexts } from './binaryTexts.ts'
 
 /**
  * SQL: the value of a parameter with its cast, such as `${names}::text[]`. Without it Postgres counts the elements of an array that is
@@ -7,3 +8,7 @@ import { type RawBuilder, sql } from 'kysely'
  * statement anew at each call, which takes longer than to run it.
  */
 export const unseen = (value: RawBuilder<unknown>) => sql`(select ${value})`
+
+/** SQL: a `text[]` of which the planner sees no length. @param texts as `binaryTexts` takes them */
+export const unseenTexts = (texts: readonly (string | null)[]) =>
+  unseen(sql`${binaryTexts(texts)}::text[]`)

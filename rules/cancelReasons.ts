@@ -2,3 +2,4 @@
 import { cancelCodes } from './wire.ts'
 
 export const ownReasons = [...cancelCodes, 'held'] as const
+export type OwnReason = (typeof ownReasons)[number]

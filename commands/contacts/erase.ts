@@ -1,4 +1,5 @@
 // Erases a contact: what must not happen any more ends in the answering commit, and a job blanks what is left of them.
+
 import {
   blankLiveExecutions,
   deleteContact,
@@ -10,6 +11,7 @@ import {
 import { lockContactByEmail } from '../../db/contacts/writes.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
 import { insertJob, resumeErasures } from '../../db/jobs/writes.ts'
+import type { OwnReason } from '../../rules/cancelReasons.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -20,7 +22,10 @@ import { eraseMemberships } from './eraseMemberships.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac' | 'secrets'>
 
-const CONTACT_DELETED = { code: 'contact_deleted', reason: 'contact_deleted' } as const
+const CONTACT_DELETED = { code: 'contact_deleted', reason: 'contact_deleted' } as const satisfies {
+  reason: OwnReason
+  code: string
+}
 /** Mail of one commit; the job cancels the rest, and no lane sends it meanwhile. */
 const CANCELLED_MAX = 1_000
 

@@ -1,13 +1,18 @@
 // Carries out that a contact has left a workflow: cancels executions and settles mail that waits.
 // Each execution goes by the version that it runs.
+
 import type { Trx } from '../../db/connect.ts'
 import { stopWaiting } from '../../db/deliveries/stop.ts'
 import { cancelExecutions } from '../../db/executions/writes.ts'
+import type { OwnReason } from '../../rules/cancelReasons.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { CommandDeps } from '../deps.ts'
 import type { InTrx } from '../transact.ts'
 
-const REASON = { code: 'unsubscribed', reason: 'unsubscribed' } as const
+const REASON = { code: 'unsubscribed', reason: 'unsubscribed' } as const satisfies {
+  reason: OwnReason
+  code: string
+}
 
 /** Who left which workflow. */
 export interface Leaving {

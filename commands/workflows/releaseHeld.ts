@@ -1,8 +1,10 @@
 // Lets go of the executions that a workflow held while it was paused, or cancels them: a page at a time, oldest first.
+
 import { lockContact } from '../../db/contacts/writes.ts'
 import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
 import { type HeldRow, listHeld, releaseExecution } from '../../db/executions/held.ts'
 import { cancelExecutions, lockExecution } from '../../db/executions/writes.ts'
+import type { OwnReason } from '../../rules/cancelReasons.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 
@@ -11,7 +13,10 @@ type Deps = Pick<CommandDeps, 'db' | 'now' | 'wake'>
 /** With a pause of a second between two pages about as many as a small machine completes. */
 const PAGE = 50
 
-const REASON = { code: 'cancelled', reason: 'held' } as const
+const REASON = { code: 'cancelled', reason: 'held' } as const satisfies {
+  reason: OwnReason
+  code: string
+}
 
 /**
  * Does one page. What was done is not found again, so it may be repeated and stopped at any moment. A workflow that is not active

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
-import { unseen } from '../unseen.ts'
+import { unseen, unseenTexts } from '../unseen.ts'
 import {
   classPlace,
   type NewEmail,
@@ -56,7 +56,7 @@ export async function insertEmails(
 const sourcesOf = (emails: readonly PlainEmail[]) => sql`, source as (
     insert into email_sources (email_id, position, content)
     select g.id, 0, decode(s.content, 'base64')
-    from unnest(${binaryTexts(emails.map(({ source }) => source?.toString('base64') ?? null))}::text[])
+    from unnest(${unseenTexts(emails.map(({ source }) => source?.toString('base64') ?? null))})
       with ordinality as s(content, n) join given g on g.n = s.n
     where s.content is not null
   )`
@@ -64,8 +64,7 @@ const sourcesOf = (emails: readonly PlainEmail[]) => sql`, source as (
 /** What differs from email to email, as texts, joined to what many of them have in common. */
 function givenOf(emails: readonly PlainEmail[]) {
   const { kinds, places } = kindsOf(emails)
-  const texts = (of: (email: PlainEmail) => string | null) =>
-    unseen(sql`${binaryTexts(emails.map(of))}::text[]`)
+  const texts = (of: (email: PlainEmail) => string | null) => unseenTexts(emails.map(of))
   return sql`
       select g.n::int as n, g.id, g.message_id, g.subject, case when g.sole is null then k."to" else array[g.sole] end as "to",
         k.type, k.category, k."from", k.cc, k.bcc, k.reply_to, k.template_id, k.domain_id, k.headers, k.tags, k.metadata,
@@ -96,8 +95,7 @@ function recipientsOf(
       own: own[i],
     }))
   })
-  const texts = (of: (one: (typeof all)[number]) => string | null) =>
-    unseen(sql`${binaryTexts(all.map(of))}::text[]`)
+  const texts = (of: (one: (typeof all)[number]) => string | null) => unseenTexts(all.map(of))
   return sql`
       select r.email_id, r.address, r.domain, r.shard, r.key, r.to_team, r.provider, r.simulated,
         decode(r.hex, 'hex') as mac, decode(r.own_hex, 'hex') as own, r.position

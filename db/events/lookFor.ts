@@ -1,10 +1,9 @@
 // Tells which events may start or wake something, so that no more is read for the others.
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
 import { keptKeys } from '../segments/kept.ts'
-import { unseen } from '../unseen.ts'
+import { unseenTexts } from '../unseen.ts'
 import { triggerKey } from './triggers.ts'
 
 /** Which names have triggers, and which contacts wait for their event or for any change. One row of each is read, however many wait. */
@@ -19,11 +18,11 @@ export async function lookFor(
   const lists = [...new Set(listOf.values())]
   const { rows } = await sql<Looked>`
     with given as (
-      select * from unnest(${texts(events.map(({ contactId }) => contactId))},
-        ${texts(events.map(({ eventName }) => eventName))}) as g(contact_id, event_name)
+      select * from unnest(${unseenTexts(events.map(({ contactId }) => contactId))},
+        ${unseenTexts(events.map(({ eventName }) => eventName))}) as g(contact_id, event_name)
     ), keys as (
       select n.names, (${triggerKey(workspaceId, sql`array(select jsonb_array_elements_text(n.names::jsonb))`)}) as key
-      from unnest(${texts(lists)}) as n(names)
+      from unnest(${unseenTexts(lists)}) as n(names)
     )
     select (select json_object_agg(names, key) from keys) as keys, (${keptKeys(workspaceId)}) as segment_keys,
       array(select g.contact_id from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one
@@ -42,8 +41,6 @@ export async function lookFor(
 const oneWait = (workspaceId: WorkspaceId, such: RawBuilder<unknown>) => sql`
         select 1 from event_waits w where w.contact_id = g.contact_id and ${such}
           and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null limit 1`
-
-const texts = (values: readonly (string | null)[]) => unseen(sql`${binaryTexts(values)}::text[]`)
 
 interface Looked {
   /** Of each list of names, as JSON: what `triggerKey` gives. Null: no list was given. */

@@ -20,13 +20,16 @@ const { db, pool } = await createTestDatabase({ settings: apiSettings, poolSize:
 const { workspaceId, domainId } = await seedWorkspace(db)
 const deps = { db, newId, now, wake: () => undefined, addressMac: () => Buffer.alloc(16) }
 
-const emails = (count: number) =>
-  Array.from({ length: count }, () => newTestEmail(domainId) as PlainEmail)
+const emails = (count: number, source?: Buffer) =>
+  Array.from(
+    { length: count },
+    () => ({ ...newTestEmail(domainId), ...(source ? { source } : {}) }) as PlainEmail,
+  )
 const inTrx = (work: (trx: Trx) => Promise<unknown>) =>
   transact(deps, async ({ db: trx }) => void (await work(trx)))
-const written = (count: number) =>
+const written = (count: number, source?: Buffer) =>
   inTrx((trx) =>
-    insertEmails(trx, workspaceId, emails(count), () => ({
+    insertEmails(trx, workspaceId, emails(count, source), () => ({
       left: [],
       own: [Buffer.alloc(16)],
     })),
@@ -35,6 +38,7 @@ const written = (count: number) =>
 test.each([
   ['an email', () => inTrx((trx) => insertEmail(trx, workspaceId, newTestEmail(domainId)))],
   ['a few emails', () => written(3)],
+  ['a few messages that came whole', () => written(3, Buffer.from('Subject: x'))],
   ['many emails', () => written(50)],
   [
     'what is known of an email',
