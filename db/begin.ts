@@ -1,33 +1,17 @@
 // Sends the begin of a transaction together with its first statement: each transaction has one round trip less.
 // It relies on how pg 8 sends a statement; its test tells when that changes.
-import pg from 'pg'
+import type pg from 'pg'
+import { ExtendedQuery, type Tell, type Wire } from './extendedQuery.ts'
+import { type Guard, GuardedQuery } from './guarded.ts'
 
 /** The prepared statement of each connection, by its name and its text. */
 const BEGIN = 'begin'
-
-type Tell = (err: Error | null, result: pg.QueryResult) => void
-
-/** What pg has of a connection and of a statement, and its types do not show. */
-interface Wire {
-  parsedStatements: Record<string, string | undefined>
-  bind(config: { statement: string }): void
-  execute(config: object): void
-}
-interface PgQuery extends pg.Submittable {
-  prepare(connection: Wire): void
-  handleCommandComplete(message: unknown, connection: Wire): void
-}
-const PgQuery = pg.Query as unknown as new (
-  config: pg.QueryConfig & { queryMode: 'extended' },
-  values: undefined,
-  tell: Tell,
-) => PgQuery
 
 /**
  * The first statement of a transaction, behind its begin. Both end with one Sync: were the begin refused, Postgres would pass over
  * the statement too, and never run it outside of a transaction (PostgreSQL documentation, Extended Query, Pipelining).
  */
-class FirstQuery extends PgQuery {
+class FirstQuery extends ExtendedQuery {
   #hasBegun = false
 
   override prepare(connection: Wire): void {
@@ -55,15 +39,23 @@ const beginNow: pg.QueryConfig = { text: BEGIN, name: BEGIN }
 /** Makes the function that asks statements of a connection while it is lent. A begin waits for the statement behind it. */
 export function createAsk(client: pg.ClientBase) {
   let begins = false
-  return async (config: pg.QueryConfig): Promise<pg.QueryResult> => {
+  return async (config: pg.QueryConfig, guard?: Guard): Promise<pg.QueryResult> => {
+    if (guard) {
+      return answerOf(client, (tell) => new GuardedQuery(config, guard, tell))
+    }
     if (config.text === BEGIN) {
       begins = canBeginLater(client)
-      return begins ? NOTHING : answerOf(client, beginNow, false)
+      return begins ? NOTHING : answerOf(client, beginNow)
     }
     const isFirst = begins
     begins = false
     if (isFirst && (config.text === 'commit' || config.text === 'rollback')) return NOTHING
-    return answerOf(client, config, isFirst)
+    return answerOf(
+      client,
+      isFirst
+        ? (tell) => new FirstQuery({ ...config, queryMode: 'extended' }, undefined, tell)
+        : config,
+    )
   }
 }
 
@@ -73,16 +65,14 @@ export function createAsk(client: pg.ClientBase) {
  */
 function answerOf(
   client: pg.ClientBase,
-  config: pg.QueryConfig,
-  isFirst: boolean,
+  asked: pg.QueryConfig | ((tell: Tell) => pg.Submittable),
 ): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
     const tell: Tell = (err, result) => {
       if (err) reject(err)
       else resolve(result)
     }
-    if (isFirst) {
-      void client.query(new FirstQuery({ ...config, queryMode: 'extended' }, undefined, tell))
-    } else void client.query(config, tell)
+    if (typeof asked === 'function') void client.query(asked(tell))
+    else void client.query(asked, tell)
   })
 }

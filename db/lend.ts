@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
 import { createAsk, NOTHING } from './begin.ts'
+import { Guard } from './guarded.ts'
 import { currentScope, type Running } from './scope.ts'
 import { ClientGone, type Shares } from './shares.ts'
 import { createStatementNames } from './statementNames.ts'
@@ -93,8 +94,13 @@ function lend(
     }
     if (text === 'commit') committing = true
     const name = nameOf(text)
+    const last = values.at(-1)
+    const guard = last instanceof Guard ? last : undefined
+    if (guard && began) throw new Error('a statement with a guard is a transaction of its own')
+    if (guard) guard.name = nameOf(guard.text)
+    const own = guard ? values.slice(0, -1) : [...values]
     try {
-      return await ask({ text, values: [...values], ...(name ? { name } : {}) })
+      return await ask({ text, values: own, ...(name ? { name } : {}) }, guard)
     } catch (err) {
       if (ending) throw new ClientGone('the client has gone', { cause: err })
       const isOfPostgres = err instanceof Error && 'code' in err

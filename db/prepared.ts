@@ -17,20 +17,26 @@ export type Slots<Asked> = <T>(of: (asked: Asked) => T) => RawBuilder<T>
 export type Param<T> = T | RawBuilder<T>
 
 /**
- * Prepares a statement, whose text is the same for every call.
+ * Makes a statement whose text is the same for every call.
  * @param make builds it, at the first call
- * @returns a function that runs it with what a call asks
+ * @returns a function that gives it with what a call asks
  */
-export function prepare<Asked, Row>(make: (slot: Slots<Asked>) => RawBuilder<Row>) {
+export function compileOnce<Asked, Row>(make: (slot: Slots<Asked>) => RawBuilder<Row>) {
   let made: { text: string; parameters: unknown[] } | undefined
-  return (db: Trx, asked: Asked): Promise<QueryResult<Row>> => {
+  return (db: Trx, asked: Asked): CompiledQuery<Row> => {
     made ??= compile(
       make((of) => sql`${new Slot(of)}`),
       db,
     )
     const values = made.parameters.map((one) => (one instanceof Slot ? one.of(asked) : one))
-    return db.executeQuery<Row>(CompiledQuery.raw(made.text, values))
+    return CompiledQuery.raw(made.text, values) as CompiledQuery<Row>
   }
+}
+
+/** Like `compileOnce`. @returns a function that runs it with what a call asks */
+export function prepare<Asked, Row>(make: (slot: Slots<Asked>) => RawBuilder<Row>) {
+  const statement = compileOnce(make)
+  return (db: Trx, asked: Asked): Promise<QueryResult<Row>> => db.executeQuery(statement(db, asked))
 }
 
 /** The text of a statement, and its parameters without those that stood before. */

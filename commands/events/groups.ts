@@ -2,8 +2,6 @@
 
 import { LRUCache } from 'lru-cache'
 import { insertEventGroup, type OnHeldContacts } from '../../db/events/groupWrites.ts'
-import type { NewAutomationEvent } from '../../db/events/writes.ts'
-import { isRefusedByPostgres } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal, type Refusal } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -11,13 +9,22 @@ import { grouped } from '../grouped.ts'
 import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
 import {
-  eventIdHash,
+  ALONE,
+  type Arrived,
+  type GroupedEvent,
+  isUnfit,
+  keysOfArrived,
+  makeRows,
+  Unfit,
+} from './arrived.ts'
+import {
   type RecordDeps,
   type RecordedEvent,
   recordAutomationEvent,
   recordStored,
   retryRace,
 } from './record.ts'
+import { recordUnawaited } from './unawaited.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
@@ -27,9 +34,6 @@ const GROUP_MAX = 50
 const STARTING_MAX = 10_000
 /** Longer JSON of one event goes to Postgres alone, so that it delays no others. */
 const JSON_LENGTH_MAX = 20_000
-
-/** An event that no execution caused. It makes its contact. */
-export type GroupedEvent = NewAutomationEvent & { createContact: true; chainDepth?: never }
 
 type Recorded = RecordedEvent | Refusal<'contact_properties_refused' | 'event_id_reused'>
 
@@ -41,27 +45,6 @@ export interface EventGroups {
    */
   record(workspaceId: WorkspaceId, event: GroupedEvent, now: Date): Promise<Recorded>
 }
-
-export interface Arrived {
-  event: GroupedEvent
-  now: Date
-}
-
-/** Events with one of these in common are recorded one after the other. */
-export const keysOfArrived = ({ event: { email, eventId } }: Arrived): string[] => [
-  `email ${email}`,
-  ...(eventId === null ? [] : [`id ${eventId}`]),
-]
-
-/** In place of a result: the event is recorded alone, by who asked for it, so that the next group need not wait. */
-export const ALONE = Symbol('alone')
-
-/** Thrown to roll back a group of which one cannot be recorded with the others. */
-export class Unfit extends Error {}
-
-/** Whether a group was given up for one of its events, so that each is recorded alone. */
-export const isUnfit = (error: unknown): boolean =>
-  error instanceof Unfit || isRefusedByPostgres(error)
 
 /**
  * The first event goes at once; those that come while its commit is under way share the next one. One group has one event of a
@@ -134,7 +117,10 @@ async function recordGroup(
   group: Arrived[],
 ): Promise<(RecordedEvent | typeof ALONE)[]> {
   try {
-    return await transact(deps, (inTrx) => recordTogether(inTrx, workspaceId, group, 'skip'))
+    return (
+      (await recordUnawaited(deps, workspaceId, group, 'skip')) ??
+      (await transact(deps, (inTrx) => recordTogether(inTrx, workspaceId, group, 'skip')))
+    )
   } catch (error) {
     if (isUnfit(error)) return group.map(() => ALONE)
     // Whether it was committed may be unknown: an event without an event_id would be recorded twice.
@@ -153,33 +139,18 @@ export async function recordTogether(
   group: readonly Arrived[],
   onHeld: OnHeldContacts,
 ): Promise<(RecordedEvent | typeof ALONE)[]> {
-  const made = group.map(({ event, now }) => {
-    const id = deps.newId('automationEvent')
-    return { event, now, id, eventId: event.eventId ?? id }
-  })
+  const made = makeRows(deps, workspaceId, group)
   const stored = await insertEventGroup(
     deps.db,
     workspaceId,
-    made.map(({ event, id, eventId, now }) => ({
-      id,
-      event_id: eventId,
-      id_hash:
-        event.eventId === null
-          ? null
-          : eventIdHash(deps, workspaceId, event.eventId).toString('hex'),
-      event_name: event.eventName,
-      email: event.email,
-      properties: event.properties,
-      at: event.at,
-      historical: event.historical === true,
-      now,
-    })),
+    made.map(({ row }) => row),
     onHeld,
   )
-  const arrivals = made.map(({ event, now, id, eventId }, place) => {
+  const arrivals = made.map(({ event, now, row }, place) => {
     const found = stored[place]
     if (!found) return null
     const { contact_id, properties, first_seen: firstSeen, is_new: isNew } = found
+    const { id, event_id: eventId } = row
     return { event, now, id, eventId, contact: { id: contact_id, properties, firstSeen, isNew } }
   })
   const recorded = await recordStored(

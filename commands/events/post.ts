@@ -6,7 +6,8 @@ import type { JsonObject } from '../../rules/json.ts'
 import { limits } from '../../rules/limits.ts'
 import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
-import type { EventGroups, GroupedEvent } from './groups.ts'
+import type { GroupedEvent } from './arrived.ts'
+import type { EventGroups } from './groups.ts'
 import type { RecordedEvent } from './record.ts'
 
 export interface PostedEvent {

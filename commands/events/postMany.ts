@@ -6,9 +6,11 @@ import { isRefusal } from '../../rules/refusals.ts'
 import { splitApart } from '../../runtime/batcher.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
-import { ALONE, isUnfit, keysOfArrived, recordTogether, Unfit } from './groups.ts'
+import { ALONE, isUnfit, keysOfArrived, Unfit } from './arrived.ts'
+import { recordTogether } from './groups.ts'
 import { type PostedEvent, type PostRefusal, toGroupedEvent } from './post.ts'
 import { EventIdRace, type RecordedEvent, retryRace } from './record.ts'
+import { recordUnawaited } from './unawaited.ts'
 import {
   type Placed,
   type RecordedOrRefused,
@@ -49,6 +51,19 @@ export async function postAutomationEvents(
 
 type RecordedByPlace = Map<number, RecordedOrRefused>
 
+/** What each was recorded as, without those that go alone. */
+function byPlace(
+  wave: readonly Placed[],
+  results: readonly (RecordedEvent | typeof ALONE)[],
+): RecordedByPlace {
+  const recorded: RecordedByPlace = new Map()
+  for (const [i, { place }] of wave.entries()) {
+    const result = results[i] ?? ALONE
+    if (result !== ALONE) recorded.set(place, result)
+  }
+  return recorded
+}
+
 /**
  * Commits events that share statements, if all do, in as few round trips as a group. @returns undefined: nothing was written, since some
  * come one after the other, or one of them is not recorded with the others
@@ -61,14 +76,11 @@ async function recordOneWave(
   const { taken: wave, left } = splitApart(arrived, WAVE_MAX, keysOfArrived)
   if (left.length > 0 || wave.length === 1) return undefined
   try {
+    const all = await recordUnawaited(deps, workspaceId, wave, 'wait')
+    if (all) return byPlace(wave, all)
     return await transact(deps, async (inTrx) => {
-      const results = await recordTogether(inTrx, workspaceId, wave, 'wait')
-      const recorded: RecordedByPlace = new Map()
-      const left = wave.filter(({ place }, i) => {
-        const result = results[i] ?? ALONE
-        if (result !== ALONE) recorded.set(place, result)
-        return result === ALONE
-      })
+      const recorded = byPlace(wave, await recordTogether(inTrx, workspaceId, wave, 'wait'))
+      const left = wave.filter(({ place }) => !recorded.has(place))
       // All are locked first then, in their order, where one of them has large properties.
       if (left.length === wave.length) throw new Unfit('no event of the wave was written')
       // Whose contact was changed while this waited for it: it is locked now, so a statement that begins now sees it.

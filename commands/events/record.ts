@@ -247,8 +247,14 @@ function faultOf(properties: JsonObject): Refusal<'contact_properties_refused'> 
 }
 
 /** The answer for an event that was recorded now. */
-const toNew = (
-  { event, id, eventId, now, contact }: StoredArrival,
+export const toNew = (
+  {
+    event,
+    id,
+    eventId,
+    now,
+    contact,
+  }: Omit<StoredArrival, 'contact'> & { contact: Pick<StoredArrival['contact'], 'id'> },
   executionIds: string[],
 ): RecordedEvent => ({
   id,

@@ -5,7 +5,8 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Refusal } from '../../rules/refusals.ts'
 import { splitApart } from '../../runtime/batcher.ts'
 import { inSavepoint, undoIfRefused } from '../transact.ts'
-import { ALONE, type Arrived, keysOfArrived, recordTogether } from './groups.ts'
+import { ALONE, type Arrived, keysOfArrived } from './arrived.ts'
+import { recordTogether } from './groups.ts'
 import { type RecordDeps, type RecordedEvent, recordAutomationEvent } from './record.ts'
 
 /** Events that share statements. */

@@ -16,7 +16,7 @@ const LOCK_WAIT_MS = 200
 const PROPERTIES_BYTES_MAX = 20_000
 
 /** An event that no execution caused, and which may make its contact. */
-interface GroupedEvent {
+export interface GroupedEvent {
   id: string
   /** The caller's own id, or the same as `id`. */
   event_id: string
@@ -76,7 +76,7 @@ const countOfMade = counted(
 )
 
 /** What a statement is asked. */
-interface Asked {
+export interface Asked {
   workspaceId: WorkspaceId
   events: readonly GroupedEvent[]
   emails: Buffer
@@ -105,11 +105,8 @@ export async function insertEventGroup(
   events: readonly GroupedEvent[],
   onHeld: OnHeldContacts,
 ): Promise<StoredOfGroup[]> {
-  const theirs = events.filter(({ id, event_id }) => event_id !== id)
-  const emails = binaryTexts(events.map(({ email }) => email))
-  const arePlain = theirs.length === 0 && haveOneTime(events)
-  const write = writes[onHeld][arePlain ? 'plain' : 'any']
-  const { rows } = await write(trx, { workspaceId, events, emails, theirs })
+  const [asked, are] = toAsked(workspaceId, events)
+  const { rows } = await writes[onHeld][are](trx, asked)
   const stored: StoredOfGroup[] = events.map(() => null)
   for (const row of rows) {
     if (row.place === null) continue
@@ -118,6 +115,14 @@ export async function insertEventGroup(
     stored[place - 1] = { contact_id, properties, first_seen, is_new }
   }
   return stored
+}
+
+/** What a statement is asked, and of what events it is. */
+export function toAsked(workspaceId: WorkspaceId, events: readonly GroupedEvent[]): [Asked, Are] {
+  const theirs = events.filter(({ id, event_id }) => event_id !== id)
+  const emails = binaryTexts(events.map(({ email }) => email))
+  const are = theirs.length === 0 && haveOneTime(events) ? 'plain' : 'any'
+  return [{ workspaceId, events, emails, theirs }, are]
 }
 
 /** Whether all of them happen as they come, in one request. */
@@ -220,44 +225,59 @@ const writingSteps = (
       from happened h join given g on g.place = h.place order by g.event_id ${returning}
     )`
 
+/** `plain`: nothing more is said of the events than what happened to whom, now. */
+type Are = 'plain' | 'any'
+
+/** Of each event that is written a row. */
 const STORED = sql`h.place::int as place, h.of_id as contact_id, h.of_properties as properties,
       date_part('epoch', h.first_seen) * 1000 as first_seen_ms, h.is_new`
 
-/** Makes the statement. The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them. */
-const groupWrite = (onHeld: OnHeldContacts, are: 'plain' | 'any') =>
-  prepare<Asked, GroupRow>((slot) => {
-    const workspaceId = sql`${slot((asked) => asked.workspaceId)}::text`
-    const emails = sql`${slot((asked) => asked.emails)}::text[]`
-    const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
-    const prior =
-      are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
-    const isNotPrior =
-      are === 'plain'
-        ? sql`true`
-        : sql`not exists (select from prior p where p.event_id = g.event_id)`
-    const contacts = sql`from contacts
+/** The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them. */
+const groupWrite = (onHeld: OnHeldContacts, are: Are) => (slot: Slots<Asked>) => {
+  const workspaceId = sql`${slot((asked) => asked.workspaceId)}::text`
+  const emails = sql`${slot((asked) => asked.emails)}::text[]`
+  const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
+  const prior =
+    are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
+  const isNotPrior =
+    are === 'plain'
+      ? sql`true`
+      : sql`not exists (select from prior p where p.event_id = g.event_id)`
+  const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
-    const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
-    if (onHeld === 'wait') {
-      return sql`
-    with given as materialized (${given}
-    ), ${prior}${waiting(contacts, isNotPrior)}, ${writing}
-    select ${STORED} from happened h`
-    }
+  const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
+  if (onHeld === 'wait') {
     return sql`
+    with given as materialized (${given}
+    ), ${prior}${waiting(contacts, isNotPrior)}, ${writing}`
+  }
+  return sql`
     with bound as materialized (
       select current_setting('lock_timeout') as before, set_config('lock_timeout', ${sql.lit(String(LOCK_WAIT_MS))}, true)
     ), given as materialized (${given}, bound
     ), ${prior}${skipping(contacts, isNotPrior)}, ${writing}, unbound as materialized (
       select set_config('lock_timeout', b.before, true) from (select count(*) from event) as done, bound b
-    )
-    select ${STORED} from unbound u left join happened h on true`
-  })
-
-const writes = {
-  skip: { plain: groupWrite('skip', 'plain'), any: groupWrite('skip', 'any') },
-  wait: { plain: groupWrite('wait', 'plain'), any: groupWrite('wait', 'any') },
+    )`
 }
+
+/** Makes the statements of one answer: for plain events and for others, to pass over contacts that somebody holds and to wait. */
+export const writesOf = <Made>(
+  make: (steps: ReturnType<typeof groupWrite>, onHeld: OnHeldContacts) => Made,
+) => {
+  const bothOf = (onHeld: OnHeldContacts) => ({
+    plain: make(groupWrite(onHeld, 'plain'), onHeld),
+    any: make(groupWrite(onHeld, 'any'), onHeld),
+  })
+  return { skip: bothOf('skip'), wait: bothOf('wait') }
+}
+
+const writes = writesOf((steps, onHeld) =>
+  prepare<Asked, GroupRow>((slot) => {
+    const from = onHeld === 'wait' ? sql`happened h` : sql`unbound u left join happened h on true`
+    return sql`${steps(slot)}
+    select ${STORED} from ${from}`
+  }),
+)
 
 /** Events of one request have one time, which is written out once. */
 function timesOf(times: readonly Date[]): string[] {

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
+import type { Param } from '../prepared.ts'
 import { keptKeys } from '../segments/kept.ts'
 import { unseenTexts } from '../unseen.ts'
 import { triggerKey } from './triggers.ts'
@@ -37,8 +38,11 @@ export async function lookFor(
   }
 }
 
-/** Of the contact of the row `g`. Read with a limit, so that it is looked for contact by contact. */
-const oneWait = (workspaceId: WorkspaceId, such: RawBuilder<unknown>) => sql`
+/**
+ * A `select` of one row if the contact of the row `g` has such an open wait `w`. Read with a limit, so that it is looked for contact by
+ * contact.
+ */
+export const oneWait = (workspaceId: Param<WorkspaceId>, such: RawBuilder<unknown>) => sql`
         select 1 from event_waits w where w.contact_id = g.contact_id and ${such}
           and w.workspace_id = ${workspaceId} and w.consumed_by is null and w.ended_by is null limit 1`
 

@@ -5,6 +5,7 @@ import { conditionNeeds } from '../../rules/conditions/needs.ts'
 import type { Condition } from '../../rules/conditions/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
+import type { Param } from '../prepared.ts'
 import { segmentOf } from './reads.ts'
 
 export interface KeptSegment {
@@ -31,7 +32,7 @@ const remembered = new LRUCache<string, KeptSegment>({
 const keyOf = sql`s.id || '/' || s.xmin::text`
 
 /** A `select` of one text: the keys of the workspace's kept segments, in order, with a comma between; null if there are none. */
-export const keptKeys = (workspaceId: WorkspaceId): RawBuilder<unknown> => sql`
+export const keptKeys = (workspaceId: Param<WorkspaceId>): RawBuilder<unknown> => sql`
         select string_agg(${keyOf}, ',' order by s.id)
         from segments s where s.workspace_id = ${workspaceId} and s.kept`
 

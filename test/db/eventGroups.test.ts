@@ -4,7 +4,8 @@
 
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { createEventGroups, type GroupedEvent } from '../../commands/events/groups.ts'
+import type { GroupedEvent } from '../../commands/events/arrived.ts'
+import { createEventGroups } from '../../commands/events/groups.ts'
 import { postAutomationEvents } from '../../commands/events/postMany.ts'
 import { EventIdRace, recordAutomationEvent } from '../../commands/events/record.ts'
 import { transact } from '../../commands/transact.ts'
@@ -14,6 +15,7 @@ import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { addressMacOf } from '../setup/addressMac.ts'
 import { createSegmentWorld } from '../setup/contactSegments.ts'
+import { countStatements } from '../setup/countStatements.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import {
   type BurstEvent,
@@ -45,20 +47,6 @@ const eventOf = (change: Partial<GroupedEvent> = {}): GroupedEvent => ({
   createContact: true,
   ...change,
 })
-
-/** Counts the statements that it sends, without begin and commit. */
-function counting() {
-  const sent: string[] = []
-  const counted = db.withPlugin({
-    transformQuery: ({ node }) => node,
-    // A prepared statement is no query when it is sent.
-    async transformResult({ result }) {
-      sent.push('statement')
-      return result
-    },
-  })
-  return { sent, db: counted }
-}
 
 /** The transactions that wrote the events of a workspace. */
 async function listCommits(workspaceId: WorkspaceId): Promise<{ xmin: string; events: number }[]> {
@@ -165,7 +153,7 @@ test('twenty events at once take as many statements as one, and one commit', asy
   const graph = design({ start: onEvent('ordered'), end: ['exit', {}] }, [['start', 'end']])
   await insertFlow(db, workspace, graph)
   const asked = async (events: GroupedEvent[]) => {
-    const { db: counted, sent } = counting()
+    const { db: counted, sent } = countStatements(db)
     const groups = createEventGroups(depsOf(counted))
     const all = await Promise.all(events.map((one) => groups.record(workspaceId, one, now())))
     for (const one of all) expect(outcomeOf(one)).toMatchObject({ executions: 1 })
@@ -240,7 +228,7 @@ test('a batch that waited for contacts whom somebody changed records them togeth
   const addresses = known.map(({ email }) => `'${email}'`).join(', ')
   await holder.run(`begin; update contacts set event_count = event_count + 1
     where workspace_id = '${workspaceId}' and email in (${addresses})`)
-  const { db: counted, sent } = counting()
+  const { db: counted, sent } = countStatements(db)
   const inputs = known.map(({ eventName, email }) => ({ event_name: eventName, email }))
   const posted = postAutomationEvents(depsOf(counted), workspaceId, inputs)
   await eventually(async () => expect(await holder.waiting()).toBe(1), { deadline_ms: 60_000 })
@@ -315,7 +303,7 @@ test('twenty events of contacts who are looked at for a segment take as many sta
   await begin('segment_left', id)
   await fill()
   const asked = async (events: GroupedEvent[]) => {
-    const { db: counted, sent } = counting()
+    const { db: counted, sent } = countStatements(db)
     const groups = createEventGroups(depsOf(counted))
     await Promise.all(events.map((one) => groups.record(workspaceId, one, now())))
     return sent.length

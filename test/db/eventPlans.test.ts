@@ -2,7 +2,8 @@
 // must do so while the tables are empty, too; the others when they are full.
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
-import { createEventGroups, type GroupedEvent } from '../../commands/events/groups.ts'
+import type { GroupedEvent } from '../../commands/events/arrived.ts'
+import { createEventGroups } from '../../commands/events/groups.ts'
 import { postAutomationEvents } from '../../commands/events/postMany.ts'
 import { recordAutomationEvent } from '../../commands/events/record.ts'
 import { transact } from '../../commands/transact.ts'

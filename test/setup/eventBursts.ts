@@ -2,7 +2,7 @@
 // Long because the workspace, its bursts and what they write are one model.
 
 import { sql } from 'kysely'
-import type { GroupedEvent } from '../../commands/events/groups.ts'
+import type { GroupedEvent } from '../../commands/events/arrived.ts'
 import { recordAutomationEvent } from '../../commands/events/record.ts'
 import { transact } from '../../commands/transact.ts'
 import type { Db } from '../../db/connect.ts'

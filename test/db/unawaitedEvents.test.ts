@@ -1,0 +1,268 @@
+// Events that start and wake nothing are recorded in one round trip; what starts or wakes something never is, also where that comes about
+// while they wait for their contacts.
+// Long because each thing that may await an event has its own test.
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import type { GroupedEvent } from '../../commands/events/arrived.ts'
+import { createEventGroups } from '../../commands/events/groups.ts'
+import { postAutomationEvents } from '../../commands/events/postMany.ts'
+import { recordUnawaited } from '../../commands/events/unawaited.ts'
+import type { WorkspaceId } from '../../rules/ids.ts'
+import { isRefusal } from '../../rules/refusals.ts'
+import { addressMacOf } from '../setup/addressMac.ts'
+import { createSegmentWorld } from '../setup/contactSegments.ts'
+import { countStatements } from '../setup/countStatements.ts'
+import { createTestDatabase } from '../setup/database.ts'
+import { eventually } from '../setup/eventually.ts'
+import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
+import { newId, now, seedWorkspace } from '../setup/harness.ts'
+import { openSession } from '../setup/session.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const { db, url } = await createTestDatabase({ poolSize: 8 })
+const deps = { db, newId, now, addressMac: await addressMacOf(db), wake: () => undefined }
+
+let made = 0
+/** Of a name that no other test has: a process remembers what was awaited. */
+const eventOf = (change: Partial<GroupedEvent> = {}): GroupedEvent => ({
+  eventId: null,
+  eventName: uniqueName('happened'),
+  // In the order in which they are made.
+  email: `${String(++made).padStart(4, '0')}@example.test`,
+  properties: { order: 7 },
+  at: now(),
+  contactProperties: null,
+  createContact: true,
+  ...change,
+})
+const postedOf = ({ eventName, email, properties, eventId }: GroupedEvent) => ({
+  event_name: eventName,
+  email,
+  properties,
+  ...(eventId === null ? {} : { event_id: eventId }),
+})
+
+const listStored = (workspaceId: WorkspaceId) =>
+  db
+    .selectFrom('automation_events')
+    .select([
+      'id',
+      'event_id',
+      'event_name',
+      'email',
+      'contact_id',
+      'properties',
+      'depth',
+      'historical',
+    ])
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('email')
+    .execute()
+
+/** Records an event alone and a batch of two. @returns how many executions each event started, and the statements of both */
+async function record(workspaceId: WorkspaceId, events: GroupedEvent[]) {
+  const { db: counted, sent } = countStatements(db)
+  const [first, ...others] = events
+  if (!first) throw new Error('no event was given')
+  const alone = await createEventGroups({ ...deps, db: counted }).record(workspaceId, first, now())
+  const batch = await postAutomationEvents(
+    { ...deps, db: counted },
+    workspaceId,
+    others.map(postedOf),
+  )
+  const started = [alone, ...batch].map((one) => {
+    if (isRefusal(one)) throw new Error(one.code)
+    return one.executionIds.length
+  })
+  return { started, statements: sent.length }
+}
+
+/** Starts an execution for a contact, who is made. */
+async function startFor(workspace: Awaited<ReturnType<typeof seedWorkspace>>, email: string) {
+  const begins = uniqueName('begins')
+  const graph = design({ start: onEvent(begins), end: ['exit', {}] }, [['start', 'end']])
+  await insertFlow(db, workspace, graph)
+  const { contactId, executionIds } = await recordEvent(db, workspace.workspaceId, {
+    eventName: begins,
+    email,
+  })
+  return { contactId, executionId: executionIds[0] ?? '' }
+}
+
+/** Holds for who has had such an event. */
+const countOf = (event_name: string) => ({
+  type: 'event_count',
+  event_name,
+  operator: 'gte',
+  value: 1,
+})
+
+/** The `insert` of an open wait, for who registers it. */
+const registering = (
+  workspaceId: WorkspaceId,
+  { contactId, executionId }: Awaited<ReturnType<typeof startFor>>,
+  such: { event_name: string } | { counts: string },
+) => {
+  const isWatched = 'counts' in such
+  return sql`insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, event_name, watched, condition, created_at)
+    values (${executionId}, 0, 'wait', ${workspaceId}, ${contactId}, ${isWatched ? null : such.event_name}, ${isWatched},
+      ${isWatched ? JSON.stringify(countOf(such.counts)) : null}, now())`
+}
+
+/** What has ended the waits of a workspace, in the order of their contacts' addresses. */
+const listEnds = async (workspaceId: WorkspaceId) => {
+  const rows = await db
+    .selectFrom('event_waits')
+    .innerJoin('contacts', 'contacts.id', 'event_waits.contact_id')
+    .select(['email', 'consumed_by', 'ended_by'])
+    .where('event_waits.workspace_id', '=', workspaceId)
+    .orderBy('email')
+    .execute()
+  return rows.map(({ consumed_by, ended_by }) => (consumed_by ? 'event' : ended_by))
+}
+
+test.each([
+  ['new contacts', false],
+  ['known contacts', true],
+])('an event and a batch that nobody awaits take one statement each: %s', async (_, areKnown) => {
+  const { workspaceId } = await seedWorkspace(db)
+  const events = [eventOf(), eventOf({ eventId: 'theirs' }), eventOf()]
+  if (areKnown)
+    for (const one of events)
+      await recordEvent(db, workspaceId, { ...one, eventId: null, eventName: 'before' })
+  expect(await record(workspaceId, events)).toEqual({ started: [0, 0, 0], statements: 2 })
+  const stored = (await listStored(workspaceId)).filter((one) => one.event_name !== 'before')
+  const contacts = await db
+    .selectFrom('contacts')
+    .select(['id', 'email', 'event_count', 'last_event'])
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('email')
+    .execute()
+  expect(stored).toEqual(
+    events.map(({ eventName, email, properties, eventId }, i) => ({
+      id: stored[i]?.id,
+      event_id: eventId ?? stored[i]?.id,
+      event_name: eventName,
+      email,
+      contact_id: contacts[i]?.id,
+      properties,
+      depth: 0,
+      historical: false,
+    })),
+  )
+  expect(contacts.map(({ event_count, last_event }) => [event_count, last_event])).toEqual(
+    events.map(({ eventName }) => [areKnown ? 2 : 1, eventName]),
+  )
+})
+
+test('an event that a workflow begins at starts it, alone and in a batch', async () => {
+  const workspace = await seedWorkspace(db)
+  const events = [eventOf(), eventOf(), eventOf()]
+  for (const { eventName } of events) {
+    await insertFlow(
+      db,
+      workspace,
+      design({ start: onEvent(eventName), end: ['exit', {}] }, [['start', 'end']]),
+    )
+  }
+  const { started } = await record(workspace.workspaceId, events)
+  expect(started).toEqual([1, 1, 1])
+})
+
+test('a contact that is made starts what begins at new contacts, and a known one does not', async () => {
+  const workspace = await seedWorkspace(db)
+  const graph = design({ start: onEvent('contact.created'), end: ['exit', {}] }, [['start', 'end']])
+  await insertFlow(db, workspace, graph)
+  const events = [eventOf(), eventOf(), eventOf()]
+  const known = events.map((one) => ({ ...one, eventName: uniqueName('again') }))
+  expect((await record(workspace.workspaceId, events)).started).toEqual([1, 1, 1])
+  expect(await record(workspace.workspaceId, known)).toEqual({ started: [0, 0, 0], statements: 2 })
+})
+
+test.each([
+  ['its event', 'event', ({ eventName }: GroupedEvent) => ({ event_name: eventName })],
+  ['any change', 'condition', ({ eventName }: GroupedEvent) => ({ counts: eventName })],
+] as const)('a contact that waits for %s is told, alone and in a batch', async (_, end, such) => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
+  const events = [eventOf(), eventOf(), eventOf()]
+  for (const [i, one] of events.entries()) {
+    const started = await startFor(workspace, one.email)
+    if (i !== 1) await registering(workspaceId, started, such(one)).execute(db)
+  }
+  await record(workspaceId, events)
+  expect(await listEnds(workspaceId)).toEqual([end, end])
+})
+
+test('a wait that is registered while a batch waits for its contact is ended by it', async () => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
+  const events = [eventOf(), eventOf()]
+  const [one] = events
+  if (!one) throw new Error('no event')
+  const started = await startFor(workspace, one.email)
+  const holder = await openSession(url)
+  await holder.run(
+    `begin; select from contacts where id = '${started.contactId}' for no key update`,
+  )
+  const posted = postAutomationEvents(deps, workspaceId, events.map(postedOf))
+  await eventually(async () => expect(await holder.waiting()).toBe(1))
+  const { sql: text, parameters } = registering(workspaceId, started, {
+    event_name: one.eventName,
+  }).compile(db)
+  await holder.run(text, [...parameters])
+  await holder.run('commit')
+  expect((await posted).some(isRefusal)).toBe(false)
+  expect(await listEnds(workspaceId)).toEqual(['event'])
+})
+
+test('a workspace with segments that are kept records in more steps', async () => {
+  const { workspaceId, begin, fill, segment, members } = await createSegmentWorld(db)
+  const id = await segment(countOf('counted'))
+  await begin('segment_entered', id)
+  await fill()
+  const eventName = 'counted'
+  const [first, ...others] = [0, 1, 2].map(() => eventOf({ eventName }))
+  for (const one of [first, ...others])
+    if (one) await recordEvent(db, workspaceId, { ...one, eventName: 'before' })
+  await record(
+    workspaceId,
+    [first, ...others].filter((one) => one !== undefined),
+  )
+  expect(await members(id)).toHaveLength(3)
+})
+
+test('a batch is recorded as a whole: an event_id that was recorded before writes none of it first', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const theirs = eventOf({ eventId: 'theirs' })
+  const wave = [eventOf(), theirs].map((event) => ({ event, now: now() }))
+  await recordEvent(db, workspaceId, theirs)
+  const before = await listStored(workspaceId)
+  expect(await recordUnawaited(deps, workspaceId, wave, 'wait')).toBeUndefined()
+  expect(await listStored(workspaceId)).toEqual(before)
+})
+
+test('after events of a name were awaited, others of it are not tried in vain again for a minute', async () => {
+  const { workspaceId } = await seedWorkspace(db)
+  const workspace = await seedWorkspace(db)
+  const { eventName } = eventOf()
+  await insertFlow(
+    db,
+    workspace,
+    design({ start: onEvent(eventName), end: ['exit', {}] }, [['start', 'end']]),
+  )
+  const statementsOf = async (id: WorkspaceId) => {
+    const { db: counted, sent } = countStatements(db)
+    const group = [{ event: eventOf({ eventName }), now: now() }]
+    const recorded = await recordUnawaited({ ...deps, db: counted }, id, group, 'skip')
+    return [recorded === undefined ? 'awaited' : 'recorded', sent.length]
+  }
+  // What Postgres has undone is no statement that answers.
+  expect(await statementsOf(workspace.workspaceId)).toEqual(['awaited', 0])
+  await db
+    .deleteFrom('workflow_triggers')
+    .where('workspace_id', '=', workspace.workspaceId)
+    .execute()
+  expect(await statementsOf(workspace.workspaceId)).toEqual(['awaited', 0])
+  expect(await statementsOf(workspaceId), 'the name of another workspace').toEqual(['recorded', 1])
+})
