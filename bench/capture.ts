@@ -1,5 +1,6 @@
 // Records the SQL statements that the API sends to Postgres, with their parameters and results.
 import type pg from 'pg'
+import { GuardedQuery } from '../db/guarded.ts'
 
 interface CapturedStatement {
   text: string
@@ -29,10 +30,12 @@ export function captureSessions(pool: pg.Pool): { sessions: CapturedSession[]; s
         tell(err, result)
       }
     }
-    // As `db/begin.ts` asks: with a callback, and the first statement of a transaction behind its begin. All else is that of the client.
+    // As `db/ask.ts` asks: with a callback, and the first statement of a transaction behind its begin. All else is that of the client.
     return Object.assign(Object.create(client) as pg.PoolClient, {
       query(asked: Asked & { callback?: Tell }, tell?: Tell) {
         if (tell) return client.query(asked as pg.QueryConfig, noting(asked, tell))
+        // The replay sends one statement after the other, and so would leave the guard out.
+        if (asked instanceof GuardedQuery) throw new Error('a statement with a guard was captured')
         session.push({ text: 'begin', name: 'begin', values: [], rows: [] })
         asked.callback = noting(asked, asked.callback ?? (() => undefined))
         return client.query(asked as unknown as pg.Submittable)

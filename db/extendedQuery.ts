@@ -2,30 +2,29 @@
 import pg from 'pg'
 
 /** A connection of pg, to which messages of the extended protocol are written (PostgreSQL documentation, Message Formats). */
-export interface Wire {
+export interface PgConnection {
   /** The texts of prepared statements, by their names. */
   parsedStatements: Record<string, string | undefined>
   parse(config: { text: string; name: string }): void
-  bind(config: {
-    statement: string
-    values?: readonly unknown[]
-    valueMapper?: (value: unknown) => unknown
-  }): void
+  /** Sends texts, Buffers and null as they are. `statement` `''` is the one that was parsed last without a name. */
+  bind(config: { statement: string; values?: readonly unknown[] }): void
+  /** Asks for the columns of a portal (`P`); `name` `''` is that of the Bind before. */
   describe(config: { type: 'P'; name: string }): void
   execute(config: object): void
   sync(): void
 }
 
+/** The callback of a statement: what it failed with, or null and its result. */
 export type Tell = (err: Error | null, result: pg.QueryResult) => void
 
 interface ExtendedQuery extends pg.Submittable {
   /** Sends all messages of a statement. */
-  prepare(connection: Wire): void
+  prepare(connection: PgConnection): void
   /** Sends what follows the Bind and the Describe: the Execute and the Sync. */
-  _getRows(connection: Wire, rows: number | undefined): void
+  _getRows(connection: PgConnection, rows: number | undefined): void
   handleRowDescription(message: unknown): void
   handleDataRow(message: unknown): void
-  handleCommandComplete(message: unknown, connection: Wire): void
+  handleCommandComplete(message: unknown, connection: PgConnection): void
 }
 
 /** A statement of pg that is sent by the extended protocol. */

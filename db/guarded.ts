@@ -1,27 +1,59 @@
 // Sends a statement with a guard behind it, which undoes it by failing: one round trip, where a transaction that looks at what it has
 // written takes three, and holds its locks while this process is busy with others. It relies on how pg 8 sends a statement; its test
 // tells when that changes.
-import { CompiledQuery, type QueryResult, type Transaction } from 'kysely'
+import { CompiledQuery, type QueryResult, type RawBuilder, sql, type Transaction } from 'kysely'
 import type pg from 'pg'
-import { ExtendedQuery, type Tell, type Wire } from './extendedQuery.ts'
+import { ExtendedQuery, type PgConnection, type Tell } from './extendedQuery.ts'
+import { dataFaultOf } from './failures.ts'
 
-/** The last parameter of a statement that has a guard. */
-export class Guard {
+/** invalid_text_representation: a text is no boolean. Nothing shorter makes a `select` fail, and needs no function in the database. */
+const REFUSED_CODE = '22P02'
+
+/**
+ * SQL, for a guard to select: fails if the condition holds.
+ * @param condition SQL of type boolean
+ * @param reason what the log of Postgres says then: `invalid input syntax for type boolean: "…"`
+ */
+export const failIf = (condition: RawBuilder<unknown>, reason: string) =>
+  sql`case when ${condition} then ${sql.lit(reason)} else 'true' end::boolean`
+
+/**
+ * Whether `failIf` has failed; or the statement itself was given a text that is no number, time or JSON. In both cases nothing was
+ * written.
+ */
+export const isRefusedByGuard = (err: unknown): boolean => dataFaultOf(err) === REFUSED_CODE
+
+const isSendable = (value: unknown) =>
+  value === null || typeof value === 'string' || Buffer.isBuffer(value)
+
+/** A statement that is sent behind another one. Kysely hands a connection a text and values, so it travels as the last value. */
+class Guard {
   readonly text: string
-  readonly values: readonly unknown[]
-  /** Of the prepared statement; undefined: it is planned at each call. */
-  name: string | undefined
-  constructor({ sql, parameters }: CompiledQuery) {
-    this.text = sql
-    this.values = parameters
+  readonly values: unknown[]
+  constructor({ sql: text, parameters }: CompiledQuery) {
+    // Found out while messages are written it would leave the connection in the middle of them.
+    if (!parameters.every(isSendable)) throw new Error('a guard takes texts, Buffers and null')
+    this.text = text
+    this.values = [...parameters]
   }
+}
+
+/** Parts the values that a connection is given into those of its statement and the guard behind it, if there is one. */
+export function splitGuard(values: readonly unknown[]): { own: unknown[]; guard: Guard | null } {
+  const last = values.at(-1)
+  if (last instanceof Guard) return { own: values.slice(0, -1), guard: last }
+  return { own: [...values], guard: null }
 }
 
 /**
  * Runs a statement and its guard as one transaction, which is committed if neither fails. The guard has a snapshot of its own, which is
- * taken when the statement has its locks (PostgreSQL documentation, Transaction Isolation, Read Committed). Its rows are not read. It
- * takes texts, Buffers and null.
- * @param db no open transaction
+ * taken when the statement has its locks (PostgreSQL documentation, Transaction Isolation, Read Committed), so it sees what was committed
+ * while the statement waited for them. It is sent before the statement is answered: what it has to know of that answer the statement
+ * leaves in settings of the transaction (`set_config`).
+ * @param db a handle without an open transaction, such as `transact.one` gives
+ * @param guard its parameters are texts, Buffers and null; its rows are not read
+ * @returns the rows of the statement
+ * @throws what the statement fails with, or the guard (`isRefusedByGuard`): nothing was written
  */
 export const executeGuarded = <Row>(
   db: Pick<Transaction<unknown>, 'executeQuery'>,
@@ -34,26 +66,27 @@ export const executeGuarded = <Row>(
 
 /** Both end with one Sync, so Postgres commits both or neither (PostgreSQL documentation, Extended Query, Pipelining). */
 export class GuardedQuery extends ExtendedQuery {
-  readonly #guard: Guard
+  readonly #guard: pg.QueryConfig
+  /** Whether all rows of the statement have come: what comes after them is of the guard. */
   #isAnswered = false
   #notePrepared = () => {}
 
-  constructor(config: pg.QueryConfig, guard: Guard, tell: Tell) {
+  constructor(config: pg.QueryConfig, guard: pg.QueryConfig, tell: Tell) {
     super({ ...config, queryMode: 'extended' }, undefined, tell)
     this.#guard = guard
   }
 
-  override _getRows(connection: Wire): void {
-    const { name = '', text, values } = this.#guard
+  override _getRows(connection: PgConnection): void {
+    const { name = '', text, values = [] } = this.#guard
     this.#notePrepared = () => {
       if (name) connection.parsedStatements[name] = text
     }
     connection.execute({})
-    const isKnown = name !== '' && connection.parsedStatements[name] === text
-    if (!isKnown) connection.parse({ text, name })
-    connection.bind({ statement: name, values, valueMapper: (value) => value })
-    // Its answer says that Postgres has prepared it, also where it fails then.
-    if (!isKnown) connection.describe({ type: 'P', name: '' })
+    const isPrepared = name !== '' && connection.parsedStatements[name] === text
+    if (!isPrepared) connection.parse({ text, name })
+    connection.bind({ statement: name, values })
+    // The description comes before the guard runs, so that it is known to be prepared although it fails the first time.
+    if (!isPrepared) connection.describe({ type: 'P', name: '' })
     connection.execute({})
     connection.sync()
   }
@@ -67,7 +100,7 @@ export class GuardedQuery extends ExtendedQuery {
     if (!this.#isAnswered) super.handleDataRow(message)
   }
 
-  override handleCommandComplete(message: unknown, connection: Wire): void {
+  override handleCommandComplete(message: unknown, connection: PgConnection): void {
     if (!this.#isAnswered) super.handleCommandComplete(message, connection)
     this.#isAnswered = true
   }

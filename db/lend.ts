@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net'
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
-import { createAsk, NOTHING } from './begin.ts'
-import { Guard } from './guarded.ts'
+import { createAsk, NOTHING } from './ask.ts'
+import { splitGuard } from './guarded.ts'
 import { currentScope, type Running } from './scope.ts'
 import { ClientGone, type Shares } from './shares.ts'
 import { createStatementNames } from './statementNames.ts'
@@ -73,6 +73,10 @@ function lend(
   let ending: Promise<void> | undefined
   let grace: NodeJS.Timeout | undefined
   const { signal } = scope
+  const named = (text: string, own: unknown[]): pg.QueryConfig => {
+    const name = nameOf(text)
+    return { text, values: own, ...(name ? { name } : {}) }
+  }
   const leave = () => {
     // Once COMMIT was sent there is nothing to save: the transaction ends by itself in a moment.
     if (!committing) ending = hangUp(client)
@@ -93,14 +97,10 @@ function lend(
       scope.connection = lent
     }
     if (text === 'commit') committing = true
-    const name = nameOf(text)
-    const last = values.at(-1)
-    const guard = last instanceof Guard ? last : undefined
+    const { own, guard } = splitGuard(values)
     if (guard && began) throw new Error('a statement with a guard is a transaction of its own')
-    if (guard) guard.name = nameOf(guard.text)
-    const own = guard ? values.slice(0, -1) : [...values]
     try {
-      return await ask({ text, values: own, ...(name ? { name } : {}) }, guard)
+      return await ask(named(text, own), guard && named(guard.text, guard.values))
     } catch (err) {
       if (ending) throw new ClientGone('the client has gone', { cause: err })
       const isOfPostgres = err instanceof Error && 'code' in err

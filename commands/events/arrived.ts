@@ -1,5 +1,5 @@
-// Events that have arrived and are recorded together: what they have in common, and the rows that are written of them.
-import type { GroupedEvent as GroupedRow } from '../../db/events/groupWrites.ts'
+// Events that have arrived and are recorded together: which of them cannot be, and the rows that are written of them.
+import type { GroupedRow } from '../../db/events/groupWrites.ts'
 import type { NewAutomationEvent } from '../../db/events/writes.ts'
 import { isRefusedByPostgres } from '../../db/failures.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -10,6 +10,7 @@ export type GroupedEvent = NewAutomationEvent & { createContact: true; chainDept
 
 export interface Arrived {
   event: GroupedEvent
+  /** When it came. */
   now: Date
 }
 
@@ -29,12 +30,12 @@ export class Unfit extends Error {}
 export const isUnfit = (error: unknown): boolean =>
   error instanceof Unfit || isRefusedByPostgres(error)
 
-/** An event with its row, which has an id now. */
+/** An event with the row that is written of it; the id of the row is new. */
 interface Made extends Arrived {
   row: GroupedRow
 }
 
-/** Makes the rows of events, in order. */
+/** Makes the rows of events, in order, and writes nothing. */
 export const makeRows = (
   deps: Pick<RecordDeps, 'newId' | 'addressMac'>,
   workspaceId: WorkspaceId,

@@ -51,7 +51,7 @@ export async function postAutomationEvents(
 
 type RecordedByPlace = Map<number, RecordedOrRefused>
 
-/** What each was recorded as, without those that go alone. */
+/** What each of a wave was recorded as, by its place in the request; those that go alone are left out. */
 function byPlace(
   wave: readonly Placed[],
   results: readonly (RecordedEvent | typeof ALONE)[],

@@ -195,7 +195,9 @@ export async function recordStored(
   }
   const executionIds = new Map(told.map(({ place }, i) => [place, started[i] ?? []]))
   return arrivals.map(
-    (arrival, place) => merged[place]?.fault ?? toNew(arrival, executionIds.get(place) ?? []),
+    (arrival, place) =>
+      merged[place]?.fault ??
+      toNewlyRecorded(arrival, arrival.contact.id, executionIds.get(place) ?? []),
   )
 }
 
@@ -246,15 +248,10 @@ function faultOf(properties: JsonObject): Refusal<'contact_properties_refused'> 
   } as const)
 }
 
-/** The answer for an event that was recorded now. */
-export const toNew = (
-  {
-    event,
-    id,
-    eventId,
-    now,
-    contact,
-  }: Omit<StoredArrival, 'contact'> & { contact: Pick<StoredArrival['contact'], 'id'> },
+/** The answer for an event that was recorded now. @param executionIds those that it started, in order */
+export const toNewlyRecorded = (
+  { event, id, eventId, now }: Omit<StoredArrival, 'contact'>,
+  contactId: string,
   executionIds: string[],
 ): RecordedEvent => ({
   id,
@@ -263,7 +260,7 @@ export const toNew = (
   email: event.email,
   at: event.at,
   createdAt: now,
-  contactId: contact.id,
+  contactId,
   executionIds,
   deduplicated: false,
 })

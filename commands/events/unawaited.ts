@@ -7,22 +7,29 @@ import type { CommandDeps } from '../deps.ts'
 import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
 import { ALONE, type Arrived, makeRows } from './arrived.ts'
-import { type RecordedEvent, toNew } from './record.ts'
+import { type RecordedEvent, toNewlyRecorded } from './record.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
-const AWAITED_MAX = 10_000
-/** How long names are taken to be awaited after events of them were. What was written in vain until then is undone once a minute. */
-const AWAITED_MS = 60_000
-
-/** By workspace: names of events of a group of which one started or woke something. */
-const awaited = new LRUCache<string, true>({ max: AWAITED_MAX, ttl: AWAITED_MS })
+const REFUSED_MAX = 10_000
+/**
+ * How long groups with a name that was refused are not tried so. A group that is refused has been written in vain, and leaves an error in
+ * the log of Postgres; one that is not tried takes more round trips, although its events may start nothing any more.
+ */
+const REFUSED_MS = 60_000
 
 /**
- * Commits events, no two of the same contact or event_id.
+ * By workspace: the names of all events of a group that was refused. Which of them was the reason nobody knows, so names that start nothing
+ * may be among them.
+ */
+const refusedNames = new LRUCache<string, true>({ max: REFUSED_MAX, ttl: REFUSED_MS })
+
+/**
+ * Commits events, no two of the same contact or event_id, if they start and wake nothing.
  * @param onHeld `wait`: all are recorded or none
- * @returns what each was recorded as, in order, or that it goes alone; undefined: nothing was written, since one of them may start or wake
- * something
+ * @returns what each was recorded as, in order, or that it goes alone; undefined: nothing was written, and they are to be recorded in
+ * more steps, since one of them may start or wake something
+ * @throws as `insertUnawaitedGroup` does: nothing was written
  */
 export async function recordUnawaited(
   deps: Deps,
@@ -30,10 +37,10 @@ export async function recordUnawaited(
   group: readonly Arrived[],
   onHeld: OnHeldContacts,
 ): Promise<(RecordedEvent | typeof ALONE)[] | undefined> {
-  // The answer of a request with an Idempotency-Key is stored in its transaction.
-  if (currentHeldCommit() || !group.every(isPlain)) return undefined
+  // The answer of a request with an Idempotency-Key is stored in its transaction, which a statement with a guard cannot be part of.
+  if (currentHeldCommit() || !group.every(mayBeUnawaited)) return undefined
   const keys = new Set(group.map(({ event }) => `${workspaceId} ${event.eventName}`))
-  for (const key of keys) if (awaited.has(key)) return undefined
+  for (const key of keys) if (refusedNames.has(key)) return undefined
   const made = makeRows(deps, workspaceId, group)
   const contactIds = await transact.one(deps, ({ db }) =>
     insertUnawaitedGroup(
@@ -44,15 +51,18 @@ export async function recordUnawaited(
     ),
   )
   if (!contactIds) {
-    for (const key of keys) awaited.set(key, true)
+    for (const key of keys) refusedNames.set(key, true)
     return undefined
   }
   return made.map(({ event, now, row: { id, event_id: eventId } }, place) => {
     const contactId = contactIds[place]
-    return contactId ? toNew({ event, now, id, eventId, contact: { id: contactId } }, []) : ALONE
+    return contactId ? toNewlyRecorded({ event, now, id, eventId }, contactId, []) : ALONE
   })
 }
 
-/** Whether nothing follows from an event that nobody awaits. What tells of the past changes segments in silence. */
-const isPlain = ({ event }: Arrived): boolean =>
+/**
+ * Whether an event starts and wakes nothing unless somebody awaits it. One with contact properties changes its contact; one that tells of
+ * the past moves its contact in and out of segments without a word. The guard looks for neither.
+ */
+const mayBeUnawaited = ({ event }: Arrived): boolean =>
   event.contactProperties === null && !event.historical

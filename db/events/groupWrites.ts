@@ -15,8 +15,8 @@ const LOCK_WAIT_MS = 200
 /** Contacts with more properties are not among a group, whose work stays that of some small ones. */
 const PROPERTIES_BYTES_MAX = 20_000
 
-/** An event that no execution caused, and which may make its contact. */
-export interface GroupedEvent {
+/** The row of an event that no execution caused, and which may make its contact. */
+export interface GroupedRow {
   id: string
   /** The caller's own id, or the same as `id`. */
   event_id: string
@@ -75,17 +75,17 @@ const countOfMade = counted(
   sql`excluded.updated_at`,
 )
 
-/** What a statement is asked. */
+/** What a statement that writes events is asked. */
 export interface Asked {
   workspaceId: WorkspaceId
-  events: readonly GroupedEvent[]
+  events: readonly GroupedRow[]
   emails: Buffer
   /** The caller's own ids, and what they are known by once their contacts were erased. */
   theirs: readonly { event_id: string; id_hash: string | null }[]
 }
 
 /** Makes a parameter of a text of each event. */
-const textsBy = (slot: Slots<Asked>) => (of: (event: GroupedEvent) => string | null) =>
+const textsBy = (slot: Slots<Asked>) => (of: (event: GroupedRow) => string | null) =>
   sql`${slot(({ events }) => binaryTexts(events.map(of)))}::text[]`
 
 /**
@@ -102,7 +102,7 @@ const textsBy = (slot: Slots<Asked>) => (of: (event: GroupedEvent) => string | n
 export async function insertEventGroup(
   trx: Trx,
   workspaceId: WorkspaceId,
-  events: readonly GroupedEvent[],
+  events: readonly GroupedRow[],
   onHeld: OnHeldContacts,
 ): Promise<StoredOfGroup[]> {
   const [asked, are] = toAsked(workspaceId, events)
@@ -117,8 +117,8 @@ export async function insertEventGroup(
   return stored
 }
 
-/** What a statement is asked, and of what events it is. */
-export function toAsked(workspaceId: WorkspaceId, events: readonly GroupedEvent[]): [Asked, Are] {
+/** What a statement is asked, and which of the two of `writesOf` it is. */
+export function toAsked(workspaceId: WorkspaceId, events: readonly GroupedRow[]): [Asked, Are] {
   const theirs = events.filter(({ id, event_id }) => event_id !== id)
   const emails = binaryTexts(events.map(({ email }) => email))
   const are = theirs.length === 0 && haveOneTime(events) ? 'plain' : 'any'
@@ -126,7 +126,7 @@ export function toAsked(workspaceId: WorkspaceId, events: readonly GroupedEvent[
 }
 
 /** Whether all of them happen as they come, in one request. */
-function haveOneTime(events: readonly GroupedEvent[]): boolean {
+function haveOneTime(events: readonly GroupedRow[]): boolean {
   const time = events[0]?.now.getTime()
   return events.every(
     ({ at, now, historical }) => !historical && at.getTime() === time && now.getTime() === time,
@@ -145,7 +145,7 @@ const plainEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>) => {
 
 const anyEvents = (slot: Slots<Asked>, emails: RawBuilder<unknown>) => {
   const texts = textsBy(slot)
-  const times = (of: (event: GroupedEvent) => Date) =>
+  const times = (of: (event: GroupedRow) => Date) =>
     sql`${slot(({ events }) => binaryTexts(timesOf(events.map(of))))}::text[]`
   return sql`
       select g.place, g.id, g.event_id, g.event_name, g.email, g.properties, g.at::timestamptz as at, g.now::timestamptz as now,
@@ -260,7 +260,11 @@ const groupWrite = (onHeld: OnHeldContacts, are: Are) => (slot: Slots<Asked>) =>
     )`
 }
 
-/** Makes the statements of one answer: for plain events and for others, to pass over contacts that somebody holds and to wait. */
+/**
+ * Makes the four statements that write events: for plain ones and for others, to pass over contacts that somebody holds and to wait.
+ * @param make ends the steps of one of them with a `select`. The steps give `given`, `happened` (a row for each event that is written) and,
+ * to pass over, `unbound`, which the `select` has to read: a step that nobody reads is not run, and the wait for locks would stay short
+ */
 export const writesOf = <Made>(
   make: (steps: ReturnType<typeof groupWrite>, onHeld: OnHeldContacts) => Made,
 ) => {

@@ -7,7 +7,10 @@ import { keptKeys } from '../segments/kept.ts'
 import { unseenTexts } from '../unseen.ts'
 import { triggerKey } from './triggers.ts'
 
-/** Which names have triggers, and which contacts wait for their event or for any change. One row of each is read, however many wait. */
+/**
+ * Which names have triggers, and which contacts wait for their event or for any change. One row of each is read, however many wait.
+ * The guard of `insertUnawaitedGroup` (unawaited.ts) looks for the same: whatever else an event may start or wake belongs into both.
+ */
 export async function lookFor(
   trx: Trx,
   workspaceId: WorkspaceId,

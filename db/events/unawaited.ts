@@ -1,31 +1,36 @@
 // Writes events of several contacts that start and wake nothing, by one statement and a guard that undoes it if they do.
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { happenings } from '../../rules/eventNames.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { binaryTexts } from '../binaryTexts.ts'
 import type { Trx } from '../connect.ts'
-import { executeGuarded } from '../guarded.ts'
+import { executeGuarded, failIf, isRefusedByGuard } from '../guarded.ts'
 import { compileOnce } from '../prepared.ts'
 import { keptKeys } from '../segments/kept.ts'
 import { unseen } from '../unseen.ts'
 import {
   type Asked,
-  type GroupedEvent,
+  type GroupedRow,
   type OnHeldContacts,
   toAsked,
   writesOf,
 } from './groupWrites.ts'
 import { oneWait } from './lookFor.ts'
 
-/** What the log of Postgres says where a guard failed. */
-const AWAITED = 'some of these events start or wake something, so they are recorded in more steps'
+/** What the log of Postgres says where the guard has refused: an operator finds this text in docs/operating.md. */
+const REFUSED = 'some of these events start or wake something, so they are recorded in more steps'
 
-/** The statements. Whose events were written, in order, is left for the guard, in settings of the transaction. */
+/** A setting of the transaction: the id of the contact of each event, in order, with a comma between; empty where it was not written. */
+const CONTACTS = sql.lit('dripline.contacts')
+/** A setting of the transaction: whether a contact was made, as `true` or `false`. */
+const HAS_MADE = sql.lit('dripline.has_made')
+
+/** The statements. What they have written they leave in the two settings too: the guard is sent before they are answered. */
 const writes = writesOf((steps, onHeld) =>
   compileOnce<Asked, { contacts: string }>((slot) => {
     const unbound = onHeld === 'wait' ? sql`` : sql`, unbound`
     return sql`${steps(slot)}
-    select set_config('dripline.contacts', w.contacts, true) as contacts, set_config('dripline.has_made', w.has_made, true)
+    select set_config(${CONTACTS}, w.contacts, true) as contacts, set_config(${HAS_MADE}, w.has_made, true)
     from (
       select string_agg(coalesce(h.of_id, ''), ',' order by g.place) as contacts, coalesce(bool_or(h.is_new), false)::text as has_made
       from given g left join happened h on h.place = g.place
@@ -33,47 +38,50 @@ const writes = writesOf((steps, onHeld) =>
   }),
 )
 
-interface Guarded {
+interface AskedOfGuard {
   workspaceId: WorkspaceId
-  events: readonly GroupedEvent[]
+  events: readonly GroupedRow[]
   onHeld: OnHeldContacts
 }
 
 /**
- * Fails with 22P02 if a workflow begins at one of these events or at a contact that was made, if a contact waits for its event or for any
- * change, if segments of the workspace are kept, or if one of them was not written that had to be. It runs under the locks of the
- * contacts, so it sees each of their waits.
+ * Refuses if a workflow begins at one of these events or at a contact that was made, if a contact waits for its event or for any
+ * change, if segments of the workspace are kept, or, with `wait`, if one of them was not written. It runs under the locks of the
+ * contacts, under which waits are registered, so it sees each of their waits. It looks for what `lookFor` looks for: whatever
+ * else an event may start or wake one day belongs into both.
  */
-const guard = compileOnce<Guarded, never>((slot) => {
+const guard = compileOnce<AskedOfGuard, SqlBool>((slot) => {
   const workspaceId = sql<WorkspaceId>`${slot((asked) => asked.workspaceId)}::text`
   const names = unseen(
     sql`${slot(({ events }) => binaryTexts(events.map(({ event_name }) => event_name)))}::text[]`,
   )
   const isWhole = sql`${slot(({ onHeld }) => String(onHeld === 'wait'))}::boolean`
   const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
-  return sql`
-    with given as materialized (
-      select * from unnest(string_to_array(current_setting('dripline.contacts'), ','), ${names}) as g(contact_id, event_name)
-    )
-    select case when ${isWhole} and exists (select from given where coalesce(contact_id, '') = '')
+  const refused = sql`${isWhole} and exists (select from given where coalesce(contact_id, '') = '')
       or exists (${trigger} = any(array(select distinct event_name from given)))
-      or current_setting('dripline.has_made')::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
+      or current_setting(${HAS_MADE})::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
       or (${keptKeys(workspaceId)}) is not null
       or exists (select from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one)
-      or exists (select from given g cross join lateral (${oneWait(workspaceId, sql`w.watched`)}) one)
-      then ${sql.lit(AWAITED)} else 'true' end::boolean`
+      or exists (select from given g cross join lateral (${oneWait(workspaceId, sql`w.watched`)}) one)`
+  return sql`
+    with given as materialized (
+      select * from unnest(string_to_array(current_setting(${CONTACTS}), ','), ${names}) as g(contact_id, event_name)
+    )
+    select ${failIf(refused, REFUSED)}`
 })
 
 /**
  * Writes contacts and events as `insertEventGroup` does, as a transaction of its own.
+ * @param db a handle without an open transaction
  * @param onHeld `wait`: all are written or none
- * @returns for each event the id of its contact, or null if it was not written; undefined: nothing was written, since one of them starts
- * or wakes something, or could not be written
+ * @returns for each event, in order, the id of its contact, or null if it was not written; undefined: nothing was written, since one of
+ * them starts or wakes something, or, with `wait`, could not be written
+ * @throws as `insertEventGroup` does: 55P03, 23505
  */
 export async function insertUnawaitedGroup(
   db: Trx,
   workspaceId: WorkspaceId,
-  events: readonly GroupedEvent[],
+  events: readonly GroupedRow[],
   onHeld: OnHeldContacts,
 ): Promise<(string | null)[] | undefined> {
   const [asked, are] = toAsked(workspaceId, events)
@@ -86,7 +94,7 @@ export async function insertUnawaitedGroup(
     const contactIds = rows[0]?.contacts.split(',') ?? []
     return events.map((_, place) => contactIds[place] || null)
   } catch (err) {
-    if (err instanceof Error && 'code' in err && err.code === '22P02') return undefined
+    if (isRefusedByGuard(err)) return undefined
     throw err
   }
 }

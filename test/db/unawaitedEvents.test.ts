@@ -1,5 +1,5 @@
-// Events that start and wake nothing are recorded in one round trip; what starts or wakes something never is, also where that comes about
-// while they wait for their contacts.
+// Events that start and wake nothing are recorded by one statement; one that starts or wakes something never is, not even where that comes
+// about while the statement waits for a contact.
 // Long because each thing that may await an event has its own test.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
@@ -23,7 +23,7 @@ const { db, url } = await createTestDatabase({ poolSize: 8 })
 const deps = { db, newId, now, addressMac: await addressMacOf(db), wake: () => undefined }
 
 let made = 0
-/** Of a name that no other test has: a process remembers what was awaited. */
+/** An event of a name that no other test has: a process remembers which names were refused. */
 const eventOf = (change: Partial<GroupedEvent> = {}): GroupedEvent => ({
   eventId: null,
   eventName: uniqueName('happened'),
@@ -59,9 +59,9 @@ const listStored = (workspaceId: WorkspaceId) =>
     .orderBy('email')
     .execute()
 
-/** Records an event alone and a batch of two. @returns how many executions each event started, and the statements of both */
+/** Records the first event alone and the others as a batch. @returns how many executions each event started, and the statements of all */
 async function record(workspaceId: WorkspaceId, events: GroupedEvent[]) {
-  const { db: counted, sent } = countStatements(db)
+  const { db: counted, count } = countStatements(db)
   const [first, ...others] = events
   if (!first) throw new Error('no event was given')
   const alone = await createEventGroups({ ...deps, db: counted }).record(workspaceId, first, now())
@@ -74,10 +74,10 @@ async function record(workspaceId: WorkspaceId, events: GroupedEvent[]) {
     if (isRefusal(one)) throw new Error(one.code)
     return one.executionIds.length
   })
-  return { started, statements: sent.length }
+  return { started, statements: count() }
 }
 
-/** Starts an execution for a contact, who is made. */
+/** Makes a contact with an execution, which a wait belongs to. */
 async function startFor(workspace: Awaited<ReturnType<typeof seedWorkspace>>, email: string) {
   const begins = uniqueName('begins')
   const graph = design({ start: onEvent(begins), end: ['exit', {}] }, [['start', 'end']])
@@ -89,7 +89,7 @@ async function startFor(workspace: Awaited<ReturnType<typeof seedWorkspace>>, em
   return { contactId, executionId: executionIds[0] ?? '' }
 }
 
-/** Holds for who has had such an event. */
+/** A condition that holds for who has had such an event. */
 const countOf = (event_name: string) => ({
   type: 'event_count',
   event_name,
@@ -97,8 +97,8 @@ const countOf = (event_name: string) => ({
   value: 1,
 })
 
-/** The `insert` of an open wait, for who registers it. */
-const registering = (
+/** The `insert` of an open wait: for an event, or for any change that makes `countOf` hold. */
+const insertWait = (
   workspaceId: WorkspaceId,
   { contactId, executionId }: Awaited<ReturnType<typeof startFor>>,
   such: { event_name: string } | { counts: string },
@@ -188,7 +188,8 @@ test.each([
   const events = [eventOf(), eventOf(), eventOf()]
   for (const [i, one] of events.entries()) {
     const started = await startFor(workspace, one.email)
-    if (i !== 1) await registering(workspaceId, started, such(one)).execute(db)
+    // Of the batch one contact waits and the other does not.
+    if (i !== 1) await insertWait(workspaceId, started, such(one)).execute(db)
   }
   await record(workspaceId, events)
   expect(await listEnds(workspaceId)).toEqual([end, end])
@@ -207,7 +208,7 @@ test('a wait that is registered while a batch waits for its contact is ended by 
   )
   const posted = postAutomationEvents(deps, workspaceId, events.map(postedOf))
   await eventually(async () => expect(await holder.waiting()).toBe(1))
-  const { sql: text, parameters } = registering(workspaceId, started, {
+  const { sql: text, parameters } = insertWait(workspaceId, started, {
     event_name: one.eventName,
   }).compile(db)
   await holder.run(text, [...parameters])
@@ -216,23 +217,18 @@ test('a wait that is registered while a batch waits for its contact is ended by 
   expect(await listEnds(workspaceId)).toEqual(['event'])
 })
 
-test('a workspace with segments that are kept records in more steps', async () => {
+test('where segments are kept, contacts enter them by an event, alone and in a batch', async () => {
   const { workspaceId, begin, fill, segment, members } = await createSegmentWorld(db)
   const id = await segment(countOf('counted'))
   await begin('segment_entered', id)
   await fill()
-  const eventName = 'counted'
-  const [first, ...others] = [0, 1, 2].map(() => eventOf({ eventName }))
-  for (const one of [first, ...others])
-    if (one) await recordEvent(db, workspaceId, { ...one, eventName: 'before' })
-  await record(
-    workspaceId,
-    [first, ...others].filter((one) => one !== undefined),
-  )
+  const events = [0, 1, 2].map(() => eventOf({ eventName: 'counted' }))
+  for (const one of events) await recordEvent(db, workspaceId, { ...one, eventName: 'before' })
+  await record(workspaceId, events)
   expect(await members(id)).toHaveLength(3)
 })
 
-test('a batch is recorded as a whole: an event_id that was recorded before writes none of it first', async () => {
+test('a batch with an event_id that was recorded before writes nothing by the one statement', async () => {
   const { workspaceId } = await seedWorkspace(db)
   const theirs = eventOf({ eventId: 'theirs' })
   const wave = [eventOf(), theirs].map((event) => ({ event, now: now() }))
@@ -242,8 +238,8 @@ test('a batch is recorded as a whole: an event_id that was recorded before write
   expect(await listStored(workspaceId)).toEqual(before)
 })
 
-test('after events of a name were awaited, others of it are not tried in vain again for a minute', async () => {
-  const { workspaceId } = await seedWorkspace(db)
+test('a name that was refused is not tried again by the one statement at once, in its workspace alone', async () => {
+  const { workspaceId: otherId } = await seedWorkspace(db)
   const workspace = await seedWorkspace(db)
   const { eventName } = eventOf()
   await insertFlow(
@@ -252,17 +248,18 @@ test('after events of a name were awaited, others of it are not tried in vain ag
     design({ start: onEvent(eventName), end: ['exit', {}] }, [['start', 'end']]),
   )
   const statementsOf = async (id: WorkspaceId) => {
-    const { db: counted, sent } = countStatements(db)
+    const { db: counted, count } = countStatements(db)
     const group = [{ event: eventOf({ eventName }), now: now() }]
     const recorded = await recordUnawaited({ ...deps, db: counted }, id, group, 'skip')
-    return [recorded === undefined ? 'awaited' : 'recorded', sent.length]
+    return [recorded === undefined ? 'refused' : 'recorded', count()]
   }
-  // What Postgres has undone is no statement that answers.
-  expect(await statementsOf(workspace.workspaceId)).toEqual(['awaited', 0])
+  // A statement that Postgres has undone is not counted.
+  expect(await statementsOf(workspace.workspaceId)).toEqual(['refused', 0])
   await db
     .deleteFrom('workflow_triggers')
     .where('workspace_id', '=', workspace.workspaceId)
     .execute()
-  expect(await statementsOf(workspace.workspaceId)).toEqual(['awaited', 0])
-  expect(await statementsOf(workspaceId), 'the name of another workspace').toEqual(['recorded', 1])
+  const again = await statementsOf(workspace.workspaceId)
+  expect(again, 'remembered, although no workflow begins there any more').toEqual(['refused', 0])
+  expect(await statementsOf(otherId), 'the same name in another workspace').toEqual(['recorded', 1])
 })

@@ -19,7 +19,8 @@ beforeAll(async () => {
     const query = client.query.bind(client) as (...args: unknown[]) => unknown
     client.query = ((...args: unknown[]) => {
       const [asked] = args as [string | { text: string } | pg.Query]
-      // A begin that goes with the statement behind it (`db/begin.ts`) is the one thing that is asked as a query of pg's own class.
+      // A begin that goes with the statement behind it (`db/begin.ts`) is asked as a query of pg's own class; so is a statement with a
+      // guard (`db/guarded.ts`), but none of a segment has one.
       if (asked instanceof pg.Query) heard.getStore()?.push('begin')
       heard.getStore()?.push(typeof asked === 'string' ? asked : (asked as { text: string }).text)
       return query(...args)
