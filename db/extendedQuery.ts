@@ -6,6 +6,8 @@ export interface Wire {
   /** The texts of prepared statements, by their names. */
   parsedStatements: Record<string, string | undefined>
   parse(config: { text: string; name: string }): void
+  /** Of a prepared statement. */
+  close(config: { type: 'S'; name: string }): void
   bind(config: {
     statement: string
     values?: readonly unknown[]

@@ -50,7 +50,11 @@ export class GuardedQuery extends ExtendedQuery {
     }
     connection.execute({})
     const isKnown = name !== '' && connection.parsedStatements[name] === text
-    if (!isKnown) connection.parse({ text, name })
+    if (!isKnown) {
+      // It may be prepared there: where it was given up before the answer that says so, such as while it was planned.
+      connection.close({ type: 'S', name })
+      connection.parse({ text, name })
+    }
     connection.bind({ statement: name, values, valueMapper: (value) => value })
     // Its answer says that Postgres has prepared it, also where it fails then.
     if (!isKnown) connection.describe({ type: 'P', name: '' })
