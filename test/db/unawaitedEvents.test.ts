@@ -7,6 +7,8 @@ import type { GroupedEvent } from '../../commands/events/arrived.ts'
 import { createEventGroups } from '../../commands/events/groups.ts'
 import { postAutomationEvents } from '../../commands/events/postMany.ts'
 import { recordUnawaited } from '../../commands/events/unawaited.ts'
+import type { Db } from '../../db/connect.ts'
+import { apiSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { addressMacOf } from '../setup/addressMac.ts'
@@ -17,9 +19,20 @@ import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { openSession } from '../setup/session.ts'
+import { runSql } from '../setup/template.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const { db, url } = await createTestDatabase({ poolSize: 8 })
+/** A database whose transactions keep their first snapshot unless a connection says otherwise. */
+async function isolated(): Promise<[Db, string]> {
+  const own = await createTestDatabase({ settings: apiSettings, poolSize: 4 })
+  await runSql(
+    own.url,
+    `do $$ begin execute format('alter database %I set default_transaction_isolation to ''repeatable read''', current_database()); end $$`,
+  )
+  return [own.db, own.url]
+}
+
 const deps = { db, newId, now, addressMac: await addressMacOf(db), wake: () => undefined }
 
 let made = 0
@@ -78,11 +91,15 @@ async function record(workspaceId: WorkspaceId, events: GroupedEvent[]) {
 }
 
 /** Starts an execution for a contact, who is made. */
-async function startFor(workspace: Awaited<ReturnType<typeof seedWorkspace>>, email: string) {
+async function startFor(
+  workspace: Awaited<ReturnType<typeof seedWorkspace>>,
+  email: string,
+  on: Db = db,
+) {
   const begins = uniqueName('begins')
   const graph = design({ start: onEvent(begins), end: ['exit', {}] }, [['start', 'end']])
-  await insertFlow(db, workspace, graph)
-  const { contactId, executionIds } = await recordEvent(db, workspace.workspaceId, {
+  await insertFlow(on, workspace, graph)
+  const { contactId, executionIds } = await recordEvent(on, workspace.workspaceId, {
     eventName: begins,
     email,
   })
@@ -110,8 +127,8 @@ const registering = (
 }
 
 /** What has ended the waits of a workspace, in the order of their contacts' addresses. */
-const listEnds = async (workspaceId: WorkspaceId) => {
-  const rows = await db
+const listEnds = async (workspaceId: WorkspaceId, on: Db = db) => {
+  const rows = await on
     .selectFrom('event_waits')
     .innerJoin('contacts', 'contacts.id', 'event_waits.contact_id')
     .select(['email', 'consumed_by', 'ended_by'])
@@ -194,27 +211,34 @@ test.each([
   expect(await listEnds(workspaceId)).toEqual([end, end])
 })
 
-test('a wait that is registered while a batch waits for its contact is ended by it', async () => {
-  const workspace = await seedWorkspace(db)
-  const { workspaceId } = workspace
-  const events = [eventOf(), eventOf()]
-  const [one] = events
-  if (!one) throw new Error('no event')
-  const started = await startFor(workspace, one.email)
-  const holder = await openSession(url)
-  await holder.run(
-    `begin; select from contacts where id = '${started.contactId}' for no key update`,
-  )
-  const posted = postAutomationEvents(deps, workspaceId, events.map(postedOf))
-  await eventually(async () => expect(await holder.waiting()).toBe(1))
-  const { sql: text, parameters } = registering(workspaceId, started, {
-    event_name: one.eventName,
-  }).compile(db)
-  await holder.run(text, [...parameters])
-  await holder.run('commit')
-  expect((await posted).some(isRefusal)).toBe(false)
-  expect(await listEnds(workspaceId)).toEqual(['event'])
-})
+test.each([
+  ['read committed', [db, url]],
+  // What the connections of the service do not take over.
+  ['repeatable read', await isolated()],
+] as const)(
+  'a wait that is registered while a batch waits for its contact is ended by it: %s by default',
+  async (_, [db, url]) => {
+    const workspace = await seedWorkspace(db)
+    const { workspaceId } = workspace
+    const events = [eventOf(), eventOf()]
+    const [one] = events
+    if (!one) throw new Error('no event')
+    const started = await startFor(workspace, one.email, db)
+    const holder = await openSession(url)
+    await holder.run(
+      `begin; select from contacts where id = '${started.contactId}' for no key update`,
+    )
+    const posted = postAutomationEvents({ ...deps, db }, workspaceId, events.map(postedOf))
+    await eventually(async () => expect(await holder.waiting()).toBe(1))
+    const { sql: text, parameters } = registering(workspaceId, started, {
+      event_name: one.eventName,
+    }).compile(db)
+    await holder.run(text, [...parameters])
+    await holder.run('commit')
+    expect((await posted).some(isRefusal)).toBe(false)
+    expect(await listEnds(workspaceId, db)).toEqual(['event'])
+  },
+)
 
 test('a workspace with segments that are kept records in more steps', async () => {
   const { workspaceId, begin, fill, segment, members } = await createSegmentWorld(db)
