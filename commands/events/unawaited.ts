@@ -22,7 +22,7 @@ const awaited = new LRUCache<string, true>({ max: AWAITED_MAX, ttl: AWAITED_MS }
  * Commits events, no two of the same contact or event_id.
  * @param onHeld `wait`: all are recorded or none
  * @returns what each was recorded as, in order, or that it goes alone; undefined: nothing was written, since one of them may start or wake
- * something
+ * something, or was not recorded with the others
  */
 export async function recordUnawaited(
   deps: Deps,
@@ -43,10 +43,8 @@ export async function recordUnawaited(
       onHeld,
     ),
   )
-  if (!contactIds) {
-    for (const key of keys) awaited.set(key, true)
-    return undefined
-  }
+  if (contactIds === 'awaited') for (const key of keys) awaited.set(key, true)
+  if (!Array.isArray(contactIds)) return undefined
   return made.map(({ event, now, row: { id, event_id: eventId } }, place) => {
     const contactId = contactIds[place]
     return contactId ? toNew({ event, now, id, eventId, contact: { id: contactId } }, []) : ALONE

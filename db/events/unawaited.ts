@@ -17,8 +17,10 @@ import {
 } from './groupWrites.ts'
 import { oneWait } from './lookFor.ts'
 
-/** What the log of Postgres says where a guard failed. */
+/** What a guard fails with, also in the log of Postgres. */
 const AWAITED = 'some of these events start or wake something, so they are recorded in more steps'
+const UNWRITTEN =
+  'some of these events cannot be written with the others, so they are recorded in more steps'
 
 /** The statements. Whose events were written, in order, is left for the guard, in settings of the transaction. */
 const writes = writesOf((steps, onHeld) =>
@@ -55,8 +57,8 @@ const guard = compileOnce<Guarded, never>((slot) => {
     with given as materialized (
       select * from unnest(string_to_array(current_setting('dripline.contacts'), ','), ${names}) as g(contact_id, event_name)
     )
-    select case when ${isWhole} and exists (select from given where coalesce(contact_id, '') = '')
-      or exists (${trigger} = any(array(select distinct event_name from given)))
+    select case when ${isWhole} and exists (select from given where coalesce(contact_id, '') = '') then ${sql.lit(UNWRITTEN)}
+      when exists (${trigger} = any(array(select distinct event_name from given)))
       or current_setting('dripline.has_made')::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
       or (${keptKeys(workspaceId)}) is not null
       or exists (select from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one)
@@ -67,15 +69,15 @@ const guard = compileOnce<Guarded, never>((slot) => {
 /**
  * Writes contacts and events as `insertEventGroup` does, as a transaction of its own.
  * @param onHeld `wait`: all are written or none
- * @returns for each event the id of its contact, or null if it was not written; undefined: nothing was written, since one of them starts
- * or wakes something, or could not be written
+ * @returns for each event the id of its contact, or null if it was not written. Or nothing was written: `awaited`, since one of them starts
+ * or wakes something; `unwritten`, since one of them was not written
  */
 export async function insertUnawaitedGroup(
   db: Trx,
   workspaceId: WorkspaceId,
   events: readonly GroupedEvent[],
   onHeld: OnHeldContacts,
-): Promise<(string | null)[] | undefined> {
+): Promise<(string | null)[] | 'awaited' | 'unwritten'> {
   const [asked, are] = toAsked(workspaceId, events)
   try {
     const { rows } = await executeGuarded(
@@ -86,7 +88,9 @@ export async function insertUnawaitedGroup(
     const contactIds = rows[0]?.contacts.split(',') ?? []
     return events.map((_, place) => contactIds[place] || null)
   } catch (err) {
-    if (err instanceof Error && 'code' in err && err.code === '22P02') return undefined
+    if (!(err instanceof Error && 'code' in err && err.code === '22P02')) throw err
+    if (err.message.includes(AWAITED)) return 'awaited'
+    if (err.message.includes(UNWRITTEN)) return 'unwritten'
     throw err
   }
 }

@@ -264,6 +264,9 @@ test('a batch is recorded as a whole: an event_id that was recorded before write
   const before = await listStored(workspaceId)
   expect(await recordUnawaited(deps, workspaceId, wave, 'wait')).toBeUndefined()
   expect(await listStored(workspaceId)).toEqual(before)
+  // Nobody awaits that name all the same.
+  const next = { event: eventOf({ eventName: theirs.eventName }), now: now() }
+  expect(await recordUnawaited(deps, workspaceId, [next], 'skip')).toHaveLength(1)
 })
 
 test('after events of a name were awaited, others of it are not tried in vain again for a minute', async () => {
