@@ -17,11 +17,9 @@ const REFUSED_CODE = '22P02'
 export const failIf = (condition: RawBuilder<unknown>, reason: string) =>
   sql`case when ${condition} then ${sql.lit(reason)} else 'true' end::boolean`
 
-/**
- * Whether `failIf` has failed; or the statement itself was given a text that is no number, time or JSON. In both cases nothing was
- * written.
- */
-export const isRefusedByGuard = (err: unknown): boolean => dataFaultOf(err) === REFUSED_CODE
+/** Whether `failIf` has failed with that reason. The statement itself fails with the same code where it is given a text that is no number, time or JSON. */
+export const isRefusedByGuard = (err: unknown, reason: string): boolean =>
+  dataFaultOf(err) === REFUSED_CODE && err instanceof Error && err.message.includes(reason)
 
 const isSendable = (value: unknown) =>
   value === null || typeof value === 'string' || Buffer.isBuffer(value)
@@ -83,7 +81,11 @@ export class GuardedQuery extends ExtendedQuery {
     }
     connection.execute({})
     const isPrepared = name !== '' && connection.parsedStatements[name] === text
-    if (!isPrepared) connection.parse({ text, name })
+    if (!isPrepared) {
+      // It may be prepared there: where it was given up before the answer that says so, such as while it was planned.
+      connection.close({ type: 'S', name })
+      connection.parse({ text, name })
+    }
     connection.bind({ statement: name, values })
     // The description comes before the guard runs, so that it is known to be prepared although it fails the first time.
     if (!isPrepared) connection.describe({ type: 'P', name: '' })

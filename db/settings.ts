@@ -24,6 +24,12 @@ const keepalives: Settings = {
 }
 
 /**
+ * Statements that follow a lock must see what was committed while it was waited for, such as the waits of a contact. A database may
+ * have another default.
+ */
+const isolation: Settings = { default_transaction_isolation: 'read committed' }
+
+/**
  * The connections of the API. A lock is waited for as long as a caller waits without giving up; a statement may
  * take long enough for 39 MB of html on a slow disk and for a long list, and no longer, since its connection serves
  * nobody else.
@@ -34,6 +40,7 @@ export const apiSettings: Settings = {
   statement_timeout: limits.statementMsMax,
   idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
   ...keepalives,
+  ...isolation,
   client_connection_check_interval: CLIENT_LOOK_MS,
   enable_seqscan: 'off',
 }
@@ -47,6 +54,7 @@ export const workerSettings: Settings = {
   statement_timeout: WORKER_STATEMENT_MS,
   idle_in_transaction_session_timeout: WORKER_IDLE_IN_TRANSACTION_MS,
   ...keepalives,
+  ...isolation,
   client_connection_check_interval: CLIENT_LOOK_MS,
   enable_seqscan: 'off',
 }

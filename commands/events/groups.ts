@@ -17,6 +17,7 @@ import {
   makeRows,
   Unfit,
 } from './arrived.ts'
+import { noteQuiet } from './quietNames.ts'
 import {
   type RecordDeps,
   type RecordedEvent,
@@ -24,7 +25,7 @@ import {
   recordStored,
   retryRace,
 } from './record.ts'
-import { recordUnawaited } from './unawaited.ts'
+import { mayBeUnawaited, recordUnawaited } from './unawaited.ts'
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
@@ -159,9 +160,13 @@ export async function recordTogether(
     arrivals.filter((arrival) => arrival !== null),
   )
   let next = 0
-  return arrivals.map((arrival) => {
+  return arrivals.map((arrival, place) => {
     const one = arrival ? recorded[next++] : ALONE
     if (one === undefined || isRefusal(one)) throw new Unfit('an event of the group is refused')
+    const arrived = group[place]
+    if (one !== ALONE && !one.isAwaited && arrived && mayBeUnawaited(arrived)) {
+      noteQuiet(workspaceId, arrived)
+    }
     return one
   })
 }

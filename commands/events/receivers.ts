@@ -60,11 +60,17 @@ export async function listReceivers(
       : []
   })
   if (met.length === 0) {
-    const nobody = { ...NOBODY, segmentKeys: candidates[0]?.segmentKeys ?? null }
+    const segmentKeys = candidates[0]?.segmentKeys ?? null
+    const nobody = { ...NOBODY, segmentKeys, isAwaited: segmentKeys !== null }
     return candidates.map(() => nobody)
   }
   const receivers = candidates.map(
-    ({ segmentKeys }): EventReceivers => ({ triggers: [], waits: [], segmentKeys }),
+    ({ triggers, waits, segmentKeys }): EventReceivers => ({
+      triggers: [],
+      waits: [],
+      segmentKeys,
+      isAwaited: triggers.length + waits.length > 0 || segmentKeys !== null,
+    }),
   )
   // A contact may have thousands of events, so those of few contacts are counted at once.
   const isCounting = met.some((one) => needsOf(one).eventNames.length > 0)
@@ -154,7 +160,12 @@ const findEntering = ({ triggers, event, facts, place }: Met) =>
   })
 
 /** Nothing starts and nothing wakes. */
-export const NOBODY: EventReceivers = { triggers: [], waits: [], segmentKeys: null }
+export const NOBODY: EventReceivers = {
+  triggers: [],
+  waits: [],
+  segmentKeys: null,
+  isAwaited: false,
+}
 
 const ends = (ended_by: WaitEffect['ended_by'], leads_to: string | null = null): WaitEffect => ({
   ended_by,

@@ -42,6 +42,8 @@ export interface RecordedEvent {
    * True if this event_id was recorded before: the other fields are those of that event, and nothing was written.
    */
   deduplicated: boolean
+  /** Whether something might start or wake by it (`EventReceivers`). */
+  isAwaited: boolean
 }
 
 /**
@@ -127,6 +129,7 @@ const spentEvent = (
   contactId: '',
   executionIds: [],
   deduplicated: true,
+  isAwaited: false,
 })
 
 /** An event that was stored just now, under the lock of its contact. */
@@ -197,7 +200,10 @@ export async function recordStored(
   return arrivals.map(
     (arrival, place) =>
       merged[place]?.fault ??
-      toNewlyRecorded(arrival, arrival.contact.id, executionIds.get(place) ?? []),
+      toNewlyRecorded(arrival, arrival.contact.id, {
+        executionIds: executionIds.get(place) ?? [],
+        isAwaited: receiversOf(place).isAwaited,
+      }),
   )
 }
 
@@ -248,11 +254,11 @@ function faultOf(properties: JsonObject): Refusal<'contact_properties_refused'> 
   } as const)
 }
 
-/** The answer for an event that was recorded now. @param executionIds those that it started, in order */
+/** The answer for an event that was recorded now. */
 export const toNewlyRecorded = (
   { event, id, eventId, now }: Omit<StoredArrival, 'contact'>,
   contactId: string,
-  executionIds: string[],
+  { executionIds, isAwaited }: Pick<RecordedEvent, 'executionIds' | 'isAwaited'>,
 ): RecordedEvent => ({
   id,
   eventId,
@@ -263,6 +269,7 @@ export const toNewlyRecorded = (
   contactId,
   executionIds,
   deduplicated: false,
+  isAwaited,
 })
 
 /** A change of a contact's properties that no event brought. */
@@ -380,4 +387,5 @@ const toRecorded = (row: NonNullable<RecordedEventRow>): RecordedEvent => ({
   contactId: row.contact_id,
   executionIds: row.execution_ids,
   deduplicated: true,
+  isAwaited: false,
 })

@@ -1,5 +1,4 @@
 // Records events that start and wake nothing, which most do, in one round trip.
-import { LRUCache } from 'lru-cache'
 import type { OnHeldContacts } from '../../db/events/groupWrites.ts'
 import { insertUnawaitedGroup } from '../../db/events/unawaited.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -7,25 +6,16 @@ import type { CommandDeps } from '../deps.ts'
 import { currentHeldCommit } from '../heldCommit.ts'
 import { transact } from '../transact.ts'
 import { ALONE, type Arrived, makeRows } from './arrived.ts'
+import { areQuiet, noteRefused } from './quietNames.ts'
 import { type RecordedEvent, toNewlyRecorded } from './record.ts'
+
+const NOTHING = { executionIds: [], isAwaited: false }
 
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
-const REFUSED_MAX = 10_000
 /**
- * How long groups with a name that was refused are not tried so. A group that is refused has been written in vain, and leaves an error in
- * the log of Postgres; one that is not tried takes more round trips, although its events may start nothing any more.
- */
-const REFUSED_MS = 60_000
-
-/**
- * By workspace: the names of all events of a group that was refused. Which of them was the reason nobody knows, so names that start nothing
- * may be among them.
- */
-const refusedNames = new LRUCache<string, true>({ max: REFUSED_MAX, ttl: REFUSED_MS })
-
-/**
- * Commits events, no two of the same contact or event_id, if they start and wake nothing.
+ * Commits events, no two of the same contact or event_id, if they start and wake nothing. It is tried where the last events of their names
+ * did not: `recordTogether` notes these.
  * @param onHeld `wait`: all are recorded or none
  * @returns what each was recorded as, in order, or that it goes alone; undefined: nothing was written, and they are to be recorded in
  * more steps, since one of them may start or wake something
@@ -39,8 +29,7 @@ export async function recordUnawaited(
 ): Promise<(RecordedEvent | typeof ALONE)[] | undefined> {
   // The answer of a request with an Idempotency-Key is stored in its transaction, which a statement with a guard cannot be part of.
   if (currentHeldCommit() || !group.every(mayBeUnawaited)) return undefined
-  const keys = new Set(group.map(({ event }) => `${workspaceId} ${event.eventName}`))
-  for (const key of keys) if (refusedNames.has(key)) return undefined
+  if (!areQuiet(workspaceId, group)) return undefined
   const made = makeRows(deps, workspaceId, group)
   const contactIds = await transact.one(deps, ({ db }) =>
     insertUnawaitedGroup(
@@ -51,12 +40,12 @@ export async function recordUnawaited(
     ),
   )
   if (!contactIds) {
-    for (const key of keys) refusedNames.set(key, true)
+    noteRefused(workspaceId, group)
     return undefined
   }
   return made.map(({ event, now, row: { id, event_id: eventId } }, place) => {
     const contactId = contactIds[place]
-    return contactId ? toNewlyRecorded({ event, now, id, eventId }, contactId, []) : ALONE
+    return contactId ? toNewlyRecorded({ event, now, id, eventId }, contactId, NOTHING) : ALONE
   })
 }
 
@@ -64,5 +53,5 @@ export async function recordUnawaited(
  * Whether an event starts and wakes nothing unless somebody awaits it. One with contact properties changes its contact; one that tells of
  * the past moves its contact in and out of segments without a word. The guard looks for neither.
  */
-const mayBeUnawaited = ({ event }: Arrived): boolean =>
+export const mayBeUnawaited = ({ event }: Arrived): boolean =>
   event.contactProperties === null && !event.historical

@@ -26,6 +26,8 @@ export interface EventReceivers {
   waits: EndedWait[]
   /** Of the segments whose members are kept (`keptKeys`). */
   segmentKeys: string | null
+  /** Whether something begins at the name, its contact waits, or segments are kept, whatever their conditions say. */
+  isAwaited: boolean
 }
 
 /** A wait and what ends it, or that it is to be looked at. */

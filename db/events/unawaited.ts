@@ -18,7 +18,8 @@ import {
 import { oneWait } from './lookFor.ts'
 
 /** What the log of Postgres says where the guard has refused: an operator finds this text in docs/operating.md. */
-const REFUSED = 'some of these events start or wake something, so they are recorded in more steps'
+const REFUSED =
+  'some of these events start or wake something, or cannot be written with the others: they are recorded in more steps'
 
 /** A setting of the transaction: the id of the contact of each event, in order, with a comma between; empty where it was not written. */
 const CONTACTS = sql.lit('dripline.contacts')
@@ -94,7 +95,7 @@ export async function insertUnawaitedGroup(
     const contactIds = rows[0]?.contacts.split(',') ?? []
     return events.map((_, place) => contactIds[place] || null)
   } catch (err) {
-    if (isRefusedByGuard(err)) return undefined
+    if (isRefusedByGuard(err, REFUSED)) return undefined
     throw err
   }
 }

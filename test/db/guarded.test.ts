@@ -98,6 +98,35 @@ it('prepares both once for each connection', async () => {
   expect(await prepared()).toEqual(before.map((calls) => calls + 1))
 })
 
+it('prepares a guard again that was prepared while its statement was given up, such as for a lock of an index', async () => {
+  await sql`create table if not exists looked_at (n int primary key)`.execute(db)
+  const holder = await openSession(url)
+  // Postgres prepares a statement without the index, and plans it with.
+  await holder.run('begin; reindex index looked_at_pkey')
+  const guard = sql`with it as (select 0 as n) select 'true'::boolean from it where not exists (
+    select from looked_at l where l.n = it.n)`
+  const asked = (n: number) =>
+    transact.one(deps, ({ db: trx }) =>
+      executeGuarded(trx, insert(n).compile(trx), guard.compile(trx)),
+    )
+  await sql`set lock_timeout = 100`.execute(db)
+  await expect(asked(1)).rejects.toMatchObject({ code: '55P03' })
+  await sql`reset lock_timeout`.execute(db)
+  await holder.run('commit')
+  for (const n of [2, 3]) expect((await asked(n)).rows).toEqual([{ n }])
+  expect(await kept()).toEqual([2, 3])
+})
+
+it('asks a guard that gets no name', async () => {
+  const unnamed = sql`select case when ${'1'}::int = 1 then 'true' else 'never' end::boolean`
+  for (const n of [1, 2]) {
+    const asked = transact.one(deps, ({ db: trx }) =>
+      executeGuarded(trx, insert(n).compile(trx), unnamed.compile(trx)),
+    )
+    expect((await asked).rows).toEqual([{ n }])
+  }
+})
+
 it('shows the guard what was committed while the statement waited for a lock', async () => {
   await run(5, 10)
   const holder = await openSession(url)

@@ -7,6 +7,8 @@ import type { GroupedEvent } from '../../commands/events/arrived.ts'
 import { createEventGroups } from '../../commands/events/groups.ts'
 import { postAutomationEvents } from '../../commands/events/postMany.ts'
 import { recordUnawaited } from '../../commands/events/unawaited.ts'
+import type { Db } from '../../db/connect.ts'
+import { apiSettings } from '../../db/settings.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { isRefusal } from '../../rules/refusals.ts'
 import { addressMacOf } from '../setup/addressMac.ts'
@@ -17,13 +19,24 @@ import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { openSession } from '../setup/session.ts'
+import { runSql } from '../setup/template.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const { db, url } = await createTestDatabase({ poolSize: 8 })
+/** A database whose transactions keep their first snapshot unless a connection says otherwise. */
+async function isolated(): Promise<[Db, string]> {
+  const own = await createTestDatabase({ settings: apiSettings, poolSize: 4 })
+  await runSql(
+    own.url,
+    `do $$ begin execute format('alter database %I set default_transaction_isolation to ''repeatable read''', current_database()); end $$`,
+  )
+  return [own.db, own.url]
+}
+
 const deps = { db, newId, now, addressMac: await addressMacOf(db), wake: () => undefined }
 
 let made = 0
-/** An event of a name that no other test has: a process remembers which names were refused. */
+/** An event of a name that no other test has: a process remembers names. */
 const eventOf = (change: Partial<GroupedEvent> = {}): GroupedEvent => ({
   eventId: null,
   eventName: uniqueName('happened'),
@@ -77,12 +90,24 @@ async function record(workspaceId: WorkspaceId, events: GroupedEvent[]) {
   return { started, statements: count() }
 }
 
+/** Records an event of each of these names for somebody else, so that the process takes them for names that nobody awaits. */
+async function showQuiet(workspaceId: WorkspaceId, events: readonly GroupedEvent[], on: Db = db) {
+  const groups = createEventGroups({ ...deps, db: on })
+  for (const { eventName } of events) {
+    await groups.record(workspaceId, eventOf({ eventName, email: 'other@example.test' }), now())
+  }
+}
+
 /** Makes a contact with an execution, which a wait belongs to. */
-async function startFor(workspace: Awaited<ReturnType<typeof seedWorkspace>>, email: string) {
+async function startFor(
+  workspace: Awaited<ReturnType<typeof seedWorkspace>>,
+  email: string,
+  on: Db = db,
+) {
   const begins = uniqueName('begins')
   const graph = design({ start: onEvent(begins), end: ['exit', {}] }, [['start', 'end']])
-  await insertFlow(db, workspace, graph)
-  const { contactId, executionIds } = await recordEvent(db, workspace.workspaceId, {
+  await insertFlow(on, workspace, graph)
+  const { contactId, executionIds } = await recordEvent(on, workspace.workspaceId, {
     eventName: begins,
     email,
   })
@@ -110,8 +135,8 @@ const insertWait = (
 }
 
 /** What has ended the waits of a workspace, in the order of their contacts' addresses. */
-const listEnds = async (workspaceId: WorkspaceId) => {
-  const rows = await db
+const listEnds = async (workspaceId: WorkspaceId, on: Db = db) => {
+  const rows = await on
     .selectFrom('event_waits')
     .innerJoin('contacts', 'contacts.id', 'event_waits.contact_id')
     .select(['email', 'consumed_by', 'ended_by'])
@@ -130,12 +155,16 @@ test.each([
   if (areKnown)
     for (const one of events)
       await recordEvent(db, workspaceId, { ...one, eventId: null, eventName: 'before' })
+  await showQuiet(workspaceId, events)
   expect(await record(workspaceId, events)).toEqual({ started: [0, 0, 0], statements: 2 })
-  const stored = (await listStored(workspaceId)).filter((one) => one.event_name !== 'before')
+  const stored = (await listStored(workspaceId)).filter(
+    (one) => one.event_name !== 'before' && one.email !== 'other@example.test',
+  )
   const contacts = await db
     .selectFrom('contacts')
     .select(['id', 'email', 'event_count', 'last_event'])
     .where('workspace_id', '=', workspaceId)
+    .where('email', '<>', 'other@example.test')
     .orderBy('email')
     .execute()
   expect(stored).toEqual(
@@ -158,6 +187,7 @@ test.each([
 test('an event that a workflow begins at starts it, alone and in a batch', async () => {
   const workspace = await seedWorkspace(db)
   const events = [eventOf(), eventOf(), eventOf()]
+  await showQuiet(workspace.workspaceId, events)
   for (const { eventName } of events) {
     await insertFlow(
       db,
@@ -171,12 +201,14 @@ test('an event that a workflow begins at starts it, alone and in a batch', async
 
 test('a contact that is made starts what begins at new contacts, and a known one does not', async () => {
   const workspace = await seedWorkspace(db)
-  const graph = design({ start: onEvent('contact.created'), end: ['exit', {}] }, [['start', 'end']])
-  await insertFlow(db, workspace, graph)
+  const { workspaceId } = workspace
   const events = [eventOf(), eventOf(), eventOf()]
   const known = events.map((one) => ({ ...one, eventName: uniqueName('again') }))
-  expect((await record(workspace.workspaceId, events)).started).toEqual([1, 1, 1])
-  expect(await record(workspace.workspaceId, known)).toEqual({ started: [0, 0, 0], statements: 2 })
+  await showQuiet(workspaceId, [...events, ...known])
+  const graph = design({ start: onEvent('contact.created'), end: ['exit', {}] }, [['start', 'end']])
+  await insertFlow(db, workspace, graph)
+  expect((await record(workspaceId, events)).started).toEqual([1, 1, 1])
+  expect(await record(workspaceId, known)).toEqual({ started: [0, 0, 0], statements: 2 })
 })
 
 test.each([
@@ -186,6 +218,7 @@ test.each([
   const workspace = await seedWorkspace(db)
   const { workspaceId } = workspace
   const events = [eventOf(), eventOf(), eventOf()]
+  await showQuiet(workspaceId, events)
   for (const [i, one] of events.entries()) {
     const started = await startFor(workspace, one.email)
     // Of the batch one contact waits and the other does not.
@@ -195,37 +228,47 @@ test.each([
   expect(await listEnds(workspaceId)).toEqual([end, end])
 })
 
-test('a wait that is registered while a batch waits for its contact is ended by it', async () => {
-  const workspace = await seedWorkspace(db)
-  const { workspaceId } = workspace
-  const events = [eventOf(), eventOf()]
-  const [one] = events
-  if (!one) throw new Error('no event')
-  const started = await startFor(workspace, one.email)
-  const holder = await openSession(url)
-  await holder.run(
-    `begin; select from contacts where id = '${started.contactId}' for no key update`,
-  )
-  const posted = postAutomationEvents(deps, workspaceId, events.map(postedOf))
-  await eventually(async () => expect(await holder.waiting()).toBe(1))
-  const { sql: text, parameters } = insertWait(workspaceId, started, {
-    event_name: one.eventName,
-  }).compile(db)
-  await holder.run(text, [...parameters])
-  await holder.run('commit')
-  expect((await posted).some(isRefusal)).toBe(false)
-  expect(await listEnds(workspaceId)).toEqual(['event'])
-})
+test.each([
+  ['read committed', [db, url]],
+  // What the connections of the service do not take over.
+  ['repeatable read', await isolated()],
+] as const)(
+  'a wait that is registered while a batch waits for its contact is ended by it: %s by default',
+  async (_, [db, url]) => {
+    const workspace = await seedWorkspace(db)
+    const { workspaceId } = workspace
+    const events = [eventOf(), eventOf()]
+    const [one] = events
+    if (!one) throw new Error('no event')
+    await showQuiet(workspaceId, events, db)
+    const started = await startFor(workspace, one.email, db)
+    const holder = await openSession(url)
+    await holder.run(
+      `begin; select from contacts where id = '${started.contactId}' for no key update`,
+    )
+    const posted = postAutomationEvents({ ...deps, db }, workspaceId, events.map(postedOf))
+    await eventually(async () => expect(await holder.waiting()).toBe(1))
+    const { sql: text, parameters } = insertWait(workspaceId, started, {
+      event_name: one.eventName,
+    }).compile(db)
+    await holder.run(text, [...parameters])
+    await holder.run('commit')
+    expect((await posted).some(isRefusal)).toBe(false)
+    expect(await listEnds(workspaceId, db)).toEqual(['event'])
+  },
+)
 
 test('where segments are kept, contacts enter them by an event, alone and in a batch', async () => {
   const { workspaceId, begin, fill, segment, members } = await createSegmentWorld(db)
+  const events = [0, 1, 2].map(() => eventOf({ eventName: 'counted' }))
+  await showQuiet(workspaceId, events)
   const id = await segment(countOf('counted'))
   await begin('segment_entered', id)
   await fill()
-  const events = [0, 1, 2].map(() => eventOf({ eventName: 'counted' }))
   for (const one of events) await recordEvent(db, workspaceId, { ...one, eventName: 'before' })
   await record(workspaceId, events)
-  expect(await members(id)).toHaveLength(3)
+  // And whose event showed that nobody awaits the name.
+  expect(await members(id)).toHaveLength(4)
 })
 
 test('a batch with an event_id that was recorded before writes nothing by the one statement', async () => {
@@ -233,33 +276,58 @@ test('a batch with an event_id that was recorded before writes nothing by the on
   const theirs = eventOf({ eventId: 'theirs' })
   const wave = [eventOf(), theirs].map((event) => ({ event, now: now() }))
   await recordEvent(db, workspaceId, theirs)
+  await showQuiet(
+    workspaceId,
+    wave.map(({ event }) => event),
+  )
   const before = await listStored(workspaceId)
   expect(await recordUnawaited(deps, workspaceId, wave, 'wait')).toBeUndefined()
   expect(await listStored(workspaceId)).toEqual(before)
 })
 
-test('a name that was refused is not tried again by the one statement at once, in its workspace alone', async () => {
+test('a name is tried by the one statement after an event of it that nobody awaited, and not again once it was refused', async () => {
   const { workspaceId: otherId } = await seedWorkspace(db)
   const workspace = await seedWorkspace(db)
-  const { eventName } = eventOf()
-  await insertFlow(
-    db,
-    workspace,
-    design({ start: onEvent(eventName), end: ['exit', {}] }, [['start', 'end']]),
-  )
-  const statementsOf = async (id: WorkspaceId) => {
+  const { workspaceId } = workspace
+  const event = eventOf()
+  const { eventName } = event
+  const tried = async (id: WorkspaceId) => {
     const { db: counted, count } = countStatements(db)
     const group = [{ event: eventOf({ eventName }), now: now() }]
     const recorded = await recordUnawaited({ ...deps, db: counted }, id, group, 'skip')
-    return [recorded === undefined ? 'refused' : 'recorded', count()]
+    return [recorded === undefined ? 'not recorded' : 'recorded', count()]
   }
+  const NEVER_SEEN = ['not recorded', 0]
+  expect(await tried(workspaceId)).toEqual(NEVER_SEEN)
+  await showQuiet(workspaceId, [event])
+  expect(await tried(workspaceId)).toEqual(['recorded', 1])
+  expect(await tried(otherId), 'the same name in another workspace').toEqual(NEVER_SEEN)
+  const graph = design({ start: onEvent(eventName), end: ['exit', {}] }, [['start', 'end']])
+  await insertFlow(db, workspace, graph)
   // A statement that Postgres has undone is not counted.
-  expect(await statementsOf(workspace.workspaceId)).toEqual(['refused', 0])
+  expect(await tried(workspaceId)).toEqual(['not recorded', 0])
+  await db.deleteFrom('workflow_triggers').where('workspace_id', '=', workspaceId).execute()
+  await showQuiet(workspaceId, [event])
+  expect(await tried(workspaceId), 'although nothing begins there any more').toEqual(NEVER_SEEN)
+})
+
+test('an event of a name at which a workflow begins does not show that nobody awaits it, also where its filter refuses', async () => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
+  const event = eventOf()
+  const graph = design({ start: onEvent(event.eventName), end: ['exit', {}] }, [['start', 'end']])
+  await insertFlow(db, workspace, graph)
+  const filter = JSON.stringify({ type: 'rule', field: 'event.order', operator: 'eq', value: 8 })
   await db
-    .deleteFrom('workflow_triggers')
-    .where('workspace_id', '=', workspace.workspaceId)
+    .updateTable('workflow_triggers')
+    .set({ filter })
+    .where('workspace_id', '=', workspaceId)
     .execute()
-  const again = await statementsOf(workspace.workspaceId)
-  expect(again, 'remembered, although no workflow begins there any more').toEqual(['refused', 0])
-  expect(await statementsOf(otherId), 'the same name in another workspace').toEqual(['recorded', 1])
+  await showQuiet(workspaceId, [event])
+  const { db: counted, count } = countStatements(db)
+  const group = [{ event, now: now() }]
+  expect(
+    await recordUnawaited({ ...deps, db: counted }, workspaceId, group, 'skip'),
+  ).toBeUndefined()
+  expect(count()).toBe(0)
 })
