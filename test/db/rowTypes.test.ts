@@ -11,6 +11,7 @@ import * as deletedAudiences from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
+import { blankExecutions } from '../../db/contacts/executionWalk.ts'
 import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
@@ -339,7 +340,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => erase.deleteLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.cancelMail(trx, ws, erased, { now: at, limit: 2 }),
   (trx) => blank.deleteEvents(trx, ws, { ids: [id], spent: [hmac] }),
-  (trx) => blank.blankExecutions(trx, ws, id, { after: '', limit: 2 }),
+  (trx) => blankExecutions(trx, ws, id, { after: null, limit: 2 }),
   (trx) => blank.blankWebhookEvents(trx, ws, erased, 2),
   (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),
