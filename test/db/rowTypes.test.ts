@@ -94,6 +94,7 @@ import * as webhookReads from '../../db/webhooks/reads.ts'
 import { countReplayed, hasBacklog, replayPage } from '../../db/webhooks/replays.ts'
 import { settleWebhooks } from '../../db/webhooks/settle.ts'
 import { insertWebhookEvent, replayWebhookDelivery } from '../../db/webhooks/writes.ts'
+import { listUsedDesignsHolding } from '../../db/workflows/usedDesigns.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { captureSql } from '../setup/capturedSql.ts'
@@ -226,6 +227,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => countDayPlaces(trx, ws, id, '2026-01-01'),
   (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
+  (trx) => deletedAudiences.findDeletedSummary(trx),
+  (trx) => listUsedDesignsHolding(trx, ws, [id]),
   (trx) => deletedAudiences.findDeletedAudience(trx, { after: '', but: [id] }),
   (trx) => deletedAudiences.deleteContactsOfDeleted(trx, ws, id, { from: '', limit: 1 }),
   (trx) => listPropertiesBytes(trx, ws, [id]),
