@@ -38,6 +38,7 @@ import { checkFiles } from './checkFiles.ts'
 import { connectTemporal } from './connectTemporal.ts'
 import { createTransport } from './createTransport.ts'
 import { createWorkers, loadWorkflowBundle } from './createWorker.ts'
+import { watchDeletedAudiences } from './deletedAudienceMetrics.ts'
 import { startForgettingAudiences } from './deletedAudiences.ts'
 import { createDeliveryMetrics } from './deliveryMetrics.ts'
 import { startEmailStats } from './emailStats.ts'
@@ -154,6 +155,7 @@ if (roles.includes('executions')) {
   closers.add('pump', startPump({ ...told, log, onMailEvents }).stop)
   closers.add('opt-outs', startOptOuts({ ...told, log }).stop)
   closers.add('audience counts', startFolding({ ...told, log }).stop)
+  watchDeletedAudiences(registry, { db, log, now })
   closers.add('deleted audiences', startForgettingAudiences({ ...told, log }).stop)
   closers.add('email stats', startEmailStats({ ...told, log }).stop)
   closers.add('segments', startSegments({ ...told, log }).stop)

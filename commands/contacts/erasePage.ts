@@ -1,6 +1,5 @@
 // A page of the job that blanks what is left of an erased contact.
 import {
-  blankExecutions,
   blankWebhookEvents,
   deleteEvents,
   forgetPlaces,
@@ -14,6 +13,7 @@ import {
   deleteLiveErasure,
   passFence,
 } from '../../db/contacts/erase.ts'
+import { blankExecutions } from '../../db/contacts/executionWalk.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
 import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
@@ -31,7 +31,14 @@ import {
   lockItsDeliveries,
 } from './eraseMail.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
-import { ALL_ANSWERS, ALL_TEAM, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
+import {
+  ALL_ANSWERS,
+  ALL_EXECUTIONS,
+  ALL_TEAM,
+  type ErasePlace,
+  readPlace,
+  writePlace,
+} from './erasePlace.ts'
 
 /** Rows of each kind. Of each mail a lock is taken, of which Postgres has some thousand. */
 const PAGE = 100
@@ -47,7 +54,7 @@ type Done = Pick<JobPage, 'done' | 'counts'>
 
 /**
  * Nothing is blanked before those transactions have ended that may not know yet that the contact is gone. Then each page does some rows of
- * each kind, and the last one looks at all of it again. A job whose mail is under way rests until that is settled; for what goes to
+ * each kind, and the last one looks at all mail again. A job whose mail is under way rests until that is settled; for what goes to
  * others too it waits `eraseWaitsMs`, and not for scheduled mail.
  */
 export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobPage> {
@@ -71,12 +78,16 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
   if (page.done > 0 || at.team !== ALL_TEAM) return { ...nothing, ...page, place: writePlace(at) }
-  if (await hasErasedMailLeft(trx, workspaceId, whom)) {
+  // To look for it is to read all mail to the team: before the first page of tags, and behind the last, which begins anew if there is some.
+  const hasMailLeft = () => hasErasedMailLeft(trx, workspaceId, whom)
+  if (!at.tag && (await hasMailLeft())) {
     return { ...nothing, ...page, place: writePlace(at), wait_ms }
   }
   const { looked, last, isOver } = await eraseTags(deps, job, whom, at.tag)
   const place = writePlace({ ...at, tag: last })
-  if (!isOver) return { ...nothing, ...page, place, done: looked }
+  if (!isOver || (at.tag && (await hasMailLeft()))) {
+    return { ...nothing, ...page, place, done: looked }
+  }
   // Not before: mail of a release before that comes back from its lane has no HMAC, and is stopped by the address alone.
   await eraseSuppression(trx, workspaceId, whom)
   await forgetPlaces(trx, workspaceId, whom.email)
@@ -96,8 +107,8 @@ async function blankPage(
   const { workspace_id: workspaceId } = job
   const { contactId } = whom
   const from = readPlace(job.place)
-  // To find what goes to the team yet is to read all of its mail: once it is walked over, pages of answers leave it to those behind them.
-  const isTeamLeft = from.team === ALL_TEAM && from.answer !== ALL_ANSWERS
+  const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
+  const isTeamLeft = from.team === ALL_TEAM && (hasMoreToDo(from) || events.length > 0)
   const toBlank = await lockErasedMail(trx, workspaceId, whom, {
     ...ofMail,
     from: from.team,
@@ -105,16 +116,13 @@ async function blankPage(
   })
   const { email, members } = whom
   await eraseMemberships(deps, workspaceId, { email, members, at: now() })
-  const executions = await blankExecutions(trx, workspaceId, contactId, {
-    after: from.execution,
-    limit: PAGE,
-  })
+  const executions = await blankNextExecutions(deps, job, contactId, from.execution)
   const at = { now: now(), limit: PAGE }
   // No lane sends what waits for the team meanwhile.
   const cancel = from.team === ALL_TEAM && !isTeamLeft ? cancelErasedMail : cancelMail
   const cancelled = await cancel(trx, workspaceId, whom, at)
   await deleteContactNews(trx, workspaceId, contactId)
-  const events = await eraseEvents(deps, job, contactId)
+  await eraseEvents(deps, job, events)
   const answers = await blankAnswers(deps, job, whom, from.answer)
   await lockItsDeliveries(trx, workspaceId, toBlank)
   const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
@@ -123,15 +131,15 @@ async function blankPage(
   const { count: answered, looked, last } = answers
   return {
     at: {
-      execution: executions.last ?? from.execution,
+      execution: executions.at,
       answer: last,
       tag: from.tag,
       team: isMailNext ? toBlank.at : from.team,
     },
-    done: executions.count + cancelled + events + looked + bodies + mails,
+    done: executions.count + cancelled + events.length + looked + bodies + mails,
     counts: {
       mails,
-      events,
+      events: events.length,
       executions: executions.count,
       answers: answered,
       webhook_events: bodies,
@@ -139,17 +147,37 @@ async function blankPage(
   }
 }
 
-async function eraseEvents(deps: JobPageDeps, job: JobRow, contactId: string): Promise<number> {
-  const { db: trx } = deps
-  const { workspace_id: workspaceId } = job
-  const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
-  await deleteEvents(trx, workspaceId, {
+/**
+ * Whether there is more beside mail to the team. To find what goes to the team yet is to read all of its mail: once it is walked over, the
+ * pages of other kinds leave it to those behind them.
+ */
+const hasMoreToDo = ({ execution, answer, tag }: ErasePlace): boolean =>
+  execution !== ALL_EXECUTIONS || answer !== ALL_ANSWERS || tag !== null
+
+/** Walks over the contact's executions, once. */
+async function blankNextExecutions(
+  { db: trx }: JobPageDeps,
+  { workspace_id: workspaceId }: JobRow,
+  contactId: string,
+  after: ErasePlace['execution'],
+): Promise<{ count: number; at: ErasePlace['execution'] }> {
+  if (after === ALL_EXECUTIONS) return { count: 0, at: after }
+  const page = { after, limit: PAGE }
+  const { count, next } = await blankExecutions(trx, workspaceId, contactId, page)
+  return { count, at: next ?? ALL_EXECUTIONS }
+}
+
+async function eraseEvents(
+  deps: JobPageDeps,
+  { workspace_id: workspaceId }: JobRow,
+  events: Awaited<ReturnType<typeof listEventsOf>>,
+): Promise<void> {
+  await deleteEvents(deps.db, workspaceId, {
     ids: events.map(({ id }) => id),
     spent: events.flatMap(({ id, event_id }) =>
       id === event_id ? [] : eventIdHash(deps, workspaceId, event_id),
     ),
   })
-  return events.length
 }
 
 /** Walks over the answers of the workspace by their keys, once. */

@@ -1,10 +1,11 @@
 // How far the job of an erasure is, as its row has it.
+import type { ExecutionPlace } from '../../db/contacts/executionWalk.ts'
 import type { TeamPlace } from '../../db/contacts/teamMailWalk.ts'
 import type { TagPlace } from '../../db/stats/blank.ts'
 
 export interface ErasePlace {
-  /** The id of the last execution; '' before the first. */
-  execution: string
+  /** The last execution that was blanked, or `ALL_EXECUTIONS`; null before the first. */
+  execution: ExecutionPlace | typeof ALL_EXECUTIONS | null
   /** The key of the last answer that was looked at, in hex, or `ALL_ANSWERS`; '' before the first. */
   answer: string
   /** The last count by tag that was looked at; null: none. */
@@ -13,16 +14,22 @@ export interface ErasePlace {
   team: TeamPlace | typeof ALL_TEAM | null
 }
 
+/** In `execution`: there is none left. */
+export const ALL_EXECUTIONS = '-'
 /** In `answer`: there is none left. */
 export const ALL_ANSWERS = '-'
 /** In `team`: all was walked over once. What has ended since is found without a place. */
 export const ALL_TEAM = '-'
 
-/** Reads the place of a job's row. One that a worker of the release before has written has no `team`, so that is walked over again. */
+/**
+ * Reads the place of a job's row. One that a worker of the release before has written has no `team`, and of the executions an id alone, so
+ * these are walked over again; that release begins anew, too, where it finds no such id.
+ */
 export function readPlace(place: string | null): ErasePlace {
   const [execution = '', answer = '', tag = '', team = ''] = (place ?? '').split('/')
+  const isId = execution.startsWith('exe_')
   return {
-    execution,
+    execution: execution === ALL_EXECUTIONS ? execution : readPart(isId ? '' : execution),
     answer,
     tag: readPart<TagPlace>(tag),
     team: team === ALL_TEAM ? team : readPart<TeamPlace>(team),
@@ -30,7 +37,12 @@ export function readPlace(place: string | null): ErasePlace {
 }
 
 export const writePlace = ({ execution, answer, tag, team }: ErasePlace): string =>
-  [execution, answer, writePart(tag), team === ALL_TEAM ? team : writePart(team)].join('/')
+  [
+    execution === ALL_EXECUTIONS ? execution : writePart(execution),
+    answer,
+    writePart(tag),
+    team === ALL_TEAM ? team : writePart(team),
+  ].join('/')
 
 const readPart = <T>(part: string): T | null =>
   part === '' ? null : (JSON.parse(decodeURIComponent(part)) as T)

@@ -1,7 +1,7 @@
 // Deletes a segment of contacts that nothing names.
 import { findSegmentRow, listSegmentLinks } from '../../db/segments/reads.ts'
 import { deleteSegmentRow, lockSegments } from '../../db/segments/writes.ts'
-import { listUsedDesignsHolding } from '../../db/workflows/reads.ts'
+import { listUsedDesignsHolding } from '../../db/workflows/usedDesigns.ts'
 import { designReferences } from '../../rules/design/references.ts'
 import { isId, type WorkspaceId } from '../../rules/ids.ts'
 import { type Refusal, refuse } from '../../rules/refusals.ts'

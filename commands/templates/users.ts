@@ -2,7 +2,7 @@
 
 import type { Db } from '../../db/connect.ts'
 import { findTemplateFacts, type TemplateRow } from '../../db/templates/reads.ts'
-import { listUsedDesignsHolding } from '../../db/workflows/reads.ts'
+import { listUsedDesignsHolding } from '../../db/workflows/usedDesigns.ts'
 import { senderDomain } from '../../rules/addresses.ts'
 import { designReferences } from '../../rules/design/references.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'

@@ -16,6 +16,22 @@ export async function findDeletedAudience(
   return rows[0]
 }
 
+export interface DeletedSummary {
+  count: number
+  /** null: there is none. */
+  oldest_at: Date | null
+}
+
+/** Of how many deleted audiences something is left (of ten thousand at most), and when the first of these was deleted. */
+export async function findDeletedSummary(db: Db): Promise<DeletedSummary> {
+  const { rows } = await sql<DeletedSummary>`
+    select count(*)::int as count, min(d.deleted_at) as oldest_at from (
+      select deleted_at from audiences where deleted_at is not null and workspace_id > ''
+      order by workspace_id, deleted_at, id limit 10000) d
+  `.execute(db)
+  return rows[0] ?? { count: 0, oldest_at: null }
+}
+
 /**
  * Begins a page. It locks the audience, so that nobody adds to it meanwhile, nor does a page of it; and it lets the transaction find rows in the
  * order of an index alone: Postgres may yet take an audience that has grown fast for a small one, and would read all of it for each page.

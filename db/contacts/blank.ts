@@ -13,8 +13,9 @@ const keptKeys = [
   ...['status', 'current_step_id', 'last_event', 'reason', 'source_id'],
 ]
 
-/** A reason of the service's own; a text that somebody wrote may name the contact. */
-const isOwnReason = (text: RawBuilder<unknown>) => sql`${text} = any(${[...ownReasons]}::text[])`
+/** SQL: a reason of the service's own; a text that somebody wrote may name the contact. */
+export const isOwnReason = (text: RawBuilder<unknown>) =>
+  sql`${text} = any(${[...ownReasons]}::text[])`
 
 /** A body without what names a person: texts are null, lists and objects empty. */
 const blanked = (body: RawBuilder<unknown>, email: string) => sql`(
@@ -59,34 +60,6 @@ export async function deleteEvents(
     )
     delete from automation_events where workspace_id = ${workspaceId} and id = any(${[...ids]}::text[])
   `.execute(trx)
-}
-
-/** Blanks executions after an id, with what their nodes have read, asked and decided. @returns the last of them; null: there was none */
-export async function blankExecutions(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  contactId: string,
-  page: { after: string; limit: number },
-): Promise<{ count: number; last: string | null }> {
-  const { rows } = await sql<{ id: string }>`
-    with page as (
-      select id from executions where workspace_id = ${workspaceId} and contact_id = ${contactId}
-        and id > ${page.after} order by id limit ${page.limit} for update
-    ), steps as (
-      update execution_steps s set why = null from page where s.execution_id = page.id and s.why is not null
-    ), waits as (
-      delete from event_waits w using page where w.execution_id = page.id
-    ), calls as (
-      update http_calls c set request = null, answer = null, why = null from page where c.execution_id = page.id
-    ), done as (
-      update executions x set email = '', properties = null, error = null, cancellation_reason = case
-        when x.cancellation_reason is null or ${isOwnReason(sql`x.cancellation_reason`)} then x.cancellation_reason
-        else 'cancelled' end
-      from page where x.id = page.id
-    )
-    select id from page order by id
-  `.execute(trx)
-  return { count: rows.length, last: rows.at(-1)?.id ?? null }
 }
 
 /** Blanks bodies that webhooks are told, or were. What is not delivered yet goes out so. @returns how many */

@@ -1,9 +1,10 @@
 // Walks once over all mail of an erased contact's executions, in pages: however much there is, each page reads its own alone.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { type EndedStatus, endedStatuses } from '../../rules/states.ts'
+import type { EndedStatus } from '../../rules/states.ts'
 import type { Trx } from '../connect.ts'
 import type { Erased } from './erase.ts'
+import { endedNext } from './executionWalk.ts'
 import { isToBlank } from './teamMail.ts'
 
 /** The last that was walked over. An erased contact's executions have all ended; they are walked over in the order of an index. */
@@ -81,6 +82,6 @@ const placeOf = (status: EndedStatus, { at, execution_id, email_id }: WalkedRow)
 
 /** Before all executions that ended in the next way; null: there is none. */
 function startAfter(status: EndedStatus | null): TeamPlace | null {
-  const next = endedStatuses[status === null ? 0 : endedStatuses.indexOf(status) + 1]
+  const next = endedNext(status)
   return next ? { status: next, at: 0, execution: '', mail: '' } : null
 }

@@ -1,6 +1,5 @@
 // Reads workflows and their immutable versions.
 
-import { type SqlBool, sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { WorkflowStatus } from '../../rules/states.ts'
 import type { Db } from '../connect.ts'
@@ -111,34 +110,5 @@ export function listWorkflowVersions(
     .$if(page.after !== null, (qb) => qb.where('version', '<', page.after as number))
     .orderBy('version', 'desc')
     .limit(page.limit)
-    .execute()
-}
-
-/**
- * The designs that run now or may again, and contain one of these texts as a value or a key: the active version of
- * each workflow that is or was active, and the versions that executions still run, also of archived workflows. The
- * caller checks what the text means there.
- * @param texts of letters, digits, `_` and `-`, which JSON writes as they are
- */
-export function listUsedDesignsHolding(
-  db: Db,
-  workspaceId: WorkspaceId,
-  texts: string[],
-): Promise<{ id: string; isActive: boolean; design: object }[]> {
-  const quoted = texts.map((text) => `"${text}"`)
-  const isCurrent = sql<boolean>`(v.version = w.active_version and w.archived_at is null)`
-  return db
-    .selectFrom('workflows as w')
-    .innerJoin('workflow_versions as v', 'v.workflow_id', 'w.id')
-    .select(['w.id', 'v.design', sql<boolean>`${isCurrent} and w.status = 'active'`.as('isActive')])
-    .where('w.workspace_id', '=', workspaceId)
-    .where(
-      sql<SqlBool>`exists (select from unnest(${quoted}::text[]) as held (text)
-        where strpos(v.design::text, held.text) > 0)`,
-    )
-    .where(
-      sql<SqlBool>`(${isCurrent} or exists (select from executions e where e.workspace_id = w.workspace_id
-        and e.workflow_id = w.id and e.version = v.version and e.ended_status is null))`,
-    )
     .execute()
 }

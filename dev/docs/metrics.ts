@@ -8,6 +8,7 @@ import { collectEventLoopDelay } from '../../runtime/eventLoopDelay.ts'
 import { createLog } from '../../runtime/log.ts'
 import { createRenderMetrics } from '../../runtime/renderMetrics.ts'
 import { createSuspectMetrics } from '../../worker/blame/metrics.ts'
+import { watchDeletedAudiences } from '../../worker/deletedAudienceMetrics.ts'
 import { createDeliveryMetrics } from '../../worker/deliveryMetrics.ts'
 import { watchOutbox } from '../../worker/outboxMetrics.ts'
 import { createRetentionMetrics } from '../../worker/retention.ts'
@@ -30,12 +31,10 @@ export function metricsTable(): string {
     },
     breakers: { countOpen: () => ({ sender: 0, address: 0, account: 0 }) },
   })
-  watchOutbox(registry, { db: {} as Db, log: createLog('docs', 'silent'), now: () => new Date() })
-  createWebhookMetrics(registry, {
-    db: {} as Db,
-    log: createLog('docs', 'silent'),
-    now: () => new Date(),
-  })
+  const sources = { db: {} as Db, log: createLog('docs', 'silent'), now: () => new Date() }
+  watchOutbox(registry, sources)
+  watchDeletedAudiences(registry, sources)
+  createWebhookMetrics(registry, sources)
   createReportCounter(registry)
   createPostmasterCounter(registry)
   createSubmissionMetrics(registry)

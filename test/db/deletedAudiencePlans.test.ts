@@ -2,7 +2,11 @@
 import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { forgetAudiencePage } from '../../commands/audiences/forgetDeleted.ts'
-import { beginPageOfDeleted, findDeletedAudience } from '../../db/audiences/deleted.ts'
+import {
+  beginPageOfDeleted,
+  findDeletedAudience,
+  findDeletedSummary,
+} from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
 import type { Database } from '../../db/schema.ts'
 import { workerSettings } from '../../db/settings.ts'
@@ -40,6 +44,7 @@ async function statementsOf(): Promise<CompiledQuery[]> {
     log: ({ query }) => void asked.push(query),
   })
   await findDeletedAudience(listening, { after: '', but: [] })
+  await findDeletedSummary(listening)
   await forgetAudiencePage(
     { db: listening, wake: () => undefined, now: () => new Date() },
     workspaceId,
@@ -104,7 +109,7 @@ const literal = (value: unknown): string => {
 test('each table is read by its index: never analyzed, empty, growing, full', {
   timeout: 120_000,
 }, async () => {
-  expect(statements).toHaveLength(5)
+  expect(statements).toHaveLength(6)
   for (const reads of await whileTablesGrow(db, fill, readsOf)) {
     expect(new Set(reads.map(({ table }) => table))).toEqual(new Set(Object.keys(conditions)))
     for (const { text, table, condition } of reads) {

@@ -1,8 +1,10 @@
 // What the job of an erasure does with mail to the team about the contact: page by page, and also of what ends while it looks.
-import { sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { readPlace } from '../../commands/contacts/erasePlace.ts'
 import { runJobPage } from '../../commands/jobs/runPage.ts'
+import type { Db } from '../../db/connect.ts'
+import type { Database } from '../../db/schema.ts'
 import { createTestApi } from '../setup/api.ts'
 import { createLeavers, type Leaver } from '../setup/leavers.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
@@ -82,4 +84,48 @@ test('mail that the team gets while a page looks at all that is left is blanked 
   expect(await leavers.outcome(deliveryId)).toBe('delivered')
   expect(await carryOnErasing(deps)).toBe('completed')
   expect(await blanked(one)).toEqual([emailId])
+})
+
+test('pages of tags leave mail to the team to the last, and are begun anew for what came meanwhile', async () => {
+  const asked: string[] = []
+  const watched = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool: api.pool }),
+    log: ({ query }) => void asked.push(query.sql),
+  })
+  const one = await leavers.leaver()
+  await toTeam(one)
+  await sql`
+    insert into email_stats (workspace_id, kind, hour, domain_id, value, accepted)
+    select ${api.workspaceId}, 'tag', 1, 'dom_1', 'tag ' || n, 1 from generate_series(1, 3500) n`.execute(
+    db,
+  )
+  await erase(one)
+  const { id } = await newestJob()
+  /** Where a page has come to among the tags, whether the job is over, and whether it has read all mail to the team. */
+  const page = async () => {
+    const before = asked.length
+    const { more } = await runJobPage({ ...deps, db: watched as Db }, { id })
+    const { rows } = await sql<{ place: string | null }>`
+      select place from jobs where id = ${id}`.execute(db)
+    const looks = asked.slice(before).filter((text) => /executions x join emails m/.test(text))
+    return {
+      value: readPlace(rows[0]?.place ?? null).tag?.value,
+      hasLooked: looks.length > 0,
+      isOver: !more,
+    }
+  }
+  let first = await page()
+  while (first.value === undefined) first = await page()
+  expect(first.hasLooked).toBe(true)
+  // Nothing writes such mail any more; the last page looks all the same.
+  const late = await toTeam(one)
+  await sql`update deliveries set state = 'cancelled', settled_at = now() where id = ${late.deliveryId}`.execute(
+    db,
+  )
+  const looked: boolean[] = []
+  for (let at = first; at.value !== undefined; looked.push(at.hasLooked)) at = await page()
+  expect(looked).toEqual([false, false, true])
+  expect(await blanked(one)).not.toContain(late.emailId)
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect(await blanked(one)).toContain(late.emailId)
 })

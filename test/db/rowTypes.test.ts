@@ -11,6 +11,7 @@ import * as deletedAudiences from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
+import { blankExecutions } from '../../db/contacts/executionWalk.ts'
 import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
@@ -93,6 +94,7 @@ import * as webhookReads from '../../db/webhooks/reads.ts'
 import { countReplayed, hasBacklog, replayPage } from '../../db/webhooks/replays.ts'
 import { settleWebhooks } from '../../db/webhooks/settle.ts'
 import { insertWebhookEvent, replayWebhookDelivery } from '../../db/webhooks/writes.ts'
+import { listUsedDesignsHolding } from '../../db/workflows/usedDesigns.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { wholeWorkspace } from '../../rules/reach.ts'
 import { captureSql } from '../setup/capturedSql.ts'
@@ -225,6 +227,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => countDayPlaces(trx, ws, id, '2026-01-01'),
   (trx) => replaceToken(trx, ws, id, { prefix: id, hash: hmac, formerUntil: at, now: at }),
   (trx) => foldAudienceChanges(trx),
+  (trx) => deletedAudiences.findDeletedSummary(trx),
+  (trx) => listUsedDesignsHolding(trx, ws, [id]),
   (trx) => deletedAudiences.findDeletedAudience(trx, { after: '', but: [id] }),
   (trx) => deletedAudiences.deleteContactsOfDeleted(trx, ws, id, { from: '', limit: 1 }),
   (trx) => listPropertiesBytes(trx, ws, [id]),
@@ -339,7 +343,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => erase.deleteLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.cancelMail(trx, ws, erased, { now: at, limit: 2 }),
   (trx) => blank.deleteEvents(trx, ws, { ids: [id], spent: [hmac] }),
-  (trx) => blank.blankExecutions(trx, ws, id, { after: '', limit: 2 }),
+  (trx) => blankExecutions(trx, ws, id, { after: null, limit: 2 }),
   (trx) => blank.blankWebhookEvents(trx, ws, erased, 2),
   (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),

@@ -3,7 +3,7 @@ import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Database } from '../../db/schema.ts'
 import { apiSettings } from '../../db/settings.ts'
-import { listUsedDesignsHolding } from '../../db/workflows/reads.ts'
+import { listUsedDesignsHolding } from '../../db/workflows/usedDesigns.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { nodesOf } from '../setup/planNodes.ts'
@@ -47,11 +47,30 @@ test('of many versions with many executions', async () => {
     ]),
   )
   const [query] = asked
-  const { rows } = await pool.query(`explain (analyze, format json) ${query?.sql}`, [
-    ...(query?.parameters ?? []),
-  ])
-  const read = [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].map(
-    (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
-  )
+  if (!query) throw new Error('nothing was asked')
+  const read = (await nodesRead(query)).map(({ rows }) => rows)
   expect(Math.max(...read)).toBeLessThan(10 * VERSIONS)
+  await sql`insert into workspaces values ('ws_2', 'other', now())`.execute(db)
+  await sql`
+    insert into workflows (id, workspace_id, name, status, current_version, created_by, created_by_type, created_at, updated_at)
+    values ('wf_2', 'ws_2', 'W', 'active', 3000, 'u', 'user', now(), now())`.execute(db)
+  // Versions that nothing runs, here and in another workspace, are not looked at.
+  await sql`
+    insert into workflow_versions (workflow_id, version, workspace_id, design, created_by, created_at)
+    select 'wf_' || w, ${VERSIONS}::int + n, 'ws_' || w, '{"uses": "tpl_1"}', 'u', now()
+    from generate_series(1, 2) w, generate_series(1, 3000) n`.execute(db)
+  for (const analyze of [false, true]) {
+    if (analyze) await sql`analyze`.execute(db)
+    const designs = (await nodesRead(query)).filter(({ table }) => table === 'workflow_versions')
+    expect(designs.map(({ rows }) => rows)).toEqual([2])
+  }
 })
+
+/** How many rows each node of its plan reads. */
+async function nodesRead({ sql: text, parameters }: CompiledQuery) {
+  const { rows } = await pool.query(`explain (analyze, format json) ${text}`, [...parameters])
+  return [...nodesOf(rows[0]['QUERY PLAN'][0].Plan)].map((node) => ({
+    table: node['Relation Name'],
+    rows: (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+  }))
+}

@@ -1,6 +1,7 @@
 // How far an erasure is, as its row has it: also a row that a worker of the release before has written.
 import { expect, test } from 'vitest'
 import {
+  ALL_EXECUTIONS,
   ALL_TEAM,
   type ErasePlace,
   readPlace,
@@ -9,16 +10,19 @@ import {
 
 const team = { status: 'FAILED', at: 1_764_000_000_123, execution: 'exe_1', mail: 'em_9' } as const
 const tag = { hour: 5, domain_id: 'dom_1', value: 'a/b:c%' }
-const place: ErasePlace = { execution: 'exe_2', answer: '0aff', tag, team }
+const execution = { status: 'COMPLETED', at: 1_764_000_000_009, id: 'exe_2' } as const
+const place: ErasePlace = { execution, answer: '0aff', tag, team }
 
-test.each<ErasePlace>([place, { ...place, tag: null, team: null }, { ...place, team: ALL_TEAM }])(
-  'what is written is read: %j',
-  (one) => {
-    expect(readPlace(writePlace(one))).toEqual(one)
-  },
-)
+test.each<ErasePlace>([
+  place,
+  { ...place, execution: null, tag: null, team: null },
+  { ...place, execution: ALL_EXECUTIONS, team: ALL_TEAM },
+])('what is written is read: %j', (one) => {
+  expect(readPlace(writePlace(one))).toEqual(one)
+})
 
-test('without mail to the team it begins with that', () => {
-  expect(readPlace(null)).toEqual({ execution: '', answer: '', tag: null, team: null })
-  expect(readPlace('exe_2/0aff/')).toEqual({ ...place, tag: null, team: null })
+test('without executions and mail to the team it begins with these', () => {
+  expect(readPlace(null)).toEqual({ execution: null, answer: '', tag: null, team: null })
+  const left = { ...place, execution: null, tag: null, team: null }
+  expect(readPlace('exe_2/0aff/')).toEqual(left)
 })

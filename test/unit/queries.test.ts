@@ -62,6 +62,7 @@ const exceptions: Record<string, string[]> = {
   'workers fold the counts of audiences of all workspaces': ['audiences/foldAudienceChanges'],
   'workers delete what is left of deleted audiences of all workspaces': [
     'audiences/findDeletedAudience',
+    'audiences/findDeletedSummary',
   ],
   'workers fold the statistics of all workspaces': ['stats/foldEmailStats', 'stats/lockFolding'],
   'workers delete what is old of all workspaces': [
