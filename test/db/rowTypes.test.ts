@@ -90,7 +90,7 @@ import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import * as webhookHousekeeping from '../../db/webhooks/housekeeping.ts'
 import * as webhookLanes from '../../db/webhooks/lanes.ts'
 import * as webhookReads from '../../db/webhooks/reads.ts'
-import { countReplayed, hasBacklog, replayPage } from '../../db/webhooks/replays.ts'
+import { countReplayed, findReplayEnd, hasBacklog, replayPage } from '../../db/webhooks/replays.ts'
 import { settleWebhooks } from '../../db/webhooks/settle.ts'
 import { insertWebhookEvent, replayWebhookDelivery } from '../../db/webhooks/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
@@ -412,6 +412,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => findLiveReplay(trx, ws, id),
   (trx) => hasBacklog(trx, ws, id, 1),
   (trx) => countReplayed(trx, ws, replayed),
+  findReplayEnd,
   (trx) => countReplayed(trx, ws, { ...replayed, events: null }),
   (trx) => replayPage(trx, ws, replayed, { after: null, limit: 1 }),
   (trx) => replayPage(trx, ws, { ...replayed, events: null }, { after: uuid, limit: 1 }),
