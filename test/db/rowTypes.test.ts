@@ -11,6 +11,7 @@ import * as deletedAudiences from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
+import * as headerNames from '../../db/contacts/headerNames.ts'
 import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
@@ -344,6 +345,9 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),
   (trx) => blank.hasMailLeft(trx, ws, erased),
+  (trx) => headerNames.listNamingMail(trx, ws, erased, { waits: true, limit: 2 }),
+  (trx) => headerNames.hasNamingMailLeft(trx, ws, erased),
+  (trx) => headerNames.blankNamingMail(trx, ws, 'a@b.test', [{ email_id: id, has_ended: true }]),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
   (trx) => lockEndedDeliveries(trx, ws, [id]),
