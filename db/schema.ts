@@ -33,6 +33,7 @@ import type {
   EmailsTable,
   EmailTagsTable,
   ErasedSuppressionsTable,
+  HeaderNamesTable,
   LanesTable,
   LiveErasuresTable,
   OptOutsTable,
@@ -96,6 +97,7 @@ export interface Database {
   email_tags: EmailTagsTable
   email_sources: EmailSourcesTable
   submitted_message_ids: SubmittedMessageIdsTable
+  header_names: HeaderNamesTable
   deliveries: DeliveriesTable
   delivery_claims: DeliveryClaimsTable
   lanes: LanesTable

@@ -111,9 +111,12 @@ export const WebhookDeliveriesQuery = PageQuery.extend({
     .openapi({ description: 'Only deliveries with this status' }),
 })
 
+/** The end of the year 9999: ids, by which deliveries of a period are found, hold no time far beyond. */
+const SINCE_MAX = 253_402_300_799_999
+
 export const ReplayPeriod = z
   .object({
-    since: z.int().min(0).openapi({
+    since: z.int().min(0).max(SINCE_MAX).openapi({
       description: 'Milliseconds since 1970 (UTC): deliveries that were written then or later',
       example: 1_793_610_000_000,
     }),

@@ -1,4 +1,4 @@
-// The mail of an erased contact: what is to them, and what their executions have sent to the team about them.
+// The mail of an erased contact: what is to them, what names them beside those who got it, and what their executions have sent to the team about them.
 import type { Trx } from '../../db/connect.ts'
 import {
   type BlankedMail,
@@ -9,6 +9,12 @@ import {
   replaceFirstSlice,
 } from '../../db/contacts/blank.ts'
 import { cancelMail, type Erased } from '../../db/contacts/erase.ts'
+import {
+  blankNamingMail,
+  hasNamingMailLeft,
+  listNamingMail,
+  type NamingMail,
+} from '../../db/contacts/headerNames.ts'
 import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import {
   blankTeamMail,
@@ -40,6 +46,8 @@ export async function cancelErasedMail(
 /** Mail that is blanked next. */
 export interface ErasedMail {
   theirs: BlankedMail[]
+  /** Mail to others whose header names them. */
+  naming: NamingMail[]
   /** Ids of mail to the team. */
   team: string[]
   /** How far mail to the team is walked over then. */
@@ -61,9 +69,16 @@ export async function lockErasedMail(
     theirs.length > 0 || ofMail.isTeamLeft
       ? { team: [], at: ofMail.from }
       : await nextTeamMail(trx, workspaceId, whom, ofMail)
-  await lockMailsTracking(trx, [...theirs.map((one) => one.email_id), ...team])
-  return { theirs, team, at }
+  const naming = await listNamingMail(trx, workspaceId, whom, ofMail)
+  const mail = { theirs, naming, team, at }
+  await lockMailsTracking(trx, idsOf(mail))
+  return mail
 }
+
+const idsOf = ({ theirs, naming, team }: ErasedMail): string[] => [
+  ...[...theirs, ...naming].map((one) => one.email_id),
+  ...team,
+]
 
 /**
  * Mail to the team comes after theirs, since copies for the team lose their content with it. All of it is walked over once, so that a page
@@ -85,22 +100,22 @@ async function nextTeamMail(
 export const lockItsDeliveries = (
   trx: Trx,
   workspaceId: WorkspaceId,
-  { theirs, team }: ErasedMail,
-): Promise<void> =>
-  lockEndedDeliveries(trx, workspaceId, [...theirs.map((one) => one.email_id), ...team])
+  mail: ErasedMail,
+): Promise<void> => lockEndedDeliveries(trx, workspaceId, idsOf(mail))
 
 /** Blanks it. @returns how much */
 export async function blankErasedMail(
   trx: Trx,
   workspaceId: WorkspaceId,
   whom: Whom,
-  { theirs, team }: ErasedMail,
+  { theirs, naming, team }: ErasedMail,
   now: Date,
 ): Promise<number> {
-  await blankHeaders(trx, workspaceId, whom.email, theirs)
+  await blankHeaders(trx, workspaceId, whom.email, [...theirs, ...naming])
   await blankMail(trx, workspaceId, whom, theirs, now)
+  await blankNamingMail(trx, workspaceId, whom.email, naming)
   await blankTeamMail(trx, workspaceId, whom.email, { ids: team, now })
-  return theirs.length + team.length
+  return theirs.length + naming.length + team.length
 }
 
 /** Whether some is still under way, or goes to others too who have not got it yet. */
@@ -110,6 +125,7 @@ export const hasErasedMailLeft = async (
   whom: Erased,
 ): Promise<boolean> =>
   (await hasMailLeft(trx, workspaceId, whom)) ||
+  (await hasNamingMailLeft(trx, workspaceId, whom)) ||
   (await hasTeamMailLeft(trx, workspaceId, whom.contactId))
 
 /** Of mail that was submitted as a whole and goes to others yet, the header names them no more. */
@@ -117,7 +133,7 @@ async function blankHeaders(
   trx: Trx,
   workspaceId: WorkspaceId,
   email: string,
-  mails: readonly BlankedMail[],
+  mails: readonly NamingMail[],
 ): Promise<void> {
   for (const { email_id: emailId, has_ended } of mails) {
     if (has_ended) continue

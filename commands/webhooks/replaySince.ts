@@ -4,6 +4,7 @@ import { insertJob } from '../../db/jobs/writes.ts'
 import { findWebhook } from '../../db/webhooks/reads.ts'
 import {
   countReplayed,
+  findReplayEnd,
   hasBacklog,
   type ReplayedPeriod,
   replayPage,
@@ -32,8 +33,8 @@ interface ReplaySinceInput {
   events?: string[] | undefined
 }
 
-/** What the row of the job says; times in ms. */
-type ReplayInput = { webhook_id: string; since: number; events: string[] | null }
+/** What the row of the job says; times in ms. `until`: absent in jobs that a release before has made, which end where they were made. */
+type ReplayInput = { webhook_id: string; since: number; until?: number; events: string[] | null }
 
 /** Of all that was written since then until now, whatever became of it. @returns the id of the job */
 export async function replaySince(
@@ -57,7 +58,8 @@ export async function replaySince(
     if (jobId !== undefined) return refuse('replay_in_progress', { jobId })
     const id = newId('job')
     const at = now()
-    const input: ReplayInput = { webhook_id: webhookId, since, events: events ?? null }
+    const until = (await findReplayEnd(db)).getTime()
+    const input: ReplayInput = { webhook_id: webhookId, since, until, events: events ?? null }
     await insertJob(db, reach.workspaceId, {
       id,
       domain_id: reach.domainId,
@@ -74,23 +76,24 @@ export async function replaySince(
 }
 
 /**
- * Deliveries of a webhook that was deleted meanwhile are not sent. While much waits for the endpoint the page does nothing and
+ * A webhook that was deleted meanwhile gets nothing, so the job ends. While much waits for the endpoint the page does nothing and
  * waits: else a replay would make the backlog that disables it, and what happens now would stand behind all of it.
  */
 export async function replayJobPage({ db }: JobPageDeps, job: JobRow): Promise<JobPage> {
-  const { webhook_id, since, events } = job.input as ReplayInput
+  const { webhook_id, since, until, events } = job.input as ReplayInput
   const period: ReplayedPeriod = {
     webhookId: webhook_id,
     since: new Date(since),
-    until: job.created_at,
+    until: until === undefined ? job.created_at : new Date(until),
     events,
   }
+  const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
+  const webhook = await findWebhook(db, wholeWorkspace(job.workspace_id), webhook_id)
+  if (!webhook) return { ...nothing, error: NOT_ENABLED }
   const pendingMax = limits.webhookReplayPendingMax
   if (await hasBacklog(db, job.workspace_id, webhook_id, pendingMax)) {
-    const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
-    // Nothing is sent to one that is disabled or deleted, so the backlog stays.
-    const webhook = await findWebhook(db, wholeWorkspace(job.workspace_id), webhook_id)
-    return webhook?.status === 'enabled'
+    // Nothing is sent to one that is disabled, so the backlog stays.
+    return webhook.status === 'enabled'
       ? { ...nothing, wait_ms: BACKLOG_MS }
       : { ...nothing, error: NOT_ENABLED }
   }

@@ -68,6 +68,13 @@ export interface SubmittedMessageIdsTable {
   email_id: string
 }
 
+/** Whom the header of a submitted mail names among its recipients and its envelope does not, by the hash of the address (`hashtextextended`). */
+export interface HeaderNamesTable {
+  workspace_id: WorkspaceId
+  hash: string
+  email_id: string
+}
+
 /** The targets of an email's tracked links, in the order of the html. The token of a link has its index here. */
 export interface EmailLinksTable {
   email_id: string

@@ -41,6 +41,19 @@ function ofPeriod(
   )
 }
 
+/**
+ * The end of a period that ends now, by the clock of Postgres, which writes when a delivery was made. Rounded up, as that is rounded to
+ * a millisecond.
+ */
+export async function findReplayEnd(db: Db): Promise<Date> {
+  const { rows } = await sql<{ until: Date }>`
+    select clock_timestamp() + interval '1 ms' as until
+  `.execute(db)
+  const [row] = rows
+  if (!row) throw new Error('the end of a period was answered by no row')
+  return row.until
+}
+
 /** How many deliveries the period has. */
 export async function countReplayed(
   db: Db,

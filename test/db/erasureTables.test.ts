@@ -8,7 +8,7 @@ const { db } = await createTestDatabase()
 /** What an erasure does to the rows that are about the person. */
 const decisions: Record<string, string> = {
   deleted: `contacts audience_contacts automation_events segment_members event_waits email_attachments email_links email_tags
-    email_sources submitted_message_ids soft_bounces outbox`,
+    email_sources submitted_message_ids header_names soft_bounces outbox`,
   blanked: `emails deliveries delivery_attempts email_events executions execution_steps http_calls webhook_events
     idempotency_keys jobs schedules email_stats email_stat_changes`,
   'kept as keyed hashes': 'suppressions erased_suppressions live_erasures opt_outs spent_event_ids',

@@ -28,6 +28,8 @@ interface Job {
 let time = Date.UTC(2026, 0, 1)
 const api = await createTestApi({ now: () => new Date(time) })
 const { db, deps, workspaceId } = api
+/** An API whose clock is some seconds behind that of Postgres, which `createDatabaseClock` lets pass. */
+const late = await createTestApi({ now: () => new Date(Date.now() - 4_000) })
 
 /** A webhook with deliveries that have succeeded, one each minute of a day. */
 async function makeWebhook(count: number): Promise<string> {
@@ -158,6 +160,32 @@ describe('the replay of a period', () => {
     }
   })
 
+  it('has what was written until it was asked for, though the clock of the API is behind', async () => {
+    const { body: webhook } = await late.request<{ id: string }>('POST', '/v1/webhooks', {
+      url: 'https://hooks.example.test/in',
+      events: ['webhook.disabled'],
+    })
+    await late.request('POST', `/v1/webhooks/${webhook.id}/test`)
+    await sql`update webhook_deliveries set state = 'succeeded', next_at = null`.execute(late.db)
+    const { body } = await late.request<Job>('POST', `/v1/webhooks/${webhook.id}/replay`, {
+      since: 0,
+    })
+    await runJobPage(late.deps, { id: body.id })
+    const { body: job } = await late.request<Job>('GET', `/v1/jobs/${body.id}`)
+    expect(job).toMatchObject({ status: 'completed', counts: { replayed: 1 } })
+  })
+
+  it('ends where its webhook is deleted meanwhile: nothing is sent to that one', async () => {
+    const since = time
+    const webhook = await makeWebhook(1_200)
+    const { id } = (await replay(webhook, { since })).body
+    expect(await page(id)).toEqual({ more: true })
+    expect((await api.request('DELETE', `/v1/webhooks/${webhook}`)).status).toBe(204)
+    expect(await page(id)).toEqual({ more: false })
+    const error = expect.stringContaining('deleted')
+    expect(await read(id)).toMatchObject({ status: 'failed', error, progress: { done: 500 } })
+  })
+
   it('is paused, resumed and cancelled between pages', async () => {
     const since = time
     const webhook = await makeWebhook(1_200)
@@ -189,6 +217,8 @@ describe('the replay of a period', () => {
     [{ since: 'yesterday' }, 'since'],
     [{ since: -1 }, 'since'],
     [{ since: 1.5 }, 'since'],
+    // Microseconds, by mistake: no id holds that time, so the job could not go on.
+    [{ since: 1_793_610_000_000_000 }, 'since'],
     [{ since: 1, events: [] }, 'events'],
   ])('%j is refused', async (body, field) => {
     const webhook = await makeWebhook(1)
@@ -200,7 +230,7 @@ describe('the replay of a period', () => {
   })
 })
 
-/** Deliveries that wait for the endpoint. */
+/** Deliveries that wait for the endpoint, from before every period. */
 const fill = (webhookId: string, count: number) =>
   sql`
     with event as (
@@ -208,7 +238,7 @@ const fill = (webhookId: string, count: number) =>
       values (webhook_id(), ${workspaceId}, 'contact.created', ${new Date(time)}, '{}') returning id
     )
     insert into webhook_deliveries (id, webhook_id, event_id, workspace_id, state, attempts, next_at, created_at)
-    select webhook_id(), ${webhookId}, id, ${workspaceId}, 'pending', 0, now(), ${new Date(time)}
+    select webhook_id(), ${webhookId}, id, ${workspaceId}, 'pending', 0, now(), ${new Date(0)}
     from event cross join generate_series(1, ${count}::int)
   `.execute(db)
 

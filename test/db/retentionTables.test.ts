@@ -39,7 +39,7 @@ const kept: Record<string, string[]> = {
   ],
   'delivery/unusedDomains.ts deletes what no mail has used for long': ['recipient_domains'],
   'mail, which callers read and links in it need': [
-    ...['emails', 'email_links', 'email_tags', 'deliveries'],
+    ...['emails', 'email_links', 'email_tags', 'header_names', 'deliveries'],
   ],
   'hashes of the ids of erased events, which are refused for ever': ['spent_event_ids'],
   'executions and their events: the ids of events and `re_entry` are asked of them': [

@@ -12,6 +12,7 @@ import type { Trx } from '../../db/connect.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
+import * as headerNames from '../../db/contacts/headerNames.ts'
 import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
@@ -91,7 +92,7 @@ import { tellOfComplaint } from '../../db/webhooks/complaints.ts'
 import * as webhookHousekeeping from '../../db/webhooks/housekeeping.ts'
 import * as webhookLanes from '../../db/webhooks/lanes.ts'
 import * as webhookReads from '../../db/webhooks/reads.ts'
-import { countReplayed, hasBacklog, replayPage } from '../../db/webhooks/replays.ts'
+import { countReplayed, findReplayEnd, hasBacklog, replayPage } from '../../db/webhooks/replays.ts'
 import { settleWebhooks } from '../../db/webhooks/settle.ts'
 import { insertWebhookEvent, replayWebhookDelivery } from '../../db/webhooks/writes.ts'
 import { listUsedDesignsHolding } from '../../db/workflows/usedDesigns.ts'
@@ -348,6 +349,9 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),
   (trx) => blank.hasMailLeft(trx, ws, erased),
+  (trx) => headerNames.listNamingMail(trx, ws, erased, { waits: true, limit: 2 }),
+  (trx) => headerNames.hasNamingMailLeft(trx, ws, erased),
+  (trx) => headerNames.blankNamingMail(trx, ws, 'a@b.test', [{ email_id: id, has_ended: true }]),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
   (trx) => lockEndedDeliveries(trx, ws, [id]),
@@ -416,6 +420,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => findLiveReplay(trx, ws, id),
   (trx) => hasBacklog(trx, ws, id, 1),
   (trx) => countReplayed(trx, ws, replayed),
+  findReplayEnd,
   (trx) => countReplayed(trx, ws, { ...replayed, events: null }),
   (trx) => replayPage(trx, ws, replayed, { after: null, limit: 1 }),
   (trx) => replayPage(trx, ws, { ...replayed, events: null }, { after: uuid, limit: 1 }),

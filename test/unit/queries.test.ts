@@ -77,7 +77,11 @@ const exceptions: Record<string, string[]> = {
     'segments/claimFill',
   ],
   'it sets something for the transaction': ['idle/endWhenIdle'],
-  'bounds of all that Postgres has': ['contacts/findBounds', 'contacts/passFence'],
+  'bounds of all that Postgres has': [
+    'contacts/findBounds',
+    'contacts/passFence',
+    'webhooks/findReplayEnd',
+  ],
   'a lane has mail of all workspaces': [
     'lanes/findLaneCount',
     'lanes/offerLane',

@@ -1,0 +1,106 @@
+// Submitted mail whose header names an erased contact and whose envelope does not: the rest of a mail to many comes with the same header.
+import { type Kysely, sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { up } from '../../db/migrations/2026-11-26-63-header-names.ts'
+import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { bringTo } from '../setup/states.ts'
+import { idOf, messageOf, startTestSubmission, submit } from '../setup/submission.ts'
+import { carryOnErasing, traces } from '../setup/traces.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const api = await createTestApi()
+const { db, deps } = api
+await insertTestDomain(api, 'sender.test')
+const server = await startTestSubmission(api)
+
+const BO = 'bo@person.test'
+
+async function contact(): Promise<string> {
+  const email = `${uniqueName('ada')}@person.test`
+  const event = { event_name: 'seen', email }
+  expect((await api.request('POST', '/v1/automation/events', event)).status).toBe(202)
+  return email
+}
+/** Sends it to Bo alone. @returns its id */
+const send = async (headers: Record<string, string>, key = api.key) =>
+  idOf(await submit(server.port, key, messageOf(headers), BO))
+const options = (given: object) => ({ 'X-Dripline-Options': JSON.stringify(given) })
+const erase = async (email: string) => {
+  const { status } = await api.request('DELETE', `/v1/automation/contacts/${email}`)
+  expect(status).toBe(204)
+  return carryOnErasing(deps)
+}
+const read = async (id: string) => {
+  const { rows } = await sql<{ to: string[]; cc: string[]; subject: string; source: string }>`
+    select m."to", m.cc, m.subject, (select encode(s.content, 'escape') from email_sources s
+      where s.email_id = m.id and s.position = 0) as source
+    from emails m where m.id = ${id}`.execute(db)
+  return rows[0]
+}
+
+test('mail that has ended names them no more, and keeps who got it', async () => {
+  const email = await contact()
+  const To = `"Ada, as she is" <${email.toUpperCase()}>, Bo <${BO}>`
+  const id = await send({ To, Cc: `${email}, x${email}`, ...options({ tags: { who: email } }) })
+  await bringTo(db, { emailId: id }, 'delivered', new Date())
+  expect(await erase(email)).toBe('completed')
+  expect(await read(id)).toEqual({
+    to: [`Bo <${BO}>`],
+    cc: [`x${email}`],
+    subject: '',
+    source: null,
+  })
+  const { rows } = await sql`delete from emails where id = ${id} returning id`.execute(db)
+  expect(rows).toHaveLength(1)
+  expect(await traces(db, email)).toEqual([])
+})
+
+test('scheduled mail is not waited for, and goes out without them in its header', async () => {
+  const email = await contact()
+  const scheduled_at = Date.now() + 86_400_000
+  const id = await send({ To: `Ada <${email}>, ${BO}`, ...options({ scheduled_at }) })
+  const before = await read(id)
+  expect(before?.source).toContain(email)
+  expect(await erase(email)).toBe('completed')
+  const after = await read(id)
+  expect([after?.to, after?.subject, after?.source.length]).toEqual([
+    [BO],
+    'Hello',
+    before?.source.length,
+  ])
+  expect(await traces(db, email)).toEqual([])
+})
+
+test('mail under way is waited for; what is submitted after the erasure stays', async () => {
+  const email = await contact()
+  const id = await send({ To: `${email}, ${BO}` })
+  expect(await erase(email)).toBe('running')
+  const later = await send({ To: `${email}, ${BO}` })
+  await bringTo(db, { emailId: id }, 'delivered', new Date())
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect([(await read(id))?.to, (await read(later))?.to]).toEqual([[BO], [email, BO]])
+})
+
+test('another workspace’s mail stays', async () => {
+  const email = await contact()
+  const other = await api.createKey({ workspaceName: 'other' })
+  const workspace = { ...api, workspaceId: other.workspaceId }
+  await insertTestDomain(workspace, 'sender.test')
+  const id = await send({ To: `${email}, ${BO}` }, other.token)
+  expect(await erase(email)).toBe('completed')
+  expect((await read(id))?.to).toEqual([email, BO])
+})
+
+test('mail of before the migration is known too, also where its message is gone by its age', async () => {
+  const email = await contact()
+  const ids = [
+    await send({ To: `${email}, ${BO}` }),
+    await send({ To: `${email}, ${BO}`, 'Message-ID': '<one@app.test>' }),
+  ]
+  await sql`delete from header_names`.execute(db)
+  await sql`delete from email_sources where email_id = ${ids[1]}`.execute(db)
+  await up(db as unknown as Kysely<unknown>)
+  for (const emailId of ids) await bringTo(db, { emailId }, 'delivered', new Date())
+  expect(await erase(email)).toBe('completed')
+  for (const id of ids) expect((await read(id))?.to).toEqual([BO])
+})
