@@ -23,6 +23,7 @@ const postRoute = defineOperation({
   bound: 'carries',
   errors: 'message',
   tags: ['API keys'],
+  operationId: 'createApiKey',
   summary: 'Make an API key',
   description:
     'Makes another key of the workspace, for the user of the key that asks. A key gives no more than it has: the new one ' +
@@ -41,6 +42,7 @@ const listRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['API keys'],
+  operationId: 'listApiKeys',
   summary: 'List API keys',
   description:
     'The keys that were not revoked, newest first; those that have expired are among them. `last_used_at` says which are ' +
@@ -57,6 +59,7 @@ const rotateRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['API keys'],
+  operationId: 'rotateApiKey',
   summary: 'Rotate an API key',
   description:
     'Gives the key a new token. Everything else of it stays, its id too. The token before works for `grace_ms` more, ' +
@@ -75,6 +78,7 @@ const revokeRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['API keys'],
+  operationId: 'deleteApiKey',
   summary: 'Revoke an API key',
   description:
     'Requests with the key are refused, within a second everywhere, with its tokens from before a rotation too. There is ' +

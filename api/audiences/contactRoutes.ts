@@ -46,6 +46,7 @@ const listRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'listAudienceContacts',
   summary: "List an audience's contacts",
   description: 'By address, from a to z. `?expand=details` adds their properties.',
   codes: ['not_found'],
@@ -63,6 +64,7 @@ const postRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'createAudienceContact',
   summary: 'Add an audience contact',
   description:
     'Adds the address to the audience (201). When it is there already, changes the contact (200): fields that ' +
@@ -84,6 +86,7 @@ const batchRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'createAudienceContactBatch',
   summary: 'Add audience contacts in bulk',
   description:
     'Adds or changes many contacts in one commit, by the same rules as one. An item that is not valid ' +
@@ -107,6 +110,7 @@ const patchRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'updateAudienceContact',
   summary: 'Change an audience contact',
   description:
     'Changes the fields that are given; the others stay. Properties are merged. The address itself cannot be ' +
@@ -126,6 +130,7 @@ const deleteRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'deleteAudienceContact',
   summary: 'Remove an audience contact',
   description:
     'Removes the address from this audience alone. If it is an automation contact, its event `audience.left` ' +

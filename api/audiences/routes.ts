@@ -28,6 +28,7 @@ const listRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'listAudiences',
   summary: 'List audiences',
   description: `All audiences of the workspace, newest first, ${limits.audiencesPageSize} on a page.`,
   example: audienceExamples.list,
@@ -42,6 +43,7 @@ const postRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'createAudience',
   summary: 'Create an audience',
   description:
     'Creates an audience without contacts. `created_by` is the user of the key that asks.',
@@ -57,6 +59,7 @@ const getRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'getAudience',
   summary: 'Get an audience',
   description:
     'The audience with the number of its contacts. `GET /v1/audiences/{audienceId}/contacts` lists them.',
@@ -73,6 +76,7 @@ const patchRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'updateAudience',
   summary: 'Rename an audience',
   description: 'Changes the name. Workflows name an audience by its id, so nothing else changes.',
   codes: ['not_found'],
@@ -88,6 +92,7 @@ const deleteRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'deleteAudience',
   summary: 'Delete an audience',
   description:
     'Deletes the audience and its contacts, for good. Automation contacts with the same addresses stay, and no ' +

@@ -45,6 +45,7 @@ const listRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'listAutomationContacts',
   summary: 'List contacts',
   description:
     'All automation contacts of the workspace, newest first, without their properties. The first event of an ' +
@@ -63,6 +64,7 @@ const getRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'getAutomationContact',
   summary: 'Get a contact',
   description:
     'The contact with its properties. Percent-encode the address in the path once; a `+` in it stands for ' +
@@ -84,6 +86,7 @@ const patchRoute = defineOperation({
   errors: 'error',
   failureText: 'Failed to update contact metadata',
   tags,
+  operationId: 'updateAutomationContact',
   summary: "Change a contact's properties",
   description:
     'Merges `properties` into the stored ones, at every depth: a key with a value is set, a key with null is ' +
@@ -116,6 +119,7 @@ const deleteRoute = defineOperation({
   bound: 'refused',
   errors: 'error',
   tags,
+  operationId: 'deleteAutomationContact',
   summary: 'Erase a contact',
   description:
     'Deletes the contact with their properties and events, removes them from all audiences, cancels their executions ' +
@@ -138,6 +142,7 @@ const executionsRoute = defineOperation({
   errors: 'error',
   failureText: 'Failed to list contact executions',
   tags,
+  operationId: 'listAutomationContactExecutions',
   summary: "List a contact's executions",
   description:
     'Of all workflows: those that run come first, then those that have ended, the latest end first. One that ' +
@@ -158,6 +163,7 @@ const eventsRoute = defineOperation({
   bound: 'own',
   errors: 'error',
   tags,
+  operationId: 'listAutomationContactEvents',
   summary: "List a contact's events",
   description:
     'Newest first, with their properties: the events that you posted, and those that the service records, ' +

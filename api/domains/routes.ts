@@ -36,6 +36,7 @@ const listRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Domains'],
+  operationId: 'listDomains',
   summary: 'List domains',
   description:
     'All sending domains, newest first, with the DNS records to publish and what the last check found.',
@@ -51,6 +52,7 @@ const postRoute = defineOperation({
   bound: 'refused',
   errors: 'message',
   tags: ['Domains'],
+  operationId: 'createDomain',
   summary: 'Register a domain',
   description:
     'Makes a DKIM key for the domain and answers the DNS records to publish. In this answer the names are relative to ' +
@@ -74,6 +76,7 @@ const getRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Domains'],
+  operationId: 'getDomain',
   summary: 'Get a domain',
   description:
     'One sending domain. `?expand=details` adds `tracking_domain` and, in `record_states`, what the last check found of ' +
@@ -93,6 +96,7 @@ const verifyRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Domains'],
+  operationId: 'verifyDomain',
   summary: 'Check DNS records now',
   description:
     'Has the records looked for at once, and answers before that is done: the answer is the domain as it was. Get the ' +
@@ -112,6 +116,7 @@ const changeRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Domains'],
+  operationId: 'updateDomain',
   summary: 'Change tracking settings',
   description:
     'Changes what is given and leaves the rest. It holds for mail that is accepted from now on. A `tracking_domain` is ' +
@@ -131,6 +136,7 @@ const deleteRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Domains'],
+  operationId: 'deleteDomain',
   summary: 'Delete a domain',
   description:
     'Nothing can be sent from the domain any more, and API keys for it alone are revoked. Mail that was accepted before ' +
@@ -150,6 +156,7 @@ const rotateRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Domains'],
+  operationId: 'rotateDomainDkim',
   summary: 'Rotate a DKIM key',
   description:
     'Makes another key and answers its DNS record among the others. Publish it and leave the old record: the old key ' +

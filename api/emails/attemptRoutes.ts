@@ -18,6 +18,7 @@ const listRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Emails'],
+  operationId: 'listEmailAttempts',
   summary: 'List delivery attempts',
   description:
     'What was tried to deliver an email, with the SMTP conversation of each attempt. Use it to see why a mail is late ' +

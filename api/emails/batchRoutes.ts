@@ -14,6 +14,7 @@ const batchRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   tags: ['Emails'],
+  operationId: 'sendEmailBatch',
   summary: 'Send emails in bulk',
   description:
     `Accepts up to ${limits.emailsBatchMax} emails in one commit, each by the rules of \`POST /v1/emails\`. With the header ` +

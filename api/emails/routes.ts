@@ -33,6 +33,7 @@ const sendRoute = defineOperation({
   bodyBytesMax: limits.emailRequestBytesMax,
   largeFields: emailLargeFields,
   tags,
+  operationId: 'sendEmail',
   summary: 'Send an email',
   description:
     'Accepts one email for up to 50 recipients. A 200 means that it is committed: it is sent, or its failure is ' +
@@ -68,6 +69,7 @@ const listRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'listEmails',
   summary: 'List sent emails',
   description:
     'The emails of the workspace, newest first, with the latest event of each recipient and without their bodies. ' +
@@ -85,6 +87,7 @@ const getRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'getEmail',
   summary: 'Get an email',
   description:
     'One email with its bodies and with all that happened to each recipient. Right after it was accepted each ' +

@@ -19,6 +19,7 @@ const rescheduleRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Emails'],
+  operationId: 'updateEmail',
   summary: 'Reschedule an email',
   description:
     'Gives scheduled mail another time. A time that has come sends it now: the status is `queued` then, or `cancelled` if its ' +
@@ -39,6 +40,7 @@ const cancelRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Emails'],
+  operationId: 'cancelEmail',
   summary: 'Cancel a scheduled email',
   description:
     'Nothing of it is sent, to nobody: each recipient has the event `bounced` with the subtype `Cancelled`. Once it has become due it is ' +

@@ -26,6 +26,7 @@ const postRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags: ['Automation events'],
+  operationId: 'createAutomationEvent',
   summary: 'Post an event',
   description:
     'Records what a contact did. The first event of an address makes the contact. The event starts each active ' +
@@ -52,6 +53,7 @@ const batchRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags: ['Automation events'],
+  operationId: 'createAutomationEventBatch',
   summary: 'Post events in bulk',
   description:
     `Records up to ${limits.eventsBatchMax} events in one commit, by the same rules as one. An event that is refused is listed in ` +

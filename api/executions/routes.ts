@@ -33,6 +33,7 @@ const getRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'getExecution',
   summary: 'Get an execution',
   description:
     'Where the execution is: its status, its node, and until when it waits. The answer is up to date. An ' +
@@ -52,6 +53,7 @@ const emailsRoute = defineOperation({
   errors: 'error',
   failureText: 'Failed to get execution emails',
   tags,
+  operationId: 'listExecutionEmails',
   summary: "List an execution's emails",
   description:
     'All emails that it has written, newest first, in one answer. `GET /v1/emails/{id}` has their content.',
@@ -70,6 +72,7 @@ const stepsRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'listExecutionSteps',
   summary: "List an execution's steps",
   description:
     'The nodes that it has entered, in order, each with the handle by which it left and with the reason. ' +
@@ -89,6 +92,7 @@ const cancelRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'cancelExecution',
   summary: 'Cancel an execution',
   description:
     'Ends the execution for good: after the answer it takes no further step. Emails that it has written are ' +

@@ -26,6 +26,7 @@ export function missingAddressRoutes(
     const route = defineOperation({
       ...each,
       errors,
+      operationId: 'missingAddress',
       summary: 'An address is missing',
       description: 'Answers 400.',
       example: {},

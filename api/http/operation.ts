@@ -50,6 +50,11 @@ export interface OperationExample {
 
 /** What the interface description says of an operation. */
 export interface OperationGuide {
+  /**
+   * What generated clients call it: a verb and the resource, `sendEmail`. It is for good: another name breaks programs that
+   * were written with the first.
+   */
+  operationId: string
   /** What it does, in three to six words. */
   summary: string
   /** Markdown: when to use it, what it promises, what surprises. */

@@ -19,6 +19,7 @@ const listRoute = defineOperation({
   bound: 'own',
   errors: 'error',
   tags,
+  operationId: 'listSecrets',
   summary: 'List the names of secrets',
   description:
     'All secrets of the workspace by name, and when each was stored. Values are never shown.',
@@ -34,6 +35,7 @@ const putRoute = defineOperation({
   bound: 'own',
   errors: 'error',
   tags,
+  operationId: 'putSecret',
   summary: 'Store a secret',
   description:
     'Stores a value, or replaces it, that `http_request` nodes read as `{{ secrets.NAME }}`. It is encrypted and shown to ' +
@@ -53,6 +55,7 @@ const deleteRoute = defineOperation({
   bound: 'own',
   errors: 'error',
   tags,
+  operationId: 'deleteSecret',
   summary: 'Delete a secret',
   description: 'Nodes that read it leave by `error` from now on, until it is stored again.',
   codes: ['not_found'],

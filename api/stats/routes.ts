@@ -19,6 +19,7 @@ const emailsRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags: ['Statistics'],
+  operationId: 'getEmailStats',
   summary: 'Count mail by hour or day',
   description:
     'Counts recipients: a mail to three people counts three times. `accepted` counts in the hour in which the mail was accepted, ' +

@@ -26,6 +26,7 @@ const listRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'listSuppressions',
   summary: 'List suppressed addresses',
   description:
     'The addresses that nothing is sent to now, newest first. Those that have run out are not shown. One whose contact was ' +
@@ -44,6 +45,7 @@ const postRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'createSuppression',
   summary: 'Suppress an address',
   description:
     'Nothing is sent to the address from now on, until you delete it here. A mail to it is accepted and recorded as ' +
@@ -65,6 +67,7 @@ const deleteRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'deleteSuppression',
   summary: 'Delete a suppression',
   description:
     'The address may be written to again. Percent-encode it once. Do this when you know that the mailbox works: the ' +

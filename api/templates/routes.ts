@@ -1,4 +1,5 @@
 // Templates: list, create, get, change, delete, publish, duplicate, render. By id or alias.
+// Long because it describes eight operations.
 
 import { z } from '@hono/zod-openapi'
 import { findTemplateContact } from '../../commands/templates/contact.ts'
@@ -40,6 +41,7 @@ const listRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'listTemplates',
   summary: 'List templates',
   description:
     'All templates, newest first, without html and text: get one of them for its content.',
@@ -57,6 +59,7 @@ const postRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   tags,
+  operationId: 'createTemplate',
   summary: 'Create a template',
   description:
     'Makes a draft, version 1. Nothing can be sent with it before it is published. The parts are ' +
@@ -75,6 +78,7 @@ const getRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'getTemplate',
   summary: 'Get a template',
   description: 'One template with the content of its current version, published or not.',
   codes: ['not_found'],
@@ -90,6 +94,7 @@ const patchRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   tags,
+  operationId: 'updateTemplate',
   summary: 'Change a template',
   description:
     'Changes what is given and leaves the rest. Changed content becomes a new version; mail is made from the published ' +
@@ -107,6 +112,7 @@ const deleteRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   tags,
+  operationId: 'deleteTemplate',
   summary: 'Delete a template',
   description:
     'Deletes the template with its versions. Mail that was made from it keeps its content. While an active workflow ' +
@@ -124,6 +130,7 @@ const publishRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   tags,
+  operationId: 'publishTemplate',
   summary: 'Publish a template',
   description:
     'Mail is made from the current version from now on. Publishing the same version again changes nothing.',
@@ -140,6 +147,7 @@ const duplicateRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   tags,
+  operationId: 'duplicateTemplate',
   summary: 'Duplicate a template',
   description:
     'Copies the content of the current version into a new draft, named as the template with “(copy)” behind it. The ' +
@@ -158,6 +166,7 @@ const renderRoute = defineOperation({
   bound: 'same',
   errors: 'message',
   tags,
+  operationId: 'renderTemplate',
   summary: 'Render a template',
   description:
     'Shows what a mail would look like with these values; nothing is sent or stored. It is the current version that is ' +

@@ -16,6 +16,7 @@ const testRoute = defineOperation({
   bound: 'sender',
   errors: 'message',
   tags: ['Templates'],
+  operationId: 'testTemplate',
   summary: 'Send a template as a test',
   description:
     'Sends the current version, so a draft is seen in a real mail program before it is published. It goes from the ' +

@@ -33,6 +33,7 @@ const testRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'testWebhook',
   summary: 'Send a test event',
   description:
     'Sends `webhook.test` to this endpoint, whatever it asks for. The list of its deliveries tells what it answered. A ' +
@@ -50,6 +51,7 @@ const listRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'listWebhookDeliveries',
   summary: 'List deliveries',
   description: 'What was sent to the endpoint, or is about to be, newest first.',
   codes: ['not_found'],
@@ -65,6 +67,7 @@ const replayRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'replayWebhookDelivery',
   summary: 'Replay a delivery',
   description:
     'Sends the event once more, whether it had succeeded or not, with the same `webhook-id`; a failing one is tried as ' +
@@ -86,6 +89,7 @@ const replaySinceRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'replayWebhook',
   summary: 'Replay a period',
   description:
     'Sends once more all that was written for the endpoint since a time, whether it had succeeded or not, each event with its ' +

@@ -35,6 +35,7 @@ const listRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'listWebhooks',
   summary: 'List webhooks',
   description: 'All webhooks, newest first. Secrets are never shown again.',
   example: webhookExamples.list,
@@ -49,6 +50,7 @@ const postRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'createWebhook',
   summary: 'Create a webhook',
   description:
     'The endpoint is told of events that happen from now on, by a POST that is signed as Standard Webhooks says. The ' +
@@ -68,6 +70,7 @@ const getRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'getWebhook',
   summary: 'Get a webhook',
   description: 'The webhook, and why it is disabled if it is.',
   codes: ['not_found'],
@@ -83,6 +86,7 @@ const patchRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'updateWebhook',
   summary: 'Change a webhook',
   description:
     'Changes what is given. What is pending goes to a new `url`, too. `enabled` clears `disabled_reason`: what was pending ' +
@@ -100,6 +104,7 @@ const deleteRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'deleteWebhook',
   summary: 'Delete a webhook',
   description:
     'Nothing is sent to it from now on. What was pending, and the list of its deliveries, are gone.',
@@ -116,6 +121,7 @@ const rotateRoute = defineOperation({
   bound: 'own',
   errors: 'message',
   tags,
+  operationId: 'rotateWebhookSecret',
   summary: 'Rotate the secret',
   description:
     'Makes a new secret. For 24 hours requests are signed with the one of before too, so that you can change it in your ' +

@@ -34,6 +34,7 @@ const executionsRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'listWorkflowExecutions',
   summary: "List a workflow's executions",
   description:
     'Those that run come first, then those that have ended, the latest end first. One that ends while you ' +
@@ -53,6 +54,7 @@ const emailsRoute = defineOperation({
   bound: 'own',
   errors: 'error',
   tags,
+  operationId: 'listWorkflowEmails',
   summary: "List a workflow's emails",
   description:
     'The emails that its executions have written, newest first, each with what became of it. `GET ' +
@@ -72,6 +74,7 @@ const startRoute = defineOperation({
   bound: 'sender',
   errors: 'error',
   tags,
+  operationId: 'createWorkflowExecution',
   summary: 'Start an execution by hand',
   description:
     'Starts the workflow for one contact, without an event: at its manual trigger, or at its first trigger ' +

@@ -42,6 +42,7 @@ const listRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'listWorkflows',
   summary: 'List workflows',
   description:
     'All workflows of the workspace, newest first, without their designs. Archived ones are left out.',
@@ -57,6 +58,7 @@ const postRoute = defineOperation({
   bound: 'sender',
   errors: 'error',
   tags,
+  operationId: 'createWorkflow',
   summary: 'Create a workflow',
   description:
     'Creates a workflow with version 1 of its design. The design of a `draft` may be unfinished: only its ' +
@@ -76,6 +78,7 @@ const getRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'getWorkflow',
   summary: 'Get a workflow',
   description:
     'The workflow with its current design. `current_version` and `active_version` differ when the design was ' +
@@ -93,6 +96,7 @@ const patchRoute = defineOperation({
   bound: 'sender',
   errors: 'error',
   tags,
+  operationId: 'updateWorkflow',
   summary: 'Change a workflow',
   description:
     'Changes the name, the status or the design; what is left out stays. A changed design becomes a new ' +
@@ -115,6 +119,7 @@ const deleteRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'deleteWorkflow',
   summary: 'Archive a workflow',
   description:
     'From now on it starts no executions, and cannot be read, changed or brought back. Its executions that run ' +
@@ -135,6 +140,7 @@ const validateRoute = defineOperation({
   bound: 'sender',
   errors: 'error',
   tags,
+  operationId: 'validateWorkflow',
   summary: 'Check a design',
   description:
     'Checks a design by the rules for an active workflow, and changes nothing. Without a `design` it checks ' +
@@ -155,6 +161,7 @@ const duplicateRoute = defineOperation({
   bound: 'sender',
   errors: 'error',
   tags,
+  operationId: 'duplicateWorkflow',
   summary: 'Duplicate a workflow',
   description:
     'Copies the current design into a new workflow: a draft with the same name and ` copy` behind it. Earlier ' +

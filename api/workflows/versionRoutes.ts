@@ -37,6 +37,7 @@ const listRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'listWorkflowVersions',
   summary: "List a workflow's versions",
   description:
     'All versions of the design, newest first, without the designs. A version never changes.',
@@ -55,6 +56,7 @@ const getRoute = defineOperation({
   bound: 'same',
   errors: 'error',
   tags,
+  operationId: 'getWorkflowVersion',
   summary: 'Get a version',
   description:
     'One version with its design: for example the one that an execution names in `version_used`.',
@@ -73,6 +75,7 @@ const restoreRoute = defineOperation({
   bound: 'sender',
   errors: 'error',
   tags,
+  operationId: 'restoreWorkflowVersion',
   summary: 'Restore a version',
   description:
     'Makes the design of that version the current one, as a new version with the next number. When it is the ' +
