@@ -9,6 +9,7 @@ import { expectsContinue } from './bodies/continue.ts'
 import { drainUnread, endUnread, isEnding } from './bodies/drain.ts'
 import type { DroppedBy } from './dropped.ts'
 import type { ErrorCode } from './errorCodes.ts'
+import { hasSeveralHosts } from './hosts.ts'
 import { requestIdOf } from './requestId.ts'
 import { watchTaking } from './taking.ts'
 
@@ -89,6 +90,10 @@ export function createHttpServer(
     used.begin(socket, outgoing)
     drainUnread(incoming, outgoing)
     outgoing.setHeader('Keep-Alive', `timeout=${rules.keepAliveTold_s}`)
+    if (hasSeveralHosts(incoming.rawHeaders)) {
+      refuseAddress(incoming, outgoing, 'The request has more than one header Host')
+      return
+    }
     answer(incoming, outgoing).catch((err) => {
       if (err instanceof RequestError) refuseAddress(incoming, outgoing)
       else outgoing.destroy()
@@ -136,8 +141,11 @@ function answerThrown(err: unknown): Response {
 }
 
 /** Answers a request whose path or `Host` makes no address, so that no route can be found for it. */
-function refuseAddress(incoming: IncomingMessage, outgoing: ServerResponse): void {
-  const message = 'The path of the request, or its header Host, cannot be read'
+function refuseAddress(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  message = 'The path of the request, or its header Host, cannot be read',
+): void {
   refuse(incoming, outgoing, 400, { message, code: 'invalid_request' })
 }
 

@@ -171,6 +171,25 @@ it.each(['* HTTP/1.1\r\nhost: x', '/healthz HTTP/1.1\r\nhost: a b', '/\\ HTTP/1.
   },
 )
 
+it.each(['host: a.test\r\nHost: b.test', 'Host: a.test\r\nHOST: a.test'])(
+  'refuses a request with two headers Host, and does nothing of it: %j',
+  async (hosts) => {
+    const before = await describeTables(api.db)
+    const body = '{"name":"x"}'
+    const one = head('/v1/audiences', api.key, { 'content-length': body.length }) + body
+    const two = one.replace('host: api.test', `${hosts}\r\nx-request-id: mine`)
+    const connection = await openRaw(port)
+    // Where a client and a proxy read two requests differently, what comes after them is not to be trusted.
+    await connection.write(two + one)
+    await connection.closed()
+    expect(connection.statuses()).toEqual([400])
+    expect(connection.received()).toMatch(/^x-request-id: mine\r\n/im)
+    expect(connection.received()).toMatch(/^connection: close\r\n/im)
+    expect(told(connection).code).toBe('invalid_request')
+    expect(await describeTables(api.db)).toEqual(before)
+  },
+)
+
 it('answers HEAD as GET, without the body', async () => {
   const get = await ask('GET', '/v1/audiences', {})
   const head = await ask('HEAD', '/v1/audiences', {})
