@@ -1,20 +1,12 @@
 // The filters of the list of emails, as a query says them.
 import { z } from '@hono/zod-openapi'
 import type { EmailFilter } from '../../db/emails/reads.ts'
-import { normalizeContactEmail } from '../../rules/addresses.ts'
 import { type IdKind, isId } from '../../rules/ids.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { exampleIds } from '../http/exampleIds.ts'
-import { ExpandQuery, PageQuery } from '../http/fields.ts'
+import { ExpandQuery, PageQuery, writtenEmailField } from '../http/fields.ts'
 import { emailStatuses } from './eventSchemas.ts'
-
-const addressField = z
-  .string()
-  .refine(
-    (text) => normalizeContactEmail(text) !== null,
-    'must be an address such as ada@example.com',
-  )
 
 /** The latest time that a timestamp of ours can have. */
 const TIME_MAX = 253_402_300_799_999
@@ -46,10 +38,10 @@ export const EmailsQuery = PageQuery.extend(ExpandQuery.shape).extend({
     description:
       'That a recipient has had, whatever came after it: `delivered` finds what was opened since, too',
   }),
-  to: addressField.optional().openapi({
+  to: writtenEmailField.optional().openapi({
     description: 'The bare address of a recipient: of to, cc or bcc, in any letter case',
   }),
-  from: addressField
+  from: writtenEmailField
     .optional()
     .openapi({ description: 'The bare address of the sender, in any letter case' }),
   domain_id: idField('domain', exampleIds.domain)

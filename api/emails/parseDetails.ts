@@ -2,6 +2,7 @@
 
 import type { Attachment } from '../../commands/emails/newEmail.ts'
 import { type Mailbox, parseMailbox } from '../../rules/addresses.ts'
+import { addressAdvice } from '../../rules/asciiDomains.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits, MEBIBYTE } from '../../rules/limits.ts'
@@ -95,7 +96,7 @@ function readMailbox(given: JsonObject, field: string, index: number, text: stri
   const mailbox = parseMailbox(text)
   if (mailbox) return mailbox
   const place = Array.isArray(given[field]) ? `${field}[${index}]` : field
-  const form = 'one address such as ada@example.com, or Ada <ada@example.com>'
+  const form = `one address such as ada@example.com, or Ada <ada@example.com>${addressAdvice(text)}`
   throw badRequest(`${place} must be ${form}, not ${shown(text)}`, 'invalid_address')
 }
 

@@ -1,5 +1,6 @@
 // The error that becomes an answer, and common errors.
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { addressAdvice } from '../../rules/asciiDomains.ts'
 import { shown } from '../../rules/shown.ts'
 import type { ErrorCode } from './errorCodes.ts'
 
@@ -46,7 +47,7 @@ export const emailRequired = () => badRequest('Email is required', 'email_requir
 /** A malformed address in a path, for operations without a text of the contract. */
 export const invalidEmail = (given: string) =>
   badRequest(
-    `email in the path must be an address such as ada@example.com, not ${shown(given)}`,
+    `email in the path must be an address such as ada@example.com${addressAdvice(given)}, not ${shown(given)}`,
     'invalid_email',
   )
 export const invalidJson = (code: ErrorCode | null = 'invalid_json') =>

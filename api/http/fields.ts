@@ -1,13 +1,15 @@
 // Schemas of fields that several resources share. Every accepted text can be stored.
 import { z } from '@hono/zod-openapi'
 import { normalizeContactEmail } from '../../rules/addresses.ts'
+import { addressAdvice } from '../../rules/asciiDomains.ts'
 import { isJsonObject, type JsonObject } from '../../rules/json.ts'
 import { findJsonFault, isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import type { ApiDeps } from './env.ts'
 
 const UNSTORABLE = 'must not hold a NUL character or half of a surrogate pair'
-const NO_EMAIL = 'must be an address such as ada@example.com'
+const noEmail = (given: unknown) =>
+  `must be an address such as ada@example.com${addressAdvice(given)}`
 
 /** Text of at most `charsMax` UTF-16 units, possibly empty. */
 export const textField = (charsMax: number) =>
@@ -21,7 +23,7 @@ export const nameField = textField(limits.nameCharsMax)
 /** An address that may become a contact, as it was written. */
 export const writtenEmailField = z
   .string()
-  .refine((text) => normalizeContactEmail(text) !== null, NO_EMAIL)
+  .refine((text) => normalizeContactEmail(text) !== null, { error: ({ input }) => noEmail(input) })
 
 /** Like `writtenEmailField`; the result is in lower case. */
 export const contactEmailField = z
@@ -29,7 +31,7 @@ export const contactEmailField = z
   .transform((text, context) => {
     const email = normalizeContactEmail(text)
     if (email !== null) return email
-    context.addIssue({ code: 'custom', message: NO_EMAIL })
+    context.addIssue({ code: 'custom', message: noEmail(text) })
     return z.NEVER
   })
   .openapi({ type: 'string', example: 'ada@example.com' })

@@ -1,5 +1,6 @@
 // The HTTP answer for each refusal of a command: its status, code and text.
 
+import { domainAdvice } from '../../rules/asciiDomains.ts'
 import { reservedEventPrefixes } from '../../rules/eventNames.ts'
 import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import { isRefusal, type Refusal, type RefusalCode } from '../../rules/refusals.ts'
@@ -131,7 +132,7 @@ const answers: Answers = {
   domain_id_not_found: ({ id }) => notFound(`Domain ${shownText(id)} not found`),
   invalid_domain_name: ({ name }) =>
     badRequest(
-      `name must be a domain name such as mail.example.com, not ${shown(name)}`,
+      `name must be a domain name such as mail.example.com${domainAdvice(name)}, not ${shown(name)}`,
       'invalid_domain_name',
     ),
   invalid_tracking_domain: ({ domain, host }) =>

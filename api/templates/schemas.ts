@@ -4,6 +4,7 @@ import type { NewTemplate as New } from '../../commands/templates/create.ts'
 import type { TemplateChange as Change } from '../../commands/templates/update.ts'
 import type { TemplateListRow, TemplateRow } from '../../db/templates/reads.ts'
 import { parseMailbox } from '../../rules/addresses.ts'
+import { addressAdvice } from '../../rules/asciiDomains.ts'
 import { limits } from '../../rules/limits.ts'
 import {
   jsonObjectField,
@@ -69,7 +70,10 @@ const alias = z
 
 const mailbox = textField(limits.mailboxCharsMax).refine(
   (text) => text === '' || parseMailbox(text) !== null,
-  'must be one address such as hello@acme.com, or Acme <hello@acme.com>',
+  {
+    error: ({ input }) =>
+      `must be one address such as hello@acme.com, or Acme <hello@acme.com>${addressAdvice(input)}`,
+  },
 )
 const body = textField(limits.templateBytesMax).refine(
   (text) => Buffer.byteLength(text) <= limits.templateBytesMax,

@@ -1,13 +1,14 @@
 // Schemas of the test mail of a template.
 import { z } from '@hono/zod-openapi'
 import { parseMailbox } from '../../rules/addresses.ts'
+import { addressAdvice } from '../../rules/asciiDomains.ts'
 import { limits } from '../../rules/limits.ts'
 import { jsonObjectField, textField } from '../http/fields.ts'
 
-const mailbox = textField(limits.mailboxCharsMax).refine(
-  (text) => parseMailbox(text) !== null,
-  'must be one address such as ada@example.com, or Ada <ada@example.com>',
-)
+const mailbox = textField(limits.mailboxCharsMax).refine((text) => parseMailbox(text) !== null, {
+  error: ({ input }) =>
+    `must be one address such as ada@example.com, or Ada <ada@example.com>${addressAdvice(input)}`,
+})
 
 export const TestTemplate = z
   .object({

@@ -1,5 +1,6 @@
 // Checks of single keys of a node's data. Each gives the problems of its key; an absent optional key has none.
 import { parseMailbox, senderDomain } from '../addresses.ts'
+import { addressAdvice } from '../asciiDomains.ts'
 import { isMany, parseField } from '../conditions/fields.ts'
 import { type ConditionScope, unkeptFault, validateCondition } from '../conditions/validate.ts'
 import { isTooLong, isZero, parseDuration, spanMsMax } from '../duration.ts'
@@ -109,7 +110,7 @@ export function checkSender(at: CheckAt, key: string): Problem[] {
 export function checkMailbox(at: CheckAt, key: string): Problem[] {
   const value = at.data[key]
   if (!isGiven(value) || (typeof value === 'string' && parseMailbox(value))) return []
-  const message = `${key} must be one address such as hello@acme.com, or Acme <hello@acme.com>, not ${shown(value)}`
+  const message = `${key} must be one address such as hello@acme.com, or Acme <hello@acme.com>${addressAdvice(value)}, not ${shown(value)}`
   return problemAt(at, key, 'bad_address', message)
 }
 

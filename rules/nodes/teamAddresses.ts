@@ -1,6 +1,7 @@
 // The fields `to` and `cc` of a mail: addresses of the team, on the workspace's own domains.
 import { z } from 'zod'
 import { parseMailbox } from '../addresses.ts'
+import { addressAdvice } from '../asciiDomains.ts'
 import { type CheckAt, problemAt } from '../design/context.ts'
 import { checkSenderDomain, isGiven } from '../design/fieldChecks.ts'
 import type { Problem } from '../design/problem.ts'
@@ -48,6 +49,6 @@ export function checkTeamAddresses(at: CheckAt, key: 'to' | 'cc'): Problem[] {
 function checkAddress(at: CheckAt, key: string, value: Json): Problem[] {
   const isLiteral = typeof value === 'string' && !/[{}]/.test(value)
   if (isLiteral && parseMailbox(value)) return checkSenderDomain(at, key, value)
-  const message = `${key} must be one address such as hello@acme.com, or Acme <hello@acme.com>, without Liquid, not ${shown(value)}`
+  const message = `${key} must be one address such as hello@acme.com, or Acme <hello@acme.com>, without Liquid${addressAdvice(value)}, not ${shown(value)}`
   return problemAt(at, key, 'bad_address', message)
 }

@@ -100,7 +100,9 @@ describe('what is refused, and nothing is written', () => {
     expect(await client.say('RCPT TO:<grüße@example.test>')).toMatch(
       /^553 5\.1\.3 invalid_address: /,
     )
-    for (let i = 0; i < 50; i++) {
+    // The domain alone is no fault here: it is carried in ASCII.
+    expect(await client.say('RCPT TO:<ada@münchen.example>')).toMatch(/^250/)
+    for (let i = 0; i < 49; i++) {
       expect(await client.say(`RCPT TO:<r${i}@example.test>`)).toMatch(/^250/)
     }
     expect(await client.say('RCPT TO:<r50@example.test>')).toMatch(
