@@ -1,7 +1,7 @@
 // Submitted mail whose header names an erased contact and whose envelope does not: the rest of a mail to many comes with the same header.
 import { type Kysely, sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { up } from '../../db/migrations/2026-11-26-63-header-names.ts'
+import { up } from '../../db/migrations/2026-11-26-62-header-names.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { bringTo } from '../setup/states.ts'
 import { idOf, messageOf, startTestSubmission, submit } from '../setup/submission.ts'
