@@ -45,6 +45,7 @@ say('bundling the workflow functions')
 const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker')
 const bundle = await bundleWorkflowCode({
   workflowsPath: join(root, 'workflows', 'index.ts'),
+  preloadModules: [join(root, 'workflows', 'noStacks.ts')],
   logger: new DefaultLogger('WARN'),
 })
 writeFileSync(join(dist, BUNDLE), bundle.code)

@@ -57,6 +57,7 @@ import { startStarter } from './starter.ts'
 import { listenForSubmissions } from './submission.ts'
 import { temporalLogger } from './temporalLogger.ts'
 import { startWebhooks } from './webhooks.ts'
+import { runWithoutWatchdog } from './withoutWatchdog.ts'
 
 /** Connections on which lanes claim; each claim takes some ms. */
 const CLAIMING_MAX = 4
@@ -66,6 +67,7 @@ const config = readConfig(process.env)
 const starting = watchStart(isUnusable)
 // Before the threads of Temporal's native part begin.
 lowerPriority(config.workerNice)
+runWithoutWatchdog()
 const log = createLog('worker', config.logLevel)
 const closers = createClosers(log)
 const clock = createDatabaseClock(clockTeller(log))

@@ -1,10 +1,12 @@
 // The whole path: an event starts an execution, which sends mail and is read over the API; waits, branches,
 // cancellation.
-import { expect, test } from 'vitest'
+import { Connection, WorkflowClient } from '@temporalio/client'
+import { expect, onTestFinished, test } from 'vitest'
 import { createTestDatabase } from '../setup/database.ts'
 import { welcomeDesign } from '../setup/designs.ts'
 import { eventually } from '../setup/eventually.ts'
 import { createHarness } from '../setup/harness.ts'
+import type { ServiceEnv } from '../setup/processes.ts'
 
 const database = await createTestDatabase()
 
@@ -16,6 +18,14 @@ interface Execution {
   cancellation_reason: string | null
   completed_at: number | null
   context: { email: string; stepCount: number }
+}
+
+/** What the Web UI shows as the call stack of an execution. */
+async function callStackOf(service: ServiceEnv, id: string): Promise<string> {
+  const connection = await Connection.connect({ address: service.temporalAddress })
+  onTestFinished(() => connection.close())
+  const client = new WorkflowClient({ connection, namespace: service.temporalNamespace })
+  return client.getHandle(id).query('__stack_trace')
 }
 
 test('an event starts an execution that sends, waits for an event, and sends again', async () => {
@@ -47,6 +57,7 @@ test('an event starts an execution that sends, waits for an event, and sends aga
     return execution
   })
   expect(waiting).toMatchObject({ current_step_id: 'wait', context: { stepCount: 3 } })
+  expect(await callStackOf(h.service, id ?? ''), 'production takes no stacks').toBe('')
 
   await h.request('POST', '/v1/automation/events', {
     event_name: 'user.activated',

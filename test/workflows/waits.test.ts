@@ -48,6 +48,13 @@ test('a wait without its event takes the timeout handle, and a later event chang
   expect(await database.db.selectFrom('outbox').selectAll().execute()).toEqual([])
 })
 
+test('the call stack of the Web UI says where an execution waits that runs from the sources', async () => {
+  const { id } = await engine.run(waitsForPayment({}))
+  await engine.waiting(id, 'wait')
+  const stack = await engine.client.workflow.getHandle(id).query('__stack_trace')
+  expect(stack).toContain('at waitFor (')
+})
+
 test('an event that was recorded before the timer fires wins, even if its signal is lost', async () => {
   const { id, email } = await engine.run(waitsForPayment({ timeout: 'PT2S' }))
   await engine.waiting(id, 'wait')
