@@ -94,3 +94,25 @@ test.each([
   const expected = wanted === null ? null : `${wanted}\r\n\r\nada@person.test`
   expect(blank?.toString() ?? null).toBe(expected)
 })
+
+test.each([
+  'ada@xn--bcher-kva.test',
+  'ADA@bücher.test',
+  'ada@BÜCHER.test',
+  'ada@Bu\u0308cher.test',
+  '"ada"@bücher.test',
+])('the domain goes in all its spellings: %j', (written) => {
+  const message = (address: string) =>
+    Buffer.from(`To: Ada <${address}>, ada@bücher.test.au, "o ada"@bücher.test\r\n\r\n`)
+  const blank = Buffer.from(written)
+    .toString('latin1')
+    .replace(/[^@."]/g, 'x')
+  expect(blankHeader(message(written), 'ada@xn--bcher-kva.test')).toEqual(message(blank))
+})
+
+test('a domain that stands for no Unicode goes as it is', () => {
+  const message = (address: string) => Buffer.from(`To: ${address}, "ada@ home" <bo@person.test>`)
+  expect(blankHeader(message('ada@xn--a.test'), 'ada@xn--a.test')).toEqual(
+    message('xxx@xxxxx.xxxx'),
+  )
+})
