@@ -42,12 +42,12 @@ function ofPeriod(
 }
 
 /**
- * The end of a period that ends now, by the clock of Postgres, which writes when a delivery was made. Rounded up, as that is rounded to
- * a millisecond.
+ * The end of a period that ends now, by the clock of Postgres, which writes when a delivery was made. That is rounded to a millisecond, so
+ * this is the one behind now, rounded likewise.
  */
 export async function findReplayEnd(db: Db): Promise<Date> {
   const { rows } = await sql<{ until: Date }>`
-    select clock_timestamp() + interval '1 ms' as until
+    select clock_timestamp()::timestamptz(3) + interval '1 ms' as until
   `.execute(db)
   const [row] = rows
   if (!row) throw new Error('the end of a period was answered by no row')

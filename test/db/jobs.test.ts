@@ -6,7 +6,12 @@ import { runJobPage } from '../../commands/jobs/runPage.ts'
 import type { Trx } from '../../db/connect.ts'
 import { listLiveJobs } from '../../db/jobs/reads.ts'
 import type { Database } from '../../db/schema.ts'
-import { countReplayed, type ReplayedPeriod, replayPage } from '../../db/webhooks/replays.ts'
+import {
+  countReplayed,
+  findReplayEnd,
+  type ReplayedPeriod,
+  replayPage,
+} from '../../db/webhooks/replays.ts'
 import { clearUp } from '../../delivery/webhooks/housekeeping.ts'
 import { limits } from '../../rules/limits.ts'
 import { createTestApi } from '../setup/api.ts'
@@ -90,6 +95,15 @@ describe('the replay of a period', () => {
     expect(await pending(webhook)).toEqual({ count: 1_101, attempts: 0 })
     expect(await page(id)).toEqual({ more: false })
     expect((await read(id)).progress.done).toBe(1_101)
+  })
+
+  it('ends behind all that was made before it, however its time was rounded', async () => {
+    for (let i = 0; i < 100; i++) {
+      const { rows } = await sql<{ made: Date }>`
+        select clock_timestamp()::timestamptz(3) as made`.execute(db)
+      const until = await findReplayEnd(db)
+      expect(until.getTime()).toBeGreaterThan(rows[0]?.made.getTime() ?? Number.POSITIVE_INFINITY)
+    }
   })
 
   it('goes on though a delivery of the page is deleted while the page waits for it', async () => {
