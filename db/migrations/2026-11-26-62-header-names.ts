@@ -8,12 +8,12 @@ export const outsideTransaction = true
 /** Emails of one statement. */
 const PAGE = 1_000
 
-/** Whom the header of an email `m` names beside its recipients. */
+/** Whom the header of an email `m` names beside its recipients, who are read once for all of the names, of which there may be thousands. */
 const namesOf = sql`
       select m.workspace_id, hashtextextended(n.address, 0), m.id
       from unnest(m."to" || m.cc) as a(entry)
       cross join lateral (select lower(coalesce(substring(a.entry from '<([^<>]+)>\\s*$'), a.entry)) as address) n
-      where n.address <> all(array(select lower(d.recipient) from deliveries d where d.email_id = m.id))`
+      where not exists (select from deliveries d where d.email_id = m.id and lower(d.recipient) = n.address)`
 
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`set lock_timeout = '5s'`.execute(db)

@@ -71,6 +71,26 @@ test('scheduled mail is not waited for, and goes out without them in its header'
   expect(await traces(db, email)).toEqual([])
 })
 
+test.each(['ada@bücher.test', 'ADA@BÜCHER.test', '"ada"@bücher.test'])(
+  'scheduled mail that names them as %s goes out without it',
+  async (written) => {
+    const email = 'ada@xn--bcher-kva.test'
+    const event = { event_name: 'seen', email }
+    expect((await api.request('POST', '/v1/automation/events', event)).status).toBe(202)
+    const scheduled_at = Date.now() + 86_400_000
+    const message = messageOf({ To: `${written}, ${BO}`, ...options({ scheduled_at }) })
+    const id = idOf(await submit(server.port, api.key, Buffer.from(message), BO))
+    expect((await read(id))?.to).toEqual([
+      email.replace('ada', written.match(/ada/i)?.[0] ?? ''),
+      BO,
+    ])
+    expect(await erase(email)).toBe('completed')
+    const after = await read(id)
+    expect(after?.to).toEqual([BO])
+    expect(after?.source).not.toMatch(/ada/i)
+  },
+)
+
 test('mail under way is waited for; what is submitted after the erasure stays', async () => {
   const email = await contact()
   const id = await send({ To: `${email}, ${BO}` })
@@ -103,4 +123,29 @@ test('mail of before the migration is known too, also where its message is gone 
   for (const emailId of ids) await bringTo(db, { emailId }, 'delivered', new Date())
   expect(await erase(email)).toBe('completed')
   for (const id of ids) expect((await read(id))?.to).toEqual([BO])
+})
+
+test('mail that names thousands is accepted with its recipients read once', async () => {
+  const list = (name: string) =>
+    Array.from({ length: 1_000 }, (_, i) => `${name}${i}@person.test`).join(',\r\n ')
+  const recipients = Array.from({ length: 50 }, (_, i) => `r${i}@person.test`)
+  const message = messageOf({ To: list('a'), Cc: list('b') })
+  const id = idOf(await submit(server.port, api.key, message, recipients))
+  await sql`delete from email_sources where email_id = ${id}`.execute(db)
+  const counts = await db.transaction().execute(async (trx) => {
+    const count = () =>
+      sql<{ names: number; reads: number }>`
+        select (select count(*)::int from header_names where email_id = ${id}) as names, (idx_scan + seq_scan)::int as reads
+        from pg_stat_xact_user_tables where relname = 'deliveries'`
+        .execute(trx)
+        .then(({ rows }) => rows[0] ?? { names: 0, reads: 0 })
+    await sql`delete from header_names where email_id = ${id}`.execute(trx)
+    const before = await count()
+    await sql`insert into email_sources (email_id, position, content) values (${id}, 0, '')`.execute(
+      trx,
+    )
+    const { names, reads } = await count()
+    return { names, reads: reads - before.reads }
+  })
+  expect(counts).toEqual({ names: 2_000, reads: 1 })
 })
