@@ -109,6 +109,8 @@ export function createHttpServer(
     },
     take,
   )
+  // Node would drop those behind the first thousand or so without a word, a second Host too. `headersBytesMax` bounds them.
+  server.maxHeadersCount = 0
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     expectsContinue.add(incoming)
     take(incoming, outgoing)

@@ -190,6 +190,17 @@ it.each(['host: a.test\r\nHost: b.test', 'Host: a.test\r\nHOST: a.test'])(
   },
 )
 
+it('sees a second header Host behind however many others', async () => {
+  const others = 'a:\r\n'.repeat(3_000)
+  const connection = await openRaw(port)
+  await connection.write(
+    `GET /healthz HTTP/1.1\r\nhost: a.test\r\n${others}host: b.test\r\nconnection: close\r\n\r\n`,
+  )
+  await connection.closed()
+  expect(connection.statuses()).toEqual([400])
+  expect(told(connection).code).toBe('invalid_request')
+})
+
 it('answers HEAD as GET, without the body', async () => {
   const get = await ask('GET', '/v1/audiences', {})
   const head = await ask('HEAD', '/v1/audiences', {})
