@@ -6,7 +6,7 @@ export interface PgConnection {
   /** The texts of prepared statements, by their names. */
   parsedStatements: Record<string, string | undefined>
   parse(config: { text: string; name: string }): void
-  /** Of a prepared statement; of none that there is it does nothing. */
+  /** Drops a prepared statement (`S`); where there is none of that name Postgres does nothing. */
   close(config: { type: 'S'; name: string }): void
   /** Sends texts, Buffers and null as they are. `statement` `''` is the one that was parsed last without a name. */
   bind(config: { statement: string; values?: readonly unknown[] }): void

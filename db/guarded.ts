@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { ExtendedQuery, type PgConnection, type Tell } from './extendedQuery.ts'
 import { dataFaultOf } from './failures.ts'
 
-/** invalid_text_representation: a text is no boolean. Nothing shorter makes a `select` fail, and needs no function in the database. */
+/** invalid_text_representation: a text is no boolean. So a `select` can fail on a condition without a function in the database. */
 const REFUSED_CODE = '22P02'
 
 /**
@@ -17,7 +17,10 @@ const REFUSED_CODE = '22P02'
 export const failIf = (condition: RawBuilder<unknown>, reason: string) =>
   sql`case when ${condition} then ${sql.lit(reason)} else 'true' end::boolean`
 
-/** Whether `failIf` has failed with that reason. The statement itself fails with the same code where it is given a text that is no number, time or JSON. */
+/**
+ * Whether `failIf` has failed with that reason. The code alone does not tell: the statement before the guard fails with it too where it is
+ * given a text that is no number, time or JSON.
+ */
 export const isRefusedByGuard = (err: unknown, reason: string): boolean =>
   dataFaultOf(err) === REFUSED_CODE && err instanceof Error && err.message.includes(reason)
 
@@ -82,7 +85,7 @@ export class GuardedQuery extends ExtendedQuery {
     connection.execute({})
     const isPrepared = name !== '' && connection.parsedStatements[name] === text
     if (!isPrepared) {
-      // It may be prepared there: where it was given up before the answer that says so, such as while it was planned.
+      // Postgres may have it although we did not note that: the guard was given up before the description came, such as while it was planned.
       connection.close({ type: 'S', name })
       connection.parse({ text, name })
     }

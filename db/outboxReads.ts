@@ -26,7 +26,7 @@ export async function listRefused(db: Db, limit: number): Promise<RefusedRow[]> 
   return rows
 }
 
-export interface RefusedSummary {
+interface RefusedSummary {
   count: number
   /** null: there is none. */
   oldest_at: Date | null

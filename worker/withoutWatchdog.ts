@@ -6,7 +6,7 @@ import type { Worker, WorkerOptions } from 'node:worker_threads'
 /** The file of the SDK that runs workflow functions in a thread of its own. */
 const WORKFLOW_THREAD = 'workflow-worker-thread.js'
 
-/** Code that a thread loads first: calls into a context of node:vm have no time-out, which is what asks for the watchdog. */
+/** The address of code that a thread loads first. It drops the time-out of calls into a context of node:vm, which is what starts the watchdog. */
 const WITHOUT_TIMEOUTS = `data:text/javascript,${encodeURIComponent(`
 import { Script } from 'node:vm'
 const { runInContext } = Script.prototype
@@ -16,8 +16,9 @@ Script.prototype.runInContext = function (context, { timeout, ...options } = {})
 `)}`
 
 /**
- * From now on threads of workflow functions are started so. The SDK gives each call five seconds, some twenty calls for an execution; with
- * that a call takes 110 µs of the processor and 220 of time, and 1 to 2 µs without (two cores, AMD EPYC, Node 24). The time-out ends
+ * Makes each thread of workflow functions that the SDK starts from now on run without the watchdog. The SDK gives each call a time-out of
+ * five seconds, and calls some twenty times for an execution; with a time-out a call takes 110 µs of the processor and 220 µs of time,
+ * without one 1 to 2 µs (two cores, AMD EPYC, Node 24). The time-out ends
  * functions that loop for ever, and those of `workflows/` hold no loop over what a customer gives: designs run in activities.
  *
  * The SDK has no option for it, and asks `require` for the class of threads when it starts one.

@@ -3,16 +3,13 @@ import { z } from '@hono/zod-openapi'
 import type { listApiKeys } from '../../db/api-keys/reads.ts'
 import { limits } from '../../rules/limits.ts'
 import { permissions } from '../../rules/permissions.ts'
-import { nameField, pageFields, textField } from '../http/fields.ts'
+import { nameField, pageFields, TIME_MAX_MS, textField } from '../http/fields.ts'
 
 const permissionField = z.enum(permissions).openapi({
   description:
     '`full_access`: everything. `sending_access`: send mail, and read what became of one. `events_only`: post events. ' +
     '`read_only`: read everything but keys.',
 })
-
-/** The last moment that every reader of a timestamp can write: the end of the year 9999. */
-const END_MAX = 253_402_300_799_999
 
 export const NewApiKey = z
   .object({
@@ -24,7 +21,7 @@ export const NewApiKey = z
       description:
         'The only domain that it is for. Absent or null: that of the key that asks, which may be for all of them',
     }),
-    expires_at: z.int().max(END_MAX).nullable().optional().openapi({
+    expires_at: z.int().max(TIME_MAX_MS).nullable().optional().openapi({
       description:
         'When it ends, in milliseconds since 1970 (UTC). Absent or null: with the key that asks, which may have no end',
     }),

@@ -5,18 +5,15 @@ import { type IdKind, isId } from '../../rules/ids.ts'
 import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { exampleIds } from '../http/exampleIds.ts'
-import { ExpandQuery, PageQuery, writtenEmailField } from '../http/fields.ts'
+import { ExpandQuery, PageQuery, TIME_MAX_MS, writtenEmailField } from '../http/fields.ts'
 import { emailStatuses } from './eventSchemas.ts'
-
-/** The latest time that a timestamp of ours can have. */
-const TIME_MAX = 253_402_300_799_999
 
 /** A time of a query, in ms. */
 export const timeField = z
   .string()
   .refine(
-    (text) => /^\d{1,15}$/.test(text) && Number(text) <= TIME_MAX,
-    `must be a whole number of milliseconds since 1970 (UTC), at most ${TIME_MAX}`,
+    (text) => /^\d{1,15}$/.test(text) && Number(text) <= TIME_MAX_MS,
+    `must be a whole number of milliseconds since 1970 (UTC), at most ${TIME_MAX_MS}`,
   )
   .transform(Number)
 

@@ -11,6 +11,12 @@ const UNSTORABLE = 'must not hold a NUL character or half of a surrogate pair'
 const noEmail = (given: unknown) =>
   `must be an address such as ada@example.com${addressAdvice(given)}`
 
+/**
+ * The last moment of the year 9999, ms since 1970: the last that every reader of a timestamp can write. Ids, by which rows of a period are
+ * found, hold no time far beyond.
+ */
+export const TIME_MAX_MS = 253_402_300_799_999
+
 /** Text of at most `charsMax` UTF-16 units, possibly empty. */
 export const textField = (charsMax: number) =>
   z.string().max(charsMax).refine(isStorableText, UNSTORABLE)

@@ -8,10 +8,9 @@ import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
 import { expectsContinue } from './bodies/continue.ts'
 import { drainUnread, endUnread, isEnding } from './bodies/drain.ts'
 import type { DroppedBy } from './dropped.ts'
-import type { ErrorCode } from './errorCodes.ts'
 import { hasSeveralHosts } from './hosts.ts'
-import { requestIdOf } from './requestId.ts'
 import { watchTaking } from './taking.ts'
+import { refuseAddress, refuseExpectation } from './unseen.ts'
 
 /** A test chooses smaller numbers. */
 export interface ServerRules {
@@ -99,6 +98,22 @@ export function createHttpServer(
       else outgoing.destroy()
     })
   }
+  const server = createServerOf(rules, take)
+  server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    expectsContinue.add(incoming)
+    take(incoming, outgoing)
+  })
+  server.on('checkExpectation', refuseExpectation)
+  server.on('connection', (socket: Socket) => watchTaking(socket, rules.untaken_ms))
+  limitConnections(server, rules, isTrustedPeer, { onDropped, ...used })
+  return server
+}
+
+/** Makes a server of Node. */
+function createServerOf(
+  rules: ServerRules,
+  take: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
+): Server {
   const server = createServer(
     {
       headersTimeout: rules.headers_ms,
@@ -109,15 +124,8 @@ export function createHttpServer(
     },
     take,
   )
-  // Node would drop those behind the first thousand or so without a word, a second Host too. `headersBytesMax` bounds them.
+  // No limit: Node would drop the headers behind the first thousand or so without a word, a second Host too. `headersBytesMax` bounds them.
   server.maxHeadersCount = 0
-  server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    expectsContinue.add(incoming)
-    take(incoming, outgoing)
-  })
-  server.on('checkExpectation', refuseExpectation)
-  server.on('connection', (socket: Socket) => watchTaking(socket, rules.untaken_ms))
-  limitConnections(server, rules, isTrustedPeer, { onDropped, ...used })
   return server
 }
 
@@ -140,39 +148,6 @@ const sayingEnd =
 function answerThrown(err: unknown): Response {
   if (err instanceof RequestError) throw err
   return new Response(null, { status: 500 })
-}
-
-/** Answers a request whose path or `Host` makes no address, so that no route can be found for it. */
-function refuseAddress(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  message = 'The path of the request, or its header Host, cannot be read',
-): void {
-  refuse(incoming, outgoing, 400, { message, code: 'invalid_request' })
-}
-
-/** Answers a request with another `Expect` than `100-continue`, which nobody here can promise. */
-function refuseExpectation(incoming: IncomingMessage, outgoing: ServerResponse): void {
-  drainUnread(incoming, outgoing)
-  refuse(incoming, outgoing, 417, { message: 'Expect must be 100-continue, or absent' })
-}
-
-/** Answers a request that the application does not see. */
-function refuse(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  status: number,
-  body: { message: string; code?: ErrorCode },
-): void {
-  endUnread(incoming, outgoing)
-  const given = incoming.headersDistinct['x-request-id']?.join(', ')
-  const text = JSON.stringify(body)
-  outgoing.writeHead(status, {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(text),
-    'X-Request-Id': requestIdOf(given),
-  })
-  outgoing.end(text)
 }
 
 /**

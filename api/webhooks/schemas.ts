@@ -7,7 +7,7 @@ import type { WebhookDeliveryRow, WebhookRow } from '../../db/webhooks/reads.ts'
 import { limits } from '../../rules/limits.ts'
 import { toShownId } from '../../rules/webhooks/ids.ts'
 import { deliveryStatuses, disabledReasons, webhookStatuses } from '../../rules/webhooks/states.ts'
-import { oneIsGiven, PageQuery, pageFields, textField } from '../http/fields.ts'
+import { oneIsGiven, PageQuery, pageFields, TIME_MAX_MS, textField } from '../http/fields.ts'
 
 const status = z.enum(webhookStatuses).openapi({
   description: 'Nothing is sent to a `disabled` one, and no further events are kept for it',
@@ -111,12 +111,9 @@ export const WebhookDeliveriesQuery = PageQuery.extend({
     .openapi({ description: 'Only deliveries with this status' }),
 })
 
-/** The end of the year 9999: ids, by which deliveries of a period are found, hold no time far beyond. */
-const SINCE_MAX = 253_402_300_799_999
-
 export const ReplayPeriod = z
   .object({
-    since: z.int().min(0).max(SINCE_MAX).openapi({
+    since: z.int().min(0).max(TIME_MAX_MS).openapi({
       description: 'Milliseconds since 1970 (UTC): deliveries that were written then or later',
       example: 1_793_610_000_000,
     }),

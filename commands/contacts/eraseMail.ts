@@ -62,11 +62,11 @@ export async function lockErasedMail(
   trx: Trx,
   workspaceId: WorkspaceId,
   whom: Erased,
-  ofMail: { waits: boolean; limit: number; from: ErasePlace['team']; isTeamLeft: boolean },
+  ofMail: { waits: boolean; limit: number; from: ErasePlace['team']; isTeamLater: boolean },
 ): Promise<ErasedMail> {
   const theirs = await listMailToBlank(trx, workspaceId, whom, ofMail)
   const { team, at } =
-    theirs.length > 0 || ofMail.isTeamLeft
+    theirs.length > 0 || ofMail.isTeamLater
       ? { team: [], at: ofMail.from }
       : await nextTeamMail(trx, workspaceId, whom, ofMail)
   const naming = await listNamingMail(trx, workspaceId, whom, ofMail)

@@ -78,7 +78,8 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
   if (page.done > 0 || at.team !== ALL_TEAM) return { ...nothing, ...page, place: writePlace(at) }
-  // To look for it is to read all mail to the team: before the first page of tags, and behind the last, which begins anew if there is some.
+  // To look for mail that is left is to read all mail to the team, so it is done twice: before the first page of tags, and after the last
+  // one; where that finds some, the pages of tags begin anew.
   const hasMailLeft = () => hasErasedMailLeft(trx, workspaceId, whom)
   if (!at.tag && (await hasMailLeft())) {
     return { ...nothing, ...page, place: writePlace(at), wait_ms }
@@ -108,26 +109,26 @@ async function blankPage(
   const { contactId } = whom
   const from = readPlace(job.place)
   const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
-  const isTeamLeft = from.team === ALL_TEAM && (hasMoreToDo(from) || events.length > 0)
+  const isTeamLater = from.team === ALL_TEAM && (hasMoreToDo(from) || events.length > 0)
   const toBlank = await lockErasedMail(trx, workspaceId, whom, {
     ...ofMail,
     from: from.team,
-    isTeamLeft,
+    isTeamLater,
   })
   const { email, members } = whom
   await eraseMemberships(deps, workspaceId, { email, members, at: now() })
   const executions = await blankNextExecutions(deps, job, contactId, from.execution)
-  const at = { now: now(), limit: PAGE }
+  const next = { now: now(), limit: PAGE }
   // No lane sends what waits for the team meanwhile.
-  const cancel = from.team === ALL_TEAM && !isTeamLeft ? cancelErasedMail : cancelMail
-  const cancelled = await cancel(trx, workspaceId, whom, at)
+  const cancel = from.team === ALL_TEAM && !isTeamLater ? cancelErasedMail : cancelMail
+  const cancelled = await cancel(trx, workspaceId, whom, next)
   await deleteContactNews(trx, workspaceId, contactId)
   await eraseEvents(deps, job, events)
   const answers = await blankAnswers(deps, job, whom, from.answer)
   await lockItsDeliveries(trx, workspaceId, toBlank)
   const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
   const isMailNext = bodies < PAGE
-  const mails = isMailNext ? await blankErasedMail(trx, workspaceId, whom, toBlank, at.now) : 0
+  const mails = isMailNext ? await blankErasedMail(trx, workspaceId, whom, toBlank, next.now) : 0
   const { count: answered, looked, last } = answers
   return {
     at: {
@@ -148,8 +149,8 @@ async function blankPage(
 }
 
 /**
- * Whether there is more beside mail to the team. To find what goes to the team yet is to read all of its mail: once it is walked over, the
- * pages of other kinds leave it to those behind them.
+ * Whether another kind than mail to the team has pages left. To find mail that still goes to the team is to read all of it, so once it is
+ * walked over the pages leave it to those that come when no other kind has any.
  */
 const hasMoreToDo = ({ execution, answer, tag }: ErasePlace): boolean =>
   execution !== ALL_EXECUTIONS || answer !== ALL_ANSWERS || tag !== null

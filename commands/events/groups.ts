@@ -31,7 +31,7 @@ type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
 /** Events of one commit. */
 const GROUP_MAX = 50
-/** Names that are kept in mind; one that is forgotten costs a group of others some statements. */
+/** Names of all workspaces that are remembered; an event of one that is forgotten costs the group that it shares some statements. */
 const STARTING_MAX = 10_000
 /** Longer JSON of one event goes to Postgres alone, so that it delays no others. */
 const JSON_LENGTH_MAX = 20_000
@@ -50,8 +50,8 @@ export interface EventGroups {
 /**
  * The first event goes at once; those that come while its commit is under way share the next one. One group has one event of a
  * contact and of an event_id at most: what one does the next one meets. An event goes alone whose contact is held by somebody
- * else, was changed at that moment or has large properties, so no other waits for that contact, and one whose event_id was recorded before. All go alone when one of them is
- * refused, or when Postgres refuses the group.
+ * else, was changed at that moment or has large properties, so no other waits for that contact, and one whose event_id was
+ * recorded before. All go alone when one of them is refused, or when Postgres refuses the group.
  *
  * Events that start executions, as far as the last one of their name did, have groups of their own: starting takes more statements,
  * which the others need not wait for.
@@ -130,7 +130,8 @@ async function recordGroup(
 }
 
 /**
- * Records events by the statements of one, no two of the same contact or event_id.
+ * Records events by the statements of one, no two of the same contact or event_id, and notes the names of those that start and wake
+ * nothing (`noteQuiet`), also where the caller rolls back: the guard looks again at each later event of such a name.
  * @returns what each was recorded as, in order, or that it goes alone
  * @throws Error if one of them is refused, or its event_id is recorded by somebody else meanwhile: then all of it is to be rolled back
  */

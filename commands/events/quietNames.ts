@@ -1,9 +1,10 @@
-// Remembers by which names of events nothing starts or wakes, as far as this process has seen.
+// Remembers quiet names: those of events by which nothing starts or wakes, as far as this process has seen. Events of these are tried as
+// unawaited ones (unawaited.ts); whether they are, the guard of that statement decides each time.
 import { LRUCache } from 'lru-cache'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Arrived } from './arrived.ts'
 
-/** Of all workspaces; one that is forgotten costs its next event some round trips. */
+/** Names of all workspaces that are remembered; one that is forgotten costs its next event some round trips. */
 const NAMES_MAX = 10_000
 /**
  * How long a name is not taken for quiet after the guard has refused it: what was written with it was written in vain, and left an error in
@@ -11,24 +12,24 @@ const NAMES_MAX = 10_000
  */
 const REFUSED_MS = 3_600_000
 
-/** By workspace and name. What is not here is recorded in more steps, which show what it is. */
+/** By workspace and name. An event of a name that is not here is recorded in more steps, which show whether the name is quiet. */
 const names = new LRUCache<string, 'quiet' | 'refused'>({ max: NAMES_MAX })
 
 const keysOf = (workspaceId: WorkspaceId, group: readonly Arrived[]) =>
   new Set(group.map(({ event }) => `${workspaceId} ${event.eventName}`))
 
-/** Whether the last events of all of these names started and woke nothing. */
+/** Whether each of these names had an event that started and woke nothing, and none that the guard has refused lately. */
 export function areQuiet(workspaceId: WorkspaceId, group: readonly Arrived[]): boolean {
   for (const key of keysOf(workspaceId, group)) if (names.get(key) !== 'quiet') return false
   return true
 }
 
-/** Notes an event that started and woke nothing. */
+/** Notes the name of an event that started and woke nothing, unless the guard has refused it lately. */
 export function noteQuiet(workspaceId: WorkspaceId, arrived: Arrived): void {
   for (const key of keysOf(workspaceId, [arrived])) if (!names.has(key)) names.set(key, 'quiet')
 }
 
-/** Notes that a group was refused. Which of its events was the reason nobody knows. */
+/** Notes all names of a group that the guard has refused: it does not say for which of them. */
 export function noteRefused(workspaceId: WorkspaceId, group: readonly Arrived[]): void {
   for (const key of keysOf(workspaceId, group)) names.set(key, 'refused', { ttl: REFUSED_MS })
 }

@@ -14,9 +14,9 @@ const NOTHING = { executionIds: [], isAwaited: false }
 type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
 
 /**
- * Commits events, no two of the same contact or event_id, if they start and wake nothing. It is tried where the last events of their names
- * did not: `recordTogether` notes these.
- * @param onHeld `wait`: all are recorded or none
+ * Commits events, no two of the same contact or event_id, if they start and wake nothing. It is tried where all of their names are quiet
+ * (quietNames.ts): `recordTogether` notes these.
+ * @param onHeld `skip`: events whose contacts somebody holds go alone; `wait`: all are recorded or none
  * @returns what each was recorded as, in order, or that it goes alone; undefined: nothing was written, and they are to be recorded in
  * more steps, since one of them may start or wake something
  * @throws as `insertUnawaitedGroup` does: nothing was written
@@ -50,8 +50,8 @@ export async function recordUnawaited(
 }
 
 /**
- * Whether an event starts and wakes nothing unless somebody awaits it. One with contact properties changes its contact; one that tells of
- * the past moves its contact in and out of segments without a word. The guard looks for neither.
+ * Whether the guard finds all that may follow from an event. It does not for one with contact properties, which changes its contact, nor
+ * for one that tells of the past, which moves its contact in and out of segments without a word.
  */
 export const mayBeUnawaited = ({ event }: Arrived): boolean =>
   event.contactProperties === null && !event.historical

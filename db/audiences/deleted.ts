@@ -16,7 +16,7 @@ export async function findDeletedAudience(
   return rows[0]
 }
 
-export interface DeletedSummary {
+interface DeletedSummary {
   count: number
   /** null: there is none. */
   oldest_at: Date | null

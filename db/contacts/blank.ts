@@ -139,7 +139,10 @@ export async function hasMailLeft(
   return row !== undefined
 }
 
-/** An expression without the entries of a list of addresses that are this one. */
+/**
+ * An expression: a list of addresses without the entries that are this one. The trigger of `header_names` (migration 62) reads an entry
+ * likewise, so that what it finds is taken out here.
+ */
 const without = (column: string, email: string) => sql`(
     select coalesce(array_agg(a.entry order by a.place), '{}')
     from unnest(m.${sql.ref(column)}) with ordinality as a(entry, place)

@@ -8,7 +8,7 @@ import { isOwnReason } from './blank.ts'
 /** The last that was walked over. An erased contact's executions have all ended; they are walked over in the order of an index. */
 export interface ExecutionPlace {
   status: EndedStatus
-  /** When the execution ended, ms. */
+  /** When the execution ended, ms, which is all that the column holds. */
   at: number
   /** '' before the first. */
   id: string
@@ -21,8 +21,8 @@ export const endedNext = (status: EndedStatus | null): EndedStatus | null =>
 /**
  * Blanks the executions behind a place, with what their nodes have read, asked and decided. They are found in the order of an index, and
  * locked in that of their ids, as everywhere.
- * @param after null begins
- * @returns `next`: null after the last page
+ * @param page `after`: null begins
+ * @returns `count`: how many were blanked; `next`: null after the last page
  */
 export async function blankExecutions(
   trx: Trx,

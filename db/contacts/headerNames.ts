@@ -1,10 +1,12 @@
-// Mail that was submitted by SMTP whose header names an erased contact among its recipients, and that went to others alone: the contact got another one.
+// Finds and blanks mail that was submitted by SMTP, whose header names an erased contact as a recipient and whose envelope does not: the client
+// had sent it to them by another one. It is found by the table `header_names`, which a trigger writes (migration 62).
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 import { blankContents } from './blank.ts'
 import type { Erased } from './erase.ts'
 
+/** A mail whose header names the contact, and which went to others alone. */
 export interface NamingMail {
   email_id: string
   /** Whether it has ended for all of its recipients, so that its content goes too. */
@@ -22,7 +24,10 @@ const naming = (workspaceId: WorkspaceId, { email, deliveryId }: Whom) => sql`
     ) o
     where n.workspace_id = ${workspaceId} and n.hash = hashtextextended(${email}, 0) and o.first_id <= ${deliveryId}::bigint`
 
-/** The next of it. What is under way is left for later, unless it is scheduled or `waits` is false. */
+/**
+ * The next mail that names the address, in the order of ids. Mail that is under way to others is left for later, unless it is scheduled or
+ * `waits` is false.
+ */
 export async function listNamingMail(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -36,7 +41,7 @@ export async function listNamingMail(
   return rows
 }
 
-/** Whether some of it is left. */
+/** Whether mail that names the address is left, under way or not. */
 export async function hasNamingMailLeft(
   trx: Trx,
   workspaceId: WorkspaceId,
@@ -46,7 +51,10 @@ export async function hasNamingMailLeft(
   return rows.length > 0
 }
 
-/** Blanks it as mail to several, of whom the contact was one. The caller holds the tracking lock of each mail, and its deliveries. */
+/**
+ * Blanks mail that names the address as mail to several, of whom the contact was one, and forgets that it did. The caller holds the tracking
+ * lock of each mail, and its deliveries.
+ */
 export async function blankNamingMail(
   trx: Trx,
   workspaceId: WorkspaceId,

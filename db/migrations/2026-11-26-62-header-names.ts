@@ -8,7 +8,10 @@ export const outsideTransaction = true
 /** Emails of one statement. */
 const PAGE = 1_000
 
-/** Whom the header of an email `m` names beside its recipients, who are read once for all of the names, of which there may be thousands. */
+/**
+ * Whom the header of an email `m` names beside its recipients, who are read once for all of the names, of which there may be thousands. An
+ * entry is read as `without` in db/contacts/blank.ts does.
+ */
 const namesOf = sql`
       select m.workspace_id, hashtextextended(n.address, 0), m.id
       from unnest(m."to" || m.cc) as a(entry)
@@ -24,7 +27,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       email_id text collate "C" not null,
       primary key (workspace_id, hash, email_id)
     )`.execute(db)
-  // A trigger, so that processes of the release before write these too.
+  // A trigger, so that processes of the release before write these too. It runs at the end of the statement that writes the message, which
+  // writes the email and its deliveries too.
   await sql`
     create or replace function note_header_names() returns trigger language plpgsql as $$
     begin
@@ -39,7 +43,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await noteThoseOfBefore(db)
 }
 
-/** In the order of the emails' ids. Done again it writes nothing twice. Where the message is gone by its age, it is known by its Message-ID. */
+/**
+ * Notes the names of mail from before the trigger, in the order of the emails' ids. Done again it writes nothing twice. Mail whose message
+ * is gone by its age is known as submitted by its Message-ID.
+ */
 async function noteThoseOfBefore(db: Kysely<unknown>): Promise<void> {
   for (let after: string | null = ''; after !== null; ) {
     const page: { rows: { last: string | null }[] } = await sql<{ last: string | null }>`

@@ -42,8 +42,8 @@ function ofPeriod(
 }
 
 /**
- * The end of a period that ends now, by the clock of Postgres, which writes when a delivery was made. That is rounded to a millisecond, so
- * this is the one behind now, rounded likewise.
+ * The end of a period that ends now, by the clock of Postgres, which writes when a delivery was made. The time of a delivery may be rounded
+ * up to the next millisecond, and the end itself is no part of the period: so now is rounded likewise, and a millisecond is added.
  */
 export async function findReplayEnd(db: Db): Promise<Date> {
   const { rows } = await sql<{ until: Date }>`

@@ -15,7 +15,7 @@ export async function listUsedDesignsHolding(
   texts: string[],
 ): Promise<{ id: string; isActive: boolean; design: object }[]> {
   const quoted = texts.map((text) => `"${text}"`)
-  // Which versions are used is known before any design is read. Designs are read and searched by subqueries, since the planner may run a join
+  // Which versions are used is known before any design is read: `live` steps from one that executions run to the next. Designs are read and searched by subqueries, since the planner may run a join
   // over every version of every workspace, or unpack each design several times; `offset 0` makes each a text once. The comment keeps the
   // statement unnamed (db/statementNames.ts), so that it is planned by how much there is now.
   const { rows } = await sql<{ id: string; isActive: boolean; design: object }>`

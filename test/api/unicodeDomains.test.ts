@@ -40,12 +40,12 @@ it.each<[string, string, string, object | undefined]>([
   ['the sender of a template', 'PATCH', `/v1/templates/${template['id']}`, { from: email }],
   ['a test of a template', 'POST', `/v1/templates/${template['id']}/test`, { to: email }],
   ['a design', 'POST', '/v1/workflows', { name: 'W', status: 'active', design }],
-])('%s', async (_, method, target, body) => {
+])('the refusal of %s says how its domain is written', async (_, method, target, body) => {
   const answer = await api.request(method, target, body)
   expect([answer.text, answer.status]).toEqual([expect.stringMatching(ADDRESS), expect.any(Number)])
 })
 
-it('a domain that is registered', async () => {
+it('the refusal of a domain to register says how its name is written', async () => {
   const { status, body } = await api.request('POST', '/v1/domains', { name: 'münchen.example' })
   expect([status, body]).toEqual([
     400,

@@ -24,7 +24,7 @@ import { uniqueName } from '../setup/unique.ts'
 
 const { db, url } = await createTestDatabase({ poolSize: 8 })
 /** A database whose transactions keep their first snapshot unless a connection says otherwise. */
-async function isolated(): Promise<[Db, string]> {
+async function createRepeatableRead(): Promise<[Db, string]> {
   const own = await createTestDatabase({ settings: apiSettings, poolSize: 4 })
   await runSql(
     own.url,
@@ -231,7 +231,7 @@ test.each([
 test.each([
   ['read committed', [db, url]],
   // What the connections of the service do not take over.
-  ['repeatable read', await isolated()],
+  ['repeatable read', await createRepeatableRead()],
 ] as const)(
   'a wait that is registered while a batch waits for its contact is ended by it: %s by default',
   async (_, [db, url]) => {
@@ -267,7 +267,7 @@ test('where segments are kept, contacts enter them by an event, alone and in a b
   await fill()
   for (const one of events) await recordEvent(db, workspaceId, { ...one, eventName: 'before' })
   await record(workspaceId, events)
-  // And whose event showed that nobody awaits the name.
+  // The three, and the contact whose event made the name a quiet one.
   expect(await members(id)).toHaveLength(4)
 })
 

@@ -14,7 +14,7 @@ const LIVE = 20_000
 /** One of before, which an execution still runs. */
 const OLD = 3
 
-test('of many versions with many executions', async () => {
+test('the designs that run or may run again are found, and no other is read, of many versions with many executions', async () => {
   await sql`insert into workspaces values ('ws_1', 'test', now())`.execute(db)
   await sql`
     insert into workflows (id, workspace_id, name, status, current_version, active_version, created_by, created_by_type,

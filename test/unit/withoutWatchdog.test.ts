@@ -41,7 +41,7 @@ test('calls of the thread of workflow functions have no time-out, and those of o
   expect(await runOverTime('other.js')).toBe(OVER_TIME)
 })
 
-test('the SDK starts its thread as it did when this was written', () => {
+test('the SDK starts its thread, and calls into it, in the way that worker/withoutWatchdog.ts relies on', () => {
   const creator = readFileSync(
     require.resolve('@temporalio/worker/lib/workflow/threaded-vm.js'),
     'utf8',

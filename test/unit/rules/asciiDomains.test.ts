@@ -41,7 +41,7 @@ test('long texts are not looked at', () => {
   }
 })
 
-test('of a name alone', () => {
+test('a domain name without an address: how it is written, or no advice where that is not the only fault', () => {
   expect(domainAdvice('münchen.example')).toBe(', written as xn--mnchen-3ya.example')
   for (const given of ['munich.example', 'münchen', 'https://münchen.example', 'ü'.repeat(300)]) {
     expect([given, domainAdvice(given)]).toEqual([given, ''])
