@@ -1,5 +1,5 @@
 // Sends to webhooks: the client that judges addresses, the metrics, and what runs for as long as the worker does.
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Db } from '../db/connect.ts'
 import { countPendingWebhooks } from '../db/webhooks/housekeeping.ts'
 import type { WebhookDeps, WebhookMetrics } from '../delivery/webhooks/deps.ts'
@@ -8,9 +8,8 @@ import { startWebhookSender } from '../delivery/webhooks/run.ts'
 import type { Config } from '../runtime/config.ts'
 import type { Log } from '../runtime/log.ts'
 import { createCalls } from './calls.ts'
+import { lookedGauges, secondsSince } from './lookedGauges.ts'
 
-/** The shortest time between two counts of what is pending. */
-const LOOK_MS = 10_000
 const TRY_BUCKETS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 type Deps = Omit<WebhookDeps, 'outbound' | 'metrics' | 'config'> & {
@@ -72,30 +71,11 @@ export function createWebhookMetrics(registry: Registry, sources: Sources): Webh
   }
 }
 
-function watchPending(registry: Registry, { db, log, now }: Sources): void {
-  let looked: { at: number; found: ReturnType<typeof countPendingWebhooks> } | undefined
-  const look = () => {
-    const at = now().getTime()
-    if (!looked || at - looked.at >= LOOK_MS) looked = { at, found: countPendingWebhooks(db) }
-    return looked.found.catch((err: unknown) => {
-      // Without the database the other metrics are still shown.
-      log.warn({ err }, 'webhooks could not be counted for the metrics')
-      looked = undefined
-      return null
-    })
-  }
-  type Found = NonNullable<Awaited<ReturnType<typeof look>>>
-  const gauge = (name: string, help: string, read: (found: Found) => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        const found = await look()
-        if (found) this.set(read(found))
-        else this.reset()
-      },
-    })
+function watchPending(registry: Registry, sources: Sources): void {
+  const gauge = lookedGauges(registry, sources, {
+    find: () => countPendingWebhooks(sources.db),
+    failed: 'webhooks could not be counted for the metrics',
+  })
   gauge(
     'dripline_webhook_pending',
     'Deliveries that wait for enabled webhooks, counted up to 100,000',
@@ -104,7 +84,6 @@ function watchPending(registry: Registry, { db, log, now }: Sources): void {
   gauge(
     'dripline_webhook_oldest_seconds',
     'Age of the oldest of them; 0 when there is none',
-    ({ oldest_at }) =>
-      oldest_at === null ? 0 : Math.max(0, (now().getTime() - oldest_at.getTime()) / 1000),
+    ({ oldest_at }) => secondsSince(oldest_at, sources.now()),
   )
 }

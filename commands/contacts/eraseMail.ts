@@ -26,7 +26,7 @@ import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
 import { lockMailsTracking } from '../../db/tracking/writes.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { blankHeader } from './blankHeader.ts'
-import { ALL_TEAM, type ErasePlace } from './erasePlace.ts'
+import { ALL, type ErasePlace } from './erasePlace.ts'
 
 type Whom = Erased & { hmac: Buffer }
 
@@ -90,10 +90,9 @@ async function nextTeamMail(
   whom: Erased,
   { from, limit }: { from: ErasePlace['team']; limit: number },
 ): Promise<Pick<ErasedMail, 'team' | 'at'>> {
-  if (from === ALL_TEAM)
-    return { team: await listTeamMail(trx, workspaceId, whom, limit), at: from }
+  if (from === ALL) return { team: await listTeamMail(trx, workspaceId, whom, limit), at: from }
   const { ids, next } = await walkTeamMail(trx, workspaceId, whom, { after: from, limit })
-  return { team: ids, at: next ?? ALL_TEAM }
+  return { team: ids, at: next ?? ALL }
 }
 
 /** Locks its deliveries, which come after executions. What webhooks are told of it is blanked after that, and before it. */

@@ -31,14 +31,7 @@ import {
   lockItsDeliveries,
 } from './eraseMail.ts'
 import { eraseMemberships } from './eraseMemberships.ts'
-import {
-  ALL_ANSWERS,
-  ALL_EXECUTIONS,
-  ALL_TEAM,
-  type ErasePlace,
-  readPlace,
-  writePlace,
-} from './erasePlace.ts'
+import { ALL, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
 
 /** Rows of each kind. Of each mail a lock is taken, of which Postgres has some thousand. */
 const PAGE = 100
@@ -77,7 +70,7 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
-  if (page.done > 0 || at.team !== ALL_TEAM) return { ...nothing, ...page, place: writePlace(at) }
+  if (page.done > 0 || at.team !== ALL) return { ...nothing, ...page, place: writePlace(at) }
   // To look for mail that is left is to read all mail to the team, so it is done twice: before the first page of tags, and after the last
   // one; where that finds some, the pages of tags begin anew.
   const hasMailLeft = () => hasErasedMailLeft(trx, workspaceId, whom)
@@ -109,7 +102,7 @@ async function blankPage(
   const { contactId } = whom
   const from = readPlace(job.place)
   const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
-  const isTeamLater = from.team === ALL_TEAM && (hasMoreToDo(from) || events.length > 0)
+  const isTeamLater = from.team === ALL && (hasMoreToDo(from) || events.length > 0)
   const toBlank = await lockErasedMail(trx, workspaceId, whom, {
     ...ofMail,
     from: from.team,
@@ -120,7 +113,7 @@ async function blankPage(
   const executions = await blankNextExecutions(deps, job, contactId, from.execution)
   const next = { now: now(), limit: PAGE }
   // No lane sends what waits for the team meanwhile.
-  const cancel = from.team === ALL_TEAM && !isTeamLater ? cancelErasedMail : cancelMail
+  const cancel = from.team === ALL && !isTeamLater ? cancelErasedMail : cancelMail
   const cancelled = await cancel(trx, workspaceId, whom, next)
   await deleteContactNews(trx, workspaceId, contactId)
   await eraseEvents(deps, job, events)
@@ -149,11 +142,11 @@ async function blankPage(
 }
 
 /**
- * Whether another kind than mail to the team has pages left. To find mail that still goes to the team is to read all of it, so once it is
- * walked over the pages leave it to those that come when no other kind has any.
+ * Whether another kind than mail to the team has pages left. To find mail that still goes to the team is to read all of it. So once it
+ * was walked over, it is looked for on the pages alone that come when no other kind has any.
  */
 const hasMoreToDo = ({ execution, answer, tag }: ErasePlace): boolean =>
-  execution !== ALL_EXECUTIONS || answer !== ALL_ANSWERS || tag !== null
+  execution !== ALL || answer !== ALL || tag !== null
 
 /** Walks over the contact's executions, once. */
 async function blankNextExecutions(
@@ -162,10 +155,10 @@ async function blankNextExecutions(
   contactId: string,
   after: ErasePlace['execution'],
 ): Promise<{ count: number; at: ErasePlace['execution'] }> {
-  if (after === ALL_EXECUTIONS) return { count: 0, at: after }
+  if (after === ALL) return { count: 0, at: after }
   const page = { after, limit: PAGE }
   const { count, next } = await blankExecutions(trx, workspaceId, contactId, page)
-  return { count, at: next ?? ALL_EXECUTIONS }
+  return { count, at: next ?? ALL }
 }
 
 async function eraseEvents(
@@ -188,7 +181,7 @@ async function blankAnswers(
   { email, at }: Whom,
   after: string,
 ): Promise<{ count: number; looked: number; last: string }> {
-  if (after === ALL_ANSWERS) return { count: 0, looked: 0, last: after }
+  if (after === ALL) return { count: 0, looked: 0, last: after }
   const page = { after, at, limit: ANSWERS_PAGE }
   const answers = await listAnswers(trx, workspaceId, page)
   const blank = answers.flatMap(({ key, body }) => {
@@ -197,7 +190,7 @@ async function blankAnswers(
   })
   await replaceAnswers(trx, workspaceId, blank)
   const last = answers.at(-1)?.key
-  return { count: blank.length, looked: answers.length, last: last ?? ALL_ANSWERS }
+  return { count: blank.length, looked: answers.length, last: last ?? ALL }
 }
 
 /** Walks over the counts by tag by their keys, once. Its place may hold values of others, so none is left when it is over. */

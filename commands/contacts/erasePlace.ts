@@ -4,22 +4,18 @@ import type { TeamPlace } from '../../db/contacts/teamMailWalk.ts'
 import type { TagPlace } from '../../db/stats/blank.ts'
 
 export interface ErasePlace {
-  /** The last execution that was blanked, or `ALL_EXECUTIONS`; null before the first. */
-  execution: ExecutionPlace | typeof ALL_EXECUTIONS | null
-  /** The key of the last answer that was looked at, in hex, or `ALL_ANSWERS`; '' before the first. */
+  /** The last execution that was blanked; null before the first. */
+  execution: ExecutionPlace | typeof ALL | null
+  /** The key of the last answer that was looked at, in hex, or `ALL`; '' before the first. */
   answer: string
   /** The last count by tag that was looked at; null: none. */
   tag: TagPlace | null
-  /** The last mail to the team that was walked over, or `ALL_TEAM`; null before the first. */
-  team: TeamPlace | typeof ALL_TEAM | null
+  /** The last mail to the team that was walked over; null before the first. What has ended since all was is found without a place. */
+  team: TeamPlace | typeof ALL | null
 }
 
-/** In `execution`: there is none left. */
-export const ALL_EXECUTIONS = '-'
-/** In `answer`: there is none left. */
-export const ALL_ANSWERS = '-'
-/** In `team`: all was walked over once. What has ended since is found without a place. */
-export const ALL_TEAM = '-'
+/** In place of the last one: all were walked over, once. */
+export const ALL = '-'
 
 /**
  * Reads the place of a job's row. One that a worker of the release before has written has no `team`, and of the executions an id alone, so
@@ -29,23 +25,21 @@ export function readPlace(place: string | null): ErasePlace {
   const [execution = '', answer = '', tag = '', team = ''] = (place ?? '').split('/')
   const isId = execution.startsWith('exe_')
   return {
-    execution: execution === ALL_EXECUTIONS ? execution : readPart(isId ? '' : execution),
+    execution: isId ? null : readWalk<ExecutionPlace>(execution),
     answer,
     tag: readPart<TagPlace>(tag),
-    team: team === ALL_TEAM ? team : readPart<TeamPlace>(team),
+    team: readWalk<TeamPlace>(team),
   }
 }
 
 export const writePlace = ({ execution, answer, tag, team }: ErasePlace): string =>
-  [
-    execution === ALL_EXECUTIONS ? execution : writePart(execution),
-    answer,
-    writePart(tag),
-    team === ALL_TEAM ? team : writePart(team),
-  ].join('/')
+  [writePart(execution), answer, writePart(tag), writePart(team)].join('/')
+
+const readWalk = <T>(part: string): T | typeof ALL | null =>
+  part === ALL ? part : readPart<T>(part)
 
 const readPart = <T>(part: string): T | null =>
   part === '' ? null : (JSON.parse(decodeURIComponent(part)) as T)
 
-const writePart = (value: object | null): string =>
-  value ? encodeURIComponent(JSON.stringify(value)) : ''
+const writePart = (value: object | typeof ALL | null): string =>
+  value === ALL ? value : value ? encodeURIComponent(JSON.stringify(value)) : ''

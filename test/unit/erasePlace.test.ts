@@ -1,12 +1,6 @@
 // How far an erasure is, as its row has it: also a row that a worker of the release before has written.
 import { expect, test } from 'vitest'
-import {
-  ALL_EXECUTIONS,
-  ALL_TEAM,
-  type ErasePlace,
-  readPlace,
-  writePlace,
-} from '../../commands/contacts/erasePlace.ts'
+import { ALL, type ErasePlace, readPlace, writePlace } from '../../commands/contacts/erasePlace.ts'
 
 const team = { status: 'FAILED', at: 1_764_000_000_123, execution: 'exe_1', mail: 'em_9' } as const
 const tag = { hour: 5, domain_id: 'dom_1', value: 'a/b:c%' }
@@ -16,7 +10,7 @@ const place: ErasePlace = { execution, answer: '0aff', tag, team }
 test.each<ErasePlace>([
   place,
   { ...place, execution: null, tag: null, team: null },
-  { ...place, execution: ALL_EXECUTIONS, team: ALL_TEAM },
+  { ...place, execution: ALL, team: ALL },
 ])('what is written is read: %j', (one) => {
   expect(readPlace(writePlace(one))).toEqual(one)
 })
