@@ -47,7 +47,7 @@ export const webhooks: Bench = (options) =>
     const { say, quick } = options
     const rounds = options.rounds ?? (quick ? 2 : 5)
     const { running, databaseUrl, temporal } = await start(servers, say)
-    const events = Math.ceil((options.count ?? (quick ? 800 : 16_000)) / ENDPOINTS)
+    const events = Math.ceil((options.count ?? (quick ? 800 : 64_000)) / ENDPOINTS)
     const { pairs, costs } = await measureRate(servers, running, { events, rounds, say })
     const gentle = Math.ceil(((options.seconds ?? (quick ? 2 : 20)) * 1_000) / EVERY_MS)
     const dead = options.rows ?? (quick ? 500 : 10_000)

@@ -20,6 +20,14 @@ const queueOfRole = { executions: taskQueues.executions, delivery: taskQueues.de
  */
 const CACHED_WORKFLOWS = { executions: 128, delivery: 64 } as const
 
+/**
+ * Workflow tasks at once (the default of the SDK is 40). A task whose place is free comes with the start of its execution, else Temporal hands
+ * it out in a round of its own, which takes as much again.
+ */
+const WORKFLOW_TASKS = { executions: 100, delivery: 40 } as const
+/** Segments at once: each takes a connection of the pool, and would wait for one in vain beside more, where Postgres is slow. */
+const SEGMENTS_MAX = 40
+
 /** Time that a stopping worker gives running activities. Those of lanes end at once; their mail is waited for elsewhere. */
 const SHUTDOWN_GRACE = '10 seconds'
 
@@ -68,6 +76,8 @@ export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
       activities,
       ...(role === 'delivery' ? laneTuning : {}),
       maxCachedWorkflows: CACHED_WORKFLOWS[role],
+      maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS[role],
+      ...(role === 'executions' ? { maxConcurrentLocalActivityExecutions: SEGMENTS_MAX } : {}),
     }),
   )
   if (!roles.includes('executions')) return Promise.all(ofRoles)

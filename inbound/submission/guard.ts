@@ -1,6 +1,8 @@
 // Limits of the clients that submit mail: connections, time, wrong keys, recipients.
 import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { clientNetwork } from '../../rules/mail/clientNetwork.ts'
+import { gatherWrites } from '../../runtime/gatheredWrites.ts'
 import type { SmtpRefusal } from '../refusal.ts'
 import { replyOf } from './replies.ts'
 
@@ -33,6 +35,8 @@ interface Known {
   /** What its connection counts for: a client or a workspace. */
   counted: string | null
   socket: Socket | undefined
+  /** What replies are written to: the socket, or that of TLS over it. */
+  replies: Writable | undefined
   wrongKeys: number
   excess: number
   timer: NodeJS.Timeout | null
@@ -85,10 +89,24 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
     },
     onConnect(session: Session): SmtpRefusal | null {
       const socket = sockets.get(placeOf(session))
-      const known = { counted: null, socket, wrongKeys: 0, excess: 0, timer: null }
+      const none = { counted: null, wrongKeys: 0, excess: 0, timer: null }
+      const known: Known = { ...none, socket, replies: socket }
       sessions.set(session.id, known)
       limitTime(known, stranger_ms)
       return count(known, clientOf(session)) > guardRules.strangersPerClientMax ? tooMany() : null
+    },
+    /** The session goes on over TLS. */
+    onSecure({ id }: Pick<Session, 'id'>, socket: Writable): void {
+      const known = sessions.get(id)
+      if (known) known.replies = socket
+    },
+    /**
+     * What is replied in this turn of the event loop is written at once: who sends commands in a group hears the replies as one
+     * (RFC 2920 section 3.2).
+     */
+    gatherReplies({ id }: Pick<Session, 'id'>): void {
+      const replies = sessions.get(id)?.replies
+      if (replies) gatherWrites(replies)
     },
     /** The client has shown the key of a workspace. */
     onKey({ id }: Session, workspaceId: string): SmtpRefusal | null {

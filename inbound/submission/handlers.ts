@@ -89,9 +89,13 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
     },
     onMailFrom(_address, session, done) {
       const counted = keyOf(session).then((key) => requireRoom(deps, key))
-      answer('mail', counted, (err) => done(err))
+      answer('mail', counted, (err) => {
+        guard.gatherReplies(session)
+        done(err)
+      })
     },
     onRcptTo({ address }, session, done) {
+      guard.gatherReplies(session)
       const refusal = recipientFault(address, session, guard)
       count('rcpt', refusal?.responseCode ?? 250)
       done(refusal)

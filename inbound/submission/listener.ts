@@ -114,8 +114,9 @@ async function open(
       session.disabledCommands = mayLogIn ? inClear : [...inClear, 'AUTH']
       done(guard.onConnect(session))
     },
-    onSecure(_socket, session, done) {
+    onSecure(socket, session, done) {
       session.disabledCommands = NEVER
+      guard.onSecure(session, socket)
       done()
     },
   })

@@ -1,4 +1,5 @@
 // Takes a message that is submitted: keeps it while it comes, reads it, and commits it.
+import type { Readable } from 'node:stream'
 import type { SMTPServerDataStream } from 'smtp-server'
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
@@ -75,20 +76,43 @@ export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverD
 async function keep(stream: SMTPServerDataStream, spooled: Spooled): Promise<void> {
   const lines = watchLines()
   let failure: { err: unknown } | null = null
-  try {
-    for await (const chunk of stream) {
-      lines.add(chunk as Buffer)
-      if (stream.sizeExceeded || failure || lines.isFaulty()) continue
-      await spooled.add(chunk as Buffer).catch((err: unknown) => {
-        failure = { err }
-      })
+  const take = (chunk: Buffer) => {
+    lines.add(chunk)
+    if (stream.sizeExceeded || failure || lines.isFaulty()) return null
+    const failed = (err: unknown) => {
+      failure = { err }
     }
-  } catch {
-    throw replyOf({ reply: 451, enhanced: '4.4.2', code: null, text: 'The connection broke' })
+    return spooled.add(chunk)?.catch(failed) ?? null
   }
+  await readAll(stream, take).catch(() => {
+    throw replyOf({ reply: 451, enhanced: '4.4.2', code: null, text: 'The connection broke' })
+  })
   // The library replies 552 to this, whatever is thrown.
   if (stream.sizeExceeded) throw badMessage('the message is too large')
   if (failure) throw (failure as { err: unknown }).err
   const fault = lines.fault()
   if (fault) throw badMessage(lineFaults[fault], 'invalid_message')
+}
+
+/**
+ * Reads a stream to its end by its events, which takes less than an iterator where a message is small. Nothing is being taken any more
+ * when it has ended or broken.
+ * @param take is given each part. The stream rests until what it gives has resolved; null: it goes on at once
+ * @throws when the stream breaks before its end
+ */
+function readAll(stream: Readable, take: (part: Buffer) => Promise<void> | null): Promise<void> {
+  let taking = Promise.resolve()
+  return new Promise((resolve, reject) => {
+    stream.on('data', (part: Buffer) => {
+      const taken = take(part)
+      if (!taken) return
+      stream.pause()
+      taking = taken.then(() => void stream.resume())
+    })
+    const broke = (err?: Error) =>
+      void taking.then(() => reject(err ?? new Error('the stream ended early')))
+    stream.once('end', () => void taking.then(resolve))
+    stream.once('error', broke)
+    stream.once('close', () => broke())
+  })
 }

@@ -25,8 +25,11 @@ export const WORKSPACE_PART = 1 / 8
 /** One message. */
 export interface Spooled {
   readonly bytes: number
-  /** @throws SmtpRefusal when there is no room, errors of the file system */
-  add(chunk: Buffer): Promise<void>
+  /**
+   * @returns null: it is kept; else what resolves when it is, and before which nothing more must be added. That rejects with an SmtpRefusal
+   * when there is no room, or with an error of the file system
+   */
+  add(chunk: Buffer): Promise<void> | null
   /** All of it. */
   read(): Promise<Buffer>
   /** Gives everything back. */
@@ -73,11 +76,12 @@ export function createSpool(folder: string, given: SpoolLimits = spoolLimits) {
         get bytes() {
           return inMemory + inFile
         },
-        async add(chunk) {
+        add(chunk) {
           chunks.push(chunk)
           inMemory += chunk.length
           used.memory += chunk.length
-          if (inMemory > given.messageMemoryMax || used.memory > given.memoryMax) await flush()
+          const isTooMuch = inMemory > given.messageMemoryMax || used.memory > given.memoryMax
+          return isTooMuch ? flush() : null
         },
         async read() {
           if (!file) return Buffer.concat(chunks)
