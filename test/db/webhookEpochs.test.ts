@@ -1,8 +1,10 @@
 // What an endpoint answers counts in the epoch in which it was asked: the old URL disables nothing, and keeps nothing from the new one.
+// Nor does a try count that was under way when its delivery was asked for again.
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { type SettledTry, settleWebhooks } from '../../db/webhooks/settle.ts'
+import { toShownId } from '../../rules/webhooks/ids.ts'
 import { createTestApi } from '../setup/api.ts'
 
 const api = await createTestApi()
@@ -29,14 +31,14 @@ async function makeWebhook() {
   return { id: body.id, first, second }
 }
 
-type Answered = Pick<SettledTry, 'id' | 'webhook_id' | 'epoch'>
+type Answered = Pick<SettledTry, 'id' | 'webhook_id' | 'epoch'> & Partial<SettledTry>
 const succeeded = (one: Answered): SettledTry => {
   const answer = { response_status: 200, response_ms: 5, is_gone: false }
-  return { ...one, ...answer, state: 'succeeded', after_ms: null }
+  return { before: 0, ...one, ...answer, state: 'succeeded', after_ms: null }
 }
 const gone = (one: Answered): SettledTry => {
   const answer = { response_status: 410, response_ms: 5, is_gone: true }
-  return { ...one, ...answer, state: 'failed', after_ms: null }
+  return { before: 0, ...one, ...answer, state: 'failed', after_ms: null }
 }
 const settle = (...tries: SettledTry[]) =>
   transact(deps, ({ db: trx }) => settleWebhooks(trx, tries))
@@ -84,3 +86,25 @@ it('a delivery that both were asked with counts as the new one has answered', as
   await settle(gone({ ...of, epoch: OLD }), succeeded({ ...of, epoch: NEW }))
   expect([await stateOf(first), (await webhook(id)).status]).toEqual(['succeeded', 'enabled'])
 })
+
+it.each([
+  ['was its last', 7, { state: 'failed', after_ms: null }],
+  ['is followed by a long pause', 6, { state: 'pending', after_ms: 36_000_000 }],
+] as const)(
+  'a replay is due at once although a try was under way that %s',
+  async (_, before, how) => {
+    const { id, first } = await makeWebhook()
+    await sql`update webhook_deliveries set attempts = ${before} where id = ${first}::uuid`.execute(
+      db,
+    )
+    const path = `/v1/webhooks/${id}/deliveries/${toShownId('webhookDelivery', first)}/replay`
+    expect((await api.request('POST', path)).status).toBe(202)
+    const answer = { response_status: 503, response_ms: 5, is_gone: false }
+    await settle({ id: first, webhook_id: id, epoch: NEW, before, ...answer, ...how })
+    const { rows } = await sql<{ state: string; attempts: number; is_due: boolean }>`
+    select state, attempts, next_at <= now() as is_due from webhook_deliveries where id = ${first}::uuid`.execute(
+      db,
+    )
+    expect(rows).toEqual([{ state: 'pending', attempts: 0, is_due: true }])
+  },
+)
