@@ -104,7 +104,7 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
       const ended = guard.onMessage(session)
       const { rcptTo } = session.envelope
       const recipients = [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))]
-      const taking = keyOf(session).then((key) => receive(stream, key, recipients))
+      const taking = receive(stream, () => keyOf(session), recipients)
       answer('data', taking.finally(ended), (err, id) => done(err, `2.0.0 Taken as ${id}`))
     },
     onClose: (session) => guard.onClose(session),
