@@ -37,6 +37,8 @@ interface Known {
   socket: Socket | undefined
   /** What replies are written to: the socket, or that of TLS over it. */
   replies: Writable | undefined
+  /** Whether the key that it has shown may still be used; null before it has shown one. */
+  isKeyGood: (() => Promise<boolean>) | null
   wrongKeys: number
   excess: number
   timer: NodeJS.Timeout | null
@@ -75,6 +77,17 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
     known.timer = setTimeout(() => known.socket?.destroy(), ms)
     known.timer.unref()
   }
+  /** Ends those of a workspace whose keys were revoked or have expired: they would keep its places from those who show a good one. */
+  const endGone = async (name: string) => {
+    const all = [...sessions.values()].filter(({ counted }) => counted === name)
+    const looked = all.map(async (known) => {
+      // What cannot be found out now counts as good.
+      if ((await known.isKeyGood?.().catch(() => true)) !== false) return
+      count(known, null)
+      known.socket?.destroy()
+    })
+    await Promise.all(looked)
+  }
   const clientOf = ({ remoteAddress }: Session) => `client ${clientNetwork(remoteAddress)}`
 
   return {
@@ -89,7 +102,7 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
     },
     onConnect(session: Session): SmtpRefusal | null {
       const socket = sockets.get(placeOf(session))
-      const none = { counted: null, wrongKeys: 0, excess: 0, timer: null }
+      const none = { counted: null, isKeyGood: null, wrongKeys: 0, excess: 0, timer: null }
       const known: Known = { ...none, socket, replies: socket }
       sessions.set(session.id, known)
       limitTime(known, stranger_ms)
@@ -108,13 +121,20 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
       const replies = sessions.get(id)?.replies
       if (replies) gatherWrites(replies)
     },
-    /** The client has shown the key of a workspace. */
-    onKey({ id }: Session, workspaceId: string): SmtpRefusal | null {
+    /** The client has shown the key of a workspace. @param isKeyGood tells later whether it still is */
+    async onKey(
+      { id }: Pick<Session, 'id'>,
+      workspaceId: string,
+      isKeyGood: () => Promise<boolean>,
+    ): Promise<SmtpRefusal | null> {
       const known = sessions.get(id)
       if (!known) return null
       limitTime(known, null)
-      const mine = count(known, `workspace ${workspaceId}`)
-      return mine > guardRules.connectionsPerWorkspaceMax ? tooMany() : null
+      known.isKeyGood = isKeyGood
+      const name = `workspace ${workspaceId}`
+      if (count(known, name) <= guardRules.connectionsPerWorkspaceMax) return null
+      await endGone(name)
+      return (counts.get(name) ?? 0) > guardRules.connectionsPerWorkspaceMax ? tooMany() : null
     },
     /** The client has shown a wrong key. @param pause waits before the answer */
     async onWrongKey(session: Session, pause: () => Promise<void>): Promise<SmtpRefusal> {

@@ -76,9 +76,11 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
     const key = await findKey(token, remoteAddress)
     if (!key) throw await guard.onWrongKey(session, () => wrongKeyPause(remoteAddress))
     checkPermission(key)
-    const refusal = guard.onKey(session, key.workspace_id)
+    const keyNow = () => findKey(token, remoteAddress)
+    const isKeyGood = async () => (await keyNow()) !== undefined
+    const refusal = await guard.onKey(session, key.workspace_id, isKeyGood)
     if (refusal) throw refusal
-    return { keyNow: () => findKey(token, remoteAddress) }
+    return { keyNow }
   }
 
   const handlers = {
