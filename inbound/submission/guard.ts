@@ -56,6 +56,8 @@ const placeOf = ({
 export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes) {
   const counts = new Map<string, number>()
   const sessions = new Map<string, Known>()
+  /** Connections whose handshake is under way, each with what ends its being counted. */
+  const handshakes = new Map<Socket, () => void>()
   /** Sockets by our port and the address and port of the client: the library does not say which one a session has. */
   const sockets = new Map<string, Socket>()
 
@@ -88,20 +90,48 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
     })
     await Promise.all(looked)
   }
-  const clientOf = ({ remoteAddress }: Session) => `client ${clientNetwork(remoteAddress)}`
+  const clientOf = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>) =>
+    `client ${clientNetwork(remoteAddress ?? '')}`
+  /** Until its session begins it is a stranger's as much as those that have one. @returns false: there are too many */
+  const countHandshake = (socket: Socket, end: () => void): boolean => {
+    const name = clientOf(socket)
+    if (change(name, 1) > guardRules.strangersPerClientMax) {
+      change(name, -1)
+      return false
+    }
+    const timer = setTimeout(end, stranger_ms).unref()
+    handshakes.set(socket, () => {
+      handshakes.delete(socket)
+      clearTimeout(timer)
+      change(name, -1)
+    })
+    return true
+  }
 
   return {
     /** For metrics. */
     connections: () => sessions.size,
-    onSocket(socket: Socket): void {
+    /**
+     * A connection has come.
+     * @param endHandshake ends the handshake of TLS with which it begins; null: it begins with none. Nothing can be replied before that is over
+     * @returns false: it was closed, since its client has too many
+     */
+    onSocket(socket: Socket, endHandshake: (() => void) | null): boolean {
+      if (endHandshake && !countHandshake(socket, endHandshake)) {
+        socket.on('error', () => undefined).destroy()
+        return false
+      }
       const place = placeOf(socket)
       sockets.set(place, socket)
       socket.once('close', () => {
+        handshakes.get(socket)?.()
         if (sockets.get(place) === socket) sockets.delete(place)
       })
+      return true
     },
     onConnect(session: Session): SmtpRefusal | null {
       const socket = sockets.get(placeOf(session))
+      if (socket) handshakes.get(socket)?.()
       const none = { counted: null, isKeyGood: null, wrongKeys: 0, excess: 0, timer: null }
       const known: Known = { ...none, socket, replies: socket }
       sessions.set(session.id, known)
