@@ -108,3 +108,26 @@ it.each([
     expect(rows).toEqual([{ state: 'pending', attempts: 0, is_due: true }])
   },
 )
+
+it('a new URL is not disabled, and does not rest, for how long the old one had failed', async () => {
+  const { id, first, second } = await makeWebhook()
+  await sql`update webhooks set failures = 60, failing_since = now() - interval '4 days 23 hours',
+    rests_until = now() + interval '5 minutes' where id = ${id}`.execute(db)
+  const url = 'https://hooks.example.test/new'
+  expect((await api.request('PATCH', `/v1/webhooks/${id}`, { url })).status).toBe(200)
+  const { epoch, rests_until } = await db
+    .selectFrom('webhooks')
+    .select(['epoch', 'rests_until'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  expect(rests_until).toBeNull()
+  const failed = { state: 'pending', after_ms: 5_000, is_gone: false, before: 0 } as const
+  const answer = { webhook_id: id, epoch, response_status: 503, response_ms: 5, ...failed }
+  await settle({ id: first, ...answer })
+  // An hour and more after the change.
+  await sql`update webhooks set failing_since = failing_since - interval '2 hours' where id = ${id}`.execute(
+    db,
+  )
+  expect(await settle({ id: second, ...answer })).toEqual([])
+  expect(await webhook(id)).toMatchObject({ status: 'enabled', disabled_reason: null, failures: 2 })
+})
