@@ -55,7 +55,9 @@ test('one that lasts is ended, whatever it trickles, and its place is free', {
   }
 })
 
-test('one whose handshake is over has the time of a stranger too', { timeout: 60_000 }, async () => {
+test('one whose handshake is over has the time of a stranger too', {
+  timeout: 60_000,
+}, async () => {
   const { port, ca } = await listen(1_000)
   const socket = tlsConnect({ port, host: '127.0.0.1', ca, servername: 'localhost' })
   onTestFinished(() => void socket.destroy())
