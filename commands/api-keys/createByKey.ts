@@ -6,7 +6,7 @@ import type { Row } from '../../db/schema.ts'
 import { isId } from '../../rules/ids.ts'
 import type { KeyPermission } from '../../rules/permissions.ts'
 import type { Reach } from '../../rules/reach.ts'
-import { type Refusal, refuse } from '../../rules/refusals.ts'
+import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { CommandDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { checkPower, type KeyMaker, lockMaker } from './power.ts'
@@ -40,21 +40,22 @@ export function createKeyByKey(
   const { name, permission } = input
   const domainId = input.domainId ?? reach.domainId
   const given = input.expiresAt ?? null
-  const expiresAt = given === null ? maker.expiresAt : new Date(given)
   return transact(deps, async ({ db, newId, now }) => {
     const at = now()
     if (given !== null && given <= at.getTime()) {
       return refuse('api_key_ends_before', { given, now: at.getTime() })
     }
-    const beyond = checkPower(maker, { permission, expiresAt })
-    if (beyond) return beyond
     // Under the lock the domain cannot be deleted meanwhile, which revokes its keys.
     if (domainId !== null) {
       const domain = isId('domain', domainId) ? await lockDomain(db, reach, domainId) : undefined
       if (!domain) return refuse('domain_id_not_found', { id: domainId })
     }
-    const gone = await lockMaker(db, workspaceId, maker, { now: at })
-    if (gone) return gone
+    const asking = await lockMaker(db, workspaceId, maker, { now: at })
+    if (isRefusal(asking)) return asking
+    const expiresAt = given === null ? asking.expiresAt : new Date(given)
+    const own = { permission: maker.permission, expiresAt: asking.expiresAt }
+    const beyond = checkPower(own, { permission, expiresAt })
+    if (beyond) return beyond
     const { token, prefix, hash } = newApiKeyToken()
     const row = {
       id: newId('apiKey'),

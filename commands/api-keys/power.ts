@@ -35,14 +35,16 @@ export function checkPower(
 /**
  * Locks the key that asks, and others with it. What is known of it may be a moment old: a key that was revoked meanwhile, or whose
  * token was replaced, must not live on in one that it makes. After the lock of a domain, which who deletes one takes first.
+ * @returns when the token that was shown ends, as it is now: a rotation meanwhile may have left it a grace alone
  */
 export async function lockMaker(
   trx: Trx,
   workspaceId: WorkspaceId,
   { id, tokenHash }: Pick<KeyMaker, 'id' | 'tokenHash'>,
   { now, others = [] }: { now: Date; others?: readonly string[] },
-): Promise<Refusal<'api_key_gone'> | undefined> {
+): Promise<Pick<KeyMaker, 'expiresAt'> | Refusal<'api_key_gone'>> {
   await lockApiKeys(trx, workspaceId, [id, ...others])
   const found = await findApiKeysByHashes(trx, [tokenHash], now)
-  return found.some((key) => key.id === id) ? undefined : refuse('api_key_gone', {})
+  const key = found.find((one) => one.id === id)
+  return key ? { expiresAt: key.expires_at } : refuse('api_key_gone', {})
 }

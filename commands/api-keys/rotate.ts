@@ -4,7 +4,7 @@ import { lockApiKey, replaceToken } from '../../db/api-keys/writes.ts'
 import type { Row } from '../../db/schema.ts'
 import { isId } from '../../rules/ids.ts'
 import type { Reach } from '../../rules/reach.ts'
-import { type Refusal, refuse } from '../../rules/refusals.ts'
+import { isRefusal, type Refusal, refuse } from '../../rules/refusals.ts'
 import type { RevokingDeps } from '../deps.ts'
 import { transact } from '../transact.ts'
 import { checkPower, type KeyMaker, lockMaker } from './power.ts'
@@ -35,12 +35,14 @@ export function rotateApiKey(
   return transact(deps, async ({ db, now, keysRevoked }) => {
     const at = now()
     const isOne = isId('apiKey', id)
-    const gone = await lockMaker(db, workspaceId, maker, { now: at, others: isOne ? [id] : [] })
-    if (gone) return gone
+    const asking = await lockMaker(db, workspaceId, maker, { now: at, others: isOne ? [id] : [] })
+    if (isRefusal(asking)) return asking
     const key = isOne ? await lockApiKey(db, reach, id) : undefined
     if (!key) return refuse('api_key_not_found', { id })
     if (key.expires_at && key.expires_at <= at) return refuse('api_key_expired', { id })
-    const beyond = checkPower(maker, { permission: key.permission, expiresAt: key.expires_at })
+    const { permission } = maker
+    const given = { permission: key.permission, expiresAt: key.expires_at }
+    const beyond = checkPower({ permission, expiresAt: asking.expiresAt }, given)
     if (beyond) return beyond
     const { token, prefix, hash } = newApiKeyToken()
     const formerUntil = grace_ms > 0 ? new Date(at.getTime() + grace_ms) : null

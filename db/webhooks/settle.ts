@@ -13,6 +13,8 @@ export interface SettledTry {
   webhook_id: string
   /** In which the worker had the endpoint when it made the request. */
   epoch: number
+  /** Of the delivery's tries those that had ended when this one was begun. */
+  before: number
   state: DeliveryStatus
   /** Until it is due again, ms; null unless it is pending. */
   after_ms: number | null
@@ -28,7 +30,8 @@ export interface DisabledWebhook {
 
 /**
  * Settles tries, in the order in which they have ended. Those of an endpoint that was taken anew meanwhile, by another worker or by the
- * same after a change of its URL, change nothing: they are made again.
+ * same after a change of its URL, change nothing: they are made again. Nor do those of a delivery that was asked for again meanwhile: it has all
+ * its tries before it, and must neither have failed nor wait for hours.
  * @returns the endpoints that were disabled by it: after a 410, or because nothing has succeeded for days
  */
 export async function settleWebhooks(
@@ -41,8 +44,8 @@ export async function settleWebhooks(
   const { rows } = await sql<DisabledWebhook>`
     with given as (
       select g.* from unnest(${column('id')}::uuid[], ${column('webhook_id')}::text[], ${column('epoch')}::bigint[],
-        ${column('state')}::text[], ${column('after_ms')}::float8[], ${column('response_status')}::int[], ${column('response_ms')}::int[])
-        as g (id, webhook_id, epoch, state, after_ms, response_status, response_ms)
+        ${column('before')}::int[], ${column('state')}::text[], ${column('after_ms')}::float8[], ${column('response_status')}::int[], ${column('response_ms')}::int[])
+        as g (id, webhook_id, epoch, before, state, after_ms, response_status, response_ms)
     ), health as (
       select h.* from jsonb_to_recordset(${JSON.stringify(healthOf(tries))}::jsonb) as h (webhook_id text, epoch bigint,
         has_succeeded boolean, failures int, is_gone boolean)
@@ -58,7 +61,7 @@ export async function settleWebhooks(
       select d.id, g.state, g.after_ms, g.response_status, g.response_ms
       from given g join held on held.id = g.webhook_id and held.epoch = g.epoch
       join webhook_deliveries d on d.id = g.id
-      where d.state = 'pending' order by d.id for update of d
+      where d.state = 'pending' and d.attempts = g.before order by d.id for update of d
     ), settled as (
       update webhook_deliveries d set state = g.state, attempts = d.attempts + 1,
         next_at = statement_timestamp() + g.after_ms * interval '1 ms',

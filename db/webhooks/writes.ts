@@ -42,8 +42,12 @@ export interface WebhookColumns {
   status?: WebhookStatus | undefined
 }
 
+/** As if nothing had failed. */
+const unfailed = { failures: 0, failing_since: null, rests_until: null } as const
+
 /**
- * Changes a webhook. One that is enabled again begins anew: what is pending is tried as if nothing had failed.
+ * Changes a webhook. One that is enabled again, or gets a URL, begins anew: what is pending is tried as if nothing had failed, since how
+ * long the old URL has failed says nothing of the new one.
  * @returns false if the caller reaches none of that id
  */
 export async function updateWebhook(
@@ -59,6 +63,7 @@ export async function updateWebhook(
   return changeRow(trx, reach, id, {
     ...given,
     ...(columns.url === undefined && status === undefined ? {} : takenBack),
+    ...(columns.url === undefined ? {} : unfailed),
     ...(status === undefined ? {} : changesOf[status]),
     updated_at: now,
   })
@@ -69,9 +74,7 @@ const changesOf = {
   enabled: {
     status: 'enabled',
     disabled_reason: null,
-    failures: 0,
-    failing_since: null,
-    rests_until: null,
+    ...unfailed,
   },
   disabled: {
     status: 'disabled',

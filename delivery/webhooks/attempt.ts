@@ -37,6 +37,7 @@ export function createAttempt(deps: Deps) {
         id: due.id,
         webhook_id: webhook.id,
         epoch: webhook.epoch,
+        before: due.attempts,
         state: stateAfter(verdict.kind),
         after_ms: verdict.kind === 'again' ? verdict.after_ms : null,
         response_status: given.status,

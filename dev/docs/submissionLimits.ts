@@ -29,7 +29,7 @@ export function submissionLimitsTable(): string {
       [
         'connections of a client (an IPv4 address, or a whole /64 of IPv6) that have shown no key',
         count(guardRules.strangersPerClientMax),
-        '421',
+        '421; on the port with TLS from the first byte the connection is closed',
       ],
       ['wrong keys on one connection', count(guardRules.wrongKeysMax), '421 to the last of them'],
       ['time to show a key', minutes(guardTimes.stranger_ms), 'the connection is closed'],

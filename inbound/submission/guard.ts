@@ -37,6 +37,8 @@ interface Known {
   socket: Socket | undefined
   /** What replies are written to: the socket, or that of TLS over it. */
   replies: Writable | undefined
+  /** Whether the key that it has shown may still be used; null before it has shown one. */
+  isKeyGood: (() => Promise<boolean>) | null
   wrongKeys: number
   excess: number
   timer: NodeJS.Timeout | null
@@ -54,6 +56,8 @@ const placeOf = ({
 export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes) {
   const counts = new Map<string, number>()
   const sessions = new Map<string, Known>()
+  /** Connections whose handshake is under way, each with what ends its being counted. */
+  const handshakes = new Map<Socket, () => void>()
   /** Sockets by our port and the address and port of the client: the library does not say which one a session has. */
   const sockets = new Map<string, Socket>()
 
@@ -75,21 +79,60 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
     known.timer = setTimeout(() => known.socket?.destroy(), ms)
     known.timer.unref()
   }
-  const clientOf = ({ remoteAddress }: Session) => `client ${clientNetwork(remoteAddress)}`
+  /** Ends those of a workspace whose keys were revoked or have expired: they would keep its places from those who show a good one. */
+  const endGone = async (name: string) => {
+    const all = [...sessions.values()].filter(({ counted }) => counted === name)
+    const looked = all.map(async (known) => {
+      // What cannot be found out now counts as good.
+      if ((await known.isKeyGood?.().catch(() => true)) !== false) return
+      count(known, null)
+      known.socket?.destroy()
+    })
+    await Promise.all(looked)
+  }
+  const clientOf = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>) =>
+    `client ${clientNetwork(remoteAddress ?? '')}`
+  /** Until its session begins it is a stranger's as much as those that have one. @returns false: there are too many */
+  const countHandshake = (socket: Socket, end: () => void): boolean => {
+    const name = clientOf(socket)
+    if (change(name, 1) > guardRules.strangersPerClientMax) {
+      change(name, -1)
+      return false
+    }
+    const timer = setTimeout(end, stranger_ms).unref()
+    handshakes.set(socket, () => {
+      handshakes.delete(socket)
+      clearTimeout(timer)
+      change(name, -1)
+    })
+    return true
+  }
 
   return {
     /** For metrics. */
     connections: () => sessions.size,
-    onSocket(socket: Socket): void {
+    /**
+     * A connection has come.
+     * @param endHandshake ends the handshake of TLS with which it begins; null: it begins with none. Nothing can be replied before that is over
+     * @returns false: it was closed, since its client has too many
+     */
+    onSocket(socket: Socket, endHandshake: (() => void) | null): boolean {
+      if (endHandshake && !countHandshake(socket, endHandshake)) {
+        socket.on('error', () => undefined).destroy()
+        return false
+      }
       const place = placeOf(socket)
       sockets.set(place, socket)
       socket.once('close', () => {
+        handshakes.get(socket)?.()
         if (sockets.get(place) === socket) sockets.delete(place)
       })
+      return true
     },
     onConnect(session: Session): SmtpRefusal | null {
       const socket = sockets.get(placeOf(session))
-      const none = { counted: null, wrongKeys: 0, excess: 0, timer: null }
+      if (socket) handshakes.get(socket)?.()
+      const none = { counted: null, isKeyGood: null, wrongKeys: 0, excess: 0, timer: null }
       const known: Known = { ...none, socket, replies: socket }
       sessions.set(session.id, known)
       limitTime(known, stranger_ms)
@@ -108,13 +151,20 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
       const replies = sessions.get(id)?.replies
       if (replies) gatherWrites(replies)
     },
-    /** The client has shown the key of a workspace. */
-    onKey({ id }: Session, workspaceId: string): SmtpRefusal | null {
+    /** The client has shown the key of a workspace. @param isKeyGood tells later whether it still is */
+    async onKey(
+      { id }: Pick<Session, 'id'>,
+      workspaceId: string,
+      isKeyGood: () => Promise<boolean>,
+    ): Promise<SmtpRefusal | null> {
       const known = sessions.get(id)
       if (!known) return null
       limitTime(known, null)
-      const mine = count(known, `workspace ${workspaceId}`)
-      return mine > guardRules.connectionsPerWorkspaceMax ? tooMany() : null
+      known.isKeyGood = isKeyGood
+      const name = `workspace ${workspaceId}`
+      if (count(known, name) <= guardRules.connectionsPerWorkspaceMax) return null
+      await endGone(name)
+      return (counts.get(name) ?? 0) > guardRules.connectionsPerWorkspaceMax ? tooMany() : null
     },
     /** The client has shown a wrong key. @param pause waits before the answer */
     async onWrongKey(session: Session, pause: () => Promise<void>): Promise<SmtpRefusal> {

@@ -76,9 +76,11 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
     const key = await findKey(token, remoteAddress)
     if (!key) throw await guard.onWrongKey(session, () => wrongKeyPause(remoteAddress))
     checkPermission(key)
-    const refusal = guard.onKey(session, key.workspace_id)
+    const keyNow = () => findKey(token, remoteAddress)
+    const isKeyGood = async () => (await keyNow()) !== undefined
+    const refusal = await guard.onKey(session, key.workspace_id, isKeyGood)
     if (refusal) throw refusal
-    return { keyNow: () => findKey(token, remoteAddress) }
+    return { keyNow }
   }
 
   const handlers = {
@@ -104,7 +106,7 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
       const ended = guard.onMessage(session)
       const { rcptTo } = session.envelope
       const recipients = [...new Set(rcptTo.flatMap(({ address }) => readRecipient(address) ?? []))]
-      const taking = keyOf(session).then((key) => receive(stream, key, recipients))
+      const taking = receive(stream, () => keyOf(session), recipients)
       answer('data', taking.finally(ended), (err, id) => done(err, `2.0.0 Taken as ${id}`))
     },
     onClose: (session) => guard.onClose(session),

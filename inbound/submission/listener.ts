@@ -1,5 +1,5 @@
 // The SMTP listener for mail that customers submit: whoever shows an API key sends as over HTTP.
-import { isIPv4 } from 'node:net'
+import { isIPv4, type Socket } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { limits } from '../../rules/limits.ts'
 import type { Config } from '../../runtime/config.ts'
@@ -121,9 +121,11 @@ async function open(
     },
   })
   servers.push(server)
-  // Before the handshake, which the library begins at once on the port for TLS.
-  server.server.prependListener('connection', renew)
-  server.server.on('connection', guard.onSocket)
+  takeConnections(server, (socket) => {
+    // Before the handshake, which the library begins at once on the port for TLS.
+    renew()
+    return guard.onSocket(socket, secure ? () => endHandshake(server, socket) : null)
+  })
   const what = 'a connection of a mail client broke'
   const at = { host: listen.host, port }
   const variables = {
@@ -131,6 +133,24 @@ async function open(
     port: secure ? 'SUBMISSION_TLS_PORT' : 'SUBMISSION_PORT',
   }
   return openPort(variables, at, () => listenAt(server, at, { log, what }))
+}
+
+/** Has the library take a connection only where it may: on the port for TLS it knows no limit for one client. */
+function takeConnections({ server }: SMTPServer, mayTake: (socket: Socket) => boolean): void {
+  const takers = server.listeners('connection')
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    if (mayTake(socket)) for (const take of takers) take.call(server, socket)
+  })
+}
+
+/**
+ * Ends the socket of TLS, which the library keeps by the one below it and its types do not show. That one must not be ended by itself: Node
+ * would crash in the middle of the handshake.
+ */
+function endHandshake(server: SMTPServer, below: Socket): void {
+  const { _pendingSockets: upper } = server as unknown as { _pendingSockets?: Map<Socket, Socket> }
+  upper?.get(below)?.destroy()
 }
 
 /** Whether a client is on this machine, where nobody listens in between. */

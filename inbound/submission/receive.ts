@@ -24,6 +24,9 @@ export interface SubmissionReceiverDeps {
   stateFolder: string
 }
 
+/** Gives the key of a session as it is now. @throws SmtpRefusal when it may send nothing any more */
+type KeyNow = () => Promise<RequestKey>
+
 /** Messages up to this size wait for no larger ones. */
 const SMALL_BYTES_MAX = MEBIBYTE
 
@@ -38,14 +41,16 @@ export const receiving = {
 
 /**
  * Makes a function that takes a message for the workspace of a key, and gives the id of its email when it is committed.
- * The function reads the stream to its end whatever it finds, so that the client hears the reply.
+ * The function reads the stream to its end whatever it finds, so that the client hears the reply. The key is asked for again when the
+ * message is about to be committed: it may come, and wait, for minutes, and one that was revoked meanwhile sends nothing any more.
  */
 export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverDeps) {
   const spool = createSpool(stateFolder)
   const withSmall = createFairBudget(receiving.small)
   const withLarge = createFairBudget(receiving.large)
 
-  const commit = async (key: RequestKey, spooled: Spooled, recipients: string[]) => {
+  const commit = async (keyNow: KeyNow, spooled: Spooled, recipients: string[]) => {
+    const key = await keyNow()
     const input = await readMessage(await spooled.read(), recipients, now())
     const made = await submit(reachOf(key), { ...input, keyId: key.id })
     if (isRefusal(made)) throw toReply(made)
@@ -56,15 +61,16 @@ export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverD
   /** @throws SmtpRefusal with the reply for a message that is not taken */
   return async (
     stream: SMTPServerDataStream,
-    key: RequestKey,
+    keyNow: KeyNow,
     recipients: string[],
   ): Promise<string> => {
+    const key = await keyNow()
     const spooled = spool.open(key.workspace_id)
     try {
       await keep(stream, spooled)
       const { bytes } = spooled
       const inTurn = bytes > SMALL_BYTES_MAX ? withLarge : withSmall
-      return await inTurn(key.workspace_id, bytes, () => commit(key, spooled, recipients))
+      return await inTurn(key.workspace_id, bytes, () => commit(keyNow, spooled, recipients))
     } finally {
       // The mail may be committed: what becomes of the file must not make its sender send it again.
       await spooled.close().catch(() => undefined)

@@ -119,3 +119,33 @@ it('a key that is revoked while the body of its request comes does nothing any m
   const others = api.db.selectFrom('api_keys').select('id').where('name', '=', 'another')
   expect(await others.execute()).toEqual([])
 })
+
+it('a token that is given a grace while the body of its request comes makes no key that outlives it, and gets no new token', async () => {
+  const { token, keyId } = await api.createKey()
+  const begin = (path: string) => {
+    let send: (text: string) => void = () => undefined
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        send = (text) => {
+          controller.enqueue(new TextEncoder().encode(text))
+          controller.close()
+        }
+      },
+    })
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
+    return { answer: api.app.request(path, init), send }
+  }
+  const making = begin('/v1/api-keys')
+  const rotating = begin(`/v1/api-keys/${keyId}/rotate`)
+  const rotated = await api.request('POST', `/v1/api-keys/${keyId}/rotate`, { grace_ms: 60_000 })
+  expect(rotated.status).toBe(201)
+  making.send('{"name": "outlives", "permission": "full_access"}')
+  rotating.send('{"grace_ms": 0}')
+  expect((await rotating.answer).status).toBe(403)
+  const made = await making.answer
+  expect([made.status, await made.json()]).toMatchObject([
+    201,
+    { expires_at: at.getTime() + 60_000 },
+  ])
+})

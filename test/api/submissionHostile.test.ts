@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
+import { guardRules } from '../../inbound/submission/guard.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { eventually } from '../setup/eventually.ts'
 import {
@@ -209,4 +210,21 @@ test('wrong keys without end keep no good one waiting', { timeout: 120_000 }, as
     isOver = true
     await Promise.race([Promise.all(attackers), pause(20_000, undefined, { ref: false })])
   }
+})
+
+test('connections of a key that was revoked keep no place from another key of the workspace', {
+  timeout: 90_000,
+}, async () => {
+  const { token, keyId } = await api.createKey()
+  const crowd = await Promise.all(
+    Array.from({ length: guardRules.connectionsPerWorkspaceMax }, () => logIn(server.port, token)),
+  )
+  onTestFinished(() => {
+    for (const client of crowd) client.close()
+  })
+  await expect(logIn(server.port, api.key)).rejects.toThrow(/^421 4\.7\.0 rate_limited: /)
+  await api.request('DELETE', `/v1/api-keys/${keyId}`)
+  // The listener hears of it a moment later. None of them says a word.
+  await eventually(async () => idOf(await sendOn(await loggedIn(), messageOf())))
+  for (const client of crowd) expect(await client.hear()).toBe('')
 })

@@ -15,7 +15,7 @@ import {
   submit,
 } from '../setup/submission.ts'
 import { certificateFiles } from '../unit/inbound/certificate.ts'
-import { connectInbound, overSocket } from '../unit/inbound/client.ts'
+import { connectInbound, overSocket, toWire } from '../unit/inbound/client.ts'
 
 const api = await createTestApi()
 await insertTestDomain(api, 'sender.test')
@@ -141,6 +141,26 @@ describe('what is refused, and nothing is written', () => {
         { timeout: 60_000 },
       )
       .toMatch(/^530 5\.7\.0 invalid_api_key: /)
+  })
+
+  test('a message whose key is revoked while it comes', async () => {
+    const { token, keyId } = await api.createKey()
+    const client = await logIn(server.port, token)
+    onTestFinished(() => client.close())
+    for (const line of ['MAIL FROM:<a@b.test>', 'RCPT TO:<ada@example.test>', 'DATA'])
+      expect(await client.say(line)).toMatch(/^[23]/)
+    const wire = toWire(messageOf())
+    client.socket.write(wire.subarray(0, 40))
+    await api.request('DELETE', `/v1/api-keys/${keyId}`)
+    // The listener hears of it a moment later.
+    await expect
+      .poll(() => logIn(server.port, token).then((other) => other.close(), String), {
+        timeout: 60_000,
+      })
+      .toMatch(/535 5\.7\.8 invalid_api_key: /)
+    const before = await emails()
+    expect(await client.say(wire.subarray(40))).toMatch(/^530 5\.7\.0 invalid_api_key: /)
+    expect(await emails()).toEqual(before)
   })
 })
 

@@ -1,8 +1,10 @@
 // What an endpoint answers counts in the epoch in which it was asked: the old URL disables nothing, and keeps nothing from the new one.
+// Nor does a try count that was under way when its delivery was asked for again.
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { type SettledTry, settleWebhooks } from '../../db/webhooks/settle.ts'
+import { toShownId } from '../../rules/webhooks/ids.ts'
 import { createTestApi } from '../setup/api.ts'
 
 const api = await createTestApi()
@@ -29,14 +31,14 @@ async function makeWebhook() {
   return { id: body.id, first, second }
 }
 
-type Answered = Pick<SettledTry, 'id' | 'webhook_id' | 'epoch'>
+type Answered = Pick<SettledTry, 'id' | 'webhook_id' | 'epoch'> & Partial<SettledTry>
 const succeeded = (one: Answered): SettledTry => {
   const answer = { response_status: 200, response_ms: 5, is_gone: false }
-  return { ...one, ...answer, state: 'succeeded', after_ms: null }
+  return { before: 0, ...one, ...answer, state: 'succeeded', after_ms: null }
 }
 const gone = (one: Answered): SettledTry => {
   const answer = { response_status: 410, response_ms: 5, is_gone: true }
-  return { ...one, ...answer, state: 'failed', after_ms: null }
+  return { before: 0, ...one, ...answer, state: 'failed', after_ms: null }
 }
 const settle = (...tries: SettledTry[]) =>
   transact(deps, ({ db: trx }) => settleWebhooks(trx, tries))
@@ -83,4 +85,49 @@ it('a delivery that both were asked with counts as the new one has answered', as
   const of = { id: first, webhook_id: id }
   await settle(gone({ ...of, epoch: OLD }), succeeded({ ...of, epoch: NEW }))
   expect([await stateOf(first), (await webhook(id)).status]).toEqual(['succeeded', 'enabled'])
+})
+
+it.each([
+  ['was its last', 7, { state: 'failed', after_ms: null }],
+  ['is followed by a long pause', 6, { state: 'pending', after_ms: 36_000_000 }],
+] as const)(
+  'a replay is due at once although a try was under way that %s',
+  async (_, before, how) => {
+    const { id, first } = await makeWebhook()
+    await sql`update webhook_deliveries set attempts = ${before} where id = ${first}::uuid`.execute(
+      db,
+    )
+    const path = `/v1/webhooks/${id}/deliveries/${toShownId('webhookDelivery', first)}/replay`
+    expect((await api.request('POST', path)).status).toBe(202)
+    const answer = { response_status: 503, response_ms: 5, is_gone: false }
+    await settle({ id: first, webhook_id: id, epoch: NEW, before, ...answer, ...how })
+    const { rows } = await sql<{ state: string; attempts: number; is_due: boolean }>`
+    select state, attempts, next_at <= now() as is_due from webhook_deliveries where id = ${first}::uuid`.execute(
+      db,
+    )
+    expect(rows).toEqual([{ state: 'pending', attempts: 0, is_due: true }])
+  },
+)
+
+it('a new URL is not disabled, and does not rest, for how long the old one had failed', async () => {
+  const { id, first, second } = await makeWebhook()
+  await sql`update webhooks set failures = 60, failing_since = now() - interval '4 days 23 hours',
+    rests_until = now() + interval '5 minutes' where id = ${id}`.execute(db)
+  const url = 'https://hooks.example.test/new'
+  expect((await api.request('PATCH', `/v1/webhooks/${id}`, { url })).status).toBe(200)
+  const { epoch, rests_until } = await db
+    .selectFrom('webhooks')
+    .select(['epoch', 'rests_until'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  expect(rests_until).toBeNull()
+  const failed = { state: 'pending', after_ms: 5_000, is_gone: false, before: 0 } as const
+  const answer = { webhook_id: id, epoch, response_status: 503, response_ms: 5, ...failed }
+  await settle({ id: first, ...answer })
+  // An hour and more after the change.
+  await sql`update webhooks set failing_since = failing_since - interval '2 hours' where id = ${id}`.execute(
+    db,
+  )
+  expect(await settle({ id: second, ...answer })).toEqual([])
+  expect(await webhook(id)).toMatchObject({ status: 'enabled', disabled_reason: null, failures: 2 })
 })

@@ -30,7 +30,9 @@ test.each(['before its file is open', 'when its file is open'])(
     const submit = () => Promise.reject(new Error('there is no whole message'))
     const receive = createReceiver({ submit, now: () => new Date(), stateFolder })
     const stream = Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false })
-    const taking = receive(stream as unknown as SMTPServerDataStream, key, ['ada@example.test'])
+    const taking = receive(stream as unknown as SMTPServerDataStream, async () => key, [
+      'ada@example.test',
+    ])
     const line = `${'x'.repeat(70)}\r\n`
     const part = Buffer.from(
       line.repeat(Math.ceil((spoolLimits.messageMemoryMax + 1) / line.length)),

@@ -14,8 +14,8 @@ test('a stranger is closed in time, though their connection to the other listene
   const withTls = socketOf(465)
   const other = socketOf(587)
   // Its handshake is not over, so there is no session yet.
-  guard.onSocket(withTls as unknown as Socket)
-  guard.onSocket(other as unknown as Socket)
+  guard.onSocket(withTls as unknown as Socket, null)
+  guard.onSocket(other as unknown as Socket, null)
   other.emit('close')
   guard.onConnect({ id: 'a', localPort: 465, ...client })
   await once(withTls, 'destroyed')

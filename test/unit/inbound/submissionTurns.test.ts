@@ -42,7 +42,9 @@ function open() {
       const text = messageOf({ Subject: workspace }, `${'x'.repeat(78)}\r\n`.repeat(bytes / 80))
       const stream = Object.assign(Readable.from([Buffer.from(text)]), { sizeExceeded: false })
       const key = { id: 'key_1', workspace_id: workspace as WorkspaceId } as RequestKey
-      all.push(receive(stream as unknown as SMTPServerDataStream, key, ['ada@example.test']))
+      all.push(
+        receive(stream as unknown as SMTPServerDataStream, async () => key, ['ada@example.test']),
+      )
     },
   }
 }
