@@ -120,5 +120,7 @@ function readAll(stream: Readable, take: (part: Buffer) => Promise<void> | null)
     stream.once('end', () => void taking.then(resolve))
     stream.once('error', broke)
     stream.once('close', () => broke())
+    // It may have broken while the key was looked up, and tells nobody then.
+    if (stream.destroyed) broke()
   })
 }

@@ -1,4 +1,5 @@
 // A message that breaks off while a part of it is written to a file: nothing of it stays open.
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,3 +48,17 @@ test.each(['before its file is open', 'when its file is open'])(
     expect(openIn(stateFolder)).toEqual([])
   },
 )
+
+test('it breaks off while its key is looked up', async () => {
+  const stateFolder = mkdtempSync(join(tmpdir(), 'dripline-receive-'))
+  onTestFinished(() => rmSync(stateFolder, { recursive: true }))
+  const submit = () => Promise.reject(new Error('there is no whole message'))
+  const receive = createReceiver({ submit, now: () => new Date(), stateFolder })
+  const stream = Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false })
+  const closed = once(stream, 'close')
+  const keyNow = () => closed.then(() => key)
+  const taking = receive(stream as unknown as SMTPServerDataStream, keyNow, ['ada@example.test'])
+  stream.write('Subject: half')
+  stream.destroy()
+  await expect(taking).rejects.toThrow('4.4.2 The connection broke')
+})
