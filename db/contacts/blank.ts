@@ -3,9 +3,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import { ownReasons } from '../../rules/cancelReasons.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { wholeAddress } from '../../rules/wholeAddress.ts'
+import { ADDRESS_FIELDS } from '../../rules/mail/headers.ts'
 import type { Trx } from '../connect.ts'
 import type { Erased } from './erase.ts'
+import { wholeAddress } from './wholeAddress.ts'
 
 /** What of a body is no value of a person: ids, times and words of the service. */
 const keptKeys = [
@@ -139,18 +140,24 @@ export async function hasMailLeft(
   return row !== undefined
 }
 
-/**
- * An expression: a list of addresses without the entries that are this one. The trigger of `header_names` (migration 62) reads an entry
- * likewise, so that what it finds is taken out here.
- */
-const without = (column: string, email: string) => sql`(
-    select coalesce(array_agg(a.entry order by a.place), '{}')
-    from unnest(m.${sql.ref(column)}) with ordinality as a(entry, place)
-    where lower(coalesce(substring(a.entry from '<([^<>]+)>\\s*$'), a.entry)) <> ${email})`
-
 /** Whether a link names the address, as it is or percent-encoded; of a longer one it is no part. */
 const isNamed = (link: RawBuilder<unknown>, email: string) =>
   sql`(lower(${link}) ~ ${wholeAddress(email)})`
+
+/**
+ * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. The trigger of
+ * `header_names` (migration 62) reads an entry likewise, so that what it finds is taken out here.
+ */
+const without = (column: string, email: string) => sql`(
+    select coalesce(array_agg(case when ${isNamed(sql`a.entry`, email)} then e.address else a.entry end order by a.place), '{}')
+    from unnest(m.${sql.ref(column)}) with ordinality as a(entry, place)
+    cross join lateral (select coalesce(substring(a.entry from '<([^<>]+)>\\s*$'), a.entry) as address) e
+    where lower(e.address) <> ${email})`
+
+/** An expression: headers without those that say whom to answer, and say so of this address. */
+const withoutAnswers = (email: string) => sql`(
+    select coalesce(jsonb_object_agg(h.key, h.value), '{}') from jsonb_each(m.headers) as h
+    where not (h.key ~* ${ADDRESS_FIELDS.source} and ${isNamed(sql`h.value #>> '{}'`, email)}))`
 
 /**
  * Takes the address out of mail: out of its recipients, and out of what servers and readers said of them. Content goes where it has ended for
@@ -228,7 +235,7 @@ export async function blankContents(
     ), ended as (select email_id, is_shared, is_of_team, is_shared and not is_of_team as keeps_links from page where has_ended
     ), shown as (
       update emails m set "to" = ${without('to', email)}, cc = ${without('cc', email)}, bcc = ${without('bcc', email)},
-        reply_to = ${without('reply_to', email)}
+        reply_to = ${without('reply_to', email)}, headers = ${withoutAnswers(email)}
       from page where m.id = page.email_id and m.workspace_id = ${workspaceId} and not page.has_ended
     ), mail as (
       update emails m set subject = '', html = null, text = '', headers = '{}', tags = '{}', metadata = '{}',

@@ -91,6 +91,39 @@ test.each(['ada@bücher.test', 'ADA@BÜCHER.test', '"ada"@bücher.test'])(
   },
 )
 
+test('scheduled mail asks nobody to answer them, and its comments and names hold them no more', async () => {
+  const email = await contact()
+  const word = `=?utf-8?B?${Buffer.from(`Ada ${email}`).toString('base64')}?=`
+  const scheduled_at = Date.now() + 86_400_000
+  const id = await send({
+    To: `Ada\r\n <${email.toUpperCase()}>,\r\n Bo <${BO}> (met by ${email})`,
+    Cc: `Friends: "${email}" <cy@person.test>, ${email} (Ada);, ${word} <di@person.test>`,
+    'Reply-To': `Ada <${email}>`,
+    'Disposition-Notification-To': `<${email}>`,
+    ...options({ scheduled_at }),
+  })
+  const before = await read(id)
+  expect(await erase(email)).toBe('completed')
+  const after = await read(id)
+  expect(after?.source.length).toBe(before?.source.length)
+  const source = after?.source ?? ''
+  expect(source).toMatch(/^To: Bo <bo@person\.test> *$/m)
+  expect(source).toMatch(/^Cc: Friends: <cy@person\.test>;, <di@person\.test> *$/m)
+  expect(source).not.toMatch(/Ada|Reply-To|Notification/)
+  expect([after?.to, after?.cc]).toEqual([[`Bo <${BO}>`], ['cy@person.test', 'di@person.test']])
+  expect(await traces(db, email)).toEqual([])
+})
+
+test('names of others that hold their address go out of mail that has ended', async () => {
+  const email = await contact()
+  const name = `"${email.toUpperCase()} by Bo" <${BO}>`
+  const id = await send({ To: `${email}, ${name}`, Cc: `"x${email}" <cy@person.test>` })
+  await bringTo(db, { emailId: id }, 'delivered', new Date())
+  expect(await erase(email)).toBe('completed')
+  const { to, cc } = (await read(id)) ?? {}
+  expect([to, cc]).toEqual([[BO], [`"x${email}" <cy@person.test>`]])
+})
+
 test('mail under way is waited for; what is submitted after the erasure stays', async () => {
   const email = await contact()
   const id = await send({ To: `${email}, ${BO}` })
