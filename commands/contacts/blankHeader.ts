@@ -64,9 +64,11 @@ function keptParts(parts: readonly ListPart[], written: WrittenAddress): ListPar
 function keptEntry(entry: string, written: WrittenAddress): string[] {
   if (written.isThis(entry)) return []
   if (!written.isIn(entry)) return [entry]
-  const bare = withoutComments(entry.slice(spacesBefore(entry).length))
-  const kept = written.isIn(bare) ? addressPart(entry) : bare.replace(/^[ \t\r\n]+/, '')
-  return [spacesBefore(entry) + trimmedEnd(kept)]
+  const before = spacesBefore(entry)
+  const bare = withoutComments(entry.slice(before.length))
+  if (!written.isIn(bare)) return [before + trimmedEnd(bare.replace(/^[ \t\r\n]+/, ''))]
+  const address = addressPart(entry)
+  return written.isIn(address) ? [] : [before + address]
 }
 
 const spacesBefore = (text: string): string => /^[ \t\r\n]*/.exec(text)?.[0] ?? ''

@@ -114,6 +114,21 @@ test('scheduled mail asks nobody to answer them, and its comments and names hold
   expect(await traces(db, email)).toEqual([])
 })
 
+test.each([
+  '<AT_ @person.test>',
+  "'AT_@person.test'",
+  '<mailto:AT_@person.test>',
+  'AT_@person.test.',
+])('mail to others that names them as %s is found', async (written) => {
+  const email = await contact()
+  const scheduled_at = Date.now() + 86_400_000
+  const To = `${BO}, ${written.replace('AT_', email.slice(0, email.indexOf('@')))}`
+  const id = await send({ To, ...options({ scheduled_at }) })
+  expect((await read(id))?.to).toEqual([BO, email])
+  expect(await erase(email)).toBe('completed')
+  expect((await read(id))?.source).toMatch(/^To: bo@person\.test *$/m)
+})
+
 test('names of others that hold their address go out of mail that has ended', async () => {
   const email = await contact()
   const name = `"${email.toUpperCase()} by Bo" <${BO}>`

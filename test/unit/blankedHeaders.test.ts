@@ -77,6 +77,7 @@ test.each([
   // Not by the book
   [`To: Ada ${ADA}; ${BO}`, [`To: ${BO}`]],
   [`To: "Bo <${BO}>, ${ADA}`, [`To: "Bo <${BO}>, ---@------.----`]],
+  [`To: '${ADA}', <mailto:${ADA}>, ${BO}`, [`To: ${BO}`]],
   [`To: "a\\da"@person.test, <@relay.test:${ADA}>, ${BO}`, [`To: ${BO}`]],
 ])('they go out of %j', (header, wanted) => {
   expect(blanked(header)).toEqual(wanted)
