@@ -7,15 +7,13 @@ import {
   trimmedEnd,
   withoutComments,
 } from '../../rules/mail/addressList.ts'
-import { ADDRESS_FIELDS } from '../../rules/mail/headers.ts'
+import { ADDRESS_FIELDS, NOBODY } from '../../rules/mail/headers.ts'
 import { fillerField, lengthened } from '../../rules/mail/sameLength.ts'
 import { type WrittenAddress, writtenAddress } from './writtenAddress.ts'
 
 const HEADER_END = Buffer.from('\r\n\r\n')
 /** Fewer than a header may have when it is sent, since fields are added to it. */
 const FIELDS_MAX = 900
-/** What To says when nobody is left (RFC 5322 section 3.4, a group without members). */
-const NOBODY = 'undisclosed-recipients:;'
 
 /**
  * The start of a message whose recipients, and whose addresses for answers, name the address no more: its entries are gone, and so is what others

@@ -27,10 +27,18 @@ export function writtenAddress(email: string): WrittenAddress {
   const spelled = spellingsOf(email)
   const whole = (pattern: string) => new RegExp(`(?<!${LOCAL}'?)${pattern}(?!${LONGER})`, 'gi')
   const inText = new RegExp(whole(spelled.text), 'i')
+  const local = email.slice(0, email.lastIndexOf('@'))
+  // Most entries of a long list are of others, and to read each of them would take long.
+  const mayBeIn = (text: string) =>
+    text.length <= ENTRY_CHARS_MAX &&
+    (/=\?|\(/.test(text) ||
+      text
+        .replace(/[" \\\t\r\n]+/g, '')
+        .toLowerCase()
+        .includes(local))
   return {
-    isThis: (entry) => entry.length <= ENTRY_CHARS_MAX && readAs(entry).includes(email),
-    isIn: (text) =>
-      text.length <= ENTRY_CHARS_MAX && inText.test(decodeWords(unfolded(text)).normalize('NFC')),
+    isThis: (entry) => mayBeIn(entry) && readAs(entry).includes(email),
+    isIn: (text) => mayBeIn(text) && inText.test(decodeWords(unfolded(text)).normalize('NFC')),
     pattern: whole(spelled.bytes),
   }
 }

@@ -31,3 +31,6 @@ export const ADDRESS_FIELDS = new RegExp(
   ].join('|')})$`,
   'i',
 )
+
+/** What To says when it names nobody: a group without members (RFC 5322 section 3.4). */
+export const NOBODY = 'undisclosed-recipients:;'
