@@ -34,12 +34,16 @@ export function blankHeader(start: Buffer, email: string): Buffer | null {
 function blankField(field: string, written: WrittenAddress, mayAdd: boolean): string {
   const colon = field.indexOf(':') + 1
   const name = field.slice(0, colon)
-  if (!ADDRESS_FIELDS.test(name.slice(0, -1).trim())) return field
-  const value = field.slice(colon)
-  const parts = listParts(value)
+  const isFrom = /^from[ \t]*:$/i.test(name)
+  if (!isFrom && !ADDRESS_FIELDS.test(name.slice(0, -1).trim())) return field
+  const parts = listParts(field.slice(colon))
+  // Who sends is the customer's own. A message without From is none.
+  const isOwn = isFrom && (!parts || parts.some(({ text }) => written.isThis(text)))
+  if (isOwn) return field
   const kept = parts && keptParts(parts, written)
   if (!kept) return dashed(field, written)
   const isEmpty = kept.length === 0
+  if (isEmpty && isFrom) return field
   if (isEmpty && !/^to\b/i.test(name)) return fillerField(field.length)
   const list = isEmpty ? ` ${NOBODY}` : joinedParts(kept)
   const shorter = lengthened(name + list, field.length, mayAdd)

@@ -199,3 +199,32 @@ test('mail that names thousands is accepted with its recipients read once', asyn
   })
   expect(counts).toEqual({ names: 2_000, reads: 1 })
 })
+
+test('a sender who is called by their address is called nothing, and theirs stays', async () => {
+  const hooks = { url: 'https://hooks.example.test/in', events: ['*'] }
+  expect((await api.request('POST', '/v1/webhooks', hooks)).status).toBe(201)
+  const email = await contact()
+  const own = `${email.replace('@person.test', '')}@sender.test`
+  const From = `"${email} by Shop" <hello@sender.test>`
+  const scheduled_at = Date.now() + 86_400_000
+  const To = `${email}, ${BO}`
+  const ids = [
+    await send({ From, To }),
+    await send({ From, To, ...options({ scheduled_at }) }),
+    await send({ From: `Ada <${own}>`, To, ...options({ scheduled_at }) }),
+  ]
+  const [ended = ''] = ids
+  await sql`insert into email_events (email_id, workspace_id, recipient, status, at, data)
+    values (${ended}, ${api.workspaceId}, ${BO}, 'delivered', now(), '{}')`.execute(db)
+  await bringTo(db, { emailId: ended }, 'delivered', new Date())
+  expect(await erase(email)).toBe('completed')
+  const { rows } =
+    await sql`select "from" from emails where id = any(${ids}::text[]) order by id`.execute(db)
+  expect(rows).toEqual([
+    { from: 'hello@sender.test' },
+    { from: 'hello@sender.test' },
+    { from: `Ada <${own}>` },
+  ])
+  expect((await read(ids[1] ?? ''))?.source).toMatch(/^From: <hello@sender\.test> *$/m)
+  expect(await traces(db, email)).toEqual([])
+})

@@ -36,7 +36,7 @@ test('who else is named stays, byte by byte, and the header without an end too',
 
 test.each([
   [`To: jo${ADA}, ${ADA}.au\r\nCc: o'${ADA}, x-${ADA}`],
-  [`From: ${ADA}\r\nSubject: ${ADA}\r\nX-To: ${ADA}`],
+  [`From: "${ADA}" <${ADA}>\r\nSubject: ${ADA}\r\nX-To: ${ADA}`],
   [`List-Unsubscribe: <https://shop.test/?to=${ADA}>`],
   [`DKIM-Signature: v=1; i=${ADA}; b=x\r\n To: ${ADA}`],
   ['To: a da@person.test, "ada @person".test, "ada@ home" <bo@person.test>'],
@@ -55,6 +55,7 @@ test.each([
   [`Reply-To: ${ADA}, help@shop.test`, ['Reply-To: help@shop.test']],
   [`Sender: ${ADA}\r\nMail-Followup-To: ${BO}, ${ADA}`, [`Mail-Followup-To: ${BO}`]],
   [`Disposition-Notification-To: <${ADA}>\r\nErrors-To: ${ADA}\r\nX: 1`, []],
+  [`From: "${ADA} by Shop" <a@shop.test>`, ['From: <a@shop.test>']],
   // Groups
   [`To: Friends: ${ADA}, Bo <${BO}>;, ${ADA}`, [`To: Friends: Bo <${BO}>;`]],
   [`Cc: Friends: ${ADA};`, ['Cc: Friends:;']],
