@@ -1,8 +1,11 @@
 // Submitted mail whose header names an erased contact and whose envelope does not: the rest of a mail to many comes with the same header.
 import { type Kysely, sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { rescheduleEmail } from '../../commands/emails/scheduled.ts'
+import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { up } from '../../db/migrations/2026-11-26-62-header-names.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 import { bringTo } from '../setup/states.ts'
 import { idOf, messageOf, startTestSubmission, submit } from '../setup/submission.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
@@ -227,4 +230,37 @@ test('a sender who is called by their address is called nothing, and theirs stay
   ])
   expect((await read(ids[1] ?? ''))?.source).toMatch(/^From: <hello@sender\.test> *$/m)
   expect(await traces(db, email)).toEqual([])
+})
+
+test('scheduled mail that is moved at that moment keeps the date that it has got', async () => {
+  const email = await contact()
+  const day_ms = 86_400_000
+  const [first, moved] = [1, 2].map((days) => new Date(Date.now() + days * day_ms))
+  const scheduled_at = first?.getTime()
+  const id = await send({ To: `${email}, ${BO}`, ...options({ scheduled_at }) })
+  const at = moved ?? new Date()
+  const path = `/v1/automation/contacts/${email}`
+  expect((await api.request('DELETE', path)).status).toBe(204)
+  const { rows } = await sql<{ id: string }>`
+    select id from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
+  // What is open now the job waits for, and so not for what begins later.
+  const open = await db.startTransaction().execute()
+  await sql`select pg_current_xact_id()`.execute(open)
+  await runJobPage(deps, { id: rows[0]?.id ?? '' })
+  await open.rollback().execute()
+  const held = await db.startTransaction().execute()
+  onTestFinished(async () => void (held.isCommitted || (await held.rollback().execute())))
+  const reach = { workspaceId: api.workspaceId, domainId: null }
+  expect(
+    await rescheduleEmail({ ...deps, db: held }, reach, { id, asked: at.getTime() }),
+  ).toMatchObject({
+    status: 'scheduled',
+  })
+  const erasing = carryOnErasing(deps)
+  await untilWaiting(db, 1)
+  await held.commit().execute()
+  expect(await erasing).toBe('completed')
+  const source = (await read(id))?.source ?? ''
+  expect(source).not.toContain(email)
+  expect(source).toContain(`Date: ${at.toUTCString().replace('GMT', '+0000')}`)
 })
