@@ -1,4 +1,5 @@
 // Submitted mail whose header names an erased contact and whose envelope does not: the rest of a mail to many comes with the same header.
+// Long because a header names people in many ways, and each is looked for.
 import { type Kysely, sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { rescheduleEmail } from '../../commands/emails/scheduled.ts'
