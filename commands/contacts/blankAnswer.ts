@@ -1,6 +1,8 @@
 // Takes a person out of an answer that is kept for a repeated request.
+
+import { spelledAddress } from '../../db/contacts/spelledAddress.ts'
+import { wholeAddress } from '../../db/contacts/wholeAddress.ts'
 import { isJsonObject, type Json } from '../../rules/json.ts'
-import { wholeAddress } from '../../rules/wholeAddress.ts'
 
 /** Keys whose texts are the service's own, of answers to events, executions, audience contacts and mail; bodies of webhooks have others (`db/contacts/blank.ts`). */
 const KEPT = new Set([
@@ -13,9 +15,8 @@ type Names = (text: string) => boolean
 
 /** The answer without them; null: it does not name them. @param email in lower case @param body JSON, or '' */
 export function blankAnswer(body: string, email: string): string | null {
-  const lower = body.toLowerCase()
-  const spelled = [JSON.stringify(email).slice(1, -1), encodeURIComponent(email).toLowerCase()]
-  if (!spelled.some((one) => lower.includes(one))) return null
+  // A quote has a backslash before it here, so that what stands between quotes is looked for alone.
+  if (!new RegExp(spelledAddress(email), 'iu').test(body.replaceAll('\\"', '"'))) return null
   const pattern = new RegExp(wholeAddress(email, 'javascript'), 'iu')
   const answer = JSON.parse(body) as Json
   const without = JSON.stringify(withoutThem(answer, email, (text) => pattern.test(text)))

@@ -1,44 +1,80 @@
 // Takes an address out of the header of a message that goes to others yet.
-import { domainToUnicode } from 'node:url'
-import { escapedPattern } from '../../rules/escapedPattern.ts'
+import {
+  addressPart,
+  joinedParts,
+  type ListPart,
+  listParts,
+  trimmedEnd,
+  withoutComments,
+} from '../../rules/mail/addressList.ts'
+import { ADDRESS_FIELDS, NOBODY } from '../../rules/mail/headers.ts'
+import { fillerField, lengthened } from '../../rules/mail/sameLength.ts'
+import { type WrittenAddress, writtenAddress } from './writtenAddress.ts'
 
 const HEADER_END = Buffer.from('\r\n\r\n')
-/** Fields that say to whom it goes, with their further lines. From, Reply-To and what others are asked to follow stay. */
-const RECIPIENTS = /^(?:resent-)?(?:to|cc|bcc)[ \t]*:.*(?:\r\n[ \t].*)*/gim
-/** What the part of another address before theirs may end with; an apostrophe too, where something stands before it. */
-const LOCAL = '[a-z0-9!#$%&*+/=?^_`{|}~.\\x80-\\xff-]'
+/** Fewer than a header may have when it is sent, since fields are added to it. */
+const FIELDS_MAX = 900
 
 /**
- * The start of a message whose recipients name the address no more: it has `x` in its place, so that the message keeps its length and the
- * header its form. Longer addresses that hold it stay. @returns null if they do not name it @param email in lower case
+ * The start of a message whose recipients, and whose addresses for answers, name the address no more: its entries are gone, and so is what others
+ * are called where that holds it. What they leave is filled, so that the message keeps its length. Longer addresses that hold it stay, and
+ * so do all other fields. @returns null if they do not name it @param email in lower case
  */
 export function blankHeader(start: Buffer, email: string): Buffer | null {
   const end = start.indexOf(HEADER_END)
   const header = start.subarray(0, end === -1 ? start.length : end).toString('latin1')
-  const whole = `(?<!${LOCAL}'?)${writtenAs(email)}(?![a-z0-9\\x80-\\xff-]|\\.[a-z0-9\\x80-\\xff-])`
-  const pattern = new RegExp(whole, 'gi')
-  const blank = (address: string) => address.replace(/[^@."]/g, 'x')
-  const without = header.replace(RECIPIENTS, (field) => field.replace(pattern, blank))
+  const fields = header.split(/\r\n(?![ \t])/)
+  const written = writtenAddress(email)
+  const mayAdd = fields.length < FIELDS_MAX
+  const without = fields.map((field) => blankField(field, written, mayAdd)).join('\r\n')
   if (without === header) return null
   return Buffer.concat([Buffer.from(without, 'latin1'), start.subarray(header.length)])
 }
 
-/** A pattern of the ways to write an address that are read as this one: with quotes around what is before `@`, and its domain in Unicode. */
-function writtenAs(email: string): string {
-  const at = email.lastIndexOf('@')
-  const domain = email.slice(at + 1)
-  const local = bytesPattern(email.slice(0, at))
-  // Empty where the domain stands for no Unicode.
-  const unicode = [...(domainToUnicode(domain) || domain)].map(letterPattern).join('')
-  return `(?:${local}|"${local}")@(?:${bytesPattern(domain)}|${unicode})`
+function blankField(field: string, written: WrittenAddress, mayAdd: boolean): string {
+  const colon = field.indexOf(':') + 1
+  const name = field.slice(0, colon)
+  const isFrom = /^from[ \t]*:$/i.test(name)
+  if (!isFrom && !ADDRESS_FIELDS.test(name.slice(0, -1).trim())) return field
+  const parts = listParts(field.slice(colon))
+  // Who sends is the customer's own. A message without From is none.
+  const isOwn = isFrom && (!parts || parts.some(({ text }) => written.isThis(text)))
+  if (isOwn) return field
+  const kept = parts && keptParts(parts, written)
+  if (!kept) return dashed(field, written)
+  const isEmpty = kept.length === 0
+  if (isEmpty && isFrom) return field
+  if (isEmpty && !/^to\b/i.test(name)) return fillerField(field.length)
+  const list = isEmpty ? ` ${NOBODY}` : joinedParts(kept)
+  const shorter = lengthened(name + list, field.length, mayAdd)
+  if (shorter !== null) return dashed(shorter, written)
+  return isEmpty ? fillerField(field.length) : dashed(field, written)
 }
 
-/** Either case, composed or not: the pattern ignores the case of ASCII alone. */
-function letterPattern(letter: string): string {
-  const cases = [letter, letter.toUpperCase()]
-  const forms = cases.flatMap((one) => [one.normalize('NFC'), one.normalize('NFD')])
-  return `(?:${[...new Set(forms)].map(bytesPattern).join('|')})`
+/** What stays of a list; null: all of it. */
+function keptParts(parts: readonly ListPart[], written: WrittenAddress): ListPart[] | null {
+  const kept = parts.flatMap((part): ListPart[] => {
+    if (!part.members) return keptEntry(part.text, written).map((text) => ({ text, members: null }))
+    const text = written.isIn(part.text) ? `${spacesBefore(part.text)}group` : part.text
+    return [{ text, members: part.members.flatMap((one) => keptEntry(one, written)) }]
+  })
+  const isAll = joinedParts(kept) === joinedParts(parts)
+  return isAll ? null : kept
 }
 
-/** Of bytes, since the start of a message may end in the middle of a letter. */
-const bytesPattern = (text: string): string => escapedPattern(Buffer.from(text).toString('latin1'))
+/** An entry, nothing of theirs; without comments where one holds their address, and the address alone of others who are called by it. */
+function keptEntry(entry: string, written: WrittenAddress): string[] {
+  if (written.isThis(entry)) return []
+  if (!written.isIn(entry)) return [entry]
+  const before = spacesBefore(entry)
+  const bare = withoutComments(entry.slice(before.length))
+  if (!written.isIn(bare)) return [before + trimmedEnd(bare.replace(/^[ \t\r\n]+/, ''))]
+  const address = addressPart(entry)
+  return written.isIn(address) ? [] : [before + address]
+}
+
+const spacesBefore = (text: string): string => /^[ \t\r\n]*/.exec(text)?.[0] ?? ''
+
+/** Where no list can be read, the address has dashes in its place, of which no name in the DNS is made. */
+const dashed = (field: string, { pattern }: WrittenAddress): string =>
+  field.replace(pattern, (address) => address.replace(/[^@."]/g, '-'))

@@ -100,7 +100,13 @@ export const lockItsDeliveries = (
   trx: Trx,
   workspaceId: WorkspaceId,
   mail: ErasedMail,
-): Promise<void> => lockEndedDeliveries(trx, workspaceId, idsOf(mail))
+): Promise<void> =>
+  lockEndedDeliveries(
+    trx,
+    workspaceId,
+    idsOf(mail),
+    mail.naming.map((one) => one.email_id),
+  )
 
 /** Blanks it. @returns how much */
 export async function blankErasedMail(

@@ -3,9 +3,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import { ownReasons } from '../../rules/cancelReasons.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { wholeAddress } from '../../rules/wholeAddress.ts'
+import { ADDRESS_FIELDS } from '../../rules/mail/headers.ts'
 import type { Trx } from '../connect.ts'
 import type { Erased } from './erase.ts'
+import { wholeAddress } from './wholeAddress.ts'
 
 /** What of a body is no value of a person: ids, times and words of the service. */
 const keptKeys = [
@@ -139,18 +140,38 @@ export async function hasMailLeft(
   return row !== undefined
 }
 
-/**
- * An expression: a list of addresses without the entries that are this one. The trigger of `header_names` (migration 62) reads an entry
- * likewise, so that what it finds is taken out here.
- */
-const without = (column: string, email: string) => sql`(
-    select coalesce(array_agg(a.entry order by a.place), '{}')
-    from unnest(m.${sql.ref(column)}) with ordinality as a(entry, place)
-    where lower(coalesce(substring(a.entry from '<([^<>]+)>\\s*$'), a.entry)) <> ${email})`
-
 /** Whether a link names the address, as it is or percent-encoded; of a longer one it is no part. */
 const isNamed = (link: RawBuilder<unknown>, email: string) =>
   sql`(lower(${link}) ~ ${wholeAddress(email)})`
+
+/** An expression: the address alone of an entry, which may have a name before it. */
+const addressIn = (entry: RawBuilder<unknown>) =>
+  sql`coalesce(substring(${entry} from '<([^<>]+)>\\s*$'), ${entry})`
+
+/**
+ * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. The trigger of
+ * `header_names` (migration 62) reads an entry likewise, so that what it finds is taken out here.
+ */
+const without = (column: string, email: string) => sql`(
+    select coalesce(array_agg(case when ${isNamed(sql`a.entry`, email)} then e.address else a.entry end order by a.place), '{}')
+    from unnest(m.${sql.ref(column)}) with ordinality as a(entry, place)
+    cross join lateral (select ${addressIn(sql`a.entry`)} as address) e
+    where lower(e.address) <> ${email})`
+
+/** A condition on a sender: it is somebody else who is called by the address. One who writes by it is the customer's own, and stays. */
+const isSenderCalled = (from: RawBuilder<unknown>, email: string) =>
+  sql`(${isNamed(from, email)} and lower(${addressIn(from)}) <> ${email})`
+
+/** Assignments to an email `m`: it names the address no more. */
+const namedNoMore = (email: string) => sql`
+        "to" = ${without('to', email)}, cc = ${without('cc', email)}, bcc = ${without('bcc', email)},
+        reply_to = ${without('reply_to', email)}, "from" = case
+          when ${isSenderCalled(sql`m."from"`, email)} then ${addressIn(sql`m."from"`)} else m."from" end`
+
+/** An expression: headers without those that say whom to answer, and say so of this address. */
+const withoutAnswers = (email: string) => sql`(
+    select coalesce(jsonb_object_agg(h.key, h.value), '{}') from jsonb_each(m.headers) as h
+    where not (h.key ~* ${ADDRESS_FIELDS.source} and ${isNamed(sql`h.value #>> '{}'`, email)}))`
 
 /**
  * Takes the address out of mail: out of its recipients, and out of what servers and readers said of them. Content goes where it has ended for
@@ -209,6 +230,23 @@ const stepsOfOthers = (email: string) => sql`others_links as (
       where o.email_id = ended.email_id and ended.is_shared and o.last_response is not null
         and (ended.is_of_team or ${isNamed(sql`o.last_response`, email)})`
 
+/** The update, after `page`, of what webhooks are told of it about others: without content where it has ended, and without a name of the sender. */
+const tellingOthers = (workspaceId: WorkspaceId, email: string) => sql`
+    update webhook_events e set data = case when other.has_ended then ${withoutContent(email)} else e.data end
+      || case when ${isSenderCalled(sql`(e.data->>'from')`, email)}
+        then jsonb_build_object('from', ${addressIn(sql`(e.data->>'from')`)}) else '{}' end
+    from (select distinct o.email_id, page.is_of_team, page.has_ended, left(lower(o.recipient), 320) as person
+      from page join deliveries o on o.email_id = page.email_id where page.is_shared) other
+    where e.workspace_id = ${workspaceId} and webhook_person(e.data) = other.person
+      and e.data->>'email_id' = other.email_id
+      and (other.has_ended or ${isSenderCalled(sql`(e.data->>'from')`, email)})`
+
+const withoutContent = (email: string) => sql`case
+        when other.is_of_team or ${isNamed(sql`e.data #>> '{bounce,response}'`, email)} then e.data #- '{bounce,response}'
+        else e.data end || '{"subject": null, "tags": {}, "metadata": {}}'
+      || case when e.data ? 'link' and (other.is_of_team or ${isNamed(sql`e.data->>'link'`, email)})
+        then '{"link": null}'::jsonb else '{}' end`
+
 /**
  * Takes content, tags and metadata out of mail that has ended for all, and out of what webhooks tell others of it; out of other mail the
  * address among its recipients. Servers may quote what they refuse: of what they said to others goes what names the address, and all of it
@@ -227,15 +265,12 @@ export async function blankContents(
         as p(email_id text, has_ended boolean, is_shared boolean, is_of_team boolean)
     ), ended as (select email_id, is_shared, is_of_team, is_shared and not is_of_team as keeps_links from page where has_ended
     ), shown as (
-      update emails m set "to" = ${without('to', email)}, cc = ${without('cc', email)}, bcc = ${without('bcc', email)},
-        reply_to = ${without('reply_to', email)}
+      update emails m set ${namedNoMore(email)}, headers = ${withoutAnswers(email)}
       from page where m.id = page.email_id and m.workspace_id = ${workspaceId} and not page.has_ended
     ), mail as (
       update emails m set subject = '', html = null, text = '', headers = '{}', tags = '{}', metadata = '{}',
         message_id = case when starts_with(m.message_id, substr(m.id, 4) || '.') then m.message_id
-          else substr(m.id, 4) || '.erased' end,
-        "to" = ${without('to', email)}, cc = ${without('cc', email)}, bcc = ${without('bcc', email)},
-        reply_to = ${without('reply_to', email)}
+          else substr(m.id, 4) || '.erased' end, ${namedNoMore(email)}
       from ended where m.id = ended.email_id and m.workspace_id = ${workspaceId}
     ), ids as (
       delete from submitted_message_ids i using ended join emails m on m.id = ended.email_id
@@ -250,15 +285,7 @@ export async function blankContents(
     ), tags as (
       delete from email_tags t using ended where t.workspace_id = ${workspaceId} and t.email_id = ended.email_id
     )
-    update webhook_events e set data = case
-        when other.is_of_team or ${isNamed(sql`e.data #>> '{bounce,response}'`, email)} then e.data #- '{bounce,response}'
-        else e.data end || '{"subject": null, "tags": {}, "metadata": {}}'
-      || case when e.data ? 'link' and (other.is_of_team or ${isNamed(sql`e.data->>'link'`, email)})
-        then '{"link": null}'::jsonb else '{}' end
-    from (select distinct o.email_id, ended.is_of_team, left(lower(o.recipient), 320) as person
-      from ended join deliveries o on o.email_id = ended.email_id where ended.is_shared) other
-    where e.workspace_id = ${workspaceId} and webhook_person(e.data) = other.person
-      and e.data->>'email_id' = other.email_id
+    ${tellingOthers(workspaceId, email)}
   `.execute(trx)
 }
 

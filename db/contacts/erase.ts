@@ -34,7 +34,7 @@ export async function findBounds(
 
 /**
  * Whether every transaction has ended that was running when it was asked first: until then one of them may write what it had read
- * before the contact was gone.
+ * before the contact was gone. It is the id of the job's own transaction, since the end of a snapshot lies before the newest that run.
  * @param fence what it gave the last time; null: it is asked for the first time. One from the cluster that a backup was taken of may
  *   lie ahead of every transaction, so it is set again
  */
@@ -45,7 +45,7 @@ export async function passFence(
   const { rows } = await sql<{ fence: string; is_clear: boolean }>`
     select fence::text as fence, fence <= pg_snapshot_xmin(now_running) as is_clear from (
       select now_running, case when given is null or given > pg_snapshot_xmax(now_running)
-        then pg_snapshot_xmax(now_running) else given end as fence
+        then pg_current_xact_id() else given end as fence
       from (select pg_current_snapshot() as now_running, ${fence}::text::xid8 as given) asked
     ) known
   `.execute(trx)

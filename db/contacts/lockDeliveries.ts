@@ -3,15 +3,20 @@ import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 
-/** A statement that came before it does not see what it has waited for, so all that is blanked is looked for after it. */
+/**
+ * A statement that came before it does not see what it has waited for, so all that is blanked is looked for after it.
+ * @param scheduledIds of these mails what is scheduled too: none of it has ended, and whoever moves them writes their header
+ */
 export async function lockEndedDeliveries(
   trx: Trx,
   workspaceId: WorkspaceId,
   emailIds: readonly string[],
+  scheduledIds: readonly string[],
 ): Promise<void> {
   if (emailIds.length === 0) return
   await sql`
     select 1 from deliveries
-    where workspace_id = ${workspaceId} and email_id = any(${[...emailIds]}::text[]) and settled_at is not null
+    where workspace_id = ${workspaceId} and email_id = any(${[...emailIds]}::text[])
+      and (settled_at is not null or scheduled and email_id = any(${[...scheduledIds]}::text[]))
     order by id for update`.execute(trx)
 }

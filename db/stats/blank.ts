@@ -1,8 +1,8 @@
 // Takes an address out of the tags by which mail is counted.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
-import { wholeAddress } from '../../rules/wholeAddress.ts'
 import type { Trx } from '../connect.ts'
+import { wholeAddress } from '../contacts/wholeAddress.ts'
 import { addedCounts, countColumns, sumsOf } from './groups.ts'
 
 /** A count by tag, by its key. */

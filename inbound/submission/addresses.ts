@@ -45,13 +45,25 @@ export function readList(values: readonly string[]): { address: string; shown: s
   return values
     .flatMap((value) => addressParser(value, { flatten: true }))
     .flatMap(({ name, address }) => {
-      const mailbox = parseMailbox(toAscii(address ?? ''))
+      const mailbox = parseMailbox(toAscii(meant(address ?? '')))
       if (!mailbox) return []
       const shown = shownMailbox(cleaned(decodeWords(name)), mailbox.address)
       return [{ address: mailbox.address, shown }]
     })
     .slice(0, SHOWN_MAX)
 }
+
+/**
+ * The address that clients mean who write more than that: spaces around its parts and a route, which were legal once, a final dot, apostrophes, and
+ * what links have before it. Whoever is erased is found by what was read, and goes out of all of these.
+ */
+const meant = (written: string): string =>
+  written
+    .replace(/[ \t]+/g, ' ')
+    .replace(/ ?([@.]) ?/g, '$1')
+    .replace(/^(?:mailto:|@[^:]*:)/i, '')
+    .replace(/^'(.*)'$/, '$1')
+    .replace(/\.$/, '')
 
 /** The address of RCPT TO; null for one that the HTTP interface refuses too. */
 export const readRecipient = (address: string): string | null =>

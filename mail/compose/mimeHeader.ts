@@ -1,6 +1,11 @@
 // Makes the header of a message (RFC 5322, RFC 2047).
 import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
-import { holdsWordMark, isReservedHeader, isStructuredHeader } from '../../rules/mail/headers.ts'
+import {
+  holdsWordMark,
+  isReservedHeader,
+  isStructuredHeader,
+  NOBODY,
+} from '../../rules/mail/headers.ts'
 import type { Field } from '../dkim/canonical.ts'
 import type { ComposeInput, MailAddress } from './input.ts'
 
@@ -33,7 +38,7 @@ export function headerFields(email: ComposeInput): Field[] {
   if (!visibleAscii.test(email.messageId)) throw new Error('a message id is not visible ASCII')
   const fields = [
     ...addressField('From', [email.from]),
-    ...addressField('To', email.to),
+    ...(isToNobody(email) ? [field('To', NOBODY)] : addressField('To', email.to)),
     ...addressField('Cc', email.cc),
     ...addressField('Reply-To', email.replyTo),
     field('Date', email.date.toUTCString().replace('GMT', '+0000')),
@@ -76,6 +81,9 @@ function listAutomatic({ automatic }: ComposeInput): [key: string, value: string
   const headers = automaticHeaders.map(([key, value]): [string, string] => [key, value])
   return automatic === 'bulk' ? [...headers, ['Precedence', 'bulk']] : headers
 }
+
+/** Those whom it named were erased, and others get it as a hidden copy. Servers may refuse mail, or distrust it, that names no recipient at all. */
+const isToNobody = ({ to, cc }: ComposeInput): boolean => to.length === 0 && cc.length === 0
 
 function field(key: string, value: string): Field {
   const line = `${key}: ${value}`

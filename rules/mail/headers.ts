@@ -21,3 +21,16 @@ export const isStructuredHeader = (name: string): boolean => structured.test(nam
 
 /** True for text with the mark that begins an encoded word (RFC 2047), which a reader might decode. */
 export const holdsWordMark = (text: string): boolean => text.includes('=?')
+
+/** Fields of whom a mail goes to, went to, and to whom readers and their programs answer. */
+export const ADDRESS_FIELDS = new RegExp(
+  `^(${[
+    '(resent-)?(to|cc|bcc|reply-to|sender)|mail-reply-to|mail-followup-to',
+    'disposition-notification-to|return-receipt-to|errors-to',
+    'apparently-to|delivered-to|x-original-to|envelope-to|x-envelope-to',
+  ].join('|')})$`,
+  'i',
+)
+
+/** What To says when it names nobody: a group without members (RFC 5322 section 3.4). */
+export const NOBODY = 'undisclosed-recipients:;'

@@ -1,8 +1,12 @@
 // Submitted mail whose header names an erased contact and whose envelope does not: the rest of a mail to many comes with the same header.
+// Long because a header names people in many ways, and each is looked for.
 import { type Kysely, sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { rescheduleEmail } from '../../commands/emails/scheduled.ts'
+import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { up } from '../../db/migrations/2026-11-26-62-header-names.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
+import { untilWaiting } from '../setup/lockWaits.ts'
 import { bringTo } from '../setup/states.ts'
 import { idOf, messageOf, startTestSubmission, submit } from '../setup/submission.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
@@ -91,6 +95,54 @@ test.each(['ada@bücher.test', 'ADA@BÜCHER.test', '"ada"@bücher.test'])(
   },
 )
 
+test('scheduled mail asks nobody to answer them, and its comments and names hold them no more', async () => {
+  const email = await contact()
+  const word = `=?utf-8?B?${Buffer.from(`Ada ${email}`).toString('base64')}?=`
+  const scheduled_at = Date.now() + 86_400_000
+  const id = await send({
+    To: `Ada\r\n <${email.toUpperCase()}>,\r\n Bo <${BO}> (met by ${email})`,
+    Cc: `Friends: "${email}" <cy@person.test>, ${email} (Ada);, ${word} <di@person.test>`,
+    'Reply-To': `Ada <${email}>`,
+    'Disposition-Notification-To': `<${email}>`,
+    ...options({ scheduled_at }),
+  })
+  const before = await read(id)
+  expect(await erase(email)).toBe('completed')
+  const after = await read(id)
+  expect(after?.source.length).toBe(before?.source.length)
+  const source = after?.source ?? ''
+  expect(source).toMatch(/^To: Bo <bo@person\.test> *$/m)
+  expect(source).toMatch(/^Cc: Friends: <cy@person\.test>;, <di@person\.test> *$/m)
+  expect(source).not.toMatch(/Ada|Reply-To|Notification/)
+  expect([after?.to, after?.cc]).toEqual([[`Bo <${BO}>`], ['cy@person.test', 'di@person.test']])
+  expect(await traces(db, email)).toEqual([])
+})
+
+test.each([
+  '<AT_ @person.test>',
+  "'AT_@person.test'",
+  '<mailto:AT_@person.test>',
+  'AT_@person.test.',
+])('mail to others that names them as %s is found', async (written) => {
+  const email = await contact()
+  const scheduled_at = Date.now() + 86_400_000
+  const To = `${BO}, ${written.replace('AT_', email.slice(0, email.indexOf('@')))}`
+  const id = await send({ To, ...options({ scheduled_at }) })
+  expect((await read(id))?.to).toEqual([BO, email])
+  expect(await erase(email)).toBe('completed')
+  expect((await read(id))?.source).toMatch(/^To: bo@person\.test *$/m)
+})
+
+test('names of others that hold their address go out of mail that has ended', async () => {
+  const email = await contact()
+  const name = `"${email.toUpperCase()} by Bo" <${BO}>`
+  const id = await send({ To: `${email}, ${name}`, Cc: `"x${email}" <cy@person.test>` })
+  await bringTo(db, { emailId: id }, 'delivered', new Date())
+  expect(await erase(email)).toBe('completed')
+  const { to, cc } = (await read(id)) ?? {}
+  expect([to, cc]).toEqual([[BO], [`"x${email}" <cy@person.test>`]])
+})
+
 test('mail under way is waited for; what is submitted after the erasure stays', async () => {
   const email = await contact()
   const id = await send({ To: `${email}, ${BO}` })
@@ -150,4 +202,66 @@ test('mail that names thousands is accepted with its recipients read once', asyn
     return { names, reads: reads - before.reads }
   })
   expect(counts).toEqual({ names: 2_000, reads: 1 })
+})
+
+test('a sender who is called by their address is called nothing, and theirs stays', async () => {
+  const hooks = { url: 'https://hooks.example.test/in', events: ['*'] }
+  expect((await api.request('POST', '/v1/webhooks', hooks)).status).toBe(201)
+  const email = await contact()
+  const own = `${email.replace('@person.test', '')}@sender.test`
+  const From = `"${email} by Shop" <hello@sender.test>`
+  const scheduled_at = Date.now() + 86_400_000
+  const To = `${email}, ${BO}`
+  const ids = [
+    await send({ From, To }),
+    await send({ From, To, ...options({ scheduled_at }) }),
+    await send({ From: `Ada <${own}>`, To, ...options({ scheduled_at }) }),
+  ]
+  const [ended = ''] = ids
+  await sql`insert into email_events (email_id, workspace_id, recipient, status, at, data)
+    values (${ended}, ${api.workspaceId}, ${BO}, 'delivered', now(), '{}')`.execute(db)
+  await bringTo(db, { emailId: ended }, 'delivered', new Date())
+  expect(await erase(email)).toBe('completed')
+  const { rows } =
+    await sql`select "from" from emails where id = any(${ids}::text[]) order by id`.execute(db)
+  expect(rows).toEqual([
+    { from: 'hello@sender.test' },
+    { from: 'hello@sender.test' },
+    { from: `Ada <${own}>` },
+  ])
+  expect((await read(ids[1] ?? ''))?.source).toMatch(/^From: <hello@sender\.test> *$/m)
+  expect(await traces(db, email)).toEqual([])
+})
+
+test('scheduled mail that is moved at that moment keeps the date that it has got', async () => {
+  const email = await contact()
+  const day_ms = 86_400_000
+  const [first, moved] = [1, 2].map((days) => new Date(Date.now() + days * day_ms))
+  const scheduled_at = first?.getTime()
+  const id = await send({ To: `${email}, ${BO}`, ...options({ scheduled_at }) })
+  const at = moved ?? new Date()
+  const path = `/v1/automation/contacts/${email}`
+  expect((await api.request('DELETE', path)).status).toBe(204)
+  const { rows } = await sql<{ id: string }>`
+    select id from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
+  // What is open now the job waits for, and so not for what begins later.
+  const open = await db.startTransaction().execute()
+  await sql`select pg_current_xact_id()`.execute(open)
+  await runJobPage(deps, { id: rows[0]?.id ?? '' })
+  await open.rollback().execute()
+  const held = await db.startTransaction().execute()
+  onTestFinished(async () => void (held.isCommitted || (await held.rollback().execute())))
+  const reach = { workspaceId: api.workspaceId, domainId: null }
+  expect(
+    await rescheduleEmail({ ...deps, db: held }, reach, { id, asked: at.getTime() }),
+  ).toMatchObject({
+    status: 'scheduled',
+  })
+  const erasing = carryOnErasing(deps)
+  await untilWaiting(db, 1)
+  await held.commit().execute()
+  expect(await erasing).toBe('completed')
+  const source = (await read(id))?.source ?? ''
+  expect(source).not.toContain(email)
+  expect(source).toContain(`Date: ${at.toUTCString().replace('GMT', '+0000')}`)
 })

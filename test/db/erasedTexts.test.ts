@@ -5,6 +5,7 @@ import { createTestApi } from '../setup/api.ts'
 import { createLeavers, type Leaver } from '../setup/leavers.ts'
 import { bringTo } from '../setup/states.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
+import { storeLinks } from '../setup/trackedMail.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 const api = await createTestApi()
@@ -128,4 +129,44 @@ test('what servers said to others of mail to several', async () => {
     { recipient: others[0], last_response: said, conversation: said, said, told: said },
     { recipient: others[1], last_response: null, conversation: '', said: null, told: null },
   ])
+})
+
+test('other spellings of their address, in what is left of mail to several', async () => {
+  const name = uniqueName("o'ada")
+  const email = `${name}+shop@xn--bcher-kva.test`
+  const written = `${name}+shop@BÜCHER.test`
+  const event = { event_name: 'seen', email }
+  expect((await api.request('POST', '/v1/automation/events', event)).status).toBe(202)
+  const other = `${uniqueName('kept')}@person.test`
+  const mail = { from: 'a@sender.test', to: [email, other], subject: 'S', text: 'T' }
+  const tagged = { ...mail, tags: { who: written } }
+  const { body } = await api.request<{ id: string }>('POST', '/v1/emails', tagged)
+  await bringTo(db, { emailId: body.id }, 'bounced', new Date())
+  await sql`update deliveries set last_response = ${`550 not with <${written}>`} where email_id = ${body.id}`.execute(
+    db,
+  )
+  const links = [email, written].flatMap((one) => [
+    `https://shop.test/?${new URLSearchParams({ to: one })}`,
+    `https://shop.test/?to=${encodeURIComponent(encodeURIComponent(one))}`,
+    `https://shop.test/?to=${one.replace('+', '%2B')}`,
+  ])
+  const kept = `https://shop.test/?${new URLSearchParams({ to: `x${email}` })}`
+  await storeLinks(deps, [{ email_id: body.id, urls: [...links, kept] }])
+  await erase({ email })
+  const { rows } = await sql<{ urls: string[]; said: string[]; tags: string[] }>`
+    select l.urls, array(select last_response from deliveries d where d.email_id = l.email_id) as said,
+      array(select value from email_stats where kind = 'tag' and value like ${`%${name}%`}
+        union all select tags::text from email_stat_changes where tags::text like ${`%${name}%`}) as tags
+    from email_links l where l.email_id = ${body.id}`.execute(db)
+  expect(rows).toEqual([{ urls: [...links.map(() => ''), kept], said: [null, null], tags: [] }])
+})
+
+test('an event of a batch that was refused for its domain in Unicode', async () => {
+  const name = uniqueName('ada')
+  const event = { event_name: 'seen', email: `${name}@xn--bcher-kva.test` }
+  const events = [event, { event_name: 'seen', email: `${name}@bücher.test` }]
+  const answer = await post('/v1/automation/events/batch', { events }, uniqueName('key'))
+  expect(answer.text).toContain(`${name}@bücher.test`)
+  await erase(event)
+  expect(await traces(db, name)).toEqual([])
 })

@@ -142,7 +142,10 @@ test('a bounce that is being reported while its mail is blanked names nobody', a
   await bringTo(db, { ids: [deliveryId] }, 'data_sent', deps.now())
   expect(await erase(one.email)).toBe(204)
   const { id } = await newestJob()
-  // It waits for the mail alone then.
+  // What is open now it waits for, and so not for what begins later: it waits for the mail alone then.
+  const end = await holdOpen()
+  await runJobPage(deps, { id })
+  await end()
   expect(await carryOnErasing(deps)).toBe('running')
   await bringTo(db, { ids: [deliveryId] }, 'delivered', deps.now())
   const held = await db.startTransaction().execute()
@@ -158,6 +161,26 @@ test('a bounce that is being reported while its mail is blanked names nobody', a
   await page
   expect(await carryOnErasing(deps)).toBe('completed')
   expect(await traces(db, one.email)).toEqual([])
+})
+
+test('the job waits for who has read the contact before, and writes after it is gone', async () => {
+  const email = `${uniqueName('old')}@person.test`
+  await api.request('POST', '/v1/automation/events', { event_name: 'seen', email })
+  // As retention does. Nothing is left then for which the job has a second page.
+  await sql`delete from automation_events where email = ${email}`.execute(db)
+  await sql`delete from webhook_events where webhook_person(data) = ${email}`.execute(db)
+  await sql`delete from idempotency_keys`.execute(db)
+  const held = await db.startTransaction().execute()
+  onTestFinished(async () => void (held.isCommitted || (await held.rollback().execute())))
+  const { rows } = await sql`select 1 from contacts where email = ${email}`.execute(held)
+  expect(rows).toHaveLength(1)
+  expect(await erase(email)).toBe(204)
+  await sql`insert into soft_bounces (workspace_id, email, day)
+    values (${api.workspaceId}, ${email}, '2026-01-01')`.execute(held)
+  await runJobPage(deps, { id: (await newestJob()).id })
+  await held.commit().execute()
+  expect(await carryOnErasing(deps)).toBe('completed')
+  expect(await traces(db, email)).toEqual([])
 })
 
 test('an erasure may be paused, and cannot be cancelled', async () => {

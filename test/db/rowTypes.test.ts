@@ -354,7 +354,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => headerNames.blankNamingMail(trx, ws, 'a@b.test', [{ email_id: id, has_ended: true }]),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
-  (trx) => lockEndedDeliveries(trx, ws, [id]),
+  (trx) => lockEndedDeliveries(trx, ws, [id], [id]),
   (trx) => walkTeamMail(trx, ws, erased, { after: null, limit: 2 }),
   (trx) => teamMail.hasTeamMailLeft(trx, ws, id),
   (trx) => teamMail.blankTeamMail(trx, ws, 'a@b.test', { ids: [id], now: at }),

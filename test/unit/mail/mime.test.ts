@@ -239,3 +239,10 @@ test('attachments are bytes: no file and no URL is read', async () => {
   })
   expect(message.toString()).not.toContain('root:')
 })
+
+test('mail whose only named recipient was erased says that it goes to nobody who is named', async () => {
+  const header = (change: Partial<ComposeInput>) =>
+    compose(change).then((message) => message.toString().split('\r\n\r\n', 1)[0] ?? '')
+  expect(await header({ to: [] })).toMatch(/^To: undisclosed-recipients:;\r$/m)
+  expect(await header({ to: [], cc: base.to })).not.toMatch(/^To:/m)
+})

@@ -1,14 +1,14 @@
 // How an address is found in a text without being taken for a part of a longer one.
-import { escapedPattern } from './escapedPattern.ts'
+import { spelledAddress } from './spelledAddress.ts'
 
 /** Letters and digits within a class of characters. */
 const LETTERS = { postgres: '[:alnum:]', javascript: '\\p{L}\\p{N}' }
 
-/** Percent-encoded delimiters, whose digits are no part of an address. */
-const DELIMITERS = '%(3d|26|3f|2f|20|3a|3c|2c|3b|22|7c|23)'
+/** Percent-encoded delimiters, whose digits are no part of an address; more than once, as in a link within a link. */
+const DELIMITERS = '%(?:25)*(?:3d|26|3f|2f|20|3a|3c|2c|3b|22|7c|23)'
 
 /**
- * A pattern of the whole address, as it is or percent-encoded: of Postgres, for texts in lower case, or of JavaScript, with the flags `iu`.
+ * A pattern of the whole address, however it is spelled: of Postgres, for texts in lower case, or of JavaScript, with the flags `iu`.
  * What delimits the parts of a link may stand before it; what makes its domain a longer one may not follow.
  * @param email in lower case
  */
@@ -16,7 +16,5 @@ export function wholeAddress(email: string, of: keyof typeof LETTERS = 'postgres
   const letters = LETTERS[of]
   const before = `[${letters}._+~'!$*^\`{}-]`
   const after = `[${letters}-]|[.][${letters}-]`
-  const encoded = encodeURIComponent(email).toLowerCase()
-  const spelled = [...new Set([email, encoded])].map(escapedPattern).join('|')
-  return `(?:(?<!${before})|(?<=${DELIMITERS}))(?:${spelled})(?!${after})`
+  return `(?:(?<!${before})|(?<=${DELIMITERS}))${spelledAddress(email)}(?!${after})`
 }

@@ -1,0 +1,37 @@
+// The ways in which an address is spelled that mean that one: with its domain in Unicode, with quotes, percent-encoded.
+import { domainToUnicode } from 'node:url'
+import { escapedPattern } from '../../rules/escapedPattern.ts'
+
+/** The letters of a domain as it is in Unicode, each in its forms: either case, composed or not, since patterns ignore the case of ASCII at most. */
+export function unicodeForms(domain: string): string[][] {
+  // Empty where the domain stands for no Unicode.
+  return [...(domainToUnicode(domain) || domain)].map((letter) => {
+    const cases = [letter, letter.toUpperCase()]
+    return [...new Set(cases.flatMap((one) => [one.normalize('NFC'), one.normalize('NFD')]))]
+  })
+}
+
+/** A pattern of the address in a text or in a link, of Postgres and of JavaScript. @param email in lower case */
+export function spelledAddress(email: string): string {
+  const at = email.lastIndexOf('@')
+  const domain = email.slice(at + 1)
+  const local = [...email.slice(0, at)].map((letter) => oneOf([letter])).join('')
+  const inUnicode = unicodeForms(domain).map(oneOf).join('')
+  const inAscii = [...domain].map((letter) => oneOf([letter])).join('')
+  const domains = inUnicode === inAscii ? inAscii : `(?:${inAscii}|${inUnicode})`
+  const quote = oneOf(['"'])
+  return `(?:${local}|${quote}${local}${quote})${oneOf(['@'])}${domains}`
+}
+
+/** Letters and digits of ASCII are never encoded; all others may be, also several times, as in a link within a link. */
+function oneOf(forms: string[]): string {
+  const spelled = forms.flatMap((form) => {
+    const plain = escapedPattern(form)
+    return /^[a-z0-9]$/i.test(form) ? plain.toLowerCase() : [plain, percentEncoded(form)]
+  })
+  const all = [...new Set(spelled)]
+  return all.length === 1 ? (all[0] ?? '') : `(?:${all.join('|')})`
+}
+
+const percentEncoded = (form: string): string =>
+  [...Buffer.from(form)].map((byte) => `%(?:25)*${byte.toString(16).padStart(2, '0')}`).join('')
