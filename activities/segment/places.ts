@@ -72,23 +72,28 @@ export function createSegmentPlaces(bounds: Bounds) {
       lines.set(key, line)
       if (line.inside.size < each) return Promise.resolve(enter(key, line))
       if (!mayWait(line)) return Promise.resolve(null)
-      return new Promise((resolve) => {
-        const leave = () => {
-          clearTimeout(timer)
-          line.waiting.delete(called)
-        }
-        const called = () => {
-          leave()
-          resolve(enter(key, line))
-        }
-        const timer = setTimeout(() => {
-          leave()
-          resolve(null)
-        }, wait_ms)
-        line.waiting.add(called)
-      })
+      return waitIn(line, wait_ms, () => enter(key, line))
     },
   }
+}
+
+/** Waits until it is called, which it then answers by what `enter` gives; null after that time. */
+function waitIn<T>({ waiting }: Line, wait_ms: number, enter: () => T): Promise<T | null> {
+  return new Promise((resolve) => {
+    const leave = () => {
+      clearTimeout(timer)
+      waiting.delete(called)
+    }
+    const called = () => {
+      leave()
+      resolve(enter())
+    }
+    const timer = setTimeout(() => {
+      leave()
+      resolve(null)
+    }, wait_ms)
+    waiting.add(called)
+  })
 }
 
 /**
