@@ -12,6 +12,10 @@ import type { ActivityDeps } from '../deps.ts'
 export const retryAfter = (after_ms: number): ApplicationFailure =>
   closed('RendererBusy', 'too much of the workspace is being rendered now', { after_ms })
 
+/** The same where other segments of its contact take long. */
+export const contactBusy = (after_ms: number): ApplicationFailure =>
+  closed('ContactBusy', 'other segments of the contact take long now', { after_ms })
+
 /**
  * The result as Temporal may store it. The error of an execution that failed can have values of its contact in it (Liquid quotes
  * what it cannot read), so it is replaced by one that names the node; the row has the whole text.

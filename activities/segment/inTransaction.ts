@@ -80,7 +80,8 @@ export async function runInTransaction(
   }
   // Only one that is about to be held waits for whoever changes the workflow at this moment.
   const mayHold = state.is_paused && design.settings?.on_pause === 'hold'
-  state.is_paused = mayHold && (await lockPaused(trx, workspaceId, execution.workflow_id))
+  state.is_paused =
+    state.is_left_held || (mayHold && (await lockPaused(trx, workspaceId, execution.workflow_id)))
   const called = await findCalled(trx, run)
   const known = { execution, design, contact, state, now, previous, called, hmac }
   const facts = await loadFacts(trx, known)

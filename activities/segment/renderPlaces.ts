@@ -1,22 +1,8 @@
 // Bounds how many segments of one workspace are with the renderer at once: each of them holds one of the few places that
 // a worker has for segments, so one customer's slow templates would otherwise stop everybody's executions.
-import type { WorkspaceId } from '../../rules/ids.ts'
+import { type Bounds, createSegmentPlaces, type SegmentPlaces } from './places.ts'
 
-interface Bounds {
-  /** Segments of one workspace that are rendered, and as many that may wait for them. */
-  each: number
-  /** How long one waits for a place; nobody waits where the oldest inside has been there for longer. */
-  wait_ms: number
-  /** How soon a segment that was turned away comes again, and how far apart those of one workspace do at least. */
-  again_ms: number
-  apart_ms: number
-  /** From when on in the line the pace no longer counts. */
-  dense_after_ms: number
-  /** How far apart they stand from then on. */
-  dense_ms: number
-}
-
-const usual: Bounds = {
+const usual: Omit<Bounds, 'waiting'> = {
   each: 4,
   wait_ms: 500,
   again_ms: 4_000,
@@ -25,105 +11,11 @@ const usual: Bounds = {
   dense_ms: 50,
 }
 
-/** How many of the last ones the pace is the average of, about. */
-const PACE_MEMORY = 8
+/** Their keys are ids of workspaces. */
+export type RenderPlaces = SegmentPlaces
 
-interface Line {
-  /** When each of those inside entered, in ms of a clock that only goes forward; the oldest first. */
-  inside: Set<{ entered_ms: number }>
-  waiting: Set<() => void>
-}
-
-export type RenderPlaces = ReturnType<typeof createRenderPlaces>
-
-/** Makes the places of one worker. */
-export function createRenderPlaces(bounds: Partial<Bounds> = {}) {
+/** Makes the places of one worker. As many may wait as are inside. */
+export function createRenderPlaces(bounds: Partial<Omit<Bounds, 'waiting'>> = {}): RenderPlaces {
   const all = { ...usual, ...bounds }
-  const { each, wait_ms } = all
-  const lines = new Map<WorkspaceId, Line>()
-  const retries = createRetries(all)
-
-  function enter(workspaceId: WorkspaceId, line: Line): () => void {
-    const one = { entered_ms: performance.now() }
-    line.inside.add(one)
-    return () => {
-      line.inside.delete(one)
-      retries.took(workspaceId, performance.now() - one.entered_ms, each)
-      const [next] = line.waiting
-      if (next) next()
-      else if (line.inside.size === 0) lines.delete(workspaceId)
-    }
-  }
-
-  const mayWait = ({ inside, waiting }: Line): boolean => {
-    const [oldest] = inside
-    // A timer may fire up to 1 ms early by this clock: who comes just after a wait has ended must find it long too.
-    const long_ms = wait_ms - 1
-    return waiting.size < each && (!oldest || performance.now() - oldest.entered_ms < long_ms)
-  }
-
-  return {
-    /** Whether `take` would turn a segment of this workspace away now. */
-    isFull(workspaceId: WorkspaceId): boolean {
-      const line = lines.get(workspaceId)
-      return line !== undefined && line.inside.size >= each && !mayWait(line)
-    },
-    /** Gives a segment that was turned away its place in the line. @returns in how many ms it comes again */
-    retryAfter_ms: retries.next_ms,
-    /**
-     * Takes a place, at once or after a short wait.
-     * @returns a function that gives it back; null when those before it take long: then the segment comes again later
-     */
-    take(workspaceId: WorkspaceId): Promise<(() => void) | null> {
-      const line = lines.get(workspaceId) ?? { inside: new Set(), waiting: new Set() }
-      lines.set(workspaceId, line)
-      if (line.inside.size < each) return Promise.resolve(enter(workspaceId, line))
-      if (!mayWait(line)) return Promise.resolve(null)
-      return new Promise((resolve) => {
-        const leave = () => {
-          clearTimeout(timer)
-          line.waiting.delete(called)
-        }
-        const called = () => {
-          leave()
-          resolve(enter(workspaceId, line))
-        }
-        const timer = setTimeout(() => {
-          leave()
-          resolve(null)
-        }, wait_ms)
-        line.waiting.add(called)
-      })
-    },
-  }
-}
-
-/**
- * Spreads those that come again. They stand in a line at the pace at which places of their workspace become free, so
- * that each is likely to find one. Those that would come later than `dense_after_ms` stand `dense_ms` apart whatever the
- * pace, so that the last of thousands need not wait for hours.
- */
-function createRetries({ again_ms, apart_ms, dense_after_ms, dense_ms }: Bounds) {
-  const lines = new Map<WorkspaceId, { last: number; pace_ms: number }>()
-  const isOver = (line: { last: number }, now: number) => line.last + dense_after_ms < now
-  return {
-    /** Learns how long one was with the renderer, of so many at once. */
-    took(workspaceId: WorkspaceId, took_ms: number, atOnce: number): void {
-      const line = lines.get(workspaceId)
-      if (line) line.pace_ms += (took_ms / atOnce - line.pace_ms) / PACE_MEMORY
-    },
-    next_ms(workspaceId: WorkspaceId): number {
-      const now = performance.now()
-      for (const [other, line] of lines) {
-        if (!isOver(line, now)) break
-        lines.delete(other)
-      }
-      const { last, pace_ms } = lines.get(workspaceId) ?? { last: 0, pace_ms: apart_ms }
-      const step = last - now > dense_after_ms ? dense_ms : Math.max(apart_ms, pace_ms)
-      const at = Math.max(now + again_ms, last + step)
-      lines.delete(workspaceId)
-      lines.set(workspaceId, { last: at, pace_ms })
-      return Math.round(at - now)
-    },
-  }
+  return createSegmentPlaces({ ...all, waiting: all.each })
 }

@@ -11,12 +11,13 @@ import type { Design } from '../../rules/design/types.ts'
 import { ENGINE, NewerEngine } from '../../rules/engine.ts'
 import { LoopWithoutTime } from '../../rules/interpreterErrors.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
-import { createGate } from '../../runtime/gate.ts'
+import { createGate, type Turn } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
+import { type ContactPlaces, createContactPlaces } from './contactPlaces.ts'
 import { isEndedElsewhere, storedAgain } from './ended.ts'
-import { retryAfter, withClosedError, withClosedFailures } from './failures.ts'
+import { contactBusy, retryAfter, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { loadSources } from './mail.ts'
@@ -33,6 +34,7 @@ const PAUSE_MS = 1_000
 export function segmentActivities(deps: ActivityDeps) {
   const shared: Shared = {
     gate: createGate(),
+    contactPlaces: createContactPlaces(),
     renderPlaces: createRenderPlaces(),
     keptTexts: createKeptTexts(),
     refusals: createRefusals(),
@@ -61,6 +63,7 @@ export function segmentActivities(deps: ActivityDeps) {
 /** What the segments of one worker share. */
 interface Shared {
   gate: ReturnType<typeof createGate>
+  contactPlaces: ContactPlaces
   renderPlaces: RenderPlaces
   keptTexts: KeptTexts
   refusals: Refusals
@@ -103,7 +106,7 @@ async function runOnce(
 
 async function attempt(
   deps: ActivityDeps,
-  { gate, renderPlaces, keptTexts }: Shared,
+  { gate, contactPlaces, renderPlaces, keptTexts }: Shared,
   input: SegmentInput,
   execution: SegmentRow<SegmentResult>,
 ): Promise<SegmentResult> {
@@ -128,23 +131,12 @@ async function attempt(
   // Aborted also when this try is past its time.
   const signal = cancellationSignal()
   const isSuspect = execution.deaths !== null && !isGivenUpNow
-  const run = () =>
-    gate.run(
-      isSuspect,
-      (turn) =>
-        transact(deps, (inTrx) =>
-          runInTransaction(inTrx, {
-            input,
-            execution,
-            design,
-            sources,
-            texts,
-            turn,
-            lockedAudiences,
-          }),
-        ),
-      signal,
+  const transaction = (turn: Turn) =>
+    transact(deps, (inTrx) =>
+      runInTransaction(inTrx, { input, execution, design, sources, texts, turn, lockedAudiences }),
     )
+  const run = () =>
+    inPlace(contactPlaces, execution.contact_id, () => gate.run(isSuspect, transaction, signal))
   const renderWanted = async () => {
     try {
       await texts.renderWanted(signal)
@@ -160,6 +152,17 @@ async function attempt(
   keptTexts.forget(id)
   if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
   return result
+}
+
+/** Runs a segment among those of its contact. @throws ApplicationFailure: one of them takes long, so it comes again later */
+async function inPlace<T>(places: ContactPlaces, contactId: string, work: () => Promise<T>) {
+  const giveBack = await places.take(contactId)
+  if (!giveBack) throw contactBusy(places.retryAfter_ms(contactId))
+  try {
+    return await work()
+  } finally {
+    giveBack()
+  }
 }
 
 /** Runs the segment again with the locks of the audiences that its nodes leave, since these are locked before the contact. */

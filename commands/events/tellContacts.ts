@@ -74,8 +74,9 @@ async function record(
 }
 
 /**
- * Records a contact's mail events of that name at once. The caller holds the contact's lock and is about to decide
- * whether such an event has happened.
+ * Records a contact's mail events of that name at once, as many as a commit of awaited ones may have: that which decides may stand behind
+ * others, such as the clicks of a scanner on each link. The caller holds the contact's lock and is about to decide whether such an event has
+ * happened.
  * @param byExecution the execution that decides, if it has left its wait
  * @returns false if they could not be recorded: they stay in the outbox, and the transaction can go on
  */
@@ -89,8 +90,12 @@ export async function tellLockedContact(
   if (!eventName.startsWith(MAIL_EVENT_PREFIX)) return true
   const wanted = { name: eventName.slice(MAIL_EVENT_PREFIX.length), limit: PER_CONTACT_MAX }
   return inSavepoint(deps.db, async () => {
-    const events = await takeMailEvents(deps.db, workspaceId, contactId, wanted)
-    await record(deps, workspaceId, events, events.length, byExecution)
+    for (let told = 0, hasMore = true; hasMore && told < AWAITED_MAX; ) {
+      const events = await takeMailEvents(deps.db, workspaceId, contactId, wanted)
+      await record(deps, workspaceId, events, events.length, byExecution)
+      told += events.length
+      hasMore = events.length === wanted.limit
+    }
   })
 }
 

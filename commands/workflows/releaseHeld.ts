@@ -1,6 +1,6 @@
 // Lets go of the executions that a workflow held while it was paused, or cancels them: a page at a time, oldest first.
 
-import { lockContact } from '../../db/contacts/writes.ts'
+import { lockContactUnlessHeld } from '../../db/contacts/writes.ts'
 import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
 import { type HeldRow, listHeld, releaseExecution } from '../../db/executions/held.ts'
 import { cancelExecutions, lockExecution } from '../../db/executions/writes.ts'
@@ -20,7 +20,8 @@ const REASON = { code: 'cancelled', reason: 'held' } as const satisfies {
 
 /**
  * Does one page. What was done is not found again, so it may be repeated and stopped at any moment. A workflow that is not active
- * any more keeps what it holds. No workspace is needed: the row of the workflow has it.
+ * any more keeps what it holds. An execution whose contact somebody holds is left to a later page, and keeps none of the others from it. No
+ * workspace is needed: the row of the workflow has it.
  * @returns whether more may be held
  */
 export async function releaseHeld(
@@ -28,29 +29,32 @@ export async function releaseHeld(
   { workflowId, page = PAGE }: { workflowId: string; page?: number },
 ): Promise<{ more: boolean }> {
   const rows = await listHeld(deps.db, workflowId, page)
-  for (const row of rows) await letGo(deps, workflowId, row)
-  return { more: rows.length === page }
+  let isLeft = false
+  for (const row of rows) isLeft = !(await letGo(deps, workflowId, row)) || isLeft
+  return { more: isLeft || rows.length === page }
 }
 
 /**
- * One execution, in a commit of its own: a contact that somebody holds keeps no other execution waiting for its lock. Since the page was
- * read a goal may have taken it out of its hold, or the workflow may be paused again.
+ * One execution, in a commit of its own. Since the page was read a goal may have taken it out of its hold, or the workflow may be paused
+ * again.
+ * @returns false if somebody holds its contact
  */
 function letGo(
   deps: Deps,
   workflowId: string,
   { execution_id: executionId, workspace_id: workspaceId, contact_id }: HeldRow,
-): Promise<void> {
+): Promise<boolean> {
   return transact(deps, async ({ db: trx, now, wake }) => {
-    await lockContact(trx, workspaceId, contact_id)
+    if ((await lockContactUnlessHeld(trx, workspaceId, contact_id)) === 'held') return false
     await lockExecution(trx, workspaceId, executionId)
     const [held] = await listHeld(trx, workflowId, 1, executionId)
-    if (!held) return
+    if (!held) return true
     if (held.action === 'release') await releaseExecution(trx, workspaceId, executionId, now())
     else {
       await cancelExecutions(trx, workspaceId, { executionId }, REASON, now())
       await stopMailOfExecutions(trx, workspaceId, [executionId], now())
     }
     wake('dripline_outbox')
+    return true
   })
 }

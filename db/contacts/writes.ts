@@ -51,6 +51,15 @@ export async function lockContactNow(
   contactId: string,
 ): Promise<ContactRow | 'held' | undefined> {
   await sql`select set_config('lock_timeout', ${LOCK_WAIT_MAX}, true)`.execute(trx)
+  return lockContactUnlessHeld(trx, workspaceId, contactId)
+}
+
+/** Locks a contact unless somebody holds it. @returns as `lockContactNow` */
+export async function lockContactUnlessHeld(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  contactId: string,
+): Promise<ContactRow | 'held' | undefined> {
   const which = trx
     .selectFrom('contacts')
     .selectAll()

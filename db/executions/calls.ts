@@ -82,13 +82,32 @@ const answerWhileLive = (executionId: string, answer: JsonObject | null) =>
     where x.id = ${executionId} and x.ended_status is null)
     then ${answer === null ? null : JSON.stringify(answer)}::jsonb end`
 
-/** Writes what a try gave; its answer while the execution goes on. A call that is over stays as it is. @returns whether it was not */
+/**
+ * Writes what a try gave; its answer while the execution goes on. A call that is over stays as it is. Earlier answers of that name
+ * are forgotten, since the latest call says what is kept: an execution that goes round would store one for each lap.
+ * @returns whether it was not over
+ */
 export async function updateCall(
   trx: Trx,
   workspaceId: WorkspaceId,
   { executionId, segment, tries, took_ms, status, end, now }: CallTry,
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
+    .with('forgotten', (db) =>
+      db
+        .updateTable('http_calls as earlier')
+        .from('http_calls as c')
+        .set({ answer: null })
+        .where('c.workspace_id', '=', workspaceId)
+        .where('c.execution_id', '=', executionId)
+        .where('c.segment', '=', segment)
+        .where('c.outcome', 'is', null)
+        .where(sql<boolean>`${end !== null}::boolean`)
+        .where('earlier.execution_id', '=', executionId)
+        .where('earlier.segment', '<', segment)
+        .whereRef('earlier.store_as', '=', 'c.store_as')
+        .where('earlier.answer', 'is not', null),
+    )
     .updateTable('http_calls')
     .set({
       tries,

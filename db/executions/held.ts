@@ -10,6 +10,10 @@ import { isLive } from './live.ts'
 export const isPaused = (workflowId: RawBuilder<unknown>) => sql<boolean>`
   select w.status <> 'active' and w.archived_at is null from workflows w where w.id = ${workflowId}`
 
+/** A query: whether a workflow that is active again cancels what it held. Until its job comes to an execution that is held still. */
+export const cancelsHeld = (workflowId: RawBuilder<unknown>) => sql<boolean>`
+  select w.status = 'active' and w.held = 'cancel' and w.archived_at is null from workflows w where w.id = ${workflowId}`
+
 /**
  * Whether a workflow is paused, under a shared lock of its row until the end of the transaction: what it holds then is committed
  * before the workflow can be active again, and so found by whoever releases it. The lock comes after that of the contact; who

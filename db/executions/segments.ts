@@ -12,7 +12,7 @@ import type { JsonObject, Row } from '../schema.ts'
 import { isErasedSuppressed } from '../suppressions/erased.ts'
 import { cleared } from '../suspects/writes.ts'
 import { type ExecutionEnd, endColumns, forgetRequests } from './end.ts'
-import { isPaused } from './held.ts'
+import { cancelsHeld, isPaused } from './held.ts'
 import { isLive } from './live.ts'
 
 /**
@@ -84,6 +84,8 @@ export interface SegmentState<Result = unknown> {
   goals_reached: string[]
   /** Whether its workflow is not active, so that it may hold its executions; an archived one holds none. */
   is_paused: boolean
+  /** Whether it was held, and its workflow is active again and about to cancel it. */
+  is_left_held: boolean
   /** When the execution was started. */
   entered_at: Date
   chain_depth: number
@@ -116,6 +118,7 @@ export async function findSegmentState<Result = unknown>(
       (extract(epoch from last.created_at) * 1000)::float8 as waited_since, coalesce(last.goals_reached, '{}') as goals_reached,
       e.created_at as entered_at, e.chain_depth,
       coalesce((${isPaused(sql`e.workflow_id`)}), false) as is_paused,
+      coalesce(last.ended_by is null and (${cancelsHeld(sql`last.held_workflow_id`)}), false) as is_left_held,
       (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
       coalesce((select jsonb_object_agg(latest.node_id, a.properties) from (
         select distinct on (w.node_id) w.node_id, w.consumed_by
@@ -130,7 +133,7 @@ export async function findSegmentState<Result = unknown>(
           and (x.expires_at is null or x.expires_at > ${now}))
         or ${isErasedSuppressed(sql`e.workspace_id`, sql`${hmac}::bytea`, now)} as suppressed
     from found e left join lateral (
-      select w.consumed_by, w.ended_by, w.leads_to, w.goals_reached, w.deadline, w.created_at from event_waits w
+      select w.consumed_by, w.ended_by, w.leads_to, w.goals_reached, w.deadline, w.created_at, w.held_workflow_id from event_waits w
       where w.execution_id = e.id and w.segment = ${segment - 1} and w.node_id = ${waitedAt}
     ) last on true
   `.execute(trx)

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { transact } from '../../commands/transact.ts'
 import { releaseHeld } from '../../commands/workflows/releaseHeld.ts'
+import { lockContact } from '../../db/contacts/writes.ts'
 import { listHolding, lockPaused } from '../../db/executions/held.ts'
 import { lockExecution } from '../../db/executions/writes.ts'
 import { createTestApi } from '../setup/api.ts'
@@ -16,14 +17,19 @@ const { create, patch } = createWorkflowClient(api)
 const deps = { db, now, wake: () => undefined }
 
 /** Writes an execution of the workflow that is held, in the transaction. */
-async function insertHeld(trx: typeof db, workflowId: string, n: number): Promise<string> {
+async function insertHeld(
+  trx: typeof db,
+  workflowId: string,
+  n: number,
+  contactId = 'ct_1',
+): Promise<string> {
   const id = `exe_${workflowId}_${n}`
   await sql`insert into executions (id, workspace_id, workflow_id, version, contact_id, email, trigger_node_id, created_at, updated_at)
-    values (${id}, ${workspaceId}, ${workflowId}, 1, 'ct_1', 'a@b.test', 'start', now(), now())`.execute(
+    values (${id}, ${workspaceId}, ${workflowId}, 1, ${contactId}, 'a@b.test', 'start', now(), now())`.execute(
     trx,
   )
   await sql`insert into event_waits (execution_id, segment, node_id, workspace_id, contact_id, held_workflow_id, created_at)
-    values (${id}, 0, 'end', ${workspaceId}, 'ct_1', ${workflowId}, now())`.execute(trx)
+    values (${id}, 0, 'end', ${workspaceId}, ${contactId}, ${workflowId}, now())`.execute(trx)
   return id
 }
 
@@ -122,4 +128,21 @@ test('a later change of an active workflow leaves what becomes of the held as it
   expect(await held()).toEqual({ held: 'cancel' })
   await patch(id, { status: 'active', held: 'release' })
   expect(await held()).toEqual({ held: 'release' })
+})
+
+test('a contact whom somebody holds keeps none of the others in their hold', async () => {
+  const { workflow_id: id } = await create({ design: exitDesign('v'), status: 'active' })
+  const contacts = ['ct_held', 'ct_free']
+  await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
+    select c, ${workspaceId}, c || '@example.test', now(), now(), '', now(), now() from unnest(${contacts}::text[]) c`.execute(
+    db,
+  )
+  for (const [n, contact] of contacts.entries()) await insertHeld(db, id, n, contact)
+  await transact(deps, async ({ db: trx }) => {
+    await lockContact(trx, workspaceId, 'ct_held')
+    expect(await releaseHeld(deps, { workflowId: id })).toEqual({ more: true })
+    expect(await endedBy(id)).toEqual([null, 'release'])
+  })
+  expect(await releaseHeld(deps, { workflowId: id })).toEqual({ more: false })
+  expect(await endedBy(id)).toEqual(['release', 'release'])
 })

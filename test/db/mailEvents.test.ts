@@ -1,5 +1,6 @@
 // Mail events from the outbox to contacts: in order, once, and not delayed by locked contacts or by events that
 // cannot be recorded.
+// Long because each way in which they come meets the same contacts and clock.
 import { sql } from 'kysely'
 import { beforeEach, expect, test } from 'vitest'
 import { tellContacts, tellLockedContact } from '../../commands/events/tellContacts.ts'
@@ -210,6 +211,13 @@ const decide = (email: string, before: () => Promise<unknown> = async () => unde
     expect(await tellLockedContact(inTrx, workspaceId, contact.id, 'email.opened')).toBe(true)
     await before()
   })
+
+test('a segment decides by an event that stands behind many of its name', async () => {
+  const { to, deliveryId } = await mailed()
+  for (let n = 0; n < 45; n++) await write(deliveryId, 'opened')
+  await decide(to)
+  expect(await heard(to)).toEqual(Array(45).fill('email.opened'))
+})
 
 test('concurrent segments and a pump record each event once', async () => {
   const people = await Promise.all(Array.from({ length: 40 }, () => mailed()))
