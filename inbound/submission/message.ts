@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { decodeWords } from 'postal-mime'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
-import { fieldValue, headerBytes, readHeader } from '../../mail/carried/header.ts'
+import { fieldValue, headerBytes, readHeader, submittedHeader } from '../../mail/carried/header.ts'
 import { findTextParts, type TextPart } from '../../mail/carried/structure.ts'
 import { decodedLength, decodeTransfer, readText } from '../../mail/carried/transfer.ts'
 import type { Field } from '../../mail/dkim/canonical.ts'
@@ -58,7 +58,7 @@ export async function readMessage(
   recipients: string[],
   now: Date,
 ): Promise<ReadMessage> {
-  const header = readHeader(bytes)
+  const header = readHeader(bytes, submittedHeader)
   if (typeof header === 'string') throw badMessage(header, 'invalid_header')
   const { fields, bodyAt } = header
   checkFields(fields, bytes.subarray(0, bodyAt))

@@ -2,8 +2,14 @@
 import type { Field } from '../dkim/canonical.ts'
 
 /** What a header may have: more is an attack on whoever reads it. */
-const HEADER_BYTES_MAX = 256 * 1024
-const FIELDS_MAX = 1_000
+interface HeaderLimits {
+  bytesMax: number
+  fieldsMax: number
+}
+/** Of a message that is submitted. */
+export const submittedHeader: HeaderLimits = { bytesMax: 256 * 1024, fieldsMax: 1_000 }
+/** Of one that was taken, and has fields of ours since: what was taken can be read again. */
+const storedHeader: HeaderLimits = { bytesMax: 272 * 1024, fieldsMax: 1_100 }
 
 const CRLF = '\r\n'
 /** RFC 5322 section 2.2: visible ASCII but the colon; spaces before it were legal once (section 4.5). */
@@ -20,15 +26,18 @@ interface Header {
  * @param bytes a message or a part of one, with CRLF
  * @returns a text that says what is wrong, for a header that is none
  */
-export function readHeader(bytes: Buffer): Header | string {
+export function readHeader(
+  bytes: Buffer,
+  { bytesMax, fieldsMax }: HeaderLimits = storedHeader,
+): Header | string {
   if (bytes[0] === 0x0d && bytes[1] === 0x0a) return { fields: [], bodyAt: CRLF.length }
-  const end = bytes.subarray(0, HEADER_BYTES_MAX).indexOf(CRLF + CRLF)
-  if (end < 0 && bytes.length > HEADER_BYTES_MAX) {
-    return `the header must not exceed ${HEADER_BYTES_MAX / 1024} KB`
+  const end = bytes.subarray(0, bytesMax).indexOf(CRLF + CRLF)
+  if (end < 0 && bytes.length > bytesMax) {
+    return `the header must not exceed ${bytesMax / 1024} KB`
   }
   const text = bytes.toString('latin1', 0, end < 0 ? bytes.length : end)
   const lines = text.replace(/\r\n$/, '').split(/\r\n(?![ \t])/)
-  if (lines.length > FIELDS_MAX) return `the header must not exceed ${FIELDS_MAX} fields`
+  if (lines.length > fieldsMax) return `the header must not exceed ${fieldsMax} fields`
   if (text === '') return { fields: [], bodyAt: bytes.length }
   const place = lines.findIndex((line) => !FIELD_START.test(line))
   if (place >= 0) return `field ${place + 1} of the header is not a name with a colon`

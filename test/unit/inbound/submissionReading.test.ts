@@ -1,7 +1,9 @@
 // Reading submitted messages: values of any length cost what their length is, and those too long are refused.
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { readFrom, readList } from '../../../inbound/submission/addresses.ts'
 import { readMessage } from '../../../inbound/submission/message.ts'
+import { signCarried } from '../../../mail/carried/sign.ts'
 import { cpuOf, expectLinear } from '../../setup/growth.ts'
 import { messageOf } from '../../setup/messages.ts'
 
@@ -80,4 +82,36 @@ test('other work has its turn while a large message is read', async () => {
   await readMessage(twoParts('a\r\n', 4_000_000), ['ada@example.test'], new Date())
   clearInterval(counting)
   expect(turns).toBeGreaterThan(3)
+})
+
+describe('a header of as much as one may have', () => {
+  const from = 'From: a@sender.test\r\n'
+  const message = (fields: string) => Buffer.from(`${from}Subject: Full\r\n${fields}\r\nHello\r\n`)
+  const short = (count: number) => message('X-A: b\r\n'.repeat(count - 2))
+  const long = (bytes: number) => {
+    const line = `X-A: ${'b'.repeat(900)}\r\n`
+    const fields = line.repeat(Math.floor((bytes - 100) / line.length))
+    const rest = bytes - message(fields).indexOf('\r\n\r\n') - 4
+    return message(`${fields}X-B: ${'b'.repeat(rest - 'X-B: \r\n'.length)}\r\n`)
+  }
+
+  test.each([
+    ['fields', short(1_000)],
+    ['bytes', long(256 * 1024)],
+  ])('can be sent with the fields that it lacks: %s', async (_, bytes) => {
+    const { sourceWith } = await readMessage(bytes, ['ada@example.test'], new Date())
+    const source = sourceWith({ messageId: `${'m'.repeat(300)}@sender.test`, date: new Date() })
+    const { privateKey: key } = generateKeyPairSync('ed25519')
+    const signer = { domain: 'sender.test', selector: 's1', key, date: new Date() }
+    const sent = await signCarried(source, 'a:b:c:d', [signer], (work) => work())
+    expect(sent.toString()).toMatch(
+      /Message-ID: <m{300}@sender\.test>\r\n[\s\S]*\r\n\r\nHello\r\n$/,
+    )
+  })
+
+  test('is refused when it has more', async () => {
+    const taking = (bytes: Buffer) => readMessage(bytes, ['ada@example.test'], new Date())
+    await expect(taking(short(1_001))).rejects.toThrow('the header must not exceed 1000 fields')
+    await expect(taking(long(256 * 1024 + 1))).rejects.toThrow('the header must not exceed 256 KB')
+  })
 })
