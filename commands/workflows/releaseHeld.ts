@@ -18,20 +18,32 @@ const REASON = { code: 'cancelled', reason: 'held' } as const satisfies {
   code: string
 }
 
+/** How often one page goes on behind executions whose contacts somebody holds. */
+const READS_MAX = 20
+
 /**
  * Does one page. What was done is not found again, so it may be repeated and stopped at any moment. A workflow that is not active
- * any more keeps what it holds. An execution whose contact somebody holds is left to a later page, and keeps none of the others from it. No
- * workspace is needed: the row of the workflow has it.
+ * any more keeps what it holds. An execution whose contact somebody holds is left to a later page, and others behind it are let go in its
+ * place. No workspace is needed: the row of the workflow has it.
  * @returns whether more may be held
  */
 export async function releaseHeld(
   deps: Deps,
   { workflowId, page = PAGE }: { workflowId: string; page?: number },
 ): Promise<{ more: boolean }> {
-  const rows = await listHeld(deps.db, workflowId, page)
-  let isLeft = false
-  for (const row of rows) isLeft = !(await letGo(deps, workflowId, row)) || isLeft
-  return { more: isLeft || rows.length === page }
+  let done = 0
+  let left = 0
+  let after = ''
+  for (let reads = 1; ; reads++) {
+    const rows = await listHeld(deps.db, workflowId, { after, limit: page })
+    for (const row of rows) {
+      if (await letGo(deps, workflowId, row)) done += 1
+      else left += 1
+    }
+    if (rows.length < page) return { more: left > 0 }
+    if (done >= page || reads === READS_MAX) return { more: true }
+    after = rows.at(-1)?.execution_id ?? after
+  }
 }
 
 /**
@@ -47,7 +59,11 @@ function letGo(
   return transact(deps, async ({ db: trx, now, wake }) => {
     if ((await lockContactUnlessHeld(trx, workspaceId, contact_id)) === 'held') return false
     await lockExecution(trx, workspaceId, executionId)
-    const [held] = await listHeld(trx, workflowId, 1, executionId)
+    const [held] = await listHeld(trx, workflowId, {
+      after: '',
+      limit: 1,
+      only: executionId,
+    })
     if (!held) return true
     if (held.action === 'release') await releaseExecution(trx, workspaceId, executionId, now())
     else {

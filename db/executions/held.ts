@@ -58,13 +58,12 @@ export interface HeldRow {
 
 /**
  * Executions that a workflow holds although it is active again, oldest first, and what is to become of them.
- * @param executionId of these that one alone
+ * @param page those behind an execution, '' from the first one on; `only`: of these that one alone
  */
 export async function listHeld(
   db: Db,
   workflowId: string,
-  limit: number,
-  executionId: string | null = null,
+  { after, limit, only = null }: { after: string; limit: number; only?: string | null },
 ): Promise<HeldRow[]> {
   const { rows } = await sql<HeldRow>`
     select w.execution_id, w.workspace_id, w.contact_id,
@@ -72,7 +71,7 @@ export async function listHeld(
     from event_waits w join workflows x on x.id = w.held_workflow_id
     where w.held_workflow_id = ${workflowId} and w.ended_by is null
       and (x.status = 'active' or x.archived_at is not null)
-      and (${executionId}::text is null or w.execution_id = ${executionId})
+      and w.execution_id > ${after} and (${only}::text is null or w.execution_id = ${only})
     order by w.execution_id limit ${limit}
   `.execute(db)
   return rows

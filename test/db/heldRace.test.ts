@@ -130,19 +130,22 @@ test('a later change of an active workflow leaves what becomes of the held as it
   expect(await held()).toEqual({ held: 'release' })
 })
 
-test('a contact whom somebody holds keeps none of the others in their hold', async () => {
-  const { workflow_id: id } = await create({ design: exitDesign('v'), status: 'active' })
-  const contacts = ['ct_held', 'ct_free']
-  await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
+test.each([1, 2, 50])(
+  'a contact whom somebody holds keeps none of the others in their hold: pages of %i',
+  async (page) => {
+    const { workflow_id: id } = await create({ design: exitDesign('v'), status: 'active' })
+    const contacts = [`ct_held${page}`, `ct_free${page}`]
+    await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
     select c, ${workspaceId}, c || '@example.test', now(), now(), '', now(), now() from unnest(${contacts}::text[]) c`.execute(
-    db,
-  )
-  for (const [n, contact] of contacts.entries()) await insertHeld(db, id, n, contact)
-  await transact(deps, async ({ db: trx }) => {
-    await lockContact(trx, workspaceId, 'ct_held')
-    expect(await releaseHeld(deps, { workflowId: id })).toEqual({ more: true })
-    expect(await endedBy(id)).toEqual([null, 'release'])
-  })
-  expect(await releaseHeld(deps, { workflowId: id })).toEqual({ more: false })
-  expect(await endedBy(id)).toEqual(['release', 'release'])
-})
+      db,
+    )
+    for (const [n, contact] of contacts.entries()) await insertHeld(db, id, n, contact)
+    await transact(deps, async ({ db: trx }) => {
+      await lockContact(trx, workspaceId, `ct_held${page}`)
+      expect(await releaseHeld(deps, { workflowId: id, page })).toEqual({ more: true })
+      expect(await endedBy(id)).toEqual([null, 'release'])
+    })
+    expect(await releaseHeld(deps, { workflowId: id })).toEqual({ more: false })
+    expect(await endedBy(id)).toEqual(['release', 'release'])
+  },
+)

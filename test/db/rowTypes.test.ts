@@ -315,7 +315,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
     listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
   (trx) => lockPaused(trx, ws, id),
   (trx) => listHolding(trx, 1),
-  (trx) => listHeld(trx, id, 1, id),
+  (trx) => listHeld(trx, id, { after: '', limit: 1, only: id }),
   (trx) => findSegment(trx, id, 1),
   (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, waitedAt: '', hmac, now: at }),
   (trx) => listLiveRows(trx, null, 1),
