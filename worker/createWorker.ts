@@ -25,8 +25,11 @@ const CACHED_WORKFLOWS = { executions: 128, delivery: 64 } as const
  * it out in a round of its own, which takes as much again.
  */
 const WORKFLOW_TASKS = { executions: 100, delivery: 40 } as const
-/** Segments at once: each takes a connection of the pool, and would wait for one in vain beside more, where Postgres is slow. */
-const SEGMENTS_MAX = 40
+/**
+ * Local activities at once, most of them segments (the default of the SDK is 100). Each takes a connection of the pool: with many more of them
+ * than it has, the last would wait until their time is over where Postgres is slow.
+ */
+const LOCAL_ACTIVITIES_MAX = 40
 
 /** Time that a stopping worker gives running activities. Those of lanes end at once; their mail is waited for elsewhere. */
 const SHUTDOWN_GRACE = '10 seconds'
@@ -77,7 +80,9 @@ export async function createWorkers(parts: WorkerParts): Promise<Worker[]> {
       ...(role === 'delivery' ? laneTuning : {}),
       maxCachedWorkflows: CACHED_WORKFLOWS[role],
       maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS[role],
-      ...(role === 'executions' ? { maxConcurrentLocalActivityExecutions: SEGMENTS_MAX } : {}),
+      ...(role === 'executions'
+        ? { maxConcurrentLocalActivityExecutions: LOCAL_ACTIVITIES_MAX }
+        : {}),
     }),
   )
   if (!roles.includes('executions')) return Promise.all(ofRoles)

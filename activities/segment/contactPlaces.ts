@@ -1,15 +1,17 @@
 // Bounds how many segments of one contact run at once. At the contact's lock they wait for each other, each with a connection of the pool:
-// where somebody holds the contact for long, twenty executions of theirs would stop all that this worker does.
+// where somebody holds the contact for long, as many executions of theirs as the pool has connections (`DATABASE_POOL_SIZE`) would stop all that
+// this worker does.
 import { createSegmentPlaces, type SegmentPlaces } from './places.ts'
 
 const BOUNDS = {
   // One at work, and one that has the lock as soon as that is done.
   each: 2,
-  waiting: 100,
+  // Fewer than a worker runs segments at once, so that others have places meanwhile.
+  waiting: 20,
   wait_ms: 1_000,
   again_ms: 2_000,
   apart_ms: 10,
-  // How long somebody held the contact says nothing about the next ones.
+  // The pace of those before says nothing of the next, since it was the wait for whoever held the contact.
   dense_after_ms: 0,
   dense_ms: 10,
 }

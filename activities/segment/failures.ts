@@ -9,10 +9,10 @@ import type { SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 
 /** A failure after which Temporal waits, so that the segment keeps no place of this worker until then. */
-export const retryAfter = (after_ms: number): ApplicationFailure =>
+export const rendererBusy = (after_ms: number): ApplicationFailure =>
   closed('RendererBusy', 'too much of the workspace is being rendered now', { after_ms })
 
-/** The same where other segments of its contact take long. */
+/** The failure of a segment that found no place among those of its contact. */
 export const contactBusy = (after_ms: number): ApplicationFailure =>
   closed('ContactBusy', 'other segments of the contact take long now', { after_ms })
 

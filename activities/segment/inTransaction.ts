@@ -78,10 +78,11 @@ export async function runInTransaction(
     const writes = giveUp(execution, input.segment, design)
     return write(trx, workspaceId, { ...writes, now })
   }
-  // Only one that is about to be held waits for whoever changes the workflow at this moment.
+  // One that is about to be cancelled stays held, as if the workflow were paused still. Only one that is about to be held waits for whoever
+  // changes the workflow at this moment.
   const mayHold = state.is_paused && design.settings?.on_pause === 'hold'
   state.is_paused =
-    state.is_left_held || (mayHold && (await lockPaused(trx, workspaceId, execution.workflow_id)))
+    state.awaits_cancel || (mayHold && (await lockPaused(trx, workspaceId, execution.workflow_id)))
   const called = await findCalled(trx, run)
   const known = { execution, design, contact, state, now, previous, called, hmac }
   const facts = await loadFacts(trx, known)

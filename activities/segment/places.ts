@@ -1,10 +1,10 @@
-// Bounds how many segments of one kind are somewhere at once, such as those of one workspace with the renderer. Each of them holds
+// Bounds how many segments of one key (a workspace, a contact) are somewhere at once, such as those of one workspace with the renderer. Each of them holds
 // one of the few places that a worker has for segments, so others wait for a moment, and then come again later.
 
 export interface Bounds {
   /** Segments of one key that are inside. */
   each: number
-  /** As many may wait for them. */
+  /** How many of one key may wait. */
   waiting: number
   /** How long one waits for a place; nobody waits where the oldest inside has been there for longer. */
   wait_ms: number

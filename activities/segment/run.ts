@@ -17,7 +17,7 @@ import type { ActivityDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
 import { type ContactPlaces, createContactPlaces } from './contactPlaces.ts'
 import { isEndedElsewhere, storedAgain } from './ended.ts'
-import { contactBusy, retryAfter, withClosedError, withClosedFailures } from './failures.ts'
+import { contactBusy, rendererBusy, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { loadSources } from './mail.ts'
@@ -115,7 +115,7 @@ async function attempt(
   const id = `${executionId}/${segment}`
   // It was turned away before, and would be again.
   if (keptTexts.has(id) && renderPlaces.isFull(workspaceId)) {
-    throw retryAfter(renderPlaces.retryAfter_ms(workspaceId))
+    throw rendererBusy(renderPlaces.retryAfter_ms(workspaceId))
   }
   const design = execution.design as Design
   const sources = await loadSources(deps, reachOfWriter(execution), design)
@@ -136,12 +136,16 @@ async function attempt(
       runInTransaction(inTrx, { input, execution, design, sources, texts, turn, lockedAudiences }),
     )
   const run = () =>
-    inPlace(contactPlaces, execution.contact_id, () => gate.run(isSuspect, transaction, signal))
+    withContactPlace(contactPlaces, execution.contact_id, () =>
+      gate.run(isSuspect, transaction, signal),
+    )
   const renderWanted = async () => {
     try {
       await texts.renderWanted(signal)
     } catch (err) {
-      throw err instanceof RendererBusy ? retryAfter(renderPlaces.retryAfter_ms(workspaceId)) : err
+      throw err instanceof RendererBusy
+        ? rendererBusy(renderPlaces.retryAfter_ms(workspaceId))
+        : err
     } finally {
       // The try after one that was given up may have written the segment by now.
       if (!signal.aborted) keptTexts.keep(id, kept)
@@ -155,7 +159,11 @@ async function attempt(
 }
 
 /** Runs a segment among those of its contact. @throws ApplicationFailure: one of them takes long, so it comes again later */
-async function inPlace<T>(places: ContactPlaces, contactId: string, work: () => Promise<T>) {
+async function withContactPlace<T>(
+  places: ContactPlaces,
+  contactId: string,
+  work: () => Promise<T>,
+) {
   const giveBack = await places.take(contactId)
   if (!giveBack) throw contactBusy(places.retryAfter_ms(contactId))
   try {

@@ -7,12 +7,12 @@ import {
   trimmedEnd,
   withoutComments,
 } from '../../rules/mail/addressList.ts'
-import { ADDRESS_FIELDS, NOBODY } from '../../rules/mail/headers.ts'
+import { ADDRESS_FIELDS, UNDISCLOSED_RECIPIENTS } from '../../rules/mail/headers.ts'
 import { fillerField, lengthened } from '../../rules/mail/sameLength.ts'
 import { type WrittenAddress, writtenAddress } from './writtenAddress.ts'
 
 const HEADER_END = Buffer.from('\r\n\r\n')
-/** Fewer than a header may have when it is sent, since fields are added to it. */
+/** A header with more gets no field that fills, so that it stays readable (`storedHeader` in mail/carried/header.ts). */
 const FIELDS_MAX = 900
 
 /**
@@ -45,7 +45,7 @@ function blankField(field: string, written: WrittenAddress, mayAdd: boolean): st
   const isEmpty = kept.length === 0
   if (isEmpty && isFrom) return field
   if (isEmpty && !/^to\b/i.test(name)) return fillerField(field.length)
-  const list = isEmpty ? ` ${NOBODY}` : joinedParts(kept)
+  const list = isEmpty ? ` ${UNDISCLOSED_RECIPIENTS}` : joinedParts(kept)
   const shorter = lengthened(name + list, field.length, mayAdd)
   if (shorter !== null) return dashed(shorter, written)
   return isEmpty ? fillerField(field.length) : dashed(field, written)
@@ -62,7 +62,7 @@ function keptParts(parts: readonly ListPart[], written: WrittenAddress): ListPar
   return isAll ? null : kept
 }
 
-/** An entry, nothing of theirs; without comments where one holds their address, and the address alone of others who are called by it. */
+/** What stays of an entry: nothing if it is their address; without its comments if one of these holds it; the address alone if the name before it does. */
 function keptEntry(entry: string, written: WrittenAddress): string[] {
   if (written.isThis(entry)) return []
   if (!written.isIn(entry)) return [entry]
@@ -75,6 +75,9 @@ function keptEntry(entry: string, written: WrittenAddress): string[] {
 
 const spacesBefore = (text: string): string => /^[ \t\r\n]*/.exec(text)?.[0] ?? ''
 
-/** Where no list can be read, the address has dashes in its place, of which no name in the DNS is made. */
+/**
+ * Puts dashes in the place of the address wherever it is left. A label of the DNS neither begins nor ends with one (RFC 1123 section 2.1, RFC 952),
+ * so it is nobody's address.
+ */
 const dashed = (field: string, { pattern }: WrittenAddress): string =>
   field.replace(pattern, (address) => address.replace(/[^@."]/g, '-'))

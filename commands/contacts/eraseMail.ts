@@ -15,7 +15,7 @@ import {
   listNamingMail,
   type NamingMail,
 } from '../../db/contacts/headerNames.ts'
-import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
+import { lockDeliveriesToBlank } from '../../db/contacts/lockDeliveries.ts'
 import {
   blankTeamMail,
   cancelTeamMail,
@@ -101,7 +101,7 @@ export const lockItsDeliveries = (
   workspaceId: WorkspaceId,
   mail: ErasedMail,
 ): Promise<void> =>
-  lockEndedDeliveries(
+  lockDeliveriesToBlank(
     trx,
     workspaceId,
     idsOf(mail),

@@ -149,8 +149,8 @@ const addressIn = (entry: RawBuilder<unknown>) =>
   sql`coalesce(substring(${entry} from '<([^<>]+)>\\s*$'), ${entry})`
 
 /**
- * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. The trigger of
- * `header_names` (migration 62) reads an entry likewise, so that what it finds is taken out here.
+ * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. The trigger that
+ * writes `header_names` (migration 63) reads an entry likewise, so that what it finds is taken out here.
  */
 const without = (column: string, email: string) => sql`(
     select coalesce(array_agg(case when ${isNamed(sql`a.entry`, email)} then e.address else a.entry end order by a.place), '{}')
@@ -168,8 +168,8 @@ const namedNoMore = (email: string) => sql`
         reply_to = ${without('reply_to', email)}, "from" = case
           when ${isSenderCalled(sql`m."from"`, email)} then ${addressIn(sql`m."from"`)} else m."from" end`
 
-/** An expression: headers without those that say whom to answer, and say so of this address. */
-const withoutAnswers = (email: string) => sql`(
+/** An expression: headers of an email `m` without the address fields that name this address. Such a header goes as a whole. */
+const withoutAddressFields = (email: string) => sql`(
     select coalesce(jsonb_object_agg(h.key, h.value), '{}') from jsonb_each(m.headers) as h
     where not (h.key ~* ${ADDRESS_FIELDS.source} and ${isNamed(sql`h.value #>> '{}'`, email)}))`
 
@@ -249,7 +249,7 @@ const withoutContent = (email: string) => sql`case
 
 /**
  * Takes content, tags and metadata out of mail that has ended for all, and out of what webhooks tell others of it; out of other mail the
- * address among its recipients. Servers may quote what they refuse: of what they said to others goes what names the address, and all of it
+ * address: among its recipients, in names of others and of the sender, and in address fields of its headers. Servers may quote what they refuse: of what they said to others goes what names the address, and all of it
  * where the others are the team.
  */
 export async function blankContents(
@@ -265,7 +265,7 @@ export async function blankContents(
         as p(email_id text, has_ended boolean, is_shared boolean, is_of_team boolean)
     ), ended as (select email_id, is_shared, is_of_team, is_shared and not is_of_team as keeps_links from page where has_ended
     ), shown as (
-      update emails m set ${namedNoMore(email)}, headers = ${withoutAnswers(email)}
+      update emails m set ${namedNoMore(email)}, headers = ${withoutAddressFields(email)}
       from page where m.id = page.email_id and m.workspace_id = ${workspaceId} and not page.has_ended
     ), mail as (
       update emails m set subject = '', html = null, text = '', headers = '{}', tags = '{}', metadata = '{}',

@@ -34,7 +34,8 @@ export async function findBounds(
 
 /**
  * Whether every transaction has ended that was running when it was asked first: until then one of them may write what it had read
- * before the contact was gone. It is the id of the job's own transaction, since the end of a snapshot lies before the newest that run.
+ * before the contact was gone. The fence is the id of the first page's own transaction:
+ * `pg_snapshot_xmax` would be too low, since it is one more than the latest that has ended, and newer ones may be running.
  * @param fence what it gave the last time; null: it is asked for the first time. One from the cluster that a backup was taken of may
  *   lie ahead of every transaction, so it is set again
  */

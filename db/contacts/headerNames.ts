@@ -1,5 +1,5 @@
 // Finds and blanks mail that was submitted by SMTP, whose header names an erased contact as a recipient and whose envelope does not: the client
-// had sent it to them by another one. It is found by the table `header_names`, which a trigger writes (migration 62).
+// had sent it to them by another one. It is found by the table `header_names`, which a trigger writes (migration 63).
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'

@@ -1,13 +1,14 @@
-// Locks what has been delivered of mail that is blanked: who reports about it has told what they tell by then, or reads what is left.
+// Locks the deliveries of mail that is blanked: who reports about them has told what they tell by then, or reads what is left.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import type { Trx } from '../connect.ts'
 
 /**
  * A statement that came before it does not see what it has waited for, so all that is blanked is looked for after it.
- * @param scheduledIds of these mails what is scheduled too: none of it has ended, and whoever moves them writes their header
+ * @param emailIds those that have ended are locked
+ * @param scheduledIds those of `emailIds` whose scheduled deliveries are locked too, since whoever moves them rewrites the header
  */
-export async function lockEndedDeliveries(
+export async function lockDeliveriesToBlank(
   trx: Trx,
   workspaceId: WorkspaceId,
   emailIds: readonly string[],

@@ -10,7 +10,7 @@ import { isLive } from './live.ts'
 export const isPaused = (workflowId: RawBuilder<unknown>) => sql<boolean>`
   select w.status <> 'active' and w.archived_at is null from workflows w where w.id = ${workflowId}`
 
-/** A query: whether a workflow that is active again cancels what it held. Until its job comes to an execution that is held still. */
+/** A query: whether a workflow that is active again cancels what it held and has not let go yet. */
 export const cancelsHeld = (workflowId: RawBuilder<unknown>) => sql<boolean>`
   select w.status = 'active' and w.held = 'cancel' and w.archived_at is null from workflows w where w.id = ${workflowId}`
 

@@ -85,7 +85,7 @@ export interface SegmentState<Result = unknown> {
   /** Whether its workflow is not active, so that it may hold its executions; an archived one holds none. */
   is_paused: boolean
   /** Whether it was held, and its workflow is active again and about to cancel it. */
-  is_left_held: boolean
+  awaits_cancel: boolean
   /** When the execution was started. */
   entered_at: Date
   chain_depth: number
@@ -118,7 +118,7 @@ export async function findSegmentState<Result = unknown>(
       (extract(epoch from last.created_at) * 1000)::float8 as waited_since, coalesce(last.goals_reached, '{}') as goals_reached,
       e.created_at as entered_at, e.chain_depth,
       coalesce((${isPaused(sql`e.workflow_id`)}), false) as is_paused,
-      coalesce(last.ended_by is null and (${cancelsHeld(sql`last.held_workflow_id`)}), false) as is_left_held,
+      coalesce(last.ended_by is null and (${cancelsHeld(sql`last.held_workflow_id`)}), false) as awaits_cancel,
       (select properties from automation_events where id = e.trigger_event_id) as trigger_properties,
       coalesce((select jsonb_object_agg(latest.node_id, a.properties) from (
         select distinct on (w.node_id) w.node_id, w.consumed_by

@@ -80,7 +80,7 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
     known.timer.unref()
   }
   /** Ends those of a workspace whose keys were revoked or have expired: they would keep its places from those who show a good one. */
-  const endGone = async (name: string) => {
+  const endRevoked = async (name: string) => {
     const all = [...sessions.values()].filter(({ counted }) => counted === name)
     const looked = all.map(async (known) => {
       // What cannot be found out now counts as good.
@@ -92,7 +92,10 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
   }
   const clientOf = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>) =>
     `client ${clientNetwork(remoteAddress ?? '')}`
-  /** Until its session begins it is a stranger's as much as those that have one. @returns false: there are too many */
+  /**
+   * Counts a handshake of TLS among its client's connections without a key, until its session begins. Calls `end` after `stranger_ms`.
+   * @returns false: there are too many
+   */
   const countHandshake = (socket: Socket, end: () => void): boolean => {
     const name = clientOf(socket)
     if (change(name, 1) > guardRules.strangersPerClientMax) {
@@ -163,7 +166,7 @@ export function createGuard({ stranger_ms, message_ms }: GuardTimes = guardTimes
       known.isKeyGood = isKeyGood
       const name = `workspace ${workspaceId}`
       if (count(known, name) <= guardRules.connectionsPerWorkspaceMax) return null
-      await endGone(name)
+      await endRevoked(name)
       return (counts.get(name) ?? 0) > guardRules.connectionsPerWorkspaceMax ? tooMany() : null
     },
     /** The client has shown a wrong key. @param pause waits before the answer */

@@ -33,7 +33,7 @@ export interface HandlerDeps extends SubmissionReceiverDeps {
 /** What a session knows of whoever has logged in. */
 interface User {
   /** The key now; undefined when it was revoked or has expired since. */
-  keyNow: () => Promise<RequestKey | undefined>
+  findKeyNow: () => Promise<RequestKey | undefined>
 }
 
 /** Makes a function that answers with what work gives, or with the reply that it throws. What is no reply is a fault of ours. */
@@ -76,11 +76,11 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
     const key = await findKey(token, remoteAddress)
     if (!key) throw await guard.onWrongKey(session, () => wrongKeyPause(remoteAddress))
     checkPermission(key)
-    const keyNow = () => findKey(token, remoteAddress)
-    const isKeyGood = async () => (await keyNow()) !== undefined
+    const findKeyNow = () => findKey(token, remoteAddress)
+    const isKeyGood = async () => (await findKeyNow()) !== undefined
     const refusal = await guard.onKey(session, key.workspace_id, isKeyGood)
     if (refusal) throw refusal
-    return { keyNow }
+    return { findKeyNow }
   }
 
   const handlers = {
@@ -117,7 +117,7 @@ export function createHandlers(deps: HandlerDeps, guard: ReturnType<typeof creat
 /** The key of a session, which may have been revoked since it was shown. @throws SmtpRefusal */
 async function keyOf({ user }: SMTPServerSession): Promise<RequestKey> {
   if (!user) throw replyOf({ reply: 530, enhanced: '5.7.0', code: null, text: LOG_IN_FIRST })
-  const key = await (user as User).keyNow()
+  const key = await (user as User).findKeyNow()
   if (key) return checkPermission(key)
   const gone = 'The API key was revoked or has expired'
   throw replyOf({ reply: 530, enhanced: '5.7.0', code: 'invalid_api_key', text: gone })

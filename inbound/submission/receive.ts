@@ -101,8 +101,8 @@ async function keep(stream: SMTPServerDataStream, spooled: Spooled): Promise<voi
 }
 
 /**
- * Reads a stream to its end by its events, which takes less than an iterator where a message is small. Nothing is being taken any more
- * when it has ended or broken.
+ * Reads a stream to its end by its events, which costs less of the processor than an iterator for small messages. It resolves or rejects only
+ * when the last `take` has resolved.
  * @param take is given each part. The stream rests until what it gives has resolved; null: it goes on at once
  * @throws when the stream breaks before its end
  */

@@ -8,7 +8,7 @@ interface HeaderLimits {
 }
 /** Of a message that is submitted. */
 export const submittedHeader: HeaderLimits = { bytesMax: 256 * 1024, fieldsMax: 1_000 }
-/** Of one that was taken, and has fields of ours since: what was taken can be read again. */
+/** Of stored messages and of their parts: larger, since a submitted one gets fields of ours. */
 const storedHeader: HeaderLimits = { bytesMax: 272 * 1024, fieldsMax: 1_100 }
 
 const CRLF = '\r\n'

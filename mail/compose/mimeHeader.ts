@@ -4,7 +4,7 @@ import {
   holdsWordMark,
   isReservedHeader,
   isStructuredHeader,
-  NOBODY,
+  UNDISCLOSED_RECIPIENTS,
 } from '../../rules/mail/headers.ts'
 import type { Field } from '../dkim/canonical.ts'
 import type { ComposeInput, MailAddress } from './input.ts'
@@ -38,7 +38,7 @@ export function headerFields(email: ComposeInput): Field[] {
   if (!visibleAscii.test(email.messageId)) throw new Error('a message id is not visible ASCII')
   const fields = [
     ...addressField('From', [email.from]),
-    ...(isToNobody(email) ? [field('To', NOBODY)] : addressField('To', email.to)),
+    ...(isToNobody(email) ? [field('To', UNDISCLOSED_RECIPIENTS)] : addressField('To', email.to)),
     ...addressField('Cc', email.cc),
     ...addressField('Reply-To', email.replyTo),
     field('Date', email.date.toUTCString().replace('GMT', '+0000')),

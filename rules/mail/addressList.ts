@@ -1,6 +1,7 @@
-// Takes the list of a header's address field apart, by its bytes, and puts it together again with some of its entries.
+// Takes the list of a header's address field (RFC 5322 section 3.4) apart, by its bytes, and puts it together again with some of its entries.
+// `postal-mime` reads one too, but keeps no bytes.
 
-/** Either an entry, or a group with its members; both as they are written, with the spaces and line ends around them. */
+/** Either an entry, or a group: its name without the colon, and its members. All as they are written, with the spaces and line ends around them. */
 export type ListPart = { text: string; members: string[] | null }
 
 /** What ends each thing in which commas mean nothing. */

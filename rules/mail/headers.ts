@@ -22,7 +22,10 @@ export const isStructuredHeader = (name: string): boolean => structured.test(nam
 /** True for text with the mark that begins an encoded word (RFC 2047), which a reader might decode. */
 export const holdsWordMark = (text: string): boolean => text.includes('=?')
 
-/** Fields of whom a mail goes to, went to, and to whom readers and their programs answer. */
+/**
+ * Fields that hold recipients, the sender for the author, or whom readers and programs answer (RFC 5322 sections 3.6.2, 3.6.3 and 3.6.6, RFC 8098
+ * section 2.1, and some without a standard). Postgres gets its source too, so it has only what both read alike.
+ */
 export const ADDRESS_FIELDS = new RegExp(
   `^(${[
     '(resent-)?(to|cc|bcc|reply-to|sender)|mail-reply-to|mail-followup-to',
@@ -33,4 +36,4 @@ export const ADDRESS_FIELDS = new RegExp(
 )
 
 /** What To says when it names nobody: a group without members (RFC 5322 section 3.4). */
-export const NOBODY = 'undisclosed-recipients:;'
+export const UNDISCLOSED_RECIPIENTS = 'undisclosed-recipients:;'

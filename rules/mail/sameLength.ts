@@ -1,8 +1,9 @@
 // Brings a field of a header to the length that it had, so that the message stays in the slices in which it is stored.
 
+/** RFC 5322 section 2.1.1. */
 const LINE_BYTES_MAX = 998
-/** Of a line that says nothing. */
-const FILLING_BYTES_MAX = 900
+/** Of a line of filler. */
+const FILLER_BYTES_MAX = 900
 
 /**
  * The field with spaces at its end; where they would make its line too long, with a field behind it that says nothing.
@@ -24,8 +25,8 @@ export function fillerField(length: number): string {
   const name = length >= 'X-Filler: x'.length ? 'X-Filler:' : 'X:'
   let field = name
   for (let left = length - name.length, start = ' '; left > 0; start = '\r\n ') {
-    const most = Math.min(left, FILLING_BYTES_MAX)
-    // No line is left for which there is no room.
+    const most = Math.min(left, FILLER_BYTES_MAX)
+    // The last line needs four bytes: line end, space, one character.
     const bytes = left - most > 0 && left - most < 4 ? most - 4 : most
     field += start + 'x'.repeat(bytes - start.length)
     left -= bytes

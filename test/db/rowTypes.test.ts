@@ -13,7 +13,7 @@ import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
 import * as headerNames from '../../db/contacts/headerNames.ts'
-import { lockEndedDeliveries } from '../../db/contacts/lockDeliveries.ts'
+import { lockDeliveriesToBlank } from '../../db/contacts/lockDeliveries.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
@@ -354,7 +354,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => headerNames.blankNamingMail(trx, ws, 'a@b.test', [{ email_id: id, has_ended: true }]),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
-  (trx) => lockEndedDeliveries(trx, ws, [id], [id]),
+  (trx) => lockDeliveriesToBlank(trx, ws, [id], [id]),
   (trx) => walkTeamMail(trx, ws, erased, { after: null, limit: 2 }),
   (trx) => teamMail.hasTeamMailLeft(trx, ws, id),
   (trx) => teamMail.blankTeamMail(trx, ws, 'a@b.test', { ids: [id], now: at }),

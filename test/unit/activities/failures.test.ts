@@ -2,7 +2,7 @@
 import { ApplicationFailure } from '@temporalio/activity'
 import { defaultFailureConverter, defaultPayloadConverter } from '@temporalio/common'
 import { expect, test } from 'vitest'
-import { retryAfter, withClosedFailures } from '../../../activities/segment/failures.ts'
+import { rendererBusy, withClosedFailures } from '../../../activities/segment/failures.ts'
 import { createLog } from '../../../runtime/log.ts'
 
 const about = { execution_id: 'exe_1', segment: 0 }
@@ -23,7 +23,7 @@ test('the text, the cause and the stack of a fault stay out of it', async () => 
 test('what was said for Temporal goes on as it is', async () => {
   const gone = ApplicationFailure.nonRetryable('no such execution', 'ExecutionGone')
   await expect(withClosedFailures(log, about, () => Promise.reject(gone))).rejects.toBe(gone)
-  const later = retryAfter(4_000)
+  const later = rendererBusy(4_000)
   expect(later).toMatchObject({ type: 'RendererBusy', nextRetryDelay: 4_000 })
   expect(written(later)).not.toMatch(/\.ts|node_modules/)
   await expect(withClosedFailures(log, about, async () => 1)).resolves.toBe(1)

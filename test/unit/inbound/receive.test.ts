@@ -24,7 +24,7 @@ const openIn = (folder: string) =>
   })
 
 test.each(['before its file is open', 'when its file is open'])(
-  'it breaks off %s',
+  'a message that breaks off %s is refused, and leaves no file open',
   async (when) => {
     const stateFolder = mkdtempSync(join(tmpdir(), 'dripline-receive-'))
     onTestFinished(() => rmSync(stateFolder, { recursive: true }))
@@ -49,7 +49,7 @@ test.each(['before its file is open', 'when its file is open'])(
   },
 )
 
-test('it breaks off while its key is looked up', async () => {
+test('a message that breaks off while its key is looked up is refused', async () => {
   const stateFolder = mkdtempSync(join(tmpdir(), 'dripline-receive-'))
   onTestFinished(() => rmSync(stateFolder, { recursive: true }))
   const submit = () => Promise.reject(new Error('there is no whole message'))
