@@ -6,6 +6,8 @@ export interface Bounds {
   each: number
   /** How many of one key may wait. */
   waiting: number
+  /** How many of all keys together: each of them holds a place of the worker meanwhile. */
+  waitingOfAll: number
   /** How long one waits for a place; nobody waits where the oldest inside has been there for longer. */
   wait_ms: number
   /** How soon a segment that was turned away comes again, and how far apart those of one key do at least. */
@@ -33,6 +35,7 @@ export function createSegmentPlaces(bounds: Bounds) {
   const { each, wait_ms } = bounds
   const lines = new Map<string, Line>()
   const retries = createRetries(bounds)
+  let waitingOfAll = 0
 
   function enter(key: string, line: Line): () => void {
     const one = { entered_ms: performance.now() }
@@ -50,9 +53,8 @@ export function createSegmentPlaces(bounds: Bounds) {
     const [oldest] = inside
     // A timer may fire up to 1 ms early by this clock: who comes just after a wait has ended must find it long too.
     const long_ms = wait_ms - 1
-    return (
-      waiting.size < bounds.waiting && (!oldest || performance.now() - oldest.entered_ms < long_ms)
-    )
+    if (waiting.size >= bounds.waiting || waitingOfAll >= bounds.waitingOfAll) return false
+    return !oldest || performance.now() - oldest.entered_ms < long_ms
   }
 
   return {
@@ -72,7 +74,10 @@ export function createSegmentPlaces(bounds: Bounds) {
       lines.set(key, line)
       if (line.inside.size < each) return Promise.resolve(enter(key, line))
       if (!mayWait(line)) return Promise.resolve(null)
-      return waitIn(line, wait_ms, () => enter(key, line))
+      waitingOfAll += 1
+      return waitIn(line, wait_ms, () => enter(key, line)).finally(() => {
+        waitingOfAll -= 1
+      })
     },
   }
 }

@@ -2,7 +2,7 @@
 // a worker has for segments, so one customer's slow templates would otherwise stop everybody's executions.
 import { type Bounds, createSegmentPlaces, type SegmentPlaces } from './places.ts'
 
-const usual: Omit<Bounds, 'waiting'> = {
+const usual: Omit<Bounds, 'waiting' | 'waitingOfAll'> = {
   each: 4,
   wait_ms: 500,
   again_ms: 4_000,
@@ -15,7 +15,7 @@ const usual: Omit<Bounds, 'waiting'> = {
 export type RenderPlaces = SegmentPlaces
 
 /** Makes the places of one worker. As many may wait as are inside. */
-export function createRenderPlaces(bounds: Partial<Omit<Bounds, 'waiting'>> = {}): RenderPlaces {
+export function createRenderPlaces(bounds: Partial<typeof usual> = {}): RenderPlaces {
   const all = { ...usual, ...bounds }
-  return createSegmentPlaces({ ...all, waiting: all.each })
+  return createSegmentPlaces({ ...all, waiting: all.each, waitingOfAll: Number.POSITIVE_INFINITY })
 }

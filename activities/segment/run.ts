@@ -1,7 +1,7 @@
 // Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
 // once.
 import { setTimeout as delay } from 'node:timers/promises'
-import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
+import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity'
 import { closeExecution } from '../../commands/executions/close.ts'
 import { transact } from '../../commands/transact.ts'
 import { AudiencesNotLocked } from '../../commands/unsubscribes/byNode.ts'
@@ -15,7 +15,7 @@ import { createGate, type Turn } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
-import { type ContactPlaces, createContactPlaces } from './contactPlaces.ts'
+import { type ContactPlaces, contactPause_ms, createContactPlaces } from './contactPlaces.ts'
 import { isEndedElsewhere, storedAgain } from './ended.ts'
 import { contactBusy, rendererBusy, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
@@ -165,7 +165,9 @@ async function withContactPlace<T>(
   work: () => Promise<T>,
 ) {
   const giveBack = await places.take(contactId)
-  if (!giveBack) throw contactBusy(places.retryAfter_ms(contactId))
+  if (!giveBack) {
+    throw contactBusy(contactPause_ms(places.retryAfter_ms(contactId), activityInfo().attempt))
+  }
   try {
     return await work()
   } finally {

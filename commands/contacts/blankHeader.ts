@@ -23,13 +23,20 @@ const FIELDS_MAX = 900
 export function blankHeader(start: Buffer, email: string): Buffer | null {
   const end = start.indexOf(HEADER_END)
   const header = start.subarray(0, end === -1 ? start.length : end).toString('latin1')
-  const fields = header.split(/\r\n(?![ \t])/)
+  const fields = fieldsIn(header)
   const written = writtenAddress(email)
-  const mayAdd = fields.length < FIELDS_MAX
-  const without = fields.map((field) => blankField(field, written, mayAdd)).join('\r\n')
+  let count = fields.length
+  const blanked = fields.map((field) => {
+    const without = blankField(field, written, count < FIELDS_MAX)
+    count += fieldsIn(without).length - 1
+    return without
+  })
+  const without = blanked.join('\r\n')
   if (without === header) return null
   return Buffer.concat([Buffer.from(without, 'latin1'), start.subarray(header.length)])
 }
+
+const fieldsIn = (header: string) => header.split(/\r\n(?![ \t])/)
 
 function blankField(field: string, written: WrittenAddress, mayAdd: boolean): string {
   const colon = field.indexOf(':') + 1

@@ -18,8 +18,8 @@ const REASON = { code: 'cancelled', reason: 'held' } as const satisfies {
   code: string
 }
 
-/** How often one page goes on behind executions whose contacts somebody holds. */
-const READS_MAX = 20
+/** How long one page goes on behind executions whose contacts somebody holds: well below the time that its activity has. */
+const PAGE_MS_MAX = 10_000
 
 /**
  * Does one page. What was done is not found again, so it may be repeated and stopped at any moment. A workflow that is not active
@@ -34,14 +34,15 @@ export async function releaseHeld(
   let done = 0
   let left = 0
   let after = ''
-  for (let reads = 1; ; reads++) {
+  const until_ms = performance.now() + PAGE_MS_MAX
+  for (;;) {
     const rows = await listHeld(deps.db, workflowId, { after, limit: page })
     for (const row of rows) {
       if (await letGo(deps, workflowId, row)) done += 1
       else left += 1
     }
     if (rows.length < page) return { more: left > 0 }
-    if (done >= page || reads === READS_MAX) return { more: true }
+    if (done >= page || performance.now() > until_ms) return { more: true }
     after = rows.at(-1)?.execution_id ?? after
   }
 }

@@ -11,16 +11,31 @@ export function unicodeForms(domain: string): string[][] {
   })
 }
 
+/**
+ * Of an address with more characters that may be encoded each spelling would make the pattern so large that Postgres takes 100 times as long, and
+ * an erasure would not end. Its owner has chosen it.
+ */
+const ENCODED_CHARS_MAX = 60
+
 /** A pattern of the address in a text or in a link, of Postgres and of JavaScript. @param email in lower case */
 export function spelledAddress(email: string): string {
   const at = email.lastIndexOf('@')
   const domain = email.slice(at + 1)
+  const shown = `${email.slice(0, at)}@${domainToUnicode(domain) || domain}`
+  if (shown.replace(/[a-z0-9]+/g, '').length > ENCODED_CHARS_MAX)
+    return usuallySpelled(email, shown)
   const local = [...email.slice(0, at)].map((letter) => oneOf([letter])).join('')
   const inUnicode = unicodeForms(domain).map(oneOf).join('')
   const inAscii = [...domain].map((letter) => oneOf([letter])).join('')
   const domains = inUnicode === inAscii ? inAscii : `(?:${inAscii}|${inUnicode})`
   const quote = oneOf(['"'])
   return `(?:${local}|${quote}${local}${quote})${oneOf(['@'])}${domains}`
+}
+
+/** As it is and with its domain in Unicode, each also encoded as a whole. */
+function usuallySpelled(email: string, shown: string): string {
+  const spelled = [email, shown].flatMap((one) => [one, encodeURIComponent(one).toLowerCase()])
+  return `(?:${[...new Set(spelled)].map(escapedPattern).join('|')})`
 }
 
 /** Letters and digits of ASCII are never encoded; all others may be, also several times, as in a link within a link. */

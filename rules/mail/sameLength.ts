@@ -14,7 +14,7 @@ const FILLER_BYTES_MAX = 900
 export function lengthened(field: string, length: number, mayAdd: boolean): string | null {
   const missing = length - field.length
   const lastLine = field.length - (field.lastIndexOf('\n') + 1)
-  if (missing < 0) return null
+  if (missing < 0 || field.split('\r\n').some((line) => line.length > LINE_BYTES_MAX)) return null
   if (lastLine + missing <= LINE_BYTES_MAX) return field + ' '.repeat(missing)
   const filler = '\r\nX:'.length
   return mayAdd && missing >= filler ? `${field}\r\n${fillerField(missing - 2)}` : null

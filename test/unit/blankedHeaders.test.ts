@@ -116,3 +116,18 @@ test('no address is written that nobody has written before', () => {
   const without = blankHeader(Buffer.from(`To: "x\r\nCc: "ada@person.com`), 'ada@person.com')
   expect(without?.toString()).not.toContain('.xxx')
 })
+
+test('a header with nearly as many fields as it may have gets no more than can be read', () => {
+  const named = `Cc: (${ADA} ${'x'.repeat(960)})${BO},\r\n ${'b'.repeat(30)}@x.test`
+  const header = [...Array(240).fill(named), ...Array(655).fill('a:b')].join('\r\n')
+  expect(Buffer.byteLength(header)).toBeLessThan(256 * 1024)
+  expect(readHeader(Buffer.from(header + BODY))).toMatchObject({ fields: { length: 895 } })
+  const without = blankHeader(Buffer.from(header + BODY), ADA)
+  expect(readHeader(without ?? Buffer.alloc(0))).toMatchObject({ bodyAt: header.length + 4 })
+})
+
+test('an entry that comes to the line of the name of its field leaves no line that is too long', () => {
+  const long = `${'b'.repeat(989)}@x.test`
+  const lines = blanked(`To:${ADA},\r\n ${long}`) ?? []
+  expect(lines.join('\r\n')).toContain(long)
+})
