@@ -59,11 +59,14 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   const wait_ms = Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, Math.round(age_ms / 4)))
   const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
   const { fence, isClear } = await passFence(trx, input.fence)
+  // Kept also where it is passed at once: a later page would wait anew for whatever runs then.
+  if (fence !== input.fence) {
+    await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, fence }) })
+  }
   if (!isClear) {
     // What a lane gives back, and what one commit was too small for, does not wait for who is still writing.
     const cancelled = await cancelErasedMail(trx, workspaceId, whom, { now: now(), limit: PAGE })
     await deleteContactNews(trx, workspaceId, whom.contactId)
-    await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, fence }) })
     return cancelled < PAGE
       ? { ...nothing, done: cancelled, wait_ms }
       : { ...nothing, done: cancelled }
