@@ -1,7 +1,7 @@
 // The ways to write an address in the header of a message that are read as that address.
 import { domainToASCII } from 'node:url'
 import { addressParser, decodeWords } from 'postal-mime'
-import { unicodeForms } from '../../db/contacts/spelledAddress.ts'
+import { addressPattern, anyOf } from '../../db/contacts/spelledAddress.ts'
 import { escapedPattern } from '../../rules/escapedPattern.ts'
 import { addressPart } from '../../rules/mail/addressList.ts'
 
@@ -65,19 +65,12 @@ const utf8Of = (bytes: string): string => Buffer.from(bytes, 'latin1').toString(
 
 const unfolded = (bytes: string): string => utf8Of(bytes.replaceAll('\r\n', ''))
 
-/** Patterns of its spellings with quotes around what is before `@`, and with its domain in Unicode: in a text, and in its bytes. */
+/** Patterns of its spellings: in a text, and in its bytes. */
 function spellingsOf(email: string): { text: string; bytes: string } {
-  const at = email.lastIndexOf('@')
-  const domain = email.slice(at + 1)
-  const local = escapedPattern(email.slice(0, at))
-  const letters = unicodeForms(domain)
-  const whole = (ofForm: (form: string) => string) => {
-    const oneOf = (forms: string[]) => forms.map((form) => escapedPattern(ofForm(form))).join('|')
-    const unicode = letters.map((forms) => `(?:${oneOf(forms)})`).join('')
-    return `(?:${local}|"${local}")@(?:${escapedPattern(domain)}|${unicode})`
-  }
+  const written = (ofForm: (form: string) => string) =>
+    addressPattern(email, (forms) => anyOf(forms.map((form) => escapedPattern(ofForm(form)))))
   return {
-    text: whole((form) => form),
-    bytes: whole((form) => Buffer.from(form).toString('latin1')),
+    text: written((form) => form),
+    bytes: written((form) => Buffer.from(form).toString('latin1')),
   }
 }

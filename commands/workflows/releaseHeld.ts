@@ -2,7 +2,7 @@
 
 import { lockContactUnlessHeld } from '../../db/contacts/writes.ts'
 import { stopMailOfExecutions } from '../../db/deliveries/stop.ts'
-import { type HeldRow, listHeld, releaseExecution } from '../../db/executions/held.ts'
+import { findHeld, type HeldRow, listHeld, releaseExecution } from '../../db/executions/held.ts'
 import { cancelExecutions, lockExecution } from '../../db/executions/writes.ts'
 import type { OwnReason } from '../../rules/cancelReasons.ts'
 import type { CommandDeps } from '../deps.ts'
@@ -60,11 +60,7 @@ function letGo(
   return transact(deps, async ({ db: trx, now, wake }) => {
     if ((await lockContactUnlessHeld(trx, workspaceId, contact_id)) === 'held') return false
     await lockExecution(trx, workspaceId, executionId)
-    const [held] = await listHeld(trx, workflowId, {
-      after: '',
-      limit: 1,
-      only: executionId,
-    })
+    const held = await findHeld(trx, workspaceId, { workflowId, executionId })
     if (!held) return true
     if (held.action === 'release') await releaseExecution(trx, workspaceId, executionId, now())
     else {

@@ -56,25 +56,34 @@ export interface HeldRow {
   action: HeldAction
 }
 
-/**
- * Executions that a workflow holds although it is active again, oldest first, and what is to become of them.
- * @param page those behind an execution, '' from the first one on; `only`: of these that one alone
- */
-export async function listHeld(
-  db: Db,
-  workflowId: string,
-  { after, limit, only = null }: { after: string; limit: number; only?: string | null },
-): Promise<HeldRow[]> {
-  const { rows } = await sql<HeldRow>`
+/** A query: executions that a workflow holds although it is active again, and what is to become of them. */
+const heldOf = (workflowId: string) => sql`
     select w.execution_id, w.workspace_id, w.contact_id,
       case when x.archived_at is null then x.held else 'release' end as action
     from event_waits w join workflows x on x.id = w.held_workflow_id
     where w.held_workflow_id = ${workflowId} and w.ended_by is null
-      and (x.status = 'active' or x.archived_at is not null)
-      and w.execution_id > ${after} and (${only}::text is null or w.execution_id = ${only})
-    order by w.execution_id limit ${limit}
-  `.execute(db)
+      and (x.status = 'active' or x.archived_at is not null)`
+
+/** A page of them, oldest first. @param after the last one of the page before; '' begins */
+export async function listHeld(
+  db: Db,
+  workflowId: string,
+  { after, limit }: { after: string; limit: number },
+): Promise<HeldRow[]> {
+  const { rows } = await sql<HeldRow>`${heldOf(workflowId)} and w.execution_id > ${after}
+    order by w.execution_id limit ${limit}`.execute(db)
   return rows
+}
+
+/** One of them; undefined: it is none. */
+export async function findHeld(
+  db: Db,
+  workspaceId: WorkspaceId,
+  { workflowId, executionId }: { workflowId: string; executionId: string },
+): Promise<HeldRow | undefined> {
+  const { rows } = await sql<HeldRow>`${heldOf(workflowId)}
+      and w.workspace_id = ${workspaceId} and w.execution_id = ${executionId} limit 1`.execute(db)
+  return rows[0]
 }
 
 /** Ends the hold of an execution, whose lock the caller has, and tells Temporal. The caller wakes the outbox. */

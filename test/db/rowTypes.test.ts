@@ -47,7 +47,7 @@ import { listTriggers } from '../../db/events/triggers.ts'
 import { insertEvent } from '../../db/events/writes.ts'
 import { listAdmissions } from '../../db/executions/admissions.ts'
 import { listEmailActivity, listEventTimes } from '../../db/executions/facts.ts'
-import { listHeld, listHolding, lockPaused } from '../../db/executions/held.ts'
+import { findHeld, listHeld, listHolding, lockPaused } from '../../db/executions/held.ts'
 import { findRestart, isStartLeft, listLiveRows } from '../../db/executions/lost.ts'
 import { listEndedExecutions } from '../../db/executions/reads.ts'
 import { findSegment, findSegmentState } from '../../db/executions/segments.ts'
@@ -315,7 +315,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
     listEndedExecutions(trx, ws, { contactId: id }, { limit: 2, after: moment, status: 'FAILED' }),
   (trx) => lockPaused(trx, ws, id),
   (trx) => listHolding(trx, 1),
-  (trx) => listHeld(trx, id, { after: '', limit: 1, only: id }),
+  (trx) => findHeld(trx, ws, { workflowId: id, executionId: id }),
+  (trx) => listHeld(trx, id, { after: id, limit: 1 }),
   (trx) => findSegment(trx, id, 1),
   (trx) => findSegmentState(trx, ws, { executionId: id, segment: 1, waitedAt: '', hmac, now: at }),
   (trx) => listLiveRows(trx, null, 1),
