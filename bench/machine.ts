@@ -17,16 +17,21 @@ export function describeMachine(servers: { postgres: string; temporal: string })
   }
 }
 
-/** Version of a Postgres server, and whether it uses fsync. */
+/** Version of a Postgres server, what it was compiled for (`-O2`; `-Os` is for size), and whether it uses fsync. */
 export async function describePostgres(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    const { rows } = await client.query<{ version: string; fsync: string }>(
+    const { rows } = await client.query<{
+      version: string
+      compiled: string | null
+      fsync: string
+    }>(
       `select split_part(current_setting('server_version'), ' ', 1) as version,
+        (select substring(setting from '.*(-O\\w)') from pg_config where name = 'CFLAGS') as compiled,
         current_setting('fsync') as fsync`,
     )
-    return `${rows[0]?.version}, fsync ${rows[0]?.fsync}`
+    return `${rows[0]?.version} (${rows[0]?.compiled}), fsync ${rows[0]?.fsync}`
   } finally {
     await client.end()
   }

