@@ -122,7 +122,7 @@ async function greet(
   }
   if (reply.code < 500) throw new Refused('ehlo', reply)
   // Very old servers know only HELO (RFC 5321 section 3.2).
-  const old = await ask(wire, 'ehlo', `HELO ${ehloName}`, phaseMs.ehlo)
+  const old = await ask(wire, 'ehlo', `HELO ${ehloName}`, phaseMs.ehlo).catch(() => reply)
   if (old.code !== 250) throw new Refused('ehlo', old)
   return new Map()
 }

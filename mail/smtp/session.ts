@@ -83,7 +83,12 @@ export function createSession(options: SessionOptions) {
     let refusal: Outcome | null = null
     for (const [command, line] of commands) {
       if (!pipelined) connection.writeLines(line)
-      const reply = await next(connection, command)
+      const reply = await next(connection, command).catch((err: unknown) => {
+        if (!refusal) throw err
+        return null
+      })
+      // It has refused, and gone without an answer to the rest: what it has said counts.
+      if (reply === null) break
       const accepted = command === 'data' ? reply.code === 354 : reply.code < 300
       if (accepted) {
         // The server expects a message although it refused the recipient: closing the connection is the only way

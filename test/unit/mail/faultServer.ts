@@ -14,8 +14,11 @@ export type Step =
   | 'rset'
   | 'quit'
 
-/** A reply, `drop` (closes), or `hang` (sends nothing); undefined: the usual reply. */
+/** A reply, one with `GONE` at its end, `drop` (closes), or `hang` (sends nothing); undefined: the usual reply. */
 export type Script = (step: Step, connection: number) => string | undefined
+
+/** After this reply the server closes the connection, and answers nothing more. */
+export const GONE = '\ngone'
 
 const usual: Record<Step, string> = {
   banner: '220 fault.test ESMTP',
@@ -65,7 +68,10 @@ export async function startFaultServer(
       const reply = script(step, connection) ?? usual[step]
       if (reply === 'drop') socket.destroy()
       else if (reply === 'hang') silent = true
-      else if (reply !== '' && !silent) socket.write(`${reply}\r\n`)
+      else if (reply.endsWith(GONE)) {
+        silent = true
+        socket.end(`${reply.slice(0, -GONE.length)}\r\n`)
+      } else if (reply !== '' && !silent) socket.write(`${reply}\r\n`)
       return reply
     }
     const command = (line: string) => {

@@ -1,7 +1,7 @@
 // The relay against servers that refuse, close the connection or are silent: every outcome is safe.
 import { describe, expect, test } from 'vitest'
 import { createRelayTransport } from '../../../mail/smtp/relay.ts'
-import { type Script, startFaultServer } from './faultServer.ts'
+import { GONE, type Script, startFaultServer } from './faultServer.ts'
 import { at, closeAfterTest, envelope, message, relayTo, sendOne, short } from './relayHarness.ts'
 
 const noPipelining: Script = (step) => (step === 'ehlo' ? '250 fault.test' : undefined)
@@ -38,6 +38,19 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
     expect(asked).toBe(step === 'dot' ? 1 : 0)
     // a pipelined DATA that was accepted without a recipient: the message is sent to nobody
     if (step !== 'dot') expect(server.seen.messages.join('')).not.toContain('Hello')
+  })
+
+  test.each([
+    ['ehlo', '550 5.7.1 your address is blocked', '5.7.1'],
+    ['mail', '550 5.7.1 your address is blocked', '5.7.1'],
+    ['rcpt', '550 5.1.1 no such user', '5.1.1'],
+    ['rcpt', '450 4.7.1 greylisted', '4.7.1'],
+    ['data', '554 5.5.1 no valid recipients', '5.5.1'],
+  ] as const)('%s refused by %s, and no answer to what follows: the refusal counts', async (step, reply, enhanced) => {
+    const { transport } = await relayTo(with_(at(step, `${reply}${GONE}`)))
+    const { outcome } = await sendOne(transport)
+    const code = Number(reply.slice(0, 3))
+    expect(outcome).toEqual({ kind: 'rejected', phase: step, code, enhanced, reply })
   })
 
   test.each([
