@@ -10,7 +10,8 @@ export function createWindow(now: () => Date) {
     /** Adds to a counter. @returns what it has counted in this minute */
     add(name: string, amount = 1): number {
       const time = now().getTime()
-      if (time - began >= WINDOW_MS) {
+      // A clock that was set back must not keep a full window closed.
+      if (time < began || time - began >= WINDOW_MS) {
         counts.clear()
         began = time
       }

@@ -121,7 +121,7 @@ async function greet(
     )
   }
   if (reply.code < 500) throw new Refused('ehlo', reply)
-  // Very old servers know only HELO (RFC 5321 section 3.2).
+  // Very old servers know only HELO (RFC 5321 section 3.2). One that goes without an answer has said why before.
   const old = await ask(wire, 'ehlo', `HELO ${ehloName}`, phaseMs.ehlo).catch(() => reply)
   if (old.code !== 250) throw new Refused('ehlo', old)
   return new Map()

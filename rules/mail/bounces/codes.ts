@@ -24,13 +24,13 @@ export const codes: readonly BounceRule[] = [
   { enhanced: /^\d\.7\.(25|28|29|506|508|51[01]|60[6-9]|6[1-4]\d)$/, bounce: oursBy.address },
   // 550 5.7.705 (the tenant sends too much), 5.7.750 (an unregistered domain) (Microsoft)
   { enhanced: /^5\.7\.7([0-4]\d|50)$/, bounce: oursBy.account },
-  // 550 5.1.1, 5.1.3, 5.1.6: no such mailbox, no address, moved
-  { enhanced: /^\d\.1\.[136]$/, code: /^5/, bounce: noEmail },
+  // 550 5.1.1, 5.1.3, 5.1.6: no such mailbox, no address, moved. Not 550 4.1.1: what contradicts itself suppresses nobody.
+  { enhanced: /^5\.1\.[136]$/, code: /^5/, bounce: noEmail },
   // 556 5.1.10: null MX (RFC 7505)
   { enhanced: /^5\.1\.10$/, code: /^5/, bounce: noMailHost },
   { code: /^556$/, bounce: noMailHost },
   // 550 5.2.1: the mailbox is closed
-  { enhanced: /^\d\.2\.1$/, code: /^5/, bounce: noEmail },
+  { enhanced: /^5\.2\.1$/, code: /^5/, bounce: noEmail },
   // 452 4.2.2, 552 5.2.2: the mailbox is full
   { enhanced: /^\d\.2\.2$/, bounce: mailboxFull },
   // 552 5.3.4, 550 5.2.3: the mail is larger than it may be

@@ -75,6 +75,10 @@ test.each([
   // not final
   ['451 4.3.0 come back later', 'Transient/General again unknown'],
   ['450 4.1.1 unknown for now: no such user', 'Transient/General again unknown'],
+  // a status that contradicts its code: the code ends the mail, and the address stays
+  ['550 4.1.1 not taken at this time', 'Permanent/General final unknown'],
+  ['550 4.2.1 not taken at this time', 'Permanent/General final mailbox'],
+  ['450 5.1.1 not taken at this time', 'Transient/General again unknown'],
   ['something without a status', 'Undetermined/Undetermined final unknown'],
 ])('%s: %s', (reply, expected) => {
   expect(classify(reply)).toBe(expected)
