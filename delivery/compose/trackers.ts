@@ -12,6 +12,7 @@ import { clickToken, openToken } from '../../mail/tracking/tokens.ts'
 import type { Watched } from '../../rules/watched.ts'
 import { createBatcher } from '../../runtime/batcher.ts'
 import type { DeliveryDeps } from '../deps.ts'
+import { writeEach } from '../lane/settle.ts'
 
 export interface Tracker {
   htmlFor: (deliveryId: number) => string
@@ -29,10 +30,15 @@ const HTML_CHARS_MAX = 2 * 1024 * 1024
 export function createTrackers(deps: Pick<DeliveryDeps, 'db' | 'wake' | 'config' | 'secrets'>) {
   const { config, secrets } = deps
   const mac = secrets.mac('tracking')
-  const store = createBatcher(async (rows: NewRow<'email_links'>[]) => {
-    await transact.one(deps, ({ db }) => insertEmailLinks(db, rows))
-    return rows.map(() => undefined)
-  }, INSERT_MAX)
+  const writeAll = createBatcher(
+    (rows: NewRow<'email_links'>[]) =>
+      writeEach(rows, (some) => transact.one(deps, ({ db }) => insertEmailLinks(db, some))),
+    INSERT_MAX,
+  )
+  const store = async (row: NewRow<'email_links'>) => {
+    const fault = await writeAll(row)
+    if (fault !== undefined) throw fault
+  }
 
   return async (
     email: EmailContent,

@@ -1,5 +1,6 @@
 // Finds the links of an html text to track, and replaces them by tracked links.
 import { QuoteType, Tokenizer } from 'htmlparser2'
+import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 
 /** A text that stays as it is, a link (its index in `urls`), or the pixel. */
@@ -100,12 +101,12 @@ const pixel = (url: string) =>
 const escapeValue = (text: string) =>
   text.replace(/[\s"'`=<>&]/g, (char) => `&#${char.charCodeAt(0)};`)
 
-/** The target of a link as a browser reads it; null if a redirect to it is not possible. */
+/** The target of a link as a browser reads it; null if a redirect to it is not possible, or it cannot be stored. */
 function toTarget(text: string): string | null {
   const url = withoutSpaceAround(text).replace(WITHIN, '')
   if (url.length > limits.trackedUrlCharsMax || !HTTP_URL.test(url) || LEFTOVER.test(url))
     return null
-  return URL.canParse(url) ? url : null
+  return URL.canParse(url) && isStorableText(url) ? url : null
 }
 
 /**

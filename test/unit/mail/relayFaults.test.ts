@@ -46,12 +46,15 @@ describe.each(['pipelined', 'one by one'])('%s', (mode) => {
     ['rcpt', '550 5.1.1 no such user', '5.1.1'],
     ['rcpt', '450 4.7.1 greylisted', '4.7.1'],
     ['data', '554 5.5.1 no valid recipients', '5.5.1'],
-  ] as const)('%s refused by %s, and no answer to what follows: the refusal counts', async (step, reply, enhanced) => {
-    const { transport } = await relayTo(with_(at(step, `${reply}${GONE}`)))
-    const { outcome } = await sendOne(transport)
-    const code = Number(reply.slice(0, 3))
-    expect(outcome).toEqual({ kind: 'rejected', phase: step, code, enhanced, reply })
-  })
+  ] as const)(
+    '%s refused by %s, and no answer to what follows: the refusal counts',
+    async (step, reply, enhanced) => {
+      const { transport } = await relayTo(with_(at(step, `${reply}${GONE}`)))
+      const { outcome } = await sendOne(transport)
+      const code = Number(reply.slice(0, 3))
+      expect(outcome).toEqual({ kind: 'rejected', phase: step, code, enhanced, reply })
+    },
+  )
 
   test.each([
     ['banner', 'banner'],
