@@ -85,6 +85,8 @@ const WAIT_MS = 30_000
 const IDLE_MS = 5_000
 const FORGET_MS = 15 * 60_000
 const SWEEP_MS = 60_000
+/** Beyond so many destinations, of some 8 KB each, those that were unused for `SWEEP_MS` are dropped: a list of companies may have a hundred thousand. */
+const KEPT_MAX = 2_000
 const CLOSED_MS = 1_000
 
 /** Weak TLS is allowed, because the alternative is no encryption. */
@@ -92,7 +94,7 @@ const lenientTls: ConnectionOptions = { minVersion: 'TLSv1', ciphers: 'DEFAULT@S
 
 /**
  * Makes the transport of direct delivery (RFC 5321 section 5.1). Domains at the same provider, or with the same
- * addresses, share a destination, which has its connections and its pace. A destination that is unused for 15 minutes is dropped. Call `close` before the process ends.
+ * addresses, share a destination, which has its connections and its pace. A destination that is unused for 15 minutes, or where there are very many for one, is dropped. Call `close` before the process ends.
  */
 export function createMxTransport(options: MxOptions): MxTransport {
   const { dns, allowPrivate = false, random = Math.random } = options
@@ -145,8 +147,9 @@ export function createMxTransport(options: MxOptions): MxTransport {
 
   function sweep(): void {
     sweptAt = now()
+    const unused_ms = destinations.size > KEPT_MAX ? SWEEP_MS : FORGET_MS
     for (const [key, destination] of destinations) {
-      if (!destination.forgettable(FORGET_MS)) continue
+      if (!destination.forgettable(unused_ms)) continue
       destinations.delete(key)
       rooms.forget(key)
     }

@@ -171,6 +171,21 @@ test('unused destinations are dropped', async () => {
   expect(stage.state().group).toBe('127.0.0.1')
 })
 
+test('of very many destinations those that were unused for a minute are dropped', async () => {
+  let now = 1_000_000
+  const nowhere = async () => ({ kind: 'nodata' }) as const
+  const a = async (host: string) => ({ kind: 'ok' as const, records: [host.slice(0, -5)] })
+  const stage = await createStage({ ...dns(), mx: nowhere, a, aaaa: nowhere }, { now: () => now })
+  for (let third = 0; third < 21; third++) {
+    const domains = Array.from({ length: 100 }, (_, i) => `127.1.${third}.${i + 1}.test`)
+    await Promise.all(domains.map(stage.send))
+  }
+  expect(stage.transport.destinations()).toHaveLength(2_100)
+  now += 61_000
+  await stage.send('127.1.30.1.test')
+  expect(stage.state().group).toBe('127.1.30.1')
+})
+
 describe('opportunistic TLS', () => {
   const stageAt = (port: number) => createStage(cachedDns(dns()), { port, tls: {} })
 
