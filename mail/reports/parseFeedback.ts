@@ -11,7 +11,7 @@ const RETURN_PATHS_MAX = 20
 
 /** What could be a return path of ours, wherever it stands: in Return-Path, Received-SPF, Authentication-Results, … */
 const RETURN_PATH = /b\+\d{1,16}\.[0-9a-f]{20}@[a-z0-9.-]{1,253}[a-z0-9]/gi
-const MESSAGE_ID = /^message-id:[ \t]*<([^<>\s]{1,500})>[ \t]*$/gim
+const MESSAGE_ID = /^message-id:[ \t]*<([^<>\s\p{Cc}]{1,500})>[ \t]*$/gimu
 /** As `feedbackId` makes it. */
 const FEEDBACK_ID = /^feedback-id:[ \t]*[\w-]{1,80}:[\w-]{1,80}:([\w-]{1,80}):dripline[ \t]*$/gim
 /** How Microsoft's reports named the reader before they became reports by RFC 5965 (2026). */

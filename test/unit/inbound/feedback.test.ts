@@ -191,9 +191,10 @@ describe('a return path in the reported mail', () => {
   })
 })
 
-test('a Message-ID counts for nothing of a mail with several recipients, unknown, or twice', async () => {
+test('a Message-ID counts for nothing of a mail with several recipients, unknown, twice, or that Postgres cannot be asked for', async () => {
   const several = SOLE.replace('salt', 'tlas')
-  for (const messageId of [several, `a@b.example>\nMessage-ID: <${SOLE}`, '', `${SOLE} `]) {
+  const twice = `a@b.example>\nMessage-ID: <${SOLE}`
+  for (const messageId of [several, twice, '', `${SOLE} `, `${SOLE}\0`]) {
     expect(await send(await sign(reportOf('fastmail', { ...elsewhere, messageId })))).toMatch(
       /^250 /,
     )
