@@ -94,3 +94,23 @@ test('while the name server knows nobody, nobody is suppressed', async () => {
   }
   expect(await db.selectFrom('suppressions').selectAll().execute()).toEqual([])
 })
+
+test('a name server that finds nobody ends no mail: it is looked up until another domain is found', async () => {
+  const { db, send } = await startService()
+  const unknown = ['ada@one.acme.test', 'ada@two.acme.test', 'ada@three.acme.test']
+  await send(unknown)
+  for (const attempt of [1, 2]) {
+    await eventually(async () => {
+      const rows = await db.selectFrom('deliveries').select(['state', 'attempt']).execute()
+      expect(rows).toEqual(unknown.map(() => ({ state: 'deferred', attempt })))
+    })
+    if (attempt === 1) await hasten(db)
+  }
+  await send(['ada@acme.test'])
+  await eventually(async () => expect((await statesOf(db))['ada@acme.test']).toBe('delivered'))
+  await hasten(db)
+  await eventually(async () => {
+    const states = await statesOf(db)
+    expect(unknown.map((to) => states[to])).toEqual(['bounced', 'bounced', 'bounced'])
+  })
+})
