@@ -173,7 +173,8 @@ const IS_SMALL = sql`octet_length(properties::text) <= ${sql.lit(PROPERTIES_BYTE
 /**
  * Contacts are read without a lock, and the update takes it. `place between …` is always true: it makes the planner expect one row, so
  * that the update finds each contact by its place and in the order of `fit`, however few contacts there are. With a contact of large
- * properties nothing is written: it would have to be locked after others, out of their order.
+ * properties nothing is written: it would have to be locked after others, out of their order. Nor is anything with an event_id that was
+ * recorded before, so that what writes all or nothing need not be undone.
  */
 const waiting = (
   contacts: RawBuilder<unknown>,
@@ -239,10 +240,9 @@ const groupWrite = (onHeld: OnHeldContacts, are: Are) => (slot: Slots<Asked>) =>
   const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
   const prior =
     are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
+  const such = onHeld === 'wait' ? sql`` : sql`where p.event_id = g.event_id`
   const isNotPrior =
-    are === 'plain'
-      ? sql`true`
-      : sql`not exists (select from prior p where p.event_id = g.event_id)`
+    are === 'plain' ? sql`true` : sql`not exists (select from prior p ${such})`
   const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
   const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
