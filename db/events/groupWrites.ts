@@ -241,8 +241,7 @@ const groupWrite = (onHeld: OnHeldContacts, are: Are) => (slot: Slots<Asked>) =>
   const prior =
     are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
   const such = onHeld === 'wait' ? sql`` : sql`where p.event_id = g.event_id`
-  const isNotPrior =
-    are === 'plain' ? sql`true` : sql`not exists (select from prior p ${such})`
+  const isNotPrior = are === 'plain' ? sql`true` : sql`not exists (select from prior p ${such})`
   const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
   const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
