@@ -28,16 +28,18 @@ const CONTACTS = sql.lit('dripline.contacts')
 const HAS_MADE = sql.lit('dripline.has_made')
 
 /** The statements. What they have written they leave in the two settings too: the guard is sent before they are answered. */
-const writes = writesOf((steps, onHeld) =>
-  compileOnce<Asked, { contacts: string }>((slot) => {
-    const unbound = onHeld === 'wait' ? sql`` : sql`, unbound`
-    return sql`${steps(slot)}
+const writes = writesOf(
+  (steps, onHeld) =>
+    compileOnce<Asked, { contacts: string }>((slot) => {
+      const unbound = onHeld === 'wait' ? sql`` : sql`, unbound`
+      return sql`${steps(slot)}
     select set_config(${CONTACTS}, w.contacts, true) as contacts, set_config(${HAS_MADE}, w.has_made, true)
     from (
       select string_agg(coalesce(h.of_id, ''), ',' order by g.place) as contacts, coalesce(bool_or(h.is_new), false)::text as has_made
       from given g left join happened h on h.place = g.place
     ) w${unbound}`
-  }),
+    }),
+  { isWhole: true },
 )
 
 interface AskedOfGuard {
