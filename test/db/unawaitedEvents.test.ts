@@ -301,21 +301,28 @@ test.each([
   },
 )
 
-test('a batch with a contact that is changed at that moment is recorded, and the next one of its names by one statement', async () => {
-  const { workspaceId } = await seedWorkspace(db)
+test('a batch with a contact that is changed, and begins to wait for it, at that moment is recorded and ends the wait; the next one of its names takes one statement', async () => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
   const events = [eventOf(), eventOf()]
   const [one] = events
   if (!one) throw new Error('no event')
   await showQuiet(workspaceId, events)
-  await recordEvent(db, workspaceId, { ...one, eventName: 'before' })
+  const started = await startFor(workspace, one.email)
   const holder = await openSession(url)
   await holder.run(
-    `begin; update contacts set event_count = event_count + 1 where workspace_id = '${workspaceId}' and email = '${one.email}'`,
+    `begin; update contacts set event_count = event_count + 1 where id = '${started.contactId}'`,
   )
   const posted = postAutomationEvents(deps, workspaceId, events.map(postedOf))
   await eventually(async () => expect(await holder.waiting()).toBe(1))
+  // The guard knows nothing of who is not written, so what they wait for is found in more steps alone.
+  const { sql: text, parameters } = insertWait(workspaceId, started, {
+    event_name: one.eventName,
+  }).compile(db)
+  await holder.run(text, [...parameters])
   await holder.run('commit')
   expect((await posted).some(isRefusal)).toBe(false)
+  expect(await listEnds(workspaceId)).toEqual(['event'])
   const { event_count } = await db
     .selectFrom('contacts')
     .select('event_count')
