@@ -100,31 +100,6 @@ test('who unsubscribes by the mail that they still have has left, and may undo i
   }
 })
 
-const SPACES = ' \u00a0\u3000\ufeff'
-test('who is written with spaces around the address goes too, also out of mail of before, which kept them', async () => {
-  const { email } = await leavers.leaver()
-  const written = `${SPACES}${email}${SPACES}`
-  const others = [`${SPACES}b@example.test `, `Bob <b2@example.test>${SPACES}`]
-  // Mail whose other recipients have not got it yet is waited for, unless it is scheduled.
-  const scheduled_at = clock.ms + 86_400_000
-  const named = { cc: [written, ...others], bcc: `Ada <${email}>${SPACES}`, reply_to: written }
-  const mail = { ...named, scheduled_at }
-  const id = await send(written, mail)
-  const older = await send(email)
-  await sql`update emails set "to" = array[${written}], cc = array[${written}, ${others[0]}, ${others[1]}],
-    "from" = ${` ${email} <a@sender.test>${SPACES}`}
-    where id = (select email_id from deliveries where id = ${older})`.execute(db)
-  await erase(email)
-  const { rows } = await sql<{ cc: string[] }>`select cc from emails
-    where id in (select email_id from deliveries where id in (${id}, ${older})) order by id`.execute(
-    db,
-  )
-  expect(rows.map(({ cc }) => cc.map((one) => one.trim()))).toEqual([
-    ['b@example.test', 'Bob <b2@example.test>'],
-    ['b@example.test', 'Bob <b2@example.test>'],
-  ])
-})
-
 test('opens and clicks that come after the erasure name nobody', async () => {
   const one = await leavers.leaver()
   const id = await leavers.delivered(one)
