@@ -65,13 +65,12 @@ export async function listenForSubmissions(
     now,
     findKey,
     countRequest: createRequestCount(now, book),
-    submit: (reach, input) => {
+    submit: (reach, email, named) => {
       const owner = { kind: 'workspace', workspaceId: reach.workspaceId } as const
-      const { idempotencyKey, ...email } = input
       return inScope({ owner, signal: null }, () =>
-        idempotencyKey === null
+        named === null
           ? submitEmail(submitting, reach, email)
-          : submitOnce(submitting, reach, { ...email, idempotencyKey }),
+          : submitOnce(submitting, reach, email, named),
       )
     },
     stateFolder: config.stateFolder,

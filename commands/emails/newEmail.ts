@@ -54,6 +54,9 @@ export interface EmailParts {
   messageId?: string | undefined
 }
 
+/** Addresses as they are stored: who is looked for by one, to find their mail or to erase them, is found without spaces around it. */
+const trimmed = (addresses: readonly string[] = []): string[] => addresses.map((one) => one.trim())
+
 /** Makes an email that is due at its time, or at once. Every category is tried for as long as transactional mail (24 hours), from when it is due. */
 export function newEmail(
   {
@@ -76,11 +79,11 @@ export function newEmail(
       id,
       type: 'transactional',
       category: parts.category,
-      from: parts.from,
-      to: parts.to,
-      cc: parts.cc ?? [],
-      bcc: parts.bcc ?? [],
-      reply_to: parts.replyTo,
+      from: parts.from.trim(),
+      to: trimmed(parts.to),
+      cc: trimmed(parts.cc),
+      bcc: trimmed(parts.bcc),
+      reply_to: trimmed(parts.replyTo),
       subject: content.subject,
       html: content.html,
       text: content.text,

@@ -10,14 +10,22 @@ import { type SubmitDeps, type SubmitEmail, submitEmail } from './submit.ts'
 /** `reused`: the key came with another message before. `in_progress`: a message with it is being taken now. */
 export type KeyFault = 'reused' | 'in_progress'
 
+/** How a message names itself. */
+export interface NamedMessage {
+  idempotencyKey: string
+  /** What is the same when its attachments are; null: it has none. */
+  attachmentsDigest: string | null
+}
+
 /** Accepts it as `submitEmail` does, or gives the id of the email that the same message has made within 24 hours. */
 export async function submitOnce(
   deps: SubmitDeps,
   reach: Reach,
-  input: SubmitEmail & { idempotencyKey: string },
+  input: SubmitEmail,
+  named: NamedMessage,
 ): Promise<Awaited<ReturnType<typeof submitEmail>> | { fault: KeyFault }> {
   let made: Awaited<ReturnType<typeof submitEmail>> | undefined
-  const outcome = await once(deps, await nameOf(reach, input), async () => {
+  const outcome = await once(deps, await nameOf(reach, input, named), async () => {
     made = await submitEmail(deps, reach, input)
     // It is not kept.
     if (isRefusal(made)) return { status: 400, body: '' }
@@ -36,19 +44,20 @@ export async function submitOnce(
  */
 async function nameOf(
   { workspaceId, domainId }: Reach,
-  input: SubmitEmail & { idempotencyKey: string },
+  input: SubmitEmail,
+  { idempotencyKey: key, attachmentsDigest }: NamedMessage,
 ): Promise<NamedRequest> {
-  const { idempotencyKey: key, recipients, from, to, cc, replyTo, subject, html, text } = input
+  const { recipients, from, to, cc, replyTo, subject, html, text } = input
   const { tags, metadata, tracking, scheduledAt } = input
   const scope = JSON.stringify(['submission', domainId, key, [...recipients].sort()])
   const read = [from, to, cc, replyTo, subject, html, text, tags, metadata, tracking]
-  // Only where it is asked for, so that a key of the release before is still that of the same message.
-  const asked = scheduledAt === null ? read : [...read, scheduledAt]
+  // Only where there are any, so that a key of the release before is still that of the same message.
+  const more = [scheduledAt, attachmentsDigest].filter((one) => one !== null)
   return {
     workspaceId,
     keyHash: hash('sha256', scope, 'buffer'),
     // With the key, so that nobody who reads the table can try out what a short text was.
-    fingerprint: await macOf(createHmac('sha256', key), asked),
+    fingerprint: await macOf(createHmac('sha256', key), [...read, ...more]),
   }
 }
 

@@ -18,7 +18,7 @@ type Deps = Pick<CommandDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac'>
  * (quietNames.ts): `recordTogether` notes these.
  * @param onHeld `skip`: events whose contacts somebody holds go alone; `wait`: all are recorded or none
  * @returns what each was recorded as, in order, or that it goes alone; undefined: nothing was written, and they are to be recorded in
- * more steps, since one of them may start or wake something
+ * more steps, since one of them may start or wake something, or cannot be written with the others
  * @throws as `insertUnawaitedGroup` does: nothing was written
  */
 export async function recordUnawaited(
@@ -31,7 +31,7 @@ export async function recordUnawaited(
   if (currentHeldCommit() || !group.every(mayBeUnawaited)) return undefined
   if (!areQuiet(workspaceId, group)) return undefined
   const made = makeRows(deps, workspaceId, group)
-  const contactIds = await transact.one(deps, ({ db }) =>
+  const written = await transact.one(deps, ({ db }) =>
     insertUnawaitedGroup(
       db,
       workspaceId,
@@ -39,12 +39,11 @@ export async function recordUnawaited(
       onHeld,
     ),
   )
-  if (!contactIds) {
-    noteRefused(workspaceId, group)
-    return undefined
-  }
+  if (written === 'awaited') noteRefused(workspaceId, group)
+  // What parts a group says nothing of its names: the next one may be written at once.
+  if (written === 'awaited' || written === 'apart') return undefined
   return made.map(({ event, now, row: { id, event_id: eventId } }, place) => {
-    const contactId = contactIds[place]
+    const contactId = written[place]
     return contactId ? toNewlyRecorded({ event, now, id, eventId }, contactId, NOTHING) : ALONE
   })
 }

@@ -144,9 +144,9 @@ export async function hasMailLeft(
 const isNamed = (link: RawBuilder<unknown>, email: string) =>
   sql`(lower(${link}) ~ ${wholeAddress(email)})`
 
-/** An expression: the address alone of an entry, which may have a name before it. */
+/** An expression: the address alone of an entry, which may have a name before it, and in mail of before spaces of any kind around it. */
 const addressIn = (entry: RawBuilder<unknown>) =>
-  sql`coalesce(substring(${entry} from '<([^<>]+)>\\s*$'), ${entry})`
+  sql`coalesce(substring(${entry} from '<([^<>]+)>[^<>]*$'), substring(${entry} from '[!-~]+@[!-~]+'), ${entry})`
 
 /**
  * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. The trigger that

@@ -233,16 +233,14 @@ const STORED = sql`h.place::int as place, h.of_id as contact_id, h.of_properties
       date_part('epoch', h.first_seen) * 1000 as first_seen_ms, h.is_new`
 
 /** The wait for locks is as before once all events are written: `unbound` counts them, and so waits for them. */
-const groupWrite = (onHeld: OnHeldContacts, are: Are) => (slot: Slots<Asked>) => {
+const groupWrite = (onHeld: OnHeldContacts, are: Are, isWhole: boolean) => (slot: Slots<Asked>) => {
   const workspaceId = sql`${slot((asked) => asked.workspaceId)}::text`
   const emails = sql`${slot((asked) => asked.emails)}::text[]`
   const given = are === 'plain' ? plainEvents(slot, emails) : anyEvents(slot, emails)
   const prior =
     are === 'plain' ? sql`` : sql`prior as materialized (${priorIds(slot, workspaceId)}), `
-  const isNotPrior =
-    are === 'plain'
-      ? sql`true`
-      : sql`not exists (select from prior p where p.event_id = g.event_id)`
+  const such = onHeld === 'wait' && isWhole ? sql`` : sql`where p.event_id = g.event_id`
+  const isNotPrior = are === 'plain' ? sql`true` : sql`not exists (select from prior p ${such})`
   const contacts = sql`from contacts
       where workspace_id = ${workspaceId} and email = any(${emails})`
   const writing = writingSteps(workspaceId, onHeld === 'wait' ? sql`` : sql`returning id`)
@@ -264,23 +262,27 @@ const groupWrite = (onHeld: OnHeldContacts, are: Are) => (slot: Slots<Asked>) =>
  * Makes the four statements that write events: for plain ones and for others, to pass over contacts that somebody holds and to wait.
  * @param make ends the steps of one of them with a `select`. The steps give `given`, `happened` (a row for each event that is written) and,
  * to pass over, `unbound`, which the `select` has to read: a step that nobody reads is not run, and the wait for locks would stay short
+ * @param isWhole those that wait write nothing where one event_id was recorded before, so that what is all or nothing need not be undone
  */
 export const writesOf = <Made>(
   make: (steps: ReturnType<typeof groupWrite>, onHeld: OnHeldContacts) => Made,
+  { isWhole }: { isWhole: boolean },
 ) => {
   const bothOf = (onHeld: OnHeldContacts) => ({
-    plain: make(groupWrite(onHeld, 'plain'), onHeld),
-    any: make(groupWrite(onHeld, 'any'), onHeld),
+    plain: make(groupWrite(onHeld, 'plain', isWhole), onHeld),
+    any: make(groupWrite(onHeld, 'any', isWhole), onHeld),
   })
   return { skip: bothOf('skip'), wait: bothOf('wait') }
 }
 
-const writes = writesOf((steps, onHeld) =>
-  prepare<Asked, GroupRow>((slot) => {
-    const from = onHeld === 'wait' ? sql`happened h` : sql`unbound u left join happened h on true`
-    return sql`${steps(slot)}
+const writes = writesOf(
+  (steps, onHeld) =>
+    prepare<Asked, GroupRow>((slot) => {
+      const from = onHeld === 'wait' ? sql`happened h` : sql`unbound u left join happened h on true`
+      return sql`${steps(slot)}
     select ${STORED} from ${from}`
-  }),
+    }),
+  { isWhole: false },
 )
 
 /** Events of one request have one time, which is written out once. */

@@ -17,9 +17,10 @@ import {
 } from './groupWrites.ts'
 import { oneWait } from './lookFor.ts'
 
-/** What the log of Postgres says where the guard has refused: an operator finds this text in docs/operating.md. */
-const REFUSED =
-  'some of these events start or wake something, or cannot be written with the others: they are recorded in more steps'
+/** What the log of Postgres says where the guard has refused: an operator finds these texts in docs/operating.md. */
+const AWAITED = 'some of these events start or wake something: they are recorded in more steps'
+const APART =
+  'a contact of some of these events was changed at this moment: they are recorded in more steps'
 
 /** A setting of the transaction: the id of the contact of each event, in order, with a comma between; empty where it was not written. */
 const CONTACTS = sql.lit('dripline.contacts')
@@ -27,16 +28,18 @@ const CONTACTS = sql.lit('dripline.contacts')
 const HAS_MADE = sql.lit('dripline.has_made')
 
 /** The statements. What they have written they leave in the two settings too: the guard is sent before they are answered. */
-const writes = writesOf((steps, onHeld) =>
-  compileOnce<Asked, { contacts: string }>((slot) => {
-    const unbound = onHeld === 'wait' ? sql`` : sql`, unbound`
-    return sql`${steps(slot)}
+const writes = writesOf(
+  (steps, onHeld) =>
+    compileOnce<Asked, { contacts: string }>((slot) => {
+      const unbound = onHeld === 'wait' ? sql`` : sql`, unbound`
+      return sql`${steps(slot)}
     select set_config(${CONTACTS}, w.contacts, true) as contacts, set_config(${HAS_MADE}, w.has_made, true)
     from (
       select string_agg(coalesce(h.of_id, ''), ',' order by g.place) as contacts, coalesce(bool_or(h.is_new), false)::text as has_made
       from given g left join happened h on h.place = g.place
     ) w${unbound}`
-  }),
+    }),
+  { isWhole: true },
 )
 
 interface AskedOfGuard {
@@ -47,7 +50,7 @@ interface AskedOfGuard {
 
 /**
  * Refuses if a workflow begins at one of these events or at a contact that was made, if a contact waits for its event or for any
- * change, if segments of the workspace are kept, or, with `wait`, if one of them was not written. It runs under the locks of the
+ * change, if segments of the workspace are kept, or, with `wait`, if some of them were written and others not. It runs under the locks of the
  * contacts, under which waits are registered, so it sees each of their waits. It looks for what `lookFor` looks for: whatever
  * else an event may start or wake one day belongs into both.
  */
@@ -58,25 +61,25 @@ const guard = compileOnce<AskedOfGuard, SqlBool>((slot) => {
   )
   const isWhole = sql`${slot(({ onHeld }) => String(onHeld === 'wait'))}::boolean`
   const trigger = sql`select from workflow_triggers t where t.workspace_id = ${workspaceId} and t.event_name`
-  const refused = sql`${isWhole} and exists (select from given where coalesce(contact_id, '') = '')
-      or exists (${trigger} = any(array(select distinct event_name from given)))
+  const awaited = sql`exists (${trigger} = any(array(select distinct event_name from given)))
       or current_setting(${HAS_MADE})::boolean and exists (${trigger} = ${sql.lit(happenings.contactCreated)})
       or (${keptKeys(workspaceId)}) is not null
       or exists (select from given g cross join lateral (${oneWait(workspaceId, sql`w.event_name = g.event_name`)}) one)
       or exists (select from given g cross join lateral (${oneWait(workspaceId, sql`w.watched`)}) one)`
+  const apart = sql`${isWhole} and (select bool_or(contact_id = '') and bool_or(contact_id <> '') from given)`
   return sql`
     with given as materialized (
       select * from unnest(string_to_array(current_setting(${CONTACTS}), ','), ${names}) as g(contact_id, event_name)
     )
-    select ${failIf(refused, REFUSED)}`
+    select ${failIf(awaited, AWAITED)}, ${failIf(apart, APART)}`
 })
 
 /**
  * Writes contacts and events as `insertEventGroup` does, as a transaction of its own.
  * @param db a handle without an open transaction
  * @param onHeld `wait`: all are written or none
- * @returns for each event, in order, the id of its contact, or null if it was not written; undefined: nothing was written, since one of
- * them starts or wakes something, or, with `wait`, could not be written
+ * @returns for each event, in order, the id of its contact, or null if it was not written. Else nothing was written: `awaited`, since one
+ * of them may start or wake something; `apart`, with `wait` alone, since one of them cannot be written with the others now
  * @throws as `insertEventGroup` does: 55P03, 23505
  */
 export async function insertUnawaitedGroup(
@@ -84,7 +87,7 @@ export async function insertUnawaitedGroup(
   workspaceId: WorkspaceId,
   events: readonly GroupedRow[],
   onHeld: OnHeldContacts,
-): Promise<(string | null)[] | undefined> {
+): Promise<(string | null)[] | 'awaited' | 'apart'> {
   const [asked, are] = toAsked(workspaceId, events)
   try {
     const { rows } = await executeGuarded(
@@ -93,9 +96,11 @@ export async function insertUnawaitedGroup(
       guard(db, { workspaceId, events, onHeld }),
     )
     const contactIds = rows[0]?.contacts.split(',') ?? []
-    return events.map((_, place) => contactIds[place] || null)
+    const written = events.map((_, place) => contactIds[place] || null)
+    return onHeld === 'wait' && written.includes(null) ? 'apart' : written
   } catch (err) {
-    if (isRefusedByGuard(err, REFUSED)) return undefined
+    if (isRefusedByGuard(err, AWAITED)) return 'awaited'
+    if (isRefusedByGuard(err, APART)) return 'apart'
     throw err
   }
 }

@@ -19,7 +19,7 @@ export interface WebhooksTable {
   failures: Defaulted<number>
   /** When the first of them was; null: none has failed since. */
   failing_since: Defaulted<Date | null>
-  /** A success of its; null: it has had none. */
+  /** A success of its URL; null: it has had none, or must prove itself again (`updateWebhook`). */
   succeeded_at: Defaulted<Date | null>
   /** Until then nothing is tried; null: it does not rest. */
   rests_until: Defaulted<Date | null>

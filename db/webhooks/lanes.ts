@@ -54,7 +54,7 @@ export interface TakenWebhook {
   workspace_id: string
   epoch: number
   failures: number
-  /** Whether a try has ever succeeded. */
+  /** Whether a try has succeeded, and nothing was changed since that makes it prove itself again. */
   is_proven: boolean
 }
 

@@ -1,5 +1,5 @@
 // Writes webhooks and their secrets, and deliveries that somebody asks for.
-import { sql, type UpdateObject } from 'kysely'
+import { type RawBuilder, sql, type UpdateObject } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
 import { limits } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
@@ -42,12 +42,22 @@ export interface WebhookColumns {
   status?: WebhookStatus | undefined
 }
 
-/** As if nothing had failed. */
-const unfailed = { failures: 0, failing_since: null, rests_until: null } as const
+/** Whether an endpoint has answered well since it has its URL and since it has last failed. */
+const provenSince = (isSameUrl: RawBuilder<boolean>) =>
+  sql<Date | null>`case when failures = 0 and ${isSameUrl} then succeeded_at end`
+
+/** As if nothing had failed; what had must prove itself again. */
+const unfailed = {
+  failures: 0,
+  failing_since: null,
+  rests_until: null,
+  succeeded_at: provenSince(sql`true`),
+} as const
 
 /**
  * Changes a webhook. One that is enabled again, or gets a URL, begins anew: what is pending is tried as if nothing had failed, since how
- * long the old URL has failed says nothing of the new one.
+ * long the old URL has failed says nothing of the new one. Nor does how well it has answered: a new URL has proved nothing, and takes no
+ * place that is kept for those that have.
  * @returns false if the caller reaches none of that id
  */
 export async function updateWebhook(
@@ -63,8 +73,10 @@ export async function updateWebhook(
   return changeRow(trx, reach, id, {
     ...given,
     ...(columns.url === undefined && status === undefined ? {} : takenBack),
-    ...(columns.url === undefined ? {} : unfailed),
     ...(status === undefined ? {} : changesOf[status]),
+    ...(columns.url === undefined
+      ? {}
+      : { ...unfailed, succeeded_at: provenSince(sql`url = ${columns.url}`) }),
     updated_at: now,
   })
 }

@@ -30,7 +30,7 @@ export interface EndpointDeps {
 const UNSETTLED_MAX = 400
 
 /**
- * Sends what is due. One that has never answered well gets one request at a time, so that endpoints where nobody is take few
+ * Sends what is due. One that is not proven gets one request at a time, so that endpoints where nobody is take few
  * places. One that fails again and again gets one, after which it rests.
  * @param firstPlace gives back the place with which it was taken
  * @returns whether anything has succeeded

@@ -2,17 +2,19 @@
 import { isUtf8 } from 'node:buffer'
 import { decodeWords } from 'postal-mime'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
+import type { NamedMessage } from '../../commands/emails/submitOnce.ts'
 import { fieldValue, headerBytes, readHeader, submittedHeader } from '../../mail/carried/header.ts'
 import { findTextParts, type TextPart } from '../../mail/carried/structure.ts'
 import { decodedLength, decodeTransfer, readText } from '../../mail/carried/transfer.ts'
 import type { Field } from '../../mail/dkim/canonical.ts'
-import { endSlice } from '../../mail/slices.ts'
 import { limits, MEBIBYTE } from '../../rules/limits.ts'
 import { isReservedHeader } from '../../rules/mail/headers.ts'
 import { refuse } from '../../rules/refusals.ts'
 import { cleaned, readFrom, readList } from './addresses.ts'
+import { checkAttachments, digestAttachments } from './attachments.ts'
 import { readOptions } from './options.ts'
 import { badMessage, replyOf, toReply } from './replies.ts'
+import { endingTurn } from './turns.ts'
 
 const OPTIONS = 'x-dripline-options'
 const LINE_BYTES_MAX = 998
@@ -46,7 +48,7 @@ const removed =
   /^(bcc|x-dripline-options|return-path|sender|resent-.*|received-spf|authentication-results|arc-.*|dkim-signature|domainkey-signature|feedback-id)$/
 
 /** What a message says, without the key that was shown. */
-export type ReadMessage = Omit<SubmitEmail, 'keyId'> & { idempotencyKey: string | null }
+type ReadMessage = Omit<SubmitEmail, 'keyId'> & { named: NamedMessage | null }
 
 /**
  * Reads a whole message; of a large one in steps, between which other work has its turn.
@@ -74,13 +76,19 @@ export async function readMessage(
   const sender = readSender(first('from'))
   const subject = readSubject(bounded('subject'))
   const options = bounded(OPTIONS, OPTIONS_CHARS_MAX)
-  const read = readOptions(options && decodeWords(options), now)
+  const { idempotencyKey, ...read } = readOptions(options && decodeWords(options), now)
   const lists = {
     to: listOf(bounded('to')),
     cc: listOf(bounded('cc')),
     replyTo: listOf(bounded('reply-to')),
   }
   const named = new Set([...lists.to, ...lists.cc].map(({ address }) => address.toLowerCase()))
+  const { html, text, others } = await endingTurn(bytes, () => findTextParts(bytes))
+  await endingTurn(bytes, () => checkAttachments(bytes, others))
+  const bodies = await readBodies(bytes, { html, text })
+  if (bodies.html === null && bodies.text === null && others.length === 0) {
+    throw badMessage('html, text or template_id is required', 'content_required')
+  }
   const shownOf = (list: { shown: string }[]) => list.map(({ shown }) => shown)
   return {
     from: sender.shown,
@@ -91,9 +99,13 @@ export async function readMessage(
     recipients,
     bcc: recipients.filter((address) => !named.has(address.toLowerCase())),
     subject,
-    ...(await readBodies(bytes)),
+    ...bodies,
     headers: readBackHeaders(fields),
     ...read,
+    named:
+      idempotencyKey === null
+        ? null
+        : { idempotencyKey, attachmentsDigest: await digestAttachments(bytes, others) },
     messageId: readMessageId(first('message-id')),
     sourceWith: (added) => Buffer.concat([headerWith(fields, added), bytes.subarray(bodyAt)]),
   }
@@ -151,11 +163,12 @@ function readMessageId(value: string | undefined): string | undefined {
 
 /**
  * Html and text as readers see them.
- * @throws SmtpRefusal when they are too large, or there is nothing to send
+ * @throws SmtpRefusal when they are too large
  */
-async function readBodies(bytes: Buffer): Promise<{ html: string | null; text: string | null }> {
-  const { html, text, others } = await endingTurn(bytes, () => findTextParts(bytes))
-  checkAttachments(others)
+async function readBodies(
+  bytes: Buffer,
+  { html, text }: Record<'html' | 'text', TextPart | null>,
+): Promise<{ html: string | null; text: string | null }> {
   const most = limits.htmlBytesMax
   const bodies = { html: await bodyOf(bytes, html), text: await bodyOf(bytes, text) }
   if (bodies.html.bytes > most) {
@@ -166,34 +179,7 @@ async function readBodies(bytes: Buffer): Promise<{ html: string | null; text: s
     const text = `text must not exceed ${most / MEBIBYTE}MB, has ${size}MB`
     throw replyOf({ reply: 552, enhanced: '5.3.4', code: 'text_too_large', text })
   }
-  const read = { html: bodies.html.text, text: bodies.text.text }
-  if (read.html === null && read.text === null && others.count === 0) {
-    throw badMessage('html, text or template_id is required', 'content_required')
-  }
-  return read
-}
-
-/** @throws SmtpRefusal for more, or larger ones, than the HTTP interface takes */
-function checkAttachments({ count, bytes }: { count: number; bytes: number }): void {
-  if (count > limits.attachmentsPerEmailMax) {
-    const max = limits.attachmentsPerEmailMax
-    throw badMessage(`attachments must not exceed ${max} files, has ${count}`)
-  }
-  if (bytes <= limits.attachmentsBytesMax) return
-  const [max, size] = [limits.attachmentsBytesMax / MEBIBYTE, (bytes / MEBIBYTE).toFixed(2)]
-  throw replyOf({
-    reply: 552,
-    enhanced: '5.3.4',
-    code: 'attachments_too_large',
-    text: `attachments together must not exceed ${max}MB, have ${size}MB`,
-  })
-}
-
-/** Does one step of reading a message. After one of a large message other work of the process has its turn. */
-async function endingTurn<T>({ length }: Buffer, work: () => T): Promise<T> {
-  const [began, done] = [performance.now(), work()]
-  if (length > MEBIBYTE) await endSlice(began, length)
-  return done
+  return { html: bodies.html.text, text: bodies.text.text }
 }
 
 /** A part as text, null when it is blank, and its size in bytes of UTF-8. What is surely too large is not decoded. */

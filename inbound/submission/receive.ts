@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { SMTPServerDataStream } from 'smtp-server'
 import { type RequestKey, reachOf } from '../../commands/api-keys/keyCache.ts'
 import type { SubmitEmail } from '../../commands/emails/submit.ts'
-import type { submitOnce } from '../../commands/emails/submitOnce.ts'
+import type { NamedMessage, submitOnce } from '../../commands/emails/submitOnce.ts'
 import { MEBIBYTE } from '../../rules/limits.ts'
 import type { Reach } from '../../rules/reach.ts'
 import { isRefusal } from '../../rules/refusals.ts'
@@ -14,10 +14,11 @@ import { badMessage, keyReply, replyOf, toReply } from './replies.ts'
 import { createSpool, type Spooled } from './spool.ts'
 
 export interface SubmissionReceiverDeps {
-  /** Commits an email. */
+  /** Commits an email; one that names itself, once. */
   submit: (
     reach: Reach,
-    input: SubmitEmail & { idempotencyKey: string | null },
+    input: SubmitEmail,
+    named: NamedMessage | null,
   ) => ReturnType<typeof submitOnce>
   now: () => Date
   /** Where large messages stand while they come. */
@@ -51,8 +52,8 @@ export function createReceiver({ submit, now, stateFolder }: SubmissionReceiverD
 
   const commit = async (keyNow: KeyNow, spooled: Spooled, recipients: string[]) => {
     const key = await keyNow()
-    const input = await readMessage(await spooled.read(), recipients, now())
-    const made = await submit(reachOf(key), { ...input, keyId: key.id })
+    const { named, ...input } = await readMessage(await spooled.read(), recipients, now())
+    const made = await submit(reachOf(key), { ...input, keyId: key.id }, named)
     if (isRefusal(made)) throw toReply(made)
     if ('fault' in made) throw keyReply(made.fault)
     return made.id

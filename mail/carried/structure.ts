@@ -1,7 +1,6 @@
 // Finds the html and the text of a message that came whole, by their places in it.
 import type { Field } from '../dkim/canonical.ts'
 import { fieldValue, readHeader } from './header.ts'
-import { decodedLength } from './transfer.ts'
 
 /** Multiparts inside each other, and parts in all: what lies beyond is not looked at. */
 const DEPTH_MAX = 10
@@ -9,24 +8,35 @@ const PARTS_MAX = 500
 /** Lines that may be boundaries, of the whole message: empty parts between them count as none. */
 const BOUNDARIES_MAX = 10_000
 
-/** A part that readers see as the body. The places are those of the whole message. */
-export interface TextPart {
-  /** Where its header begins; 0 for that of the message. */
-  headerAt: number
+/** The places are those of the whole message. */
+interface Part {
   start: number
   end: number
   /** In lower case; '' when it says none. */
   encoding: string
+}
+
+/** A part that readers see as the body. */
+export interface TextPart extends Part {
+  /** Where its header begins; 0 for that of the message. */
+  headerAt: number
   /** In lower case; '' when it says none. */
   charset: string
+}
+
+/** A part of another kind, or an attached one. */
+export interface OtherPart extends Part {
+  /** In lower case; '' where its header cannot be read, which then belongs to the part. */
+  type: string
+  /** Its file name, in each form that its header has it, as it is written. */
+  names: string[]
 }
 
 interface Structure {
   /** The first of its kind that is not attached. */
   html: TextPart | null
   text: TextPart | null
-  /** Parts of another kind and attached ones: how many, and how many bytes they are decoded. */
-  others: { count: number; bytes: number }
+  others: OtherPart[]
   /** Whether somebody has signed a part, so that no byte of it may change. */
   isSigned: boolean
 }
@@ -36,22 +46,18 @@ export function findTextParts(message: Buffer): Structure {
   const found: Structure = {
     html: null,
     text: null,
-    others: { count: 0, bytes: 0 },
+    others: [],
     isSigned: false,
   }
   let parts = 0
   const boundaries = { left: BOUNDARIES_MAX }
-  const addOther = (from: number, to: number, encoding: string) => {
-    found.others.count += 1
-    found.others.bytes += decodedLength(message.subarray(from, to), encoding)
-  }
 
   function walk(from: number, to: number, depth: number): void {
     parts += 1
     const isTooMany = parts > PARTS_MAX || depth > DEPTH_MAX
     const header = isTooMany ? '' : readHeader(message.subarray(from, to))
     if (typeof header === 'string') {
-      addOther(from, to, '')
+      found.others.push({ start: from, end: to, encoding: '', type: '', names: [] })
       return
     }
     const { fields, bodyAt } = header
@@ -72,7 +78,8 @@ export function findTextParts(message: Buffer): Structure {
     const encoding = tokenOf(fields, 'content-transfer-encoding')
     const kind = type === 'text/html' ? 'html' : type === 'text/plain' ? 'text' : null
     if (kind === null || isAttached(fields, parameters) || found[kind]) {
-      addOther(start, to, encoding)
+      const names = namesOf(fields, parameters)
+      found.others.push({ start, end: to, encoding, type, names })
       return
     }
     found[kind] = {
@@ -155,12 +162,26 @@ function contentType(fields: readonly Field[]) {
   const field = firstOf(fields, 'content-type')
   const value = field ? fieldValue(field) : ''
   const type = /^[\w.+-]{1,100}\/[\w.+-]{1,100}/.exec(value)?.[0].toLowerCase()
+  const parameters = parametersOf(value)
+  return { type: type ?? (field ? 'application/octet-stream' : 'text/plain'), parameters }
+}
+
+/** The parameters of a field, by name; the first of each. */
+function parametersOf(value: string): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const [, name = '', quoted, plain] of value.matchAll(PARAMETER)) {
     const key = name.toLowerCase()
     if (!parameters.has(key)) parameters.set(key, quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '')
   }
-  return { type: type ?? (field ? 'application/octet-stream' : 'text/plain'), parameters }
+  return parameters
+}
+
+/** @param parameters of its Content-Type */
+function namesOf(fields: readonly Field[], parameters: ReadonlyMap<string, string>): string[] {
+  const field = firstOf(fields, 'content-disposition')
+  const all = [...parameters, ...(field ? parametersOf(fieldValue(field)) : [])]
+  // `filename*0*` and its like: a name in pieces (RFC 2231).
+  return all.flatMap(([key, value]) => (/^(file)?name(\*|$)/.test(key) ? [value] : []))
 }
 
 function isAttached(fields: readonly Field[], parameters: ReadonlyMap<string, string>): boolean {

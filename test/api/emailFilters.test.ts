@@ -176,3 +176,22 @@ it.each([
   expect([status, body['code']]).toEqual([400, 'invalid_request'])
   expect(body['message']).toMatch(new RegExp(`^${query.split('=')[0]} `))
 })
+
+it('a sender who is written with spaces around the address is found, and read back without them', async () => {
+  const change = {
+    from: ' \u00a0spaced@shop.test\ufeff ',
+    to: [' b@example.test '],
+    cc: ' c@example.test',
+  }
+  await send('spaced', { ...change, reply_to: ' Ada <r@example.test>\u3000' })
+  const list = '/v1/emails?from=spaced@shop.test'
+  const found = (await api.request<{ emails: { id: string }[] }>('GET', list)).body.emails
+  expect(found.map(({ id }) => id)).toEqual([ids['spaced']])
+  const path = `/v1/emails/${ids['spaced']}?expand=details`
+  expect((await api.request('GET', path)).body).toMatchObject({
+    from: 'spaced@shop.test',
+    to: ['b@example.test'],
+    cc: ['c@example.test'],
+    reply_to: ['Ada <r@example.test>'],
+  })
+})

@@ -51,3 +51,50 @@ test('a message that is refused leaves its key free', async () => {
   expect(await send({ ...key, From: 'hello@other.test' })).toMatch(/^550 5\.7\.1 domain_not_found/)
   idOf(await send(key))
 })
+
+/** A message with a text and a file; the boundary is another one each time, as clients make it. */
+let boundaries = 0
+const withFile = (key: Record<string, string>, file: string, { head = '', encoded = '' } = {}) => {
+  const boundary = `part${++boundaries}`
+  const body = [
+    `--${boundary}`,
+    '',
+    'Your invoice',
+    `--${boundary}`,
+    `Content-Type: application/pdf${head}`,
+    'Content-Transfer-Encoding: base64',
+    'Content-Disposition: attachment; filename="invoice.pdf"',
+    '',
+    encoded || Buffer.from(file).toString('base64'),
+    `--${boundary}--`,
+  ].join('\r\n')
+  const type = { 'Content-Type': `multipart/mixed; boundary=${boundary}` }
+  return submit(server.port, api.key, messageOf({ ...key, ...type }, body))
+}
+
+test('with another file it is another message, with the same one it is the first', async () => {
+  const key = options()
+  const first = idOf(await withFile(key, 'Invoice 7'))
+  const before = await countEmails()
+  expect(idOf(await withFile(key, 'Invoice 7'))).toBe(first)
+  const [start, end] = ['SW52b2lj', 'ZSA3']
+  expect(idOf(await withFile(key, '', { encoded: `${start}\r\n${end}` }))).toBe(first)
+  const reused = /^550 5\.6\.0 idempotency_key_reused: /
+  expect(await withFile(key, 'Invoice 8')).toMatch(reused)
+  expect(await withFile(key, 'Invoice 7', { head: '; name="invoice-8.pdf"' })).toMatch(reused)
+  const plain = await send(key, undefined, 'Your invoice')
+  expect(plain, 'without a file').toMatch(reused)
+  expect(await countEmails()).toBe(before)
+})
+
+test('a signature that its sender makes anew each time is no other message', async () => {
+  const key = options()
+  const signed = (signature: string) => {
+    const boundary = `part${++boundaries}`
+    const type = `multipart/signed; boundary=${boundary}; protocol="application/pgp-signature"`
+    const part = ['Content-Type: application/pgp-signature', '', signature]
+    const body = [`--${boundary}`, '', 'Hello', `--${boundary}`, ...part, `--${boundary}--`]
+    return send({ ...key, 'Content-Type': type }, undefined, body.join('\r\n'))
+  }
+  expect(idOf(await signed('second'))).toBe(idOf(await signed('first')))
+})

@@ -170,3 +170,30 @@ test('an event of a batch that was refused for its domain in Unicode', async () 
   await erase(event)
   expect(await traces(db, name)).toEqual([])
 })
+
+const SPACES = ' \u00a0\u3000\ufeff'
+test('who is written with spaces around the address goes too, also out of mail of before, which kept them', async () => {
+  const { email } = await leavers.leaver()
+  const written = `${SPACES}${email}${SPACES}`
+  const others = [`${SPACES}b@example.test `, `Bob <b2@example.test>${SPACES}`]
+  const send = async (more: object) => {
+    const mail = { from: 'a@sender.test', to: written, subject: 'S', text: 'T', ...more }
+    const { body } = await api.request<{ id: string }>('POST', '/v1/emails', mail)
+    return body.id
+  }
+  // Mail whose other recipients have not got it yet is waited for, unless it is scheduled.
+  const scheduled_at = Date.now() + 86_400_000
+  const named = { cc: [written, ...others], bcc: `Ada <${email}>${SPACES}`, reply_to: written }
+  const ids = [await send({ ...named, scheduled_at }), await send({})]
+  await sql`update emails set "to" = array[${written}], cc = array[${written}, ${others[0]}, ${others[1]}],
+    "from" = ${` ${email} <a@sender.test>${SPACES}`} where id = ${ids[1]}`.execute(db)
+  await erase({ email })
+  expect(await traces(db, email)).toEqual([])
+  const { rows } = await sql<{
+    cc: string[]
+  }>`select cc from emails where id = any(${ids})`.execute(db)
+  expect(rows.map(({ cc }) => cc.map((one) => one.trim()))).toEqual([
+    ['b@example.test', 'Bob <b2@example.test>'],
+    ['b@example.test', 'Bob <b2@example.test>'],
+  ])
+})

@@ -271,18 +271,66 @@ test('where segments are kept, contacts enter them by an event, alone and in a b
   expect(await members(id)).toHaveLength(4)
 })
 
-test('a batch with an event_id that was recorded before writes nothing by the one statement', async () => {
-  const { workspaceId } = await seedWorkspace(db)
-  const theirs = eventOf({ eventId: 'theirs' })
-  const wave = [eventOf(), theirs].map((event) => ({ event, now: now() }))
-  await recordEvent(db, workspaceId, theirs)
-  await showQuiet(
-    workspaceId,
-    wave.map(({ event }) => event),
+/** Tries a batch by the one statement. A statement that Postgres has undone is not counted. */
+async function tryBatch(workspaceId: WorkspaceId, events: readonly GroupedEvent[]) {
+  const { db: counted, count } = countStatements(db)
+  const wave = events.map((event) => ({ event, now: now() }))
+  const recorded = await recordUnawaited({ ...deps, db: counted }, workspaceId, wave, 'wait')
+  return [recorded === undefined ? 'not recorded' : 'recorded', count()]
+}
+/** The same names for other contacts. */
+const others = (events: readonly GroupedEvent[]) =>
+  events.map(({ eventName }) => eventOf({ eventName }))
+
+test.each([
+  ['an event_id that was recorded before', { eventId: 'theirs' }, {}],
+  ['a contact with large properties', {}, { contactProperties: { large: 'x'.repeat(30_000) } }],
+] as const)(
+  'a batch with %s writes nothing by the one statement, which does not fail, and the next one of its names is tried so',
+  async (_, change, before) => {
+    const { workspaceId } = await seedWorkspace(db)
+    const events = [eventOf(), eventOf(change)]
+    const [, known] = events
+    if (!known) throw new Error('no event')
+    await recordEvent(db, workspaceId, { ...known, ...before })
+    await showQuiet(workspaceId, events)
+    const stored = await listStored(workspaceId)
+    expect(await tryBatch(workspaceId, events)).toEqual(['not recorded', 1])
+    expect(await listStored(workspaceId)).toEqual(stored)
+    expect(await tryBatch(workspaceId, others(events))).toEqual(['recorded', 1])
+  },
+)
+
+test('a batch with a contact that is changed, and begins to wait for it, at that moment is recorded and ends the wait; the next one of its names takes one statement', async () => {
+  const workspace = await seedWorkspace(db)
+  const { workspaceId } = workspace
+  const events = [eventOf(), eventOf()]
+  const [one] = events
+  if (!one) throw new Error('no event')
+  await showQuiet(workspaceId, events)
+  const started = await startFor(workspace, one.email)
+  const holder = await openSession(url)
+  await holder.run(
+    `begin; update contacts set event_count = event_count + 1 where id = '${started.contactId}'`,
   )
-  const before = await listStored(workspaceId)
-  expect(await recordUnawaited(deps, workspaceId, wave, 'wait')).toBeUndefined()
-  expect(await listStored(workspaceId)).toEqual(before)
+  const posted = postAutomationEvents(deps, workspaceId, events.map(postedOf))
+  await eventually(async () => expect(await holder.waiting()).toBe(1))
+  // The guard knows nothing of who is not written, so what they wait for is found in more steps alone.
+  const { sql: text, parameters } = insertWait(workspaceId, started, {
+    event_name: one.eventName,
+  }).compile(db)
+  await holder.run(text, [...parameters])
+  await holder.run('commit')
+  expect((await posted).some(isRefusal)).toBe(false)
+  expect(await listEnds(workspaceId)).toEqual(['event'])
+  const { event_count } = await db
+    .selectFrom('contacts')
+    .select('event_count')
+    .where('workspace_id', '=', workspaceId)
+    .where('email', '=', one.email)
+    .executeTakeFirstOrThrow()
+  expect(event_count).toBe(3)
+  expect(await tryBatch(workspaceId, others(events))).toEqual(['recorded', 1])
 })
 
 test('a name is tried by the one statement after an event of it that nobody awaited, and not again once it was refused', async () => {

@@ -3,6 +3,7 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { transact } from '../../commands/transact.ts'
+import { takeWebhooks } from '../../db/webhooks/lanes.ts'
 import { type SettledTry, settleWebhooks } from '../../db/webhooks/settle.ts'
 import { toShownId } from '../../rules/webhooks/ids.ts'
 import { createTestApi } from '../setup/api.ts'
@@ -131,3 +132,31 @@ it('a new URL is not disabled, and does not rest, for how long the old one had f
   expect(await settle({ id: second, ...answer })).toEqual([])
   expect(await webhook(id)).toMatchObject({ status: 'enabled', disabled_reason: null, failures: 2 })
 })
+
+/** A page of a form writes all that it shows, so the URL may come as it was. */
+it.each([
+  ['a new URL', { url: 'https://hooks.example.test/new' }, 0, false],
+  ['the URL that it has', { url: 'https://hooks.example.test/in' }, 0, true],
+  ['the URL that it has, after a failure', { url: 'https://hooks.example.test/in' }, 1, false],
+  ['that it is enabled', { status: 'enabled' }, 0, true],
+  ['that it is enabled, after a failure', { status: 'enabled' }, 1, false],
+  ['other events', { events: ['broadcast.paused'] }, 0, true],
+] as const)(
+  'an endpoint that has answered well and is told %s takes the place of one that has if it must not prove itself again',
+  async (_, change, failures, is_proven) => {
+    const { id, first } = await makeWebhook()
+    await settle(succeeded({ id: first, webhook_id: id, epoch: NEW }))
+    await sql`update webhooks set failures = ${failures} where id = ${id}`.execute(db)
+    expect((await api.request('PATCH', `/v1/webhooks/${id}`, change)).status).toBe(200)
+    // Only one kind of place is free, so that it is taken as one of that kind or not at all.
+    const [none, some] = [
+      { free: 0, full: [] },
+      { free: 9, full: [] },
+    ]
+    const take = (healthy: typeof some, others: typeof some) =>
+      transact(deps, ({ db: trx }) => takeWebhooks(trx, [id], { healthy, others }))
+    const kinds = [await take(some, none), await take(none, some)]
+    const taken = [{ id, failures: 0, is_proven }]
+    expect(kinds).toMatchObject(is_proven ? [taken, []] : [[], taken])
+  },
+)

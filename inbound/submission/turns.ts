@@ -1,0 +1,10 @@
+// Reads a large message in steps, between which other work of the process has its turn.
+import { endSlice } from '../../mail/slices.ts'
+import { MEBIBYTE } from '../../rules/limits.ts'
+
+/** Does one step of reading a message, or a part of one. After one of a large message other work of the process has its turn. */
+export async function endingTurn<T>({ length }: Buffer, work: () => T): Promise<T> {
+  const [began, done] = [performance.now(), work()]
+  if (length > MEBIBYTE) await endSlice(began, length)
+  return done
+}
