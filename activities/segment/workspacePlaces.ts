@@ -20,7 +20,8 @@ export type WorkspacePlaces = ReturnType<typeof createWorkspacePlaces>
 /** Makes the places of one worker. @param connections of its pool; one workspace alone gets half of them */
 export function createWorkspacePlaces(connections: number) {
   // The line is as long as the worker has places for segments: who waits where segments go on waits for some ms.
-  const bounds = { waitMs: WAIT_MS, stillMs: WAIT_MS, lineMax: Number.POSITIVE_INFINITY }
+  // A timer may fire up to 1 ms early by the clock of the shares: who comes just after a wait has ended must find them still too.
+  const bounds = { waitMs: WAIT_MS, stillMs: WAIT_MS - 1, lineMax: Number.POSITIVE_INFINITY }
   const shares = createShares(connections, bounds)
   const retries = createRetries(RETRIES)
   return {
