@@ -21,7 +21,7 @@ export function createActivities(deps: ActivityDeps) {
     ...jobActivities(deps, pagePlaces),
     ...domainActivities(deps),
     ...httpActivities(deps),
-    ...scheduleActivities(deps),
+    ...scheduleActivities(deps, pagePlaces),
   })
 }
 

@@ -1,5 +1,5 @@
-// Bounds how many pages of long work (jobs, releases) one worker does at once for one workspace. Each holds a connection and one of the places that
-// segments have, so hundreds of jobs of one workspace would otherwise keep everybody's executions waiting.
+// Bounds how many pages of long work (jobs, releases, schedules) one worker does at once for one workspace. Each holds a connection, and most of them
+// one of the places that segments have, so hundreds of jobs of one workspace would otherwise keep everybody's executions waiting.
 import { activityInfo } from '@temporalio/activity'
 import { workspaceBusy } from './segment/failures.ts'
 import { createSegmentPlaces, pause_ms } from './segment/places.ts'

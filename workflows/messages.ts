@@ -139,6 +139,8 @@ export interface CheckDomainResult {
 export interface RunScheduleInput {
   workflowId: string
   nodeId: string
+  /** Whose it is. Absent in runs that an earlier release has started. */
+  workspaceId?: string
 }
 
 export interface TurnScheduleResult {

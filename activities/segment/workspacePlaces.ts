@@ -15,8 +15,6 @@ const RETRIES = {
   dense_ms: 25,
 }
 
-export type WorkspacePlaces = ReturnType<typeof createWorkspacePlaces>
-
 /** Makes the places of one worker. @param connections of its pool; one workspace alone gets half of them */
 export function createWorkspacePlaces(connections: number) {
   // The line is as long as the worker has places for segments: who waits where segments go on waits for some ms.

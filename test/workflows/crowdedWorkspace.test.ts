@@ -8,6 +8,7 @@ import { eventually } from '../setup/eventually.ts'
 import { design, insertFlow, onEvent, recordEvent } from '../setup/flows.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
+import { insertAudience, insertScheduled, memberEmail } from '../setup/schedules.ts'
 import { uniqueName } from '../setup/unique.ts'
 
 /** As the default of `DATABASE_POOL_SIZE`. */
@@ -68,6 +69,31 @@ test('ten contacts who are held, with many executions each', async () => {
     await untilWaiting(db, 10)
   })
   for (const id of ids) await engine.ended(id, 'COMPLETED')
+}, 180_000)
+
+test('many schedules whose first member is held', async () => {
+  const member = memberEmail(0)
+  await engine.post(uniqueName('event'), member)
+  const audience_id = await insertAudience(db, engine, 1)
+  const workflowIds: string[] = []
+  await whileHeld('select from contacts where email = $1 for update', [member], async () => {
+    for (let n = 0; n < 30; n++) {
+      const data = { at: Date.now() + 1_000, audience_id }
+      workflowIds.push(await insertScheduled(db, engine, data, now))
+    }
+    engine.wake()
+    await untilWaiting(db, 2)
+    await othersGoOn()
+    await untilWaiting(db, 2)
+  })
+  await eventually(
+    async () => {
+      const started = db.selectFrom('executions').select('id')
+      const found = await started.where('workflow_id', 'in', workflowIds).execute()
+      expect(found).toHaveLength(workflowIds.length)
+    },
+    { deadline_ms: 90_000 },
+  )
 }, 180_000)
 
 test('hundreds of jobs whose pages take long', async () => {
