@@ -96,15 +96,11 @@ export function createShares(size: number, given: Partial<Bounds> = {}): Shares 
     async take(owner, signal) {
       if (signal?.aborted) throw new ClientGone('the client has gone')
       const name = owner.kind === 'workspace' ? owner.workspaceId : owner.kind
-      const moved_ms = performance.now()
-      const line = lines.get(name) ?? { name, kind: owner.kind, held: 0, waiting: [], moved_ms }
+      const line = lines.get(name) ?? createLine(name, owner.kind)
       lines.set(name, line)
       if (line.waiting.length === 0 && places.mayTake(line)) places.enter(line)
       else {
-        if (line.waiting.length >= bounds.lineMax) throw new NoPlace('too many wait already')
-        if (performance.now() - line.moved_ms >= bounds.stillMs) {
-          throw new NoPlace('those before it stand still')
-        }
+        checkWaiting(line, bounds)
         turns.add(line)
         await waitIn(line, signal, bounds.waitMs).catch((err: unknown) => {
           forget(line)
@@ -118,6 +114,17 @@ export function createShares(size: number, given: Partial<Bounds> = {}): Shares 
       return { taken: places.taken(), waiting, owners: lines.size }
     },
   }
+}
+
+function createLine(name: string, kind: Kind): Line {
+  return { name, kind, held: 0, waiting: [], moved_ms: performance.now() }
+}
+
+/** @throws NoPlace: nobody may begin to wait in the line now */
+function checkWaiting({ waiting, moved_ms }: Line, { lineMax, stillMs }: Bounds): void {
+  if (waiting.length >= lineMax) throw new NoPlace('too many wait already')
+  const still_ms = performance.now() - moved_ms
+  if (still_ms >= stillMs) throw new NoPlace('those before it stand still')
 }
 
 /** Makes a function whose further calls do nothing. */

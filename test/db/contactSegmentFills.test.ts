@@ -1,4 +1,5 @@
 // Filling segments beside everything else: several workers, held contacts, transactions that do not know of it, changed conditions.
+// Long because all of them are met by the same contacts.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { deleteAudience } from '../../commands/audiences/delete.ts'
