@@ -14,6 +14,8 @@ export type ActivityDeps = Omit<CommandDeps, 'config'> &
     callPace: number
     config: CommandDeps['config'] &
       DeliveryDeps['config'] & {
+        /** Connections of `db`, which segments of all workspaces share. */
+        databasePoolSize: number
         /** The host that a domain's records must name; null: derived from `publicUrl`. */
         mailHost: string | null
         spfMechanism: string | null

@@ -2,12 +2,17 @@
 import { releaseHeld } from '../commands/workflows/releaseHeld.ts'
 import type { ReleaseHeldInput, ReleaseHeldResult } from '../workflows/messages.ts'
 import type { ActivityDeps } from './deps.ts'
+import type { PagePlaces } from './pagePlaces.ts'
 
 /** The activity of `releaseHeld`. */
-export function holdActivities(deps: ActivityDeps) {
+export function holdActivities(deps: ActivityDeps, places: PagePlaces) {
   return {
     /** Lets go of a page of held executions, or cancels them; repeating it finds the next ones. Errors: any is tried again. */
-    releaseHeldPage: (input: ReleaseHeldInput): Promise<ReleaseHeldResult> =>
-      releaseHeld(deps, { workflowId: input.workflowId }),
+    releaseHeldPage: ({
+      workflowId,
+      workspaceId,
+      after,
+    }: ReleaseHeldInput): Promise<ReleaseHeldResult> =>
+      places.within(workspaceId, () => releaseHeld(deps, { workflowId, after })),
   }
 }

@@ -5,6 +5,7 @@ import { turnSchedule } from '../commands/schedules/turn.ts'
 import { hasStartsLeft, type ScheduleRow } from '../db/schedules/reads.ts'
 import type { RunScheduleInput, TurnScheduleResult } from '../workflows/messages.ts'
 import type { ActivityDeps } from './deps.ts'
+import type { PagePlaces } from './pagePlaces.ts'
 
 /** An activity begins no further page after this time. */
 const TURN_MS = 60_000
@@ -18,6 +19,7 @@ const SLEEP_MS_MAX = 7 * 24 * 60 * 60 * 1000
 /** The activities of `runSchedule`. They end when `deps.stopping` is aborted. */
 export function scheduleActivities(
   deps: Pick<ActivityDeps, 'db' | 'newId' | 'now' | 'wake' | 'addressMac' | 'stopping'>,
+  places: PagePlaces,
 ) {
   /** Fresh events come first: no page is begun while starts of the workflow wait for Temporal. */
   const untilStarted = async ({ workspace_id, workflow_id }: StartsOf): Promise<void> => {
@@ -31,12 +33,12 @@ export function scheduleActivities(
     }
   }
   return {
-    /** Throws only errors of Postgres, which Temporal tries again. */
-    async turnSchedule(input: RunScheduleInput): Promise<TurnScheduleResult> {
+    /** Throws errors of Postgres, and that other pages of the workspace take long; Temporal tries both again. */
+    async turnSchedule({ workspaceId, ...key }: RunScheduleInput): Promise<TurnScheduleResult> {
       const end = performance.now() + TURN_MS
       while (!deps.stopping.aborted && performance.now() < end) {
         Context.current().heartbeat()
-        const turn = await turnSchedule(deps, input)
+        const turn = await places.within(workspaceId, () => turnSchedule(deps, key))
         if (turn.kind === 'over') return { next_ms: null }
         if (turn.kind === 'wait') {
           const wait_ms = turn.until.getTime() - deps.now().getTime()

@@ -20,13 +20,15 @@ interface Line {
   readonly kind: Kind
   held: number
   readonly waiting: Waiter[]
+  /** When a place of it was last taken or given back, in ms of a clock that only goes forward. */
+  moved_ms: number
 }
 
 export interface Shares {
   /**
    * Takes a place, at once or in turn.
    * @returns a function that gives it back; further calls do nothing
-   * @throws NoPlace after 5 s, or at once if the owner's line is full; ClientGone when `signal` is aborted
+   * @throws NoPlace after 5 s, or at once if the owner's line is full or stands still; ClientGone when `signal` is aborted
    */
   take(owner: Owner, signal: AbortSignal | null): Promise<() => void>
   /** Places that are taken, and owners that hold or wait. */
@@ -37,9 +39,15 @@ interface Bounds {
   waitMs: number
   /** Waiters of one owner. */
   lineMax: number
+  /** Nobody begins to wait where no place of the owner was taken or given back for so long. */
+  stillMs: number
 }
 
-const usual: Bounds = { waitMs: limits.placeWaitMsMax, lineMax: limits.placesWaitedForMax }
+const usual: Bounds = {
+  waitMs: limits.placeWaitMsMax,
+  lineMax: limits.placesWaitedForMax,
+  stillMs: Number.POSITIVE_INFINITY,
+}
 
 /**
  * Makes shares of `size` places. An owner may take a place while it holds fewer than are free: alone it gets half
@@ -50,7 +58,8 @@ const usual: Bounds = { waitMs: limits.placeWaitMsMax, lineMax: limits.placesWai
  *
  * Who gets none waits in the line of its owner. Owners that wait take turns.
  */
-export function createShares(size: number, bounds: Bounds = usual): Shares {
+export function createShares(size: number, given: Partial<Bounds> = {}): Shares {
+  const bounds = { ...usual, ...given }
   const lines = new Map<string, Line>()
   /** Lines with somebody in them, the one whose turn is next first. */
   const turns = new Set<Line>()
@@ -87,11 +96,11 @@ export function createShares(size: number, bounds: Bounds = usual): Shares {
     async take(owner, signal) {
       if (signal?.aborted) throw new ClientGone('the client has gone')
       const name = owner.kind === 'workspace' ? owner.workspaceId : owner.kind
-      const line = lines.get(name) ?? { name, kind: owner.kind, held: 0, waiting: [] }
+      const line = lines.get(name) ?? createLine(name, owner.kind)
       lines.set(name, line)
       if (line.waiting.length === 0 && places.mayTake(line)) places.enter(line)
       else {
-        if (line.waiting.length >= bounds.lineMax) throw new NoPlace('too many wait already')
+        checkWaiting(line, bounds)
         turns.add(line)
         await waitIn(line, signal, bounds.waitMs).catch((err: unknown) => {
           forget(line)
@@ -105,6 +114,17 @@ export function createShares(size: number, bounds: Bounds = usual): Shares {
       return { taken: places.taken(), waiting, owners: lines.size }
     },
   }
+}
+
+function createLine(name: string, kind: Kind): Line {
+  return { name, kind, held: 0, waiting: [], moved_ms: performance.now() }
+}
+
+/** @throws NoPlace: nobody may begin to wait in the line now */
+function checkWaiting({ waiting, moved_ms }: Line, { lineMax, stillMs }: Bounds): void {
+  if (waiting.length >= lineMax) throw new NoPlace('too many wait already')
+  const still_ms = performance.now() - moved_ms
+  if (still_ms >= stillMs) throw new NoPlace('those before it stand still')
 }
 
 /** Makes a function whose further calls do nothing. */
@@ -155,11 +175,13 @@ function createPlaces(size: number) {
     mayTake: ({ kind, held }: Line): boolean => held < free && free > own.keptFrom(kind, taken),
     enter(line: Line) {
       line.held++
+      line.moved_ms = performance.now()
       taken[line.kind]++
       free--
     },
     leave(line: Line) {
       line.held--
+      line.moved_ms = performance.now()
       taken[line.kind]--
       free++
     },

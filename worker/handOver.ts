@@ -76,8 +76,9 @@ async function tell(deps: HandOverDeps, row: TemporalRow): Promise<void> {
   else await tellDomain(deps.client, row.kind, row.execution_id)
 }
 
-const scheduleOf = ({ workflow_id, payload }: TemporalRow): RunScheduleInput => ({
+const scheduleOf = ({ workflow_id, workspace_id, payload }: TemporalRow): RunScheduleInput => ({
   workflowId: workflow_id,
+  workspaceId: workspace_id,
   nodeId: String(payload['node_id']),
 })
 

@@ -14,10 +14,10 @@ export const startJobs = ({ db, client, log }: { db: Db; client: Client; log: Lo
     log,
     list: (max) => listLiveJobs(db, max),
     max: 1_000,
-    run: (jobId) => ({
+    run: ({ id: jobId, workspace_id: workspaceId }) => ({
       type: workflowTypes.runJob,
       workflowId: jobId,
-      input: { jobId } satisfies RunJobInput,
+      input: { jobId, workspaceId } satisfies RunJobInput,
     }),
     failed: 'jobs were not started; tried again',
   })

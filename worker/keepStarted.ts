@@ -11,14 +11,14 @@ const ASKED_MS = 5_000
 /** Looks whose findings are remembered. */
 const LOOKS = 10
 
-interface Kept {
+interface Kept<Row extends { id: string }> {
   client: Client
   log: Log
-  /** Ids of those that are to run, up to `max`. */
-  list: (max: number) => Promise<string[]>
+  /** Those that are to run, up to `max`. */
+  list: (max: number) => Promise<Row[]>
   max: number
   /** How one is started. */
-  run: (id: string) => { type: string; workflowId: string; input: object }
+  run: (row: Row) => { type: string; workflowId: string; input: object }
   /** What is logged when a look failed; it is tried again. */
   failed: string
 }
@@ -27,14 +27,21 @@ interface Kept {
  * Looks every second. Any number of workers may do it: Temporal runs one workflow function of an id, and Postgres says what is left.
  * @returns `stop` ends it
  */
-export function keepStarted({ client, log, list, max, run, failed }: Kept): {
+export function keepStarted<Row extends { id: string }>({
+  client,
+  log,
+  list,
+  max,
+  run,
+  failed,
+}: Kept<Row>): {
   stop: () => Promise<void>
 } {
   const stopping = new AbortController()
   const { signal } = stopping
   const asked = new LRUCache<string, true>({ max: LOOKS * max, ttl: ASKED_MS })
-  const start = async (id: string) => {
-    const { type, workflowId, input } = run(id)
+  const start = async (row: Row) => {
+    const { type, workflowId, input } = run(row)
     try {
       await client.workflow.start(type, {
         workflowId,
@@ -49,9 +56,9 @@ export function keepStarted({ client, log, list, max, run, failed }: Kept): {
   const look = async () => {
     while (!signal.aborted) {
       try {
-        for (const id of await list(max)) {
-          if (!asked.has(id)) await start(id)
-          asked.set(id, true, { noUpdateTTL: true })
+        for (const row of await list(max)) {
+          if (!asked.has(row.id)) await start(row)
+          asked.set(row.id, true, { noUpdateTTL: true })
         }
       } catch (err) {
         log.warn({ err }, failed)

@@ -14,10 +14,10 @@ export const startReleases = ({ db, client, log }: { db: Db; client: Client; log
     log,
     list: (max) => listHolding(db, max),
     max: 100,
-    run: (workflowId) => ({
+    run: ({ id: workflowId, workspace_id: workspaceId }) => ({
       type: workflowTypes.releaseHeld,
       workflowId: workflowIds.held(workflowId),
-      input: { workflowId } satisfies ReleaseHeldInput,
+      input: { workflowId, workspaceId } satisfies ReleaseHeldInput,
     }),
     failed: 'held executions were not let go; tried again',
   })

@@ -89,15 +89,23 @@ export interface CallHttpResult {
 export interface ReleaseHeldInput {
   /** The customer's workflow that has held executions. */
   workflowId: string
+  /** Whose it is. Absent in runs that an earlier release has started. */
+  workspaceId?: string
+  /** Where the page begins, as the one before has said; absent: at the oldest. */
+  after?: string
 }
 
 export interface ReleaseHeldResult {
   /** Whether more may be held. */
   more: boolean
+  /** Where the next page begins; absent: at the oldest. */
+  after?: string
 }
 
 export interface RunJobInput {
   jobId: string
+  /** Whose it is. Absent in runs that an earlier release has started. */
+  workspaceId?: string
 }
 
 export interface RunJobResult {
@@ -131,6 +139,8 @@ export interface CheckDomainResult {
 export interface RunScheduleInput {
   workflowId: string
   nodeId: string
+  /** Whose it is. Absent in runs that an earlier release has started. */
+  workspaceId?: string
 }
 
 export interface TurnScheduleResult {

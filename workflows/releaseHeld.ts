@@ -10,10 +10,13 @@ const PAUSE_MS = 1_000
 const { releaseHeldPage } = proxyLocalActivities<Activities>(quickDb)
 
 /** Ends when nothing is held any more, or the workflow is paused again. Workers start it again for whatever is left. */
-export async function releaseHeld({ workflowId }: ReleaseHeldInput): Promise<void> {
-  while ((await releaseHeldPage({ workflowId })).more) {
+export async function releaseHeld(input: ReleaseHeldInput): Promise<void> {
+  for (let page = input; ; ) {
+    const { more, after } = await releaseHeldPage(page)
+    if (!more) return
     await sleep(PAUSE_MS)
-    if (workflowInfo().continueAsNewSuggested)
-      await continueAsNew<typeof releaseHeld>({ workflowId })
+    const { workflowId, workspaceId } = input
+    page = { workflowId, ...(workspaceId && { workspaceId }), ...(after && { after }) }
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof releaseHeld>(page)
   }
 }

@@ -22,11 +22,3 @@ export type ContactPlaces = SegmentPlaces
 
 /** Makes the places of one worker. */
 export const createContactPlaces = (): ContactPlaces => createSegmentPlaces(BOUNDS)
-
-/** From this try on the pause grows: the contact is held for long, and each try is six events of a history, which may have 51,200. */
-const TRIES_MIN = 10
-const PAUSE_MS_MAX = 120_000
-
-/** In how many ms a segment comes again that found no place. @param attempt its tries, this one among them */
-export const contactPause_ms = (least_ms: number, attempt: number): number =>
-  Math.max(least_ms, Math.min(PAUSE_MS_MAX, least_ms * 2 ** Math.max(0, attempt - TRIES_MIN)))

@@ -34,17 +34,24 @@ interface From {
   called: { goalsReached: string[] } | null
   /** HMAC of the contact's address. */
   hmac: Buffer
+  read: Needs
+}
+
+export type Needs = Awaited<ReturnType<typeof findNeeds>>
+
+/** What the conditions of the design read, with those of the segments that they name. */
+export async function findNeeds(trx: Trx, { workspace_id }: SegmentRow, design: Design) {
+  const ofDesign = designNeeds(design)
+  const segments = await findSegmentConditions(trx, workspace_id, ofDesign.segmentIds)
+  return { segments, needs: withSegments(ofDesign, segments) }
 }
 
 /** Reads in the segment's transaction, under the contact's lock. */
 export async function loadFacts(trx: Trx, from: From): Promise<SegmentFacts> {
   const { execution, design, contact, state, now, previous, called, hmac } = from
+  const { segments, needs } = from.read
   const { frequency_cap: cap } = design.settings ?? {}
   const moment = timeOf(now, state, previous)
-  const ofDesign = designNeeds(design)
-  const { segmentIds } = ofDesign
-  const segments = await findSegmentConditions(trx, execution.workspace_id, segmentIds)
-  const needs = withSegments(ofDesign, segments)
   const names = goalEventNames(design)
   const since = state.entered_at
   const arrived = { contactId: contact.id, names, since, executionId: execution.id }

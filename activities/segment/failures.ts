@@ -16,6 +16,10 @@ export const rendererBusy = (after_ms: number): ApplicationFailure =>
 export const contactBusy = (after_ms: number): ApplicationFailure =>
   closed('ContactBusy', 'other segments of the contact take long now', { after_ms })
 
+/** The failure of what found no place among the work of its workspace. */
+export const workspaceBusy = (after_ms: number): ApplicationFailure =>
+  closed('WorkspaceBusy', 'other work of the workspace takes long now', { after_ms })
+
 /**
  * The result as Temporal may store it. The error of an execution that failed can have values of its contact in it (Liquid quotes
  * what it cannot read), so it is replaced by one that names the node; the row has the whole text.

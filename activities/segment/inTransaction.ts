@@ -18,6 +18,7 @@ import {
 import { cancelAgain } from '../../db/executions/writes.ts'
 import type { Design } from '../../rules/design/types.ts'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { goalEventNames } from '../../rules/interrupts.ts'
 import { isGivenUp } from '../../rules/suspects.ts'
 import { toCancelCode } from '../../rules/wire.ts'
 import { NotAlone, type Turn } from '../../runtime/gate.ts'
@@ -27,7 +28,7 @@ import { passPoint } from '../points.ts'
 import { writeCall } from './calls.ts'
 import { createEffects } from './effects.ts'
 import { endAsRow, isEndedElsewhere } from './ended.ts'
-import { loadFacts } from './facts.ts'
+import { findNeeds, loadFacts } from './facts.ts'
 import { giveUp } from './giveUp.ts'
 import { countSent, createSegmentMail, type loadSources } from './mail.ts'
 import type { SegmentTexts } from './texts.ts'
@@ -42,13 +43,19 @@ export interface Run {
   turn: Turn
   /** Ids of audiences that its nodes leave, as far as a try before has found out. */
   lockedAudiences: ReadonlySet<string>
+  /** Names of events that are recorded before it begins, as far as a try before has found out. */
+  toldNames: ReadonlySet<string>
 }
 
-/** Runs the nodes and writes what they did, in the caller's transaction. @throws NotRendered; what Postgres says */
+/**
+ * Runs the nodes and writes what they did, in the caller's transaction.
+ * @returns null: it has recorded a part of the contact's mail events by which it decides, and is to run again in another transaction
+ * @throws NotRendered, AudiencesNotLocked, MailEventsLeft; what Postgres says
+ */
 export async function runInTransaction(
   deps: InTrx<ActivityDeps>,
   run: Run,
-): Promise<SegmentResult> {
+): Promise<SegmentResult | null> {
   const { input, execution, design, sources, texts, turn, lockedAudiences } = run
   texts.beginWalk()
   const { db: trx } = deps
@@ -60,8 +67,9 @@ export async function runInTransaction(
   const now = deps.now()
   const recordEvents = mailEventRecorder(deps, execution, contact?.id ?? null)
   const waitedAt = previous && previous.next.kind !== 'end' ? previous.next.nodeId : ''
-  const awaitedName = awaitedEventName(design, waitedAt)
-  if (awaitedName !== null) await recordEvents(awaitedName)
+  const read = await findNeeds(trx, execution, design)
+  const names = [...decidingNames(design, waitedAt), ...read.needs.eventNames, ...run.toldNames]
+  if (!(await recordEvents(names))) return null
   const hmac = deps.addressMac(workspaceId, contact?.email ?? '')
   const state = await findSegmentState<SegmentResult>(trx, workspaceId, {
     ...input,
@@ -84,7 +92,7 @@ export async function runInTransaction(
   state.is_paused =
     state.awaits_cancel || (mayHold && (await lockPaused(trx, workspaceId, execution.workflow_id)))
   const called = await findCalled(trx, run)
-  const known = { execution, design, contact, state, now, previous, called, hmac }
+  const known = { execution, design, contact, state, now, previous, called, hmac, read }
   const facts = await loadFacts(trx, known)
   const sent = await countSent(trx, execution, design, now)
   const mail = createSegmentMail(deps, { execution, design, sources, state, sent, now, texts })
@@ -105,15 +113,27 @@ export async function runInTransaction(
   return outcome.result
 }
 
-/** A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait. */
+/** Names of the events that end the wait at that node, or interrupt the execution. */
+const decidingNames = (design: Design, waitedAt: string): string[] => {
+  const awaited = awaitedEventName(design, waitedAt)
+  return [...(awaited === null ? [] : [awaited]), ...goalEventNames(design)]
+}
+
+/**
+ * A click may have happened while its mail event is still in the outbox: recording it now lets it end its wait, and be counted.
+ * What it makes answers false when it has recorded some, and there may be more.
+ */
 const mailEventRecorder =
   (deps: InTrx<ActivityDeps>, execution: SegmentRow, contactId: string | null) =>
-  async (eventName: string, byExecution?: string): Promise<void> => {
-    if (contactId === null) return
+  async (names: readonly string[], byExecution?: string): Promise<boolean> => {
+    if (contactId === null) return true
     const { workspace_id: workspaceId } = execution
-    if (await tellLockedContact(deps, workspaceId, contactId, eventName, byExecution)) return
-    const about = { execution_id: execution.id, event_name: eventName }
-    deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
+    const told = await tellLockedContact(deps, workspaceId, contactId, names, byExecution)
+    if (told === 'none') {
+      const about = { execution_id: execution.id, event_names: names }
+      deps.log.warn(about, 'mail events of a waiting execution could not be recorded')
+    }
+    return told !== 'some'
   }
 
 /** Writes the emails of the segment, and the request in which it ended. */

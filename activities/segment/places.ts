@@ -1,7 +1,7 @@
 // Bounds how many segments of one key (a workspace, a contact) are somewhere at once, such as those of one workspace with the renderer. Each of them holds
 // one of the few places that a worker has for segments, so others wait for a moment, and then come again later.
 
-export interface Bounds {
+export interface Bounds extends Spread {
   /** Segments of one key that are inside. */
   each: number
   /** How many of one key may wait. */
@@ -10,6 +10,9 @@ export interface Bounds {
   waitingOfAll: number
   /** How long one waits for a place; nobody waits where the oldest inside has been there for longer. */
   wait_ms: number
+}
+
+interface Spread {
   /** How soon a segment that was turned away comes again, and how far apart those of one key do at least. */
   again_ms: number
   apart_ms: number
@@ -106,7 +109,7 @@ function waitIn<T>({ waiting }: Line, wait_ms: number, enter: () => T): Promise<
  * that each is likely to find one. Those that would come later than `dense_after_ms` stand `dense_ms` apart whatever the
  * pace, so that the last of thousands need not wait for hours.
  */
-function createRetries({ again_ms, apart_ms, dense_after_ms, dense_ms }: Bounds) {
+export function createRetries({ again_ms, apart_ms, dense_after_ms, dense_ms }: Spread) {
   const lines = new Map<string, { last: number; pace_ms: number }>()
   const isOver = (line: { last: number }, now: number) => line.last + dense_after_ms < now
   return {
@@ -130,3 +133,11 @@ function createRetries({ again_ms, apart_ms, dense_after_ms, dense_ms }: Bounds)
     },
   }
 }
+
+/** From this try on the pause grows: what is waited for is held for long, and each try is six events of a history, which may have 51,200. */
+const TRIES_MIN = 10
+const PAUSE_MS_MAX = 120_000
+
+/** In how many ms one comes again that found no place. @param attempt its tries, this one among them */
+export const pause_ms = (least_ms: number, attempt: number): number =>
+  Math.max(least_ms, Math.min(PAUSE_MS_MAX, least_ms * 2 ** Math.max(0, attempt - TRIES_MIN)))

@@ -1,7 +1,7 @@
 // Runs one segment of an execution: all nodes between two waits, in one Postgres transaction. It takes effect
 // once.
 import { setTimeout as delay } from 'node:timers/promises'
-import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity'
+import { ApplicationFailure, cancellationSignal } from '@temporalio/activity'
 import { closeExecution } from '../../commands/executions/close.ts'
 import { transact } from '../../commands/transact.ts'
 import { AudiencesNotLocked } from '../../commands/unsubscribes/byNode.ts'
@@ -15,15 +15,16 @@ import { createGate, type Turn } from '../../runtime/gate.ts'
 import type { CloseCancelledInput, SegmentInput, SegmentResult } from '../../workflows/messages.ts'
 import type { ActivityDeps } from '../deps.ts'
 import { passPoint } from '../points.ts'
-import { type ContactPlaces, contactPause_ms, createContactPlaces } from './contactPlaces.ts'
 import { isEndedElsewhere, storedAgain } from './ended.ts'
-import { contactBusy, rendererBusy, withClosedError, withClosedFailures } from './failures.ts'
+import { rendererBusy, withClosedError, withClosedFailures } from './failures.ts'
 import { runInTransaction } from './inTransaction.ts'
 import { createKeptTexts, type KeptTexts } from './keptTexts.ts'
 import { loadSources } from './mail.ts'
 import { createRefusals, endFailed, type Refusals, refusedError } from './refused.ts'
 import { createRenderPlaces, type RenderPlaces } from './renderPlaces.ts'
+import { createRunPlaces, type RunPlaces } from './runPlaces.ts'
 import { createSegmentTexts, NotRendered, RendererBusy } from './texts.ts'
+import { MailEventsLeft } from './walk.ts'
 
 /** Walks after which a segment whose mails are other ones each time waits between two of them, and gives up. */
 const QUICK_WALKS = 3
@@ -34,7 +35,7 @@ const PAUSE_MS = 1_000
 export function segmentActivities(deps: ActivityDeps) {
   const shared: Shared = {
     gate: createGate(),
-    contactPlaces: createContactPlaces(),
+    runPlaces: createRunPlaces(deps.config.databasePoolSize),
     renderPlaces: createRenderPlaces(),
     keptTexts: createKeptTexts(),
     refusals: createRefusals(),
@@ -63,7 +64,7 @@ export function segmentActivities(deps: ActivityDeps) {
 /** What the segments of one worker share. */
 interface Shared {
   gate: ReturnType<typeof createGate>
-  contactPlaces: ContactPlaces
+  runPlaces: RunPlaces
   renderPlaces: RenderPlaces
   keptTexts: KeptTexts
   refusals: Refusals
@@ -106,12 +107,13 @@ async function runOnce(
 
 async function attempt(
   deps: ActivityDeps,
-  { gate, contactPlaces, renderPlaces, keptTexts }: Shared,
+  shared: Shared,
   input: SegmentInput,
   execution: SegmentRow<SegmentResult>,
 ): Promise<SegmentResult> {
   const { executionId, segment } = input
   const { workspace_id: workspaceId } = execution
+  const { gate, runPlaces, renderPlaces, keptTexts } = shared
   const id = `${executionId}/${segment}`
   // It was turned away before, and would be again.
   if (keptTexts.has(id) && renderPlaces.isFull(workspaceId)) {
@@ -128,17 +130,21 @@ async function attempt(
   )
   const isGivenUpNow = isGivenUp(execution.deaths)
   const lockedAudiences = new Set<string>()
+  const toldNames = new Set<string>()
   // Aborted also when this try is past its time.
   const signal = cancellationSignal()
   const isSuspect = execution.deaths !== null && !isGivenUpNow
+  const given = { input, execution, design, sources, texts, lockedAudiences, toldNames }
   const transaction = (turn: Turn) =>
-    transact(deps, (inTrx) =>
-      runInTransaction(inTrx, { input, execution, design, sources, texts, turn, lockedAudiences }),
-    )
-  const run = () =>
-    withContactPlace(contactPlaces, execution.contact_id, () =>
-      gate.run(isSuspect, transaction, signal),
-    )
+    transact(deps, (inTrx) => runInTransaction(inTrx, { ...given, turn }))
+  const run = async () => {
+    const giveBack = await runPlaces.take(execution, signal)
+    try {
+      return await gate.run(isSuspect, transaction, signal)
+    } finally {
+      giveBack()
+    }
+  }
   const renderWanted = async () => {
     try {
       await texts.renderWanted(signal)
@@ -151,27 +157,32 @@ async function attempt(
       if (!signal.aborted) keptTexts.keep(id, kept)
     }
   }
-  const result = await withTexts(() => withAudiences(run, lockedAudiences), renderWanted)
+  const told = () => withMailEvents(run, toldNames, signal)
+  const result = await withTexts(() => withAudiences(told, lockedAudiences), renderWanted)
   passPoint('committed', input)
   keptTexts.forget(id)
   if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
   return result
 }
 
-/** Runs a segment among those of its contact. @throws ApplicationFailure: one of them takes long, so it comes again later */
-async function withContactPlace<T>(
-  places: ContactPlaces,
-  contactId: string,
-  work: () => Promise<T>,
-) {
-  const giveBack = await places.take(contactId)
-  if (!giveBack) {
-    throw contactBusy(contactPause_ms(places.retryAfter_ms(contactId), activityInfo().attempt))
-  }
-  try {
-    return await work()
-  } finally {
-    giveBack()
+/**
+ * Runs the segment again until it has recorded the contact's mail events by which it decides. Each time has committed a part of them, so a
+ * try that is past its time has left fewer to the next.
+ */
+async function withMailEvents<T>(
+  attempt: () => Promise<T | null>,
+  names: Set<string>,
+  signal: AbortSignal,
+): Promise<T> {
+  for (;;) {
+    try {
+      const result = await attempt()
+      if (result !== null) return result
+    } catch (err) {
+      if (!(err instanceof MailEventsLeft)) throw err
+      names.add(err.eventName)
+    }
+    signal.throwIfAborted()
   }
 }
 

@@ -36,8 +36,8 @@ export type Marked = <T>(step: string, work: (entering: (step: string) => void) 
 interface WalkFrom extends StartFrom {
   input: SegmentInput
   mail: SegmentTools
-  /** Records the contact's mail events of that name that are still in the outbox. */
-  recordEvents: (eventName: string, byExecution: string) => Promise<void>
+  /** Records the contact's mail events of these names that are still in the outbox. Answers false where that is to be gone on with first. */
+  recordEvents: (eventNames: readonly string[], byExecution: string) => Promise<boolean>
   /** Carries out an effect of a node, in the segment's transaction. */
   perform: (effect: Effect, facts: SegmentFacts) => Promise<EffectResult>
   marked: Marked
@@ -132,6 +132,15 @@ async function walkOn(trx: Trx, from: WalkFrom) {
   }
 }
 
+/** A segment must not decide yet: many mail events of that name stand in the outbox, and are recorded before it runs again. */
+export class MailEventsLeft extends Error {
+  readonly eventName: string
+  constructor(eventName: string) {
+    super('the mail events before a wait were too many for one commit')
+    this.eventName = eventName
+  }
+}
+
 /** The event from before a wait that ends it at once. @param taken events that ended waits of this segment */
 async function look(
   trx: Trx,
@@ -141,7 +150,8 @@ async function look(
   taken: readonly string[],
 ) {
   // Mail events from before the wait are recorded first: they end this wait only if it has a look-back.
-  await recordEvents(wait.eventName, execution.id)
+  if (!(await recordEvents([wait.eventName], execution.id)))
+    throw new MailEventsLeft(wait.eventName)
   const of = { ...execution, taken }
   return findRecentEvent(trx, of, wait, facts, (work) => marked(wait.nodeId, work))
 }

@@ -74,29 +74,35 @@ async function record(
 }
 
 /**
- * Records a contact's mail events of that name at once, as many as a commit of awaited ones may have: that which decides may stand behind
+ * Records a contact's mail events of these names at once, as many as a commit of awaited ones may have: that which decides may stand behind
  * others, such as the clicks of a scanner on each link. The caller holds the contact's lock and is about to decide whether such an event has
  * happened.
  * @param byExecution the execution that decides, if it has left its wait
- * @returns false if they could not be recorded: they stay in the outbox, and the transaction can go on
+ * @returns `some`: there may be more, so the caller commits these before it asks again, and decides after that; `none`: they could not be
+ *   recorded, so they stay in the outbox, and the transaction can go on
  */
 export async function tellLockedContact(
   deps: InTrx<TellDeps>,
   workspaceId: WorkspaceId,
   contactId: string,
-  eventName: string,
+  eventNames: readonly string[],
   byExecution?: string,
-): Promise<boolean> {
-  if (!eventName.startsWith(MAIL_EVENT_PREFIX)) return true
-  const wanted = { name: eventName.slice(MAIL_EVENT_PREFIX.length), limit: PER_CONTACT_MAX }
-  return inSavepoint(deps.db, async () => {
-    for (let told = 0, hasMore = true; hasMore && told < AWAITED_MAX; ) {
+): Promise<'all' | 'some' | 'none'> {
+  const ofMail = eventNames.filter((name) => name.startsWith(MAIL_EVENT_PREFIX))
+  if (ofMail.length === 0) return 'all'
+  const names = ofMail.map((name) => name.slice(MAIL_EVENT_PREFIX.length))
+  const wanted = { names, limit: PER_CONTACT_MAX }
+  let hasMore = true
+  const isTold = await inSavepoint(deps.db, async () => {
+    for (let told = 0; hasMore && told < AWAITED_MAX; ) {
       const events = await takeMailEvents(deps.db, workspaceId, contactId, wanted)
       await record(deps, workspaceId, events, events.length, byExecution)
       told += events.length
       hasMore = events.length === wanted.limit
     }
   })
+  if (!isTold) return 'none'
+  return hasMore ? 'some' : 'all'
 }
 
 /** Puts off the mail events of a contact that could not be recorded. */

@@ -1,7 +1,8 @@
 // Starts the executions of one time of a schedule for the next members of its audience, in one commit.
 import type { Trx } from '../../db/connect.ts'
 import type { ContactRow } from '../../db/contacts/reads.ts'
-import { insertMissingContacts, lockContactsBy } from '../../db/contacts/writes.ts'
+import { insertMissingContacts, lockContactsBy, waitBriefly } from '../../db/contacts/writes.ts'
+import { isLockTimeout } from '../../db/failures.ts'
 import { listLeft } from '../../db/opt-outs/reads.ts'
 import { listMemberEmails, listMembersAmong, type ScheduleRow } from '../../db/schedules/reads.ts'
 import { insertScheduledStarts, lockSchedule, updateSchedule } from '../../db/schedules/writes.ts'
@@ -23,7 +24,8 @@ type DueSchedule = ScheduleRow & { due_at: Date }
 
 /**
  * Goes on after the last member that was looked at. Who left the audience or the workflow, fails the filter, or may not enter again is passed over.
- * A contact that somebody holds ends the page before them, and is waited for alone, so that the page keeps nobody from the others.
+ * A contact that somebody holds ends the page before them, and is waited for alone, so that the page keeps nobody from the others; for a second, since
+ * each of many schedules would else keep a connection for as long as the contact is held. The next page waits again.
  * @returns whether no member is left
  */
 export async function startMembers(deps: TurnDeps, row: DueSchedule): Promise<boolean> {
@@ -43,7 +45,11 @@ export async function startMembers(deps: TurnDeps, row: DueSchedule): Promise<bo
     )
   })
   if (await startPage(deps, row, emails, 'skip')) return false
-  await startPage(deps, row, [first], 'wait')
+  try {
+    await startPage(deps, row, [first], 'wait')
+  } catch (err) {
+    if (!isLockTimeout(err)) throw err
+  }
   return false
 }
 
@@ -58,6 +64,7 @@ function startPage(
   const key = { workflowId: workflow_id, nodeId: node_id }
   return transact(deps, async (inTrx) => {
     const { db: trx } = inTrx
+    if (held === 'wait') await waitBriefly(trx)
     const locked = await lockContactsBy(trx, workspaceId, 'email', emails, held)
     const byEmail = new Map(locked.map((contact) => [contact.email, contact]))
     const firstHeld = held === 'skip' ? emails.findIndex((email) => !byEmail.has(email)) : -1

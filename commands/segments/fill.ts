@@ -1,7 +1,8 @@
 // Finds all members of a kept segment, silently and in pages, or forgets those of one that is kept no more.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Trx } from '../../db/connect.ts'
-import { lockContactsBy } from '../../db/contacts/writes.ts'
+import { lockContactsBy, waitBriefly } from '../../db/contacts/writes.ts'
+import { isLockTimeout } from '../../db/failures.ts'
 import {
   claimFill,
   deleteMembers,
@@ -45,7 +46,9 @@ export async function fillNext(deps: FillDeps, isStopping: () => boolean): Promi
   const { workspace_id: workspaceId, segment_id: segmentId } = taken
   let at: FillRow | null = taken
   for (let pages = 0; at !== null && pages < PAGES_OF_TURN && !isStopping(); pages++) {
-    at = await fillPage(deps, { ...taken, ...at })
+    const next: FillRow | null | 'held' = await fillPage(deps, { ...taken, ...at })
+    if (next === 'held') break
+    at = next
     await turn()
   }
   if (at !== null && !isStopping()) {
@@ -57,15 +60,23 @@ export async function fillNext(deps: FillDeps, isStopping: () => boolean): Promi
   return true
 }
 
-/** One page, in one commit. @returns where it goes on; null: it is through, somebody else has it, or it is not its time yet */
-async function fillPage(deps: FillDeps, fill: TakenFill): Promise<FillRow | null> {
+/**
+ * One page, in one commit.
+ * @returns where it goes on; null: it is through, somebody else has it, or it is not its time yet; `held`: somebody holds the first contact
+ */
+async function fillPage(deps: FillDeps, fill: TakenFill): Promise<FillRow | null | 'held'> {
   const { workspace_id: workspaceId, after_contact_id } = fill
   const ids = await listContactIds(deps.db, workspaceId, { after: after_contact_id, limit: PAGE })
   const done = await writePage(deps, fill, ids, 'skip')
-  // Somebody holds the first contact: it is waited for alone, so that the page keeps nobody from the others.
-  return done === 'held'
-    ? ((await writePage(deps, fill, ids.slice(0, 1), 'wait')) as FillRow | null)
-    : done
+  if (done !== 'held') return done
+  // Somebody holds the first contact: it is waited for alone, so that the page keeps nobody from the others, and for a second, since
+  // other fills stand behind this one.
+  try {
+    return await writePage(deps, fill, ids.slice(0, 1), 'wait')
+  } catch (err) {
+    if (isLockTimeout(err)) return 'held'
+    throw err
+  }
 }
 
 function writePage(
@@ -77,6 +88,7 @@ function writePage(
   const { workspace_id: workspaceId, segment_id: segmentId } = fill
   return transact(deps, async (inTrx) => {
     const { db: trx } = inTrx
+    if (held === 'wait') await waitBriefly(trx)
     const contacts = await lockContactsBy(trx, workspaceId, 'id', ids, held)
     const locked = new Set(contacts.map(({ id }) => id))
     // One that is gone meanwhile is not held, but so rare that it may end a page.

@@ -18,33 +18,43 @@ const REASON = { code: 'cancelled', reason: 'held' } as const satisfies {
   code: string
 }
 
-/** How long one page goes on behind executions whose contacts somebody holds: well below the time that its activity has. */
-const PAGE_MS_MAX = 10_000
+/** How long one page goes on behind executions whose contacts somebody holds: it keeps one of few places meanwhile. */
+const PAGE_MS_MAX = 2_000
 
 /**
  * Does one page. What was done is not found again, so it may be repeated and stopped at any moment. A workflow that is not active
- * any more keeps what it holds. An execution whose contact somebody holds is left to a later page, and others behind it are let go in its
+ * any more keeps what it holds. An execution whose contact somebody holds is left to a later walk, and others behind it are let go in its
  * place. No workspace is needed: the row of the workflow has it.
- * @returns whether more may be held
+ * @param after where the page before has ended; '' begins a walk
+ * @returns whether more may be held, and where the next page begins: after the last one a walk that has left some begins anew
  */
 export async function releaseHeld(
   deps: Deps,
-  { workflowId, page = PAGE }: { workflowId: string; page?: number },
-): Promise<{ more: boolean }> {
+  { workflowId, after = '', page = PAGE, time_ms = PAGE_MS_MAX }: PageOfHeld,
+): Promise<{ more: boolean; after?: string }> {
   let done = 0
-  let left = 0
-  let after = ''
-  const until_ms = performance.now() + PAGE_MS_MAX
+  let left = after === '' ? 0 : 1
+  let place = after
+  const until_ms = performance.now() + time_ms
   for (;;) {
-    const rows = await listHeld(deps.db, workflowId, { after, limit: page })
+    const rows = await listHeld(deps.db, workflowId, { after: place, limit: page })
     for (const row of rows) {
       if (await letGo(deps, workflowId, row)) done += 1
       else left += 1
+      place = row.execution_id
+      if (performance.now() > until_ms) return { more: true, after: place }
     }
     if (rows.length < page) return { more: left > 0 }
-    if (done >= page || performance.now() > until_ms) return { more: true }
-    after = rows.at(-1)?.execution_id ?? after
+    if (done >= page) return { more: true, after: place }
   }
+}
+
+interface PageOfHeld {
+  workflowId: string
+  after?: string | undefined
+  page?: number
+  /** After how long it ends, ms; one execution at least has been looked at then. */
+  time_ms?: number
 }
 
 /**

@@ -5,8 +5,12 @@ import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
 import type { ContactRow } from './reads.ts'
 
-/** How long a transaction that has passed over held contacts waits for another lock. */
 const LOCK_WAIT_MAX = '1s'
+
+/** Keeps the transaction from waiting for any further lock longer than a second (55P03). */
+export async function waitBriefly(trx: Trx): Promise<void> {
+  await sql`select set_config('lock_timeout', ${LOCK_WAIT_MAX}, true)`.execute(trx)
+}
 
 /**
  * Locks the contact of an address (order of locks: `transact`).
@@ -50,7 +54,7 @@ export async function lockContactNow(
   workspaceId: WorkspaceId,
   contactId: string,
 ): Promise<ContactRow | 'held' | undefined> {
-  await sql`select set_config('lock_timeout', ${LOCK_WAIT_MAX}, true)`.execute(trx)
+  await waitBriefly(trx)
   return lockContactUnlessHeld(trx, workspaceId, contactId)
 }
 

@@ -165,24 +165,24 @@ export async function claimMailEvents(
 }
 
 /**
- * Removes a contact's oldest mail events of that name from the outbox, due or not. The caller holds the contact's
- * lock.
+ * Removes a contact's oldest mail events of these names from the outbox, due or not. The caller holds the contact's
+ * lock. It waits for a reader who puts rows off at this moment because the contact is held, so that it misses none.
  * @returns the events to record, in their order
  */
 export async function takeMailEvents(
   trx: Trx,
   workspaceId: WorkspaceId,
   contactId: string,
-  { name, limit }: { name: string; limit: number },
+  { names, limit }: { names: readonly string[]; limit: number },
 ): Promise<ClaimedMailEvent[]> {
   const { rows } = await sql<Omit<ClaimedMailEvent, 'at'> & { at: string }>`
     with taken as (
       delete from outbox where id in (
         select id from outbox
         where kind = 'mail_event' and contact_id = ${contactId} and workspace_id = ${workspaceId}
-          and payload->>'name' = ${name}
+          and payload->>'name' = any(${[...names]}::text[])
         order by id limit ${limit}
-        for update skip locked
+        for update
       )
       returning id, payload
     )

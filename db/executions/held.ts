@@ -32,8 +32,11 @@ export async function lockPaused(
 }
 
 /** Workflows that are not paused and hold executions still. One step down the index for each that holds any. */
-export async function listHolding(db: Db, limit: number): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
+export async function listHolding(
+  db: Db,
+  limit: number,
+): Promise<{ id: string; workspace_id: WorkspaceId }[]> {
+  const { rows } = await sql<{ id: string; workspace_id: WorkspaceId }>`
     with recursive held (id) as (
       (select held_workflow_id from event_waits
         where held_workflow_id is not null and ended_by is null order by held_workflow_id limit 1)
@@ -43,10 +46,10 @@ export async function listHolding(db: Db, limit: number): Promise<string[]> {
         order by n.held_workflow_id limit 1)
       from held where held.id is not null
     )
-    select x.id from held join workflows x on x.id = held.id
+    select x.id, x.workspace_id from held join workflows x on x.id = held.id
     where x.status = 'active' or x.archived_at is not null limit ${limit}
   `.execute(db)
-  return rows.map(({ id }) => id)
+  return rows
 }
 
 export interface HeldRow {

@@ -61,15 +61,18 @@ export async function findLiveReplay(
 const OF_WORKSPACE = 2
 
 /** Jobs that are to be carried on, of all workspaces, the oldest of each first. */
-export async function listLiveJobs(db: Db, limit: number): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select l.id from (
-      select j.id, row_number() over (partition by j.workspace_id, j.kind
+export async function listLiveJobs(
+  db: Db,
+  limit: number,
+): Promise<{ id: string; workspace_id: WorkspaceId }[]> {
+  const { rows } = await sql<{ id: string; workspace_id: WorkspaceId }>`
+    select l.id, l.workspace_id from (
+      select j.id, j.workspace_id, row_number() over (partition by j.workspace_id, j.kind
         order by case when j.kind = 'erasure' then j.updated_at end, j.id) as place
       from jobs j where j.status in ('queued', 'running')
     ) l where l.place <= ${OF_WORKSPACE} order by l.place, l.id limit ${limit}
   `.execute(db)
-  return rows.map(({ id }) => id)
+  return rows
 }
 
 /** Lines that were not done, in their order, after one of them. The caller has found the job. */

@@ -1,4 +1,5 @@
 // Filling segments beside everything else: several workers, held contacts, transactions that do not know of it, changed conditions.
+// Long because all of them are met by the same contacts.
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { deleteAudience } from '../../commands/audiences/delete.ts'
@@ -134,6 +135,34 @@ test('a contact that somebody holds is waited for alone, and found as they leave
   await filling
   await fill()
   expect(await members(id)).toEqual([...evens(), held].sort())
+})
+
+test('contacts whom somebody holds for long keep no segment of another workspace from being filled', async () => {
+  const [crowded, other] = [await createSegmentWorld(db), await createSegmentWorld(db)]
+  const ids: string[] = []
+  for (const world of [crowded, other]) {
+    await insertContacts(world.workspaceId, world.deps.now())
+    const id = await world.segment(isEven)
+    await world.begin('segment_entered', id)
+    ids.push(id)
+    // Past the fence, which would wait for the holder.
+    let pages = 0
+    await fillNext(world.deps, () => pages++ > 0)
+  }
+  await db.transaction().execute(async (trx) => {
+    await sql`select from contacts where workspace_id = ${crowded.workspaceId} for update`.execute(
+      trx,
+    )
+    const [first = '', second = ''] = ids
+    for (const [n, id] of [first, second].entries()) {
+      const next_at = new Date(crowded.clock.ms - 1_000 + n)
+      await db.updateTable('segment_fills').set({ next_at }).where('segment_id', '=', id).execute()
+    }
+    for (let turn = 0; turn < 2; turn++) await fillNext(other.deps, () => false)
+    expect(await other.members(second)).toEqual(evens())
+  })
+  await crowded.fill()
+  expect(await crowded.members(ids[0] ?? '')).toEqual(evens())
 })
 
 test('a contact is found whom a transaction makes that does not know of the segment', async () => {

@@ -291,7 +291,7 @@ describe('erasing a contact', () => {
     }
     const listed = new Set<string>()
     for (let round = 0; round < 4; round++) {
-      for (const id of await listLiveJobs(db, 10)) {
+      for (const { id } of await listLiveJobs(db, 10)) {
         listed.add(id)
         await runJobPage(deps, { id })
       }

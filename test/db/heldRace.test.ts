@@ -53,7 +53,7 @@ test('making it active waits for a segment that holds, and the release finds wha
     await insertHeld(trx as unknown as typeof db, id, 1)
   })
   expect(await activating).toMatchObject({ status: 200 })
-  expect(await listHolding(db, 10)).toEqual([id])
+  expect(await listHolding(db, 10)).toEqual([{ id, workspace_id: workspaceId }])
   await releaseHeld(deps, { workflowId: id })
   expect(await endedBy(id)).toEqual(['release'])
   expect(await listHolding(db, 10)).toEqual([])
@@ -66,13 +66,13 @@ test('a page ends what it finds once, oldest first, and nothing of a workflow th
   const { workflow_id: id } = await create({ design: exitDesign('y'), status: 'active' })
   for (const n of [1, 2, 3, 4]) await insertHeld(db, id, n)
   const page = { workflowId: id, page: 2 }
-  expect(await releaseHeld(deps, page)).toEqual({ more: true })
+  expect(await releaseHeld(deps, page)).toMatchObject({ more: true })
   expect(await endedBy(id)).toEqual(['release', 'release', null, null])
   await patch(id, { status: 'paused' })
   expect(await releaseHeld(deps, page)).toEqual({ more: false })
   expect(await endedBy(id)).toEqual(['release', 'release', null, null])
   await patch(id, { status: 'active' })
-  expect(await releaseHeld(deps, page)).toEqual({ more: true })
+  expect(await releaseHeld(deps, page)).toMatchObject({ more: true })
   expect(await releaseHeld(deps, page)).toEqual({ more: false })
   const told = db.selectFrom('outbox').select(['kind', 'payload']).where('workflow_id', '=', id)
   expect(await told.execute()).toEqual(
@@ -142,10 +142,33 @@ test.each([1, 2, 50])(
     for (const [n, contact] of contacts.entries()) await insertHeld(db, id, n, contact)
     await transact(deps, async ({ db: trx }) => {
       await lockContact(trx, workspaceId, `ct_held${page}`)
-      expect(await releaseHeld(deps, { workflowId: id, page })).toEqual({ more: true })
+      expect(await releaseHeld(deps, { workflowId: id, page })).toMatchObject({ more: true })
       expect(await endedBy(id)).toEqual([null, 'release'])
     })
     expect(await releaseHeld(deps, { workflowId: id })).toEqual({ more: false })
     expect(await endedBy(id)).toEqual(['release', 'release'])
   },
 )
+
+test('a page that was ended by its time behind held contacts is gone on from, and what a walk has left is found by the next', async () => {
+  const { workflow_id: id } = await create({ design: exitDesign('u'), status: 'active' })
+  const contacts = ['a', 'b', 'c', 'free'].map((name) => `ct_walk_${name}`)
+  await sql`insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at, updated_at)
+    select c, ${workspaceId}, c || '@example.test', now(), now(), '', now(), now() from unnest(${contacts}::text[]) c`.execute(
+    db,
+  )
+  for (const [n, contact] of contacts.entries()) await insertHeld(db, id, n, contact)
+  // Each page looks at one.
+  const next = (after = '') => releaseHeld(deps, { workflowId: id, after, page: 2, time_ms: 0 })
+  await transact(deps, async ({ db: trx }) => {
+    for (const contact of contacts.slice(0, 3)) await lockContact(trx, workspaceId, contact)
+    let page = await next()
+    for (let pages = 1; pages < contacts.length; pages++) page = await next(page.after)
+    expect(await endedBy(id)).toEqual([null, null, null, 'release'])
+    expect(await next(page.after)).toEqual({ more: true })
+  })
+  let page = await next()
+  for (let pages = 1; pages < contacts.length; pages++) page = await next(page.after)
+  expect(await endedBy(id)).toEqual(contacts.map(() => 'release'))
+  expect(await next()).toEqual({ more: false })
+})

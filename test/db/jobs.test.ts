@@ -376,7 +376,7 @@ describe('a page that Postgres refuses', () => {
     })
     expect(await page(id)).toEqual({ more: false })
     expect((await move(id, 'resume')).status).toBe(409)
-    expect((await listLiveJobs(db, 1_000)).includes(id)).toBe(false)
+    expect((await listLiveJobs(db, 1_000)).some((job) => job.id === id)).toBe(false)
   })
 
   it('now and then is done after all: only refusals in a row count', async () => {
@@ -436,5 +436,7 @@ it('of one workspace two go on together, so that many of one keep nobody else wa
   await sql`
     insert into jobs select (jsonb_populate_record(j, jsonb_build_object('id', ${theirs}::text,
       'workspace_id', ${other}::text))).* from jobs j where j.id = ${first}`.execute(db)
-  expect((await listLiveJobs(db, 100)).sort()).toEqual([...own.slice(0, 2), theirs].sort())
+  expect((await listLiveJobs(db, 100)).map(({ id }) => id).sort()).toEqual(
+    [...own.slice(0, 2), theirs].sort(),
+  )
 })

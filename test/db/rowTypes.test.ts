@@ -264,7 +264,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) =>
     mailEvents.claimMailEvents(trx, ws, { now: at, rows: 1, perContact: 1, contactId: null }),
   (trx) => mailEvents.claimMailEvents(trx, ws, { now: at, rows: 1, perContact: 1, contactId: id }),
-  (trx) => mailEvents.takeMailEvents(trx, ws, id, { name: 'clicked', limit: 1 }),
+  (trx) => mailEvents.takeMailEvents(trx, ws, id, { names: ['clicked'], limit: 1 }),
   (trx) => listAwaited(trx, ws, [{ contact_id: id, name: 'delivered' }]),
   (trx) => markDataSent(trx, [1], id, at),
   (trx) => markDataSent(trx, [1], id, at, owner),

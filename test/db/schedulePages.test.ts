@@ -1,6 +1,7 @@
 // A page of members waits while starts before it wait for Temporal, so that events come first, and a worker that stops ends there.
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { expect, test } from 'vitest'
+import { createPagePlaces } from '../../activities/pagePlaces.ts'
 import { scheduleActivities } from '../../activities/turnSchedule.ts'
 import { addressMacOf } from '../setup/addressMac.ts'
 import { createTestDatabase } from '../setup/database.ts'
@@ -24,7 +25,7 @@ test('while its starts are in the outbox no further page is begun', async () => 
   const run = () => {
     const stopping = new AbortController()
     const deps = { db, newId, now, addressMac, wake: () => undefined, stopping: stopping.signal }
-    const { turnSchedule } = scheduleActivities(deps)
+    const { turnSchedule } = scheduleActivities(deps, createPagePlaces())
     const environment = new MockActivityEnvironment()
     let beats = 0
     environment.on('heartbeat', () => {

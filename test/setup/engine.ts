@@ -89,7 +89,7 @@ export async function startEngine({ db, pool, url }: TestDatabase, options: Engi
     now,
     secrets: createSecrets(config.secretKey),
     addressMac,
-    config,
+    config: { ...config, databasePoolSize: pool.options.max },
     transport: createRelayTransport({ url: config.smtpUrl, connections: 1, ehloName: 'mail.test' }),
     breakers: createBreakers({ mode: 'relay', log, now }),
     blame: unwatched,
