@@ -73,7 +73,8 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
-  if (page.done > 0 || at.team !== ALL) return { ...nothing, ...page, place: writePlace(at) }
+  if (page.done > 0 || at.team !== ALL || at.naming !== ALL)
+    return { ...nothing, ...page, place: writePlace(at) }
   // To look for mail that is left is to read all mail to the team, so it is done twice: before the first page of tags, and after the last
   // one; where that finds some, the pages of tags begin anew.
   const hasMailLeft = () => hasErasedMailLeft(trx, workspaceId, whom)
@@ -105,18 +106,14 @@ async function blankPage(
   const { contactId } = whom
   const from = readPlace(job.place)
   const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
-  const isTeamLater = from.team === ALL && (hasMoreToDo(from) || events.length > 0)
-  const toBlank = await lockErasedMail(trx, workspaceId, whom, {
-    ...ofMail,
-    from: from.team,
-    isTeamLater,
-  })
+  const isRestLater = hasMoreToDo(from) || events.length > 0
+  const toBlank = await lockErasedMail(trx, workspaceId, whom, { ...ofMail, from, isRestLater })
   const { email, members } = whom
   await eraseMemberships(deps, workspaceId, { email, members, at: now() })
   const executions = await blankNextExecutions(deps, job, contactId, from.execution)
   const next = { now: now(), limit: PAGE }
   // No lane sends what waits for the team meanwhile.
-  const cancel = from.team === ALL && !isTeamLater ? cancelErasedMail : cancelMail
+  const cancel = from.team === ALL && !isRestLater ? cancelErasedMail : cancelMail
   const cancelled = await cancel(trx, workspaceId, whom, next)
   await deleteContactNews(trx, workspaceId, contactId)
   await eraseEvents(deps, job, events)
@@ -131,7 +128,7 @@ async function blankPage(
       execution: executions.at,
       answer: last,
       tag: from.tag,
-      team: isMailNext ? toBlank.at : from.team,
+      ...(isMailNext ? toBlank.at : { team: from.team, naming: from.naming }),
     },
     done: executions.count + cancelled + events.length + looked + bodies + mails,
     counts: {
@@ -145,8 +142,8 @@ async function blankPage(
 }
 
 /**
- * Whether another kind than mail to the team has pages left. To find mail that still goes to the team is to read all of it. So once it
- * was walked over, it is looked for on the pages alone that come when no other kind has any.
+ * Whether another kind than mail has pages left. To find mail that still goes to the team, or to others and names them, is to read all of
+ * it. So once it was walked over, it is looked for on the pages alone that come when no other kind has any.
  */
 const hasMoreToDo = ({ execution, answer, tag }: ErasePlace): boolean =>
   execution !== ALL || answer !== ALL || tag !== null

@@ -12,28 +12,31 @@ export interface ErasePlace {
   tag: TagPlace | null
   /** The last mail to the team that was walked over; null before the first. What has ended since all was is found without a place. */
   team: TeamPlace | typeof ALL | null
+  /** The id of the last mail to others that names them and was walked over, or `ALL`; '' before the first. Likewise. */
+  naming: string
 }
 
 /** In place of the last one: all were walked over, once. */
 export const ALL = '-'
 
 /**
- * Reads the place of a job's row. One that a worker of the release before has written has no `team`, and of the executions an id alone, so
+ * Reads the place of a job's row. One that a worker of the release before has written has no `team` or `naming`, and of the executions an id alone, so
  * these are walked over again; that release begins anew, too, where it finds no such id.
  */
 export function readPlace(place: string | null): ErasePlace {
-  const [execution = '', answer = '', tag = '', team = ''] = (place ?? '').split('/')
+  const [execution = '', answer = '', tag = '', team = '', naming = ''] = (place ?? '').split('/')
   const isId = execution.startsWith('exe_')
   return {
     execution: isId ? null : readWalk<ExecutionPlace>(execution),
     answer,
     tag: readPart<TagPlace>(tag),
     team: readWalk<TeamPlace>(team),
+    naming,
   }
 }
 
-export const writePlace = ({ execution, answer, tag, team }: ErasePlace): string =>
-  [writePart(execution), answer, writePart(tag), writePart(team)].join('/')
+export const writePlace = ({ execution, answer, tag, team, naming }: ErasePlace): string =>
+  [writePart(execution), answer, writePart(tag), writePart(team), naming].join('/')
 
 const readWalk = <T>(part: string): T | typeof ALL | null =>
   part === ALL ? part : readPart<T>(part)

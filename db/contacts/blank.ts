@@ -145,12 +145,12 @@ const isNamed = (link: RawBuilder<unknown>, email: string) =>
   sql`(lower(${link}) ~ ${wholeAddress(email)})`
 
 /** An expression: the address alone of an entry, which may have a name before it. */
-const addressIn = (entry: RawBuilder<unknown>) =>
+export const addressIn = (entry: RawBuilder<unknown>) =>
   sql`coalesce(substring(${entry} from '<([^<>]+)>\\s*$'), ${entry})`
 
 /**
- * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. The trigger that
- * writes `header_names` (migration 63) reads an entry likewise, so that what it finds is taken out here.
+ * An expression: a list of addresses without the entries that are this one. Others who are called by it lose their name. What
+ * finds mail by its header (migrations 63 and 64) reads an entry likewise, so that what it finds is taken out here.
  */
 const without = (column: string, email: string) => sql`(
     select coalesce(array_agg(case when ${isNamed(sql`a.entry`, email)} then e.address else a.entry end order by a.place), '{}')

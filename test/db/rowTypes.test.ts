@@ -350,9 +350,13 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),
   (trx) => blank.hasMailLeft(trx, ws, erased),
+  (trx) => headerNames.walkNamingMail(trx, ws, erased, { after: '', waits: true, limit: 2 }),
   (trx) => headerNames.listNamingMail(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => headerNames.hasNamingMailLeft(trx, ws, erased),
-  (trx) => headerNames.blankNamingMail(trx, ws, 'a@b.test', [{ email_id: id, has_ended: true }]),
+  (trx) =>
+    headerNames.blankNamingMail(trx, ws, 'a@b.test', [
+      { email_id: id, has_ended: true, is_of_team: false },
+    ]),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
   (trx) => lockDeliveriesToBlank(trx, ws, [id], [id]),

@@ -5,18 +5,18 @@ import { ALL, type ErasePlace, readPlace, writePlace } from '../../commands/cont
 const team = { status: 'FAILED', at: 1_764_000_000_123, execution: 'exe_1', mail: 'em_9' } as const
 const tag = { hour: 5, domain_id: 'dom_1', value: 'a/b:c%' }
 const execution = { status: 'COMPLETED', at: 1_764_000_000_009, id: 'exe_2' } as const
-const place: ErasePlace = { execution, answer: '0aff', tag, team }
+const place: ErasePlace = { execution, answer: '0aff', tag, team, naming: 'em_3' }
 
 test.each<ErasePlace>([
   place,
-  { ...place, execution: null, tag: null, team: null },
-  { ...place, execution: ALL, team: ALL },
+  { ...place, execution: null, tag: null, team: null, naming: '' },
+  { ...place, execution: ALL, team: ALL, naming: ALL },
 ])('what is written is read: %j', (one) => {
   expect(readPlace(writePlace(one))).toEqual(one)
 })
 
-test('without executions and mail to the team it begins with these', () => {
-  expect(readPlace(null)).toEqual({ execution: null, answer: '', tag: null, team: null })
-  const left = { ...place, execution: null, tag: null, team: null }
-  expect(readPlace('exe_2/0aff/')).toEqual(left)
+test('without executions, mail to the team and mail that names them it begins with these', () => {
+  const none = { execution: null, tag: null, team: null, naming: '' }
+  expect(readPlace(null)).toEqual({ ...none, answer: '' })
+  expect(readPlace('exe_2/0aff/')).toEqual({ ...none, answer: '0aff' })
 })
