@@ -7,13 +7,9 @@ import {
   listEventsOf,
   replaceAnswers,
 } from '../../db/contacts/blank.ts'
-import {
-  cancelMail,
-  deleteContactNews,
-  deleteLiveErasure,
-  passFence,
-} from '../../db/contacts/erase.ts'
+import { cancelMail, deleteContactNews, deleteLiveErasure } from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
+import { listOpenTransactions } from '../../db/contacts/openTransactions.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
 import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
@@ -53,17 +49,11 @@ type Done = Pick<JobPage, 'done' | 'counts'>
 export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobPage> {
   const { db: trx, now } = deps
   const { workspace_id: workspaceId, id } = job
-  const input = job.input as EraseInput
-  const whom = ofInput(deps, input)
+  const whom = ofInput(deps, job.input as EraseInput)
   const age_ms = Math.max(0, now().getTime() - job.created_at.getTime())
   const wait_ms = Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, Math.round(age_ms / 4)))
   const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
-  const { fence, isClear } = await passFence(trx, input.fence)
-  // Kept also where it is passed at once: a later page would wait anew for whatever runs then.
-  if (fence !== input.fence) {
-    await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, fence }) })
-  }
-  if (!isClear) {
+  if (await waitsForOthers(deps, job)) {
     // What a lane gives back, and what one commit was too small for, does not wait for who is still writing.
     const cancelled = await cancelErasedMail(trx, workspaceId, whom, { now: now(), limit: PAGE })
     await deleteContactNews(trx, workspaceId, whom.contactId)
@@ -92,6 +82,22 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   await deleteLiveErasure(trx, workspaceId, whom)
   await updateJob(trx, workspaceId, id, { input: inputOfOver(job) })
   return { ...nothing, ...page, place, done: looked, isOver: true }
+}
+
+/** Whether a transaction is open that was so at the first page. */
+async function waitsForOthers(
+  { db: trx }: JobPageDeps,
+  { workspace_id: workspaceId, id, input: given }: JobRow,
+): Promise<boolean> {
+  const input = given as EraseInput
+  const before = input.waits_for ?? null
+  if (before?.length === 0) return false
+  const waits_for = await listOpenTransactions(trx, before)
+  // Kept also where there is none: a later page would wait anew for whatever runs then.
+  if (waits_for.length !== before?.length) {
+    await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, waits_for }) })
+  }
+  return waits_for.length > 0
 }
 
 /** Bodies of webhooks come before the mail by whose recipients they are found. */

@@ -122,7 +122,7 @@ test('pages of tags leave mail to the team to the last, and are begun anew for w
   await sql`update deliveries set state = 'cancelled', settled_at = now() where id = ${late.deliveryId}`.execute(
     db,
   )
-  // Begun since the job has passed its fence, so no page waits for it.
+  // Begun since the first page, so none waits for it.
   const open = await db.startTransaction().execute()
   await sql`select pg_current_xact_id()`.execute(open)
   const looked: boolean[] = []

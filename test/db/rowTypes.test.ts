@@ -14,6 +14,7 @@ import * as erase from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
 import * as headerNames from '../../db/contacts/headerNames.ts'
 import { lockDeliveriesToBlank } from '../../db/contacts/lockDeliveries.ts'
+import { listOpenTransactions } from '../../db/contacts/openTransactions.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
@@ -340,7 +341,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => erase.blankLiveExecutions(trx, ws, id),
   (trx) => erase.deleteContactNews(trx, ws, id),
   (trx) => erase.findBounds(trx),
-  (trx) => erase.passFence(trx, '3'),
+  (trx) => listOpenTransactions(trx, ['3/4']),
   (trx) => erase.insertLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.deleteLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.cancelMail(trx, ws, erased, { now: at, limit: 2 }),
