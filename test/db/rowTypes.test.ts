@@ -327,7 +327,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listCheckedDomains(trx, '', 1),
   (trx) => listLiveSchedules(trx, null, 1),
   (trx) => findKnown(trx, ws, 'workflow', [id]),
-  (trx) => insertMissingContacts(trx, ws, [{ id, email: 'a@b.test' }], at),
+  (trx) => insertMissingContacts(trx, ws, id, [{ id, email: 'a@b.test' }], at),
   (trx) => claimFill(trx, { now: at, until: at }),
   (trx) => findKeptKeys(trx, ws),
   (trx) => findKept(trx, ws, 'none'),
