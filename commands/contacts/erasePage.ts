@@ -3,9 +3,7 @@ import {
   blankWebhookEvents,
   deleteEvents,
   forgetPlaces,
-  listAnswers,
   listEventsOf,
-  replaceAnswers,
 } from '../../db/contacts/blank.ts'
 import { cancelMail, deleteContactNews, deleteLiveErasure } from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
@@ -17,7 +15,7 @@ import { eraseSuppression } from '../../db/suppressions/erased.ts'
 import { limits } from '../../rules/limits.ts'
 import { eventIdHash } from '../events/record.ts'
 import type { JobPage, JobPageDeps } from '../jobs/page.ts'
-import { blankAnswer } from './blankAnswer.ts'
+import { blankAnswers } from './eraseAnswers.ts'
 import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
 import {
   blankErasedMail,
@@ -31,8 +29,6 @@ import { ALL, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
 
 /** Rows of each kind. Of each mail a lock is taken, of which Postgres has some thousand. */
 const PAGE = 100
-/** Answers that one page looks at. */
-const ANSWERS_PAGE = 1_000
 /** Counts by tag that one page looks at. */
 const TAGS_PAGE = 1_000
 const WAIT_MIN_MS = 100
@@ -63,8 +59,7 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
-  if (page.done > 0 || at.team !== ALL || at.naming !== ALL)
-    return { ...nothing, ...page, place: writePlace(at) }
+  if (page.done > 0 || !isWalked(at)) return { ...nothing, ...page, place: writePlace(at) }
   // To look for mail that is left is to read all mail to the team, so it is done twice: before the first page of tags, and after the last
   // one; where that finds some, the pages of tags begin anew.
   const hasMailLeft = () => hasErasedMailLeft(trx, workspaceId, whom)
@@ -123,7 +118,7 @@ async function blankPage(
   const cancelled = await cancel(trx, workspaceId, whom, next)
   await deleteContactNews(trx, workspaceId, contactId)
   await eraseEvents(deps, job, events)
-  const answers = await blankAnswers(deps, job, whom, from.answer)
+  const answers = await blankAnswers(trx, workspaceId, whom, { ...from, execution: executions.at })
   await lockItsDeliveries(trx, workspaceId, toBlank)
   const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
   const isMailNext = bodies < PAGE
@@ -146,6 +141,10 @@ async function blankPage(
     },
   }
 }
+
+/** Whether all that is walked over once was, but for counts by tag. */
+const isWalked = ({ execution, answer, team, naming }: ErasePlace): boolean =>
+  [execution, answer, team, naming].every((place) => place === ALL)
 
 /**
  * Whether another kind than mail has pages left. To find mail that still goes to the team, or to others and names them, is to read all of
@@ -178,25 +177,6 @@ async function eraseEvents(
       id === event_id ? [] : eventIdHash(deps, workspaceId, event_id),
     ),
   })
-}
-
-/** Walks over the answers of the workspace by their keys, once. */
-async function blankAnswers(
-  { db: trx }: JobPageDeps,
-  { workspace_id: workspaceId }: JobRow,
-  { email, at }: Whom,
-  after: string,
-): Promise<{ count: number; looked: number; last: string }> {
-  if (after === ALL) return { count: 0, looked: 0, last: after }
-  const page = { after, at, limit: ANSWERS_PAGE }
-  const answers = await listAnswers(trx, workspaceId, page)
-  const blank = answers.flatMap(({ key, body }) => {
-    const without = blankAnswer(body, email)
-    return without === null ? [] : { key, body: without }
-  })
-  await replaceAnswers(trx, workspaceId, blank)
-  const last = answers.at(-1)?.key
-  return { count: blank.length, looked: answers.length, last: last ?? ALL }
 }
 
 /** Walks over the counts by tag by their keys, once. Its place may hold values of others, so none is left when it is over. */

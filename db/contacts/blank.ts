@@ -324,34 +324,6 @@ export async function replaceFirstSlice(
     .execute()
 }
 
-/** The next answers that are kept for repeated requests, after one of them, and were kept by then. @param after hex; '' begins */
-export async function listAnswers(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  { after, at, limit }: { after: string; at: Date; limit: number },
-): Promise<{ key: string; body: string }[]> {
-  const { rows } = await sql<{ key: string; body: string }>`
-    select encode(key_hash, 'hex') as key, body from idempotency_keys
-    where workspace_id = ${workspaceId} and key_hash > decode(${after}, 'hex') and created_at <= ${at}::timestamptz
-    order by key_hash limit ${limit}
-  `.execute(trx)
-  return rows
-}
-
-/** Replaces kept answers. */
-export async function replaceAnswers(
-  trx: Trx,
-  workspaceId: WorkspaceId,
-  answers: readonly { key: string; body: string }[],
-): Promise<void> {
-  if (answers.length === 0) return
-  await sql`
-    update idempotency_keys k set body = g.body
-    from jsonb_to_recordset(${JSON.stringify(answers)}::jsonb) as g(key text, body text)
-    where k.workspace_id = ${workspaceId} and k.key_hash = decode(g.key, 'hex')
-  `.execute(trx)
-}
-
 /** A schedule that has come to them goes on after who was before them. */
 export async function forgetPlaces(
   trx: Trx,

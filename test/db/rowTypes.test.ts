@@ -9,6 +9,7 @@ import { listPropertiesBytes } from '../../db/audiences/contactReads.ts'
 import { insertAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import * as deletedAudiences from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
+import * as answers from '../../db/contacts/answers.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
@@ -364,8 +365,8 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => walkTeamMail(trx, ws, erased, { after: null, limit: 2 }),
   (trx) => teamMail.hasTeamMailLeft(trx, ws, id),
   (trx) => teamMail.blankTeamMail(trx, ws, 'a@b.test', { ids: [id], now: at }),
-  (trx) => blank.listAnswers(trx, ws, { after: '', at, limit: 2 }),
-  (trx) => blank.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
+  (trx) => answers.listAnswers(trx, ws, { after: '', at, limit: 2 }),
+  (trx) => answers.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
   (trx) => blank.forgetPlaces(trx, ws, 'a@b.test'),
   (trx) => blankTagChanges(trx, ws, 'a@b.test'),
   (trx) => blankTags(trx, ws, 'a@b.test', { after: null, limit: 2 }),
