@@ -59,15 +59,15 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
-  if (page.done > 0 || !isWalked(at)) return { ...nothing, ...page, place: writePlace(at) }
+  if (page.done > 0 || !isWalked(at)) return { ...nothing, ...page, place: writePlace(deps, at) }
   // To look for mail that is left is to read all mail to the team, so it is done twice: before the first page of tags, and after the last
   // one; where that finds some, the pages of tags begin anew.
   const hasMailLeft = () => hasErasedMailLeft(trx, workspaceId, whom)
   if (!at.tag && (await hasMailLeft())) {
-    return { ...nothing, ...page, place: writePlace(at), wait_ms }
+    return { ...nothing, ...page, place: writePlace(deps, at), wait_ms }
   }
   const { looked, last, isOver } = await eraseTags(deps, job, whom, at.tag)
-  const place = writePlace({ ...at, tag: last })
+  const place = writePlace(deps, { ...at, tag: last })
   if (!isOver || (at.tag && (await hasMailLeft()))) {
     return { ...nothing, ...page, place, done: looked }
   }
@@ -105,7 +105,7 @@ async function blankPage(
   const { db: trx, now } = deps
   const { workspace_id: workspaceId } = job
   const { contactId } = whom
-  const from = readPlace(job.place)
+  const from = readPlace(deps, job.place)
   const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
   const isRestLater = hasMoreToDo(from) || events.length > 0
   const toBlank = await lockErasedMail(trx, workspaceId, whom, { ...ofMail, from, isRestLater })
@@ -179,7 +179,7 @@ async function eraseEvents(
   })
 }
 
-/** Walks over the counts by tag by their keys, once. Its place may hold values of others, so none is left when it is over. */
+/** Walks over the counts by tag by their keys, once. */
 async function eraseTags(
   { db: trx }: JobPageDeps,
   { workspace_id: workspaceId }: JobRow,
