@@ -1,6 +1,7 @@
 // Mail to others that asks for answers to an erased contact, and does not name them as a recipient.
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { up } from '../../db/migrations/2026-11-27-64-reply-to.ts'
 import { createTestApi, insertTestDomain } from '../setup/api.ts'
 import { createLeavers } from '../setup/leavers.ts'
 import { bringTo } from '../setup/states.ts'
@@ -89,6 +90,17 @@ test('mail under way is waited for; what is sent after the erasure, and by anoth
   expect(await carryOnErasing(deps)).toBe('completed')
   const kept = [later, String(body['id'])].map(async (one) => (await read(one))?.reply_to)
   expect([(await read(id))?.reply_to, ...(await Promise.all(kept))]).toEqual([[], [email], [email]])
+})
+
+test('mail of before the migration is known too', async () => {
+  const email = await contact()
+  const ids = [await send(email), await send(['cy@person.test', `Ada <${email}>`])]
+  await sql`delete from header_names`.execute(db)
+  await sql`drop index emails_reply_to`.execute(db)
+  await up(db as unknown as Kysely<unknown>)
+  for (const id of ids) await end(id)
+  expect(await erase(email)).toBe('completed')
+  expect(await traces(db, email)).toEqual([])
 })
 
 test('more of it than a page has', async () => {
