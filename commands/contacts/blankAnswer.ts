@@ -13,14 +13,25 @@ const KEPT = new Set([
 /** Whether a text names them: a longer address that holds theirs is another one. */
 type Names = (text: string) => boolean
 
+// A quote has a backslash before it here, so that what stands between quotes is looked for alone.
+const mayName = (body: string, email: string): boolean =>
+  new RegExp(spelledAddress(email), 'iu').test(body.replaceAll('\\"', '"'))
+
 /** The answer without them; null: it does not name them. @param email in lower case @param body JSON, or '' */
 export function blankAnswer(body: string, email: string): string | null {
-  // A quote has a backslash before it here, so that what stands between quotes is looked for alone.
-  if (!new RegExp(spelledAddress(email), 'iu').test(body.replaceAll('\\"', '"'))) return null
+  if (!mayName(body, email)) return null
   const pattern = new RegExp(wholeAddress(email, 'javascript'), 'iu')
   const answer = JSON.parse(body) as Json
   const without = JSON.stringify(withoutThem(answer, email, (text) => pattern.test(text)))
   return without === JSON.stringify(answer) ? null : without
+}
+
+/** The execution with the address that an answer is about; null: it is about none. @param body as `blankAnswer` takes it */
+export function executionIn(body: string, email: string): string | null {
+  if (!mayName(body, email)) return null
+  const answer = JSON.parse(body) as Json
+  const id = isJsonObject(answer) && isAbout(answer, email) && answer['execution_id']
+  return typeof id === 'string' ? id : null
 }
 
 /**
@@ -31,16 +42,20 @@ function withoutThem(value: Json, email: string, names: Names): Json {
   if (typeof value === 'string') return names(value) ? '' : value
   if (Array.isArray(value)) return value.map((each) => withoutThem(each, email, names))
   if (!isJsonObject(value)) return value
-  const { context } = value
-  const isAbout = isOf(value, email) || (isJsonObject(context) && isOf(context, email))
+  const isTheirs = isAbout(value, email)
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => !names(key))
       .map(([key, each]) => [
         key,
-        isAbout && key !== 'context' ? blank(key, each, names) : withoutThem(each, email, names),
+        isTheirs && key !== 'context' ? blank(key, each, names) : withoutThem(each, email, names),
       ]),
   )
+}
+
+function isAbout(value: { [key: string]: Json | undefined }, email: string): boolean {
+  const { context } = value
+  return isOf(value, email) || (isJsonObject(context) && isOf(context, email))
 }
 
 const isOf = ({ email: given }: { [key: string]: Json | undefined }, email: string): boolean =>

@@ -13,8 +13,8 @@ export type EraseInput = {
   at: number
   /** Absent: none, or written by a process of before, which did not look. */
   members?: string[]
-  /** See `passFence`; null: it was not asked for yet. */
-  fence: string | null
+  /** Transactions that may still write what they had read before, by their virtual ids. Absent: it was not asked for yet. */
+  waits_for?: string[]
 }
 
 type Secrets = Pick<CommandDeps, 'secrets'>
@@ -31,7 +31,6 @@ export const toInput = (
   webhook_event_id: webhookEventId,
   at: at.getTime(),
   members: [...members],
-  fence: null,
 })
 
 /** @throws SecretError if the address was encrypted with a SECRET_KEY that is not listed any more */

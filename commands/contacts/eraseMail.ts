@@ -14,6 +14,7 @@ import {
   hasNamingMailLeft,
   listNamingMail,
   type NamingMail,
+  walkNamingMail,
 } from '../../db/contacts/headerNames.ts'
 import { lockDeliveriesToBlank } from '../../db/contacts/lockDeliveries.ts'
 import {
@@ -43,6 +44,9 @@ export async function cancelErasedMail(
   return theirs + (await cancelTeamMail(trx, workspaceId, whom.contactId, left))
 }
 
+/** How far mail was walked over. */
+type MailPlace = Pick<ErasePlace, 'team' | 'naming'>
+
 /** Mail that is blanked next. */
 export interface ErasedMail {
   theirs: BlankedMail[]
@@ -50,27 +54,33 @@ export interface ErasedMail {
   naming: NamingMail[]
   /** Ids of mail to the team. */
   team: string[]
-  /** How far mail to the team is walked over then. */
-  at: ErasePlace['team']
+  /** How far it is walked over then. */
+  at: MailPlace
 }
 
-/**
- * Finds it, and takes the tracking lock of each.
- * @param ofMail as of `listMailToBlank`, how far mail to the team was walked over, and whether that is left to a page to come
- */
+/** As of `listMailToBlank`, how far mail was walked over, and whether what that has passed over is left to a page to come. */
+interface MailPage {
+  waits: boolean
+  limit: number
+  from: MailPlace
+  isRestLater: boolean
+}
+
+/** Finds it, and takes the tracking lock of each. */
 export async function lockErasedMail(
   trx: Trx,
   workspaceId: WorkspaceId,
   whom: Erased,
-  ofMail: { waits: boolean; limit: number; from: ErasePlace['team']; isTeamLater: boolean },
+  page: MailPage,
 ): Promise<ErasedMail> {
-  const theirs = await listMailToBlank(trx, workspaceId, whom, ofMail)
+  const theirs = await listMailToBlank(trx, workspaceId, whom, page)
+  // Copies for the team lose their content with theirs.
   const { team, at } =
-    theirs.length > 0 || ofMail.isTeamLater
-      ? { team: [], at: ofMail.from }
-      : await nextTeamMail(trx, workspaceId, whom, ofMail)
-  const naming = await listNamingMail(trx, workspaceId, whom, ofMail)
-  const mail = { theirs, naming, team, at }
+    theirs.length > 0
+      ? { team: [], at: page.from.team }
+      : await nextTeamMail(trx, workspaceId, whom, page)
+  const { naming, at: namingAt } = await nextNamingMail(trx, workspaceId, whom, page)
+  const mail = { theirs, naming, team, at: { team: at, naming: namingAt } }
   await lockMailsTracking(trx, idsOf(mail))
   return mail
 }
@@ -81,18 +91,38 @@ const idsOf = ({ theirs, naming, team }: ErasedMail): string[] => [
 ]
 
 /**
- * Mail to the team comes after theirs, since copies for the team lose their content with it. All of it is walked over once, so that a page
- * reads its own alone; what was under way then is little, and is looked for among all.
+ * All mail to the team is walked over once, so that a page reads its own alone; what was under way then is little, and is looked for among
+ * all when no other kind has pages left.
  */
 async function nextTeamMail(
   trx: Trx,
   workspaceId: WorkspaceId,
   whom: Erased,
-  { from, limit }: { from: ErasePlace['team']; limit: number },
-): Promise<Pick<ErasedMail, 'team' | 'at'>> {
-  if (from === ALL) return { team: await listTeamMail(trx, workspaceId, whom, limit), at: from }
-  const { ids, next } = await walkTeamMail(trx, workspaceId, whom, { after: from, limit })
-  return { team: ids, at: next ?? ALL }
+  { from: { team: from }, isRestLater, limit }: MailPage,
+): Promise<{ team: string[]; at: ErasePlace['team'] }> {
+  if (from !== ALL) {
+    const { ids, next } = await walkTeamMail(trx, workspaceId, whom, { after: from, limit })
+    return { team: ids, at: next ?? ALL }
+  }
+  const team = isRestLater ? [] : await listTeamMail(trx, workspaceId, whom, limit)
+  return { team, at: from }
+}
+
+/** Mail to others that names them is walked over once too. */
+async function nextNamingMail(
+  trx: Trx,
+  workspaceId: WorkspaceId,
+  whom: Erased,
+  { from: { naming: from }, isRestLater, waits, limit }: MailPage,
+): Promise<{ naming: NamingMail[]; at: string }> {
+  if (from !== ALL) {
+    const walk = { after: from, waits, limit }
+    const { mails, next } = await walkNamingMail(trx, workspaceId, whom, walk)
+    return { naming: mails, at: next ?? ALL }
+  }
+  const left = { waits, limit }
+  const naming = isRestLater ? [] : await listNamingMail(trx, workspaceId, whom, left)
+  return { naming, at: from }
 }
 
 /** Locks its deliveries, which come after executions. What webhooks are told of it is blanked after that, and before it. */
@@ -138,7 +168,7 @@ async function blankHeaders(
   trx: Trx,
   workspaceId: WorkspaceId,
   email: string,
-  mails: readonly NamingMail[],
+  mails: readonly Pick<NamingMail, 'email_id' | 'has_ended'>[],
 ): Promise<void> {
   for (const { email_id: emailId, has_ended } of mails) {
     if (has_ended) continue

@@ -3,17 +3,11 @@ import {
   blankWebhookEvents,
   deleteEvents,
   forgetPlaces,
-  listAnswers,
   listEventsOf,
-  replaceAnswers,
 } from '../../db/contacts/blank.ts'
-import {
-  cancelMail,
-  deleteContactNews,
-  deleteLiveErasure,
-  passFence,
-} from '../../db/contacts/erase.ts'
+import { cancelMail, deleteContactNews, deleteLiveErasure } from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
+import { listOpenTransactions } from '../../db/contacts/openTransactions.ts'
 import type { JobRow } from '../../db/jobs/reads.ts'
 import { updateJob } from '../../db/jobs/writes.ts'
 import { blankTagChanges, blankTags } from '../../db/stats/blank.ts'
@@ -21,7 +15,7 @@ import { eraseSuppression } from '../../db/suppressions/erased.ts'
 import { limits } from '../../rules/limits.ts'
 import { eventIdHash } from '../events/record.ts'
 import type { JobPage, JobPageDeps } from '../jobs/page.ts'
-import { blankAnswer } from './blankAnswer.ts'
+import { blankAnswers } from './eraseAnswers.ts'
 import { type EraseInput, inputOfOver, ofInput } from './eraseInput.ts'
 import {
   blankErasedMail,
@@ -35,8 +29,6 @@ import { ALL, type ErasePlace, readPlace, writePlace } from './erasePlace.ts'
 
 /** Rows of each kind. Of each mail a lock is taken, of which Postgres has some thousand. */
 const PAGE = 100
-/** Answers that one page looks at. */
-const ANSWERS_PAGE = 1_000
 /** Counts by tag that one page looks at. */
 const TAGS_PAGE = 1_000
 const WAIT_MIN_MS = 100
@@ -53,17 +45,11 @@ type Done = Pick<JobPage, 'done' | 'counts'>
 export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobPage> {
   const { db: trx, now } = deps
   const { workspace_id: workspaceId, id } = job
-  const input = job.input as EraseInput
-  const whom = ofInput(deps, input)
+  const whom = ofInput(deps, job.input as EraseInput)
   const age_ms = Math.max(0, now().getTime() - job.created_at.getTime())
   const wait_ms = Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, Math.round(age_ms / 4)))
   const nothing = { place: job.place, done: 0, counts: {}, failures: [], isOver: false }
-  const { fence, isClear } = await passFence(trx, input.fence)
-  // Kept also where it is passed at once: a later page would wait anew for whatever runs then.
-  if (fence !== input.fence) {
-    await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, fence }) })
-  }
-  if (!isClear) {
+  if (await waitsForOthers(deps, job)) {
     // What a lane gives back, and what one commit was too small for, does not wait for who is still writing.
     const cancelled = await cancelErasedMail(trx, workspaceId, whom, { now: now(), limit: PAGE })
     await deleteContactNews(trx, workspaceId, whom.contactId)
@@ -73,15 +59,15 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   }
   const mail = { waits: age_ms < limits.eraseWaitsMs, limit: PAGE }
   const { at, ...page } = await blankPage(deps, job, whom, mail)
-  if (page.done > 0 || at.team !== ALL) return { ...nothing, ...page, place: writePlace(at) }
+  if (page.done > 0 || !isWalked(at)) return { ...nothing, ...page, place: writePlace(deps, at) }
   // To look for mail that is left is to read all mail to the team, so it is done twice: before the first page of tags, and after the last
   // one; where that finds some, the pages of tags begin anew.
   const hasMailLeft = () => hasErasedMailLeft(trx, workspaceId, whom)
   if (!at.tag && (await hasMailLeft())) {
-    return { ...nothing, ...page, place: writePlace(at), wait_ms }
+    return { ...nothing, ...page, place: writePlace(deps, at), wait_ms }
   }
   const { looked, last, isOver } = await eraseTags(deps, job, whom, at.tag)
-  const place = writePlace({ ...at, tag: last })
+  const place = writePlace(deps, { ...at, tag: last })
   if (!isOver || (at.tag && (await hasMailLeft()))) {
     return { ...nothing, ...page, place, done: looked }
   }
@@ -91,6 +77,22 @@ export async function eraseJobPage(deps: JobPageDeps, job: JobRow): Promise<JobP
   await deleteLiveErasure(trx, workspaceId, whom)
   await updateJob(trx, workspaceId, id, { input: inputOfOver(job) })
   return { ...nothing, ...page, place, done: looked, isOver: true }
+}
+
+/** Whether a transaction is open that was so at the first page. */
+async function waitsForOthers(
+  { db: trx }: JobPageDeps,
+  { workspace_id: workspaceId, id, input: given }: JobRow,
+): Promise<boolean> {
+  const input = given as EraseInput
+  const before = input.waits_for ?? null
+  if (before?.length === 0) return false
+  const waits_for = await listOpenTransactions(trx, before)
+  // Kept also where there is none: a later page would wait anew for whatever runs then.
+  if (waits_for.length !== before?.length) {
+    await updateJob(trx, workspaceId, id, { input: JSON.stringify({ ...input, waits_for }) })
+  }
+  return waits_for.length > 0
 }
 
 /** Bodies of webhooks come before the mail by whose recipients they are found. */
@@ -103,24 +105,20 @@ async function blankPage(
   const { db: trx, now } = deps
   const { workspace_id: workspaceId } = job
   const { contactId } = whom
-  const from = readPlace(job.place)
+  const from = readPlace(deps, job.place)
   const events = await listEventsOf(trx, workspaceId, contactId, PAGE)
-  const isTeamLater = from.team === ALL && (hasMoreToDo(from) || events.length > 0)
-  const toBlank = await lockErasedMail(trx, workspaceId, whom, {
-    ...ofMail,
-    from: from.team,
-    isTeamLater,
-  })
+  const isRestLater = hasMoreToDo(from) || events.length > 0
+  const toBlank = await lockErasedMail(trx, workspaceId, whom, { ...ofMail, from, isRestLater })
   const { email, members } = whom
   await eraseMemberships(deps, workspaceId, { email, members, at: now() })
   const executions = await blankNextExecutions(deps, job, contactId, from.execution)
   const next = { now: now(), limit: PAGE }
   // No lane sends what waits for the team meanwhile.
-  const cancel = from.team === ALL && !isTeamLater ? cancelErasedMail : cancelMail
+  const cancel = from.team === ALL && !isRestLater ? cancelErasedMail : cancelMail
   const cancelled = await cancel(trx, workspaceId, whom, next)
   await deleteContactNews(trx, workspaceId, contactId)
   await eraseEvents(deps, job, events)
-  const answers = await blankAnswers(deps, job, whom, from.answer)
+  const answers = await blankAnswers(trx, workspaceId, whom, { ...from, execution: executions.at })
   await lockItsDeliveries(trx, workspaceId, toBlank)
   const bodies = await blankWebhookEvents(trx, workspaceId, whom, PAGE)
   const isMailNext = bodies < PAGE
@@ -131,7 +129,7 @@ async function blankPage(
       execution: executions.at,
       answer: last,
       tag: from.tag,
-      team: isMailNext ? toBlank.at : from.team,
+      ...(isMailNext ? toBlank.at : { team: from.team, naming: from.naming }),
     },
     done: executions.count + cancelled + events.length + looked + bodies + mails,
     counts: {
@@ -144,9 +142,13 @@ async function blankPage(
   }
 }
 
+/** Whether all that is walked over once was, but for counts by tag. */
+const isWalked = ({ execution, answer, team, naming }: ErasePlace): boolean =>
+  [execution, answer, team, naming].every((place) => place === ALL)
+
 /**
- * Whether another kind than mail to the team has pages left. To find mail that still goes to the team is to read all of it. So once it
- * was walked over, it is looked for on the pages alone that come when no other kind has any.
+ * Whether another kind than mail has pages left. To find mail that still goes to the team, or to others and names them, is to read all of
+ * it. So once it was walked over, it is looked for on the pages alone that come when no other kind has any.
  */
 const hasMoreToDo = ({ execution, answer, tag }: ErasePlace): boolean =>
   execution !== ALL || answer !== ALL || tag !== null
@@ -177,26 +179,7 @@ async function eraseEvents(
   })
 }
 
-/** Walks over the answers of the workspace by their keys, once. */
-async function blankAnswers(
-  { db: trx }: JobPageDeps,
-  { workspace_id: workspaceId }: JobRow,
-  { email, at }: Whom,
-  after: string,
-): Promise<{ count: number; looked: number; last: string }> {
-  if (after === ALL) return { count: 0, looked: 0, last: after }
-  const page = { after, at, limit: ANSWERS_PAGE }
-  const answers = await listAnswers(trx, workspaceId, page)
-  const blank = answers.flatMap(({ key, body }) => {
-    const without = blankAnswer(body, email)
-    return without === null ? [] : { key, body: without }
-  })
-  await replaceAnswers(trx, workspaceId, blank)
-  const last = answers.at(-1)?.key
-  return { count: blank.length, looked: answers.length, last: last ?? ALL }
-}
-
-/** Walks over the counts by tag by their keys, once. Its place may hold values of others, so none is left when it is over. */
+/** Walks over the counts by tag by their keys, once. */
 async function eraseTags(
   { db: trx }: JobPageDeps,
   { workspace_id: workspaceId }: JobRow,

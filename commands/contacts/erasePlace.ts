@@ -2,6 +2,7 @@
 import type { ExecutionPlace } from '../../db/contacts/executionWalk.ts'
 import type { TeamPlace } from '../../db/contacts/teamMailWalk.ts'
 import type { TagPlace } from '../../db/stats/blank.ts'
+import type { CommandDeps } from '../deps.ts'
 
 export interface ErasePlace {
   /** The last execution that was blanked; null before the first. */
@@ -12,28 +13,54 @@ export interface ErasePlace {
   tag: TagPlace | null
   /** The last mail to the team that was walked over; null before the first. What has ended since all was is found without a place. */
   team: TeamPlace | typeof ALL | null
+  /** The id of the last mail to others that names them and was walked over, or `ALL`; '' before the first. Likewise. */
+  naming: string
 }
 
 /** In place of the last one: all were walked over, once. */
 export const ALL = '-'
 
+type Secrets = Pick<CommandDeps, 'secrets'>
+
 /**
- * Reads the place of a job's row. One that a worker of the release before has written has no `team`, and of the executions an id alone, so
- * these are walked over again; that release begins anew, too, where it finds no such id.
+ * Reads the place of a job's row. One that a worker of the release before has written has no `team` or `naming`, of the executions an id alone,
+ * and a tag that anybody can read, so these are walked over again; that release begins anew, too, where it finds none of its own.
  */
-export function readPlace(place: string | null): ErasePlace {
-  const [execution = '', answer = '', tag = '', team = ''] = (place ?? '').split('/')
+export function readPlace(deps: Secrets, place: string | null): ErasePlace {
+  const [execution = '', answer = '', , team = '', naming = '', tag = ''] = (place ?? '').split('/')
   const isId = execution.startsWith('exe_')
   return {
     execution: isId ? null : readWalk<ExecutionPlace>(execution),
     answer,
-    tag: readPart<TagPlace>(tag),
+    tag: readTag(deps, tag),
     team: readWalk<TeamPlace>(team),
+    naming,
   }
 }
 
-export const writePlace = ({ execution, answer, tag, team }: ErasePlace): string =>
-  [writePart(execution), answer, writePart(tag), writePart(team)].join('/')
+export const writePlace = (
+  deps: Secrets,
+  { execution, answer, tag, team, naming }: ErasePlace,
+): string => {
+  const ofBefore = ''
+  const parts = [writePart(execution), answer, ofBefore, writePart(team), naming]
+  return [...parts, writeTag(deps, tag)].join('/')
+}
+
+/** The tag may name somebody else who is erased before this job goes on, so it is encrypted. */
+const writeTag = ({ secrets }: Secrets, tag: TagPlace | null): string =>
+  tag ? secrets.encrypt('erasure', Buffer.from(JSON.stringify(tag))).toString('base64url') : ''
+
+/** With a SECRET_KEY that is not listed any more the walk begins anew. */
+function readTag({ secrets }: Secrets, part: string): TagPlace | null {
+  if (part === '') return null
+  try {
+    return JSON.parse(secrets.decrypt('erasure', Buffer.from(part, 'base64url')).toString())
+  } catch (err) {
+    if (err instanceof Error && err.name === 'SecretError') return null
+    throw err
+  }
+}
 
 const readWalk = <T>(part: string): T | typeof ALL | null =>
   part === ALL ? part : readPart<T>(part)

@@ -40,7 +40,7 @@ export async function startMembers(deps: TurnDeps, row: DueSchedule): Promise<bo
     await lookAtNew(
       inTrx,
       workspaceId,
-      await insertMissingContacts(inTrx.db, workspaceId, made, now),
+      await insertMissingContacts(inTrx.db, workspaceId, audience_id, made, now),
       now,
     )
   })
@@ -69,8 +69,7 @@ function startPage(
     const byEmail = new Map(locked.map((contact) => [contact.email, contact]))
     const firstHeld = held === 'skip' ? emails.findIndex((email) => !byEmail.has(email)) : -1
     const through = firstHeld < 0 ? emails : emails.slice(0, firstHeld)
-    const last = through.at(-1)
-    if (last === undefined) return false
+    if (through.length === 0) return false
     // After the contacts, so that whoever pauses the workflow waits for none of them.
     const now = await lockSchedule(trx, workspaceId, key)
     if (!now || isOther(now, row)) return true
@@ -90,8 +89,9 @@ function startPage(
       await insertScheduledStarts(trx, workspaceId, { ...key, version, scheduledAt, starts }, at)
       inTrx.wake('dripline_outbox')
     }
+    // Who is gone is listed no more, and if they were erased their address is kept nowhere.
     await updateSchedule(trx, workspaceId, key, {
-      after_email: last,
+      after_email: contacts.at(-1)?.email ?? row.after_email,
       paged_at: at,
       ...(isLongPause(row, at) ? { busy_since: at } : {}),
     })

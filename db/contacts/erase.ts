@@ -32,29 +32,6 @@ export async function findBounds(
   return { deliveryId: row.delivery_id, webhookEventId: row.webhook_event_id, at: row.at }
 }
 
-/**
- * Whether every transaction has ended that was running when it was asked first: until then one of them may write what it had read
- * before the contact was gone. The fence is the id of the first page's own transaction:
- * `pg_snapshot_xmax` would be too low, since it is one more than the latest that has ended, and newer ones may be running.
- * @param fence what it gave the last time; null: it is asked for the first time. One from the cluster that a backup was taken of may
- *   lie ahead of every transaction, so it is set again
- */
-export async function passFence(
-  trx: Trx,
-  fence: string | null,
-): Promise<{ fence: string; isClear: boolean }> {
-  const { rows } = await sql<{ fence: string; is_clear: boolean }>`
-    select fence::text as fence, fence <= pg_snapshot_xmin(now_running) as is_clear from (
-      select now_running, case when given is null or given > pg_snapshot_xmax(now_running)
-        then pg_current_xact_id() else given end as fence
-      from (select pg_current_snapshot() as now_running, ${fence}::text::xid8 as given) asked
-    ) known
-  `.execute(trx)
-  const [row] = rows
-  if (!row) throw new Error('a fence was answered by no row')
-  return { fence: row.fence, isClear: row.is_clear }
-}
-
 /** Deletes the contact's row. The caller holds its lock. */
 export async function deleteContact(
   trx: Trx,

@@ -18,3 +18,10 @@ export function wholeAddress(email: string, of: keyof typeof LETTERS = 'postgres
   const after = `[${letters}-]|[.][${letters}-]`
   return `(?:(?<!${before})|(?<=${DELIMITERS}))${spelledAddress(email)}(?!${after})`
 }
+
+/** The longest letters and digits before `@` that no spelling of the address encodes; '' if it has none. @param email in lower case */
+export const plainLetters = (email: string): string =>
+  (email.slice(0, email.lastIndexOf('@')).match(/[a-z0-9]+/g) ?? []).reduce(
+    (longest, one) => (one.length > longest.length ? one : longest),
+    '',
+  )

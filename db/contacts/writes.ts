@@ -1,6 +1,7 @@
 // Locks and writes automation contacts.
 import { sql } from 'kysely'
 import type { WorkspaceId } from '../../rules/ids.ts'
+import { isLiveAudience } from '../audiences/live.ts'
 import type { Trx } from '../connect.ts'
 import type { JsonObject } from '../schema.ts'
 import type { ContactRow } from './reads.ts'
@@ -90,23 +91,34 @@ export async function updateContactProperties(
     .execute()
 }
 
-/** Makes contacts that no event has made yet; those that there are stay as they are. @param contacts `email` in lower case @returns those that it made */
+/**
+ * Makes contacts of subscribed members that no event has made yet; those that there are stay as they are. Who has left the audience since its
+ * members were read, or was erased, is passed over: whoever takes out one who has no contact waits for this.
+ * @param contacts `email` in lower case
+ * @returns those that it made
+ */
 export async function insertMissingContacts(
   trx: Trx,
   workspaceId: WorkspaceId,
+  audienceId: string,
   contacts: readonly { id: string; email: string }[],
   now: Date,
 ): Promise<{ id: string; email: string }[]> {
   const { rows } = await sql<{ id: string; email: string }>`
+    with missing as materialized (
+      select m.email from audience_contacts m
+      where m.workspace_id = ${workspaceId} and m.audience_id = ${audienceId} and m.is_subscribed
+        and m.email = any(${contacts.map(({ email }) => email)}::text[]) and ${isLiveAudience(sql`${audienceId}`)}
+        and not exists (select from contacts known where known.workspace_id = ${workspaceId} and known.email = m.email)
+      order by m.email for key share of m
+    )
     insert into contacts (id, workspace_id, email, first_seen, last_seen, last_event, created_at,
       updated_at)
-    select id, ${workspaceId}, email, ${now}::timestamptz, ${now}::timestamptz, '',
+    select c.id, ${workspaceId}, c.email, ${now}::timestamptz, ${now}::timestamptz, '',
       ${now}::timestamptz, ${now}::timestamptz
     from unnest(${contacts.map(({ id }) => id)}::text[],
-      ${contacts.map(({ email }) => email)}::text[]) as c (id, email)
-    where not exists (select from contacts known
-      where known.workspace_id = ${workspaceId} and known.email = c.email)
-    order by email
+      ${contacts.map(({ email }) => email)}::text[]) as c (id, email) join missing m on m.email = c.email
+    order by c.email
     on conflict (workspace_id, email) do nothing
     returning id, email
   `.execute(trx)

@@ -5,9 +5,6 @@ import { isStorableText } from '../../rules/jsonFault.ts'
 import { limits } from '../../rules/limits.ts'
 import { toAscii } from '../toAscii.ts'
 
-/** Addresses of one header that are read back; the message has them all. */
-const SHOWN_MAX = 1_000
-
 /** A mailbox may have at most a third of it; what is longer is not looked at. */
 const FROM_CHARS_MAX = 2_000
 
@@ -40,7 +37,10 @@ export function readFrom(value: string): (Mailbox & { shown: string }) | null {
   }
 }
 
-/** The addresses of a header as they are read back. What cannot be read as one is left out; groups are their members. */
+/**
+ * The addresses of a header as they are read back, all of them: by these mail is found that names who is erased. What cannot be read as one is
+ * left out; groups are their members.
+ */
 export function readList(values: readonly string[]): { address: string; shown: string }[] {
   return values
     .flatMap((value) => addressParser(value, { flatten: true }))
@@ -50,7 +50,6 @@ export function readList(values: readonly string[]): { address: string; shown: s
       const shown = shownMailbox(cleaned(decodeWords(name)), mailbox.address)
       return [{ address: mailbox.address, shown }]
     })
-    .slice(0, SHOWN_MAX)
 }
 
 /**

@@ -204,6 +204,22 @@ test('mail that names thousands is accepted with its recipients read once', asyn
   expect(counts).toEqual({ names: 2_000, reads: 1 })
 })
 
+test('who is named behind thousands of others goes out of it too', async () => {
+  const emails = [await contact(), await contact()]
+  const others = Array.from({ length: 4_000 }, (_, i) => `a${i}@b.test`)
+  const list = (email = '') => [...others, email].join(',\r\n ')
+  const scheduled_at = Date.now() + 86_400_000
+  const headers = { To: list(emails[0]), Cc: list(emails[1]) }
+  const ended = await send(headers)
+  const scheduled = await send({ ...headers, ...options({ scheduled_at }) })
+  await bringTo(db, { emailId: ended }, 'delivered', new Date())
+  for (const email of emails) expect(await erase(email)).toBe('completed')
+  const [one, later] = [await read(ended), await read(scheduled)]
+  expect([one?.to, one?.cc, one?.subject]).toEqual([others, others, ''])
+  expect([later?.to, later?.cc, later?.subject]).toEqual([others, others, 'Hello'])
+  for (const email of emails) expect(later?.source).not.toContain(email)
+})
+
 test('a sender who is called by their address is called nothing, and theirs stays', async () => {
   const hooks = { url: 'https://hooks.example.test/in', events: ['*'] }
   expect((await api.request('POST', '/v1/webhooks', hooks)).status).toBe(201)

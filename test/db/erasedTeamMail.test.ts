@@ -23,7 +23,7 @@ const newestJob = async () => {
     select id, place from jobs where kind = 'erasure' order by id desc limit 1`.execute(db)
   const [row] = rows
   if (!row) throw new Error('there is no job')
-  return { id: row.id, at: readPlace(row.place).team }
+  return { id: row.id, at: readPlace(deps, row.place).team }
 }
 const toTeam = (one: Leaver) =>
   leavers.mail(one, 'transactional', { team: [`${uniqueName('team')}@sender.test`] })
@@ -109,7 +109,7 @@ test('pages of tags leave mail to the team to the last, and are begun anew for w
       select place from jobs where id = ${id}`.execute(db)
     const looks = asked.slice(before).filter((text) => /executions x join emails m/.test(text))
     return {
-      value: readPlace(rows[0]?.place ?? null).tag?.value,
+      value: readPlace(deps, rows[0]?.place ?? null).tag?.value,
       hasLooked: looks.length > 0,
       isOver: !more,
     }
@@ -122,7 +122,7 @@ test('pages of tags leave mail to the team to the last, and are begun anew for w
   await sql`update deliveries set state = 'cancelled', settled_at = now() where id = ${late.deliveryId}`.execute(
     db,
   )
-  // Begun since the job has passed its fence, so no page waits for it.
+  // Begun since the first page, so none waits for it.
   const open = await db.startTransaction().execute()
   await sql`select pg_current_xact_id()`.execute(open)
   const looked: boolean[] = []

@@ -163,25 +163,31 @@ test('a bounce that is being reported while its mail is blanked names nobody', a
   expect(await traces(db, one.email)).toEqual([])
 })
 
-test('the job waits for who has read the contact before, and writes after it is gone', async () => {
-  const email = `${uniqueName('old')}@person.test`
-  await api.request('POST', '/v1/automation/events', { event_name: 'seen', email })
-  // As retention does. Nothing is left then for which the job has a second page.
-  await sql`delete from automation_events where email = ${email}`.execute(db)
-  await sql`delete from webhook_events where webhook_person(data) = ${email}`.execute(db)
-  await sql`delete from idempotency_keys`.execute(db)
-  const held = await db.startTransaction().execute()
-  onTestFinished(async () => void (held.isCommitted || (await held.rollback().execute())))
-  const { rows } = await sql`select 1 from contacts where email = ${email}`.execute(held)
-  expect(rows).toHaveLength(1)
-  expect(await erase(email)).toBe(204)
-  await sql`insert into soft_bounces (workspace_id, email, day)
-    values (${api.workspaceId}, ${email}, '2026-01-01')`.execute(held)
-  await runJobPage(deps, { id: (await newestJob()).id })
-  await held.commit().execute()
-  expect(await carryOnErasing(deps)).toBe('completed')
-  expect(await traces(db, email)).toEqual([])
-})
+test.each(['before', 'after'])(
+  'the job waits for who has read the contact, and writes %s its first page',
+  async (moment) => {
+    const email = `${uniqueName('old')}@person.test`
+    await api.request('POST', '/v1/automation/events', { event_name: 'seen', email })
+    // As retention does. Nothing is left then for which the job has a second page.
+    await sql`delete from automation_events where email = ${email}`.execute(db)
+    await sql`delete from webhook_events where webhook_person(data) = ${email}`.execute(db)
+    await sql`delete from idempotency_keys`.execute(db)
+    const held = await db.startTransaction().execute()
+    onTestFinished(async () => void (held.isCommitted || (await held.rollback().execute())))
+    const { rows } = await sql`select 1 from contacts where email = ${email}`.execute(held)
+    expect(rows).toHaveLength(1)
+    const write = () =>
+      sql`insert into soft_bounces (workspace_id, email, day)
+        values (${api.workspaceId}, ${email}, '2026-01-01')`.execute(held)
+    expect(await erase(email)).toBe(204)
+    if (moment === 'before') await write()
+    expect(await runJobPage(deps, { id: (await newestJob()).id })).toMatchObject({ more: true })
+    if (moment === 'after') await write()
+    await held.commit().execute()
+    expect(await carryOnErasing(deps)).toBe('completed')
+    expect(await traces(db, email)).toEqual([])
+  },
+)
 
 test('an erasure may be paused, and cannot be cancelled', async () => {
   const { email } = await leavers.leaver()
@@ -204,9 +210,9 @@ test.each(['resume', 'DELETE'])('one that has failed is carried on by %s', async
   const { email } = await leavers.leaver()
   expect(await erase(email)).toBe(204)
   const { id } = await newestJob()
-  // A place that is no hex is refused by Postgres for its data, each time; the fence lies behind.
+  // A place that is no hex is refused by Postgres for its data, each time; nobody is waited for.
   await sql`update jobs set place = '/no hex', refusals = ${limits.jobRefusalsMax - 1},
-    input = jsonb_set(input, '{fence}', '"3"') where id = ${id}`.execute(db)
+    input = jsonb_set(input, '{waits_for}', '[]') where id = ${id}`.execute(db)
   expect(await carryOnErasing(deps)).toBe('failed')
   const { input } = await newestJob()
   expect(Object.keys(input)).toContain('address')

@@ -9,11 +9,13 @@ import { listPropertiesBytes } from '../../db/audiences/contactReads.ts'
 import { insertAudienceContacts } from '../../db/audiences/contactWrites.ts'
 import * as deletedAudiences from '../../db/audiences/deleted.ts'
 import type { Trx } from '../../db/connect.ts'
+import * as answers from '../../db/contacts/answers.ts'
 import * as blank from '../../db/contacts/blank.ts'
 import * as erase from '../../db/contacts/erase.ts'
 import { blankExecutions } from '../../db/contacts/executionWalk.ts'
 import * as headerNames from '../../db/contacts/headerNames.ts'
 import { lockDeliveriesToBlank } from '../../db/contacts/lockDeliveries.ts'
+import { listOpenTransactions } from '../../db/contacts/openTransactions.ts'
 import * as teamMail from '../../db/contacts/teamMail.ts'
 import { walkTeamMail } from '../../db/contacts/teamMailWalk.ts'
 import { insertMissingContacts } from '../../db/contacts/writes.ts'
@@ -326,7 +328,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => listCheckedDomains(trx, '', 1),
   (trx) => listLiveSchedules(trx, null, 1),
   (trx) => findKnown(trx, ws, 'workflow', [id]),
-  (trx) => insertMissingContacts(trx, ws, [{ id, email: 'a@b.test' }], at),
+  (trx) => insertMissingContacts(trx, ws, id, [{ id, email: 'a@b.test' }], at),
   (trx) => claimFill(trx, { now: at, until: at }),
   (trx) => findKeptKeys(trx, ws),
   (trx) => findKept(trx, ws, 'none'),
@@ -340,7 +342,7 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => erase.blankLiveExecutions(trx, ws, id),
   (trx) => erase.deleteContactNews(trx, ws, id),
   (trx) => erase.findBounds(trx),
-  (trx) => erase.passFence(trx, '3'),
+  (trx) => listOpenTransactions(trx, ['3/4']),
   (trx) => erase.insertLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.deleteLiveErasure(trx, ws, { hmac, deliveryId: 1 }),
   (trx) => erase.cancelMail(trx, ws, erased, { now: at, limit: 2 }),
@@ -350,17 +352,21 @@ const calls: ((trx: Trx) => Promise<unknown>)[] = [
   (trx) => blank.listMailToBlank(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => blank.blankMail(trx, ws, { email: 'a@b.test', hmac }, [blankedMail], at),
   (trx) => blank.hasMailLeft(trx, ws, erased),
+  (trx) => headerNames.walkNamingMail(trx, ws, erased, { after: '', waits: true, limit: 2 }),
   (trx) => headerNames.listNamingMail(trx, ws, erased, { waits: true, limit: 2 }),
   (trx) => headerNames.hasNamingMailLeft(trx, ws, erased),
-  (trx) => headerNames.blankNamingMail(trx, ws, 'a@b.test', [{ email_id: id, has_ended: true }]),
+  (trx) =>
+    headerNames.blankNamingMail(trx, ws, 'a@b.test', [
+      { email_id: id, has_ended: true, is_of_team: false },
+    ]),
   (trx) => teamMail.cancelTeamMail(trx, ws, id, { now: at, limit: 2 }),
   (trx) => teamMail.listTeamMail(trx, ws, erased, 2),
   (trx) => lockDeliveriesToBlank(trx, ws, [id], [id]),
   (trx) => walkTeamMail(trx, ws, erased, { after: null, limit: 2 }),
   (trx) => teamMail.hasTeamMailLeft(trx, ws, id),
   (trx) => teamMail.blankTeamMail(trx, ws, 'a@b.test', { ids: [id], now: at }),
-  (trx) => blank.listAnswers(trx, ws, { after: '', at, limit: 2 }),
-  (trx) => blank.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
+  (trx) => answers.listAnswers(trx, ws, { after: '', at, limit: 2 }),
+  (trx) => answers.replaceAnswers(trx, ws, [{ key: '00', body: '' }]),
   (trx) => blank.forgetPlaces(trx, ws, 'a@b.test'),
   (trx) => blankTagChanges(trx, ws, 'a@b.test'),
   (trx) => blankTags(trx, ws, 'a@b.test', { after: null, limit: 2 }),

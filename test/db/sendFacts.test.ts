@@ -1,7 +1,5 @@
 // What is known of emails before they are accepted: the sending domain of each, and which of its recipients are contacts.
 import { expect, test } from 'vitest'
-import { transact } from '../../commands/transact.ts'
-import { insertMissingContacts } from '../../db/contacts/writes.ts'
 import { listSendFacts } from '../../db/emails/sendFacts.ts'
 import { createTestDatabase } from '../setup/database.ts'
 import { newId, now, seedWorkspace } from '../setup/harness.ts'
@@ -13,10 +11,13 @@ const other = await seedWorkspace(db)
 /** @returns their ids, in the order of the addresses */
 async function insertContacts(workspace: typeof workspaceId, emails: readonly string[]) {
   const ids = emails.map(() => newId('contact'))
-  const rows = emails.map((email, i) => ({ id: ids[i] ?? '', email }))
-  await transact({ db, wake: () => undefined }, ({ db: trx }) =>
-    insertMissingContacts(trx, workspace, rows, now()),
-  )
+  const [at, last_event] = [now(), '']
+  const times = { first_seen: at, last_seen: at, created_at: at, updated_at: at }
+  const rows = emails.map((email, i) => ({ id: ids[i] ?? '', workspace_id: workspace, email }))
+  await db
+    .insertInto('contacts')
+    .values(rows.map((row) => ({ ...row, ...times, last_event, properties: '{}' })))
+    .execute()
   return ids
 }
 

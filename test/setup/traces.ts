@@ -45,17 +45,15 @@ export async function carryOnErasing(deps: PageDeps): Promise<string> {
   const { db } = deps
   const list = async () => {
     const { rows } = await sql<{ id: string; status: string; is_clear: boolean | null }>`
-      select id, status, (input->>'fence')::xid8 <= pg_snapshot_xmin(pg_current_snapshot()) as is_clear
+      select id, status, input->'waits_for' = '[]' as is_clear
       from jobs where kind = 'erasure' order by id`.execute(db)
     return rows
   }
   for (const { id } of await list()) {
     for (;;) {
-      const isClear = async () => (await list()).find((one) => one.id === id)?.is_clear
-      const wasClear = await isClear()
       const { more, wait_ms } = await runJobPage(deps, { id })
-      // A page that had nobody to wait for keeps no fence.
-      if (!more || (wait_ms !== undefined && (wasClear || (await isClear()) === null))) break
+      const isClear = (await list()).find((one) => one.id === id)?.is_clear
+      if (!more || (wait_ms !== undefined && isClear)) break
     }
   }
   return (await list()).at(-1)?.status ?? 'none'

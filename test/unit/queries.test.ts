@@ -79,7 +79,7 @@ const exceptions: Record<string, string[]> = {
   'it sets something for the transaction': ['contacts/waitBriefly', 'idle/endWhenIdle'],
   'bounds of all that Postgres has': [
     'contacts/findBounds',
-    'contacts/passFence',
+    'contacts/listOpenTransactions',
     'webhooks/findReplayEnd',
   ],
   'a lane has mail of all workspaces': [
