@@ -13,6 +13,6 @@ export function holdActivities(deps: ActivityDeps, places: PagePlaces) {
       workspaceId,
       after,
     }: ReleaseHeldInput): Promise<ReleaseHeldResult> =>
-      places.within(workspaceId, () => releaseHeld(deps, { workflowId, after })),
+      places.within(workspaceId ?? workflowId, () => releaseHeld(deps, { workflowId, after })),
   }
 }
