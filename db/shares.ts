@@ -103,10 +103,9 @@ export function createShares(size: number, given: Partial<Bounds> = {}): Shares 
       lines.set(name, line)
       if (line.waiting.length === 0 && places.mayTake(line)) places.enter(line)
       else {
-        checkWaiting(line, bounds)
+        if (line.waiting.length >= bounds.lineMax) throw new NoPlace('too many wait already')
         turns.add(line)
-        const still_ms = () => line.moved_ms + bounds.stillMs
-        await waitIn(line, signal, bounds.waitMs, still_ms).catch((err: unknown) => {
+        await waitFor(line, signal, bounds).catch((err: unknown) => {
           forget(line)
           throw err
         })
@@ -124,12 +123,8 @@ function createLine(name: string, kind: Kind): Line {
   return { name, kind, held: 0, waiting: [], moved_ms: performance.now() }
 }
 
-/** @throws NoPlace: nobody may begin to wait in the line now */
-function checkWaiting({ waiting, moved_ms }: Line, { lineMax, stillMs }: Bounds): void {
-  if (waiting.length >= lineMax) throw new NoPlace('too many wait already')
-  const still_ms = performance.now() - moved_ms
-  if (still_ms >= stillMs) throw new NoPlace('those before it stand still')
-}
+const waitFor = (line: Line, signal: AbortSignal | null, { waitMs, stillMs }: Bounds) =>
+  waitIn(line, signal, waitMs, () => line.moved_ms + stillMs)
 
 /** Makes a function whose further calls do nothing. */
 function once(work: () => void): () => void {

@@ -123,11 +123,8 @@ async function attempt(
   const sources = await loadSources(deps, reachOfWriter(execution), design)
   const { renderer, config } = deps
   const kept = keptTexts.of(id)
-  const texts = createSegmentTexts(
-    { renderer, renderPlaces, publicUrl: config.publicUrl },
-    workspaceId,
-    kept,
-  )
+  const rendering = { renderer, renderPlaces, publicUrl: config.publicUrl }
+  const texts = createSegmentTexts(rendering, workspaceId, kept)
   const isGivenUpNow = isGivenUp(execution.deaths)
   const lockedAudiences = new Set<string>()
   const namesToTell = new Set<string>()
@@ -158,10 +155,8 @@ async function attempt(
     }
   }
   const runWithMailEvents = () => withMailEvents(run, namesToTell, signal)
-  const result = await withTexts(
-    () => withAudiences(runWithMailEvents, lockedAudiences),
-    renderWanted,
-  )
+  const runLocked = () => withAudiences(runWithMailEvents, lockedAudiences)
+  const result = await withTexts(runLocked, renderWanted)
   passPoint('committed', input)
   keptTexts.forget(id)
   if (isGivenUpNow) deps.blame.gaveUp('segment', executionId)
