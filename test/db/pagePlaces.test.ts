@@ -4,6 +4,7 @@ import { MockActivityEnvironment } from '@temporalio/testing'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createPagePlaces } from '../../activities/pagePlaces.ts'
+import { holdActivities } from '../../activities/releaseHeld.ts'
 import { jobActivities } from '../../activities/runJob.ts'
 import { scheduleActivities } from '../../activities/turnSchedule.ts'
 import { createTestApi } from '../setup/api.ts'
@@ -21,6 +22,7 @@ test('pages of two runs of an earlier release share no places', async () => {
   const places = createPagePlaces()
   const { runJobPage } = jobActivities(deps, places)
   const { turnSchedule } = scheduleActivities(deps, places)
+  const { releaseHeldPage } = holdActivities(deps, places)
   const jobId = deps.newId('job')
   const at = deps.now()
   await sql`insert into jobs (id, workspace_id, kind, status, input, created_at, updated_at)
@@ -31,7 +33,9 @@ test('pages of two runs of an earlier release share no places', async () => {
     hanging = Promise.allSettled([1, 2].map(() => inActivity(runJobPage, { jobId })))
     await untilWaiting(db, 2)
     expect(await inActivity(runJobPage, { jobId: deps.newId('job') })).toEqual({ more: false })
-    const schedule = { workflowId: deps.newId('workflow'), nodeId: 'start' }
+    const workflowId = deps.newId('workflow')
+    expect(await inActivity(releaseHeldPage, { workflowId })).toEqual({ more: false })
+    const schedule = { workflowId, nodeId: 'start' }
     expect(await inActivity(turnSchedule, schedule)).toEqual({ next_ms: null })
   })
   await hanging
