@@ -12,6 +12,6 @@ export function jobActivities(
   return {
     /** Does the next page; repeating it does the one after. Errors: any is tried again. */
     runJobPage: ({ jobId, workspaceId }: RunJobInput): Promise<RunJobResult> =>
-      places.within(workspaceId, () => runJobPage(deps, { id: jobId })),
+      places.within(workspaceId ?? jobId, () => runJobPage(deps, { id: jobId })),
   }
 }
