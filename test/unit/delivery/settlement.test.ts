@@ -1,7 +1,7 @@
 // The next state of a delivery for each outcome of an attempt.
 import { expect, test } from 'vitest'
 import { refusalOf, toSettlement, UNKNOWN_RESPONSE } from '../../../delivery/nextState.ts'
-import { unknownDomainRejection } from '../../../mail/dns/mxHosts.ts'
+import { doubtedResolverRejection, unknownDomainRejection } from '../../../mail/dns/mxHosts.ts'
 import type { Outcome } from '../../../mail/transport.ts'
 import { deliveryTransitions } from '../../../rules/states.ts'
 
@@ -88,6 +88,31 @@ test('a domain that is not found is looked up again half an hour later, and boun
     state: 'bounced',
     suppress: 'no',
     event: { data: { type: 'Permanent', subtype: 'General' } },
+  })
+})
+
+test('a look that is doubted is none of the two by which a domain is not found', () => {
+  const [unknown, doubted] = [
+    unknownDomainRejection('NXDOMAIN'),
+    doubtedResolverRejection('NXDOMAIN'),
+  ]
+  let lastResponse = ''
+  const look = (outcome: Outcome) => {
+    const settlement = settle(outcome, { lastResponse })
+    lastResponse = settlement?.response ?? ''
+    return settlement
+  }
+  expect(look(doubted)).toMatchObject({ state: 'deferred', event: null, suppress: 'no' })
+  expect(look(unknown)?.state, 'after a doubted look').toBe('deferred')
+  const again = look(doubted)
+  expect(again?.state, 'doubted, after a look').toBe('deferred')
+  expect((again?.nextAt?.getTime() ?? 0) - NOW).toBe(30 * 60_000)
+  expect(look(unknown)?.state).toBe('deferred')
+  expect(look(unknown)?.state, 'two looks in a row').toBe('bounced')
+  expect(settle(doubted, { expired: true })).toMatchObject({
+    state: 'bounced',
+    suppress: 'no',
+    event: { data: { type: 'Transient', subtype: 'General' } },
   })
 })
 
