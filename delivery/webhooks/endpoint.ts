@@ -61,11 +61,17 @@ export async function serveEndpoint(
   }
 }
 
-/** @returns `change` waits until `changed` is called; one waits at a time */
+/** @returns `change` waits until `changed` or `moved` is called, of which `moves` counts the second; one waits at a time */
 function createChange() {
   let resolve = () => {}
+  let moves = 0
   return {
     changed: () => resolve(),
+    moved() {
+      moves += 1
+      resolve()
+    },
+    moves: () => moves,
     change: () =>
       new Promise<void>((given) => {
         resolve = given
@@ -77,16 +83,11 @@ function createChange() {
 function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
   const open = new Map<string, Promise<void>>()
   const unsettled = new Map<string, Promise<void>>()
-  const { change, changed } = createChange()
+  const { change, changed, moved, moves } = createChange()
   let { failures, is_proven } = webhook
   let isServed = false
   let isOver = false
-  let moves = 0
 
-  const moved = () => {
-    moves += 1
-    changed()
-  }
   const note = ({ state, is_gone }: SettledTry) => {
     const hasSucceeded = state === 'succeeded'
     failures = hasSucceeded ? 0 : failures + 1
@@ -130,7 +131,7 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
       open.set(due.id, work)
     },
     /** How often a request has ended or, where none was open, a try was written. */
-    moves: () => moves,
+    moves,
     /** Resolves when one of both happens, and when `changed` is called. */
     change,
     changed,
