@@ -79,22 +79,37 @@ function createChange() {
   }
 }
 
+/** What the tries of an endpoint have shown of it. */
+function createRecord({ failures, is_proven: isProven }: TakenWebhook) {
+  let isServed = false
+  let isOver = false
+  return {
+    note({ state, is_gone }: SettledTry) {
+      const hasSucceeded = state === 'succeeded'
+      failures = hasSucceeded ? 0 : failures + 1
+      isProven ||= hasSucceeded
+      isServed ||= hasSucceeded
+      if (is_gone || failures >= restsAfterFailures) isOver = true
+    },
+    /** Says that nothing more is begun. */
+    end() {
+      isOver = true
+    },
+    isOver: () => isOver,
+    isServed: () => isServed,
+    isHealthy: () => isProven && failures === 0,
+    /** Requests that it may have under way. */
+    most: () => (isProven && failures < restsAfterFailures ? limits.webhookUnderWayMax : 1),
+  }
+}
+
 /** What is under way at an endpoint: requests, and those that have ended and are not written yet. */
 function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
   const open = new Map<string, Promise<void>>()
   const unsettled = new Map<string, Promise<void>>()
   const { change, changed, moved, moves } = createChange()
-  let { failures, is_proven } = webhook
-  let isServed = false
-  let isOver = false
+  const { note, end, isOver, isServed, isHealthy, most } = createRecord(webhook)
 
-  const note = ({ state, is_gone }: SettledTry) => {
-    const hasSucceeded = state === 'succeeded'
-    failures = hasSucceeded ? 0 : failures + 1
-    is_proven ||= hasSucceeded
-    isServed ||= hasSucceeded
-    if (is_gone || failures >= restsAfterFailures) isOver = true
-  }
   const settle = (one: SettledTry) => {
     const written = () => {
       unsettled.delete(one.id)
@@ -102,23 +117,22 @@ function createHand(deps: EndpointDeps, webhook: TakenWebhook) {
     }
     const work = deps.settle(one).then(written, () => {
       // It is due still, and the worker that has the endpoint next tries it again.
-      isOver = true
+      end()
       written()
     })
     unsettled.set(one.id, work)
   }
-  const mayGoOn = () => !isOver && deps.mayBegin(webhook)
+  const mayGoOn = () => !isOver() && deps.mayBegin(webhook)
 
   return {
     mayGoOn,
-    isHealthy: () => is_proven && failures === 0,
-    isServed: () => isServed,
+    isHealthy,
+    isServed,
     isBusy: () => open.size + unsettled.size > 0,
     ids: () => [...open.keys(), ...unsettled.keys()],
     room() {
       if (!mayGoOn() || unsettled.size >= UNSETTLED_MAX) return 0
-      const most = is_proven && failures < restsAfterFailures ? limits.webhookUnderWayMax : 1
-      return most - open.size
+      return most() - open.size
     },
     begin(due: DueWebhookDelivery, giveBack: () => void) {
       const work = deps.attempt(webhook, due).then((one) => {
