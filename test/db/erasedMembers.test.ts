@@ -1,6 +1,7 @@
 // A schedule that has read the members of an audience while one of them is erased: it makes no contact of them again, and keeps no place at theirs.
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
+import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { turnSchedule } from '../../commands/schedules/turn.ts'
 import { connect } from '../../db/connect.ts'
 import { createTestApi } from '../setup/api.ts'
@@ -62,4 +63,39 @@ test('who is erased while a page of members is about to be started leaves no tra
   const { rows } = await sql`select email from executions`.execute(db)
   expect(rows).toEqual([{ email: other }])
   expect(await traces(db, email)).toEqual([])
+})
+
+test('who was added while the erasure waited for the contact is a member of nothing, however long its job has to wait', async () => {
+  const email = `${uniqueName('ada')}@person.test`
+  const { body } = await api.request('POST', '/v1/audiences', { name: 'Late' })
+  const audience_id = String(body['id'])
+  await api.request('POST', '/v1/automation/events', { event_name: 'seen', email })
+  const held = await db.startTransaction().execute()
+  await sql`select from contacts where email = ${email} for update`.execute(held)
+  const joining = api.request('POST', `/v1/audiences/${audience_id}/contacts`, { email })
+  await untilWaiting(db, 1)
+  const erasing = api.request('DELETE', `/v1/automation/contacts/${email}`)
+  await untilWaiting(db, 2)
+  await held.rollback().execute()
+  expect([(await joining).status, (await erasing).status]).toEqual([201, 204])
+
+  const open = await db.startTransaction().execute()
+  onTestFinished(async () => void (await open.rollback().execute()))
+  await sql`select 1`.execute(open)
+  const { rows: jobs } = await sql<{ id: string; created_by: string }>`
+    select j.id, a.created_by from jobs j, audiences a where j.kind = 'erasure' and a.id = ${audience_id}
+    order by j.id desc limit 1`.execute(db)
+  const [job = { id: '', created_by: '' }] = jobs
+  expect(await runJobPage(deps, { id: job.id })).toMatchObject({ more: true })
+  const { rows } = await sql`select from audience_contacts where email = ${email}`.execute(db)
+  expect(rows).toEqual([])
+  const { body: audience } = await api.request('GET', `/v1/audiences/${audience_id}`)
+  expect(audience).toMatchObject({ total_contacts: 0 })
+  const at = Date.now() - 1_000
+  const owner = { workspaceId, userId: job.created_by }
+  const workflowId = await insertScheduled(db, owner, { at, audience_id }, () => new Date(at - 1))
+  const turn = () => turnSchedule(deps, { workflowId, nodeId: 'start' })
+  while ((await turn()).kind === 'started') {}
+  const { rows: contacts } = await sql`select from contacts where email = ${email}`.execute(db)
+  expect(contacts).toEqual([])
 })

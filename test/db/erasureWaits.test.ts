@@ -1,0 +1,49 @@
+// An erasure that waits for long says for whom: nothing else ends a transaction that somebody has forgotten.
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import type { ActivityDeps } from '../../activities/deps.ts'
+import { createPagePlaces } from '../../activities/pagePlaces.ts'
+import { jobActivities } from '../../activities/runJob.ts'
+import { createTestApi } from '../setup/api.ts'
+import { uniqueName } from '../setup/unique.ts'
+
+const clock = { ahead_ms: 0 }
+const api = await createTestApi({ now: () => new Date(Date.now() + clock.ahead_ms) })
+const { db, deps, workspaceId } = api
+
+test('a transaction that only reads is named in the log after five minutes', async () => {
+  const email = `${uniqueName('ada')}@person.test`
+  await api.request('POST', '/v1/automation/events', { event_name: 'seen', email })
+  const open = await db.startTransaction().execute()
+  const { rows } = await sql<{ pid: number; id: string }>`
+    select pg_backend_pid() as pid, set_config('application_name', 'report of may', true) as id`.execute(
+    open,
+  )
+  expect((await api.request('DELETE', `/v1/automation/contacts/${email}`)).status).toBe(204)
+  const { rows: jobs } = await sql<{
+    id: string
+  }>`select id from jobs where kind = 'erasure'`.execute(db)
+  const jobId = jobs[0]?.id ?? ''
+
+  const warned: [object, string][] = []
+  const log = {
+    warn: (about: object, text: string) => void warned.push([about, text]),
+  } as unknown as ActivityDeps['log']
+  const { runJobPage } = jobActivities({ ...deps, log }, createPagePlaces())
+  const page = () => runJobPage({ jobId, workspaceId })
+  expect(await page()).toEqual({ more: true, wait_ms: expect.any(Number) })
+  expect(warned).toEqual([])
+  clock.ahead_ms = 5 * 60_000
+  expect(await page()).toEqual({ more: true, wait_ms: 60_000 })
+  const transaction = { pid: rows[0]?.pid, application_name: 'report of may' }
+  expect(warned).toMatchObject([
+    [
+      { job_id: jobId, workspace_id: workspaceId, transactions: [transaction] },
+      expect.stringContaining('waits for'),
+    ],
+  ])
+  expect(JSON.stringify(warned)).not.toContain(email)
+  await open.rollback().execute()
+  while ((await page()).more) {}
+  expect(warned).toHaveLength(1)
+})
