@@ -81,8 +81,7 @@ const columns = (
   workspaceId: WorkspaceId,
   whom: Whom,
 ) => sql`n.email_id, ${isOfTeam(workspaceId, whom)} as is_of_team,
-      o.has_ended and case when n.is_only_asked
-        then ${isOfTeam(workspaceId, whom)} or ${isNamed(CONTENT, whom.email)} else true end as loses_content`
+      o.has_ended and (not n.is_only_asked or ${isOfTeam(workspaceId, whom)} or ${isNamed(CONTENT, whom.email)}) as loses_content`
 
 /** Mail that is under way to others is left for later, unless it is scheduled. @param waits false: it is not left */
 const isReady = (waits: boolean) => sql`(not o.is_under_way or ${!waits}::boolean)`

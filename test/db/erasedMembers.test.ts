@@ -5,6 +5,7 @@ import { runJobPage } from '../../commands/jobs/runPage.ts'
 import { turnSchedule } from '../../commands/schedules/turn.ts'
 import { connect } from '../../db/connect.ts'
 import { createTestApi } from '../setup/api.ts'
+import { erasing } from '../setup/erasing.ts'
 import { untilWaiting } from '../setup/lockWaits.ts'
 import { insertScheduled } from '../setup/schedules.ts'
 import { carryOnErasing, traces } from '../setup/traces.ts'
@@ -12,6 +13,7 @@ import { uniqueName } from '../setup/unique.ts'
 
 const api = await createTestApi()
 const { db, deps, workspaceId } = api
+const { contact, beginErasing, newestJob } = erasing(api)
 
 test('who is erased while a page of members is about to be started leaves no trace', async () => {
   const email = `${uniqueName('ada')}@person.test`
@@ -23,13 +25,8 @@ test('who is erased while a page of members is about to be started leaves no tra
     expect((await api.request('POST', path, { email: one })).status).toBe(201)
   }
   await api.request('POST', '/v1/automation/events', { event_name: 'seen', email })
-  const { created_by: userId } = await db
-    .selectFrom('audiences')
-    .select('created_by')
-    .where('id', '=', audience_id)
-    .executeTakeFirstOrThrow()
   const at = Date.now() - 1_000
-  const owner = { workspaceId, userId }
+  const owner = { workspaceId, userId: api.userId }
   const before = () => new Date(at - 1)
   const workflowId = await insertScheduled(db, owner, { at, audience_id }, before)
 
@@ -66,33 +63,28 @@ test('who is erased while a page of members is about to be started leaves no tra
 })
 
 test('who was added while the erasure waited for the contact is a member of nothing, however long its job has to wait', async () => {
-  const email = `${uniqueName('ada')}@person.test`
+  const email = await contact()
   const { body } = await api.request('POST', '/v1/audiences', { name: 'Late' })
   const audience_id = String(body['id'])
-  await api.request('POST', '/v1/automation/events', { event_name: 'seen', email })
   const held = await db.startTransaction().execute()
   await sql`select from contacts where email = ${email} for update`.execute(held)
   const joining = api.request('POST', `/v1/audiences/${audience_id}/contacts`, { email })
   await untilWaiting(db, 1)
-  const erasing = api.request('DELETE', `/v1/automation/contacts/${email}`)
+  const erasure = beginErasing(email)
   await untilWaiting(db, 2)
   await held.rollback().execute()
-  expect([(await joining).status, (await erasing).status]).toEqual([201, 204])
+  expect([(await joining).status, await erasure]).toEqual([201, 204])
 
   const open = await db.startTransaction().execute()
   onTestFinished(async () => void (await open.rollback().execute()))
   await sql`select 1`.execute(open)
-  const { rows: jobs } = await sql<{ id: string; created_by: string }>`
-    select j.id, a.created_by from jobs j, audiences a where j.kind = 'erasure' and a.id = ${audience_id}
-    order by j.id desc limit 1`.execute(db)
-  const [job = { id: '', created_by: '' }] = jobs
-  expect(await runJobPage(deps, { id: job.id })).toMatchObject({ more: true })
+  expect(await runJobPage(deps, { id: (await newestJob()).id })).toMatchObject({ more: true })
   const { rows } = await sql`select from audience_contacts where email = ${email}`.execute(db)
   expect(rows).toEqual([])
   const { body: audience } = await api.request('GET', `/v1/audiences/${audience_id}`)
-  expect(audience).toMatchObject({ total_contacts: 0 })
+  expect(audience).toMatchObject({ contact_count: 0 })
   const at = Date.now() - 1_000
-  const owner = { workspaceId, userId: job.created_by }
+  const owner = { workspaceId, userId: api.userId }
   const workflowId = await insertScheduled(db, owner, { at, audience_id }, () => new Date(at - 1))
   const turn = () => turnSchedule(deps, { workflowId, nodeId: 'start' })
   while ((await turn()).kind === 'started') {}

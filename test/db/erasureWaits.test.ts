@@ -5,25 +5,22 @@ import type { ActivityDeps } from '../../activities/deps.ts'
 import { createPagePlaces } from '../../activities/pagePlaces.ts'
 import { jobActivities } from '../../activities/runJob.ts'
 import { createTestApi } from '../setup/api.ts'
-import { uniqueName } from '../setup/unique.ts'
+import { erasing } from '../setup/erasing.ts'
 
 const clock = { ahead_ms: 0 }
 const api = await createTestApi({ now: () => new Date(Date.now() + clock.ahead_ms) })
 const { db, deps, workspaceId } = api
+const { contact, beginErasing, newestJob } = erasing(api)
 
 test('a transaction that only reads is named in the log after five minutes', async () => {
-  const email = `${uniqueName('ada')}@person.test`
-  await api.request('POST', '/v1/automation/events', { event_name: 'seen', email })
+  const email = await contact()
   const open = await db.startTransaction().execute()
   const { rows } = await sql<{ pid: number; id: string }>`
     select pg_backend_pid() as pid, set_config('application_name', 'report of may', true) as id`.execute(
     open,
   )
-  expect((await api.request('DELETE', `/v1/automation/contacts/${email}`)).status).toBe(204)
-  const { rows: jobs } = await sql<{
-    id: string
-  }>`select id from jobs where kind = 'erasure'`.execute(db)
-  const jobId = jobs[0]?.id ?? ''
+  expect(await beginErasing(email)).toBe(204)
+  const { id: jobId } = await newestJob()
 
   const warned: [object, string][] = []
   const log = {
