@@ -56,9 +56,13 @@ function emailsNaming(workspaceId: WorkspaceId, whom: Whom, { after, until, limi
     group by email_id order by email_id limit ${limit})`
 }
 
-/** The emails `m` that name the address, as `n`, and what has become of their deliveries, as `o`. */
+/**
+ * The emails `m` that name the address, as `n`, and what has become of their deliveries, as `o`. The limit has each read by its id: a join may
+ * read all of before, too.
+ */
 const withDeliveries = (workspaceId: WorkspaceId, whom: Whom, stretch: Stretch) => sql`
-    ${emailsNaming(workspaceId, whom, stretch)} n join emails m on m.id = n.email_id and m.workspace_id = ${workspaceId}
+    ${emailsNaming(workspaceId, whom, stretch)} n
+    cross join lateral (select * from emails where id = n.email_id and workspace_id = ${workspaceId} limit 1) m
     cross join lateral (
       select coalesce(bool_and(d.settled_at is not null), true) as has_ended,
         coalesce(bool_or(d.settled_at is null and not d.scheduled), false) as is_under_way,
